@@ -1,0 +1,6 @@
+"""Nodes and networks: dumps, machines, planners, link loads.
+
+Data flows one way: `readers` turn a dump into records, `assemble` turns
+records into a `Machine`, `planners` choose nodes of it, `emit` writes them
+down.
+"""

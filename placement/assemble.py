@@ -1,0 +1,242 @@
+"""From dumps to a `Machine`: names and states from one, links from another.
+
+The work is done elsewhere: `tables` joins the nodes, `geometry` finds where
+they sit. Here the two are put together, and what contradicts itself is
+refused at the file and line it stands on.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import ParseError
+from placement.geometry import locate
+from placement.machine import Machine
+from placement.tables import fill, join
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.geometry import Network
+    from placement.geometry.slingshot import Groups
+    from placement.machine import Switches, Topology
+    from placement.records import Dump
+    from placement.tables import Table
+    from placement.topologies.source import Source
+
+__all__ = ["assemble"]
+
+#: Formats that list links and no nodes.
+LISTS = ("rtr-aries", "rtr-gemini")
+
+_SLURM = ("sinfo", "topology-conf", "topology-yaml", "scontrol-topology")
+
+
+def assemble(
+    dumps: Sequence[Dump],
+    site: Source | None = None,
+    name: str = "",
+    groups: Groups | None = None,
+) -> Machine:
+    """Build the machine that some dumps describe together.
+
+    Parameters
+    ----------
+    dumps : sequence of Dump
+        In any order. Nodes are joined by NID, cname or name; Slurm's states
+        count more than a Cray's.
+    site : Site, SyntheticSite or None
+        States what the dumps do not: the numbering, the wiring, bandwidths,
+        what is in a node; and the nodes themselves where no dump says where
+        they are.
+    name : str
+        What to call the machine; '' takes the site's or the first dump's.
+    groups : Groups or None
+        How xnames make dragonfly groups.
+
+    Returns
+    -------
+    Machine
+        Rows in NID order. A node whose role no source gives is a compute
+        node; one whose state no source gives is up.
+
+    Raises
+    ------
+    ParseError
+        At the first contradiction, or fatal fault of a dump.
+
+    Examples
+    --------
+    >>> from placement.readers import read_text
+    >>> dump = read_text("2 c0-0c0s1n0 compute 0 0 1\\n3 c0-0c0s1n1 compute 0 0 1\\n", "t.txt")
+    >>> m = assemble([dump])
+    >>> m.topology.kind, m.names.tolist(), m.coords.tolist()
+    ('torus', ['nid00002', 'nid00003'], [[0, 0, 1, 0], [0, 0, 1, 1]])
+    """
+    for dump in dumps:
+        _refuse(dump)
+    dumps = _with_nodes(dumps) if site is None else list(dumps)
+    table = _in_order(_table(dumps, site))
+    if site is None:
+        network = locate(table, dumps, None, groups)
+    else:
+        nodes = site.records().nodes
+        places = None if nodes is None else nodes.position
+        network = locate(table, dumps, site.topology(), groups, site.name, places)
+    machine = _machine(table, network, name or _name(dumps, site))
+    return replace(
+        machine,
+        switches=_switches(dumps, machine.names),
+        site="" if site is None else site.name,
+        scheduler=_scheduler(dumps, site),
+        sources=_sources(dumps, site),
+    )
+
+
+def _refuse(dump: Dump) -> None:
+    """Raise the first fatal fault of a dump."""
+    for fault in dump.faults:
+        if fault.fatal:
+            raise fault.error(dump.source)
+
+
+def _with_nodes(dumps: Sequence[Dump]) -> list[Dump]:
+    """Return the dumps, with the nodes that a lone link list implies."""
+    if any(d.nodes is not None and len(d.nodes) for d in dumps):
+        return list(dumps)
+    from placement.geometry.implied import with_nodes
+
+    return [with_nodes(d) for d in dumps]
+
+
+def _table(dumps: Sequence[Dump], site: Source | None) -> Table:
+    """Join the nodes, a site's own where no dump says where its nodes are."""
+    if site is None or any(d.format == "site" for d in dumps):
+        table = join(dumps)
+        if all(d.format in LISTS for d in dumps):
+            table.notes.append("a link list tells no service nodes: all count as compute nodes")
+        return table
+    if not any(_places(d) for d in dumps):
+        return join([site.records(), *dumps])
+    table = join(dumps)
+    fill(table, site.records())
+    return table
+
+
+def _places(dump: Dump) -> bool:
+    """Return True where a dump says where its nodes are, without a site's help."""
+    if dump.nodes is None:
+        return False
+    if dump.fabric == "infiniband" or dump.nodes.coords is not None:
+        return True
+    cname = dump.nodes.cname
+    return cname is not None and bool(np.char.startswith(cname, "c").any())
+
+
+def _in_order(table: Table) -> Table:
+    """Return the rows in NID order; NIDs are made of names or places where there are none."""
+    if not table.has("nid"):
+        table.columns["nid"] = _numbers(table)
+    nid = table["nid"]
+    if (np.diff(nid) >= 0).all():
+        return table
+    return table.take(np.argsort(nid, kind="stable"))
+
+
+def _numbers(table: Table) -> NDArray[np.int64]:
+    """Return the numbers that the names end in where they tell all nodes apart, else the index."""
+    from placement.names import name_numbers
+
+    prefixes, numbers, _ = name_numbers(table["name"])
+    alike = len(np.unique(prefixes)) == 1 and bool((numbers >= 0).all())
+    if alike and len(np.unique(numbers)) == len(numbers):
+        return numbers
+    return np.arange(len(table), dtype=np.int64)
+
+
+def _machine(table: Table, network: Network, name: str) -> Machine:
+    nid = table["nid"]
+    if network.nid is not None:
+        nid = np.where(nid < 0, network.nid, nid)
+    notes = (*network.notes, *table.notes)
+    columns: dict[str, Any] = {key: table[key] for key in ("cname", "mode", "features", "planned")}
+    for key in ("sockets", "cores", "memory_mb", "gpus"):
+        columns[key] = table[key]
+    return Machine(
+        name=name,
+        topology=network.topology,
+        nid=nid,
+        names=_names(table, nid),
+        coords=network.coords,
+        role=_filled(table["role"], "compute"),
+        state=_filled(table["state"], "up"),
+        nics=_nics(table, network.topology),
+        router=network.router,
+        router_names=network.router_names,
+        links=network.links,
+        router_coords=network.router_coords,
+        weight=table.columns.get("weight"),
+        notes=notes,
+        **columns,
+    )
+
+
+def _nics(table: Table, topology: Topology) -> NDArray[np.int64]:
+    """Return NICs a node: as stated, else what the network says of all."""
+    stated: NDArray[np.int64] = table["nics"]
+    every = topology.parameters.get("nics", 0)
+    return np.where(stated > 0, stated, int(every)) if every else stated
+
+
+def _names(table: Table, nid: NDArray[np.int64]) -> NDArray[np.str_]:
+    """Return the host names: as given, else by NID, else by cname."""
+    from placement.names import nid_names
+
+    known = table.known("name")
+    if known.all():
+        return table["name"]
+    made = nid_names(nid)
+    if not known.any() and (nid >= 0).all():
+        return made
+    return np.where(known, table["name"], np.where(nid >= 0, made, table["cname"]))
+
+
+def _filled(column: NDArray[np.str_], word: str) -> NDArray[np.str_]:
+    missing = column == ""
+    return np.where(missing, word, column) if missing.any() else column
+
+
+def _switches(dumps: Sequence[Dump], names: NDArray[np.str_]) -> Switches | None:
+    """Return Slurm's switches where a dump has them."""
+    for dump in reversed(dumps):
+        if dump.format in _SLURM and (dump.switches or dump.fabric == "flat"):
+            from placement.geometry.slurm_tree import switches_of
+
+            return switches_of(dump, names)
+    return None
+
+
+def _name(dumps: Sequence[Dump], site: Source | None) -> str:
+    if site is not None:
+        return site.name
+    if not dumps:
+        raise ParseError("-", 0, "no dump and no site", "one is needed")
+    return os.path.basename(dumps[0].source) or dumps[0].source
+
+
+def _scheduler(dumps: Sequence[Dump], site: Source | None) -> str:
+    if site is not None and site.scheduler:
+        return site.scheduler
+    return "slurm" if any(d.format in _SLURM for d in dumps) else ""
+
+
+def _sources(dumps: Sequence[Dump], site: Source | None) -> tuple[str, ...]:
+    """Return what the machine was made from: the site first, each once."""
+    named = [f"site {site.name}"] if site is not None else []
+    return tuple(dict.fromkeys([*named, *(d.source for d in dumps if d.format != "site")]))

@@ -1,0 +1,141 @@
+"""The command line's frame: commands found by name, loaded when asked for.
+
+Each room brings its own commands; this frame knows only where they live, so
+that ``nidmap plan`` never pays for the web page or for MPI.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from placement.commands.common import silence_stdout
+from placement.errors import NidmapError, printable
+
+#: Command, the module and attribute that bring it, and its one line of help.
+COMMANDS = {
+    "site": ("placement.commands.site", "site", "List, show and check site configurations."),
+    "machine": ("placement.commands.machine", "machine", "Show, export and check a machine."),
+    "nodes": ("placement.commands.nodes", "nodes", "Fold, expand and look up node lists."),
+    "plan": ("placement.commands.plan", "plan", "Choose the nodes that a job should sit on."),
+    "order": ("rankmap.commands", "order", "Order a job's ranks on its nodes."),
+    "score": ("rankmap.commands_score", "score", "Score an order of ranks, anyone's."),
+    "run": ("rankmap.commands", "run", "Run a launcher with reordered ranks."),
+}
+
+
+class LazyGroup(click.Group):
+    """A click group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the command names in the order in which a job meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="nidmap", prog_name="nidmap")
+def cli() -> None:
+    """Which nodes should a job sit on, in which order, and what does that buy?
+
+    \b
+    nidmap plan -m shaheen2 -N 216 --strategy blades --format sbatch
+    nidmap order -m shaheen2 --nodes nid[00012-00015] --ppn 32 --pattern fft:8x16
+    """
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the command line and leave with the design's exit codes.
+
+    0 yes; 1 the answer is no; 2 usage; 3 bad input; 4 launcher or Slurm;
+    5 the output cannot be written; 130 on Ctrl-C.
+    """
+    sys.exit(run(argv))
+
+
+def run(argv: list[str] | None = None) -> int:
+    """Run the command line and return the exit code."""
+    if sys.stdout is None:  # a closed descriptor: what is written there must not seem written
+        sys.stdout = _Closed()
+    try:
+        code: Any = cli.main(args=argv, prog_name="nidmap", standalone_mode=False)
+        sys.stdout.flush()
+    except (BrokenPipeError, SystemExit):  # click leaves by SystemExit when a pipe breaks
+        silence_stdout()
+        return 141  # as a tool that the pipe's end has killed; nothing is said
+    except OSError as error:
+        silence_stdout()
+        return fail(_unwritable(error), 5)
+    except (Exception, KeyboardInterrupt) as error:
+        return _explain(error)
+    return code if isinstance(code, int) else 0
+
+
+def _explain(error: BaseException) -> int:
+    """Say in one line what an error means and return its exit code."""
+    if isinstance(error, NidmapError):
+        return fail(str(error), error.exit_code)
+    if isinstance(error, click.UsageError):
+        return fail(_usage(error), 2)
+    if isinstance(error, click.ClickException):
+        return fail(error.format_message(), error.exit_code)
+    if isinstance(error, (click.Abort, KeyboardInterrupt)):
+        return fail("interrupted", 130)
+    if isinstance(error, MemoryError):
+        return fail("out of memory; a smaller machine or pattern is needed", 3)
+    if isinstance(error, RecursionError):
+        return fail("the input is nested too deeply", 3)
+    if os.environ.get("NIDMAP_DEBUG"):
+        raise error
+    what = f"{type(error).__name__}: {error}"
+    return fail(f"internal error, {what}; a defect: NIDMAP_DEBUG=1 shows where", 70)
+
+
+def fail(message: str, code: int) -> int:
+    """Write one line on stderr and return `code`."""
+    one_line = printable(" ".join(message.split("\n")), limit=2000)
+    try:
+        sys.stderr.write(f"nidmap: {one_line}\n")
+        sys.stderr.flush()
+    except OSError:
+        pass  # stderr itself is closed: the exit code is all that is left to say
+    return code
+
+
+def _usage(error: click.UsageError) -> str:
+    command = error.ctx.command_path if error.ctx else "nidmap"
+    return f"{error.format_message()} (see {command} --help)"
+
+
+def _unwritable(error: OSError) -> str:
+    name = f" {error.filename}" if error.filename else ""
+    return f"cannot write{name}: {error.strerror or error}"
+
+
+class _Closed(io.TextIOBase):
+    """Stands for a standard output that was closed before we started."""
+
+    def write(self, text: str, /) -> int:
+        """Refuse as the closed descriptor would."""
+        raise OSError(errno.EBADF, "standard output is closed")

@@ -1,0 +1,150 @@
+"""What all commands share: the machine option, JSON, atomic output."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from placement.errors import OutputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from placement.machine import Machine
+
+__all__ = [
+    "machine_from",
+    "machine_option",
+    "machine_specs",
+    "say",
+    "silence_stdout",
+    "to_json",
+    "write_output",
+]
+
+
+def machine_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``-m/--machine`` (may repeat: dumps combine; default ``$NIDMAP_MACHINE``)."""
+    return click.option(
+        "-m",
+        "--machine",
+        "specs",
+        multiple=True,
+        metavar="SPEC",
+        help="Site name, TOML, dump file, '-' or e.g. dragonfly:groups=9; may repeat.",
+    )(command)
+
+
+def machine_from(specs: tuple[str, ...]) -> Machine:
+    """Load the machine that the ``-m`` options (or ``$NIDMAP_MACHINE``) name."""
+    from placement.load import load_machine
+
+    return load_machine(*machine_specs(specs))
+
+
+def machine_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the ``-m`` options, or those that ``$NIDMAP_MACHINE`` names, separated by blanks."""
+    given = specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split())
+    if not given:
+        raise click.UsageError("no machine given: use -m SPEC or set NIDMAP_MACHINE")
+    return given
+
+
+def say(text: str) -> None:
+    """Write one line of talk to stderr: stdout carries the result only."""
+    click.echo(text, err=True)
+
+
+def to_json(value: Any) -> str:
+    """Return `value` as indented JSON; numpy scalars and arrays become numbers and lists."""
+    return json.dumps(value, indent=2, default=_plain) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"cannot write {type(value).__name__} as JSON")
+
+
+def write_output(data: str | bytes, path: str | None) -> None:
+    """Write the result to `path`, or to stdout where it is None or ``-``.
+
+    A file is written whole or not at all: into a temporary file beside it,
+    flushed to disk, then renamed over it. Devices, pipes and the like are
+    written in place.
+
+    Raises
+    ------
+    OutputError
+        Where it cannot be written; nothing is left behind.
+    """
+    raw = data.encode() if isinstance(data, str) else data
+    if path is None or path == "-":
+        _to_stdout(raw)
+        return
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "wb") as stream:
+                stream.write(raw)
+        else:
+            _replace(raw, os.path.realpath(path))
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _to_stdout(raw: bytes) -> None:
+    try:
+        sys.stdout.flush()
+        stream = getattr(sys.stdout, "buffer", None)
+        if stream is None:  # replaced by a text stream, as a test or a closed output is
+            sys.stdout.write(raw.decode("utf-8", "replace"))
+        else:
+            stream.write(raw)
+            stream.flush()
+    except BrokenPipeError:
+        silence_stdout()
+        raise click.exceptions.Exit(141) from None
+    except (OSError, ValueError) as error:
+        silence_stdout()
+        reason = getattr(error, "strerror", None) or error
+        raise OutputError(f"cannot write to standard output: {reason}") from None
+
+
+def silence_stdout() -> None:
+    """Point standard output at nothing: Python flushes it once more at exit and would complain."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _replace(raw: bytes, path: str) -> None:
+    """Write a sibling temporary file and rename it over `path`, keeping its mode."""
+    import tempfile
+
+    folder, name = os.path.split(path)
+    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(raw)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, _mode(path))
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _mode(path: str) -> int:
+    """Return the mode that the file has, or that a new file would get."""
+    try:
+        return os.stat(path).st_mode & 0o777
+    except OSError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask

@@ -1,0 +1,284 @@
+"""``nidmap machine``: show, export and check a machine."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from placement.commands.common import (
+    machine_from,
+    machine_option,
+    machine_specs,
+    say,
+    to_json,
+    write_output,
+)
+from placement.errors import UsageError, printable
+
+if TYPE_CHECKING:
+    from placement.check import Finding
+    from placement.load import Sources
+    from placement.machine import Machine
+
+__all__ = ["machine"]
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+_OUTPUT = click.option("-o", "--output", metavar="FILE", help="Write to FILE, not to stdout.")
+
+#: Graph and table formats by file suffix; listed here so that help loads none of them.
+SUFFIXES = {
+    "graphml": "graphml",
+    "gexf": "gexf",
+    "gml": "gml",
+    "json": "node-link",
+    "edgelist": "edgelist",
+    "edges": "edgelist",
+    "csv": "csv",
+    "parquet": "parquet",
+    "conf": "topology-conf",
+    "yaml": "topology-yaml",
+    "yml": "topology-yaml",
+}
+GRAPHS = (
+    "graphml", "gexf", "gml", "node-link", "edgelist", "csv", "links-csv", "routers-csv", "parquet",
+)  # fmt: skip
+
+
+@click.group()
+def machine() -> None:
+    """Show, export and check a machine.
+
+    \b
+    nidmap machine show -m shaheen2
+    nidmap machine show -m xtprocadmin.txt -m rtr.txt.gz --json
+    nidmap machine export -m dragonfly:groups=9,chassis=6,blades=16,nodes=4 -o m.graphml
+    nidmap machine check -m xtprocadmin.txt
+    """
+
+
+@machine.command()
+@machine_option
+@_JSON
+@_OUTPUT
+def show(specs: tuple[str, ...], as_json: bool, output: str | None) -> None:
+    """Say what a machine is: its network, nodes, holes, links and the wiring used.
+
+    \b
+    nidmap machine show -m shaheen2
+    nidmap machine show -m edison.rtr_interconnect.txt.gz
+    nidmap machine show -m torus:8x8x8,nodes=2 --json
+    """
+    from placement.summary import summarise
+
+    summary = summarise(machine_from(specs))
+    if as_json:
+        write_output(to_json(summary), output)
+        return
+    from placement.commands.tables import rendered
+
+    write_output(rendered(_facts(summary), _link_rows(summary), output), output)
+
+
+def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the lines of the summary: a word and what there is to say."""
+    nodes = summary["nodes"]
+    rows = [
+        ("machine", summary["name"]),
+        ("network", " ".join(filter(None, (summary["kind"], _bracketed(summary["fabric"]))))),
+        ("wiring", summary["wiring"]),
+        *_levels(summary),
+        ("routers", str(summary["routers"])),
+        ("compute", f"{nodes['compute']} nodes, {nodes['free']} free{_states(nodes, 'compute')}"),
+    ]
+    if nodes["service"]:
+        rows.append(("service", f"{nodes['service']} nodes{_states(nodes, 'service')}"))
+    if summary["holes"]:
+        holes = summary["holes"].items()
+        rows.append(("holes", ", ".join(f"{count} {_plural(level)}" for level, count in holes)))
+    rows += [("in a node", _hardware(row)) for row in summary["hardware"]]
+    if summary["switches"]:
+        rows.append(("Slurm's", _switches(summary["switches"])))
+    if summary["scheduler"]:
+        rows.append(("scheduler", summary["scheduler"]))
+    rows.append(("from", ", ".join(summary["sources"])))
+    rows += [("note", note) for note in summary["notes"]]
+    return [(word, printable(text, 500)) for word, text in rows]
+
+
+def _bracketed(text: str) -> str:
+    return f"({text})" if text else ""
+
+
+def _plural(level: str) -> str:
+    same = {"chassis", "x", "y", "z", "w"}
+    if level in same or level[-1].isdigit():
+        return level
+    return "switches" if level == "switch" else "leaves" if level == "leaf" else f"{level}s"
+
+
+def _levels(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return how much of each level is there: the axes of a torus lie beside one another."""
+    rows = []
+    above = ""
+    for level in summary["levels"]:
+        axis = summary["kind"] == "torus" and level["level"] != "node"
+        text = f"{level['present']} of {level['extent']}"
+        if above:
+            text = f"{level['present']}, up to {level['extent']} a {above}"
+        rows.append((_plural(level["level"]), text))
+        above = "router" if axis else level["level"]
+        above = "" if axis and level["level"] != summary["levels"][-2]["level"] else above
+    return rows
+
+
+def _states(nodes: dict[str, Any], role: str) -> str:
+    states = nodes["states"].get(role, {})
+    if set(states) <= {"up"}:
+        return ""
+    return ": " + ", ".join(f"{count} {state}" for state, count in states.items())
+
+
+def _hardware(row: dict[str, Any]) -> str:
+    words = [
+        f"{row['sockets']} sockets" if row["sockets"] else "",
+        f"{row['cores']} cores" if row["cores"] else "",
+        f"{row['memory_mb'] / 1024:.0f} GiB" if row["memory_mb"] else "",
+        f"{row['nics']} NIC" + "s" * (row["nics"] > 1) if row["nics"] else "",
+        f"{row['gpus']} GPU" + "s" * (row["gpus"] > 1) if row["gpus"] else "",
+        row["features"],
+    ]
+    return f"{row['nodes']} x " + ", ".join(filter(None, words))
+
+
+def _switches(found: dict[str, Any]) -> str:
+    text = f"{found['kind']}: {found['leaves']} leaves, {found['levels']} levels"
+    return text + (f", {found['nodes_on_none']} nodes on none" if found["nodes_on_none"] else "")
+
+
+def _link_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
+    """Return the table of links: a header and one row a class."""
+    rows: list[tuple[str, ...]] = [("class", "router pairs", "links", "GB/s each", "GB/s in all")]
+    end = summary["attachments"]
+    gbs = "unlimited" if end["gbs"] is None else f"{end['gbs']:g}"
+    total = "" if end["gbs"] is None else f"{end['gbs'] * end['links']:g}"
+    rows.append((end["class"], "", str(end["links"]), gbs, total))
+    for row in summary["links"]:
+        each = row["gbs"]
+        text = "unknown" if each is None else "-".join(dict.fromkeys(f"{g:g}" for g in each))
+        all_of = "" if row["gbs_total"] is None else f"{row['gbs_total']:g}"
+        rows.append((row["class"], str(row["router_pairs"]), str(row["links"]), text, all_of))
+    return rows
+
+
+@machine.command()
+@machine_option
+@click.option("--format", "name", metavar="NAME", help="See below; default by suffix of -o.")
+@_OUTPUT
+def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None:
+    """Write a machine in a format that other programs read.
+
+    Graphs: graphml, gexf, gml, node-link (JSON), edgelist. Tables: csv
+    (nodes), links-csv, routers-csv, parquet. Dumps, which nidmap reads back:
+    xtprocadmin, xtdb2proc, meshcoords, torus-coordinates, system-map,
+    rtr-aries, rtr-gemini, sls, topology-conf, topology-yaml,
+    scontrol-topology, sinfo, ibnetdiscover, ibnetdiscover-ports.
+
+    \b
+    nidmap machine export -m shaheen2 -o shaheen2.graphml
+    nidmap machine export -m xtprocadmin.txt --format links-csv -o links.csv
+    nidmap machine export -m shaheen2 --format topology-conf
+    """
+    chosen = name or _by_suffix(output)
+    found = machine_from(specs)
+    data = _written(found, chosen)
+    write_output(data, output)
+    from placement.topologies import wiring_text
+
+    say(f"{found.name} as {chosen}: {len(found)} nodes, wiring {wiring_text(found)}")
+
+
+def _written(found: Machine, name: str) -> str | bytes:
+    if name in GRAPHS:
+        from placement import graphs
+
+        return graphs.write(found, name)
+    from placement import writers
+
+    if name not in writers.BUNDLED:
+        known = ", ".join((*GRAPHS, *sorted(writers.BUNDLED)))
+        raise UsageError(f"no format {printable(name)!r}", f"there are {known}")
+    return writers.write(found, name)
+
+
+def _by_suffix(output: str | None) -> str:
+    suffix = os.path.splitext(output or "")[1].lstrip(".").lower()
+    if suffix not in SUFFIXES:
+        where = f"{printable(output)} has no suffix that tells a format" if output else "no format"
+        raise UsageError(where, f"give --format, or -o with .{', .'.join(SUFFIXES)}")
+    return SUFFIXES[suffix]
+
+
+@machine.command()
+@machine_option
+@_JSON
+@_OUTPUT
+@click.pass_context
+def check(ctx: click.Context, specs: tuple[str, ...], as_json: bool, output: str | None) -> None:
+    """List what is inconsistent in a machine's dumps; exit code 1 where something is.
+
+    Faults contradict something: HEX that is not the NID, a NID or cname twice,
+    a NID that is not its cname's, coordinates outside, links with one end,
+    more links to other groups than a router has ports. Remarks (holes, absent
+    cabinets, assumptions) are normal and do not fail.
+
+    \b
+    nidmap machine check -m xtprocadmin.txt
+    nidmap machine check -m xtprocadmin.txt -m rtr.txt.gz --json
+    """
+    from placement.check import check_sources
+    from placement.load import open_sources
+
+    sources = open_sources(*machine_specs(specs))
+    found, findings = check_sources(sources)
+    report = _report(sources, found, findings)
+    if as_json:
+        write_output(to_json(report), output)
+    else:
+        write_output("".join(f"{line}\n" for line in [*map(str, findings), _last(report)]), output)
+    ctx.exit(1 if report["faults"] else 0)
+
+
+def _report(sources: Sources, found: Machine | None, findings: list[Finding]) -> dict[str, Any]:
+    from placement.topologies import wiring_text
+
+    return {
+        "machine": found.name if found is not None else None,
+        "nodes": len(found) if found is not None else None,
+        "wiring": wiring_text(found) if found is not None else None,
+        "faults": [x.as_dict() for x in findings if x.fault],
+        "remarks": [x.as_dict() for x in findings if not x.fault],
+        "lines": [
+            {
+                "source": d.source,
+                "format": d.format,
+                "lines": d.counts.total,
+                "rows": d.counts.rows,
+                "comments": d.counts.comments,
+                "headers": d.counts.headers,
+                "blank": d.counts.blank,
+            }
+            for d in sources.dumps
+        ],
+    }
+
+
+def _last(report: dict[str, Any]) -> str:
+    """Return the line that sums the report up."""
+    faults, remarks = len(report["faults"]), len(report["remarks"])
+    counted = f"{faults} fault{'s' * (faults != 1)}, {remarks} remark{'s' * (remarks != 1)}"
+    if report["machine"] is None:
+        return f"no machine: {counted}"
+    name = printable(report["machine"], 500)
+    return f"{name}: {report['nodes']} nodes, wiring {report['wiring']}; {counted}"

@@ -1,0 +1,359 @@
+"""``nidmap nodes``: fold, expand and look up node lists."""
+
+from __future__ import annotations
+
+import re
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from placement.commands.common import machine_from, machine_option, to_json, write_output
+from placement.errors import ParseError, UsageError, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.nodelist import NodeList
+
+__all__ = ["nodes"]
+
+#: Commands that other modules bring, imported when they are asked for.
+_ELSEWHERE = {
+    "free": ("placement.commands.free", "List the nodes that Slurm or a dump says are free.")
+}
+
+_NID = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
+
+#: Columns of `nodes info` that are left out where the machine knows nothing of them.
+_OPTIONAL = ("cname", "mode", "sockets", "cores", "memory_mb", "nics", "gpus", "features")
+
+
+class _Nodes(click.Group):
+    """The group, with its commands of other modules loaded only when asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of all commands."""
+        return sorted({*super().list_commands(ctx), *_ELSEWHERE})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return one command, importing it where it lives elsewhere."""
+        if cmd_name not in _ELSEWHERE:
+            return super().get_command(ctx, cmd_name)
+        from importlib import import_module
+
+        command: click.Command = getattr(import_module(_ELSEWHERE[cmd_name][0]), cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing any."""
+        own = {name: c.get_short_help_str(60) for name, c in self.commands.items()}
+        rest = {name: line for name, (_, line) in _ELSEWHERE.items()}
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted({**own, **rest}.items()))
+
+
+@click.group(cls=_Nodes)
+def nodes() -> None:
+    """Fold, expand and look up node lists.
+
+    A LIST is a folded list, names, NIDs, or what squeue, sinfo, scontrol, PBS
+    or a host file says; '-' is standard input, @FILE or the path of a file is
+    read. A word that is also the name of a file here means the file.
+
+    \b
+    nidmap nodes fold nid00045 nid00012 nid00013
+    squeue -h -j 4711 -o %N | nidmap nodes expand -
+    nidmap nodes info -m shaheen2 nid[00012-00015]
+    """
+
+
+def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that fold and expand share."""
+    for add in reversed(
+        (
+            click.argument("lists", nargs=-1, metavar="[LIST|FILE|-]..."),
+            machine_option,
+            click.option("--sort", "in_order", is_flag=True, help="Sort, numbers by value."),
+            click.option("--unique", is_flag=True, help="Each node once."),
+            click.option("--json", "as_json", is_flag=True, help="As a JSON document."),
+            click.option(
+                "-o", "--output", metavar="FILE", help="Write there, whole or not at all."
+            ),
+        )
+    ):
+        command = add(command)
+    return command
+
+
+@nodes.command()
+@_shared
+def fold(
+    lists: tuple[str, ...],
+    specs: tuple[str, ...],
+    in_order: bool,
+    unique: bool,
+    as_json: bool,
+    output: str | None,
+) -> None:
+    """Fold node lists into one as Slurm writes it, keeping the order.
+
+    Without a LIST, standard input is read. Bare integers are NIDs: 45-47 is
+    nid[00045-00047], or with -m the machine's own names; with -m cnames, whole
+    cabinets, chassis and blades (c0-0c1) and indices (#0-63) are resolved too.
+
+    \b
+    nidmap nodes fold nid00045 nid00012 nid00013        # nid[00045,00012-00013]
+    nidmap nodes fold --sort --unique hosts.txt
+    nidmap nodes fold -m shaheen2 c0-0c1
+    """
+    names = _arranged(_named(lists, specs)[0], in_order, unique)
+    text = to_json(_document(names)) if as_json else names.fold() + "\n"
+    write_output(text, output)
+
+
+@nodes.command()
+@_shared
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["lines", "comma", "nids", "cnames"]),
+    default="lines",
+    show_default=True,
+    help="One a line, or with commas; nids and cnames: one a line.",
+)
+def expand(
+    lists: tuple[str, ...],
+    specs: tuple[str, ...],
+    in_order: bool,
+    unique: bool,
+    as_json: bool,
+    output: str | None,
+    form: str,
+) -> None:
+    """Write each node of node lists, keeping order and repeats.
+
+    Without a LIST, standard input is read. Bare integers are NIDs, as in
+    `nodes fold`. Without -m the NIDs are the numbers that the names end in;
+    cnames need -m.
+
+    \b
+    nidmap nodes expand nid[00045,00012]
+    nidmap nodes expand --format comma 45-47
+    nidmap nodes expand -m daint.xtprocadmin --format cnames nid[00012-00015]
+    """
+    if form == "cnames" and not specs:
+        raise click.UsageError("--format cnames needs a machine: use -m SPEC")
+    found, machine, rows = _named(lists, specs)
+    names = _arranged(found, in_order, unique)
+    if as_json:
+        write_output(to_json(_document(names)), output)
+        return
+    words = _words(names, form, machine, rows)
+    text = ",".join(words) + "\n" if form == "comma" else "".join(f"{word}\n" for word in words)
+    write_output(text, output)
+
+
+def _words(
+    names: NodeList, form: str, machine: Machine | None, rows: NDArray[np.int64]
+) -> list[str]:
+    """Return what is written for each node."""
+    if form in ("lines", "comma"):
+        return list(names)
+    if machine is None:
+        return [str(number) for number in _numbers(names)]
+    by_name = dict(zip(machine.names[rows].tolist(), rows.tolist(), strict=True))
+    column = machine.nid if form == "nids" else machine.cname
+    words = [str(column[by_name[name]]) for name in names]
+    if not all(words):
+        raise UsageError(f"{machine.name or 'this machine'} has no cnames for these nodes")
+    return words
+
+
+def _numbers(names: NodeList) -> list[int]:
+    """Return the numbers that names end in, the NIDs of names such as nid00045."""
+    import numpy as np
+
+    from placement.names.numbered import name_numbers
+
+    numbers = name_numbers(np.array(names, dtype=np.str_))[1]
+    if (numbers < 0).any():
+        first = printable(names[int(np.argmin(numbers))])
+        raise UsageError(f"'{first}' ends in no number", "give the machine with -m for its NIDs")
+    return numbers.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
+
+
+def _named(
+    lists: tuple[str, ...], specs: tuple[str, ...]
+) -> tuple[NodeList, Machine | None, NDArray[np.int64]]:
+    """Read all lists; with a machine given, resolve them on it."""
+    import numpy as np
+
+    from placement.nodelist import NodeList
+
+    machine = machine_from(specs) if specs else None
+    found = NodeList()
+    rows: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
+    for text, source in _texts(lists):
+        if machine is None:
+            found += _without_machine(text, source)
+        else:
+            rows.append(_rows(machine, text, source))
+            found += NodeList(machine.names[rows[-1]].tolist())
+    return found, machine, np.concatenate(rows)
+
+
+def _texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Fetch the texts that the arguments mean; several direct ones are one list."""
+    from placement.paste import read_list
+
+    if not lists and sys.stdin is not None and sys.stdin.isatty():
+        raise click.UsageError("no node list given: name one, or '-' for standard input")
+    if list(lists).count("-") > 1:
+        raise click.UsageError("standard input can be read only once")
+    fetched = [read_list(argument) for argument in lists or ("-",)]
+    if all(not source for _, source in fetched):
+        return [(" ".join(text for text, _ in fetched), "")]
+    return fetched
+
+
+def _rows(machine: Machine, text: str, source: str) -> NDArray[np.int64]:
+    from placement.lookup import rows_of
+
+    return rows_of(machine, text, source, repeats=True)
+
+
+def _without_machine(text: str, source: str) -> NodeList:
+    """Read a list, its bare integers being NIDs."""
+    from placement.nodelist import NodeList
+
+    names = NodeList.parse(text, source)
+    if not names:
+        raise ParseError(source or "node list", 0, "names no node", "the list is empty")
+    index = next((name for name in names if name[0] == "#"), None)
+    if index is not None:
+        raise UsageError(f"'{index}' is an index of a machine's table", "give the machine with -m")
+    if not any(name[0].isdigit() and _NID.fullmatch(name) for name in names):
+        return names
+    return _nids_named(names, source)
+
+
+def _nids_named(names: NodeList, source: str) -> NodeList:
+    """Give bare NIDs and ranges of them the names that Slurm has for them on a Cray."""
+    from placement.hostlist import Piece, expand
+    from placement.nodelist import NodeList
+
+    words = []
+    for name in names:
+        match = _NID.fullmatch(name)
+        if match is None:
+            words.append(name)
+        else:
+            low, high = (
+                f"{int(nid):05d}" for nid in (match.group(1), match.group(2) or match.group(1))
+            )
+            words.append(f"nid[{low}-{high}]" if match.group(2) else f"nid{low}")
+    return NodeList(expand([Piece(",".join(words))], source))
+
+
+def _arranged(names: NodeList, in_order: bool, unique: bool) -> NodeList:
+    """Return the list sorted and without repeats, where asked for."""
+    kept = names.unique if unique else names
+    return kept.sorted() if in_order else kept
+
+
+def _document(names: NodeList) -> dict[str, Any]:
+    return {
+        "schema": "nidmap.nodelist/1",
+        "count": len(names),
+        "nodelist": names.fold(),
+        "nodes": list(names),
+    }
+
+
+@nodes.command()
+@machine_option
+@click.argument("lists", nargs=-1, metavar="[LIST|FILE|-]...")
+@click.option("--json", "as_json", is_flag=True, help="As a JSON document.")
+@click.option("-o", "--output", metavar="FILE", help="Write there, whole or not at all.")
+def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool, output: str | None) -> None:
+    """Say where nodes sit and what they are.
+
+    One row a node, in the order given and each once, then how many groups,
+    chassis and blades they touch. Without a LIST, standard input is read.
+
+    \b
+    nidmap nodes info -m shaheen2 nid[00012-00015]
+    nidmap nodes info -m daint.xtprocadmin c0-0c1s3 --json
+    """
+    import numpy as np
+
+    machine = machine_from(specs)
+    parts = [_rows(machine, text, source) for text, source in _texts(lists)]
+    every = np.concatenate(parts)
+    rows = every[np.sort(np.unique(every, return_index=True)[1])]
+    text = to_json(_report(machine, rows)) if as_json else _page(machine, rows)
+    write_output(text, output)
+
+
+def _columns(machine: Machine, rows: NDArray[np.int64]) -> dict[str, list[Any]]:
+    """Return the table of nodes, column by column."""
+    table = {"nid": machine.nid[rows], "name": machine.names[rows], "cname": machine.cname[rows]}
+    for k, level in enumerate(machine.topology.levels):
+        table[level] = machine.coords[rows, k]
+    for label in ("role", "state", "mode", *_OPTIONAL[2:]):
+        table[label] = getattr(machine, label)[rows]
+    return {label: column.tolist() for label, column in table.items()}
+
+
+def _report(machine: Machine, rows: NDArray[np.int64]) -> dict[str, Any]:
+    from placement.lookup import nodes_of
+    from placement.plan import spans
+
+    columns = _columns(machine, rows)
+    planned = machine.planned[rows].tolist()
+    return {
+        "schema": "nidmap.nodes/1",
+        "machine": machine.name,
+        "topology": machine.topology.kind,
+        "levels": list(machine.topology.levels),
+        "sources": list(machine.sources),
+        "count": len(rows),
+        "nodelist": nodes_of(machine, rows).fold(),
+        "touches": spans(machine, rows),
+        "nodes": [
+            {**dict(zip(columns, row, strict=True)), "planned": promised}
+            for row, promised in zip(zip(*columns.values(), strict=True), planned, strict=True)
+        ],
+    }
+
+
+def _page(machine: Machine, rows: NDArray[np.int64]) -> str:
+    """Return the table and the summary for a person."""
+    from placement.plan import spans
+
+    columns = _columns(machine, rows)
+    planned = machine.planned[rows].tolist()
+    columns["state"] = [
+        f"{state} (planned)" if promised else state
+        for state, promised in zip(columns["state"], planned, strict=True)
+    ]
+    shown = {k: v for k, v in columns.items() if k not in _OPTIONAL or any(v)}
+    touched = ", ".join(f"{level} {count}" for level, count in spans(machine, rows).items())
+    summary = f"{len(rows)} nodes of {machine.name or 'the machine'}; they touch {touched}"
+    return _aligned(shown) + summary + "\n"
+
+
+def _aligned(columns: dict[str, list[Any]]) -> str:
+    """Write columns under their headings, numbers to the right."""
+    written = []
+    for label, values in columns.items():
+        words = [label, *(printable(str(value)) for value in values)]
+        width = max(map(len, words))
+        right = isinstance(values[0], int)
+        written.append([w.rjust(width) if right else w.ljust(width) for w in words])
+    return "".join("  ".join(row).rstrip() + "\n" for row in zip(*written, strict=True))

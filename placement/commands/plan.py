@@ -1,0 +1,314 @@
+"""``nidmap plan``: choose the nodes that a job should sit on."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from placement.commands.common import machine_from, machine_option, say, write_output
+from placement.errors import PlanError, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.request import Plan
+    from placement.slurm import SlurmNodes
+
+#: Formats of `--format`, listed here so that `--help` loads no emitter.
+FORMATS = (
+    "nodelist", "lines", "nids", "cnames", "hostfile", "sbatch", "aprun", "pbs", "json",
+    "exclude", "switches",
+)  # fmt: skip
+
+#: Formats that pin the job to the very nodes.
+PINNING = ("nodelist", "lines", "sbatch", "pbs")
+
+
+@dataclass(frozen=True)
+class Wish:
+    """The options of the command, as given."""
+
+    specs: tuple[str, ...]
+    count: int
+    strategy: str
+    source: str | None
+    exclude: str | None
+    include: str | None
+    partition: str | None
+    constraint: str | None
+    reservation: str | None
+    ppn: int | None
+    per_blade: int
+    contiguous: bool
+    slack: int
+    seed: int
+    check: bool
+    form: str
+    output: str | None
+
+    @property
+    def slurm(self) -> dict[str, str | None]:
+        """The options that narrow what Slurm offers."""
+        return {
+            "partition": self.partition,
+            "constraint": self.constraint,
+            "reservation": self.reservation,
+        }
+
+
+@click.command()
+@machine_option
+@click.option("-N", "--count", "count", type=int, required=True, help="Nodes wanted.")
+@click.option("--strategy", default="compact", show_default=True, help="Planner; see below.")
+@click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only among these.")
+@click.option("--exclude", metavar="LIST|FILE", help="Never these nodes, blades, cabinets.")
+@click.option("--include", metavar="LIST|FILE", help="These nodes in any case.")
+@click.option("--partition", "-p", help="Only what Slurm has in this partition (--from idle).")
+@click.option("--constraint", "-C", help="Only nodes with these Slurm features (--from idle).")
+@click.option("--reservation", help="Only nodes of this Slurm reservation (--from idle).")
+@click.option("--ppn", type=click.IntRange(1), help="Ranks a node, for headers and host files.")
+@click.option("--per-blade", type=click.IntRange(1, 4), default=4, show_default=True)
+@click.option("--contiguous", is_flag=True, help="With slurm-…: as sbatch --contiguous.")
+@click.option("--slack", type=click.IntRange(0), default=0, help="Nodes more to plan on.")
+@click.option("--seed", type=int, default=0, show_default=True, help="For strategy random.")
+@click.option("--check", is_flag=True, help="Ask Slurm when the job would start, pinned and not.")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="Default: nodelist.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("-o", "--output", metavar="FILE", help="Write there, whole or not at all.")
+def plan(form: str | None, as_json: bool, **options: Any) -> None:
+    """Choose the nodes that a job should sit on.
+
+    The list goes to stdout in the planner's order; stderr says in words what
+    was chosen. Strategies: blades, blades-linked, compact, hilbert,
+    hilbert-groups, level-spread, morton, morton-groups, random, spread, and
+    Slurm's own choice as the baseline: slurm-none, slurm-tree,
+    slurm-dragonfly.
+
+    \b
+    nidmap plan -m shaheen2 -N 216 --strategy blades --per-blade 1
+    nidmap plan -m daint.xtprocadmin -N 512 --strategy hilbert --format sbatch --ppn 36
+    nidmap plan -m shaheen2 -N 64 --from idle -p workq --check
+    squeue -h -j 4711 -o %N | nidmap plan -m shaheen2 -N 60 --from -
+    """
+    chosen = "json" if as_json else form or "nodelist"
+    wish = Wish(form=chosen, **options)
+    _consistent(wish)
+    machine = machine_from(wish.specs)
+    slurm = _ask_slurm(wish)
+    result = _choose(machine, wish, slurm)
+    checked = _check(machine, result, wish) if wish.check else None
+    write_output(_text(machine, result, wish, checked), wish.output)
+    _talk(machine, result, wish, checked)
+
+
+def _consistent(wish: Wish) -> None:
+    """Refuse options that contradict each other before anything slow is done."""
+    if wish.count < 1:
+        raise UsageError(f"-N {wish.count}: at least 1 node is needed")
+    if any(wish.slurm.values()) and wish.source not in (None, "idle"):
+        raise UsageError(
+            "--partition, --constraint and --reservation ask Slurm", "use them with --from idle"
+        )
+    if wish.contiguous and not wish.strategy.startswith("slurm-"):
+        raise UsageError("--contiguous goes with the strategies slurm-none, slurm-tree, …")
+
+
+def _ask_slurm(wish: Wish) -> SlurmNodes | None:
+    """Ask Slurm what is idle, where the options want its answer."""
+    if wish.source != "idle" and not any(wish.slurm.values()):
+        return None
+    from placement.slurm import free_nodes
+
+    found = free_nodes(**wish.slurm)
+    for note in found.notes:
+        say(f"nidmap: {note}")
+    return found
+
+
+def _choose(machine: Machine, wish: Wish, slurm: SlurmNodes | None) -> Plan:
+    from placement.plan import plan as make_plan
+
+    return make_plan(
+        machine,
+        wish.count + wish.slack,
+        strategy=wish.strategy,
+        candidates=_candidates(machine, wish, slurm),
+        include=_rows(machine, wish.include, "--include"),
+        exclude=_rows(machine, wish.exclude, "--exclude"),
+        per_blade=wish.per_blade,
+        contiguous=wish.contiguous,
+        weights=_weights(machine, slurm),
+        seed=wish.seed,
+    )
+
+
+def _rows(machine: Machine, text: str | None, option: str) -> NDArray[np.int64]:
+    """Resolve a list option: a list, a file of one, or ``-``."""
+    import numpy as np
+
+    if text is None:
+        return np.empty(0, dtype=np.int64)
+    from placement.lookup import rows_of
+    from placement.paste import read_list
+
+    content, source = read_list(text, option)
+    return rows_of(machine, content, source=source, repeats=True)
+
+
+def _candidates(machine: Machine, wish: Wish, slurm: SlurmNodes | None) -> NDArray[np.bool_] | None:
+    """Return the mask of rows that may be chosen; None for the machine's own free ones."""
+    import numpy as np
+
+    if slurm is not None:
+        return _from_slurm(machine, slurm)
+    if wish.source is None:
+        return None
+    named = np.zeros(len(machine), dtype=bool)
+    named[_rows(machine, wish.source, "--from")] = True
+    busy = named & ~machine.free
+    if busy.any():
+        first = machine.names[np.flatnonzero(busy)[0]]
+        say(f"nidmap: {int(busy.sum())} nodes of --from are not free and left out, first {first}")
+    return named & machine.free
+
+
+def _from_slurm(machine: Machine, slurm: SlurmNodes) -> NDArray[np.bool_]:
+    """Map Slurm's idle nodes onto the machine's rows; what it does not know is said."""
+    import numpy as np
+
+    order = np.argsort(machine.names)
+    at = np.searchsorted(machine.names, slurm.names, sorter=order)
+    at = order[np.minimum(at, len(order) - 1)]
+    known = machine.names[at] == slurm.names
+    if not known.any() and len(known):
+        raise PlanError(
+            f"Slurm and {machine.name} share no node name",
+            f"Slurm has {slurm.names[0]}, the machine {machine.names[0]}",
+        )
+    if not known.all():
+        lost = slurm.names[~known]
+        say(f"nidmap: {len(lost)} of Slurm's nodes are not in {machine.name}, first {lost[0]}")
+    mask = np.zeros(len(machine), dtype=bool)
+    mask[at[known & slurm.free]] = True
+    return mask
+
+
+def _weights(machine: Machine, slurm: SlurmNodes | None) -> NDArray[np.int64] | None:
+    import numpy as np
+
+    if slurm is None or slurm.weight is None:
+        return None
+    by_name = dict(zip(slurm.names.tolist(), slurm.weight.tolist(), strict=True))
+    return np.array([by_name.get(name, 1) for name in machine.names.tolist()], dtype=np.int64)
+
+
+def _check(machine: Machine, result: Plan, wish: Wish) -> dict[str, Any]:
+    """Ask ``sbatch --test-only`` for the list and for the same job without it."""
+    from placement.slurm import check_plan
+
+    return check_plan(result.nodes, len(result.nodes), **wish.slurm).document()
+
+
+def _text(machine: Machine, result: Plan, wish: Wish, checked: dict[str, Any] | None) -> str:
+    from placement.emit import Emission, emit
+
+    emission = Emission(
+        nodes=result.nodes,
+        nids=tuple(machine.nid[result.rows].tolist()),
+        cnames=tuple(machine.cname[result.rows].tolist()),
+        ppn=wish.ppn,
+        scheduler=machine.scheduler,
+        slack=wish.slack,
+        remarks=(f"nidmap plan: {result.why}", f"strategy {wish.strategy} on {_on(machine)}"),
+        inside=_inside(wish),
+        document=_document(machine, result, wish, checked),
+        **_softer(machine, result, wish.form),
+    )
+    return emit(emission, wish.form)
+
+
+def _softer(machine: Machine, result: Plan, form: str) -> dict[str, Any]:
+    """Work out what the two softer forms need, only when one is asked for."""
+    import numpy as np
+
+    if form == "exclude":
+        from placement.lookup import nodes_of
+
+        region = machine.coords[:, 0]
+        outside = machine.compute & ~np.isin(region, region[result.rows])
+        return {"outside": nodes_of(machine, np.flatnonzero(outside))}
+    if form == "switches":
+        from placement.switches import slurm_switches
+
+        leaves = slurm_switches(machine).leaf_of[result.rows]
+        return {"switches": len(np.unique(leaves))}
+    return {}
+
+
+def _inside(wish: Wish) -> str:
+    """Return the command that chooses the job's nodes out of what it got."""
+    specs = [part for spec in wish.specs for part in ("-m", spec)]
+    blade = ["--per-blade", str(wish.per_blade)] if wish.strategy == "blades" else []
+    words = ["nidmap", "plan", *specs, "-N", str(wish.count), "--strategy", wish.strategy, *blade]
+    return shlex.join(words) + ' --from "$SLURM_JOB_NODELIST"'
+
+
+def _document(
+    machine: Machine, result: Plan, wish: Wish, checked: dict[str, Any] | None
+) -> dict[str, Any]:
+    from placement.topologies import wiring_text
+
+    document: dict[str, Any] = {
+        "schema": "nidmap.plan/1",
+        "machine": machine.name,
+        "topology": machine.topology.kind,
+        "wiring": wiring_text(machine),
+        "notes": list(machine.notes),
+        "sources": list(machine.sources),
+        "strategy": result.strategy,
+        "seed": wish.seed,
+        "count": len(result.nodes),
+        "slack": wish.slack,
+        "nodelist": result.nodes.fold(),
+        "nodes": list(result.nodes),
+        "nids": machine.nid[result.rows].tolist(),
+        "cnames": machine.cname[result.rows].tolist(),
+        "free": result.facts["free"],
+        "touches": result.facts["touches"],
+        "default": result.facts["default"],
+        "why": result.why,
+        "warnings": list(result.warnings),
+    }
+    if checked is not None:
+        document["check"] = checked
+    return document
+
+
+def _on(machine: Machine) -> str:
+    """Name the machine and how its routers are joined."""
+    from placement.topologies import wiring_text
+
+    return f"{machine.name}, wiring {wiring_text(machine)}"
+
+
+def _talk(machine: Machine, result: Plan, wish: Wish, checked: dict[str, Any] | None) -> None:
+    """Say on stderr what was chosen and what pinning costs."""
+    say(f"{result.strategy} on {_on(machine)}: {result.why}")
+    for note in (*machine.notes, *result.warnings):
+        say(f"nidmap: {note}")
+    if checked is not None:
+        say(checked["sentence"])
+    elif wish.form in PINNING and machine.scheduler in ("", "slurm"):
+        say(
+            "pinned: the job will wait for exactly these nodes, and the list goes stale; "
+            "--check asks Slurm when, --slack, --format exclude or switches pin less"
+        )
+    if wish.slack and wish.form not in ("sbatch", "exclude", "switches", "json", "pbs"):
+        say(f"{wish.slack} nodes more than -N: choose inside the job with {_inside(wish)}")
+    sys.stderr.flush()

@@ -1,0 +1,239 @@
+"""``nidmap site``: the configurations that there are, what they say, whether it holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from placement.commands.common import say, to_json, write_output
+from placement.errors import SiteError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from placement.records import Dump
+    from placement.sites.against import Finding
+    from placement.sites.model import Site
+
+__all__ = ["site"]
+
+_JSON = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
+_OUTPUT = click.option("-o", "--output", metavar="FILE", help="Write to FILE, not to stdout.")
+
+
+@click.group()
+def site() -> None:
+    """List, show and check site configurations.
+
+    \b
+    nidmap site list
+    nidmap site show shaheen2
+    nidmap site check mymachine.toml --against xtprocadmin.txt
+
+    Your own files are found by name in the folders of $NIDMAP_SITES.
+    """
+
+
+@site.command("list")
+@_JSON
+@_OUTPUT
+def list_sites(as_json: bool, output: str | None) -> None:
+    """List the sites that there are.
+
+    \b
+    nidmap site list
+    nidmap site list --json
+    """
+    from placement.site import site_names
+
+    rows = [row for name in site_names() if (row := _listed(name)) is not None]
+    if as_json:
+        write_output(to_json(rows), output)
+        return
+    head = ("name", "system", "kind", "nodes", "scheduler")
+    write_output(_table(head, [[str(row[key]) for key in head] for row in rows]), output)
+
+
+def _listed(name: str) -> dict[str, Any] | None:
+    """Return one row of the list; a user's own broken file is said, and the list goes on."""
+    from placement.site import load_site
+
+    try:
+        found = load_site(name)
+    except SiteError as error:
+        say(f"nidmap: {error}")
+        return None
+    return {
+        "name": name,
+        "title": found.config.title,
+        "system": found.config.system.value,
+        "kind": found.kind,
+        "fabric": found.topology().fabric,
+        "nodes": found.config.nodes.compute.value,
+        "scheduler": found.scheduler,
+        "file": found.source,
+    }
+
+
+@site.command("show")
+@click.argument("name")
+@_JSON
+@_OUTPUT
+def show(name: str, as_json: bool, output: str | None) -> None:
+    """Show every figure of a site with its mark and its source.
+
+    NAME is a site's name or a .toml file.
+
+    \b
+    nidmap site show edison
+    nidmap site show ./mymachine.toml --json
+    """
+    from placement.site import load_site
+
+    found = load_site(name)
+    write_output(to_json(_shown(found)) if as_json else _as_text(found), output)
+
+
+def _shown(found: Site) -> dict[str, Any]:
+    topology = found.topology()
+    return {
+        "name": found.name,
+        "title": found.config.title,
+        "place": found.config.place,
+        "file": found.source,
+        "kind": topology.kind,
+        "fabric": topology.fabric,
+        "levels": topology.levels,
+        "extents": topology.extents,
+        "wiring": topology.wiring,
+        "scheduler": found.scheduler,
+        "figures": {
+            key: {"value": f.value, "mark": f.mark, "source": f.source}
+            | ({"unit": f.unit} if f.unit else {})
+            for key, f in found.figures()
+        },
+    }
+
+
+def _as_text(found: Site) -> str:
+    """Return the site as a table for a person."""
+    topology = found.topology()
+    extents = " x ".join(
+        f"{size} {level}" for level, size in zip(topology.levels, topology.extents, strict=True)
+    )
+    wiring = f"; wiring {topology.wiring}" if topology.wiring else ""
+    head = f"{found.config.title}, {found.config.place}\n"
+    head += f"{topology.kind} ({topology.fabric}): {extents}{wiring}"
+    rows = [
+        [key, f"{_value(f.value)} {f.unit}".rstrip(), f.mark, f.source]
+        for key, f in found.figures()
+    ]
+    return f"{head}\n\n{_table(('figure', 'value', 'mark', 'source'), rows)}"
+
+
+def _value(value: Any) -> str:
+    """Return a figure's value on one line."""
+    if isinstance(value, dict):
+        return ", ".join(f"{key}: {_value(item)}" for key, item in value.items())
+    if isinstance(value, (list, tuple)):
+        return ", ".join(f"[{_value(v)}]" if isinstance(v, list) else _value(v) for v in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+@site.command("check")
+@click.argument("name")
+@click.option("--against", metavar="DUMP", help="A dump of the machine ('-' for stdin).")
+@_JSON
+@_OUTPUT
+def check(name: str, against: str | None, as_json: bool, output: str | None) -> int:
+    """Check a site's file, and whether a dump of the machine agrees with it.
+
+    NAME is a .toml file or a site's name. A faulty file is refused with its
+    file, line and key (exit code 3). With --against, every contradiction
+    between the file and the dump is listed (exit code 1).
+
+    \b
+    nidmap site check mymachine.toml
+    nidmap site check pizdaint --against xtprocadmin.txt
+    rtr --interconnect | nidmap site check edison --against -
+    """
+    from placement.site import load_site
+
+    found = load_site(name)
+    if against is None:
+        write_output(to_json(_verdict(found)) if as_json else _sentence(found), output)
+        return 0
+    findings = _compared(found, against)
+    if as_json:
+        write_output(to_json(_verdict(found, against, findings)), output)
+    else:
+        write_output(_findings(found, against, findings), output)
+    return 1 if any(f.agrees is False for f in findings) else 0
+
+
+def _compared(found: Site, against: str) -> Sequence[Finding]:
+    from placement.sites.against import compare
+
+    dump = _read(against)
+    for fault in dump.faults:
+        if fault.fatal:
+            raise fault.error(dump.source)
+    findings = compare(found, dump)
+    if not any(f.agrees is not None for f in findings):
+        hint = "give one with nodes and their cnames, NIDs or names, or with the links"
+        raise UsageError(f"a {dump.format} dump says nothing that this configuration does", hint)
+    return findings
+
+
+def _read(against: str) -> Dump:
+    from placement.readers import read
+
+    return read(against)
+
+
+def _sentence(found: Site) -> str:
+    marks = [figure.mark for _, figure in found.figures()]
+    counts = ", ".join(f"{marks.count(m)} {m}" for m in ("measured", "published", "assumed"))
+    size = f"{found.config.nodes.compute.value} compute nodes, {len(marks)} figures ({counts})"
+    return f"{found.source}: {found.name} holds: {size}\n"
+
+
+def _verdict(
+    found: Site, against: str | None = None, findings: Sequence[Finding] = ()
+) -> dict[str, Any]:
+    document: dict[str, Any] = {"name": found.name, "file": found.source, "holds": True}
+    if against is not None:
+        document |= {
+            "dump": against,
+            "agrees": not any(f.agrees is False for f in findings),
+            "findings": [
+                {"what": f.what, "site": f.site, "dump": f.dump, "agrees": f.agrees}
+                for f in findings
+            ],
+        }
+    return document
+
+
+_WORD = {True: "agrees", False: "DIFFERS", None: "not compared"}
+
+
+def _findings(found: Site, against: str, findings: Sequence[Finding]) -> str:
+    rows = [[f.what, f.site, f.dump, _WORD[f.agrees]] for f in findings]
+    differ = sum(f.agrees is False for f in findings)
+    last = f"{differ} of {len(findings)} differ" if differ else "no contradiction"
+    head = ("what", found.name, against, "")
+    return f"{_table(head, rows)}\n{found.name} against {against}: {last}\n"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows below a head, columns aligned; foreign text made printable."""
+    from placement.errors import printable
+
+    lines = [[printable(cell, limit=200) for cell in row] for row in [head, *rows]]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head) - 1)]
+    return "".join(
+        "  ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[-1]]).rstrip()
+        + "\n"
+        for line in lines
+    )

@@ -1,0 +1,132 @@
+"""The errors that reach a user: one line each, with the exit code it stands for.
+
+Every error that nidmap raises on purpose derives from `NidmapError`. The
+command line prints ``nidmap: <message>`` on stderr and leaves with
+``exit_code``; a Python caller catches the class.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "LaunchError",
+    "NidmapError",
+    "OutputError",
+    "ParseError",
+    "PlanError",
+    "SiteError",
+    "UsageError",
+    "place",
+    "printable",
+]
+
+
+def printable(text: str, limit: int = 80) -> str:
+    """Return `text` on one line, control characters escaped, cut at `limit` characters.
+
+    What is quoted in a message comes from files and job names that others
+    wrote: a raw newline would forge a second line, a raw ESC would reach the
+    terminal.
+
+    Examples
+    --------
+    >>> printable("a\\x1b[31mb")
+    'a\\\\x1b[31mb'
+    """
+    shown = text if len(text) <= limit else text[: limit - 1] + "…"
+    if shown.isprintable():
+        return shown
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in shown)
+
+
+def place(source: str, line: int = 0) -> str:
+    """Return ``file:line`` for a message, the path whole; line 0 is left out.
+
+    Examples
+    --------
+    >>> place("daint.txt", 17)
+    'daint.txt:17'
+    """
+    name = printable(source, limit=4096)
+    return f"{name}:{line}" if line else name
+
+
+class NidmapError(Exception):
+    """Base of all errors that nidmap raises on purpose.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong, in one line.
+    hint : str
+        What the user can do about it; empty where there is nothing to say.
+
+    Attributes
+    ----------
+    exit_code : int
+        The exit code of the command line for this error.
+    """
+
+    exit_code = 3
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}; {self.hint}" if self.hint else self.message
+
+
+class UsageError(NidmapError):
+    """The request makes no sense as asked (exit code 2)."""
+
+    exit_code = 2
+
+
+class PlanError(NidmapError):
+    """The answer is no: the machine cannot give what was asked (exit code 1)."""
+
+    exit_code = 1
+
+
+class SiteError(NidmapError):
+    """A site configuration is wrong or unknown (exit code 3)."""
+
+
+class LaunchError(NidmapError):
+    """Slurm or a launcher is missing, failed or did not answer (exit code 4)."""
+
+    exit_code = 4
+
+
+class OutputError(NidmapError):
+    """The result cannot be written (exit code 5)."""
+
+    exit_code = 5
+
+
+class ParseError(NidmapError):
+    """An input cannot be read (exit code 3).
+
+    Parameters
+    ----------
+    source : str
+        The file's name as the user gave it, ``-`` for standard input.
+    line : int
+        The line, counted from 1; 0 where the whole input is meant.
+    text : str
+        What was wrong.
+    hint : str
+        What the user can do about it.
+
+    Examples
+    --------
+    >>> print(ParseError("daint.txt", 17, "'x' is not a NID"))
+    daint.txt:17: 'x' is not a NID
+    """
+
+    def __init__(self, source: str, line: int, text: str, hint: str = "") -> None:
+        self.source = source
+        self.line = line
+        self.text = text
+        super().__init__(f"{place(source, line)}: {text}", hint)

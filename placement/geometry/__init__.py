@@ -1,0 +1,199 @@
+"""Where each node sits: one module a kind of machine, chosen by the evidence.
+
+A site's own positions count first, then cables that were found (InfiniBand),
+then cnames (an XC, an XE or XK, or an EX, told apart by how the NIDs and
+coordinates fit), then a torus or tree that Slurm describes. Where nothing
+says anything, all nodes count as equally near.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import printable
+from placement.geometry.network import Network
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.geometry.slingshot import Groups
+    from placement.machine import Topology
+    from placement.names import Gemini, Xc
+    from placement.records import Dump
+    from placement.tables import Table
+
+__all__ = ["Network", "locate"]
+
+
+def locate(
+    table: Table,
+    dumps: Sequence[Dump],
+    given: Topology | None = None,
+    groups: Groups | None = None,
+    owner: str = "",
+    places: NDArray[np.int32] | None = None,
+) -> Network:
+    """Return the topology of a machine and the places of its nodes.
+
+    Parameters
+    ----------
+    table : Table
+        The nodes, in their final order.
+    dumps : sequence of Dump
+        For links, switches and what fabric they are of.
+    given : Topology or None
+        What a site (or a spec) states.
+    groups : Groups or None
+        How xnames make groups.
+    owner : str
+        Name of the site, for errors.
+    places : int32 (m, levels) or None
+        Where that site has nodes, listed or not.
+
+    Returns
+    -------
+    Network
+
+    Raises
+    ------
+    ParseError
+        Where nodes, links and site contradict one another.
+    """
+    if given is not None and table.known("position").all():
+        return _positioned(table, dumps, given)
+    cabled = [d for d in dumps if d.fabric == "infiniband" and d.links is not None]
+    if cabled:
+        from placement.geometry import infiniband
+
+        return infiniband.locate(table, cabled, given)
+    if table.has("cname"):
+        return _named(table, dumps, given, groups, owner, places)
+    return _by_slurm(table, dumps)
+
+
+def _positioned(table: Table, dumps: Sequence[Dump], given: Topology) -> Network:
+    """Return the network of a site or spec that places its own nodes."""
+    coords = table["position"].astype(np.int32)
+    lists = [d for d in dumps if d.links is not None and d.fabric == given.fabric]
+    if given.fabric == "aries":
+        from placement.geometry import aries
+
+        return aries.attached(given, coords, lists)
+    if given.fabric == "gemini":
+        from placement.geometry import gemini
+
+        return gemini.attached(table, given, coords, lists)
+    if given.kind == "dragonfly" and given.router_levels == 2:
+        from placement.geometry import slingshot
+
+        return slingshot.attached(given, coords, _attachments(table, dumps))
+    return _numbered(given, coords)
+
+
+def _attachments(table: Table, dumps: Sequence[Dump]) -> NDArray[np.int64] | None:
+    """Return the switches of the nodes' NICs as a site states them, in the table's order."""
+    for dump in dumps:
+        found = dump.parameters.get("attachments")
+        if isinstance(found, np.ndarray) and len(found) == len(table):
+            rows: NDArray[np.int64] = found[table["row"]]
+            return rows
+    return None
+
+
+def _numbered(given: Topology, coords: NDArray[np.int32]) -> Network:
+    """Return a network all of whose positions have a router."""
+    from placement.topologies import grid
+
+    levels = given.router_levels
+    extents = given.extents[:levels]
+    first = grid.number(coords[:, :levels], extents, first_fastest=given.kind == "torus")
+    nics = int(given.parameters.get("up", (1,))[0]) if given.kind == "fattree" else 1
+    router = first[:, None] * nics + np.arange(nics)
+    return Network(given, coords, router.astype(np.int32))
+
+
+def _named(
+    table: Table,
+    dumps: Sequence[Dump],
+    given: Topology | None,
+    groups: Groups | None,
+    owner: str,
+    places: NDArray[np.int32] | None,
+) -> Network:
+    """Return the network that cnames or xnames tell."""
+    from placement.names import parse_cnames
+
+    parts = parse_cnames(table["cname"])
+    good = (parts >= 0).all(axis=1)
+    if not good.any():
+        from placement.geometry import slingshot
+
+        return _with_bandwidth(slingshot.locate(table, dumps, groups), given)
+    if not good.all():
+        row = int(np.flatnonzero(~good)[0])
+        raise table.error(row, f"{table.called(row)} is not the cname of a node, as others are")
+    return _cray(table, parts, dumps, given, owner, places)
+
+
+def _cray(
+    table: Table,
+    parts: NDArray[np.int32],
+    dumps: Sequence[Dump],
+    given: Topology | None,
+    owner: str,
+    places: NDArray[np.int32] | None,
+) -> Network:
+    from placement.geometry import aries, numbering
+    from placement.names import Xc
+
+    told = {d.fabric for d in dumps} & {"aries", "gemini"}
+    rule: Xc | Gemini | None
+    if given is not None:
+        rule = _site_rule(table, given, owner)
+        if isinstance(rule, Xc) or not table.has("coords"):  # a torus's coordinates win
+            numbering.refuse_wrong_nids(table, parts, rule, owner)
+    else:
+        rule = numbering.numbering(table, parts, min(told) if len(told) == 1 else "")
+    if isinstance(rule, Xc):
+        return aries.locate(table, parts, rule, dumps, given, places)
+    from placement.geometry import gemini
+
+    return gemini.locate(table, parts, rule, dumps, given)
+
+
+def _site_rule(table: Table, given: Topology, owner: str) -> Xc | Gemini:
+    """Return the numbering of a site's nodes."""
+    from placement.names import Gemini, Xc
+
+    stated = given.parameters
+    if given.fabric == "aries" and "positions" in stated:
+        return Xc(int(stated["positions"]))
+    if given.fabric == "gemini" and {"columns", "rows"} <= stated.keys():
+        return Gemini(int(stated["columns"]), int(stated["rows"]))
+    what = given.fabric or given.kind
+    raise table.error(0, f"its nodes are a Cray XC's or XE's, but {printable(owner)} is {what}")
+
+
+def _with_bandwidth(network: Network, given: Topology | None) -> Network:
+    """Return the network with a site's bandwidths."""
+    if given is None or not given.bandwidth:
+        return network
+    topology = replace(network.topology, bandwidth=dict(given.bandwidth))
+    return replace(network, topology=topology)
+
+
+def _by_slurm(table: Table, dumps: Sequence[Dump]) -> Network:
+    """Return the network that Slurm's topology describes."""
+    from placement.geometry import slurm_tree
+
+    for dump in reversed(dumps):
+        if dump.fabric == "torus3d" and table.has("coords"):
+            return slurm_tree.torus(table, dump)
+        if dump.switches:
+            return slurm_tree.locate(table, dump)
+    return slurm_tree.flat(table)

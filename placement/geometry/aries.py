@@ -1,0 +1,164 @@
+"""Where the nodes of a Cray XC sit: (group, chassis, blade, node) by their cnames."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import ParseError
+from placement.geometry.network import Network
+from placement.machine import Topology
+from placement.topologies import grid
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.names import Xc
+    from placement.records import Dump
+    from placement.tables import Table
+
+__all__ = ["BANDWIDTH", "LEVELS", "attached", "locate", "shape"]
+
+LEVELS = ("group", "chassis", "blade", "node")
+
+#: Chassis a group, blades a chassis, nodes a blade: the same on every XC.
+GROUP = (6, 16, 4)
+
+#: GB/s a direction: 3 lanes of 14 Gb/s (green; black is three links) and of 12.5 Gb/s (blue).
+BANDWIDTH = {"injection": 10.0, "green": 5.25, "black": 15.75, "blue": 4.6875}
+
+#: Blue links a group pair where nothing states them: two blades a chassis, as on Edison.
+ASSUMED_LINKS = 24
+
+
+def locate(
+    table: Table,
+    parts: NDArray[np.int32],
+    xc: Xc,
+    dumps: Sequence[Dump],
+    given: Topology | None,
+    places: NDArray[np.int32] | None = None,
+) -> Network:
+    """Return where the nodes of an XC sit.
+
+    Parameters
+    ----------
+    table : Table
+    parts : int32 (n, 5)
+        Places of the nodes by their cnames.
+    xc : Xc
+        The machine's numbering.
+    dumps : sequence of Dump
+        Their link lists are the machine's links.
+    given : Topology or None
+        What a site states.
+    places : int32 (m, 4) or None
+        Where that site has nodes.
+
+    Raises
+    ------
+    ParseError
+        Where coordinates contradict a cname, or a node's router is in no
+        link list.
+    """
+    coords = xc.coords(parts)
+    _refuse_other_coords(table, coords)
+    topology, notes = shape(coords, xc.positions, given)
+    network = attached(topology, coords, [d for d in dumps if d.fabric == "aries"], places)
+    return replace(network, nid=xc.nid(parts), notes=() if network.links else notes)
+
+
+def _refuse_other_coords(table: Table, coords: NDArray[np.int32]) -> None:
+    known = table.known("coords")
+    if not known.any():
+        return
+    wrong = np.flatnonzero(known & (table["coords"] != coords[:, :3]).any(axis=1))
+    if len(wrong):
+        row = int(wrong[0])
+        at, is_at = (tuple(x[row].tolist()) for x in (table["coords"], coords[:, :3]))
+        raise table.error(
+            row,
+            f"{table.called(row)} is at {at} by one dump, but its name says {is_at}",
+            "are the dumps of the same machine?",
+        )
+
+
+def shape(
+    coords: NDArray[np.int32], positions: int, given: Topology | None
+) -> tuple[Topology, tuple[str, ...]]:
+    """Return the topology of an XC with these nodes, and what was assumed."""
+    groups = int(coords[:, 0].max(initial=-1)) + 1
+    if given is not None:
+        extents = (max(groups, given.extents[0]), *given.extents[1:])
+        return replace(given, extents=extents), ()
+    topology = Topology(
+        kind="dragonfly",
+        levels=LEVELS,
+        extents=(groups, *GROUP),
+        router_levels=3,
+        fabric="aries",
+        wiring="same-chassis",
+        bandwidth=dict(BANDWIDTH),
+        parameters={"positions": positions, "global": ASSUMED_LINKS},
+    )
+    note = (
+        f"blue links assumed: wiring same-chassis with {ASSUMED_LINKS} a group pair "
+        "(no link list and no site states them)"
+    )
+    return topology, (note,)
+
+
+def attached(
+    topology: Topology,
+    coords: NDArray[np.int32],
+    dumps: Sequence[Dump],
+    places: NDArray[np.int32] | None = None,
+) -> Network:
+    """Return the network with its routers: those of the link lists, else those of the nodes.
+
+    A site's routers (`places`) are there too when a dump lists only some of
+    the nodes: the wiring rules count the groups that the machine has.
+    """
+    lists = [d for d in dumps if d.links is not None]
+    own = grid.number(coords[:, :3], topology.extents[:3])
+    if not lists:
+        more = own[:0] if places is None else grid.number(places[:, :3], topology.extents[:3])
+        keys, inverse = np.unique(np.concatenate([own, more]), return_inverse=True)
+        router = inverse[: len(own)]
+        return Network(topology, coords, router.astype(np.int32)[:, None], _box(keys, topology))
+    from placement.geometry import listed
+
+    found = listed.aries(lists, topology)
+    router = listed.find(found.keys, own)
+    _refuse_unlisted(router, coords, lists)
+    return Network(
+        topology=found.topology,
+        coords=coords,
+        router=router.astype(np.int32)[:, None],
+        router_coords=_box(found.keys, found.topology),
+        router_names=found.names,
+        links=found.links,
+    )
+
+
+def _box(keys: NDArray[np.int64], topology: Topology) -> NDArray[np.int32]:
+    columns: list[Any] = list(np.unravel_index(keys, topology.extents[:3]))
+    return np.column_stack(columns).astype(np.int32)
+
+
+def _refuse_unlisted(
+    router: NDArray[np.int64], coords: NDArray[np.int32], lists: Sequence[Dump]
+) -> None:
+    missing = np.flatnonzero(router < 0)
+    if len(missing):
+        group, chassis, blade, _ = coords[missing[0]].tolist()
+        raise ParseError(
+            lists[0].source,
+            0,
+            f"router ({group}:{chassis}:{blade}) is not in it, but {len(missing)} nodes need it",
+            "are the dumps of the same machine, and whole?",
+        )

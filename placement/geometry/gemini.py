@@ -1,0 +1,167 @@
+"""Where the nodes of a Cray XE or XK sit: (x, y, z, node) on Gemini's torus.
+
+Coordinates that a dump prints win over the numbering rule: small machines
+number differently. Where only some nodes have printed coordinates the rule
+must agree with those and tells the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import ParseError
+from placement.geometry import listed
+from placement.geometry.network import Network
+from placement.machine import Topology
+from placement.topologies import grid
+from placement.topologies.torus import GEMINI
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.names import Gemini
+    from placement.records import Dump
+    from placement.tables import Table
+
+__all__ = ["LEVELS", "attached", "locate"]
+
+LEVELS = ("x", "y", "z", "node")
+
+
+def locate(
+    table: Table,
+    parts: NDArray[np.int32],
+    rule: Gemini | None,
+    dumps: Sequence[Dump],
+    given: Topology | None,
+) -> Network:
+    """Return where the nodes of an XE or XK sit.
+
+    Parameters
+    ----------
+    table : Table
+    parts : int32 (n, 5)
+        Places of the nodes by their cnames.
+    rule : Gemini or None
+        The numbering that fits; None where coordinates alone tell.
+    dumps : sequence of Dump
+        Their link lists are the machine's links.
+    given : Topology or None
+        What a site states.
+
+    Raises
+    ------
+    ParseError
+        Where a node's coordinates are unknown, outside the machine, or are
+        three nodes'.
+    """
+    coords, ruled = _coords(table, parts, rule)
+    lists = [d for d in dumps if d.links is not None and d.fabric == "gemini"]
+    reach = [listed.router_lists(lists)[1].max(axis=0)] if lists else []
+    topology = _shape(np.vstack([coords, *reach]), rule if ruled else None, given)
+    _refuse_outside(table, coords, topology)
+    coords = np.column_stack([coords, parts[:, 4] % 2]).astype(np.int32)
+    network = attached(table, topology, coords, lists)
+    return replace(network, nid=None if rule is None else rule.nid(parts))
+
+
+def _coords(
+    table: Table, parts: NDArray[np.int32], rule: Gemini | None
+) -> tuple[NDArray[np.int32], bool]:
+    """Return x, y, z of all nodes, and whether the rule holds."""
+    known = table.known("coords")
+    if rule is None:
+        missing = np.flatnonzero(~known)
+        if len(missing):
+            row = int(missing[0])
+            hint = "add a file that lists all coordinates"
+            raise table.error(row, f"nothing says where {table.called(row)} is", hint)
+        return table["coords"], False
+    ruled = rule.coords(parts)[:, :3]
+    if not known.any():
+        return ruled, True
+    printed = np.where(known[:, None], table["coords"], ruled)
+    agree = bool((printed == ruled).all())
+    if not agree and not known.all():
+        row = int(np.flatnonzero((printed != ruled).any(axis=1))[0])
+        raise table.error(
+            row,
+            f"{table.called(row)} is at {tuple(printed[row].tolist())}, which the numbering rule "
+            f"says is {tuple(ruled[row].tolist())}",
+            "so the nodes without coordinates cannot be placed: add a file that lists them all",
+        )
+    return printed, agree
+
+
+def _shape(coords: NDArray[np.int32], rule: Gemini | None, given: Topology | None) -> Topology:
+    if given is not None:
+        return given
+    if rule is None:
+        extents = tuple(int(v) + 1 for v in coords.max(axis=0))
+        parameters = {}
+    else:
+        extents = (rule.columns, 2 * rule.rows, 24)
+        parameters = {"columns": rule.columns, "rows": rule.rows}
+    return Topology(
+        kind="torus",
+        levels=LEVELS,
+        extents=(*extents, 2),
+        router_levels=3,
+        fabric="gemini",
+        bandwidth=dict(GEMINI),
+        parameters=parameters,
+    )
+
+
+def _refuse_outside(table: Table, coords: NDArray[np.int32], topology: Topology) -> None:
+    limits = np.array(topology.extents[:3])
+    wrong = np.flatnonzero(((coords < 0) | (coords >= limits)).any(axis=1))
+    if len(wrong):
+        row = int(wrong[0])
+        size = "x".join(map(str, topology.extents[:3]))
+        text = f"{table.called(row)} is at {tuple(coords[row].tolist())}, outside a {size} torus"
+        raise table.error(row, text)
+
+
+def attached(
+    table: Table, topology: Topology, coords: NDArray[np.int32], lists: Sequence[Dump]
+) -> Network:
+    """Return the network: every position has a Gemini, or those of the link lists do."""
+    extents = topology.extents[:3]
+    grid.refuse_huge(extents, table.sources[0])
+    own = grid.number(coords[:, :3], extents, first_fastest=True)
+    _refuse_crowded(table, own, coords)
+    if not lists:
+        return Network(topology, coords, own.astype(np.int32)[:, None])
+    found = listed.gemini(lists, topology)
+    router = listed.find(found.keys, own)
+    missing = np.flatnonzero(router < 0)
+    if len(missing):
+        at = tuple(coords[missing[0], :3].tolist())
+        text = f"Gemini {at} is not in it, but {len(missing)} nodes need it"
+        raise ParseError(lists[0].source, 0, text, "are the dumps of the same machine, and whole?")
+    box = np.column_stack(np.unravel_index(found.keys, extents[::-1]))[:, ::-1]
+    return Network(
+        topology=found.topology,
+        coords=coords,
+        router=router.astype(np.int32)[:, None],
+        router_coords=box.astype(np.int32),
+        router_names=found.names,
+        links=found.links,
+    )
+
+
+def _refuse_crowded(table: Table, router: NDArray[np.int64], coords: NDArray[np.int32]) -> None:
+    """Raise where two nodes have the same place on the same Gemini."""
+    key = router * 2 + coords[:, 3]
+    order = np.argsort(key, kind="stable")
+    same = np.flatnonzero(key[order][1:] == key[order][:-1])
+    if len(same):
+        first, row = (int(order[same[0] + i]) for i in (0, 1))
+        at = tuple(coords[row, :3].tolist())
+        raise table.error(row, f"{table.called(row)} and {table.called(first)} are both at {at}")

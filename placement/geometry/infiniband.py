@@ -1,0 +1,315 @@
+"""Fat trees as ibnetdiscover finds them: hosts on leaf switches, layers above.
+
+A leaf is a switch with hosts on it; a switch's level counts from the leaves.
+Where every cable goes from one level to the next it is a fat tree, whose
+switches of level k and below fall into parts (pods) that are coordinates;
+where not, it is a graph of switches, and only the switch of a node counts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import ParseError, printable
+from placement.geometry.listed import wiring_of
+from placement.geometry.network import Network
+from placement.geometry.slurm_tree import place_in
+from placement.machine import Topology
+from placement.topologies.bundles import bundle
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Links
+    from placement.records import Dump
+    from placement.tables import Table
+
+    Ints = NDArray[np.int64]
+    Strs = NDArray[np.str_]
+    _Columns = tuple[Strs, Ints, Strs, Ints, NDArray[np.bool_], NDArray[np.float64]]
+
+__all__ = ["locate"]
+
+#: A host with more cables than this is a mistake in the list.
+MOST_CABLES = 64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cables:
+    """Every cable once.
+
+    Attributes
+    ----------
+    names : str (s,)
+        Switches, sorted.
+    a, b : int64 (m,)
+        Switches at the ends of cables between switches.
+    gbs : float64 (m,)
+    host : str (h,)
+        Host of each host cable.
+    at : int64 (h,)
+        Its switch.
+    host_gbs : float64 (h,)
+    """
+
+    names: NDArray[np.str_]
+    a: Ints
+    b: Ints
+    gbs: NDArray[np.float64]
+    host: NDArray[np.str_]
+    at: Ints
+    host_gbs: NDArray[np.float64]
+
+
+def locate(table: Table, dumps: Sequence[Dump], given: Topology | None) -> Network:
+    """Return the places of hosts on the switches of an InfiniBand fabric.
+
+    Parameters
+    ----------
+    table : Table
+        Hosts by name, in their final order.
+    dumps : sequence of Dump
+        Of fabric ``infiniband``, with links.
+    given : Topology or None
+        A site's, for its bandwidths.
+
+    Returns
+    -------
+    Network
+        Kind ``fattree`` with levels ``…, level2, leaf, node``, or ``tree``
+        with ``level1, node`` where the cables make no layers.
+    """
+    cables = _cables(dumps)
+    cabled = _attachments(table, cables)
+    level = _levels(cables, np.unique(cables.at))
+    layered = bool((np.abs(level[cables.a] - level[cables.b]) == 1).all())
+    network = _network(cables, cabled, level, layered, _figures(cables, level, given))
+    return replace(network, topology=replace(network.topology, wiring=wiring_of(dumps)))
+
+
+def _cables(dumps: Sequence[Dump]) -> _Cables:
+    """Return each cable once, whichever of its ends are printed."""
+    names = np.unique(np.concatenate([d.routers for d in dumps if d.routers is not None]))
+    rows = [_ends(d) for d in dumps]
+    a, a_port, b, b_port, host, gbs = (np.concatenate([r[i] for r in rows]) for i in range(6))
+    swap = host | (~host & ((b < a) | ((b == a) & (b_port < a_port))))
+    low, high = np.where(swap, b, a), np.where(swap, a, b)
+    port = np.where(swap, b_port, a_port)
+    once = _first_of_each(np.searchsorted(np.unique(low), low) * 2**20 + port)
+    low, high, host, gbs = low[once], high[once], host[once], gbs[once]
+    at = np.searchsorted(names, low)
+    inner = ~host
+    return _Cables(
+        names=names,
+        a=at[inner],
+        b=np.searchsorted(names, high[inner]),
+        gbs=gbs[inner],
+        host=high[host],
+        at=at[host],
+        host_gbs=gbs[host],
+    )
+
+
+def _first_of_each(key: Ints) -> Ints:
+    return np.sort(np.unique(key, return_index=True)[1]).astype(np.int64)
+
+
+def _ends(dump: Dump) -> _Columns:
+    """Return a, its port, b, its port, whether a is a host, and GB/s; hosts always in a."""
+    links = dump.links
+    assert links is not None
+    assert links.host_a is not None
+    assert links.host_b is not None
+    turn = links.host_b
+    gbs = links.bandwidth if links.bandwidth is not None else np.full(len(links), np.nan)
+    return (
+        np.where(turn, links.b, links.a),
+        np.where(turn, links.b_port, links.a_port).astype(np.int64),
+        np.where(turn, links.a, links.b),
+        np.where(turn, links.a_port, links.b_port).astype(np.int64),
+        links.host_a | links.host_b,
+        gbs,
+    )
+
+
+def _attachments(table: Table, cables: _Cables) -> Ints:
+    """Return int64 (n, k): the switches of each host, its first cable's first, -1 for none."""
+    order = np.argsort(cables.host, kind="stable")
+    hosts, start, count = np.unique(cables.host[order], return_index=True, return_counts=True)
+    if count.max(initial=0) > MOST_CABLES:
+        name = printable(str(hosts[np.argmax(count)]))
+        raise ParseError(table.sources[0], 0, f"{name} has {count.max()} cables")
+    place = np.minimum(np.searchsorted(hosts, table["name"]), max(0, len(hosts) - 1))
+    found = hosts[place] == table["name"]
+    if not found.all():
+        row = int(np.flatnonzero(~found)[0])
+        hint = "every node of a fabric hangs on a switch"
+        raise table.error(row, f"{table.called(row)} has no cable in the fabric", hint)
+    k = np.arange(int(count.max(initial=1)))
+    index = np.minimum(start[place][:, None] + k, len(order) - 1)
+    out = np.where(k < count[place][:, None], cables.at[order[index]], -1)
+    first = np.searchsorted(cables.names, table["router"])
+    return _first_in_front(out, first)
+
+
+def _first_in_front(out: Ints, first: Ints) -> Ints:
+    """Exchange each row's first entry for the one that the dump names as the node's switch."""
+    where = np.argmax(out == first[:, None], axis=1)
+    rows = np.arange(len(out))
+    known = out[rows, where] == first
+    out[rows[known], where[known]] = out[rows[known], 0]
+    out[rows[known], 0] = first[known]
+    return out
+
+
+def _levels(cables: _Cables, leaves: Ints) -> Ints:
+    """Return each switch's level: 1 at a leaf, else one more than the lowest neighbour's.
+
+    A switch that no cable joins to the leaves stands at level 2.
+    """
+    level = np.zeros(len(cables.names), dtype=np.int64)
+    level[leaves] = 1
+    a = np.concatenate([cables.a, cables.b])
+    b = np.concatenate([cables.b, cables.a])
+    for step in range(1, len(level) + 1):
+        new = b[(level[a] == step) & (level[b] == 0)]
+        if not len(new):
+            break
+        level[new] = step + 1
+    level[level == 0] = 2
+    return level
+
+
+def _parts(cables: _Cables, level: Ints) -> list[Ints]:
+    """Return, for each level below the top, which part of the fabric up to it a switch is in."""
+    top = int(level.max(initial=1))
+    found = [np.arange(len(level))]
+    for k in range(2, top):
+        inside = np.maximum(level[cables.a], level[cables.b]) <= k
+        found.append(_components(len(level), cables.a[inside], cables.b[inside]))
+    return found
+
+
+def _components(count: int, a: Ints, b: Ints) -> Ints:
+    """Return the lowest index that each of `count` things is connected with."""
+    label = np.arange(count)
+    while len(a):
+        low = np.minimum(label[a], label[b])
+        before = label.copy()
+        np.minimum.at(label, a, low)
+        np.minimum.at(label, b, low)
+        label = label[label]
+        if (before == label).all():
+            break
+    return label
+
+
+def _switch_coords(first: Ints, level: Ints, parts: list[Ints]) -> NDArray[np.int32]:
+    """Return int32 (s, levels), the outermost part first, -1 below a switch's own level.
+
+    A leaf is numbered inside its part in the order of its first node, and so
+    are the parts inside the next larger ones.
+    """
+    count = len(level)
+    leaf = level == 1
+    seen = np.full(count, len(first), dtype=np.int64)
+    np.minimum.at(seen, first, np.arange(len(first)))
+    out = np.full((count, len(parts)), -1, dtype=np.int32)
+    outer = np.zeros(count, dtype=np.int64)
+    for column, part in enumerate(reversed(parts)):
+        own = len(parts) - column
+        earliest = np.full(count, len(first), dtype=np.int64)
+        np.minimum.at(earliest, part, seen)
+        rank = _rank_within(outer[leaf], earliest[part[leaf]])
+        by_part = np.full(count, -1, dtype=np.int64)
+        by_part[part[leaf]] = rank
+        out[:, column] = np.where(level <= own, by_part[part], -1)
+        outer = part
+    return out
+
+
+def _rank_within(outer: Ints, key: Ints) -> Ints:
+    """Return the rank of each key among the distinct keys with the same `outer`."""
+    span = int(key.max(initial=0)) + 1
+    pairs, inverse = np.unique(outer * span + key, return_inverse=True)
+    first = np.searchsorted(pairs, pairs // span * span)
+    found: Ints = (np.arange(len(pairs)) - first)[inverse]
+    return found
+
+
+def _network(
+    cables: _Cables, cabled: Ints, level: Ints, layered: bool, figures: dict[str, float]
+) -> Network:
+    """Put coordinates, routers and links together."""
+    parts = _parts(cables, level) if layered else [np.arange(len(level))]
+    places = _switch_coords(cabled[:, 0], level, parts)
+    order = np.lexsort((np.arange(len(level)), *places.T[::-1], level))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    node = place_in(cabled[:, 0].astype(np.int32))
+    coords = np.column_stack([places[cabled[:, 0]], node]).astype(np.int32)
+    names = [*(f"level{k}" for k in range(len(parts), 1, -1)), "leaf"] if layered else ["level1"]
+    topology = Topology(
+        kind="fattree" if layered else "tree",
+        levels=(*names, "node"),
+        extents=tuple(int(v) + 1 for v in coords.max(axis=0, initial=0)),
+        router_levels=len(parts),
+        fabric="infiniband",
+        bandwidth=figures,
+        parameters={"spines": _spines(cables, level)} if layered else {"dist": (1, 2)},
+    )
+    return Network(
+        topology=topology,
+        coords=coords,
+        router=np.where(cabled >= 0, rank[np.maximum(cabled, 0)], -1).astype(np.int32),
+        router_coords=places[order],
+        router_names=cables.names[order],
+        links=_links(cables, rank, level, layered),
+        notes=_remarks(cables, layered),
+    )
+
+
+def _spines(cables: _Cables, level: Ints) -> int:
+    """Return how many switches of the top level a cable joins to others."""
+    joined = np.unique(np.concatenate([cables.a, cables.b]))
+    return int((level[joined] == level.max()).sum()) if len(joined) else 0
+
+
+def _links(cables: _Cables, rank: Ints, level: Ints, layered: bool) -> Links:
+    """Return the cables between switches; class ``up<k>`` starts at level k."""
+    lower = np.minimum(level[cables.a], level[cables.b])
+    top = max(1, int(level.max(initial=1)) - 1)
+    kinds = tuple(f"up{k}" for k in range(1, top + 1)) if layered else ("ib",)
+    kind = lower - 1 if layered else np.zeros_like(lower)
+    one = np.ones(len(kind), dtype=np.int64)
+    return bundle(rank[cables.a], rank[cables.b], kind.astype(np.int8), kinds, one, cables.gbs)
+
+
+def _figures(cables: _Cables, level: Ints, given: Topology | None) -> dict[str, float]:
+    """Return the site's bandwidths, else the most common rate of the cables of each level."""
+    if given is not None and given.bandwidth:
+        return dict(given.bandwidth)
+    lower = np.minimum(level[cables.a], level[cables.b])
+    rates = {"up0": cables.host_gbs}
+    rates |= {f"up{k}": cables.gbs[lower == k] for k in np.unique(lower).tolist()}
+    return {name: common for name, gbs in rates.items() if (common := _most_common(gbs)) > 0}
+
+
+def _most_common(gbs: NDArray[np.float64]) -> float:
+    values, counts = np.unique(gbs[~np.isnan(gbs)], return_counts=True)
+    return float(values[np.argmax(counts)]) if len(values) else 0.0
+
+
+def _remarks(cables: _Cables, layered: bool) -> tuple[str, ...]:
+    if not layered:
+        return ("the switches are no fat tree: only a node's own switch is a coordinate",)
+    count = len(cables.names)
+    parts = len(np.unique(_components(count, cables.a, cables.b)))
+    if parts == 1:
+        return ()
+    return (f"the fabric listed falls into {parts} parts that no cable joins",)

@@ -1,0 +1,231 @@
+"""Link lists of Crays: routers and bundles as ``rtr --interconnect`` prints them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import ParseError
+from placement.machine import LISTED
+from placement.topologies import grid
+from placement.topologies.bundles import bundle
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Links, Topology
+    from placement.records import Dump
+
+__all__ = ["Listed", "aries", "blades", "find", "gemini", "router_lists", "wiring_of"]
+
+#: Links in one black bundle and in the other bundles of an Aries.
+BLACK = 3
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Listed:
+    """What link lists say of a machine.
+
+    Attributes
+    ----------
+    topology : Topology
+        With the lists as its wiring.
+    keys : int64 (r,)
+        Number of each router's position in the box, ascending.
+    names : str (r,)
+    links : Links
+    """
+
+    topology: Topology
+    keys: NDArray[np.int64]
+    names: NDArray[np.str_]
+    links: Links
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ends:
+    """Every physical link once: router indices, kind of its first end."""
+
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
+    kind: NDArray[np.str_]
+
+
+def wiring_of(dumps: Sequence[Dump]) -> str:
+    """Return the wiring's name for links that these dumps list."""
+    return LISTED + " and ".join(d.source for d in dumps)
+
+
+def find(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the index of each wanted key in sorted `keys`, -1 where it is not there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> find(np.array([2, 5]), np.array([5, 3])).tolist()
+    [1, -1]
+    """
+    place = np.searchsorted(keys, wanted)
+    place[place == len(keys)] = 0
+    return np.where(keys[place] == wanted, place, -1)
+
+
+def router_lists(dumps: Sequence[Dump]) -> tuple[NDArray[np.str_], NDArray[np.int32]]:
+    """Return all routers that the dumps name, and their printed coordinates (-1 unknown)."""
+    names = np.unique(np.concatenate([d.routers for d in dumps if d.routers is not None]))
+    coords = np.full((len(names), 3), -1, dtype=np.int32)
+    for dump in dumps:
+        links = dump.links
+        if links is None or links.coords_a is None or links.coords_b is None:
+            continue
+        coords[np.searchsorted(names, links.a)] = links.coords_a
+        coords[np.searchsorted(names, links.b)] = links.coords_b
+    return names, coords
+
+
+def blades(names: NDArray[np.str_]) -> NDArray[np.int32]:
+    """Return column, row, cage, slot and first node of routers ``c0-0c0s0a0`` or ``…g1``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> blades(np.array(["c1-0c2s3a0", "c1-0c2s3g1"])).tolist()
+    [[1, 0, 2, 3, 0], [1, 0, 2, 3, 2]]
+    """
+    from placement.names import parse_cnames
+
+    node = np.char.replace(np.char.replace(names, "a", "n"), "g", "n")
+    parts = parse_cnames(node)
+    second: NDArray[np.bool_] = np.asarray(np.char.endswith(names, "g1"))
+    parts[second, 4] = 2
+    return parts
+
+
+def aries(dumps: Sequence[Dump], topology: Topology) -> Listed:
+    """Return the routers and links of an XC as its lists say.
+
+    Parameters
+    ----------
+    dumps : sequence of Dump
+        With links.
+    topology : Topology
+        Its ``positions`` tell groups from cnames; its bandwidths count.
+
+    Returns
+    -------
+    Listed
+    """
+    from placement.names import Xc
+
+    names, printed = router_lists(dumps)
+    coords = Xc(int(topology.parameters["positions"])).coords(blades(names))[:, :3]
+    coords = np.where(printed[:, :1] >= 0, printed, coords)
+    groups = max(topology.extents[0], int(coords[:, 0].max(initial=0)) + 1)
+    topology = replace(topology, extents=(groups, *topology.extents[1:]))
+    keys, names, ends = _indexed(dumps, names, grid.number(coords, topology.extents[:3]))
+    kinds = ("green", "black", "blue")
+    single = {k: topology.bandwidth.get(k, np.nan) for k in kinds}
+    kind = _kind_index(ends.kind, kinds)
+    gbs = np.array([single["green"], single["black"] / BLACK, single["blue"]])[kind]
+    links = bundle(ends.a, ends.b, kind, kinds, np.ones(len(kind), np.int64), gbs)
+    parameters = {k: v for k, v in topology.parameters.items() if k != "global"}
+    topology = replace(topology, wiring=wiring_of(dumps), parameters=parameters)
+    return Listed(topology, keys, names, links)
+
+
+def gemini(dumps: Sequence[Dump], topology: Topology) -> Listed:
+    """Return the Geminis and links of an XE or XK as its lists say.
+
+    A direction of a Gemini (x+ …) has several tiles; all of them together are
+    one link of the torus with one bandwidth, and `count` says how many tiles.
+    """
+    from placement.topologies.torus import link_bandwidth
+
+    names, coords = router_lists(dumps)
+    coords = _placed(names, coords, topology, dumps[0].source)
+    extents = topology.extents[:3]
+    keys, names, ends = _indexed(dumps, names, grid.number(coords, extents, first_fastest=True))
+    kinds = ("x", "y", "z")
+    axis = _kind_index(np.char.replace(np.char.replace(ends.kind, "+", ""), "-", ""), kinds)
+    at = np.column_stack(np.unravel_index(keys, extents[::-1]))[:, ::-1]
+    up: NDArray[np.bool_] = np.asarray(np.char.endswith(ends.kind, "+"))
+    start = np.where(up, at[ends.a, axis], at[ends.b, axis])
+    gbs = link_bandwidth(axis, start, kinds, topology.bandwidth, gemini=True)
+    gbs = gbs / _tiles(ends, axis, start, extents)
+    links = bundle(ends.a, ends.b, axis, kinds, np.ones(len(axis), np.int64), gbs)
+    return Listed(replace(topology, wiring=wiring_of(dumps)), keys, names, links)
+
+
+def _placed(
+    names: NDArray[np.str_], printed: NDArray[np.int32], topology: Topology, source: str
+) -> NDArray[np.int32]:
+    """Return x, y, z of all Geminis: as printed, else by the numbering rule.
+
+    Raises
+    ------
+    ParseError
+        Where neither tells, or one is outside the torus.
+    """
+    from placement.names import Gemini
+
+    coords = printed
+    stated = topology.parameters
+    if (printed < 0).any() and {"columns", "rows"} <= stated.keys():
+        rule = Gemini(int(stated["columns"]), int(stated["rows"]))
+        coords = np.where(printed[:, :1] >= 0, printed, rule.coords(blades(names))[:, :3])
+    wrong = ((coords < 0) | (coords >= np.array(topology.extents[:3]))).any(axis=1)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        at = tuple(coords[row].tolist())
+        where = "has no coordinates" if min(at) < 0 else f"is at {at}, outside the machine"
+        raise ParseError(source, 0, f"{names[row]} {where}", "are the dumps of one machine?")
+    return coords
+
+
+def _tiles(
+    ends: _Ends, axis: NDArray[np.int8], start: NDArray[np.int64], extents: Sequence[int]
+) -> NDArray[np.int64]:
+    """Return for each tile-to-tile link how many make up the same torus link."""
+    low, high = np.minimum(ends.a, ends.b), np.maximum(ends.a, ends.b)
+    size = int(np.prod(extents))
+    key = ((low * size + high) * 3 + axis) * max(extents) + start
+    _, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
+    found: NDArray[np.int64] = count[inverse]
+    return found
+
+
+def _kind_index(words: NDArray[np.str_], kinds: Sequence[str]) -> NDArray[np.int8]:
+    out = np.zeros(len(words), dtype=np.int8)
+    for place, kind in enumerate(kinds):
+        out[words == kind] = place
+    return out
+
+
+def _indexed(
+    dumps: Sequence[Dump], names: NDArray[np.str_], position: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.str_], _Ends]:
+    """Return the routers numbered by position, and each physical link once."""
+    order = np.argsort(position, kind="stable")
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[order] = np.arange(len(names))
+    rows = [_once(d, names, rank) for d in dumps if d.links is not None]
+    port = np.concatenate([r[0] for r in rows])
+    _, first = np.unique(port, return_index=True)  # two dumps may list the same link
+    a, b, kind = (np.concatenate([r[i] for r in rows])[first] for i in (1, 2, 3))
+    return position[order], names[order], _Ends(a, b, kind)
+
+
+def _once(
+    dump: Dump, names: NDArray[np.str_], rank: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.str_]]:
+    """Return one row a link of a dump that lists it from both ends: the lower end's."""
+    links = dump.links
+    assert links is not None
+    a, b = rank[np.searchsorted(names, links.a)], rank[np.searchsorted(names, links.b)]
+    near, far = a * 1024 + links.a_port, b * 1024 + links.b_port
+    kept = near < far
+    return near[kept], a[kept], b[kept], links.kind[kept]

@@ -1,0 +1,49 @@
+"""What the geometry modules answer: where each node of a table sits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Links, Topology
+
+__all__ = ["Network"]
+
+_NO_NAMES: NDArray[np.str_] = np.empty(0, dtype=np.str_)
+
+
+@dataclass(frozen=True, eq=False, repr=False)  # as little as may be: start-up counts
+class Network:
+    """A topology and the places of n nodes in it.
+
+    Attributes
+    ----------
+    topology : Topology
+    coords : int32 (n, levels)
+    router : int32 (n, k)
+        Router index of each attachment, -1 for none.
+    router_coords : int32 (r, router_levels) or None
+        None where the topology and the nodes alone tell.
+    router_names : str (r,)
+        Empty where the topology names them.
+    links : Links or None
+        None where a rule makes them.
+    nid : int64 (n,) or None
+        NIDs by the machine's numbering rule, for nodes that have none.
+    notes : tuple of str
+        What was assumed.
+    """
+
+    topology: Topology
+    coords: NDArray[np.int32]
+    router: NDArray[np.int32]
+    router_coords: NDArray[np.int32] | None = None
+    router_names: NDArray[np.str_] = field(default_factory=lambda: _NO_NAMES)
+    links: Links | None = None
+    nid: NDArray[np.int64] | None = None
+    notes: tuple[str, ...] = ()

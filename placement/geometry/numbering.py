@@ -1,0 +1,160 @@
+"""Which Cray a list of cnames and NIDs is of: XC or XE/XK, decided by fit.
+
+The rule that gives every node its NID wins; where one node in hundreds
+disagrees, that node's line is wrong and is named. A small Gemini machine
+numbers its nodes differently: then its coordinate file is what counts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import ParseError, printable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.names import Gemini, Xc
+    from placement.tables import Table
+
+__all__ = ["first_wrong", "gemini_vote", "numbering", "refuse_wrong_nids"]
+
+#: Nodes on which candidate shapes of an XE are tried when none fits all.
+SAMPLE = 96
+#: Columns and rows of cabinets beyond those seen that are tried then.
+BEYOND = 24
+
+
+def numbering(table: Table, parts: NDArray[np.int32], fabric: str) -> Xc | Gemini | None:
+    """Return the numbering that gives every node its NID.
+
+    Parameters
+    ----------
+    table : Table
+    parts : int32 (n, 5)
+        Places of the nodes by their cnames.
+    fabric : str
+        ``aries`` or ``gemini`` where coordinates or links tell, '' where not.
+
+    Returns
+    -------
+    Xc, Gemini or None
+        None where the fabric is known to be a torus and no rule fits.
+
+    Raises
+    ------
+    ParseError
+        Where most nodes follow a rule and one does not (its line), or no
+        rule is followed at all.
+    """
+    from placement.names import Gemini, Xc
+
+    nid = table["nid"]
+    voted = Xc.vote(parts, nid) if fabric != "gemini" else None
+    if voted is not None and voted[1].all():
+        return voted[0]
+    torus = Gemini.fit(parts, nid) if fabric != "aries" else None
+    if torus is not None or fabric == "gemini":
+        return torus
+    if voted is not None and 2 * voted[1].sum() > len(nid):
+        refuse_wrong_nids(table, parts, voted[0])
+    if fabric != "aries":
+        guess = gemini_vote(parts, nid)
+        if guess is not None:
+            refuse_wrong_nids(table, parts, guess)
+    raise _neither(table)
+
+
+def _neither(table: Table) -> ParseError:
+    where = table.sources[0]
+    if not table.has("nid"):
+        return ParseError(where, 0, "its nodes have no NIDs", "name the site too: -m SITE -m DUMP")
+    return ParseError(
+        where,
+        0,
+        "its NIDs follow neither the numbering of an XC nor that of an XE or XK",
+        "add a coordinate file of the machine, or name its site: -m SITE -m DUMP",
+    )
+
+
+def gemini_vote(parts: NDArray[np.int32], nid: NDArray[np.int64]) -> Gemini | None:
+    """Return the XE or XK that gives more than half of some nodes their NIDs.
+
+    Examples
+    --------
+    >>> from placement.names import Gemini
+    >>> parts = Gemini(4, 2).parts(range(0, 768, 5))
+    >>> nids = Gemini(4, 2).nid(parts)
+    >>> nids[7] = 1
+    >>> gemini_vote(parts, nids)
+    Gemini(columns=4, rows=2)
+    """
+    from placement.names import Gemini
+
+    sound = np.flatnonzero((parts >= 0).all(axis=1) & (nid >= 0))
+    if not len(sound):
+        return None
+    some = sound[np.unique(np.linspace(0, len(sound) - 1, SAMPLE).astype(np.int64))]
+    columns, rows = (int(parts[sound, axis].max()) + 1 for axis in (0, 1))
+    best, most = None, len(some) // 2
+    for q in range(rows, rows + BEYOND):
+        for p in range(columns, columns + BEYOND):
+            agree = int((Gemini(p, q).nid(parts[some]) == nid[some]).sum())
+            if agree > most:
+                best, most = Gemini(p, q), agree
+    return best
+
+
+def first_wrong(table: Table, parts: NDArray[np.int32], rule: Xc | Gemini) -> NDArray[np.int64]:
+    """Return the rows whose NID is not what the rule gives to their cname."""
+    nid = table["nid"]
+    return np.flatnonzero((nid >= 0) & (rule.nid(parts) != nid))
+
+
+def refuse_wrong_nids(
+    table: Table, parts: NDArray[np.int32], rule: Xc | Gemini, owner: str = ""
+) -> None:
+    """Raise at the first node whose NID is not what the rule gives to its cname.
+
+    Parameters
+    ----------
+    owner : str
+        Whose rule it is: a site's name, '' where most nodes of the dump say so.
+
+    Raises
+    ------
+    ParseError
+    """
+    wrong = first_wrong(table, parts, rule)
+    if not len(wrong):
+        return
+    row = int(wrong[0])
+    raise table.error(row, wrong_nid(table, parts, rule, row), _hint(rule, len(wrong), owner))
+
+
+def wrong_nid(table: Table, parts: NDArray[np.int32], rule: Xc | Gemini, row: int) -> str:
+    """Say what is wrong with the NID of a row."""
+    expected = int(rule.nid(parts[row : row + 1])[0])
+    name, nid = table.called(row), int(table["nid"][row])
+    if expected < 0:
+        return f"{name} is outside a machine of {floor(rule)}"
+    return f"NID {nid} is not {name}'s, which is {expected} with {floor(rule)}"
+
+
+def floor(rule: Xc | Gemini) -> str:
+    """Return the shape of the machine room in words."""
+    from placement.names import Xc
+
+    if isinstance(rule, Xc):
+        return f"{rule.positions} cabinet positions in a row"
+    return f"{rule.columns} x {rule.rows} cabinets"
+
+
+def _hint(rule: Xc | Gemini, wrong: int, owner: str) -> str:
+    from placement.names import Xc
+
+    kind = "XC" if isinstance(rule, Xc) else "XE or XK"
+    by = f"as {printable(owner)} has" if owner else f"the {kind} rule that most nodes follow"
+    return f"{by}; {wrong} such nodes in all" if wrong > 1 else by

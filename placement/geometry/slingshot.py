@@ -1,0 +1,326 @@
+"""Where the nodes of an HPE Cray EX sit: (group, switch, node).
+
+A site's configuration places its own nodes. Where only SLS lists them, their
+xnames say the cabinet, chassis and slot; which cabinets make a dragonfly
+group follows no universal rule, so it is a choice (`Groups`), by default one
+cabinet a group. The nodes of a chassis divide evenly, in the order of their
+slots, over the switches that SLS lists there; where it lists none, one switch
+for every 16 NICs is assumed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import UsageError, printable
+from placement.geometry.network import Network
+from placement.machine import Topology
+from placement.topologies.dragonfly import attachments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.records import Dump
+    from placement.tables import Table
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["BANDWIDTH", "Groups", "attached", "locate", "parse_groups"]
+
+#: GB/s a direction: 200 Gb/s a NIC and a link.
+BANDWIDTH = {"injection": 25.0, "local": 25.0, "global": 25.0}
+
+#: Ports to nodes that a switch has.
+ENDPOINTS = 16
+
+#: Chassis in half a cabinet.
+HALF = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """How xnames make dragonfly groups.
+
+    Attributes
+    ----------
+    rule : str
+        ``cabinet`` or ``rack`` (one a group), ``half-cabinet`` (chassis 0-3
+        and 4-7), ``racks`` (`racks` consecutive ones of those present).
+    racks : int
+    table : tuple of tuple of int
+        Cabinets of each group; goes before the rule.
+    nics : int
+        NICs a node.
+    """
+
+    rule: str = "cabinet"
+    racks: int = 1
+    table: tuple[tuple[int, ...], ...] = ()
+    nics: int = 1
+
+    def __str__(self) -> str:
+        if self.table:
+            return f"{len(self.table)} groups of cabinets as listed"
+        if self.rule == "racks":
+            return f"{self.racks} racks a group"
+        return f"{self.rule} = group"
+
+
+def parse_groups(text: str) -> Groups:
+    """Read ``xname:group=half-cabinet,nics=4``.
+
+    Parameters
+    ----------
+    text : str
+        ``group=`` cabinet, rack, half-cabinet or ``2-racks``; or ``table=``
+        with the cabinets of each group, groups separated by ``/``:
+        ``table=x3001-x3004/x3005-x3008``. ``nics=`` a node.
+
+    Raises
+    ------
+    UsageError
+
+    Examples
+    --------
+    >>> str(parse_groups("xname:group=4-racks,nics=2"))
+    '4 racks a group'
+    >>> parse_groups("xname:table=x1000-x1001/x3000").table
+    ((1000, 1001), (3000,))
+    """
+    options = dict(_option(text, word) for word in text.partition(":")[2].split(","))
+    strange = sorted(options.keys() - {"group", "table", "nics"})
+    if strange:
+        raise UsageError(
+            f"{printable(text)}: no option {printable(strange[0])!r}",
+            "there are group, table, nics",
+        )
+    nics = _number(text, options.get("nics", "1"))
+    if "table" in options:
+        groups = tuple(_cabinets(text, part) for part in options["table"].split("/"))
+        return Groups(table=groups, nics=nics)
+    rule = options.get("group", "cabinet")
+    if rule.endswith("-racks"):
+        return Groups("racks", _number(text, rule.removesuffix("-racks")), nics=nics)
+    if rule not in ("cabinet", "rack", "half-cabinet"):
+        hint = "there are cabinet, rack, half-cabinet and e.g. 2-racks"
+        raise UsageError(f"{printable(text)}: no rule {printable(rule)!r}", hint)
+    return Groups(rule, nics=nics)
+
+
+def _option(text: str, word: str) -> tuple[str, str]:
+    key, equals, value = word.partition("=")
+    if not equals or not value:
+        raise UsageError(f"{printable(text)}: {printable(word)!r} is not key=value")
+    return key.strip(), value.strip()
+
+
+def _number(text: str, word: str) -> int:
+    word = word.removeprefix("x")
+    if not (word.isascii() and word.isdigit() and len(word) < 6 and int(word) < 100_000):
+        raise UsageError(f"{printable(text)}: {printable(word)!r} is not a number")
+    return int(word)
+
+
+def _cabinets(text: str, part: str) -> tuple[int, ...]:
+    first, _, last = part.partition("-")
+    low, high = _number(text, first), _number(text, last or first)
+    return tuple(range(low, high + 1))
+
+
+def locate(table: Table, dumps: Sequence[Dump], groups: Groups | None) -> Network:
+    """Return the places of nodes by their xnames.
+
+    Parameters
+    ----------
+    table : Table
+        With xnames in ``cname``.
+    dumps : sequence of Dump
+        `routers` with the switches' xnames where SLS lists them.
+    groups : Groups or None
+        None: one cabinet a group, one NIC a node.
+
+    Raises
+    ------
+    ParseError
+        Where an xname is no node's.
+    UsageError
+        Where the table of groups lacks a cabinet.
+    """
+    chosen = groups or Groups()
+    parts = _parts(table)
+    floor = _floor(parts, _listed(dumps), chosen)
+    switch = _switch_of(parts, floor)
+    group = floor.group[floor.of_node]
+    node = place_in((group * 2**16 + switch).astype(np.int64), _order(parts))
+    coords = np.column_stack([group, switch, node]).astype(np.int32)
+    sizes = np.bincount(floor.group, weights=floor.switches).astype(np.int64)
+    parameters: dict[str, Any] = {"nics": chosen.nics}
+    if len(set(sizes.tolist())) > 1:
+        parameters["switches"] = tuple(sizes.tolist())
+    topology = Topology(
+        kind="dragonfly",
+        levels=("group", "switch", "node"),
+        extents=(len(sizes), int(sizes.max()), int(node.max()) + 1),
+        router_levels=2,
+        fabric="slingshot",
+        wiring="consecutive",
+        bandwidth=dict(BANDWIDTH),
+        parameters=parameters,
+    )
+    return replace(attached(topology, coords), notes=_notes(groups, floor))
+
+
+def _notes(groups: Groups | None, floor: _Floor) -> tuple[str, ...]:
+    chosen = f"groups: {groups or Groups()}"
+    notes = [chosen if groups else f"{chosen} (assumed: no site says)"]
+    if floor.assumed:
+        notes.append(f"switches assumed: one for every {ENDPOINTS} NICs of a chassis")
+    notes.append("global links assumed: wiring consecutive, as many as the switches' ports allow")
+    return tuple(notes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Floor:
+    """The chassis of a machine, sorted by group, cabinet and chassis.
+
+    Attributes
+    ----------
+    group : int64 (c,)
+    switches : int64 (c,)
+    nodes : int64 (c,)
+        How many of each there are.
+    first : int64 (c,)
+        First switch of the chassis in its group.
+    of_node : int64 (n,)
+        Chassis of each node.
+    assumed : bool
+        True where the switches of some chassis are not listed.
+    """
+
+    group: Ints
+    switches: Ints
+    nodes: Ints
+    first: Ints
+    of_node: Ints
+    assumed: bool
+
+
+def _parts(table: Table) -> Ints:
+    """Return int64 (n, 5): cabinet, chassis, slot, board, node of each xname."""
+    from placement.names import Xname
+    from placement.names.cname import BadNameError
+
+    out = np.empty((len(table), 5), dtype=np.int64)
+    for row, text in enumerate(table["cname"].tolist()):
+        try:
+            name = Xname.parse(text)
+        except BadNameError as error:
+            raise table.error(row, str(error)) from None
+        if not name.is_node:
+            raise table.error(row, f"{printable(text) or 'a node without one'} is no node's xname")
+        place = (name.cabinet, name.chassis, name.slot, name.board, name.node)
+        out[row] = [0 if part is None else part for part in place]
+    return out
+
+
+def _listed(dumps: Sequence[Dump]) -> dict[tuple[int, int], int]:
+    """Return how many switches are listed in each (cabinet, chassis)."""
+    from placement.names import Xname
+
+    found: dict[tuple[int, int], int] = {}
+    for dump in dumps:
+        if dump.routers is None or dump.fabric not in ("slingshot", ""):
+            continue
+        for text in dump.routers.tolist():
+            name = Xname.parse(text)
+            if name.chassis is not None:
+                place = (name.cabinet, name.chassis)
+                found[place] = found.get(place, 0) + 1
+    return found
+
+
+def _floor(parts: Ints, listed: dict[tuple[int, int], int], groups: Groups) -> _Floor:
+    own = parts[:, 0] * 8 + parts[:, 1]
+    extra = np.array([c * 8 + h for c, h in listed], dtype=np.int64)
+    places = np.unique(np.concatenate([own, extra]))
+    order_of = _group_keys(places // 8, places % 8, groups)
+    places = places[np.lexsort((places, order_of))]
+    group = np.unique(np.sort(order_of), return_inverse=True)[1].astype(np.int64)
+    where = {int(p): i for i, p in enumerate(places)}
+    of_node = np.array([where[int(p)] for p in own], dtype=np.int64)
+    nodes = np.bincount(of_node, minlength=len(places))
+    known = np.array([listed.get((int(p) // 8, int(p) % 8), 0) for p in places])
+    switches = np.where(known > 0, known, -(-nodes * groups.nics // ENDPOINTS))
+    before = np.cumsum(switches) - switches
+    first = before - before[np.searchsorted(group, group)]
+    return _Floor(group, switches, nodes, first, of_node, bool((known == 0).any()))
+
+
+def _group_keys(cabinet: Ints, chassis: Ints, groups: Groups) -> Ints:
+    """Return a number for the group of each chassis, ascending in the order of the groups."""
+    if groups.table:
+        index = {c: g for g, row in enumerate(groups.table) for c in row}
+        missing = sorted(set(cabinet.tolist()) - index.keys())
+        if missing:
+            raise UsageError(f"the table of groups lacks cabinet x{missing[0]}")
+        return np.array([index[int(c)] for c in cabinet], dtype=np.int64)
+    if groups.rule == "half-cabinet":
+        return cabinet * 2 + chassis // HALF
+    rank = np.unique(cabinet, return_inverse=True)[1]
+    return (rank // groups.racks).astype(np.int64)
+
+
+def _order(parts: Ints) -> Ints:
+    """Return the nodes in the order of their xnames."""
+    return np.lexsort(parts.T[::-1]).astype(np.int64)
+
+
+def _switch_of(parts: Ints, floor: _Floor) -> Ints:
+    """Return the first switch of each node: the nodes of a chassis divide evenly, in order."""
+    rank = place_in(floor.of_node, _order(parts))
+    own = floor.of_node
+    found: Ints = floor.first[own] + rank * floor.switches[own] // floor.nodes[own]
+    return found
+
+
+def place_in(where: Ints, order: Ints) -> Ints:
+    """Return the rank of each node among those with the same `where`, taken in `order`."""
+    sequence = order[np.argsort(where[order], kind="stable")]
+    out = np.empty(len(where), dtype=np.int64)
+    sorted_where = where[sequence]
+    out[sequence] = np.arange(len(where)) - np.searchsorted(sorted_where, sorted_where)
+    return out
+
+
+def attached(
+    topology: Topology, coords: NDArray[np.int32], switches: Ints | None = None
+) -> Network:
+    """Return the network of a Slingshot machine: all switches of its groups, NICs by rule.
+
+    Parameters
+    ----------
+    topology : Topology
+        `switches` in its parameters where groups differ in size.
+    coords : int32 (n, 3)
+    switches : int64 (n, k) or None
+        Switches in the group that each node's NICs are on, -1 for none; None
+        takes `placement.topologies.dragonfly.attachments`.
+    """
+    most = topology.extents[1]
+    sizes = np.array(topology.parameters.get("switches", (most,) * topology.extents[0]))
+    first = np.cumsum(sizes) - sizes
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    box = np.column_stack([group, np.arange(len(group)) - first[group]]).astype(np.int32)
+    nics = int(topology.parameters.get("nics", 1))
+    if switches is None:
+        per_group = sizes[coords[:, 0]]
+        ring = attachments(np.zeros(len(coords), np.int32), coords[:, 1], most, nics)
+        switches = ring % per_group[:, None]
+    router = np.where(switches >= 0, first[coords[:, 0]][:, None] + switches, -1)
+    full = len(set(sizes.tolist())) == 1
+    return Network(topology, coords, router.astype(np.int32), None if full else box)

@@ -1,0 +1,210 @@
+"""Machines by name, file or spec, as ``-m`` takes them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from placement.errors import ParseError, UsageError, printable
+from placement.specs import KINDS, is_spec, parse_spec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from placement.geometry.slingshot import Groups
+    from placement.machine import Machine, Topology
+    from placement.records import Dump
+    from placement.topologies.source import Source
+
+__all__ = ["Sources", "SyntheticSite", "build", "load_machine", "open_sources"]
+
+
+class Sources:
+    """What some ``-m`` options name.
+
+    Attributes
+    ----------
+    site : Site, SyntheticSite or None
+    dumps : list of Dump
+        In the order given.
+    groups : Groups or None
+        How xnames make dragonfly groups (``xname:…``).
+    """
+
+    def __init__(
+        self,
+        site: Source | None = None,
+        dumps: Sequence[Dump] = (),
+        groups: Groups | None = None,
+    ) -> None:
+        self.site = site
+        self.dumps = list(dumps)
+        self.groups = groups
+
+
+class SyntheticSite:
+    """A synthetic machine in the part of a site, for dumps to add states or switches to.
+
+    Parameters
+    ----------
+    machine : Machine
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+
+    @property
+    def name(self) -> str:
+        """The spec."""
+        return self.machine.name
+
+    @property
+    def scheduler(self) -> str:
+        """None is known."""
+        return ""
+
+    def topology(self) -> Topology:
+        """Return the spec's network."""
+        return self.machine.topology
+
+    def records(self) -> Dump:
+        """Return the spec's nodes, each with its position."""
+        import numpy as np
+
+        from placement.records import Dump, LineCounts, NodeRecords
+
+        machine = self.machine
+        nodes = NodeRecords(
+            line=np.zeros(len(machine), dtype=np.int32),
+            nid=machine.nid,
+            name=machine.names,
+            position=machine.coords,
+            nics=machine.nics.astype(np.int32),
+        )
+        return Dump("site", self.name, LineCounts(rows=len(machine)), nodes)
+
+
+def load_machine(*specs: str) -> Machine:
+    """Load the machine that some specs describe together.
+
+    Parameters
+    ----------
+    *specs : str
+        A site's name, a ``.toml`` file, a dump of any format (``.gz`` too;
+        ``-`` is standard input), or a synthetic machine
+        (`placement.specs`). Several combine: names and states from one dump,
+        links from another, what is in the nodes from a site; at most one
+        site or synthetic machine. ``xname:group=half-cabinet`` says how
+        xnames make dragonfly groups.
+
+    Returns
+    -------
+    Machine
+
+    Raises
+    ------
+    UsageError
+        A synthetic spec that is wrong, or two sites.
+    SiteError
+        A site that there is not, or whose file is wrong.
+    ParseError
+        A dump that cannot be read, or contradicts itself or another one.
+
+    Examples
+    --------
+    >>> machine = load_machine("torus:4x4x4")
+    >>> len(machine), machine.topology.kind
+    (64, 'torus')
+    """
+    if len(specs) == 1 and is_spec(specs[0]):
+        return parse_spec(specs[0])
+    return build(open_sources(*specs))
+
+
+def open_sources(*specs: str) -> Sources:
+    """Read all that the specs name, without putting it together.
+
+    Raises
+    ------
+    UsageError, SiteError, ParseError
+        As `load_machine`.
+    """
+    if not specs:
+        raise UsageError("no machine given", "a site, a dump or e.g. torus:8x8x8 is needed")
+    if specs.count("-") > 1:
+        raise UsageError("standard input can be read only once")
+    found = Sources()
+    for spec in specs:
+        _open(found, spec)
+    return found
+
+
+def build(sources: Sources) -> Machine:
+    """Put together what `open_sources` has read."""
+    if isinstance(sources.site, SyntheticSite) and not sources.dumps:
+        return sources.site.machine
+    from placement.assemble import assemble
+
+    dumps = list(sources.dumps)
+    if not dumps and sources.site is not None:
+        dumps = [sources.site.records()]
+    return assemble(dumps, sources.site, groups=sources.groups)
+
+
+def _open(found: Sources, spec: str) -> None:
+    if is_spec(spec):
+        _set_site(found, SyntheticSite(parse_spec(spec)))
+    elif spec.startswith("xname:"):
+        from placement.geometry.slingshot import parse_groups
+
+        found.groups = parse_groups(spec)
+    elif spec.endswith(".toml") or _is_site(spec):
+        from placement.site import load_site
+
+        _set_site(found, load_site(spec))
+    else:
+        found.dumps.append(_read(spec))
+
+
+def _set_site(found: Sources, site: Source) -> None:
+    if found.site is not None:
+        raise UsageError(
+            f"two machines: {printable(found.site.name)} and {printable(site.name)}",
+            "dumps combine with one site or one synthetic machine",
+        )
+    found.site = site
+
+
+def _is_site(spec: str) -> bool:
+    """Return True for the name of a site; a file of that name is given as ``./NAME``."""
+    if not spec or os.path.basename(spec) != spec or spec == "-":
+        return False
+    from placement.site import site_names
+
+    return spec in site_names()
+
+
+def _read(spec: str) -> Dump:
+    if spec != "-" and not os.path.exists(spec):
+        raise _missing(spec)
+    from placement.readers import read
+
+    return read(spec)
+
+
+def _missing(spec: str) -> Exception:
+    """Return the error for a spec that names nothing."""
+    from difflib import get_close_matches
+
+    from placement.site import site_names
+
+    kind = spec.partition(":")[0]
+    if ":" in spec and os.sep not in spec:
+        near = get_close_matches(kind, KINDS, 1)
+        if near or "=" in spec:
+            hint = f"is {near[0]} meant?" if near else f"there are {', '.join(KINDS)}"
+            return UsageError(f"no synthetic machine {printable(spec)}", hint)
+    names = site_names()
+    close = get_close_matches(spec, names, 3, 0.6)
+    hint = f"sites are {', '.join(close or names)}" if os.sep not in spec else ""
+    return ParseError(spec, 0, "no such file, site or synthetic machine", hint)

@@ -1,0 +1,285 @@
+"""The one canonical model of a machine: nodes in rows, a topology, links.
+
+Readers differ by site; this is what they are all turned into (`assemble`),
+what planners and orders are pure functions of, and what a user gets as
+pandas table or networkx graph. Columns are numpy arrays of equal length, one
+row a node, in NID order where NIDs are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import PlanError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import networkx
+    import pandas
+    from numpy.typing import NDArray
+
+__all__ = ["FREE_STATES", "LISTED", "Links", "Machine", "Switches", "Topology"]
+
+#: States (of a dump or of Slurm) in which a node may be planned on.
+FREE_STATES = ("up", "idle")
+
+#: How the wiring of a machine begins whose links were read from a dump.
+LISTED = "links of "
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The shape of a network, without its nodes.
+
+    Attributes
+    ----------
+    kind : str
+        ``dragonfly``, ``torus``, ``fattree``, ``tree``.
+    levels : tuple of str
+        Names of the coordinate columns, the last being ``node``:
+        ``(group, chassis, blade, node)`` on Aries, ``(group, switch, node)``
+        on Slingshot, ``(x, y, z, node)`` on a torus, ``(leaf, node)`` on a
+        two-level fat tree, ``(level3, level2, …, node)`` on a tree,
+        outermost first.
+    extents : tuple of int
+        How many values each coordinate takes (absent ones counted).
+    router_levels : int
+        The first so many coordinates name the router of a node.
+    fabric : str
+        ``aries``, ``gemini``, ``slingshot``, ``infiniband`` or '' (synthetic).
+    wiring : str
+        How routers are joined: a rule's name (``consecutive``, ``aligned``,
+        ``same-chassis``), ``links of FILE`` where a dump lists them, or ''
+        where the kind leaves no choice.
+    bandwidth : mapping of str to float
+        GB/s a direction by link class (``injection``, ``green``, ``x`` …);
+        a black bundle is one entry for the bundle. A class left out is
+        unlimited (injection) or unknown.
+    parameters : mapping
+        What else the kind needs: ``global`` (links a group pair), ``spines``,
+        ``dist`` (distances by level), ``cabinets`` (positions in a row) …
+    """
+
+    kind: str
+    levels: tuple[str, ...]
+    extents: tuple[int, ...]
+    router_levels: int
+    fabric: str = ""
+    wiring: str = ""
+    bandwidth: Mapping[str, float] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Links:
+    """Router-to-router links, one row a bundle of parallel links; undirected.
+
+    Attributes
+    ----------
+    a, b : int32 (m,)
+        Router indices, ``a < b``.
+    kind : int8 (m,)
+        Index into `kinds`.
+    kinds : tuple of str
+        Class names: ``green``, ``black``, ``blue``; ``x``, ``y``, ``z``;
+        ``local``, ``global``; ``up`` …
+    count : int32 (m,)
+        Parallel links in the bundle.
+    bandwidth : float64 (m,)
+        GB/s a direction of the whole bundle; NaN where unknown.
+    """
+
+    a: NDArray[np.int32]
+    b: NDArray[np.int32]
+    kind: NDArray[np.int8]
+    kinds: tuple[str, ...]
+    count: NDArray[np.int32]
+    bandwidth: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.a)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Switches:
+    """Slurm's view of the network: a forest of switches over the nodes.
+
+    Attributes
+    ----------
+    names : tuple of str
+    parent : int32 (s,)
+        Index of the switch above, -1 at a root.
+    level : int32 (s,)
+        0 at a leaf.
+    leaf_of : int32 (n,)
+        Leaf switch of each node of the machine, -1 for none.
+    kind : str
+        ``tree``, ``block``, ``ring``, ``torus3d`` or ``flat``.
+    block_sizes : tuple of int
+    """
+
+    names: tuple[str, ...]
+    parent: NDArray[np.int32]
+    level: NDArray[np.int32]
+    leaf_of: NDArray[np.int32]
+    kind: str = "tree"
+    block_sizes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Machine:
+    """A machine: topology and one row a node (n rows).
+
+    Attributes
+    ----------
+    name : str
+    topology : Topology
+    nid : int64 (n,)
+        Node identifiers, ascending; on machines without them the number in
+        the node's name, else the index. Where only some nodes have none (a
+        login node in SLS) theirs is -1, and they come first.
+    names : str (n,)
+        Host names as Slurm knows them.
+    cname : str (n,)
+        cnames or xnames, '' where the machine has none.
+    coords : int32 (n, len(topology.levels))
+    role : str (n,)
+        ``compute`` or ``service``.
+    state : str (n,)
+        Lower-case word of the dump or of Slurm; ``up`` where nothing says.
+    mode : str (n,)
+        ``interactive``, ``batch``, ``other`` or ''.
+    sockets, cores, memory_mb, nics, gpus : int64 (n,)
+        Of a node; 0 where unknown.
+    features : str (n,)
+        Slurm features, comma-separated; ''.
+    planned : bool (n,)
+        True where backfill has promised the node to another job.
+    router : int32 (n, k)
+        Router index of each of a node's k attachments, the first being the
+        one that `coords` names; -1 where it has fewer.
+    router_names : str (r,)
+        Empty where the topology alone names them.
+    links : Links or None
+        Router links as a dump lists them; None where a rule makes them
+        (`placement.topologies.links`).
+    switches : Switches or None
+        Slurm's switches where a topology.conf was given.
+    site : str
+        Name of the site config that filled gaps, '' for none.
+    scheduler : str
+        ``slurm``, ``pbs``, ``alps`` (Torque or Cobalt with aprun) or '' where unknown.
+    sources : tuple of str
+        What it was made from, for the reader of an output.
+    router_coords : int32 (r, topology.router_levels) or None
+        Coordinates of the routers, -1 in the levels that a switch above the
+        leaves has none in; None where the nodes and the topology alone name
+        them (`placement.topologies.router_coords` answers for both).
+    weight : int64 (n,) or None
+        Slurm's node weights; None where nothing states them.
+    notes : tuple of str
+        What was assumed or left out on the way, one sentence each: every
+        output that rests on it says so.
+    """
+
+    name: str
+    topology: Topology
+    nid: NDArray[np.int64]
+    names: NDArray[np.str_]
+    cname: NDArray[np.str_]
+    coords: NDArray[np.int32]
+    role: NDArray[np.str_]
+    state: NDArray[np.str_]
+    mode: NDArray[np.str_]
+    sockets: NDArray[np.int64]
+    cores: NDArray[np.int64]
+    memory_mb: NDArray[np.int64]
+    nics: NDArray[np.int64]
+    gpus: NDArray[np.int64]
+    features: NDArray[np.str_]
+    planned: NDArray[np.bool_]
+    router: NDArray[np.int32]
+    router_names: NDArray[np.str_]
+    links: Links | None = None
+    switches: Switches | None = None
+    site: str = ""
+    scheduler: str = ""
+    sources: tuple[str, ...] = ()
+    router_coords: NDArray[np.int32] | None = None
+    weight: NDArray[np.int64] | None = None
+    notes: tuple[str, ...] = ()
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.nid)
+
+    def __eq__(self, other: object) -> bool:
+        """Two machines are equal when all but their name, sources and notes is.
+
+        The file that a link list came from is a source too: ``links of A``
+        and ``links of B`` are the same wiring when the links are.
+        """
+        if not isinstance(other, Machine):
+            return NotImplemented
+        apart = {"name", "sources", "notes", "_cache"}
+        return all(
+            _same(getattr(self, f.name), getattr(other, f.name))
+            for f in fields(self)
+            if f.name not in apart
+        )
+
+    __hash__ = None  # type: ignore[assignment]  # columns are arrays: equal machines must not be keys
+
+    @property
+    def compute(self) -> NDArray[np.bool_]:
+        """Mask of the compute nodes."""
+        return np.asarray(self.role == "compute")
+
+    @property
+    def free(self) -> NDArray[np.bool_]:
+        """Mask of the nodes that may be planned on: compute, up or idle, not promised."""
+        usable = np.isin(self.state, FREE_STATES)
+        return np.asarray(self.compute & usable & ~self.planned)
+
+    def column(self, level: str) -> NDArray[np.int32]:
+        """Return one coordinate of all nodes by its level's name.
+
+        Raises
+        ------
+        PlanError
+            Where the topology has no such level.
+        """
+        if level not in self.topology.levels:
+            raise PlanError(
+                f"a {self.topology.kind} has no level {level!r}",
+                f"its levels are {', '.join(self.topology.levels)}",
+            )
+        return self.coords[:, self.topology.levels.index(level)]
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Return one row a node as a pandas table (see `placement.views.to_pandas`)."""
+        from placement.views import to_pandas
+
+        return to_pandas(self)
+
+    def to_networkx(self) -> networkx.Graph[str]:
+        """Return nodes and routers as a networkx graph (see `placement.views.to_networkx`)."""
+        from placement.views import to_networkx
+
+        return to_networkx(self)
+
+
+def _same(x: Any, y: Any) -> bool:
+    """Compare two fields, arrays by value, NaN equal to NaN."""
+    if isinstance(x, np.ndarray) and isinstance(y, np.ndarray):
+        floats = x.dtype.kind == "f" and y.dtype.kind == "f"
+        return x.shape == y.shape and bool(np.array_equal(x, y, equal_nan=floats))
+    if type(x) is type(y) and isinstance(x, (Links, Switches, Topology)):
+        return all(_same(getattr(x, f.name), getattr(y, f.name)) for f in fields(x))
+    if isinstance(x, str) and x.startswith(LISTED):
+        return isinstance(y, str) and y.startswith(LISTED)
+    return bool(x == y)

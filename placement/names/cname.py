@@ -1,0 +1,184 @@
+"""One Cray cname, from a whole cabinet (``c0-0``) to one accelerator (``c0-0c1s2n3a0``)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from placement.errors import ParseError, printable
+from placement.names.columns import LIMITS
+
+__all__ = ["BadNameError", "Cname"]
+
+_FORM = re.compile(
+    r"c(?P<col>\d{1,4})-(?P<row>\d{1,4})"
+    r"(?:c(?P<cage>\d{1,4})"
+    r"(?:s(?P<slot>\d{1,4})"
+    r"(?:n(?P<node>\d{1,4})(?:a(?P<accelerator>\d))?"
+    r"|(?:a(?P<aries>\d)|g(?P<gemini>\d))(?:l(?P<tile>[0-7]{2}))?)?)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+
+
+class BadNameError(ParseError, ValueError):
+    """A name that cannot be one, or a NID or place outside the machine.
+
+    It is a `ParseError`, so the command line leaves with exit code 3, and a
+    ValueError for those who use the names as a library.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Cname:
+    """A place in a Cray's machine room; parts that the name leaves out are None.
+
+    Attributes
+    ----------
+    col, row : int
+        Cabinet: its position in the row, and the row.
+    cage : int or None
+        Chassis in the cabinet, 0 to 2.
+    slot : int or None
+        Blade in the cage, 0 to 15 (0 to 7 on an XE or XK).
+    node : int or None
+        Node on the blade, 0 to 3.
+    accelerator : int or None
+        Accelerator of the node (``a0`` behind a node).
+    aries : int or None
+        Aries router of the blade (``a0`` behind a slot).
+    gemini : int or None
+        Gemini router of the blade, 0 or 1 (nodes 0 and 1, nodes 2 and 3).
+    tile : int or None
+        Router tile; written in octal (``l57`` is 47).
+
+    Examples
+    --------
+    >>> Cname.parse("C11-2C0S15N3")
+    Cname(col=11, row=2, cage=0, slot=15, node=3)
+    >>> str(Cname.parse("c0-0c1s2a0l57"))
+    'c0-0c1s2a0l57'
+    >>> Cname.parse("c0-0c1").parts
+    (0, 0, 1, -1, -1)
+    """
+
+    col: int
+    row: int
+    cage: int | None = None
+    slot: int | None = None
+    node: int | None = None
+    accelerator: int | None = None
+    aries: int | None = None
+    gemini: int | None = None
+    tile: int | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Cname:
+        """Read a cname, upper or lower case.
+
+        Parameters
+        ----------
+        text : str
+
+        Returns
+        -------
+        Cname
+
+        Raises
+        ------
+        BadNameError
+            Where it is not a cname (leading zeros are not), or names a cage,
+            slot, node or router that no Cray has.
+
+        Examples
+        --------
+        >>> Cname.parse("c0-0c3s0n0")  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+        ...
+        placement.names.cname.BadNameError: c0-0c3s0n0: cage 3 is impossible; a cabinet has ...
+        """
+        match = _FORM.fullmatch(text)
+        if match is None:
+            raise BadNameError(
+                printable(text) or "''", 0, "not a cname", "one looks like c11-2c0s15n3 or c0-0c1"
+            )
+        found = match.groupdict()
+        padded = [v for k, v in found.items() if v and len(v) > 1 and v[0] == "0" and k != "tile"]
+        if padded:
+            raise BadNameError(
+                printable(text), 0, f"'{padded[0]}' has a leading zero, cnames have none"
+            )
+        tile = found.pop("tile")
+        values = {k: None if v is None else int(v) for k, v in found.items()}
+        values["tile"] = None if tile is None else int(tile, 8)
+        name = cls(**values)  # type: ignore[arg-type]  # col and row are never None in a match
+        name._refuse(printable(text))
+        return name
+
+    def _refuse(self, text: str) -> None:
+        """Raise where a part is larger than any Cray has."""
+        problem = self.impossible
+        if problem:
+            what, hint = problem
+            raise BadNameError(text, 0, f"{what} is impossible", hint)
+
+    @property
+    def impossible(self) -> tuple[str, str] | None:
+        """What no Cray has of this name, and the range that there is; None where it may be."""
+        wholes = {"cage": "a cabinet", "slot": "a cage", "node": "a blade", "gemini": "a blade"}
+        limits = {**LIMITS, "gemini": 2}
+        for part, limit in limits.items():
+            value = getattr(self, part)
+            if value is not None and not 0 <= value < limit:
+                plural = part if part == "gemini" else f"{part}s"
+                return f"{part} {value}", f"{wholes[part]} has {plural} 0 to {limit - 1}"
+        if self.aries not in (None, 0):
+            return f"router a{self.aries}", "a blade has one Aries, a0"
+        if self.tile is not None and self.tile > 0o57:
+            return f"tile l{self.tile:02o}", "a router has tiles l00 to l57"
+        return None
+
+    def __repr__(self) -> str:
+        names = ("col", "row", "cage", "slot", "node", "accelerator", "aries", "gemini", "tile")
+        shown = [f"{n}={getattr(self, n)}" for n in names if getattr(self, n) is not None]
+        return f"Cname({', '.join(shown)})"
+
+    def __str__(self) -> str:
+        text = f"c{self.col}-{self.row}"
+        tile = None if self.tile is None else f"{self.tile:02o}"
+        rest = (
+            ("c", self.cage), ("s", self.slot), ("n", self.node), ("a", self.accelerator),
+            ("a", self.aries), ("g", self.gemini), ("l", tile),
+        )  # fmt: skip
+        return text + "".join(f"{letter}{value}" for letter, value in rest if value is not None)
+
+    @property
+    def is_node(self) -> bool:
+        """True for the name of one whole node."""
+        return self.node is not None and self.accelerator is None
+
+    @property
+    def parts(self) -> tuple[int, int, int, int, int]:
+        """The columns col, row, cage, slot, node, -1 where the name leaves one out."""
+        cage, slot, node = (-1 if p is None else p for p in (self.cage, self.slot, self.node))
+        return self.col, self.row, cage, slot, node
+
+    @property
+    def cabinet(self) -> Cname:
+        """The cabinet that it is in.
+
+        Examples
+        --------
+        >>> str(Cname.parse("c3-1c2s4n0").cabinet)
+        'c3-1'
+        """
+        return Cname(self.col, self.row)
+
+    @property
+    def chassis(self) -> Cname:
+        """The chassis that it is in (the cabinet itself for a cabinet)."""
+        return Cname(self.col, self.row, self.cage)
+
+    @property
+    def blade(self) -> Cname:
+        """The blade that it is on (the name itself where it names more than a blade)."""
+        return Cname(self.col, self.row, self.cage, self.slot)

@@ -1,0 +1,126 @@
+"""Many cnames at once: numpy string arrays to columns of numbers and back.
+
+The characters are looked at one position at a time for all names together:
+a hundred thousand names take as many numpy calls as one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["LIMITS", "codes_of", "format_cnames", "parse_cnames", "strings_of"]
+
+#: How many cages a cabinet, slots a cage and nodes a slot there can be.
+LIMITS = {"cage": 3, "slot": 16, "node": 4}
+
+#: The letter before each of the five numbers.
+_LETTERS = np.array([ord(c) for c in "c-csn"] + [0], dtype=np.uint32)
+_MAX = np.array([9999, 9999, *(limit - 1 for limit in LIMITS.values())], dtype=np.int32)
+
+#: More characters than this are no node's cname (c9999-9999c2s15n3).
+_LONGEST = 17
+
+
+def codes_of(names: ArrayLike, longest: int | None = None) -> NDArray[np.uint32]:
+    """Return the characters of names as code points, 0 behind the end.
+
+    Parameters
+    ----------
+    names : str (n,)
+    longest : int or None
+        Look at so many characters only; None looks at all.
+
+    Returns
+    -------
+    uint32 (n, longest)
+    """
+    texts = np.asarray(names, dtype=np.str_)
+    if texts.dtype.itemsize == 0:
+        return np.zeros((len(texts), 1), dtype=np.uint32)
+    texts = np.ascontiguousarray(texts)
+    codes = texts.view(np.uint32).reshape(len(texts), texts.dtype.itemsize // 4)
+    return codes if longest is None else codes[:, :longest]
+
+
+def strings_of(codes: NDArray[np.uint32]) -> NDArray[np.str_]:
+    """Return rows of code points as strings; the opposite of `codes_of`."""
+    rows = np.ascontiguousarray(codes)
+    if rows.shape[1] == 0:
+        return np.zeros(len(rows), dtype="U1")
+    return rows.view(f"U{rows.shape[1]}").reshape(len(rows))
+
+
+def parse_cnames(names: ArrayLike) -> NDArray[np.int32]:
+    """Read node cnames.
+
+    Parameters
+    ----------
+    names : str (n,)
+        Upper or lower case.
+
+    Returns
+    -------
+    int32 (n, 5)
+        Columns col, row, cage, slot, node; a row of -1 where the text is not
+        the cname of a node or names a cage, slot or node that no Cray has
+        (``Cname.parse`` says which).
+
+    Examples
+    --------
+    >>> parse_cnames(["c11-2c0s15n3", "c0-0c3s0n0", "login1"]).tolist()
+    [[11, 2, 0, 15, 3], [-1, -1, -1, -1, -1], [-1, -1, -1, -1, -1]]
+    """
+    codes = codes_of(names, _LONGEST + 1)
+    rows = np.arange(len(codes))
+    at = np.zeros(len(codes), dtype=np.intp)  # numbers begun so far: 0 before the first letter
+    digits = np.zeros(len(codes), dtype=np.int32)  # digits of the number being read
+    good = np.ones(len(codes), dtype=bool)
+    value = np.zeros((len(codes), 6), dtype=np.int32)  # column 0 is never written
+    ended = np.zeros(len(codes), dtype=bool)
+    for column in codes.T:
+        ended |= column == 0
+        digit = column - ord("0")  # wraps below '0', so one comparison tells a digit
+        is_digit = digit <= 9
+        number = value[rows, at]
+        good &= ~is_digit | ((at > 0) & (digits < 4) & ((digits == 0) | (number > 0)))
+        value[rows, at] = np.where(is_digit & good, number * 10 + digit.astype(np.int32), number)
+        is_letter = (column | 0x20 == _LETTERS[at] | 0x20) & (column >= ord("-")) & (at < 5)
+        good &= np.where(ended, column == 0, is_digit | is_letter & ((at == 0) | (digits > 0)))
+        digits = np.where(is_digit, digits + 1, np.where(ended, digits, 0))
+        at += is_letter
+    good &= (at == 5) & (digits > 0) & (value[:, 1:] <= _MAX).all(axis=1)
+    if codes.shape[1] > _LONGEST:
+        good &= codes[:, _LONGEST] == 0
+    return np.where(good[:, None], value[:, 1:], np.int32(-1)).astype(np.int32)
+
+
+def format_cnames(parts: ArrayLike) -> NDArray[np.str_]:
+    """Write node cnames.
+
+    Parameters
+    ----------
+    parts : int (n, 5)
+        Columns col, row, cage, slot, node.
+
+    Returns
+    -------
+    str (n,)
+        '' where a row holds a negative number.
+
+    Examples
+    --------
+    >>> format_cnames([[11, 2, 0, 15, 3], [-1, -1, -1, -1, -1]]).tolist()
+    ['c11-2c0s15n3', '']
+    """
+    table = np.asarray(parts, dtype=np.int64).reshape(-1, 5)
+    good = np.asarray((table >= 0).all(axis=1))
+    texts = [
+        f"c{c}-{r}c{h}s{s}n{n}" if ok else ""
+        for ok, (c, r, h, s, n) in zip(good.tolist(), table.tolist(), strict=True)
+    ]
+    return np.array(texts, dtype=np.str_) if texts else np.zeros(0, dtype="U1")

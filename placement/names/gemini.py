@@ -1,0 +1,340 @@
+"""Places, NIDs and torus coordinates of a Cray XE or XK (Gemini).
+
+With P columns and Q rows of cabinets, column C, row R, cage H, slot S, node N
+(nodes 0 and 1 on the blade's Gemini 0, nodes 2 and 3 on Gemini 1, g = N div 2)::
+
+    x = 0 if C = 0, (C+1)/2 if C odd, P - C/2 if C even          folded row
+    k = R/2 if R even, Q-1 - R div 2 if R odd;  y = 2 k + g      folded column
+    z = (S, 15-S, 16+S)[H] if k even, else (16+S, 15-S, S)[H]    serpentine
+    b = (P - x) mod P;  q = 24 y + (z if y even, else 23 - z)
+    if b odd: q = 48 Q - 1 - q
+    NID = 96 Q b + 2 q + N mod 2
+
+Checked on Titan (P = 25, Q = 8: a torus of 25 x 16 x 24), whose 19,200 NIDs
+it fills without a gap; for Blue Waters (P = 24, Q = 12: 24 x 24 x 24) it is an
+inference. Small machines number differently: where a dump gives coordinates
+and NIDs, they win over this rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.names.numbering import Numbering, columns_of, marked
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from placement.names.cname import Cname
+
+__all__ = ["Gemini"]
+
+_SLOTS = 8  # blades a cage
+_Z = 24  # blades a cabinet, the length of the z axis
+_SAMPLE = 256  # nodes on which candidates are tried before all nodes are
+_MOST = 512  # columns or rows of cabinets that are tried
+_TIES = 64  # equally good candidates that are tried on all nodes
+
+
+@dataclass(frozen=True, slots=True)
+class Gemini(Numbering):
+    """The numbering of an XE or XK.
+
+    Attributes
+    ----------
+    columns : int
+        Cabinets in a row (P), also the extent of x.
+    rows : int
+        Rows of cabinets (Q); y has twice as many values.
+
+    Examples
+    --------
+    >>> titan = Gemini(25, 8)
+    >>> titan.nid_of("c24-0c2s0n2"), str(titan.cname_of(9278))
+    (9278, 'c24-0c2s0n2')
+    >>> titan.coords([[24, 0, 2, 0, 2]]).tolist()
+    [[13, 1, 16, 0]]
+    """
+
+    columns: int
+    rows: int
+
+    def __post_init__(self) -> None:
+        if self.columns < 1 or self.rows < 1:
+            raise ValueError(f"{self.columns} x {self.rows} cabinets: at least 1 x 1 is needed")
+
+    def nid(self, parts: ArrayLike) -> NDArray[np.int64]:
+        """Return the NIDs of places.
+
+        Parameters
+        ----------
+        parts : int (n, 5)
+            Columns col, row, cage, slot, node.
+
+        Returns
+        -------
+        int64 (n,)
+            -1 where the place is outside the machine.
+
+        Examples
+        --------
+        >>> Gemini(25, 8).nid([[0, 0, 0, 1, 0], [2, 0, 2, 0, 0], [0, 8, 0, 0, 0]]).tolist()
+        [2, 1502, -1]
+        """
+        columns = columns_of(parts, 5)
+        number = _nid(self.columns, self.rows, *columns)
+        return np.where(self._inside(*columns), number, -1)
+
+    def _inside(self, *parts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        limits = (self.columns, self.rows, 3, _SLOTS, 4)
+        inside = [(p >= 0) & (p < limit) for p, limit in zip(parts, limits, strict=True)]
+        return np.asarray(np.logical_and.reduce(inside))
+
+    def parts(self, nid: ArrayLike) -> NDArray[np.int32]:
+        """Return the places of NIDs.
+
+        Parameters
+        ----------
+        nid : int64 (n,)
+
+        Returns
+        -------
+        int32 (n, 5)
+            Columns col, row, cage, slot, node; a row of -1 for a NID below 0
+            or above ``96 * rows * columns - 1``.
+
+        Examples
+        --------
+        >>> Gemini(25, 8).parts([19199, 19200]).tolist()
+        [[1, 1, 2, 0, 3], [-1, -1, -1, -1, -1]]
+        """
+        number = np.asarray(nid, dtype=np.int64).reshape(-1)
+        line = 96 * self.rows  # NIDs a value of x
+        b, rest = np.divmod(number, line)
+        q, low = np.divmod(rest, 2)
+        q = np.where(b % 2 == 1, line // 2 - 1 - q, q)
+        y, z = np.divmod(q, _Z)
+        z = np.where(y % 2 == 1, _Z - 1 - z, z)
+        place = self._place((self.columns - b) % self.columns, y, z)
+        good = (number >= 0) & (b < self.columns)
+        return marked(good, *place, 2 * (y % 2) + low)
+
+    def _place(
+        self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], ...]:
+        """Return col, row, cage, slot of the Gemini at x, y, z: the folds undone."""
+        odd_x = (x > 0) & (x <= self.columns // 2)
+        col = np.where(x == 0, 0, np.where(odd_x, 2 * x - 1, 2 * (self.columns - x)))
+        k = y // 2
+        row = np.where(2 * k < self.rows, 2 * k, 2 * (self.rows - 1 - k) + 1)
+        third, within = np.divmod(z, _SLOTS)
+        cage = np.where(k % 2 == 0, third, 2 - third)
+        slot = np.where(third == 1, _SLOTS - 1 - within, within)
+        return col, row, cage, slot
+
+    def coords(self, parts: ArrayLike) -> NDArray[np.int32]:
+        """Return the torus coordinates of places.
+
+        Parameters
+        ----------
+        parts : int (n, 5)
+            Columns col, row, cage, slot, node.
+
+        Returns
+        -------
+        int32 (n, 4)
+            Columns x, y, z and the node on its Gemini (0 or 1); a row of -1
+            outside the machine.
+
+        Examples
+        --------
+        >>> Gemini(24, 12).coords([[1, 0, 0, 0, 3]]).tolist()
+        [[1, 1, 0, 1]]
+        """
+        columns = columns_of(parts, 5)
+        x, y, z = _torus(self.columns, self.rows, *columns)
+        return marked(self._inside(*columns), x, y, z, columns[4] % 2)
+
+    def parts_of_coords(self, coords: ArrayLike) -> NDArray[np.int32]:
+        """Return the places of torus coordinates.
+
+        Parameters
+        ----------
+        coords : int (n, 4)
+            Columns x, y, z and the node on its Gemini.
+
+        Returns
+        -------
+        int32 (n, 5)
+            A row of -1 where there is no such place.
+
+        Examples
+        --------
+        >>> Gemini(25, 8).parts_of_coords([[13, 1, 16, 0], [25, 0, 0, 0]]).tolist()
+        [[24, 0, 2, 0, 2], [-1, -1, -1, -1, -1]]
+        """
+        x, y, z, low = columns_of(coords, 4)
+        limits = ((x, self.columns), (y, 2 * self.rows), (z, _Z), (low, 2))
+        good = np.logical_and.reduce([(c >= 0) & (c < limit) for c, limit in limits])
+        return marked(good, *self._place(x, y, z), 2 * (y % 2) + low)
+
+    def outside(self, name: Cname) -> str:
+        """Say why a node cname is outside this machine; '' where it is inside."""
+        if name.impossible:
+            return f"{name.impossible[0]} is impossible; {name.impossible[1]}"
+        limits = (
+            ("column", name.col, self.columns),
+            ("row", name.row, self.rows),
+            ("slot", name.slot, _SLOTS),
+        )
+        for word, value, limit in limits:
+            if value is not None and value >= limit:
+                return f"{word} {value}: this machine has {word}s 0 to {limit - 1}"
+        return ""
+
+    @property
+    def nids(self) -> str:
+        """The range of NIDs in words."""
+        last = 96 * self.columns * self.rows - 1
+        return f"NIDs run from 0 to {last} with {self.columns} x {self.rows} cabinets"
+
+    @classmethod
+    def fit(cls, parts: ArrayLike, nid: ArrayLike) -> Gemini | None:
+        """Find the columns and rows of cabinets from nodes that state place and NID.
+
+        Parameters
+        ----------
+        parts : int (n, 5)
+            Places; rows with a negative number say nothing and are left out.
+        nid : int64 (n,)
+            Their NIDs; negative ones are left out.
+
+        Returns
+        -------
+        Gemini or None
+            The numbering with which all nodes agree: the fewest rows, then
+            the fewest columns, where several do. None where there is none
+            (as on a small machine that numbers differently) or no node was
+            given.
+
+        Examples
+        --------
+        >>> titan = Gemini(25, 8)
+        >>> nids = [7, 1502, 9278, 18000]
+        >>> Gemini.fit(titan.parts(nids), nids)
+        Gemini(columns=25, rows=8)
+        """
+        found = cls.vote(parts, nid)
+        return None if found is None or not found[1].all() else found[0]
+
+    @classmethod
+    def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[Gemini, NDArray[np.bool_]] | None:
+        """Find the numbering with which most nodes agree, and which do.
+
+        Parameters
+        ----------
+        parts, nid
+            As for `fit`.
+
+        Returns
+        -------
+        (Gemini, bool (n,)) or None
+            The numbering and the mask of the nodes that agree with it (those
+            left out count as agreeing); None where no node agrees with any.
+
+        Examples
+        --------
+        >>> titan = Gemini(25, 8)
+        >>> nids = [7, 1502, 9278, 18000]
+        >>> found, agrees = Gemini.vote(titan.parts(nids), [7, 1502, 9278, 17999])
+        >>> found, agrees.tolist()
+        (Gemini(columns=25, rows=8), [True, True, True, False])
+        """
+        table = np.asarray(parts, dtype=np.int64).reshape(-1, 5)
+        number = np.asarray(nid, dtype=np.int64).reshape(-1)
+        silent = (table < 0).any(axis=1) | (number < 0) | (table[:, 3] >= _SLOTS)
+        best: tuple[Gemini, NDArray[np.bool_]] | None = None
+        most = 0
+        for columns, rows in _candidates(table[~silent], number[~silent]):
+            found = cls(columns, rows)
+            agrees = found.nid(table) == number
+            if agrees.sum() > most:
+                best, most = (found, agrees), int(agrees.sum())
+            if most == len(number) - silent.sum():
+                break
+        if best is None:
+            return None
+        return best[0], best[1] | (silent & (table[:, 3] < _SLOTS))
+
+
+def _torus(
+    columns: NDArray[np.int64] | int,
+    rows: NDArray[np.int64] | int,
+    col: NDArray[np.int64],
+    row: NDArray[np.int64],
+    cage: NDArray[np.int64],
+    slot: NDArray[np.int64],
+    node: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return x, y, z by the rule; `columns` and `rows` may be arrays of candidates."""
+    x = np.where(col % 2 == 1, (col + 1) // 2, np.where(col == 0, 0, columns - col // 2))
+    k = np.where(row % 2 == 0, row // 2, rows - 1 - row // 2)
+    third = np.where(k % 2 == 0, cage, 2 - cage)
+    z = _SLOTS * third + np.where(third == 1, _SLOTS - 1 - slot, slot)
+    return x, 2 * k + node // 2, z
+
+
+def _nid(
+    columns: NDArray[np.int64] | int, rows: NDArray[np.int64] | int, *parts: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return the NIDs by the rule; `columns` and `rows` may be arrays of candidates."""
+    x, y, z = _torus(columns, rows, *parts)
+    b = (columns - x) % columns
+    q = _Z * y + np.where(y % 2 == 0, z, _Z - 1 - z)
+    q = np.where(b % 2 == 1, 48 * rows - 1 - q, q)
+    result: NDArray[np.int64] = 96 * rows * b + 2 * q + parts[4] % 2
+    return result
+
+
+def _sample(nid: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Return some rows of the table, spread over it."""
+    return np.unique(np.linspace(0, len(nid) - 1, min(_SAMPLE, len(nid))).astype(np.intp))
+
+
+def _candidates(parts: NDArray[np.int64], nid: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return the (columns, rows) that most of a sample agrees with, smallest first."""
+    if not len(nid):
+        return []
+    some = _sample(nid)
+    votes: list[tuple[int, int, int]] = []
+    for rows in _likely_rows(parts, nid):
+        least = int(parts[:, 0].max()) + 1
+        most = min(int(nid.max()) // (96 * rows) + least + 1, least + _MOST)
+        columns = np.arange(least, most + 1)
+        agree = (_nid(columns[:, None], rows, *parts[some].T) == nid[some]).sum(axis=1)
+        best = columns[agree == agree.max()][:_TIES]
+        votes += [(int(agree.max()), int(c), rows) for c in best]
+    top = max(count for count, _, _ in votes)
+    return [(columns, rows) for count, columns, rows in votes if count == top][:_TIES]
+
+
+def _likely_rows(parts: NDArray[np.int64], nid: NDArray[np.int64]) -> list[int]:
+    """Return the numbers of cabinet rows that most nodes in even columns agree with.
+
+    The NID of a node in an even column does not depend on how many columns
+    there are, so rows can be told without them.
+    """
+    least = int(parts[:, 1].max()) + 1
+    most = min(int(nid.max()) // 48 + least + 1, least + _MOST)
+    rows = np.arange(least, most + 1)
+    even = parts[:, 0] % 2 == 0
+    table, number = parts[even], nid[even]
+    if len(number):
+        some = _sample(number)
+        enough = int(parts[:, 0].max()) + 1
+        agree = (_nid(enough, rows[:, None], *table[some].T) == number[some]).sum(axis=1)
+        rows = rows[agree == agree.max()]
+    return [int(r) for r in rows]

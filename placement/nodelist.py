@@ -1,0 +1,207 @@
+"""Ordered lists of node names, folded and expanded without losing their order."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, SupportsIndex, overload
+
+from placement.errors import ParseError, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["MAX_LENGTH", "NAME", "NodeList"]
+
+#: Characters of the longest name: more is no host name anywhere.
+MAX_LENGTH = 255
+#: A host name, or ``#`` and a number for an index of the machine's table.
+NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*|#\d+)", re.ASCII)
+_ALL_NAMES = re.compile(rf"(?:{NAME.pattern}\n)*+", re.ASCII)
+
+
+class NodeList(tuple[str, ...]):
+    """An ordered tuple of node names; the order is that of the job's slots.
+
+    It is a tuple: it can be indexed, sliced, added, compared and hashed, and
+    equals a plain tuple of the same names. A name may stand in it more than
+    once, as in a host file that lists a node once a rank.
+
+    Parameters
+    ----------
+    names : iterable of str
+        Letters, digits, ``.``, ``-`` and ``_``; a leading ``#`` marks an index
+        of a machine's table (`placement.lookup`).
+
+    Raises
+    ------
+    ParseError
+        Where one is not a node name.
+
+    Examples
+    --------
+    >>> nodes = NodeList(["nid00045", "nid00012"])
+    >>> nodes.fold()
+    'nid[00045,00012]'
+    >>> nodes + NodeList.parse("nid00013")
+    NodeList.parse('nid[00045,00012-00013]')
+    >>> NodeList.parse("nid[00045,00012]") == nodes
+    True
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, names: Iterable[str] = ()) -> NodeList:
+        """Check the names and keep their order."""
+        if isinstance(names, NodeList):
+            return names
+        if isinstance(names, str):
+            raise TypeError("NodeList takes an iterable of names; use NodeList.parse for text")
+        return super().__new__(cls, _checked([str(name) for name in names]))
+
+    @classmethod
+    def parse(cls, text: str, source: str = "") -> NodeList:
+        """Read a node list as people paste it.
+
+        Folded lists (``nid[00045,00012]``, ``r[1-2]n[01-03]``) with commas or
+        white space between them; one name a line with ``#`` comments; host files of Slurm
+        (``nid00045*3``), Open MPI (``node slots=4``) and Hydra (``node:4``); PBS's
+        ``exec_host`` (``n1/0*24+n2/0*24``); what ``squeue``, ``sinfo``, ``scontrol show
+        job|node|hostnames`` and ``sacct`` print. Repeats are kept (except those of
+        ``sinfo``, which repeats a node once a partition).
+
+        NIDs (``45-47``) and indices (``#0-63``) stay words of the list: what
+        they mean depends on a machine (`placement.lookup.rows_of`).
+
+        Parameters
+        ----------
+        text : str
+        source : str
+            Name of the file it comes from, for errors; '' for text given directly.
+
+        Returns
+        -------
+        NodeList
+            Empty where the text names no node.
+
+        Raises
+        ------
+        ParseError
+            Naming the line and the word that is no node list, and what is
+            wrong with it; also where it would hold more than
+            `placement.hostlist.MAX_NAMES` names.
+
+        Examples
+        --------
+        >>> NodeList.parse("r[1-2]n[01-02], login1")
+        NodeList.parse('r1n[01-02],r2n[01-02],login1')
+        >>> tuple(NodeList.parse("node1 slots=2  # fast\\nnode2:1"))
+        ('node1', 'node1', 'node2')
+        """
+        from placement.hostlist import expand
+        from placement.paste import pieces
+
+        found, once = pieces(text, source)
+        names = expand(found, source)
+        return tuple.__new__(cls, dict.fromkeys(names) if once else names)
+
+    def fold(self, sort: bool = False) -> str:
+        """Write the list as Slurm does, runs of consecutive numbers in brackets.
+
+        Parameters
+        ----------
+        sort : bool
+            Sort the names first, numbers by value; by default the order is kept.
+
+        Returns
+        -------
+        str
+            The same text as ``scontrol show hostlist`` gives: only the number at
+            the end of a name is folded, as Slurm takes no bracket before a suffix.
+
+        Examples
+        --------
+        >>> NodeList(["n9", "n10", "n8", "n8", "m1-ib", "m2-ib"]).fold()
+        'n[9-10,8,8],m1-ib,m2-ib'
+        >>> NodeList(["n10", "n9", "login"]).fold(sort=True)
+        'login,n[9-10]'
+        """
+        from placement.folding import fold
+
+        return fold(self.sorted() if sort else self)
+
+    def sorted(self) -> NodeList:
+        """Return the list sorted: numbers anywhere in a name by value, repeats kept.
+
+        Examples
+        --------
+        >>> NodeList(["r10n1", "r9n2", "r9n1"]).sorted()
+        NodeList.parse('r9n[1-2],r10n1')
+        """
+        from placement.folding import numeric_order
+
+        return tuple.__new__(NodeList, [self[k] for k in numeric_order(self)])
+
+    @property
+    def unique(self) -> NodeList:
+        """The list with only the first of each name.
+
+        Examples
+        --------
+        >>> NodeList.parse("n2*3,n1,n2").unique
+        NodeList.parse('n[2,1]')
+        """
+        return tuple.__new__(NodeList, dict.fromkeys(self))
+
+    def counts(self) -> dict[str, int]:
+        """Return how often each name stands in the list, first names first.
+
+        Examples
+        --------
+        >>> NodeList.parse("n2*3,n1").counts()
+        {'n2': 3, 'n1': 1}
+        """
+        from collections import Counter
+
+        return dict(Counter(self))
+
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> str: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> NodeList: ...
+    def __getitem__(self, key: SupportsIndex | slice, /) -> str | NodeList:
+        """Return one name, or a part of the list."""
+        if isinstance(key, slice):
+            return tuple.__new__(NodeList, tuple.__getitem__(self, key))
+        return tuple.__getitem__(self, key)
+
+    def __add__(self, other: Iterable[str], /) -> NodeList:  # type: ignore[override]  # any names
+        """Return this list with the names of `other` behind."""
+        return tuple.__new__(NodeList, tuple.__add__(self, tuple(NodeList(other))))
+
+    def __mul__(self, times: SupportsIndex, /) -> NodeList:
+        """Return the list `times` over."""
+        return tuple.__new__(NodeList, tuple.__mul__(self, times))
+
+    def __str__(self) -> str:
+        return self.fold()
+
+    def __repr__(self) -> str:
+        return f"NodeList.parse({self.fold()!r})"
+
+
+def _checked(names: list[str]) -> list[str]:
+    """Return the names, or raise for the first that is none."""
+    if (
+        _ALL_NAMES.fullmatch("\n".join([*names, ""]))
+        and len(max(names, key=len, default="")) <= MAX_LENGTH
+    ):
+        return names
+    for name in names:
+        if not NAME.fullmatch(name) or len(name) > MAX_LENGTH:
+            raise ParseError(
+                "node list",
+                0,
+                f"'{printable(name)}' is not a node name",
+                f"names hold letters, digits, '.', '-' and '_', at most {MAX_LENGTH}",
+            )
+    return names

@@ -1,0 +1,162 @@
+"""Node lists as people paste them: what a command printed, cut down to its node lists.
+
+`pieces` recognises by content the tables of ``squeue``, ``sinfo`` and
+``sacct``, the records of ``scontrol show job|node|step|reservation|partition``, PBS's
+``exec_host`` and Open MPI's rank files, and returns the stretches of host
+list text in them; anything else is host list text as a whole. `read_list`
+fetches the text that a command-line argument means.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from placement.errors import ParseError
+from placement.hostlist import Piece
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+__all__ = ["MAX_BYTES", "pieces", "read_list"]
+
+#: Bytes of the largest list that is read.
+MAX_BYTES = 64 * 2**20
+
+_HEAD = re.compile(r"^[^\S\n]*+([^\s#][^\n]*)", re.ASCII | re.M)
+_RECORD = re.compile(r"(?:JobId|NodeName|StepId|ReservationName|PartitionName)=")
+_EXEC = re.compile(
+    r"^[ \t]*+(exec_host|exec_vnode)[ \t]*+=[ \t]*+([^\n]*+(?:\n(?:\t|[ ]{8})[^\n]*+)*+)", re.M
+)
+_SLOTS = re.compile(r"[A-Za-z0-9_][\w.\-]*/\d[\w.\-/*+,\s]*", re.ASCII)
+_RANK = re.compile(r"rank\s+\d+\s*=")
+
+
+def pieces(text: str, source: str) -> tuple[list[Piece], bool]:
+    """Find the host lists in a text.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        Name of the source for errors.
+
+    Returns
+    -------
+    pieces : list of Piece
+        In the order of the text.
+    once : bool
+        True where the text lists a node again without meaning it twice, as
+        ``sinfo -N`` does once a partition.
+
+    Raises
+    ------
+    ParseError
+        Where a row or record of a recognised command cannot be understood.
+
+    Examples
+    --------
+    >>> found, once = pieces("NODELIST   NODES\\nn[1-2]   2\\n", "")
+    >>> found, once
+    ([Piece(text='n[1-2]', line=2, expected=2)], False)
+    """
+    text = text.removeprefix("\ufeff")
+    first = _HEAD.search(text)
+    if first is None:
+        return [Piece(text)], False
+    head = first.group(1)
+    if _RECORD.match(head):
+        from placement import paste_records
+
+        return paste_records.scontrol(text, source), False
+    if "exec_" in text or _SLOTS.fullmatch(head) or _RANK.match(head):
+        return _launchers(text, source, head), False
+    if len(text) > len(head) or " " in head:
+        from placement import paste_tables
+
+        table = paste_tables.table(text, source)
+        if table is not None:
+            return table
+    return [Piece(text)], False
+
+
+def _launchers(text: str, source: str, head: str) -> list[Piece]:
+    """Read what PBS and Open MPI write; host list text where it is neither."""
+    from placement import paste_records
+
+    if _RANK.match(head):
+        return paste_records.rankfile(text, source)
+    said = list(_EXEC.finditer(text))
+    hosts = [match for match in said if match.group(1) == "exec_host"]
+    found: list[Piece] = []
+    for match in hosts or said:
+        line = text.count("\n", 0, match.start()) + 1
+        value = "".join(match.group(2).split())
+        found += paste_records.exec_host(value, line, source, vnodes=not hosts)
+    if said:
+        return found
+    if _SLOTS.fullmatch(head):
+        return paste_records.exec_host("".join(text.split()), 1, source)
+    return [Piece(text)]
+
+
+def read_list(argument: str, option: str = "") -> tuple[str, str]:
+    """Fetch the text that an argument means: standard input, a file, or itself.
+
+    ``-`` is standard input, ``@FILE`` and the path of an existing file are
+    read; everything else is the list itself. A node called like a file in the
+    working directory is therefore taken for the file.
+
+    Parameters
+    ----------
+    argument : str
+    option : str
+        Name of the option, the source of a list given directly.
+
+    Returns
+    -------
+    text : str
+    source : str
+        ``-`` (behind the option's name), the file's path, or `option`.
+
+    Raises
+    ------
+    ParseError
+        Where the file cannot be read or is larger than `MAX_BYTES`.
+
+    Examples
+    --------
+    >>> read_list("nid[00012-00015]", "--nodes")
+    ('nid[00012-00015]', '--nodes')
+    """
+    if argument == "-":
+        return _stdin(), f"{option} -".lstrip()
+    path = argument[1:] if argument.startswith("@") else argument
+    if path is argument and (not argument or not os.path.exists(argument) or os.path.isdir(path)):
+        return argument, option
+    try:
+        with open(path, "rb") as stream:
+            return _decoded(stream, path), path
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a file name"
+        raise ParseError(path or "@", 0, f"cannot be read: {reason}") from None
+
+
+def _stdin() -> str:
+    if sys.stdin is None:
+        raise ParseError("-", 0, "standard input is closed")
+    try:
+        return _decoded(sys.stdin.buffer, "-")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is closed"
+        raise ParseError("-", 0, f"standard input cannot be read: {reason}") from None
+
+
+def _decoded(stream: BinaryIO, source: str) -> str:
+    """Return what a stream holds; bytes that are no text become a mark that no name may hold."""
+    raw = stream.read(MAX_BYTES + 1)
+    if len(raw) > MAX_BYTES:
+        raise ParseError(source, 0, f"larger than {MAX_BYTES} bytes", "no node list is")
+    return raw.decode("utf-8", errors="replace")

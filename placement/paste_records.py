@@ -1,0 +1,156 @@
+"""Node lists in records: ``scontrol show``, PBS's ``exec_host``, Open MPI's rank files."""
+
+from __future__ import annotations
+
+import re
+
+from placement.errors import ParseError, printable
+from placement.hostlist import Piece
+
+__all__ = ["exec_host", "rankfile", "scontrol"]
+
+#: The field of each kind of record that says its nodes.
+_FIELDS = {
+    "JobId": "NodeList",
+    "StepId": "NodeList",
+    "NodeName": "NodeName",
+    "ReservationName": "Nodes",
+    "PartitionName": "Nodes",
+}
+_BEGIN = re.compile(rf"^[ \t]*({'|'.join(_FIELDS)})=", re.M)
+_NONE = ("", "(null)", "None")
+_SLOT = re.compile(
+    r"([A-Za-z0-9_][\w.\-]*)/(?:(\d+)\*(\d{1,9})|(\d{1,9}(?:-\d{1,9})?(?:,\d{1,9}(?:-\d{1,9})?)*))",
+    re.ASCII,
+)
+_VNODE = re.compile(r"\(?([A-Za-z0-9_][\w.\-]*)(?::[^+()]*)?\)?", re.ASCII)
+_RANK = re.compile(r"rank\s+(\d+)\s*=\s*(\S+)(?:\s+slot\s*=\s*\S+)?", re.ASCII)
+
+
+def scontrol(text: str, source: str) -> list[Piece]:
+    """Return the node lists of ``scontrol show job``, ``node``, ``step`` and the like.
+
+    A job that has no nodes yet has ``NodeList=(null)``; ``ReqNodeList`` and
+    ``ExcNodeList`` are what it asked for, not what it has.
+
+    Raises
+    ------
+    ParseError
+        Where a record has two fields of that name: the name of a job may
+        hold anything, a forged field included.
+
+    Examples
+    --------
+    >>> scontrol("JobId=7 JobName=a\\n   ReqNodeList=(null)\\n   NodeList=n[1-2]\\n", "")
+    [Piece(text='n[1-2]', line=3, expected=0)]
+    """
+    begins = list(_BEGIN.finditer(text))
+    ends = [match.start() for match in begins[1:]] + [len(text)]
+    found: list[Piece] = []
+    line = done = 0
+    for match, end in zip(begins, ends, strict=True):
+        line += text.count("\n", done, match.start())
+        done = match.start()
+        record = text[match.start() : end]
+        found += _record(record, match.group(1), line + 1, source)
+    return found
+
+
+def _record(record: str, kind: str, line: int, source: str) -> list[Piece]:
+    field = _FIELDS[kind]
+    values = list(re.finditer(rf"(?:^|(?<=\s)){field}=(\S*)", record))
+    if len(values) > 1:
+        raise ParseError(
+            source or "node list",
+            line + record.count("\n", 0, values[1].start()),
+            f"{field}= twice in one {kind} record",
+            "a job's name may hold anything: paste the output of squeue -h -j ID -o %N",
+        )
+    return [
+        Piece(value.group(1), line + record.count("\n", 0, value.start()))
+        for value in values
+        if value.group(1) not in _NONE
+    ]
+
+
+def exec_host(value: str, line: int, source: str, *, vnodes: bool = False) -> list[Piece]:
+    """Return the nodes of PBS's ``exec_host``, each once a slot.
+
+    Parameters
+    ----------
+    value : str
+        ``n1/0*24+n2/0*24`` (PBS: index and count), ``n1/0+n1/1`` or
+        ``n1/0-23`` (Torque: slots by number), without white space.
+    line : int
+    source : str
+    vnodes : bool
+        True for ``exec_vnode``, ``(n1:ncpus=24)+(n2:ncpus=24)``: each once.
+
+    Raises
+    ------
+    ParseError
+        Where a part is none of these.
+
+    Examples
+    --------
+    >>> [piece.text for piece in exec_host("n1/0*24+n2/0-3,5", 1, "")]
+    ['n1:24', 'n2:5']
+    """
+    found: list[Piece] = []
+    for part in value.split("+"):
+        match = (_VNODE if vnodes else _SLOT).fullmatch(part)
+        if match is None:
+            raise ParseError(
+                source or "node list",
+                line,
+                f"'{printable(part)}' is no part of a PBS host list",
+                "one looks like node1/0*24",
+            )
+        slots = 1 if vnodes else _slots(match)
+        found.append(Piece(match.group(1) if slots == 1 else f"{match.group(1)}:{slots}", line))
+    return found
+
+
+def _slots(match: re.Match[str]) -> int:
+    """Return how many slots one part of ``exec_host`` says."""
+    if match.group(3):
+        return int(match.group(3))
+    total = 0
+    for item in match.group(4).split(","):
+        low, dash, high = item.partition("-")
+        total += int(high) - int(low) + 1 if dash else 1
+    return total
+
+
+def rankfile(text: str, source: str) -> list[Piece]:
+    """Return the nodes of an Open MPI rank file in the order of its ranks.
+
+    Raises
+    ------
+    ParseError
+        At a line that is not ``rank N=node slot=…``, and where a rank is
+        missing or named twice.
+
+    Examples
+    --------
+    >>> [p.text for p in rankfile("rank 1=b slot=0\\nrank 0=a slot=0\\n", "")]
+    ['a', 'b']
+    """
+    ranks: dict[int, Piece] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        body = line.partition("#")[0].strip()
+        if not body:
+            continue
+        match = _RANK.fullmatch(body)
+        if match is None or len(match.group(1)) > 9 or int(match.group(1)) in ranks:
+            raise ParseError(
+                source or "node list",
+                number,
+                f"'{printable(body)}' does not fit a rank file",
+                "each rank once, as in: rank 0=node1 slot=0",
+            )
+        ranks[int(match.group(1))] = Piece(match.group(2), number)
+    missing = next((r for r in range(len(ranks)) if r not in ranks), None)
+    if missing is not None:
+        raise ParseError(source or "node list", 0, f"rank {missing} is missing from the rank file")
+    return [ranks[r] for r in range(len(ranks))]

@@ -1,0 +1,222 @@
+"""Choose nodes: from a machine and a wish to a `Plan`, by any planner's name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement import planners
+from placement.errors import PlanError, UsageError
+from placement.request import Plan, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+
+__all__ = ["DEFAULT", "plan", "spans"]
+
+#: What a plan is compared with: Slurm's choice where no topology plugin is set.
+DEFAULT = "slurm-none"
+
+
+def plan(
+    machine: Machine,
+    count: int,
+    *,
+    strategy: str = "compact",
+    candidates: NDArray[np.bool_] | None = None,
+    include: Iterable[int] = (),
+    exclude: Iterable[int] = (),
+    per_blade: int = 4,
+    contiguous: bool = False,
+    weights: NDArray[np.int64] | None = None,
+    seed: int = 0,
+) -> Plan:
+    """Choose `count` nodes of `machine`.
+
+    Parameters
+    ----------
+    machine : Machine
+    count : int
+        Nodes wanted.
+    strategy : str
+        A planner's name (`placement.planners.names`).
+    candidates : bool (n,) or None
+        Rows that may be chosen; None takes the machine's free compute nodes.
+    include, exclude : iterable of int
+        Rows that must be, and must not be, part of the answer.
+    per_blade : int
+        Nodes to take of each blade, for the planner ``blades``.
+    contiguous : bool
+        Slurm's ``--contiguous``, for the ``slurm-…`` planners.
+    weights : int64 (n,) or None
+        Slurm's node weights.
+    seed : int
+        For planners that draw lots.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    PlanError
+        Too few nodes are free, or an included node is not free.
+    UsageError
+        `count` is not positive, or the strategy does not fit the topology.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> m = nidmap.load_machine("dragonfly:groups=4,chassis=2,blades=4,nodes=4")
+    >>> nidmap.plan(m, 8, strategy="blades", per_blade=2).nodes.fold()
+    'nid[00000,00032,00064,00096,00001,00033,00065,00097]'
+    """
+    request = _request(machine, count, candidates, include, exclude)
+    request = replace(
+        request, per_blade=per_blade, contiguous=contiguous, weights=weights, seed=seed
+    )
+    rows = planners.find(strategy)(machine, request)
+    _verify(machine, request, rows, strategy)
+    return _describe(machine, request, rows, strategy)
+
+
+def _request(
+    machine: Machine,
+    count: int,
+    allowed: NDArray[np.bool_] | None,
+    include: Iterable[int],
+    exclude: Iterable[int],
+) -> Request:
+    if count < 1:
+        raise UsageError(f"{count} nodes wanted: at least 1 is needed")
+    free = (machine.free if allowed is None else allowed).copy()
+    must = np.fromiter(dict.fromkeys(int(r) for r in include), dtype=np.int64)
+    dropped = np.fromiter((int(r) for r in exclude), dtype=np.int64)
+    free[dropped] = False
+    gone = np.zeros(len(machine), dtype=bool)
+    gone[dropped] = True
+    both = must[gone[must]]
+    if len(both):
+        raise UsageError(f"{machine.names[both[0]]} is both included and excluded")
+    _refuse_busy(machine, free, must, count)
+    _refuse_short(machine, free, count, len(dropped))
+    return Request(count=count, free=free, include=must)
+
+
+def _refuse_busy(
+    machine: Machine, free: NDArray[np.bool_], must: NDArray[np.int64], count: int
+) -> None:
+    busy = must[~free[must]]
+    if len(busy):
+        first = busy[0]
+        more = f" (and {len(busy) - 1} more)" if len(busy) > 1 else ""
+        word = machine.state[first] if machine.compute[first] else f"a {machine.role[first]} node"
+        raise PlanError(f"included node {machine.names[first]}{more} is not free: {word}")
+    if len(must) > count:
+        raise UsageError(f"{len(must)} nodes are included, but only {count} wanted")
+
+
+def _refuse_short(machine: Machine, free: NDArray[np.bool_], count: int, dropped: int) -> None:
+    have = int(free.sum())
+    if have >= count:
+        return
+    total = int(machine.compute.sum())
+    excluded = f", {dropped} excluded" if dropped else ""
+    raise PlanError(
+        f"{count} nodes wanted, {have} free: {count - have} missing",
+        f"{machine.name} has {total} compute nodes{excluded}",
+    )
+
+
+def _verify(machine: Machine, request: Request, rows: NDArray[np.int64], strategy: str) -> None:
+    """Hold every planner, also one of another distribution, to the contract."""
+    chosen = np.zeros(len(machine), dtype=bool)
+    chosen[rows] = True
+    broken = ""
+    if len(rows) != request.count:
+        broken = f"{len(rows)} nodes instead of {request.count}"
+    elif chosen.sum() != len(rows):
+        broken = "a node twice"
+    elif not request.free[rows].all():
+        broken = f"{machine.names[rows[~request.free[rows]][0]]}, which is not free"
+    elif not chosen[request.include].all():
+        broken = "a list without all included nodes"
+    if broken:
+        raise PlanError(
+            f"strategy {strategy!r} returned {broken}: this is a defect of that planner"
+        )
+
+
+def _describe(machine: Machine, request: Request, rows: NDArray[np.int64], strategy: str) -> Plan:
+    from placement.lookup import nodes_of
+
+    facts = {
+        "free": int(request.free.sum()),
+        "touches": spans(machine, rows),
+        "default": _default(machine, request),
+    }
+    return Plan(nodes_of(machine, rows), rows, strategy, _sentence(facts, len(rows)), facts)
+
+
+def _default(machine: Machine, request: Request) -> dict[str, Any]:
+    """Return what Slurm's default choice would touch, for the same request."""
+    find_default = planners.find(DEFAULT)
+    from placement.planners._slurm import BASELINE
+
+    default: dict[str, Any] = {"strategy": DEFAULT, "baseline": BASELINE, "touches": None}
+    try:
+        default["touches"] = spans(machine, find_default(machine, request))
+    except PlanError as error:
+        default["why"] = error.message
+    return default
+
+
+def spans(machine: Machine, rows: NDArray[np.int64]) -> dict[str, int]:
+    """Return how many groups, chassis, blades … the nodes touch, by level name.
+
+    Examples
+    --------
+    >>> import nidmap, numpy as np
+    >>> m = nidmap.load_machine("dragonfly:groups=4,chassis=2,blades=4,nodes=4")
+    >>> spans(m, np.array([0, 1, 4, 40]))
+    {'group': 2, 'chassis': 2, 'blade': 3}
+    """
+    levels = machine.topology.levels[:-1]
+    if machine.topology.kind == "torus":
+        return {"router": _distinct(machine, rows, len(levels))}
+    return {level: _distinct(machine, rows, k + 1) for k, level in enumerate(levels)}
+
+
+def _distinct(machine: Machine, rows: NDArray[np.int64], depth: int) -> int:
+    """Count the distinct prefixes of `depth` coordinates."""
+    shape = machine.topology.extents[:depth]
+    flat = np.ravel_multi_index(tuple(machine.coords[rows, :depth].T), shape)
+    return _count_distinct(flat)
+
+
+def _count_distinct(values: NDArray[np.int64]) -> int:
+    """Count distinct values; a bare np.unique would import numpy.ma, 6 ms of a cold start."""
+    ordered = np.sort(values)
+    return int((ordered[1:] != ordered[:-1]).sum()) + (len(ordered) > 0)
+
+
+def _sentence(facts: dict[str, Any], count: int) -> str:
+    where = _where(facts["touches"])
+    default = facts["default"]["touches"]
+    beside = f"; Slurm's default: {_where(default)}" if default else ""
+    return f"{_counted(count, 'node')} in {where} ({facts['free']} were free){beside}"
+
+
+def _where(touches: dict[str, int]) -> str:
+    return ", ".join(_counted(n, level) for level, n in touches.items())
+
+
+def _counted(count: int, word: str) -> str:
+    plural = {"chassis": "chassis", "switch": "switches", "leaf": "leaf modules"}
+    return f"{count} {word if count == 1 else plural.get(word, word + 's')}"

@@ -1,0 +1,151 @@
+"""What planners share: the units nodes sit in (groups, chassis, blades …), who fits where."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.request import Request
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["even_order", "free_rows", "members", "needs", "nested", "rank_within"]
+
+
+def free_rows(request: Request) -> tuple[Ints, NDArray[np.bool_]]:
+    """Return the free rows in the machine's order, and which of them must be taken.
+
+    Raises
+    ------
+    PlanError
+        Where fewer are free than wanted.
+    UsageError
+        Where more are included than wanted.
+    """
+    rows = request.rows()
+    must = members(rows, request.include)
+    if int(must.sum()) > request.count:
+        raise UsageError(f"{int(must.sum())} nodes are included, but only {request.count} wanted")
+    return rows, must
+
+
+def members(rows: Ints, chosen: Ints) -> NDArray[np.bool_]:
+    """Return the mask of those of the sorted `rows` that are among `chosen`."""
+    mask = np.zeros(len(rows), dtype=bool)
+    at = np.searchsorted(rows, chosen)
+    mask[at[rows[np.minimum(at, len(rows) - 1)] == chosen]] = True
+    return mask
+
+
+def needs(machine: Machine, kind: str, strategy: str, instead: str) -> None:
+    """Refuse a strategy on a machine of another kind.
+
+    Raises
+    ------
+    UsageError
+    """
+    if machine.topology.kind != kind:
+        raise UsageError(
+            f"strategy {strategy} needs a {kind}, and {machine.name} is a {machine.topology.kind}",
+            f"there {instead} fit",
+        )
+
+
+def nested(machine: Machine, rows: Ints) -> list[Ints]:
+    """Return the number of the unit that each row sits in, level by level above the node.
+
+    Parameters
+    ----------
+    machine : Machine
+    rows : int64 (k,)
+
+    Returns
+    -------
+    list of int64 (k,)
+        Outermost level first. A unit is known by all coordinates down to its
+        level (a chassis of one group is not that of another), and numbered
+        from 0 in the order of the coordinates, absent ones left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.specs import parse_spec
+    >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=1")
+    >>> [level.tolist() for level in nested(machine, np.array([0, 3, 4, 5]))]
+    [[0, 0, 1, 1], [0, 1, 2, 2], [0, 1, 2, 3]]
+    """
+    coords = machine.coords[rows]
+    extents = machine.topology.extents
+    depths = range(1, coords.shape[1])
+    return [_numbered(coords[:, :depth], extents[:depth]) for depth in depths]
+
+
+def _numbered(coords: NDArray[np.int32], extents: tuple[int, ...]) -> Ints:
+    """Return a number for each row of `coords`, the different ones counted in their order."""
+    flat = np.zeros(len(coords), dtype=np.int64)
+    for axis, extent in enumerate(extents):
+        flat = flat * (extent + 1) + coords[:, axis] + 1  # -1 is a place not known
+    most = math.prod(extent + 1 for extent in extents)
+    if most > 4 * len(flat) + 10_000:
+        return np.unique(flat, return_inverse=True)[1].astype(np.int64)
+    present = np.zeros(most, dtype=bool)
+    present[flat] = True
+    return (np.cumsum(present) - 1)[flat]
+
+
+def rank_within(unit: Ints, *before: Ints | NDArray[np.bool_]) -> Ints:
+    """Return the rank of every member of its unit.
+
+    Parameters
+    ----------
+    unit : int64 (k,)
+        Unit of each member.
+    *before : (k,)
+        Sorting keys, the most important first; members equal in all keep their order.
+
+    Returns
+    -------
+    int64 (k,)
+        0 for the first of each unit.
+    """
+    order = np.lexsort((*before[::-1], unit))
+    sizes = np.bincount(unit)
+    starts = np.cumsum(sizes) - sizes
+    rank = np.empty(len(unit), dtype=np.int64)
+    rank[order] = np.arange(len(unit)) - starts[unit[order]]
+    return rank
+
+
+def even_order(levels: list[Ints], must: NDArray[np.bool_]) -> Ints:
+    """Return the order whose every beginning is spread as evenly as can be.
+
+    The first n members are, for any n (at least as many as must be taken),
+    spread over the outermost units so that the sum of squares of their
+    shares is least, among those choices over the units of the next level,
+    and so on. It is dealing in turns: each unit has its own such order, and a
+    unit's turn comes when its share is the smallest; of several, that one
+    whose own next share below is the smallest. What must be taken is dealt
+    first and counts in the shares.
+
+    Parameters
+    ----------
+    levels : list of int64 (k,)
+        Units of the members, outermost level first (see `nested`).
+    must : bool (k,)
+
+    Returns
+    -------
+    int64 (k,)
+    """
+    shares: list[Ints] = []
+    for level in reversed(levels):
+        shares.insert(0, rank_within(level, ~must, *shares))
+    return np.lexsort((*shares[::-1], ~must))

@@ -1,0 +1,304 @@
+"""Planner ``blades-linked``: the blades that the machine's own links join directly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.planners import planner
+from placement.planners._units import free_rows, needs
+from placement.planners.blades import column_places, refuse_short, turns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.request import Request
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["Joined", "blades_linked", "joined"]
+
+#: Blades put down in all trials together: small jobs are tried from many starts, large from few.
+TRIALS = 6_000
+#: Exchanges of one blade for another after a trial, at most.
+EXCHANGES = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What direct links between groups join in a set of nodes.
+
+    Attributes
+    ----------
+    blades : int
+        Blades (switches) that the nodes sit on.
+    pairs : int
+        Pairs of these blades with a link between them.
+    groups : int
+        Groups that the nodes sit in.
+    group_pairs : int
+        Pairs of these groups with a link between blades of the set.
+    """
+
+    blades: int
+    pairs: int
+    groups: int
+    group_pairs: int
+
+
+def joined(machine: Machine, rows: Ints) -> Joined:
+    """Count what the links between groups join directly in a set of nodes.
+
+    Parameters
+    ----------
+    machine : Machine
+        A dragonfly.
+    rows : int64 (k,)
+        For a node of several NICs its first router counts.
+
+    Returns
+    -------
+    Joined
+
+    Raises
+    ------
+    UsageError
+        Where the wiring rule cannot be applied to the machine.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.specs import parse_spec
+    >>> machine = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=1,wiring=aligned")
+    >>> joined(machine, np.array([0, 2, 4, 5]))
+    Joined(blades=4, pairs=3, groups=3, group_pairs=3)
+    """
+    a, b, group = _between(machine)
+    chosen = np.zeros(len(group), dtype=bool)
+    chosen[machine.router[rows, 0]] = True
+    both = chosen[a] & chosen[b]
+    g, h = group[a[both]].astype(np.int64), group[b[both]].astype(np.int64)
+    key = np.minimum(g, h) * (int(group.max(initial=0)) + 1) + np.maximum(g, h)
+    return Joined(
+        blades=int(chosen.sum()),
+        pairs=int(both.sum()),
+        groups=len(np.unique(group[chosen])),
+        group_pairs=len(np.unique(key)),
+    )
+
+
+def _between(machine: Machine) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Return the two ends of the links between groups, and the group of every router."""
+    from placement.topologies import links, router_coords
+
+    found = links(machine)
+    group = router_coords(machine)[:, 0]
+    apart = group[found.a] != group[found.b]
+    return found.a[apart], found.b[apart], group
+
+
+@planner("blades-linked")
+def blades_linked(machine: Machine, request: Request) -> NDArray[np.int64]:
+    """Take the blades that links between groups join directly, as many pairs as can be found.
+
+    `blades` believes that a blade position is joined to its like in all
+    groups; on the machines whose links are known it is not (on Edison and
+    Theta a blade reaches two other groups at most). This planner goes by the
+    links, listed by a dump or made by the wiring rule, and looks for the set
+    of blades with most pairs joined directly between groups. That is the
+    densest subgraph of given size, for which no fast exact way is known: sets
+    are grown blade by blade from several starts, always by the blade joined
+    to most of those there, and then improved by exchanges. On small machines
+    the set found has been held against the best of all.
+
+    Parameters
+    ----------
+    machine : Machine
+        A dragonfly.
+    request : Request
+        `per_blade` as for `blades`. The blades of included nodes are in the set.
+
+    Returns
+    -------
+    int64 (count,)
+        Rows in the order of `blades`: column, then first, second … node of
+        each blade, then group.
+
+    Raises
+    ------
+    PlanError
+        Where too few nodes are free, or too few with `per_blade` a blade.
+    UsageError
+        Where the machine is no dragonfly, `per_blade` is below 1, or the
+        wiring rule cannot be applied to the machine.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> from placement.request import Request
+    >>> machine = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=1,wiring=aligned")
+    >>> blades_linked(machine, Request(count=3, free=machine.free)).tolist()
+    [0, 2, 4]
+    """
+    needs(machine, "dragonfly", "blades-linked", "compact, spread, hilbert, morton and random")
+    rows, must = free_rows(request)
+    column, slot, group = column_places(machine, rows, must, request.per_blade)
+    turn = turns(machine, column)
+    within = (slot < request.per_blade) | must
+    refuse_short(request, len(rows), int(within.sum()))
+    router = machine.router[rows, 0]
+    search = _Search.of(machine, router[within], turn[within], router[must], request.count)
+    place = search.best()[router]
+    order = np.lexsort((slot, place, ~must, ~within))
+    taken = order[: request.count]
+    return rows[taken[np.lexsort((group[taken], slot[taken], turn[taken]))]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Search:
+    """The search for the set of blades.
+
+    Attributes
+    ----------
+    start, near : int64 (r + 1,), (m,)
+        Routers joined to router i: near[start[i]:start[i + 1]].
+    room : int64 (r,)
+        Nodes that may be taken of each router.
+    rank : int64 (r,)
+        Which router goes first where links do not tell: most nodes, most
+        links, first turn.
+    turn : int64 (r,)
+        Its turn in `blades`.
+    forced : int64 (k,)
+        Routers that must be in.
+    count : int
+        Nodes wanted.
+    """
+
+    start: Ints
+    near: Ints
+    room: Ints
+    rank: Ints
+    turn: Ints
+    forced: Ints
+    count: int
+
+    @classmethod
+    def of(
+        cls, machine: Machine, router: NDArray[np.int32], turn: Ints, forced: Ints, count: int
+    ) -> _Search:
+        """Set up the search over the routers of the nodes that may be taken."""
+        a, b, group = _between(machine)
+        room = np.bincount(router, minlength=len(group))
+        usable = (room[a] > 0) & (room[b] > 0)
+        tail = np.concatenate([a[usable], b[usable]])
+        head = np.concatenate([b[usable], a[usable]]).astype(np.int64)
+        degree = np.bincount(tail, minlength=len(group))
+        when = np.zeros(len(group), dtype=np.int64)
+        when[router] = turn
+        rank = np.empty(len(group), dtype=np.int64)
+        rank[np.lexsort((when, -degree, -room))] = np.arange(len(group))
+        start = np.concatenate([[0], np.cumsum(degree)])
+        near = head[np.argsort(tail, kind="stable")]
+        return cls(start, near, room, rank, when, np.unique(forced), count)
+
+    def best(self) -> Ints:
+        """Return, for each router, its place in the best set found; far behind where not in it.
+
+        The routers with most links inside come first, so that a surplus of
+        nodes is left on those with fewest.
+        """
+        trials = [self._columns(), *(self._trial(first) for first in self._firsts())]
+        found = max(trials, key=self._worth)
+        inside = self._inside(found)
+        order = np.lexsort((self.rank, -inside, ~found))
+        place = np.empty(len(order), dtype=np.int64)
+        place[order] = np.arange(len(order))
+        return place
+
+    def _firsts(self) -> Ints:
+        """Return the routers to start trials from: evenly out of the ranking."""
+        order = np.argsort(self.rank)[: int((self.room > 0).sum())]
+        needed = int(np.searchsorted(np.cumsum(self.room[order]), self.count)) + 1
+        trials = max(1, min(len(order), TRIALS // needed))
+        return order[np.arange(trials) * len(order) // trials]
+
+    def _columns(self) -> NDArray[np.bool_]:
+        """Return the blades that `blades` would take, improved by exchanges."""
+        chosen = np.zeros(len(self.room), dtype=bool)
+        chosen[self.forced] = True
+        rest = np.flatnonzero(~chosen & (self.room > 0))
+        rest = rest[np.argsort(self.turn[rest], kind="stable")]
+        more = self.count - int(self.room[chosen].sum())
+        if more > 0:
+            chosen[rest[: int(np.searchsorted(np.cumsum(self.room[rest]), more)) + 1]] = True
+        self._exchange(chosen, int(self.room[chosen].sum()) - self.count)
+        return chosen
+
+    def _trial(self, first: int) -> NDArray[np.bool_]:
+        """Grow a set from `first` (and what must be in), then improve it by exchanges."""
+        chosen = np.zeros(len(self.room), dtype=bool)
+        score = -self.rank - np.where(self.room > 0, 0, 1 << 40)
+        have = 0
+        for router in [*self.forced.tolist(), first]:
+            have += self._add(chosen, score, router)
+        while have < self.count:
+            have += self._add(chosen, score, int(np.argmax(score)))
+        self._exchange(chosen, have - self.count)
+        return chosen
+
+    def _add(self, chosen: NDArray[np.bool_], score: Ints, router: int) -> int:
+        """Put a router into the set and return the nodes it brings."""
+        if chosen[router]:
+            return 0
+        chosen[router] = True
+        score[router] -= 1 << 50
+        score[self._near(router)] += len(score)
+        return int(self.room[router])
+
+    def _near(self, router: int) -> Ints:
+        return self.near[self.start[router] : self.start[router + 1]]
+
+    def _inside(self, chosen: NDArray[np.bool_]) -> Ints:
+        """Return how many of the set each router is joined to."""
+        total = np.concatenate([[0], np.cumsum(chosen[self.near])])
+        return np.asarray(total[self.start[1:]] - total[self.start[:-1]])
+
+    def _worth(self, chosen: NDArray[np.bool_]) -> int:
+        return int(self._inside(chosen)[chosen].sum())
+
+    def _exchange(self, chosen: NDArray[np.bool_], surplus: int) -> None:
+        """Exchange the loosest router of the set for a better one while that adds pairs."""
+        inside = self._inside(chosen)
+        held = np.zeros(len(chosen), dtype=bool)
+        held[self.forced] = True
+        for _ in range(EXCHANGES):
+            swap = self._swap(chosen, held, inside, surplus)
+            if swap is None:
+                return
+            out, into = swap
+            chosen[out], chosen[into] = False, True
+            inside[self._near(out)] -= 1
+            inside[self._near(into)] += 1
+            surplus += int(self.room[into] - self.room[out])
+
+    def _swap(
+        self, chosen: NDArray[np.bool_], held: NDArray[np.bool_], inside: Ints, surplus: int
+    ) -> tuple[int, int] | None:
+        """Return the router to leave the set and the one to enter it; None where none helps."""
+        leaving = chosen & ~held
+        if not leaving.any():
+            return None
+        far = np.iinfo(np.int64).max
+        out = int(np.argmin(np.where(leaving, inside * len(chosen) - self.rank, far)))
+        gain = inside * len(chosen) - self.rank
+        gain[self._near(out)] -= len(chosen)
+        fits = ~chosen & (self.room >= max(1, int(self.room[out]) - surplus))
+        if not fits.any():
+            return None
+        into = int(np.argmax(np.where(fits, gain, -far)))
+        more = int(inside[into]) - int((self._near(out) == into).any())
+        return (out, into) if more > inside[out] else None

@@ -1,0 +1,220 @@
+"""Planners ``hilbert`` and ``morton``: the tightest stretch of a space-filling curve."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.curves import hilbert_key, morton_key
+from placement.errors import UsageError
+from placement.planners import planner
+from placement.planners._units import free_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.request import Request
+
+    Ints = NDArray[np.int64]
+    Key = Callable[[NDArray[np.int32], tuple[int, ...]], Ints]
+
+__all__ = ["curve_positions", "hilbert", "hilbert_groups", "morton", "morton_groups"]
+
+
+@planner("hilbert")
+def hilbert(machine: Machine, request: Request) -> NDArray[np.int64]:
+    """Take the tightest stretch of free nodes on the Hilbert curve through the machine.
+
+    The curve runs through (x, y, z) on a torus, the nodes of a router
+    together; through (group, chassis, blade, node) on a dragonfly, (group,
+    switch, node) on Slingshot; along the leaves on trees and fat trees. Of all
+    stretches of as many free nodes as wanted it takes the one that spans the
+    fewest places of the curve, busy and absent ones counted; of several the
+    first.
+
+    On a dragonfly a level is only the same or different: group 3 is no nearer
+    to group 4 than to group 9. What the curve means there is that nodes near
+    each other on it share most of their coordinates, and that the differing
+    ones take few values: a stretch of n nodes lies in about n^(1/4) groups,
+    as many chassis of each, and so on, a small copy of the whole dragonfly. Where
+    few groups count for more, take `hilbert-groups`: one group after the
+    other, the curve through (chassis, blade, node) inside each.
+
+    Parameters
+    ----------
+    machine : Machine
+    request : Request
+        Included nodes belong to the set whose span is made least.
+
+    Returns
+    -------
+    int64 (count,)
+        Rows in the order of the curve.
+
+    Raises
+    ------
+    PlanError
+        Where too few nodes are free.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> from placement.request import Request
+    >>> machine = parse_spec("torus:4x4")
+    >>> hilbert(machine, Request(count=4, free=machine.free)).tolist()
+    [0, 1, 5, 4]
+    """
+    return _along(machine, request, hilbert_key, apart=False)
+
+
+@planner("hilbert-groups")
+def hilbert_groups(machine: Machine, request: Request) -> NDArray[np.int64]:
+    """Take the tightest stretch of the Hilbert curve that fills group after group.
+
+    As `hilbert`, with the group outermost: the curve runs through (chassis,
+    blade, node) of one group, then of the next. For dragonflies.
+
+    Parameters
+    ----------
+    machine : Machine
+    request : Request
+
+    Returns
+    -------
+    int64 (count,)
+        Rows in the order of the curve.
+
+    Raises
+    ------
+    PlanError
+        Where too few nodes are free.
+    UsageError
+        Where the machine is no dragonfly.
+    """
+    return _along(machine, request, hilbert_key, apart=True)
+
+
+@planner("morton")
+def morton(machine: Machine, request: Request) -> NDArray[np.int64]:
+    """Take the tightest stretch of free nodes on the Morton curve through the machine.
+
+    As `hilbert`, on the Morton curve (Z order): simpler, with jumps.
+
+    Parameters
+    ----------
+    machine : Machine
+    request : Request
+
+    Returns
+    -------
+    int64 (count,)
+        Rows in the order of the curve.
+
+    Raises
+    ------
+    PlanError
+        Where too few nodes are free.
+    """
+    return _along(machine, request, morton_key, apart=False)
+
+
+@planner("morton-groups")
+def morton_groups(machine: Machine, request: Request) -> NDArray[np.int64]:
+    """Take the tightest stretch of the Morton curve that fills group after group.
+
+    As `hilbert_groups`, on the Morton curve.
+
+    Parameters
+    ----------
+    machine : Machine
+    request : Request
+
+    Returns
+    -------
+    int64 (count,)
+        Rows in the order of the curve.
+
+    Raises
+    ------
+    PlanError
+        Where too few nodes are free.
+    UsageError
+        Where the machine is no dragonfly.
+    """
+    return _along(machine, request, morton_key, apart=True)
+
+
+def _along(machine: Machine, request: Request, key: Key, *, apart: bool) -> Ints:
+    rows, must = free_rows(request)
+    place = curve_positions(machine, rows, key, apart=apart)
+    order = np.argsort(place, kind="stable")
+    taken = _tightest(place[order], must[order], request.count)
+    return rows[order[taken]]
+
+
+def curve_positions(machine: Machine, rows: Ints, key: Key, *, apart: bool = False) -> Ints:
+    """Return the positions of rows along a curve through the machine.
+
+    Parameters
+    ----------
+    machine : Machine
+    rows : int64 (k,)
+    key : callable
+        `placement.curves.hilbert_key` or `morton_key`.
+    apart : bool
+        True for one curve a group, group after group.
+
+    Returns
+    -------
+    int64 (k,)
+
+    Raises
+    ------
+    UsageError
+        Where `apart` is asked of a machine without groups.
+    """
+    coords = machine.coords[rows]
+    extents = machine.topology.extents
+    kind = machine.topology.kind
+    if apart and kind != "dragonfly":
+        raise UsageError(
+            f"only a dragonfly has groups to fill one by one, and {machine.name} is a {kind}",
+            "take hilbert or morton",
+        )
+    if apart:
+        return coords[:, 0] * np.int64(math.prod(extents[1:])) + key(coords[:, 1:], extents[1:])
+    if kind == "dragonfly":
+        return key(coords, extents)
+    if kind == "torus":
+        return key(coords[:, :-1], extents[:-1]) * extents[-1] + coords[:, -1]
+    place = np.zeros(len(rows), dtype=np.int64)
+    for axis, extent in enumerate(extents):
+        place = place * extent + coords[:, axis]
+    return place
+
+
+def _tightest(place: Ints, must: NDArray[np.bool_], count: int) -> Ints:
+    """Return which of the sorted places to take: least span with what must be in, then first.
+
+    What need not be in is one run among its like: of runs that give the same
+    span and start with what must be in, the one least long itself.
+    """
+    fixed, others = np.flatnonzero(must), np.flatnonzero(~must)
+    more = count - len(fixed)
+    if more == 0:
+        return fixed
+    low = place[others[: len(others) - more + 1]]
+    high = place[others[more - 1 :]]
+    span = high - low
+    if len(fixed):
+        start = np.minimum(low, place[fixed[0]])
+        whole = np.maximum(high, place[fixed[-1]]) - start
+        first = int(np.lexsort((span, start, whole))[0])
+    else:
+        first = int(np.argmin(span))
+    return np.sort(np.concatenate([fixed, others[first : first + more]]))

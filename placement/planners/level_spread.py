@@ -1,0 +1,101 @@
+"""Planner ``level-spread``: spread within the smallest network level that the job fits in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.planners import planner
+from placement.planners._units import even_order, free_rows, nested
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.request import Request
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["chosen_level", "level_spread"]
+
+
+@planner("level-spread")
+def level_spread(machine: Machine, request: Request) -> NDArray[np.int64]:
+    """Spread a job evenly within the smallest network level that it fits in.
+
+    Y. Zhang, O. Tuncer, F. Kaplan, K. Olcoz, V. J. Leung and A. K. Coskun,
+    "Level-Spread: A New Job Allocation Policy for Dragonfly Networks", IPDPS
+    2018: a job that fits into the free nodes of one router goes to the router
+    with most free nodes; else, if it fits into one group, to the group with
+    most free nodes, over whose routers it is spread in turns; else it is
+    spread over all groups in turns. The paper's dragonfly has no chassis.
+    Here they are a level of their own (all blades of a chassis are joined
+    directly), and the turns go over all levels below the chosen one: groups,
+    in each group chassis, in each chassis blades. Of units with equally many
+    free nodes the first is taken. Included nodes must all lie in the chosen
+    unit. On a torus the levels are router, line and plane of its coordinates;
+    on a tree they are its switches.
+
+    Parameters
+    ----------
+    machine : Machine
+    request : Request
+
+    Returns
+    -------
+    int64 (count,)
+        Rows in the machine's order.
+
+    Raises
+    ------
+    PlanError
+        Where too few nodes are free.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> from placement.request import Request
+    >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
+    >>> level_spread(machine, Request(count=3, free=machine.free)).tolist()
+    [0, 1, 2]
+    """
+    rows, must = free_rows(request)
+    levels = nested(machine, rows)
+    depth, unit = _smallest(levels, must, request.count)
+    inside = np.arange(len(rows)) if depth == 0 else np.flatnonzero(levels[depth - 1] == unit)
+    order = even_order([level[inside] for level in levels[depth:]], must[inside])
+    return np.sort(rows[inside[order[: request.count]]])
+
+
+def chosen_level(machine: Machine, request: Request) -> str:
+    """Return the level that the job is spread in: ``blade``, ``chassis`` …, or ``machine``.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> from placement.request import Request
+    >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
+    >>> [chosen_level(machine, Request(count=n, free=machine.free)) for n in (2, 3, 5, 9)]
+    ['blade', 'chassis', 'group', 'machine']
+    """
+    rows, must = free_rows(request)
+    depth, _ = _smallest(nested(machine, rows), must, request.count)
+    return machine.topology.levels[depth - 1] if depth else "machine"
+
+
+def _smallest(levels: list[Ints], must: NDArray[np.bool_], count: int) -> tuple[int, int]:
+    """Return the deepest level with a unit that holds the job, and its unit with most free nodes.
+
+    Level 0 is the machine.
+    """
+    for depth in range(len(levels), 0, -1):
+        level = levels[depth - 1]
+        free = np.bincount(level)
+        forced = np.unique(level[must])
+        if len(forced) > 1:
+            continue
+        unit = int(forced[0]) if len(forced) else int(np.argmax(free))
+        if free[unit] >= count:
+            return depth, unit
+    return 0, 0

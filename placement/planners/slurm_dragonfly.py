@@ -1,0 +1,68 @@
+"""``slurm-dragonfly``: what Slurm chooses with topology/tree and TopologyParam=Dragonfly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from placement.planners import planner
+from placement.planners._slurm import choose, tree_of
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.planners._slurm import Job
+    from placement.request import Request
+
+__all__ = ["slurm_dragonfly"]
+
+
+@planner("slurm-dragonfly")
+def slurm_dragonfly(machine: Machine, request: Request) -> NDArray[np.int64]:
+    """Choose as Slurm does with TopologyParam=Dragonfly: one leaf, else spread over all.
+
+    The switches are the machine's topology.conf or those of
+    `placement.switches.slurm_switches`. With ``request.contiguous`` Slurm
+    ignores them and looks for one run of consecutive nodes. The baseline is
+    `placement.planners._slurm.BASELINE`; equal to the real slurmctld's
+    allocations on random occupancies, weights and (uneven, disjoint) trees.
+
+    Parameters
+    ----------
+    machine : Machine
+    request : Request
+        `include` is Slurm's ``-w`` with a larger ``-N``; `weights` or else
+        the machine's own are Slurm's node weights.
+
+    Returns
+    -------
+    int64 (count,)
+        Rows in Slurm's node order.
+
+    Raises
+    ------
+    PlanError
+        Where too few nodes are free, or the top switch has not enough of them.
+    UsageError
+        Where the machine's topology.conf has blocks or rings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.specs import parse_spec
+    >>> from placement.request import Request
+    >>> machine = parse_spec("tree:4x4x4")
+    >>> free = np.ones(64, dtype=bool)
+    >>> free[[1, 5, 6, 9, 15]] = False
+    >>> slurm_dragonfly(machine, Request(count=8, free=free)).tolist()
+    [0, 4, 8, 12, 16, 20, 24, 28]
+    """
+    switches = tree_of(machine)
+
+    def pick(job: Job) -> NDArray[np.int64] | None:
+        from placement.planners import _slurm_dragonfly, _slurm_runs
+
+        return _slurm_runs.pick(job) if job.contiguous else _slurm_dragonfly.pick(job, switches)
+
+    return choose(machine, request, pick)

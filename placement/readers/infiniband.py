@@ -1,0 +1,354 @@
+"""What the two prints of ibnetdiscover share: ends of links, their names, their rates.
+
+An end is known by its GUID: descriptions repeat (two switches fresh from the
+factory are called the same) and one host has several adapters. A `Fabric`
+collects the ends as printed and makes hosts, switches and links of them; the
+judgement is the same for both prints.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from array import array
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import ParseError, printable
+from placement.records import Dump, Fault, LinkRecords, NodeRecords
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from placement.records import LineCounts
+
+__all__ = ["MAX_LINE", "RATES", "WIDTHS", "Fabric", "bandwidth", "check_line", "host_name"]
+
+#: Data rate of one lane in Gbit/s, line coding taken off (8b/10b to QDR, 64b/66b from FDR10
+#: on, from HDR on as the InfiniBand Trade Association's roadmap rates them).
+RATES = {
+    "SDR": 2.0,
+    "DDR": 4.0,
+    "QDR": 8.0,
+    "FDR10": 10.0,
+    "FDR": 13.64,
+    "EDR": 25.0,
+    "HDR": 50.0,
+    "NDR": 100.0,
+    "XDR": 200.0,
+}
+#: Lanes of a link.
+WIDTHS = {"1x": 1, "2x": 2, "4x": 4, "8x": 8, "12x": 12}
+#: A description has 64 bytes at most: a line much longer than two of them is something else.
+MAX_LINE = 1000
+
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+_ADAPTER = re.compile(
+    r"HCA-?[0-9]*|(?:mlx|mlx4|mlx5|mthca|qib|hfi1?|ehca|cxgb4|bnxt_re|irdma|hns|efa)_?[0-9]+(?:_\w+)*|"
+    r"(?:ib|rocep|ibp|opa|rdmap|mlx5_ib)[a-z]*[0-9]\w*",
+    re.IGNORECASE,
+)
+#: What an adapter calls its host while nobody has told it the name.
+NO_NAME = {"localhost", "localhost.localdomain", "(none)", "none"}
+
+
+def bandwidth(width: str, rate: str) -> float:
+    """Return GB/s a direction of a link, NaN where ibnetdiscover could not tell.
+
+    Parameters
+    ----------
+    width : str
+        ``4x`` …
+    rate : str
+        ``EDR`` …
+
+    Examples
+    --------
+    >>> bandwidth("4x", "EDR"), bandwidth("2x", "HDR"), bandwidth("4x", "???")
+    (12.5, 12.5, nan)
+    """
+    lanes, gbits = WIDTHS.get(width), RATES.get(rate)
+    return math.nan if lanes is None or gbits is None else lanes * gbits / 8
+
+
+def host_name(description: str) -> str:
+    """Return the host that an adapter's description names, '' where it names none.
+
+    The Linux driver writes ``<host> <adapter>``; some sites the host alone.
+    Switches compute too: SHARP's ``Mellanox Technologies Aggregation Node``
+    is no host, nor is an adapter that still has its factory text.
+
+    Examples
+    --------
+    >>> host_name("node018 HCA-1"), host_name("worker20 mlx5_3"), host_name("node7")
+    ('node018', 'worker20', 'node7')
+    >>> host_name("Mellanox Technologies Aggregation Node"), host_name("MT4115 ConnectX4")
+    ('', '')
+    """
+    words = description.split()
+    if not words or words[0].lower() in NO_NAME or not _HOST.fullmatch(words[0]):
+        return ""
+    return words[0] if len(words) == 1 or _ADAPTER.fullmatch(words[1]) else ""
+
+
+class Fabric:
+    """Collects the ends and the ports of one dump; `dump` judges them.
+
+    Ends are numbered in the order in which they appear; ports are kept in
+    columns, since a large fabric has hundreds of thousands.
+    """
+
+    def __init__(self) -> None:
+        self.index: dict[str, int] = {}
+        self.kinds: list[str] = []
+        self.descriptions: list[str] = []
+        self.ports = {name: array("q") for name in ("line", "a", "a_port", "b", "b_port")}
+        self.gbs = array("d")
+
+    def end(self, guid: str, kind: str, description: str) -> int:
+        """Return the number of the switch or adapter with this GUID.
+
+        Parameters
+        ----------
+        guid : str
+            Hexadecimal digits, as printed.
+        kind : str
+            ``switch``, ``host`` (an adapter) or ``other`` (router, gateway).
+        description : str
+        """
+        guid = guid.lower().zfill(16)
+        number = self.index.setdefault(guid, len(self.kinds))
+        if number == len(self.kinds):
+            self.kinds.append(kind)
+            self.descriptions.append(description.strip())
+        elif not self.descriptions[number]:
+            self.descriptions[number] = description.strip()
+        return number
+
+    def port(
+        self,
+        line: int,
+        a: int,
+        a_port: int,
+        b: int = -1,
+        b_port: int = -1,
+        gbs: float = math.nan,
+    ) -> None:
+        """Take a port as printed: its own end, the other one (-1: no cable), the rate."""
+        for name, value in zip(self.ports, (line, a, a_port, b, b_port), strict=True):
+            self.ports[name].append(value)
+        self.gbs.append(gbs)
+
+    def names(self) -> list[str]:
+        """Return the name of each end: of a switch its own, of an adapter its host's or ''."""
+        ends = list(zip(self.index, self.kinds, self.descriptions, strict=True))
+        shared = Counter(text for _, kind, text in ends if kind == "switch")
+        return [_name(guid, kind, text, shared[text]) for guid, kind, text in ends]
+
+    def dump(self, format: str, source: str, counts: LineCounts) -> Dump:  # noqa: A002  # Dump's field
+        """Return hosts, switches and links.
+
+        Parameters
+        ----------
+        format, source : str
+        counts : LineCounts
+
+        Returns
+        -------
+        Dump
+            `nodes` are the hosts that have a cable to a switch, ``router``
+            the switch of the first and ``nics`` their number (a port of a
+            switch has one cable, whatever hangs on it); `links` has
+            every printed end between switches, and between hosts and
+            switches; `routers` all switches. ``parameters["other_adapters"]``
+            counts adapters that are no host.
+        """
+        view = _View(self)
+        switches = [n for n, kind in zip(view.names, self.kinds, strict=True) if kind == "switch"]
+        unnamed = [
+            n for n, k in zip(view.names, self.kinds, strict=True) if k != "switch" and not n
+        ]
+        nodes = view.hosts()
+        return Dump(
+            format=format,
+            source=source,
+            counts=counts,
+            nodes=nodes,
+            links=view.links(),
+            routers=np.array(switches) if switches else None,
+            fabric="infiniband",
+            parameters={"other_adapters": len(unnamed)},
+            faults=tuple(sorted(view.faults(nodes is None), key=lambda f: f.line)),
+        )
+
+
+def _name(guid: str, kind: str, description: str, shared: int) -> str:
+    if kind == "host":
+        return host_name(description)
+    if kind != "switch":
+        return ""
+    return description if description and shared == 1 else f"{description} 0x{guid}".strip()
+
+
+class _View:
+    """The ports of a fabric as numpy columns."""
+
+    def __init__(self, fabric: Fabric) -> None:
+        self.fabric = fabric
+        self.names = fabric.names()
+        self.name = np.array(self.names or [""])
+        self.line, self.a, self.a_port, self.b, self.b_port = (
+            np.frombuffer(column, dtype=np.int64) if column else np.empty(0, dtype=np.int64)
+            for column in fabric.ports.values()
+        )
+        self.gbs = np.array(fabric.gbs, dtype=np.float64)
+        kinds = np.array(fabric.kinds or [""])
+        switch, host = kinds == "switch", kinds == "host"
+        self.host = host
+        named = self.name != ""
+        cabled = self.b >= 0
+        ends = (self.a, np.where(cabled, self.b, 0))
+        one_switch = switch[ends[0]] | switch[ends[1]]
+        both_named = named[ends[0]] & named[ends[1]]
+        self.cabled = cabled
+        self.kept = np.flatnonzero(cabled & one_switch & both_named & (self.a != self.b))
+
+    def links(self) -> LinkRecords | None:
+        """Return every printed end of a link that counts."""
+        rows = self.kept
+        if not len(rows):
+            return None
+        a, b = self.a[rows], self.b[rows]
+        return LinkRecords(
+            line=self.line[rows].astype(np.int32),
+            a=self.name[a],
+            b=self.name[b],
+            a_port=self.a_port[rows].astype(np.int32),
+            b_port=self.b_port[rows].astype(np.int32),
+            kind=np.full(len(rows), "ib"),
+            host_a=self.host[a],
+            host_b=self.host[b],
+            bandwidth=self.gbs[rows],
+        )
+
+    def hosts(self) -> NodeRecords | None:
+        """Return the hosts that a link reaches, in the order of the lines."""
+        rows = self.kept
+        sides = [(self.a, self.b, self.b_port), (self.b, self.a, self.a_port)]
+        found = [rows[self.host[end[rows]]] for end, _, _ in sides]
+        if not sum(map(len, found)):
+            return None
+        order = np.argsort(np.concatenate(found), kind="stable")
+        end, switch, port = (
+            np.concatenate([side[i][r] for side, r in zip(sides, found, strict=True)])[order]
+            for i in range(3)
+        )
+        line = self.line[np.concatenate(found)[order]]
+        names, first, host = np.unique(self.name[end], return_index=True, return_inverse=True)
+        attached = np.unique(np.stack([host.ravel(), switch, port]), axis=1)[0]
+        by_line = np.argsort(first)
+        first = first[by_line]
+        return NodeRecords(
+            line=line[first].astype(np.int32),
+            name=names[by_line],
+            router=self.name[switch[first]],
+            nics=np.bincount(attached, minlength=len(names))[by_line].astype(np.int32),
+        )
+
+    def faults(self, no_hosts: bool) -> Iterator[Fault]:
+        """Yield all that is wrong with the fabric."""
+        if no_hosts:
+            hint = "was ibnetdiscover run as root, and all of it kept?"
+            yield Fault(0, "no-nodes", "no host with a cable to a switch in it", hint)
+        yield from self._double_ports()
+        yield from self._odd_links()
+        yield from self._one_ended()
+        yield from self._unnamed()
+
+    def _keys(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return one number for each end of each port: a GUID and a port number."""
+        far = np.where(self.cabled, (self.b << 32) + self.b_port, -1)
+        _, number = np.unique(
+            np.concatenate([(self.a << 32) + self.a_port, far]), return_inverse=True
+        )
+        number = number.ravel()
+        return number[: len(self.a)], number[len(self.a) :]
+
+    def _double_ports(self) -> Iterator[Fault]:
+        """Find ports that are printed twice: a port has one cable."""
+        here, there = self._keys()
+        _, first, again = np.unique(here, return_index=True, return_inverse=True)
+        first_of = first[again.ravel()]
+        for row in np.flatnonzero(first_of != np.arange(len(here))):
+            one = int(first_of[row])
+            same = bool(there[one] == there[row])
+            text = f"{self._port(row)} stands on line {int(self.line[one])} already"
+            hint = "the same again" if same else "with another cable: a port has one"
+            yield Fault(int(self.line[row]), "duplicate-port", text, hint, fatal=not same)
+
+    def _odd_links(self) -> Iterator[Fault]:
+        """Find cables from host to host, and from a thing to itself."""
+        to_itself = self.cabled & (self.a == self.b)
+        far = np.where(self.cabled, self.b, 0)
+        no_switch = self.cabled & ~to_itself & self.host[self.a] & self.host[far]
+        for row in np.flatnonzero(to_itself | no_switch):
+            what = "itself" if to_itself[row] else f"{self._thing(int(self.b[row]))}, a host too"
+            text = f"{self._port(row)} is cabled to {what}"
+            yield Fault(int(self.line[row]), "odd-link", text, "it is left out", fatal=False)
+
+    def _one_ended(self) -> Iterator[Fault]:
+        """Find links of which the other side prints nothing, or another link.
+
+        Where the link counts, a contradiction is fatal; what hangs on an
+        adapter that is no host is left out anyway.
+        """
+        here, there = self._keys()
+        span = int(max(here.max(), there.max())) + 1 if len(here) else 1
+        seen_back = np.isin(here * span + there, (there * span + here)[self.cabled])
+        counts = np.zeros(len(here), dtype=np.bool_)
+        counts[self.kept] = True
+        elsewhere = np.isin(there, here[self.cabled]) & counts
+        for row in np.flatnonzero(self.cabled & ~seen_back):
+            other = bool(elsewhere[row])
+            text = (
+                f"{self._port(row)} sees port {int(self.b_port[row])} of "
+                f"{self._thing(int(self.b[row]))}, which "
+                f"{'sees another port' if other else 'does not see it'}"
+            )
+            kind = "contradicting-link" if other else "one-ended-link"
+            hint = "a cable has two ends" if other else "is this an excerpt?"
+            yield Fault(int(self.line[row]), kind, text, hint, fatal=other)
+
+    def _unnamed(self) -> Iterator[Fault]:
+        """Remark on adapters that nobody has told the name of their host."""
+        firsts = [
+            text.split(maxsplit=1)[0].lower()
+            for text, kind in zip(self.fabric.descriptions, self.fabric.kinds, strict=True)
+            if kind == "host" and text
+        ]
+        nameless = [word for word in firsts if word in NO_NAME]
+        if nameless:
+            text = f"{len(nameless)} adapters call their host {nameless[0]}"
+            yield Fault(0, "unnamed-host", text, "these hosts are left out", fatal=False)
+
+    def _port(self, row: np.int64) -> str:
+        return f"port {int(self.a_port[row])} of {self._thing(int(self.a[row]))}"
+
+    def _thing(self, end: int) -> str:
+        guid = list(self.fabric.index)[end] if not self.fabric.descriptions[end] else ""
+        return printable(self.names[end] or self.fabric.descriptions[end] or f"0x{guid}")
+
+
+def check_line(line: str, number: int, source: str) -> None:
+    """Refuse a line that is far longer than ibnetdiscover prints.
+
+    Raises
+    ------
+    ParseError
+    """
+    if len(line) > MAX_LINE:
+        raise ParseError(source, number, f"a line of {len(line):,} characters")

@@ -1,0 +1,74 @@
+"""``meshcoords``: nodes with their cores and coordinates.
+
+Header ``NID NODENAME TYPE CORES X Y Z``, rows like
+``2305 c0-1c0s0n1 compute 68 6 0 0``; rows without the header are taken too.
+The coordinates are (group, chassis, slot) on an XC, the torus's elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+
+from placement.readers import rows as r
+from placement.readers.coordinates import dump_of
+from placement.records import Dump
+
+__all__ = ["read", "sniff"]
+
+_SNIFF = re.compile(
+    rf"^[ \t]*(?:NID[ \t]+NODENAME\b|[0-9]+[ \t]+{r.NODE}[ \t]+[a-z]+(?:[ \t]+[0-9]+){{4}}[ \t]*$)",
+    re.I | re.M | re.A,
+)
+_HEADER = ["nid", "nodename", "type", "cores", "x", "y", "z"]
+_COLUMNS = (r.NID, r.NODE_CNAME, r.ROLE, r.CORES, *r.XYZ)
+
+
+def sniff(head: str) -> bool:
+    """Tell whether the beginning of a text has the header or a row of meshcoords.
+
+    Examples
+    --------
+    >>> sniff("  NID   NODENAME      TYPE   CORES   X  Y  Z")
+    True
+    """
+    return _SNIFF.search(head) is not None
+
+
+def read(text: str, source: str) -> Dump:
+    """Read the output of ``meshcoords``.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        Named in errors.
+
+    Returns
+    -------
+    Dump
+        Nodes with nid, cname, role, cores and coordinates; fabric ``aries``
+        where the coordinates are an XC's, else ``gemini``. Faults:
+        ``duplicate-nid``, ``duplicate-cname``, ``cname``, ``coordinates``.
+
+    Raises
+    ------
+    ParseError
+        At the first line that is no row, header, comment or blank.
+
+    Examples
+    --------
+    >>> dump = read(" 2305  c0-1c0s0n1    compute    68   6  0  0", "cori")
+    >>> dump.nodes.cores.tolist(), dump.nodes.coords.tolist()
+    ([68], [[6, 0, 0]])
+    """
+    rows = r.Rows.read(text, source, "meshcoords", _line)
+    return dump_of(rows, "meshcoords")
+
+
+def _line(line: str) -> r.Row | None:
+    words = line.lower().split()
+    if words[0] == "nid":
+        if words != _HEADER:
+            raise r.Refused("the header is not NID NODENAME TYPE CORES X Y Z")
+        return None
+    return r.columns(line, _COLUMNS)

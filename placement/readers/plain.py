@@ -1,0 +1,116 @@
+"""The physical lines of a text dump, and how they divide."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from placement.errors import ParseError, printable
+from placement.records import LineCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["MAX_LINES", "count_lines", "refuse_empty", "split_lines", "strange_line"]
+
+#: More lines than this are no dump of a machine; a list of them would fill the memory.
+MAX_LINES = 1_000_000
+
+
+def split_lines(text: str, source: str = "") -> list[str]:
+    r"""Return the lines of `text` as an editor numbers them, without their ends.
+
+    Only ``\n`` ends a line (and ``\r\n``): `str.splitlines` also cuts at form
+    feeds and Unicode separators, and every later line number would be wrong.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        File name, for errors.
+
+    Raises
+    ------
+    ParseError
+        Where there are more than `MAX_LINES`.
+
+    Examples
+    --------
+    >>> split_lines("a\r\n\nb")
+    ['a', '', 'b']
+    """
+    if text.count("\n") > MAX_LINES:
+        raise ParseError(source, 0, f"more than {MAX_LINES:,} lines", "no machine has as many")
+    lines = text.split("\n")
+    if not lines[-1]:
+        lines.pop()
+    return [line.rstrip("\r") for line in lines] if "\r" in text else lines
+
+
+def count_lines(lines: Iterable[str], headers: int = 0) -> LineCounts:
+    """Return how `lines` divide into rows, ``#`` comments and blank ones.
+
+    Parameters
+    ----------
+    lines : iterable of str
+    headers : int
+        How many of those that are neither comment nor blank are headers.
+
+    Examples
+    --------
+    >>> count_lines(["# made by hand", "", "SwitchName=s0"])
+    LineCounts(rows=1, comments=1, headers=0, blank=1)
+    """
+    rows = comments = blank = 0
+    for line in lines:
+        first = line.lstrip()[:1]
+        if not first:
+            blank += 1
+        elif first == "#":
+            comments += 1
+        else:
+            rows += 1
+    return LineCounts(rows=rows - headers, comments=comments, headers=headers, blank=blank)
+
+
+def refuse_empty(counts: LineCounts, source: str, what: str) -> None:
+    """Raise `ParseError` where a dump has no row at all.
+
+    Raises
+    ------
+    ParseError
+    """
+    if not counts.rows:
+        raise ParseError(source, 0, f"nothing in it but comments: no {what}")
+
+
+def strange_line(
+    name: str, source: str, number: int, line: str, what: str, hint: str
+) -> ParseError:
+    """Return the error for a line that does not belong, naming the format it is of.
+
+    Parameters
+    ----------
+    name : str
+        The format that is being read.
+    source : str
+    number : int
+        The line's number, from 1.
+    line : str
+    what : str
+        What the line is not, such as ``a port of ibnetdiscover``.
+    hint : str
+
+    Examples
+    --------
+    >>> print(strange_line("sinfo", "x.txt", 7, "SwitchName=s0 Nodes=a", "a row of sinfo", ""))
+    x.txt:7: two formats in one file: this line looks like topology-conf, the others are sinfo; ...
+    >>> print(strange_line("sinfo", "x.txt", 7, "hm", "a row of sinfo", "cut off?"))
+    x.txt:7: 'hm' is not a row of sinfo; cut off?
+    """
+    from placement.readers import resembling
+
+    other = resembling(line, but=name)
+    if other:
+        text = f"two formats in one file: this line looks like {other}, the others are {name}"
+        return ParseError(source, number, text, "split it and name both files with -m")
+    return ParseError(source, number, f"{printable(line.strip())!r} is not {what}", hint)

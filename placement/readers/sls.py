@@ -1,0 +1,352 @@
+"""HPE CSM's System Layout Service: the JSON that lists all hardware of a machine.
+
+``cray sls dumpstate list`` prints ``{"Hardware": {xname: {...}}, "Networks":
+{...}}``, ``cray sls hardware list`` the hardware alone as a list; both are
+read. A node has an xname, a NID, a role and aliases, of which the first is
+its host name. Which dragonfly group an xname belongs to follows no universal
+rule, so no group is given here: that is the site's to say.
+
+Checked on an SLS input file of a Mountain cabinet with River nodes beside it
+(34 nodes) and on one that describes networks only.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import ParseError, printable
+from placement.records import Dump, Fault, LineCounts, NodeRecords
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["normalise_xname", "read", "sniff"]
+
+#: Values in one file at most; a machine of 10,000 nodes has some 300,000.
+MAX_ITEMS = 1_500_000
+#: NIDs are 31 bits wide.
+MAX_NID = 2**31 - 1
+
+_NODE_XNAME = re.compile(r"x[0-9]{1,4}c[0-7]s[0-9]{1,3}b[0-9]{1,3}n[0-9]{1,3}")
+_SWITCH_XNAME = re.compile(r"(x[0-9]{1,4}c[0-7]r[0-9]{1,3})(?:b[0-9]+|e[0-9]+)?")
+_NODE_TYPES = ("comptype_node", "node")
+_SWITCH_TYPES = (
+    "comptype_rtr_bmc",
+    "routerbmc",
+    "comptype_rtmod",
+    "comptype_rtrmod",
+    "routermodule",
+    "comptype_hsn_board",
+    "hsnboard",
+)
+_SLINGSHOT_CLASSES = ("mountain", "hill")
+
+
+def sniff(head: str) -> bool:
+    """Say whether the first characters look like a file of SLS.
+
+    Examples
+    --------
+    >>> sniff('{"Hardware": {"x1000": {"Xname": "x1000"}}}')
+    True
+    """
+    start = head.lstrip()[:1]
+    if start == "{":
+        return bool(re.search(r'"(?:Hardware|Networks)"\s*:', head))
+    return start == "[" and '"Xname"' in head and '"Type' in head
+
+
+def normalise_xname(text: str) -> str:
+    """Return an xname in lower case without leading zeros.
+
+    Examples
+    --------
+    >>> normalise_xname("X1000C0S07B0N1")
+    'x1000c0s7b0n1'
+    """
+    return re.sub(r"(?<![0-9])0+(?=[0-9])", "", text.lower())
+
+
+def read(text: str, source: str) -> Dump:
+    """Read a file of SLS.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        File name, for errors.
+
+    Returns
+    -------
+    Dump
+        `nodes` with nid (-1 for none), name (the first alias, else the
+        xname), cname (the xname) and role (``Compute`` is ``compute``, every
+        other one ``service``); `routers` with the switches' xnames
+        (``x1000c0r1``); `fabric` ``slingshot`` where a Mountain or Hill
+        cabinet or a Slingshot network says so. Every line that is not blank
+        counts as a row.
+
+    Raises
+    ------
+    ParseError
+        Where it is not JSON (with the line) or not of SLS's form. Nodes that
+        contradict one another are faults.
+
+    Examples
+    --------
+    >>> extra = {"NID": 1, "Role": "Compute", "Aliases": ["nid000001"]}
+    >>> node = {"Type": "comptype_node", "Class": "Mountain", "ExtraProperties": extra}
+    >>> dump = read(json.dumps({"Hardware": {"x1000c0s0b0n0": node}}), "sls.json")
+    >>> dump.fabric, dump.nodes.nid.tolist(), dump.nodes.name.tolist(), dump.nodes.role.tolist()
+    ('slingshot', [1], ['nid000001'], ['compute'])
+    """
+    reader = _Reader(text, source)
+    hardware, networks = _parts(reader.root, source)
+    for key, entry in hardware:
+        reader.take(key, entry)
+    return Dump(
+        format="sls",
+        source=source,
+        counts=_count(text),
+        nodes=reader.nodes(),
+        routers=reader.routers(),
+        fabric="slingshot" if reader.mountain or _is_slingshot(networks) else "",
+        faults=tuple(sorted(reader.judged(), key=lambda f: f.line)),
+    )
+
+
+class _Reader:
+    """Collects the nodes and switches of one file, and what is wrong with them."""
+
+    def __init__(self, text: str, source: str) -> None:
+        self.source = source
+        self.text = text
+        self.doubles: list[str] = []
+        self.places: dict[str, tuple[int, int]] | None = None
+        self.root = _load(text, source, self.doubles)
+        self.faults: list[Fault] = []
+        self.mountain = False
+        self.switches: dict[str, None] = {}
+        self.keys: list[str] = []
+        self.xnames: list[str] = []
+        self.names: list[str] = []
+        self.nids: list[int] = []
+        self.roles: list[str] = []
+
+    def take(self, key: str, entry: Any) -> None:
+        """Take one piece of hardware."""
+        if not isinstance(entry, dict):
+            raise ParseError(self.source, self.line(key), f"{printable(key)} is not an object")
+        kinds = {_word(entry.get("Type")), _word(entry.get("TypeString"))}
+        self.mountain |= _word(entry.get("Class")) in _SLINGSHOT_CLASSES
+        if kinds.intersection(_NODE_TYPES):
+            self.node(key, entry)
+        elif kinds.intersection(_SWITCH_TYPES):
+            self.switch(key)
+
+    def node(self, key: str, entry: dict[str, Any]) -> None:
+        """Take one node."""
+        xname = normalise_xname(key)
+        if not _NODE_XNAME.fullmatch(xname):
+            self.fault(key, "cname", f"{printable(key)} is not the xname of a node")
+        said = entry.get("Xname", key)
+        if not isinstance(said, str) or normalise_xname(said) != xname:
+            shown = printable(str(said))
+            text = f"{printable(key)} calls itself {shown}"
+            self.fault(key, "cname", text, "key and Xname must be the same")
+        extra = entry.get("ExtraProperties") or {}
+        if not isinstance(extra, dict):
+            text = f"{printable(key)}: ExtraProperties is not an object"
+            raise ParseError(self.source, self.line(key), text)
+        self.keys.append(key)
+        self.xnames.append(xname)
+        self.names.append(self.name(key, extra) or xname)
+        self.roles.append(self.role(key, extra))
+        self.nids.append(self.nid(key, extra))
+
+    def name(self, key: str, extra: dict[str, Any]) -> str:
+        """Return a node's first alias, '' where it has none."""
+        aliases = extra.get("Aliases") or [""]
+        first = aliases[0] if isinstance(aliases, list) else aliases
+        if not isinstance(first, str) or not _is_name(first):
+            text = f"{printable(key)}: alias {printable(str(first))!r} is not a host name"
+            self.fault(key, "name", text)
+            return ""
+        return first
+
+    def role(self, key: str, extra: dict[str, Any]) -> str:
+        """Return ``compute`` or ``service``."""
+        role = _word(extra.get("Role"))
+        if not role:
+            text = f"{printable(key)} has no role"
+            self.fault(key, "no-role", text, "taken as a service node", fatal=False)
+        return "compute" if role == "compute" else "service"
+
+    def nid(self, key: str, extra: dict[str, Any]) -> int:
+        """Return a node's NID, -1 where it has none."""
+        nid = extra.get("NID")
+        if nid is None:
+            if self.roles[-1] == "compute":
+                text = f"compute node {printable(key)} has no NID"
+                self.fault(
+                    key, "no-nid", text, "SLS gives it one when it is discovered", fatal=False
+                )
+            return -1
+        if isinstance(nid, str) and nid.isascii() and nid.isdigit() and len(nid) < 12:
+            nid = int(nid)
+        if isinstance(nid, bool) or not isinstance(nid, int) or not 0 <= nid <= MAX_NID:
+            text = f"{printable(key)}: {printable(str(nid))} is not a NID"
+            self.fault(key, "nid", text, f"NIDs run from 0 to {MAX_NID}")
+            return -1
+        return nid
+
+    def switch(self, key: str) -> None:
+        """Take one switch, named by its module's xname."""
+        match = _SWITCH_XNAME.fullmatch(normalise_xname(key))
+        if match:
+            self.switches[match.group(1)] = None
+        else:
+            self.fault(key, "cname", f"{printable(key)} is not the xname of a switch")
+
+    def fault(self, key: str, kind: str, text: str, hint: str = "", *, fatal: bool = True) -> None:
+        """Note one fault at the line of its key."""
+        self.faults.append(Fault(self.line(key), kind, text, hint, fatal))
+
+    def line(self, key: str, last: bool = False) -> int:
+        """Return the line of the first (or last) place where an object has this name."""
+        if self.places is None:
+            self.places = _places(self.text)
+        return self.places.get(key, (0, 0))[last]
+
+    def nodes(self) -> NodeRecords | None:
+        """Return the nodes as columns, None where there are none."""
+        if not self.keys:
+            return None
+        return NodeRecords(
+            line=np.array([self.line(key) for key in self.keys], dtype=np.int32),
+            nid=np.array(self.nids, dtype=np.int64),
+            name=np.array(self.names),
+            cname=np.array(self.xnames),
+            role=np.array(self.roles),
+        )
+
+    def routers(self) -> NDArray[np.str_] | None:
+        """Return the switches, None where there are none."""
+        return np.array(list(self.switches)) if self.switches else None
+
+    def judged(self) -> Iterable[Fault]:
+        """Return all faults: those noted, and what two nodes share."""
+        yield from self.faults
+        yield from self.twice("duplicate-cname", "xname", self.xnames)
+        yield from self.twice("duplicate-name", "name", self.names)
+        known = {k: n for k, n in zip(self.keys, self.nids, strict=True) if n >= 0}
+        yield from self.twice("duplicate-nid", "NID", list(known.values()), list(known))
+        for key in self.doubles:
+            text = f"{printable(key)} is listed twice"
+            yield Fault(self.line(key, last=True), "duplicate-cname", text, "keep one of them")
+        if not self.keys:
+            hint = "a file with a Hardware part is needed"
+            yield Fault(0, "no-nodes", "no node in it: SLS describes networks only", hint)
+
+    def twice(
+        self, kind: str, what: str, values: Sequence[object], keys: Sequence[str] | None = None
+    ) -> Iterable[Fault]:
+        """Yield a fault for each value that an earlier node has already."""
+        if len(set(values)) == len(values):
+            return
+        first: dict[object, str] = {}
+        for key, value in zip(keys or self.keys, values, strict=True):
+            other = first.setdefault(value, key)
+            if other is not key:
+                text = f"{printable(key)} has the {what} {value} of {printable(other)}"
+                yield Fault(self.line(key), kind, text)
+
+
+def _count(text: str) -> LineCounts:
+    """Count lines without making a list of them: JSON has many short ones."""
+    if not text:
+        return LineCounts(rows=0)
+    total = text.count("\n") + (not text.endswith("\n"))
+    blank = sum(1 for _ in re.finditer(r"^[ \t\r]*(?:\n|(?<!\n)\Z)", text, re.MULTILINE))
+    return LineCounts(rows=total - blank, blank=blank)
+
+
+def _load(text: str, source: str, doubles: list[str]) -> Any:
+    """Parse JSON, refusing what would take the memory or the stack."""
+    if text.count(",") + text.count("{") + text.count("[") > MAX_ITEMS:
+        raise ParseError(source, 0, f"more than {MAX_ITEMS:,} values", "no machine has as many")
+    try:
+        return json.loads(text, object_pairs_hook=_pairs(doubles))
+    except json.JSONDecodeError as error:
+        raise ParseError(source, error.lineno, f"not JSON: {error.msg}", "is it whole?") from None
+    except RecursionError:
+        raise ParseError(source, 0, "nested too deeply for a file of SLS") from None
+    except ValueError:  # Python refuses to convert thousands of digits
+        raise ParseError(source, 0, "a number with thousands of digits") from None
+
+
+def _pairs(doubles: list[str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
+    """Return a hook that makes dictionaries and notes names that stand twice in one."""
+
+    def hook(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            seen: set[str] = set()
+            for key, _ in pairs:
+                if key in seen:
+                    doubles.append(key)
+                seen.add(key)
+        return made
+
+    return hook
+
+
+def _parts(root: Any, source: str) -> tuple[list[tuple[str, Any]], dict[str, Any]]:
+    """Return the hardware as pairs of name and object, and the networks by name."""
+    if isinstance(root, list):
+        return [(_xname(entry, source), entry) for entry in root], {}
+    if not isinstance(root, dict) or not ({"Hardware", "Networks"} & set(root)):
+        raise ParseError(source, 0, "JSON, but neither Hardware nor Networks in it")
+    hardware, networks = root.get("Hardware") or {}, root.get("Networks") or {}
+    if not isinstance(hardware, dict) or not isinstance(networks, dict):
+        raise ParseError(source, 0, "Hardware and Networks must be objects")
+    return list(hardware.items()), networks
+
+
+def _xname(entry: Any, source: str) -> str:
+    name = entry.get("Xname") if isinstance(entry, dict) else None
+    if not isinstance(name, str):
+        raise ParseError(source, 0, "a list of hardware with an entry that has no Xname")
+    return name
+
+
+def _is_slingshot(networks: dict[str, Any]) -> bool:
+    kinds = [n.get("Type") for n in networks.values() if isinstance(n, dict)]
+    return any(_word(kind).startswith("slingshot") for kind in kinds)
+
+
+def _word(value: Any) -> str:
+    return value.lower() if isinstance(value, str) else ""
+
+
+def _is_name(text: str) -> bool:
+    """Say whether a text may be a host name; '' may."""
+    return not text or (text.isprintable() and not set(text) & set(" ,[]\"'") and len(text) < 256)
+
+
+def _places(text: str) -> dict[str, tuple[int, int]]:
+    """Return the first and the last line on which each name of a member stands."""
+    places: dict[str, tuple[int, int]] = {}
+    line, at = 1, 0
+    for match in re.finditer(r'"([^"\\\n]*)"\s*:', text):
+        line += text.count("\n", at, match.start())
+        at = match.start()
+        first = places.get(match.group(1), (line, line))[0]
+        places[match.group(1)] = (first, line)
+    return places

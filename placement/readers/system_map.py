@@ -1,0 +1,135 @@
+"""``rtr --system-map``: nodes, their Geminis and torus coordinates.
+
+Two header lines, then ``nid hex node_cname gemini_cname x y z`` a row, as
+read by public converters of Cray XE maps; the text of the headers is not
+looked at.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.readers import rows as r
+from placement.readers.coordinates import dump_of
+from placement.readers.cray import written
+from placement.readers.faults import listed
+from placement.records import Dump, Fault
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["read", "sniff"]
+
+_GEMINI = r.CNAME + "g[0-9]+"
+_SNIFF = re.compile(
+    rf"^[ \t]*[0-9]+[ \t]+(?:0x)?[0-9a-f]+[ \t]+{r.NODE}[ \t]+{_GEMINI}"
+    r"(?:[ \t]+[0-9]+){3}[ \t]*$",
+    re.I | re.M | re.A,
+)
+_HOME = ("gcol", "grow", "gcage", "gslot", "gemini")
+_COLUMNS = (
+    r.NID,
+    r.HEX_NID,
+    r.NODE_CNAME,
+    r.column("gemini", "Gemini's cname", _GEMINI, *_HOME, hint="such as c0-0c0s0g1"),
+    *r.XYZ,
+)
+_BARE = (r.NID, r.column("hex", "hexadecimal NID", "[0-9a-f]+"), *_COLUMNS[2:])
+
+
+def sniff(head: str) -> bool:
+    """Tell whether the beginning of a text has a row of a system map.
+
+    Examples
+    --------
+    >>> sniff("0 0x0 c0-0c0s0n0 c0-0c0s0g0 0 0 0")
+    True
+    """
+    return _SNIFF.search(head) is not None
+
+
+def read(text: str, source: str) -> Dump:
+    """Read the output of ``rtr --system-map``.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        Named in errors.
+
+    Returns
+    -------
+    Dump
+        Nodes with nid, cname, (x, y, z) and router (the Gemini's cname);
+        fabric ``gemini``. Faults: ``hex``, ``duplicate-nid``,
+        ``duplicate-cname``, ``cname``, ``coordinates``, ``router`` (the
+        Gemini is not on the node's blade).
+
+    Raises
+    ------
+    ParseError
+        At the first line behind the headers that is no row, comment or blank.
+
+    Examples
+    --------
+    >>> dump = read("nid hex node gemini x y z\\n---\\n2 0x2 c0-0c0s1n0 c0-0c0s1g0 0 0 1", "map")
+    >>> dump.nodes.router.tolist(), dump.counts.headers
+    (['c0-0c0s1g0'], 2)
+    """
+    rows = r.Rows.read(text, source, "system-map", _Lines())
+    home = rows.table(_HOME)
+    router = written(home, ("c", "-", "c", "s", "g"))
+    faults = _hex_faults(rows, text) + _router_faults(rows, home, router)
+    return dump_of(rows, "system-map", fabric="gemini", router=router, faults=faults)
+
+
+def _hex_faults(rows: r.Rows, text: str) -> list[Fault]:
+    nid, printed = rows.number("nid"), rows.number("hex").astype(np.int64)
+    bare = np.flatnonzero(~rows.having("hex"))
+    if bare.size:  # digits without 0x: no number in bulk, so each by itself
+        lines = text.split("\n")
+        words = (lines[i - 1].split()[1][:9] for i in rows.line[bare].tolist())
+        printed[bare] = [int(word, 16) for word in words]
+    return listed(
+        np.flatnonzero(printed != nid),
+        rows.line,
+        "hex",
+        lambda row: f"HEX 0x{printed[row]:x} is not NID {nid[row]} (0x{nid[row]:x})",
+    )
+
+
+def _router_faults(rows: r.Rows, home: NDArray[np.int32], router: NDArray[np.str_]) -> list[Fault]:
+    """Return the nodes whose Gemini is on another blade, or not theirs on the blade."""
+    node = rows.table(r.PARTS)
+    wrong = np.any(node[:, :4] != home[:, :4], axis=1) | (node[:, 4] // 2 != home[:, 4])
+    return listed(
+        np.flatnonzero(wrong),
+        rows.line,
+        "router",
+        lambda row: f"{router[row]} is not the Gemini of NID {rows.number('nid')[row]}",
+    )
+
+
+class _Lines:
+    """Interprets one line after the other; the first two may be headers."""
+
+    def __init__(self) -> None:
+        self.headers: list[str] = []
+        self.begun = False
+
+    def __call__(self, line: str) -> r.Row | None:
+        """Return how to read a row, None for a header."""
+        words = line.split()
+        if not self.begun and not words[0].isdigit() and self._is_header(line):
+            return None
+        row = r.columns(line, _COLUMNS if words[1:2] and "x" in words[1].lower() else _BARE)
+        self.begun = True
+        return row
+
+    def _is_header(self, line: str) -> bool:
+        if line not in self.headers:
+            self.headers.append(line)
+        return len(self.headers) <= 2

@@ -1,0 +1,289 @@
+"""Slurm's ``topology.conf``: the tree, block and ring plugins.
+
+The file is read as Slurm reads it (its parse_config.c): keywords in any case,
+blanks around ``=`` and quoted values allowed, ``#`` comments unless escaped, a
+line that ends in a backslash goes on in the next. Checked on the files of
+Slurm's own test suite: trees of two to four levels, unbalanced and without a
+common root, and blocks.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from placement.errors import ParseError, printable
+from placement.readers.plain import count_lines, refuse_empty, split_lines, strange_line
+from placement.readers.slurm_switches import (
+    MAX_SWITCHES,
+    Declared,
+    block_size_faults,
+    resolve,
+    switch_dump,
+)
+from placement.records import LineCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from placement.records import Dump
+
+__all__ = ["Statement", "read", "sizes_of", "sniff", "statements"]
+
+#: The keyword that opens a statement, what it makes, the keywords that may follow.
+KINDS = {
+    "switchname": ("tree", ("nodes", "switches", "linkspeed")),
+    "blockname": ("block", ("nodes",)),
+    "ringname": ("ring", ("nodes",)),
+    "blocksizes": ("block", ()),
+}
+
+#: As many switches as Slurm can count, aggregated blocks and sizes beside them.
+MAX_STATEMENTS = 2 * MAX_SWITCHES
+#: No statement has more than four keywords; repeats are harmless, thousands are not.
+MAX_PAIRS = 64
+
+_PAIR = re.compile(r'\s*([A-Za-z0-9_.]+)\s*=\s*(?:"([^"]*)"|(\S+))(?=\s|$)')
+_OPENS = re.compile(
+    r"^[ \t]*(?:SwitchName|BlockName|RingName|BlockSizes)\s*=", re.IGNORECASE | re.MULTILINE
+)
+_SCONTROL = re.compile(
+    r"^[ \t]*(?:SwitchName=\S+ Level=|(?:BlockName|AggregatedBlock)=\S+ BlockIndex=|"
+    r"RingName=.* RingSize=|TorusName=)",
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement of a file in Slurm's ``Key=value`` form.
+
+    Attributes
+    ----------
+    line : int
+        The line it begins on.
+    key, value : str
+        Its first pair, the key in lower case.
+    rest : dict of str to str
+        The pairs after it, keys in lower case.
+    """
+
+    line: int
+    key: str
+    value: str
+    rest: dict[str, str]
+
+
+def sniff(head: str) -> bool:
+    r"""Say whether the first lines look like a ``topology.conf``.
+
+    Examples
+    --------
+    >>> sniff("# ours\nswitchname=s0 Nodes=dev[0-5]\n")
+    True
+    >>> sniff("SwitchName=s0 Level=0 LinkSpeed=1 Nodes=dev[0-5]\n")
+    False
+    """
+    return bool(_OPENS.search(head)) and not _SCONTROL.search(head)
+
+
+def read(text: str, source: str) -> Dump:
+    r"""Read a ``topology.conf``.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        File name, for errors.
+
+    Returns
+    -------
+    Dump
+        `fabric` is ``tree``, ``block`` or ``ring``; `switches` in the file's
+        order; `nodes` leaf by leaf; ``parameters["block_sizes"]`` where given.
+
+    Raises
+    ------
+    ParseError
+        Where a line is not a statement that Slurm knows, or a list is
+        malformed. What slurmctld would refuse otherwise is a fatal fault.
+
+    Examples
+    --------
+    >>> dump = read("SwitchName=s0 Nodes=n[1-2]\nSwitchName=top Switches=s0\n", "topology.conf")
+    >>> dump.fabric, [(s.name, s.level) for s in dump.switches]
+    ('tree', [('s0', 0), ('top', 1)])
+    >>> print(*dump.nodes.name)
+    n1 n2
+    """
+    lines = split_lines(text, source)
+    counts = count_lines(lines)
+    found = list(statements(lines, source))
+    refuse_empty(counts if found else LineCounts(0), source, "SwitchName, BlockName or RingName")
+    kind = _kind(found, source)
+    sizes, sizes_line = _block_sizes(found, source)
+    declared = [_declared(s, source) for s in found if s.key != "blocksizes"]
+    if not declared:
+        raise ParseError(source, sizes_line, "block sizes without a block", "add BlockName lines")
+    switches, faults = resolve(kind, declared, source)
+    parameters: dict[str, object] = {}
+    if sizes:
+        parameters["block_sizes"] = sizes
+        faults += block_size_faults(sizes, sizes_line, switches)
+    return switch_dump("topology-conf", source, counts, kind, switches, faults, parameters)
+
+
+def statements(
+    lines: Sequence[str], source: str, name: str = "topology-conf"
+) -> Iterator[Statement]:
+    r"""Yield the statements of a file in Slurm's ``Key=value`` form.
+
+    Parameters
+    ----------
+    lines : sequence of str
+    source : str
+        File name, for errors.
+    name : str
+        The format that is being read.
+
+    Raises
+    ------
+    ParseError
+        Where a line is no such statement.
+
+    Examples
+    --------
+    >>> next(statements(["SwitchName=s0 \\", "  Nodes=a,b # two"], "f")).rest
+    {'nodes': 'a,b'}
+    """
+    made = 0
+    for number, logical in _logical_lines(lines):
+        if logical.strip():
+            made += 1
+            if made > MAX_STATEMENTS:
+                raise ParseError(source, number, f"more than {MAX_STATEMENTS:,} switches")
+            yield _statement(logical, number, source, name)
+
+
+def _logical_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Yield each statement's first line and its text, comments off, continuations joined."""
+    held: list[str] = []
+    start = 0
+    for number, line in enumerate(lines, start=1):
+        bare = _without_comment(line) if "#" in line else line
+        start = start or number
+        stripped = bare.rstrip()
+        if stripped.endswith("\\") and (len(stripped) - len(stripped.rstrip("\\"))) % 2:
+            held.append(stripped[:-1])
+            continue
+        held.append(bare)
+        yield start, "".join(held)
+        held, start = [], 0
+    if held:
+        yield start, "".join(held)
+
+
+def _without_comment(line: str) -> str:
+    """Cut a line at its first ``#`` that no backslash escapes."""
+    if "\\" not in line:
+        return line[: line.index("#")]
+    for found in re.finditer("#", line):
+        before = line[: found.start()]
+        if (len(before) - len(before.rstrip("\\"))) % 2 == 0:
+            return before
+    return line
+
+
+def _statement(text: str, line: int, source: str, name: str) -> Statement:
+    if "\\" in text:
+        text = re.sub(r"\\(.)", r"\1", text)  # as Slurm: a backslash gives the next as it is
+    pairs: list[tuple[str, str]] = []
+    end = 0
+    while match := _PAIR.match(text, end):
+        end = match.end()
+        if len(pairs) == MAX_PAIRS:
+            raise ParseError(source, line, f"more than {MAX_PAIRS} keywords in one statement")
+        quoted, bare = match.group(2), match.group(3)
+        pairs.append((match.group(1).lower(), bare if quoted is None else quoted))
+    if text[end:].strip() or not pairs:
+        raise _not_a_statement(text, text[end:].strip(), line, source, name)
+    (key, value), *rest = pairs
+    return Statement(line, key, value, dict(rest))  # a repeated key: Slurm takes the last, too
+
+
+def _not_a_statement(text: str, rest: str, line: int, source: str, name: str) -> ParseError:
+    if rest.split(maxsplit=1)[0].lower() == "include":
+        hint = "put the included lines in their place"
+        return ParseError(source, line, "Include is not supported", hint)
+    if rest == text.strip():
+        hint = "a line is SwitchName=... Nodes=... or the like"
+        return strange_line(name, source, line, text, "Key=value", hint)
+    return ParseError(source, line, f"{printable(rest)!r} is not Key=value", "is the line cut off?")
+
+
+def _kind(found: Sequence[Statement], source: str) -> str:
+    """Return the plugin that the file is for, refusing one that mixes them."""
+    kind, first = "", 0
+    for statement in found:
+        this, following = KINDS.get(statement.key, ("", ()))
+        unknown = statement.key if not this else _unknown(statement, following)
+        if unknown:
+            expected = ", ".join(following) or "SwitchName, BlockName, RingName or BlockSizes"
+            text = f"unknown keyword {printable(unknown)!r}"
+            raise ParseError(source, statement.line, text, f"expected {expected}")
+        if kind and this != kind:
+            text = f"a {this} topology here and a {kind} topology on line {first}"
+            raise ParseError(
+                source, statement.line, text, "one file describes one plugin's topology"
+            )
+        kind, first = kind or this, first or statement.line
+    return kind
+
+
+def _unknown(statement: Statement, following: tuple[str, ...]) -> str:
+    return next((key for key in statement.rest if key not in following), "")
+
+
+def _declared(statement: Statement, source: str) -> Declared:
+    speed = statement.rest.get("linkspeed", "1")
+    if not (speed.isascii() and speed.isdigit()):
+        text = f"LinkSpeed {printable(speed)!r} is not a number"
+        raise ParseError(source, statement.line, text)
+    if statement.key == "blockname" and not statement.rest.get("nodes"):
+        text = f"block {printable(statement.value)} has no Nodes"
+        raise ParseError(source, statement.line, text)
+    return Declared(
+        name=statement.value,
+        nodes=statement.rest.get("nodes", ""),
+        children=statement.rest.get("switches", ""),
+        line=statement.line,
+    )
+
+
+def _block_sizes(found: Sequence[Statement], source: str) -> tuple[tuple[int, ...], int]:
+    """Return the block sizes, () where none are given, and the line they stand on."""
+    rows = [s for s in found if s.key == "blocksizes"]
+    if not rows:
+        return (), 0
+    last = rows[-1]
+    return sizes_of(last.value.split(","), source, last.line), last.line
+
+
+def sizes_of(words: Sequence[str], source: str, line: int) -> tuple[int, ...]:
+    """Return block sizes as numbers, repeats dropped.
+
+    Raises
+    ------
+    ParseError
+        Where one is not a positive number.
+
+    Examples
+    --------
+    >>> sizes_of(["4", "8"], "topology.conf", 1)
+    (4, 8)
+    """
+    for word in words:
+        if not (word.isascii() and word.isdigit() and len(word) < 10 and int(word)):
+            raise ParseError(source, line, f"{printable(word)!r} is not a block size")
+    return tuple(dict.fromkeys(int(word) for word in words))

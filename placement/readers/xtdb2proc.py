@@ -1,0 +1,173 @@
+"""``xtdb2proc -f -``: the processor table of a Cray's system database.
+
+``#`` comments, then one record a node of ``field=value`` pairs. The cname is
+made of ``cab_position`` (column), ``cab_row``, ``cage``, ``slot`` and ``cpu``
+(node); ``processor_id`` is the NID; the coordinates are (group, chassis,
+slot) on an XC. All records have the same fields: one that lacks some was cut.
+Facts checked on Edison's table (499 records, no exception).
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from placement.errors import printable
+from placement.readers import rows as r
+from placement.readers.cray import cnames, coordinate_faults, fabric_of, node_faults
+from placement.readers.faults import in_order
+from placement.readers.shapes import numbers_in
+from placement.records import Dump, NodeRecords
+
+__all__ = ["read", "sniff"]
+
+_SNIFF = re.compile(
+    r"^[ \t]*[a-z_]+=[^,\n]*,(?:[a-z_]+=[^,\n]*,)*(?:processor_id|cab_position)=[0-9]",
+    re.I | re.M | re.A,
+)
+_PAIR = re.compile(r"([a-z_][a-z0-9_]*)=('[^']*'|[^,']*)(?:,|$)", re.I | re.A)
+_VALUE = re.compile(r"-?[0-9]+|null|'[^']*'", re.I | re.A)
+
+#: Fields that make a node: what they are called in `rows`.
+_NUMBERS = {
+    "cab_position": "col",
+    "cab_row": "row",
+    "cage": "cage",
+    "slot": "slot",
+    "cpu": "node",
+    "processor_id": "nid",
+    "x_coord": "x",
+    "y_coord": "y",
+    "z_coord": "z",
+}
+_WORDS = {"processor_type": "role", "processor_status": "state", "alloc_mode": "mode"}
+_NEEDED = [name for name in _NUMBERS if not name.endswith("coord")] + ["processor_type"]
+
+
+def sniff(head: str) -> bool:
+    """Tell whether the beginning of a text has a record of xtdb2proc.
+
+    Examples
+    --------
+    >>> sniff("cpu=0,slot=2,cage=0,cabinet=null,cab_position=2,cab_row=3,processor_id=5000")
+    True
+    """
+    return _SNIFF.search(head) is not None
+
+
+def read(text: str, source: str) -> Dump:
+    """Read the output of ``xtdb2proc``.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        Named in errors.
+
+    Returns
+    -------
+    Dump
+        Nodes with nid, cname, role, state, mode and coordinates; fabric
+        ``aries`` where the coordinates are an XC's, else ``gemini``. Faults:
+        ``duplicate-nid``, ``duplicate-cname``, ``cname``, ``coordinates``.
+
+    Raises
+    ------
+    ParseError
+        At the first record that is malformed or has other fields than the
+        first.
+
+    Examples
+    --------
+    >>> dump = read("cpu=0,slot=2,cage=0,cab_position=2,cab_row=3,x_coord=13,y_coord=0,z_coord=2,"
+    ...             "processor_status='up',processor_type='compute',processor_id=5000", "edison")
+    >>> dump.nodes.cname.tolist(), dump.nodes.coords.tolist(), dump.fabric
+    (['c2-3c0s2n0'], [[13, 0, 2]], 'aries')
+    """
+    rows = r.Rows.read(text, source, "xtdb2proc", _Records())
+    parts = rows.table(r.PARTS)
+    names = cnames(parts)
+    nid = rows.number("nid").astype(np.int64)
+    faults = node_faults(rows, nid, parts, names)
+    xyz = rows.table("xyz") if rows.having("x").all() else None
+    fabric = "" if xyz is None else fabric_of(parts, xyz)
+    if xyz is not None:
+        faults += coordinate_faults(rows.line, parts, xyz, names, fabric)
+    nodes = NodeRecords(
+        line=rows.line,
+        nid=nid,
+        cname=names,
+        role=rows.word("role"),
+        state=rows.word("state") if rows.having("state").any() else None,
+        mode=rows.word("mode") if rows.having("mode").any() else None,
+        coords=xyz,
+    )
+    return Dump("xtdb2proc", source, rows.counts, nodes, fabric=fabric, faults=in_order(faults))
+
+
+class _Records:
+    """Interprets one record after the other; the first one says which fields there are."""
+
+    def __init__(self) -> None:
+        self.fields: set[str] = set()
+
+    def __call__(self, line: str) -> r.Row:
+        """Return how to read a record."""
+        values, at = _pairs(line.strip())
+        self._same_fields(set(values))
+        numbers = {
+            short: _number(values, at, name) for name, short in _NUMBERS.items() if name in values
+        }
+        words = {short: _word(values, name) for name, short in _WORDS.items() if name in values}
+        return r.Row(numbers, words)
+
+    def _same_fields(self, found: set[str]) -> None:
+        missing = [name for name in _NEEDED if name not in found]
+        if missing:
+            raise r.Refused(f"the record lacks {missing[0]}", "was the dump cut short?")
+        self.fields = self.fields or found
+        other = sorted(found ^ self.fields)
+        if other:
+            what = "lacks" if other[0] in self.fields else "has"
+            above = "all above have" if what == "lacks" else "none above has"
+            raise r.Refused(f"the record {what} {printable(other[0], 40)}, which {above}")
+
+
+def _pairs(line: str) -> tuple[dict[str, str], dict[str, int]]:
+    """Return the values of a record, and how many numbers stand before each value."""
+    values: dict[str, str] = {}
+    at: dict[str, int] = {}
+    end = 0
+    passed = 0
+    while end < len(line):
+        found = _PAIR.match(line, end)
+        if found is None:
+            raise r.Refused(f"'{printable(line[end:].split(',')[0], 40)}' is not field=value")
+        if not _VALUE.fullmatch(found[2]):
+            shown = printable(found[0].rstrip(","), 40)
+            raise r.Refused(f"{shown} is not a number, null or a quoted word")
+        name = found[1].lower()
+        if name in values:
+            raise r.Refused(f"the record has {name} twice")
+        passed += numbers_in(found[1])
+        values[name], at[name] = found[2], passed
+        passed += numbers_in(found[2])
+        end = found.end()
+    return values, at
+
+
+def _number(values: dict[str, str], at: dict[str, int], name: str) -> int:
+    if not values[name].isdigit():
+        raise r.Refused(f"{name}={printable(values[name], 40)} is not a number")
+    return at[name]
+
+
+def _word(values: dict[str, str], name: str) -> str:
+    word = values[name].strip("'").lower()
+    word = "" if word == "null" else word
+    if name == "processor_type" and word not in ("service", "compute"):
+        raise r.Refused(f"processor_type={printable(values[name], 40)} is not service or compute")
+    if not re.fullmatch(r"[a-z_-]*", word, re.A):
+        raise r.Refused(f"{name}={printable(values[name], 40)} is not a word")
+    return word

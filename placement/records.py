@@ -1,0 +1,230 @@
+"""What a reader hands on: the records of one dump, before they become a `Machine`.
+
+A reader knows one format and nothing of any machine. It fills the columns
+that its format has, leaves the others None, and keeps for each record the
+line it stood on, so that whoever finds a contradiction later can point at it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from placement.errors import ParseError
+
+if TYPE_CHECKING:
+    from numpy import bool_, float64, int32, int64, str_
+    from numpy.typing import NDArray
+
+__all__ = ["Dump", "Fault", "LineCounts", "LinkRecords", "NodeRecords", "SwitchRecord"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One inconsistency in a dump.
+
+    Attributes
+    ----------
+    line : int
+        Line of the dump, from 1; 0 where no single line is to blame.
+    kind : str
+        A short stable word for it: ``hex``, ``duplicate-nid``,
+        ``duplicate-cname``, ``coordinates``, ``one-ended-link``, ``hole`` …
+    text : str
+        What is wrong, in one line.
+    hint : str
+        What can be done about it.
+    fatal : bool
+        True where no machine can be built from the dump (``plan`` refuses it,
+        ``machine check`` lists it); False for a remark (a hole is normal).
+    """
+
+    line: int
+    kind: str
+    text: str
+    hint: str = ""
+    fatal: bool = True
+
+    def error(self, source: str) -> ParseError:
+        """Return this fault as the error that refuses the dump `source`."""
+        return ParseError(source, self.line, self.text, self.hint)
+
+
+@dataclass(frozen=True, slots=True)
+class LineCounts:
+    """How the lines of a dump divide; ``rows + comments + headers + blank`` is all of them."""
+
+    rows: int
+    comments: int = 0
+    headers: int = 0
+    blank: int = 0
+
+    @property
+    def total(self) -> int:
+        """Number of lines in the dump."""
+        return self.rows + self.comments + self.headers + self.blank
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRecords:
+    """One row a node, in the order of the dump; columns of equal length n.
+
+    Attributes
+    ----------
+    line : int32 (n,)
+        Line of the dump that the record stood on (0 where lines mean nothing, as in JSON).
+    nid : int64 (n,) or None
+        Node identifiers, -1 where one node has none.
+    name : str (n,) or None
+        Host names as Slurm knows them (``nid00045``, ``node018``).
+    cname : str (n,) or None
+        Cray cnames or HPE xnames, lower case.
+    role : str (n,) or None
+        ``compute`` or ``service``.
+    state : str (n,) or None
+        Lower-case word as printed, suffixes stripped: ``up``, ``down``,
+        ``admindown``, ``idle``, ``allocated`` …; '' where the dump gives none.
+    mode : str (n,) or None
+        ``interactive``, ``batch``, ``other``; '' where the dump gives none.
+    coords : int32 (n, 3) or None
+        x, y, z as printed (what they mean depends on the network).
+    position : int32 (n, levels) or None
+        Coordinates in the levels of a topology, where a site config states them.
+    router : str (n,) or None
+        Name of the router or switch that the node hangs on, where the dump says.
+    sockets, cores, memory_mb, nics, gpus : int32/int64 (n,) or None
+        Of the node; 0 where unknown.
+    features : str (n,) or None
+        Slurm features, comma-separated.
+    planned : bool (n,) or None
+        True where backfill has promised the node (suffix ``-`` of sinfo).
+    weight : int64 (n,) or None
+        Slurm's node weight.
+    """
+
+    line: NDArray[int32]
+    nid: NDArray[int64] | None = None
+    name: NDArray[str_] | None = None
+    cname: NDArray[str_] | None = None
+    role: NDArray[str_] | None = None
+    state: NDArray[str_] | None = None
+    mode: NDArray[str_] | None = None
+    coords: NDArray[int32] | None = None
+    position: NDArray[int32] | None = None
+    router: NDArray[str_] | None = None
+    sockets: NDArray[int32] | None = None
+    cores: NDArray[int32] | None = None
+    memory_mb: NDArray[int64] | None = None
+    nics: NDArray[int32] | None = None
+    gpus: NDArray[int32] | None = None
+    features: NDArray[str_] | None = None
+    planned: NDArray[bool_] | None = None
+    weight: NDArray[int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRecords:
+    """One row a link end as printed: the port of `a` sees the port of `b`.
+
+    Attributes
+    ----------
+    line : int32 (m,)
+    a, b : str (m,)
+        Names of the routers or hosts at the two ends (``c0-0c0s0a0``, a
+        Gemini ``c0-0c0s0g0``, an InfiniBand switch's name).
+    a_port, b_port : int32 (m,)
+        Port or tile number (a tile's octal digits as a number: l57 is 47).
+    kind : str (m,)
+        ``green``, ``black``, ``blue``; ``x+`` … ``z-``; ``ib``.
+    coords_a, coords_b : int32 (m, 3) or None
+        Router coordinates where the dump prints them: (group, chassis, slot)
+        on Aries, (x, y, z) on Gemini.
+    host_a, host_b : bool (m,) or None
+        True where that end is a host (an HCA), not a switch.
+    bandwidth : float64 (m,) or None
+        GB/s a direction of this one link, where the dump says; NaN unknown.
+    medium : str (m,) or None
+        ``backplane``, ``cable`` … (Gemini's LinkType).
+    """
+
+    line: NDArray[int32]
+    a: NDArray[str_]
+    b: NDArray[str_]
+    a_port: NDArray[int32]
+    b_port: NDArray[int32]
+    kind: NDArray[str_]
+    coords_a: NDArray[int32] | None = None
+    coords_b: NDArray[int32] | None = None
+    host_a: NDArray[bool_] | None = None
+    host_b: NDArray[bool_] | None = None
+    bandwidth: NDArray[float64] | None = None
+    medium: NDArray[str_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchRecord:
+    """One switch, block or ring of a Slurm topology.
+
+    Attributes
+    ----------
+    name : str
+    nodes : tuple of str
+        Names of the nodes directly below, in the order given.
+    children : tuple of str
+        Names of the switches directly below.
+    line : int
+    level : int
+        0 for a leaf; -1 where the dump does not say.
+    """
+
+    name: str
+    nodes: tuple[str, ...] = ()
+    children: tuple[str, ...] = ()
+    line: int = 0
+    level: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """All that one dump says.
+
+    Attributes
+    ----------
+    format : str
+        Name of the reader (``xtprocadmin``, ``rtr-aries`` …).
+    source : str
+        File name as given, ``-`` for standard input.
+    counts : LineCounts
+        Every line accounted for.
+    nodes : NodeRecords or None
+    links : LinkRecords or None
+    switches : tuple of SwitchRecord
+        Slurm's topology, empty where the format has none.
+    routers : str (r,) or None
+        Every router named, also those without a link.
+    fabric : str
+        ``aries``, ``gemini``, ``slingshot``, ``infiniband``, ``tree``,
+        ``block``, ``ring``, ``torus3d``, ``flat`` where the format says; ''
+        where it does not.
+    parameters : dict
+        What else the format states (block sizes, torus extents).
+    faults : tuple of Fault
+        Inconsistencies that the reader itself can see.
+    """
+
+    format: str
+    source: str
+    counts: LineCounts
+    nodes: NodeRecords | None = None
+    links: LinkRecords | None = None
+    switches: tuple[SwitchRecord, ...] = ()
+    routers: NDArray[str_] | None = None
+    fabric: str = ""
+    parameters: dict[str, object] = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()

@@ -1,0 +1,110 @@
+"""Site configurations by name or file: `load_site`, `site_names`.
+
+A site is a TOML file: one of those that come with nidmap, one in a folder
+that ``$NIDMAP_SITES`` names (several, separated by ``:``, the first found
+wins, before those that come along), or any path that ends in ``.toml``.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from placement.errors import SiteError, printable
+
+if TYPE_CHECKING:
+    from placement.sites.model import Site
+
+__all__ = ["Site", "load_site", "site_names", "site_path"]
+
+
+def __getattr__(name: str) -> Any:
+    """Load `Site` when it is asked for: reading a dump needs neither it nor msgspec."""
+    if name != "Site":
+        raise AttributeError(f"module 'placement.site' has no attribute {name!r}")
+    from placement.sites.model import Site
+
+    return Site
+
+
+def load_site(name_or_path: str) -> Site:
+    """Return a site by its name, or from a file that ends in ``.toml``.
+
+    Parameters
+    ----------
+    name_or_path : str
+
+    Returns
+    -------
+    Site
+
+    Raises
+    ------
+    SiteError
+        Where there is no such site, or its file is wrong (file, line and key
+        are named).
+
+    Examples
+    --------
+    >>> edison = load_site("edison")
+    >>> edison.topology().wiring, edison.figure("network.links").value
+    ('same-chassis', 24)
+    >>> len(edison.records().nodes)
+    5672
+    """
+    from placement.sites.loading import read_site
+
+    return read_site(site_path(name_or_path))
+
+
+def site_path(name_or_path: str) -> str:
+    """Return the file of a site.
+
+    Raises
+    ------
+    SiteError
+        Where there is no site of this name; names that are near are offered.
+    """
+    if name_or_path.endswith(".toml"):
+        return name_or_path
+    for folder in _folders():
+        path = os.path.join(folder, f"{name_or_path}.toml")
+        if os.path.basename(path) == f"{name_or_path}.toml" and os.path.isfile(path):
+            return path
+    raise SiteError(f"no site '{printable(name_or_path)}'", _near(name_or_path))
+
+
+def site_names() -> list[str]:
+    """Return the names of all sites, those in ``$NIDMAP_SITES`` included, sorted.
+
+    Examples
+    --------
+    >>> {"edison", "shaheen2", "tara"} <= set(site_names())
+    True
+    """
+    names = (entry for folder in _folders() for entry in _entries(folder))
+    return sorted({entry[:-5] for entry in names if entry.endswith(".toml") and entry[0] != "."})
+
+
+def _folders() -> list[str]:
+    """Return the folders with site files, the user's own first."""
+    own = [folder for folder in os.environ.get("NIDMAP_SITES", "").split(os.pathsep) if folder]
+    package = os.path.dirname(os.path.abspath(__file__))
+    inside = os.path.join(package, "site-configs")
+    beside = os.path.join(os.path.dirname(package), "site-configs")
+    return [*own, inside if os.path.isdir(inside) else beside]
+
+
+def _entries(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []  # a folder of $NIDMAP_SITES that is gone has no sites
+
+
+def _near(name: str) -> str:
+    from difflib import get_close_matches
+
+    names = site_names()
+    near = get_close_matches(name.lower(), names, 3, 0.6)
+    return f"did you mean {', '.join(near)}?" if near else f"there are {', '.join(names)}"

@@ -1,0 +1,81 @@
+"""From figures to nodes: the rows and the topology that a configuration states.
+
+One module a fabric. Every contradiction between the figures (6,174 nodes
+said, 6,170 places left) is raised as `WrongFigure` with the figure's key.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from placement.sites.wrong import WrongFigure
+
+if TYPE_CHECKING:
+    from placement.machine import Topology
+    from placement.records import NodeRecords
+    from placement.sites.schema import Config
+    from placement.sites.shared import Layout
+
+__all__ = ["CLASSES", "fabric", "lay_out"]
+
+#: Bandwidths that each fabric may state, by link class.
+CLASSES = {
+    "aries": ("injection", "ejection", "green", "black", "blue"),
+    "gemini": ("injection", "ejection", "x", "y", "y-cable", "z", "z-cable"),
+    "slingshot": ("injection", "ejection", "local", "global"),
+    "infiniband": ("injection", "ejection", "up"),
+}
+
+_MODULES = {
+    "aries": "cray",
+    "gemini": "cray",
+    "slingshot": "slingshot",
+    "infiniband": "leaves",
+}
+
+
+def fabric(config: Config) -> str:
+    """Return ``aries``, ``gemini``, ``slingshot`` or ``infiniband``."""
+    return str(type(config.network).__struct_config__.tag)
+
+
+def lay_out(config: Config) -> Layout:
+    """Return the topology and the nodes of a configuration.
+
+    Raises
+    ------
+    WrongFigure
+        Figures that are missing, impossible or contradict each other.
+    """
+    module = import_module(f"placement.sites.{_MODULES[fabric(config)]}")
+    found: Layout = module.lay_out(config, config.network)
+    _count_nodes(config, found.nodes)
+    return replace(found, topology=_with_constants(config, found.topology))
+
+
+def _count_nodes(config: Config, nodes: NodeRecords) -> None:
+    """Raise where the nodes are not as many as the file says."""
+    assert nodes.role is not None
+    for role, figure in (("compute", config.nodes.compute), ("service", config.nodes.service)):
+        found = int((nodes.role == role).sum())
+        if figure is not None and figure.value != found:
+            text = f"{figure.value} said, but the places described hold {found}"
+            raise WrongFigure(f"nodes.{role}", text)
+
+
+def _with_constants(config: Config, topology: Topology) -> Topology:
+    """Add what every fabric has: its name, bandwidths and latencies."""
+    name = fabric(config)
+    for key in config.bandwidth:
+        if key not in CLASSES[name]:
+            there = ", ".join(CLASSES[name])
+            raise WrongFigure(f"bandwidth.{key}", f"no link class of {name}; there are {there}")
+    latency = {"mpi_us": config.latency.mpi_us.value, "hop_ns": config.latency.hop_ns.value}
+    return replace(
+        topology,
+        fabric=name,
+        bandwidth={key: figure.value for key, figure in config.bandwidth.items()},
+        parameters={**topology.parameters, **latency},
+    )

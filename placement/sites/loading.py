@@ -1,0 +1,213 @@
+"""From a TOML file to a checked `Site`; every fault named with file, line and key."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from typing import Any, get_type_hints
+
+import msgspec
+
+from placement.errors import SiteError, place, printable
+from placement.sites.model import Site
+from placement.sites.schema import Config
+from placement.sites.wrong import WrongFigure
+
+__all__ = ["MAX_BYTES", "parse_site", "read_site"]
+
+#: Site files are a few kB; anything of this size is something else.
+MAX_BYTES = 1_000_000
+
+
+def read_site(path: str, source: str = "") -> Site:
+    """Read, check and lay out a site file.
+
+    Parameters
+    ----------
+    path : str
+    source : str
+        The file's name in messages; '' for `path` itself.
+
+    Raises
+    ------
+    SiteError
+        Where the file cannot be read or says something wrong: one line with
+        file, line and key.
+    """
+    source = source or path
+    try:
+        with open(path, "rb") as stream:
+            raw = stream.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SiteError(f"{place(source)}: cannot read the site file: {reason}") from None
+    return parse_site(_text(raw, source), source)
+
+
+def _text(raw: bytes, source: str) -> str:
+    """Decode a file, refusing what is no site file at first sight."""
+    where = place(source)
+    if len(raw) > MAX_BYTES:
+        raise SiteError(f"{where}: larger than {MAX_BYTES} bytes, so it is no site file")
+    if not raw.strip():
+        raise SiteError(f"{where}: empty", "nidmap site show shaheen2 shows what one holds")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise SiteError(f"{where}:{line}: not text in UTF-8, so it is no site file") from None
+
+
+def parse_site(text: str, source: str) -> Site:
+    """Return the site that a TOML text describes.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        The file's name, for messages.
+
+    Raises
+    ------
+    SiteError
+        As `read_site`.
+
+    Examples
+    --------
+    >>> parse_site("name = 'x'\\n[network]\\nfabric = 'token-ring'", "x.toml")
+    Traceback (most recent call last):
+    ...
+    placement.errors.SiteError: x.toml:3: network.fabric: 'token-ring' is not possible; expected \
+one of aries, gemini, infiniband, slingshot
+    """
+    tables = _tables(text, source)
+    try:
+        site = Site(_converted(tables), source)
+        site.layout  # noqa: B018  # lays the machine out, which checks the figures together
+    except WrongFigure as wrong:
+        from placement.sites.where import line_of
+
+        line = line_of(text, wrong.key)
+        where = place(source, line)
+        raise SiteError(f"{where}: {printable(wrong.key)}: {printable(wrong.text, 400)}") from None
+    return site
+
+
+def _tables(text: str, source: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise SiteError(f"{place(source)}: nested too deeply for a site file") from None
+    except ValueError as error:
+        raise _syntax(str(error), text, source) from None
+
+
+def _syntax(message: str, text: str, source: str) -> SiteError:
+    """Return a TOML error as one line with file and line."""
+    match = re.search(r" \(at (?:line (\d+), column \d+|end of document)\)$", message)
+    words = printable(message[: match.start()] if match else message, limit=200)
+    line = int(match[1]) if match and match[1] else text.count("\n") + 1
+    where = place(source, line if match else 0)
+    return SiteError(f"{where}: not TOML: {words}")
+
+
+# --- what msgspec says, with the key named ----------------------------------
+
+
+def _converted(tables: dict[str, Any]) -> Config:
+    try:
+        return msgspec.convert(tables, Config)
+    except msgspec.ValidationError as error:
+        key, text = _explained(tables, str(error))
+    raise WrongFigure(key, text)
+
+
+def _explained(tables: dict[str, Any], message: str) -> tuple[str, str]:
+    """Return the dotted key and what is wrong there."""
+    words, _, path = message.partition(" - at `")
+    steps = re.findall(r"\.([A-Za-z_]\w*)|\[(\d+|\.\.\.)\]", path)
+    key = _key(tables, [name or index for name, index in steps])
+    extra = re.search(r"(?:unknown|required) field `(.{1,80})`", words, re.DOTALL)
+    if extra:
+        key = f"{key}.{extra[1]}" if key else extra[1]
+    return printable(key), _plain_words(words, key)
+
+
+def _key(tables: dict[str, Any], steps: list[str]) -> str:
+    """Follow msgspec's path through the tables; a table of a list goes by its name."""
+    value: Any = tables
+    names: list[str] = []
+    for at, step in enumerate(steps):
+        if step == "...":
+            step = _faulty(value, names, steps[at + 1 :])
+            value = value.get(step) if isinstance(value, dict) else None
+            names.append(step)
+        elif step.isdigit() and isinstance(value, list):
+            value = value[int(step)] if int(step) < len(value) else None
+            names.append(_name_of(value, step))
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+            names.append(step)
+    return ".".join(names)
+
+
+def _name_of(value: Any, index: str) -> str:
+    name = value.get("name") if isinstance(value, dict) else None
+    return name if isinstance(name, str) and name else index
+
+
+def _faulty(value: Any, names: list[str], rest: list[str]) -> str:
+    """Return the key of the first entry of a free table that is no figure.
+
+    msgspec writes ``[...]`` for any key of a mapping; the entries are tried
+    one by one to learn which it was.
+    """
+    entry = get_type_hints(Config, include_extras=True)[names[0]] if names else dict[str, Any]
+    for key, item in value.items() if isinstance(value, dict) else ():
+        try:
+            msgspec.convert({key: item}, entry)
+        except msgspec.ValidationError:
+            return str(key)
+    return "…"
+
+
+def _plain_words(words: str, key: str) -> str:
+    """Return msgspec's sentence in the words of a site file."""
+    if "unknown field" in words:
+        return "no such key here"
+    if "missing required field" in words:
+        return "missing"
+    match = re.fullmatch(r"Invalid (?:enum )?value (.*)", words, re.DOTALL)
+    if match:
+        return f"{printable(match[1])} is not possible; expected {_choices(key)}"
+    words = words.replace(" | null`", "`")
+    for before, after in _WORDS:
+        words = words.replace(before, after)
+    return printable(words[:1].lower() + words[1:], limit=200)
+
+
+_WORDS = (
+    ("`object`", "a table { value = …, mark = …, source = … }"),
+    ("`array`", "a list"),
+    ("`str`", "text"),
+    ("`int`", "a whole number"),
+    ("`float`", "a number"),
+    ("`bool`", "true or false"),
+    ("matching regex", "of the form"),
+)
+
+_CHOICES = {
+    "mark": "measured, published or assumed",
+    "fabric": "one of aries, gemini, infiniband, slingshot",
+    "wiring": "one of aligned, consecutive, same-chassis",
+    "scheduler": "one of slurm, pbs, alps",
+    "launcher": "one of srun, aprun, mpiexec, mpirun",
+}
+
+
+def _choices(key: str) -> str:
+    """Return what may stand at a key that has a fixed set of values."""
+    for name in reversed(key.split(".")):
+        if name in _CHOICES:
+            return _CHOICES[name]
+    return "another value"

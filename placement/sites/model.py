@@ -1,0 +1,141 @@
+"""A site: its configuration, and the topology and nodes that follow from it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from placement.errors import SiteError, printable
+from placement.sites.schema import Config, Figure
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from placement.machine import Topology
+    from placement.records import Dump
+    from placement.sites.shared import Layout
+
+__all__ = ["Site"]
+
+
+class Site(Struct, frozen=True, dict=True):
+    """A machine as its site configuration states it.
+
+    Attributes
+    ----------
+    config : Config
+        The file's tables.
+    source : str
+        The file.
+
+    Examples
+    --------
+    >>> from placement.site import load_site
+    >>> site = load_site("shaheen2")
+    >>> site.name, site.scheduler, site.topology().extents
+    ('shaheen2', 'slurm', (18, 6, 16, 4))
+    >>> site.figure("nodes.compute").value, site.figure("nodes.compute").mark
+    (6174, 'published')
+    """
+
+    config: Config
+    source: str = ""
+
+    @property
+    def name(self) -> str:
+        """Short name, as given to ``-m``."""
+        return self.config.name
+
+    @property
+    def scheduler(self) -> str:
+        """``slurm``, ``pbs`` or ``alps``."""
+        return self.config.software.scheduler.value
+
+    @property
+    def kind(self) -> str:
+        """Kind of network: ``dragonfly``, ``torus`` or ``fattree``."""
+        return self.topology().kind
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The machine's nodes in columns, and the topology, made once."""
+        from placement.sites.layout import lay_out
+
+        return lay_out(self.config)
+
+    def topology(self) -> Topology:
+        """Return the network: extents, wiring, bandwidths, parameters.
+
+        Returns
+        -------
+        Topology
+        """
+        return self.layout.topology
+
+    def records(self) -> Dump:
+        """Return the nodes that the configuration describes, as a reader would.
+
+        Returns
+        -------
+        Dump
+            Format ``site``; rows in NID order where there are NIDs.
+            ``parameters["attachments"]``, where a node has several NICs:
+            int64 (n, k), the group's switches that they sit on, -1 for none.
+        """
+        from placement.records import Dump, LineCounts
+
+        found = self.layout
+        extra: dict[str, object] = {}
+        if found.attachments is not None:
+            extra["attachments"] = found.attachments
+        return Dump(
+            format="site",
+            source=self.source or self.name,
+            counts=LineCounts(rows=len(found.nodes)),
+            nodes=found.nodes,
+            fabric=found.topology.fabric,
+            parameters=extra,
+        )
+
+    def figure(self, key: str) -> Figure[Any]:
+        """Return one figure with its mark and source.
+
+        Parameters
+        ----------
+        key : str
+            Dotted, as in the file; a partition or leaf by its name:
+            ``network.groups``, ``bandwidth.blue``, ``partition.LUMI-G.nics``.
+
+        Raises
+        ------
+        SiteError
+            Where the configuration has no such figure.
+        """
+        for found, figure in self.figures():
+            if found == key:
+                return figure
+        raise SiteError(
+            f"{printable(self.source or self.name)}: no figure '{printable(key)}'",
+            f"nidmap site show {self.name} lists those there are",
+        )
+
+    def figures(self) -> Iterator[tuple[str, Figure[Any]]]:
+        """Yield every figure with its dotted key, in the order of the schema."""
+        yield from _figures("", self.config)
+
+
+def _figures(key: str, value: object) -> Iterator[tuple[str, Figure[Any]]]:
+    """Yield the figures in a Struct, a mapping or a list of named Structs."""
+    if isinstance(value, Figure):
+        yield key, value
+    elif isinstance(value, Struct):
+        for name in value.__struct_fields__:
+            yield from _figures(f"{key}.{name}" if key else name, getattr(value, name))
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield from _figures(f"{key}.{name}", item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _figures(f"{key}.{getattr(item, 'name', '')}", item)

@@ -1,0 +1,225 @@
+"""What a site configuration may say: one Struct a table of the TOML file.
+
+A figure is written as ``{ value = 18, mark = "published", source = "…" }``;
+a mark is ``measured`` (on a dump of this machine), ``published`` (by its
+site, its vendor or a paper) or ``assumed``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Generic, Literal, TypeVar
+
+from msgspec import Meta, Struct
+
+__all__ = [
+    "Aries",
+    "Cabinets",
+    "Config",
+    "FatTree",
+    "Figure",
+    "Gemini",
+    "Latency",
+    "Leaf",
+    "Network",
+    "Nodes",
+    "Partition",
+    "Slingshot",
+    "Software",
+]
+
+T = TypeVar("T")
+
+Mark = Literal["measured", "published", "assumed"]
+Text = Annotated[str, Meta(min_length=1, max_length=400)]
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9_+-]{0,63}$")]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Whole = Annotated[int, Meta(ge=0, le=1_000_000)]
+Extent = Annotated[int, Meta(ge=1, le=1024)]
+Nid = Annotated[int, Meta(ge=0, le=10_000_000)]
+Amount = Annotated[float, Meta(gt=0, le=1e9)]
+Selectors = Annotated[list[Text], Meta(max_length=10_000)]
+Wiring = Literal["aligned", "consecutive", "same-chassis"]
+
+
+class Figure(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
+    """One thing that is said of a machine, with how it is known.
+
+    Attributes
+    ----------
+    value : T
+    mark : str
+        ``measured``, ``published`` or ``assumed``.
+    source : str
+        Where it is from: a paper and its section, a dump, a site's guide.
+    unit : str
+        '' where the key or the field says it.
+
+    Examples
+    --------
+    >>> Figure(18, "published", "Aseeri et al., sec. III-A").value
+    18
+    """
+
+    value: T
+    mark: Mark
+    source: Text
+    unit: str = ""
+
+
+class Aries(
+    Struct, frozen=True, forbid_unknown_fields=True, tag_field="fabric", tag="aries", kw_only=True
+):
+    """A Cray XC's dragonfly: ``links`` are the blue links of one group pair."""
+
+    groups: Figure[Extent]
+    chassis: Figure[Extent] | None = None
+    blades: Figure[Extent] | None = None
+    nodes: Figure[Extent] | None = None
+    wiring: Figure[Wiring]
+    links: Figure[Count]
+
+
+class Gemini(
+    Struct, frozen=True, forbid_unknown_fields=True, tag_field="fabric", tag="gemini", kw_only=True
+):
+    """A Cray XE's or XK's torus of routers with two nodes each."""
+
+    extents: Figure[tuple[Extent, Extent, Extent]]
+
+
+class Slingshot(
+    Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    tag_field="fabric",
+    tag="slingshot",
+    kw_only=True,
+):
+    """An HPE dragonfly: ``links`` a group pair, one number or a table by partition."""
+
+    groups: Figure[Extent]
+    wiring: Figure[Wiring]
+    links: Figure[Count | list[list[Whole]]]
+
+
+class FatTree(
+    Struct,
+    frozen=True,
+    forbid_unknown_fields=True,
+    tag_field="fabric",
+    tag="infiniband",
+    kw_only=True,
+):
+    """An InfiniBand fat tree: leaf modules below spines, ``uplinks`` links a leaf."""
+
+    leaves: Figure[Extent]
+    leaf_nodes: Figure[Extent]
+    spines: Figure[Extent]
+    uplinks: Figure[Extent]
+
+
+Network = Aries | Gemini | Slingshot | FatTree
+
+
+class Cabinets(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Where a Cray's cabinets stand, and which places in them hold no compute node.
+
+    The lists hold cnames whose numbers may be ``*``, ``7`` or ``[0-3,9]``; a
+    shorter cname means all below it. A service blade of an XC has the
+    service nodes n1 and n2 and nothing at n0 and n3.
+    """
+
+    columns: Figure[Extent]
+    rows: Figure[Extent]
+    count: Figure[Count] | None = None
+    absent: Figure[Selectors] | None = None
+    service_blades: Figure[Selectors] | None = None
+    service: Figure[Selectors] | None = None
+    vacant: Figure[Selectors] | None = None
+
+
+class Leaf(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One leaf module of a fat tree and the nodes on it, folded; none where it has no nodes."""
+
+    name: Name
+    nodes: Figure[Text] | None = None
+    service: Figure[Text] | None = None
+
+
+class Nodes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """How many nodes there are and what they are called."""
+
+    compute: Figure[Count]
+    service: Figure[Whole] | None = None
+    name: Figure[Text] | None = None
+
+
+class Partition(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Nodes of one kind: what is in them and, on Slingshot, their groups.
+
+    ``where`` lists cnames as in `Cabinets`; without it the partition is what
+    no other partition claims. ``group_nodes`` is one number for all groups of
+    the partition (but ``last_group_nodes`` for the last) or a list, one number
+    a group. The nodes of a chassis (``chassis_nodes``) share its switches
+    (``chassis_switches``). ``cabinets`` (``["4000-4020"]``), ``slots`` and
+    ``boards`` number the nodes as xnames do, cabinet by cabinet.
+    """
+
+    name: Name
+    count: Figure[Count] | None = None
+    where: Figure[Selectors] | None = None
+    sockets: Figure[Count] | None = None
+    cores: Figure[Count] | None = None
+    memory_gb: Figure[Amount] | None = None
+    nics: Figure[Count] | None = None
+    gpus: Figure[Whole] | None = None
+    features: str = ""
+    groups: Figure[Extent] | None = None
+    group_nodes: Figure[Count | list[Count]] | None = None
+    last_group_nodes: Figure[Count] | None = None
+    group_switches: Figure[Extent] | None = None
+    chassis_nodes: Figure[Extent] | None = None
+    chassis_switches: Figure[Extent] | None = None
+    first_nid: Figure[Nid] | None = None
+    cabinets: Figure[Selectors] | None = None
+    slots: Figure[list[Whole]] | None = None
+    boards: Figure[Extent] | None = None
+    node_name: Figure[Text] | None = None
+
+
+class Latency(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Constants of the predictor: one message, and what each hop adds."""
+
+    mpi_us: Figure[Amount]
+    hop_ns: Figure[Amount]
+
+
+class Software(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What starts a job: the scheduler whose headers fit, the launcher, the MPI."""
+
+    scheduler: Figure[Literal["slurm", "pbs", "alps"]]
+    batch: Figure[Text] | None = None
+    launcher: Figure[Literal["srun", "aprun", "mpiexec", "mpirun"]]
+    mpi: Figure[Text]
+
+
+class Config(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A whole site configuration.
+
+    ``stated`` holds what else is said of the machine: clock rates, peaks,
+    measured bandwidths; nothing computes with it.
+    """
+
+    name: Name
+    title: Text
+    place: Text = "-"
+    system: Figure[Text]
+    network: Network
+    nodes: Nodes
+    software: Software
+    latency: Latency
+    bandwidth: dict[Name, Figure[Amount]]
+    cabinets: Cabinets | None = None
+    leaf: list[Leaf] = []
+    partition: list[Partition] = []
+    stated: dict[Name, Figure[Any]] = {}

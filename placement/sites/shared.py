@@ -1,0 +1,106 @@
+"""What the layouts of all fabrics share: their result, and checks of figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.sites.wrong import WrongFigure
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Topology
+    from placement.records import NodeRecords
+    from placement.sites.schema import Config, Figure
+
+__all__ = ["ON_SLINGSHOT", "Layout", "few", "forbid", "inventory", "same", "whole"]
+
+#: A machine of more nodes than this is a typing error.
+MOST = 1_000_000
+
+#: Keys of a partition that describe Slingshot groups.
+ON_SLINGSHOT = (
+    "groups",
+    "group_nodes",
+    "last_group_nodes",
+    "group_switches",
+    "chassis_nodes",
+    "chassis_switches",
+    "first_nid",
+    "cabinets",
+    "slots",
+    "boards",
+    "node_name",
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """What a configuration comes to.
+
+    Attributes
+    ----------
+    topology : Topology
+    nodes : NodeRecords
+    attachments : int64 (n, k) or None
+        Switches in the group that each node's NICs sit on, -1 for none; None
+        where every node has one.
+    """
+
+    topology: Topology
+    nodes: NodeRecords
+    attachments: NDArray[np.int64] | None = None
+
+
+def same(key: str, figure: Figure[Any] | None, found: object, what: str) -> None:
+    """Raise where a figure is stated and is not what follows from the others."""
+    if figure is not None and figure.value != found:
+        raise WrongFigure(key, f"{figure.value} said, but {what} is {found}")
+
+
+def forbid(config: Config, fabric: str, keys: tuple[str, ...]) -> None:
+    """Raise where a partition has a figure that means nothing on this fabric."""
+    for part in config.partition:
+        for key in keys:
+            if getattr(part, key) is not None:
+                raise WrongFigure(f"partition.{part.name}.{key}", f"means nothing on {fabric}")
+
+
+def few(key: str, nodes: int) -> None:
+    """Raise where a machine would be larger than any."""
+    if nodes > MOST:
+        raise WrongFigure(key, f"{nodes} nodes; more than {MOST} are taken for an error")
+
+
+def whole(figure: Figure[int] | None) -> int:
+    """Return a figure's number, 0 where it is not stated."""
+    return figure.value if figure else 0
+
+
+def inventory(config: Config, of: NDArray[np.int64]) -> dict[str, Any]:
+    """Return what is in each node, by the number of its partition.
+
+    Parameters
+    ----------
+    config : Config
+    of : int64 (n,)
+        Index into ``config.partition``; -1 where none is known.
+
+    Returns
+    -------
+    dict of arrays (n,)
+        Columns of `NodeRecords`: line, sockets, cores, memory_mb, nics, gpus, features.
+    """
+    parts = config.partition
+    table: dict[str, Any] = {
+        key: np.array([*(whole(getattr(p, key)) for p in parts), 0], np.int32)[of]
+        for key in ("sockets", "cores", "nics", "gpus")
+    }
+    memory = [round(p.memory_gb.value * 1024) if p.memory_gb else 0 for p in parts]
+    table["memory_mb"] = np.array([*memory, 0], np.int64)[of]
+    table["features"] = np.array([*(p.features for p in parts), ""])[of]
+    table["line"] = np.zeros(len(of), np.int32)
+    return table

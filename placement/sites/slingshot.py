@@ -1,0 +1,184 @@
+"""Slingshot: partitions of groups, their names, and the links between the groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.machine import Topology
+from placement.records import NodeRecords
+from placement.sites.groups import group_sizes, seats
+from placement.sites.naming import node_names
+from placement.sites.shared import Layout, few, forbid, inventory, same, whole
+from placement.sites.wrong import WrongFigure
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.sites.schema import Config, Figure, Partition, Slingshot
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["lay_out"]
+
+
+def lay_out(config: Config, network: Slingshot) -> Layout:
+    """Return the nodes of all partitions, group by group."""
+    if not config.partition:
+        raise WrongFigure("partition", "missing: the groups stand in [[partition]] tables")
+    if config.cabinets is not None:
+        raise WrongFigure("cabinets", "means nothing on slingshot; partitions list their own")
+    forbid(config, "slingshot", ("where",))
+    tables = [_partition_rows(config, p) for p in config.partition]
+    sizes = [len(group_sizes(p)) for p in config.partition]
+    same("network.groups", network.groups, sum(sizes), "the sum of the partitions' groups")
+    few("partition", sum(len(t["group"]) for t in tables))
+    for table, first in zip(tables, np.cumsum([0, *sizes]), strict=False):
+        table["group"] += first
+    width = max(t["switches"].shape[1] for t in tables)
+    for table in tables:
+        table["switches"] = _widened(table["switches"], width)
+    whole_of = {key: np.concatenate([t[key] for t in tables]) for key in tables[0]}
+    whole_of["of"] = np.repeat(np.arange(len(tables)), [len(t["group"]) for t in tables])
+    order = np.argsort(whole_of["nid"], kind="stable")
+    return _rows(config, network, sizes, {key: column[order] for key, column in whole_of.items()})
+
+
+def _rows(
+    config: Config, network: Slingshot, sizes: list[int], columns: dict[str, NDArray[Any]]
+) -> Layout:
+    nid, name, switches = columns["nid"], columns["name"], columns["switches"]
+    _distinct(nid[nid >= 0], "NID")
+    _distinct(name, "name")
+    position = np.column_stack([columns["group"], switches[:, 0], columns["node"]])
+    nodes = NodeRecords(
+        nid=nid if (nid >= 0).any() else None,
+        name=name,
+        cname=columns["cname"],
+        role=np.full(len(name), "compute"),
+        position=position.astype(np.int32),
+        **inventory(config, columns["of"]),
+    )
+    topology = _slingshot_topology(config, network, position, sizes)
+    return Layout(topology, nodes, switches if switches.shape[1] > 1 else None)
+
+
+def _distinct(column: NDArray[Any], what: str) -> None:
+    """Raise where two nodes have the same NID or name."""
+    if len(set(column.tolist())) < len(column):
+        ordered = np.sort(column)
+        twice = ordered[1:][ordered[1:] == ordered[:-1]][0]
+        raise WrongFigure("partition", f"two nodes have the {what} {twice}")
+
+
+def _widened(table: Ints, width: int) -> Ints:
+    """Return a table of switches with -1 in the columns that it has less than others."""
+    return np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=-1)
+
+
+def _partition_rows(config: Config, part: Partition) -> dict[str, Any]:
+    """Return the columns of one partition."""
+    few(f"partition.{part.name}.group_nodes", int(group_sizes(part).sum()))
+    found = seats(part)
+    n = len(found.group)
+    same(f"partition.{part.name}.count", part.count, n, "what its groups hold")
+    number = np.arange(n)
+    nid = number + part.first_nid.value if part.first_nid else np.full(n, -1)
+    fields = {"number": number} | ({"nid": nid} if part.first_nid else {})
+    if part.cabinets is not None:
+        fields |= _xname_parts(part, n)
+    key, template = _template(config, part)
+    cname = np.full(n, "")
+    if part.cabinets is not None and part.slots is not None:
+        cname = node_names(key, "x{cabinet}c{chassis}s{slot}b{board}n0", fields)
+    return {
+        "group": found.group,
+        "node": found.node,
+        "switches": found.switches,
+        "nid": nid,
+        "name": node_names(key, template, fields),
+        "cname": cname,
+    }
+
+
+def _template(config: Config, part: Partition) -> tuple[str, str]:
+    """Return the key and text of the name template that a partition uses."""
+    if part.node_name is not None:
+        return f"partition.{part.name}.node_name", part.node_name.value
+    if config.nodes.name is not None:
+        return "nodes.name", config.nodes.name.value
+    raise WrongFigure("nodes.name", "missing: a name such as nid{nid:06}")
+
+
+def _xname_parts(part: Partition, n: int) -> dict[str, Ints]:
+    """Return cabinet, chassis, slot and board of n nodes that fill the cabinets in order."""
+    key = f"partition.{part.name}"
+    assert part.cabinets is not None
+    cabinets = _ranges(f"{key}.cabinets", part.cabinets.value)
+    each, rest = divmod(n, len(cabinets))
+    if rest:
+        raise WrongFigure(f"{key}.cabinets", f"{n} nodes do not divide over {len(cabinets)}")
+    slots = np.array(part.slots.value if part.slots else [0])
+    boards = part.boards.value if part.boards else 1
+    if not len(slots):
+        raise WrongFigure(f"{key}.slots", "is empty")
+    cabinet, inside = np.divmod(np.arange(n), each)
+    blade, board = np.divmod(inside, boards)
+    chassis, slot = np.divmod(blade, len(slots))
+    return {"cabinet": cabinets[cabinet], "chassis": chassis, "slot": slots[slot], "board": board}
+
+
+def _ranges(key: str, runs: list[str]) -> Ints:
+    """Return the numbers of ``["4000-4020", "4100"]``."""
+    numbers: list[int] = []
+    for run in runs:
+        first, _, last = run.partition("-")
+        low, high = (int(x) if x.isascii() and x.isdigit() else -1 for x in (first, last or first))
+        if not 0 <= low <= high < 100_000:
+            raise WrongFigure(key, f"'{run[:40]}' is no cabinet number such as 4000 or 4000-4020")
+        numbers.extend(range(low, high + 1))
+    if not numbers or len(set(numbers)) < len(numbers):
+        raise WrongFigure(key, "names no cabinet, or one twice")
+    return np.array(numbers)
+
+
+def _slingshot_topology(
+    config: Config, network: Slingshot, position: Ints, sizes: list[int]
+) -> Topology:
+    switches = [p.group_switches.value for p in config.partition if p.group_switches]
+    by_group = tuple(np.repeat(switches, sizes).tolist())
+    parameters: dict[str, Any] = {"nics": max(whole(p.nics) or 1 for p in config.partition)}
+    parameters |= _links(network.links, sizes)
+    if len(set(switches)) > 1:
+        parameters["switches"] = by_group
+    return Topology(
+        kind="dragonfly",
+        levels=("group", "switch", "node"),
+        extents=(len(by_group), max(switches), int(position[:, 2].max()) + 1),
+        router_levels=2,
+        wiring=network.wiring.value,
+        parameters=parameters,
+    )
+
+
+def _links(figure: Figure[int | list[list[int]]], sizes: list[int]) -> dict[str, Any]:
+    """Return the links a group pair: one number, or by the partitions of both groups.
+
+    Where the pairs differ, ``global`` is the mean over all pairs (at least 1)
+    and ``global_table`` the number for each pair of groups.
+    """
+    if isinstance(figure.value, int):
+        return {"global": figure.value}
+    table = np.array(figure.value) if len({len(row) for row in figure.value}) == 1 else np.empty(0)
+    if table.shape != (len(sizes), len(sizes)) or (table != table.T).any():
+        text = f"expected one number, or a symmetric table of {len(sizes)} x {len(sizes)}"
+        raise WrongFigure("network.links", text)
+    of = np.repeat(np.arange(len(sizes)), sizes)
+    pairs = table[np.ix_(of, of)][np.triu_indices(len(of), 1)]
+    whole = table[np.ix_(of, of)]
+    np.fill_diagonal(whole, 0)
+    return {
+        "global": max(1, round(float(pairs.mean()))) if len(pairs) else 1,
+        "global_table": tuple(map(tuple, whole.tolist())),
+    }

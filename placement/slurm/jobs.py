@@ -1,0 +1,137 @@
+"""Which jobs run where."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from placement.errors import LaunchError, NidmapError, printable
+from placement.nodelist import NodeList
+from placement.slurm.command import Deadline, ask
+
+__all__ = ["RunningJob", "running_jobs"]
+
+#: States of a job that holds its nodes.
+_HOLDING = {"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING"}
+
+_TEXT = re.compile(r"(\d+(?:[_+][0-9]+)?)\|(\S*)")
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """A job that holds nodes.
+
+    Attributes
+    ----------
+    id : str
+        ``4711``.
+    nodes : NodeList
+    name, user : str
+        As the user wrote them: any characters, to be escaped wherever they
+        are shown. '' where only squeue's text could be had, which can be
+        forged by a job's name.
+    partition : str
+    """
+
+    id: str
+    nodes: NodeList
+    name: str = ""
+    user: str = ""
+    partition: str = ""
+
+
+def running_jobs() -> tuple[RunningJob, ...]:
+    """Ask Slurm which jobs hold which nodes.
+
+    Returns
+    -------
+    tuple of RunningJob
+        By ``squeue --json``; where that is not to be had, ids and nodes only.
+
+    Raises
+    ------
+    LaunchError
+        Slurm is missing, down, slow, or prints what is not squeue's.
+    """
+    deadline = Deadline()
+    answer = ask(["squeue", "--json"], deadline=deadline, fails=True)
+    if not answer.code:
+        document = _document(answer.output)
+        if document is not None:
+            return tuple(job for row in document if (job := _job(row)) is not None)
+    return _by_text(deadline)
+
+
+def _document(text: str) -> list[dict[str, Any]] | None:
+    """Return the list of jobs in squeue's JSON, None where it is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    jobs = found.get("jobs") if isinstance(found, dict) else None
+    if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
+        return None
+    return jobs
+
+
+def _job(row: dict[str, Any]) -> RunningJob | None:
+    """Read one job in the JSON of Slurm 22.05 or of 23.11 and later; None where it holds no node.
+
+    Examples
+    --------
+    >>> _job({"job_id": 7, "job_state": "RUNNING", "nodes": "n[1-2]", "name": "a|b"}).nodes
+    NodeList.parse('n[1-2]')
+    >>> _job({"job_id": 7, "job_state": ["PENDING"], "nodes": ""}) is None
+    True
+    """
+    states = row.get("job_state")
+    words = states if isinstance(states, list) else [states]
+    if not any(isinstance(word, str) and word in _HOLDING for word in words):
+        return None
+    listed = row.get("nodes")
+    if not isinstance(listed, str) or not listed:
+        return None
+    return RunningJob(
+        id=str(_number(row.get("job_id"))),
+        nodes=_nodes(listed),
+        name=_text(row.get("name")),
+        user=_text(row.get("user_name")),
+        partition=_text(row.get("partition")),
+    )
+
+
+def _number(value: Any) -> int:
+    """Return a number, also in the form ``{"set": true, "number": 7}``."""
+    if isinstance(value, dict):
+        value = value.get("number")
+    if not isinstance(value, int):
+        raise LaunchError("squeue --json prints a job without an id")
+    return value
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _nodes(listed: str) -> NodeList:
+    try:
+        return NodeList.parse(listed)
+    except NidmapError as error:
+        raise LaunchError(f"squeue prints bad nodes: {error}") from None
+
+
+def _by_text(deadline: Deadline) -> tuple[RunningJob, ...]:
+    """Ask for ids and nodes only: what a user can write is left out."""
+    answer = ask(["squeue", "-h", "-a", "--states=R,CG,CF,S", "-o", "%i|%N"], deadline=deadline)
+    jobs = []
+    for line in answer.output.splitlines():
+        if not line.strip() or line.startswith("CLUSTER:"):
+            continue
+        match = _TEXT.fullmatch(line.strip())
+        if not match:
+            raise LaunchError(f"squeue printed {printable(line)!r}", "is it Slurm's own squeue?")
+        if match[2]:
+            jobs.append(RunningJob(match[1], _nodes(match[2])))
+    return tuple(jobs)

@@ -1,0 +1,455 @@
+"""Synthetic machines from one line: ``dragonfly:groups=9,chassis=6,blades=16,nodes=4``.
+
+In a synthetic machine NID = index and the names are nid00000, nid00001, …
+(more digits from 100,000 nodes on). Forms, sizes first, bandwidths in GB/s
+a direction:
+
+``dragonfly:groups=G,chassis=C,blades=B,nodes=N``
+    Aries; row-major in (group, chassis, blade, node), node fastest. Options:
+    ``wiring`` (aligned, consecutive, same-chassis), ``global`` (links a group
+    pair), ``injection``, ``green``, ``black`` (the whole bundle of a router
+    pair), ``blue``.
+``slingshot:groups=G,switches=S,nodes=N`` (or ``dragonfly:`` with ``switches``)
+    N nodes have their first NIC on each switch; row-major in (group, switch,
+    node). Options: ``nics`` (a node), ``wiring``, ``global``, ``injection``
+    (a NIC), ``bw`` (all links between switches), ``local-bw``, ``global-bw``.
+``torus:XxYxZ``
+    One to four axes, x fastest, nodes of a router together. Options:
+    ``nodes`` (a router), ``bw`` (all axes), ``x``, ``y``, ``z``, ``w``,
+    ``injection``.
+``fattree:leaf=N,leaves=L,spines=S``
+    Leaf by leaf; every leaf is joined to every spine. Options: ``links``
+    (a pair), ``bw``. Deeper: ``fattree:down=18x16x4,up=1x9x4[,parallel=1x1x2]``
+    (children and parents of each level, the nodes' first, as in XGFT).
+``tree:4x16x6``
+    4 nodes a level-1 switch, 16 of these a level-2 switch, 6 of those a root;
+    first level fastest. Options: ``dist=1:2:3`` (distance of nodes that part
+    at each level), ``bw`` (one figure, or one a level: ``bw=10:20:40``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import UsageError, printable
+from placement.machine import Machine, Topology
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+__all__ = ["MAX_NODES", "is_spec", "parse_spec"]
+
+#: More nodes than this are refused (the largest machines have about 160,000).
+MAX_NODES = 4_194_304
+
+#: Parallel links between two switches or groups at most.
+MAX_PARALLEL = 1_000_000
+
+#: Aries, GB/s a direction: three lanes a link at 14 (electrical) and 12.5 Gb/s (optical).
+ARIES = {"green": 5.25, "black": 15.75, "blue": 4.6875}
+
+#: Slingshot: every link between switches has 200 Gb/s.
+SLINGSHOT = 25.0
+
+#: A torus link where the spec states none: Gemini's slowest, y over cable.
+TORUS = 4.6875
+
+#: A fat tree link where the spec states none: 100 Gb/s InfiniBand.
+FATTREE = 12.5
+
+
+def is_spec(text: str) -> bool:
+    """Return True where `text` begins with the name of a synthetic kind and a colon.
+
+    Examples
+    --------
+    >>> is_spec("torus:8x8x8"), is_spec("edison.txt")
+    (True, False)
+    """
+    return text.partition(":")[0] in KINDS and ":" in text
+
+
+def parse_spec(text: str) -> Machine:
+    """Build the synthetic machine that `text` describes.
+
+    Parameters
+    ----------
+    text : str
+        See the forms above.
+
+    Returns
+    -------
+    Machine
+        Every node compute and up; the links are made by rule when asked for.
+
+    Raises
+    ------
+    UsageError
+        Where the kind, a key or a value is unknown, missing, given twice or
+        out of range; the message names it and what there is.
+
+    Examples
+    --------
+    >>> m = parse_spec("dragonfly:groups=9,chassis=6,blades=16,nodes=4")
+    >>> len(m), m.topology.wiring, str(m.names[-1]), m.coords[-1].tolist()
+    (3456, 'consecutive', 'nid03455', [8, 5, 15, 3])
+    >>> parse_spec("torus:8x8x8,nodes=2").coords[17].tolist()
+    [0, 1, 0, 1]
+    """
+    kind, colon, rest = text.strip().partition(":")
+    if kind not in KINDS or not colon:
+        raise UsageError(
+            f"no synthetic machine {printable(kind)!r}", f"there are {', '.join(KINDS)}"
+        )
+    try:
+        return KINDS[kind](_Options(kind, text.strip(), rest))
+    except _Wrong as wrong:
+        raise UsageError(f"{printable(text)}: {wrong.args[0]}", wrong.args[1]) from None
+
+
+class _Wrong(Exception):  # noqa: N818  # never leaves this module: UsageError does
+    """What is wrong with a spec, and the hint."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message, hint)
+
+
+class _Options:
+    """The key=value options of one spec, each taken at most once."""
+
+    def __init__(self, kind: str, text: str, rest: str) -> None:
+        self.kind = kind
+        self.text = text
+        self.sizes = ""
+        self.given: dict[str, str] = {}
+        for place, word in enumerate(rest.split(",")):
+            self._add(place, word.strip())
+
+    def _add(self, place: int, word: str) -> None:
+        key, equals, value = (part.strip() for part in word.partition("="))
+        if not equals and place == 0 and self.kind in ("torus", "tree"):
+            self.sizes = key
+            return
+        if not equals or not key or not value:
+            raise _Wrong(f"{printable(word)!r} is not key=value", "options are separated by commas")
+        if key in self.given:
+            raise _Wrong(f"{printable(key)!r} is given twice")
+        self.given[key] = value
+
+    def only(self, *known: str) -> None:
+        """Refuse a key that is none of `known`."""
+        for key in self.given:
+            if key not in known:
+                from difflib import get_close_matches  # slow to import, wanted in errors only
+
+                near = get_close_matches(key, known, 1)
+                meant = f", is {near[0]} meant?" if near else ""
+                raise _Wrong(
+                    f"no option {printable(key)!r}{meant}", f"there are {', '.join(known)}"
+                )
+
+    def whole(self, key: str, default: int | None = None, most: int = 10**18) -> int:
+        """Return a whole number above 0."""
+        if key not in self.given:
+            if default is None:
+                raise _Wrong(f"{key}= is missing")
+            return default
+        value = _whole(self.given[key], key)
+        if value > most:
+            raise _Wrong(f"{key}: {value} is too many", f"at most {most} are possible")
+        return value
+
+    def dims(self, text: str, what: str, most: int) -> tuple[int, ...]:
+        """Return whole numbers above 0 that stand between ``x``."""
+        if not text:
+            raise _Wrong(f"{what} is missing", "as in 8x8x8")
+        found = tuple(_whole(part, what) for part in text.lower().split("x"))
+        if len(found) > most:
+            raise _Wrong(f"{what} has {len(found)} numbers", f"at most {most} are possible")
+        return found
+
+    def speed(self, key: str, default: float) -> float:
+        """Return a bandwidth in GB/s."""
+        return _positive(self.given[key], key) if key in self.given else default
+
+    def speeds(self, *keys: str) -> dict[str, float]:
+        """Return those of the bandwidths that are given."""
+        return {k: _positive(self.given[k], k) for k in keys if k in self.given}
+
+    def rule(self) -> str:
+        """Return the wiring rule."""
+        from placement.topologies.wiring import DEFAULT, RULES
+
+        rule = self.given.get("wiring", DEFAULT)
+        if rule not in RULES:
+            raise _Wrong(f"no wiring {printable(rule)!r}", f"there are {', '.join(RULES)}")
+        return rule
+
+
+def _whole(text: str, what: str) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > 18:
+        raise _Wrong(f"{what}: {printable(text)!r} is not a whole number above 0")
+    if not int(text):
+        raise _Wrong(f"{what}: 0 is not a whole number above 0")
+    return int(text)
+
+
+def _positive(text: str, what: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise _Wrong(f"{what}: {printable(text)!r} is not a bandwidth in GB/s above 0")
+    return value
+
+
+def _dragonfly(options: _Options) -> Machine:
+    if "switches" in options.given:
+        return _slingshot(options)
+    options.only(
+        "groups", "chassis", "blades", "nodes", "wiring", "global",
+        "injection", "green", "black", "blue", "switches",
+    )  # fmt: skip
+    extents = tuple(options.whole(k) for k in ("groups", "chassis", "blades", "nodes"))
+    topology = Topology(
+        kind="dragonfly",
+        levels=("group", "chassis", "blade", "node"),
+        extents=extents,
+        router_levels=3,
+        wiring=options.rule(),
+        bandwidth=ARIES | options.speeds("injection", "green", "black", "blue"),
+    )
+    return _built(options, _wired(options, topology))
+
+
+def _slingshot(options: _Options) -> Machine:
+    options.only(
+        "groups", "switches", "nodes", "nics", "wiring", "global",
+        "injection", "bw", "local-bw", "global-bw",
+    )  # fmt: skip
+    extents = tuple(options.whole(k) for k in ("groups", "switches", "nodes"))
+    nics = options.whole("nics", 1, most=64)
+    every = options.speed("bw", SLINGSHOT)
+    topology = Topology(
+        kind="dragonfly",
+        levels=("group", "switch", "node"),
+        extents=extents,
+        router_levels=2,
+        fabric="slingshot",
+        wiring=options.rule(),
+        bandwidth=options.speeds("injection")
+        | {"local": options.speed("local-bw", every), "global": options.speed("global-bw", every)},
+        parameters={"nics": nics},
+    )
+    return _built(options, _wired(options, topology), nics=nics)
+
+
+def _wired(options: _Options, topology: Topology) -> Topology:
+    """State the links a group pair, and refuse here what the wiring rule cannot make."""
+    from placement.topologies.dragonfly import global_links
+
+    given = dict(topology.parameters)
+    if "global" in options.given:
+        given["global"] = options.whole("global", most=MAX_PARALLEL)
+    try:
+        links = global_links(replace(topology, parameters=given), topology.extents[0])
+    except UsageError as error:
+        raise _Wrong(error.message, error.hint) from None
+    return replace(topology, parameters=given | {"global": links})
+
+
+def _torus(options: _Options) -> Machine:
+    from placement.topologies.torus import AXES
+
+    extents = options.dims(options.sizes, "the torus's extents", len(AXES))
+    axes = AXES[: len(extents)]
+    options.only("nodes", "bw", *axes, "injection")
+    every = options.speed("bw", TORUS)
+    topology = Topology(
+        kind="torus",
+        levels=(*axes, "node"),
+        extents=(*extents, options.whole("nodes", 1)),
+        router_levels=len(axes),
+        bandwidth=options.speeds("injection") | {a: options.speed(a, every) for a in axes},
+    )
+    return _built(options, topology, first_fastest=True)
+
+
+def _fattree(options: _Options) -> Machine:
+    deep = "down" in options.given or "up" in options.given
+    if deep:
+        options.only("down", "up", "parallel", "bw")
+        down, up, parallel = _deep(options)
+    else:
+        options.only("leaf", "leaves", "spines", "links", "bw", "down", "up")
+        down = (options.whole("leaf"), options.whole("leaves"))
+        up = (1, options.whole("spines"))
+        parallel = (1, options.whole("links", 1, most=MAX_PARALLEL))
+    every = options.speed("bw", FATTREE)
+    middle = tuple(f"level{n}" for n in range(len(down) - 1, 1, -1))
+    topology = Topology(
+        kind="fattree",
+        levels=(*middle, "leaf", "node") if len(down) > 1 else ("leaf", "node"),
+        extents=down[::-1] if len(down) > 1 else (1, *down),
+        router_levels=max(1, len(down) - 1),
+        bandwidth={f"up{n}": every for n in range(len(down))},
+        parameters={"spines": up[-1], "up": up, "parallel": parallel},
+    )
+    _refuse_many_switches(topology)
+    return _built(options, topology, nics=up[0])
+
+
+def _refuse_many_switches(topology: Topology) -> None:
+    from placement.topologies.fattree import shape
+
+    found = shape(topology)
+    if found.total > MAX_NODES or max(found.parallel) > MAX_PARALLEL or found.up[0] > 64:
+        raise _Wrong(f"{found.total} switches are too many", f"at most {MAX_NODES} are possible")
+
+
+def _deep(options: _Options) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    down = options.dims(options.given.get("down", ""), "down", 8)
+    up = options.dims(options.given.get("up", ""), "up", 8)
+    parallel = (1,) * len(down)
+    if "parallel" in options.given:
+        parallel = options.dims(options.given["parallel"], "parallel", 8)
+    if not len(down) == len(up) == len(parallel) or len(down) < 2:
+        raise _Wrong(
+            f"down has {len(down)} levels, up {len(up)}, parallel {len(parallel)}",
+            "each needs the same number of levels, at least 2",
+        )
+    return down, up, parallel
+
+
+def _tree(options: _Options) -> Machine:
+    options.only("dist", "bw")
+    down = options.dims(options.sizes, "the tree's levels", 12)
+    figures = options.given.get("bw", "").split(":") if "bw" in options.given else []
+    bandwidth = [_positive(f, "bw") for f in figures]
+    if len(bandwidth) == 1:
+        bandwidth *= len(down)
+    if bandwidth and len(bandwidth) != len(down):
+        raise _Wrong(f"bw has {len(bandwidth)} figures", f"one, or one a level: {len(down)}")
+    levels = tuple(f"level{n}" for n in range(len(down) - 1, 0, -1)) or ("level1",)
+    topology = Topology(
+        kind="tree",
+        levels=(*levels, "node"),
+        extents=down[::-1] if len(down) > 1 else (1, *down),
+        router_levels=len(levels),
+        bandwidth={f"up{n}": figure for n, figure in enumerate(bandwidth)},
+        parameters={"dist": _distances(options, len(down)), "up": (1,) * len(down)},
+    )
+    return _built(options, topology)
+
+
+def _distances(options: _Options, height: int) -> tuple[float, ...]:
+    """Return the distance of nodes that part at each level, nearest first."""
+    if "dist" not in options.given:
+        return tuple(range(1, height + 1))
+    found = tuple(_distance(part) for part in options.given["dist"].split(":"))
+    if len(found) != height:
+        raise _Wrong(f"dist has {len(found)} distances", f"the tree has {height} levels")
+    if any(near > far for near, far in pairwise(found)):
+        raise _Wrong("dist must not fall from one level to the next")
+    return found
+
+
+def _distance(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value >= 0):
+        raise _Wrong(f"dist: {printable(text)!r} is not a distance of 0 or more")
+    return int(value) if value == int(value) else value
+
+
+def _built(
+    options: _Options, topology: Topology, first_fastest: bool = False, nics: int = 1
+) -> Machine:
+    """Return the machine with every position of the topology filled."""
+    count = math.prod(topology.extents)
+    if count > MAX_NODES:
+        raise _Wrong(f"{count} nodes are too many", f"at most {MAX_NODES} are possible")
+    index = np.arange(count, dtype=np.int64)
+    coords = _coords(index, topology, first_fastest)
+    return Machine(
+        name=options.text,
+        topology=topology,
+        nid=index,
+        names=_names(index),
+        coords=coords,
+        router=_routers(index, coords, topology, nics),
+        router_names=np.empty(0, dtype=np.str_),
+        sources=(options.text,),
+        **_columns(count, nics),
+    )
+
+
+def _columns(count: int, nics: int) -> Mapping[str, Any]:
+    """Return the columns that are the same in every row."""
+    zero = np.zeros(count, dtype=np.int64)
+    empty = np.zeros(count, dtype="U1")
+    return {
+        "cname": empty,
+        "role": np.full(count, "compute"),
+        "state": np.full(count, "up"),
+        "mode": empty,
+        "sockets": zero,
+        "cores": zero,
+        "memory_mb": zero,
+        "nics": np.full(count, nics),
+        "gpus": zero,
+        "features": empty,
+        "planned": np.zeros(count, dtype=np.bool_),
+    }
+
+
+def _names(index: NDArray[np.int64]) -> NDArray[np.str_]:
+    from placement.names import nid_names
+
+    return nid_names(index, width=max(5, len(str(max(0, len(index) - 1)))))
+
+
+def _coords(index: NDArray[np.int64], topology: Topology, first_fastest: bool) -> NDArray[np.int32]:
+    """Return coordinates: the node fastest, then the routers in the kind's own order."""
+    from placement.topologies import grid
+
+    if not first_fastest:
+        return grid.box(topology.extents)
+    per_router = topology.extents[-1]
+    routers = grid.box(topology.extents[:-1], first_fastest=True)
+    node = (index % per_router).astype(np.int32)
+    return np.column_stack([np.repeat(routers, per_router, axis=0), node])
+
+
+def _routers(
+    index: NDArray[np.int64], coords: NDArray[np.int32], topology: Topology, nics: int
+) -> NDArray[np.int32]:
+    first = index // topology.extents[-1]
+    if topology.kind == "dragonfly" and nics > 1:
+        from placement.topologies.dragonfly import attachments
+
+        found = attachments(coords[:, 0], coords[:, 1], topology.extents[1], nics)
+        return found.astype(np.int32)
+    if topology.kind == "fattree" and nics > 1:
+        return (first[:, None] * nics + np.arange(nics)).astype(np.int32)
+    return first.astype(np.int32)[:, None]
+
+
+#: What makes each kind.
+KINDS: dict[str, Callable[[_Options], Machine]] = {
+    "dragonfly": _dragonfly,
+    "slingshot": _slingshot,
+    "torus": _torus,
+    "fattree": _fattree,
+    "tree": _tree,
+}

@@ -1,0 +1,225 @@
+"""A machine in figures: what ``machine show`` prints."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.topologies import links, router_count, wiring_text
+from placement.topologies.grid import number
+from placement.views import attachment_class, injection
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+
+__all__ = ["first_hole", "holes", "summarise"]
+
+#: What is in a node.
+HARDWARE = ("sockets", "cores", "memory_mb", "nics", "gpus", "features")
+
+
+def summarise(machine: Machine) -> dict[str, Any]:
+    """Return the figures of a machine.
+
+    Parameters
+    ----------
+    machine : Machine
+
+    Returns
+    -------
+    dict
+        ``name``, ``kind``, ``fabric``, ``site``, ``scheduler``, ``sources``,
+        ``wiring`` (in words), ``levels`` (each with its extent and how many
+        are present), ``nodes`` (total, compute, service, free, and by role
+        and state), ``holes`` (by level; empty where a level has no fixed
+        size), ``routers``, ``links`` (by class), ``attachments``,
+        ``hardware`` (kinds of compute node), ``switches`` and ``notes``.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> found = summarise(parse_spec("dragonfly:groups=2,chassis=2,blades=4,nodes=4"))
+    >>> found["nodes"]["compute"], found["levels"][1], found["holes"]
+    (64, {'level': 'chassis', 'extent': 2, 'present': 4}, {})
+    """
+    topology = machine.topology
+    return {
+        "name": machine.name,
+        "kind": topology.kind,
+        "fabric": topology.fabric,
+        "site": machine.site,
+        "scheduler": machine.scheduler,
+        "sources": list(machine.sources),
+        "wiring": wiring_text(machine),
+        "levels": _levels(machine),
+        "nodes": _nodes(machine),
+        "holes": holes(machine),
+        "routers": router_count(machine),
+        "links": _links(machine),
+        "attachments": _attachments(machine),
+        "hardware": _hardware(machine),
+        "switches": _switches(machine),
+        "notes": list(machine.notes),
+    }
+
+
+def _present(machine: Machine, depth: int) -> int:
+    """Return how many distinct places the nodes take in the first `depth` levels."""
+    keys = number(machine.coords[:, :depth], machine.topology.extents[:depth])
+    return len(np.unique(keys, return_index=True)[0]) if depth else 1
+
+
+def _levels(machine: Machine) -> list[dict[str, Any]]:
+    topology = machine.topology
+    torus = topology.kind == "torus"
+    out = []
+    for place, level in enumerate(topology.levels):
+        alone = torus and place < topology.router_levels  # axes do not lie in one another
+        present = (
+            len(np.unique(machine.coords[:, place])) if alone else _present(machine, place + 1)
+        )
+        out.append({"level": level, "extent": topology.extents[place], "present": present})
+    return out
+
+
+def holes(machine: Machine) -> dict[str, int]:
+    """Return how many places are empty at each level, inside what is there of the level above.
+
+    Only where every place could hold something: an XC's dragonfly and tori.
+    """
+    topology = machine.topology
+    if topology.kind == "torus":
+        routers = _present(machine, topology.router_levels)
+        counts = {
+            "router": math.prod(topology.extents[:-1]) - routers,
+            "node": routers * topology.extents[-1] - len(machine),
+        }
+    elif topology.kind == "dragonfly" and topology.router_levels == 3:
+        counts = {
+            level: _present(machine, depth) * topology.extents[depth] - _present(machine, depth + 1)
+            for depth, level in enumerate(topology.levels)
+        }
+    else:
+        counts = {}
+    return {level: count for level, count in counts.items() if count}
+
+
+def first_hole(machine: Machine, level: str) -> tuple[int, ...]:
+    """Return the coordinates of the first empty place of a level that `holes` counts.
+
+    Examples
+    --------
+    >>> from placement.readers import read_text
+    >>> from placement.assemble import assemble
+    >>> m = assemble([read_text("1 0x1 c0-0c0s0n1 compute up batch")])
+    >>> holes(m)["node"], first_hole(m, "node")
+    (3, (0, 0, 0, 0))
+    """
+    topology = machine.topology
+    if level == "router":
+        extents = topology.extents[:-1]
+        taken = number(machine.coords[:, :-1], extents, first_fastest=True)
+        at = np.array([_first_missing(taken, math.prod(extents))])
+        return tuple(int(c[0]) for c in np.unravel_index(at, extents[::-1])[::-1])
+    depth = topology.levels.index(level)
+    rows = np.unique(machine.coords[:, : depth + 1], axis=0)
+    above, which = np.unique(rows[:, :depth], axis=0, return_inverse=True)
+    which = which if depth else np.zeros(len(rows), dtype=np.int64)
+    extent = topology.extents[depth]
+    free = _first_missing(which * extent + rows[:, depth], (int(which.max()) + 1) * extent)
+    parent = above[free // extent].tolist() if depth else []
+    return (*parent, free % extent)
+
+
+def _first_missing(taken: NDArray[np.int64], count: int) -> int:
+    mask = np.ones(count, dtype=np.bool_)
+    mask[taken] = False
+    return int(np.argmax(mask))
+
+
+def _nodes(machine: Machine) -> dict[str, Any]:
+    roles = sorted(set(machine.role.tolist()))
+    return {
+        "total": len(machine),
+        "compute": int(machine.compute.sum()),
+        "service": int((machine.role == "service").sum()),
+        "free": int(machine.free.sum()),
+        "states": {role: _counts(machine.state[machine.role == role]) for role in roles},
+    }
+
+
+def _counts(words: NDArray[np.str_]) -> dict[str, int]:
+    values, counts = np.unique(words, return_counts=True)
+    return dict(zip(values.tolist(), counts.tolist(), strict=True))
+
+
+def _links(machine: Machine) -> list[dict[str, Any]]:
+    found = links(machine)
+    rows = []
+    for index, kind in enumerate(found.kinds):
+        mine = found.kind == index
+        count = found.count[mine]
+        gbs = found.bandwidth[mine]
+        rows.append(
+            {
+                "class": kind,
+                "router_pairs": int(mine.sum()),
+                "links": int(count.sum()),
+                "gbs": _range(gbs / np.maximum(count, 1)),
+                "gbs_total": _figure(float(gbs.sum())) if len(gbs) else None,
+            }
+        )
+    return rows
+
+
+def _range(gbs: NDArray[np.float64]) -> list[float] | None:
+    """Return the least and the greatest bandwidth of one link, None where unknown."""
+    known = gbs[np.isfinite(gbs)]
+    return [round(float(known.min()), 6), round(float(known.max()), 6)] if len(known) else None
+
+
+def _figure(value: float) -> float | None:
+    return round(value, 6) if math.isfinite(value) else None
+
+
+def _attachments(machine: Machine) -> dict[str, Any]:
+    return {
+        "class": attachment_class(machine),
+        "links": int((machine.router >= 0).sum()),
+        "gbs": _figure(injection(machine)),
+    }
+
+
+def _hardware(machine: Machine) -> list[dict[str, Any]]:
+    """Return the kinds of compute node, most frequent first; [] where nothing is known."""
+    rows = machine.compute
+    features, which = np.unique(machine.features[rows], return_inverse=True)
+    numbers = [getattr(machine, name)[rows] for name in HARDWARE[:-1]]
+    table = np.column_stack([*numbers, which])
+    kinds, counts = np.unique(table, axis=0, return_counts=True)
+    out = [
+        {"nodes": int(count)}
+        | dict(zip(HARDWARE[:-1], kind[:-1].tolist(), strict=True))
+        | {"features": str(features[kind[-1]])}
+        for kind, count in zip(kinds, counts, strict=True)
+    ]
+    known = [row for row in out if any(row[name] for name in HARDWARE)]
+    return sorted(known, key=lambda row: -row["nodes"])
+
+
+def _switches(machine: Machine) -> dict[str, Any] | None:
+    found = machine.switches
+    if found is None:
+        return None
+    return {
+        "kind": found.kind,
+        "leaves": int((found.level == 0).sum()),
+        "levels": int(found.level.max(initial=-1)) + 1,
+        "roots": int((found.parent < 0).sum()),
+        "nodes_on_none": int((found.leaf_of < 0).sum()),
+        "block_sizes": list(found.block_sizes),
+    }

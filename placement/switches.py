@@ -1,0 +1,181 @@
+"""The switches that Slurm sees over a machine: its topology.conf, or one derived from it.
+
+Slurm's tree and dragonfly choices look at switches only. Where a
+topology.conf (or ``scontrol show topology``) was read, its switches are
+used. Elsewhere they follow from the machine's coordinates, as an
+administrator would write them: the leaf is the first level of a tree, the
+blade on XC, XE and XK, the router of a torus without cnames, the leaf module
+of a fat tree, the switch on Slingshot; the levels above are the coordinates
+above, and one root joins all.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.machine import Switches
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+
+__all__ = ["forest_roots", "members", "slurm_switches", "subtree_sums"]
+
+
+def slurm_switches(machine: Machine) -> Switches:
+    """Return the switches that Slurm sees.
+
+    Parameters
+    ----------
+    machine : Machine
+
+    Returns
+    -------
+    Switches
+        The machine's own where a topology.conf was given, whatever its kind;
+        else a tree of its compute nodes, in Slurm's order: leaves first, each
+        level in the order of its coordinates. Service nodes and nodes
+        without a place hang on no switch (``leaf_of`` -1).
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> found = slurm_switches(parse_spec("tree:4x2x2"))
+    >>> found.names[:2], found.names[-1], found.level.tolist()
+    (('level2-0-level1-0', 'level2-0-level1-1'), 'root', [0, 0, 0, 0, 1, 1, 2])
+    >>> found.leaf_of.tolist()
+    [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3]
+    """
+    if machine.switches is not None:
+        return machine.switches
+    if "slurm_switches" not in machine._cache:
+        machine._cache["slurm_switches"] = _derived(machine)
+    found: Switches = machine._cache["slurm_switches"]
+    return found
+
+
+def members(switches: Switches) -> list[NDArray[np.int64]]:
+    """Return the rows directly below each switch, in the machine's order; empty above the leaves.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> [m.tolist() for m in members(slurm_switches(parse_spec("tree:2x2")))]
+    [[0, 1], [2, 3], []]
+    """
+    rows = np.argsort(switches.leaf_of, kind="stable")
+    ends = np.searchsorted(switches.leaf_of[rows], np.arange(len(switches.names) + 1))
+    return [rows[a:b] for a, b in pairwise(ends)]
+
+
+def subtree_sums(switches: Switches, at_leaf: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return for each switch the sum over the leaves in its subtree.
+
+    Parameters
+    ----------
+    switches : Switches
+    at_leaf : int64 (s,)
+        A figure a leaf; what stands at other switches counts, too.
+
+    Returns
+    -------
+    int64 (s,)
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> tree = slurm_switches(parse_spec("tree:2x2"))
+    >>> subtree_sums(tree, np.array([2, 1, 0])).tolist()
+    [2, 1, 3]
+    """
+    total = at_leaf.astype(np.int64)
+    for level in range(int(switches.level.max(initial=-1))):
+        here = np.flatnonzero((switches.level == level) & (switches.parent >= 0))
+        np.add.at(total, switches.parent[here], total[here])
+    return total
+
+
+def forest_roots(switches: Switches) -> NDArray[np.int32]:
+    """Return the root above each switch, itself where nothing is above.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> forest_roots(slurm_switches(parse_spec("tree:2x2"))).tolist()
+    [2, 2, 2]
+    """
+    root = np.arange(len(switches.parent), dtype=np.int32)
+    for level in range(int(switches.level.max(initial=0)) - 1, -1, -1):
+        here = np.flatnonzero((switches.level == level) & (switches.parent >= 0))
+        root[here] = root[switches.parent[here]]
+    return root
+
+
+def _derived(machine: Machine) -> Switches:
+    """Return the tree that the coordinates (or, on XE and XK, the cnames) make."""
+    places, words = _places(machine)
+    rows = np.flatnonzero(machine.compute & (places >= 0).all(axis=1))
+    leaf_of = np.full(len(machine), -1, dtype=np.int32)
+    if not len(rows):
+        none = np.empty(0, dtype=np.int32)
+        return Switches((), none, none, leaf_of)
+    at, below = _grouped(places[rows])
+    leaf_of[rows] = below
+    levels, parents = [at], []
+    while at.shape[1] > 1:
+        at, below = _grouped(at[:, :-1])
+        levels.append(at)
+        parents.append(below)
+    if len(at) > 1:
+        parents.append(np.zeros(len(at), dtype=np.int64))
+        levels.append(np.empty((1, 0), dtype=places.dtype))
+    return Switches(_names(levels, words), _shifted(levels, parents), _heights(levels), leaf_of)
+
+
+def _grouped(
+    places: NDArray[np.int32],
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Return the distinct rows in ascending order and which of them each row is."""
+    shape = places.max(axis=0).astype(np.int64) + 1
+    flat = np.ravel_multi_index(tuple(places.T), tuple(shape.tolist()))
+    _, first, which = np.unique(flat, return_index=True, return_inverse=True)
+    return places[first], which
+
+
+def _shifted(
+    levels: list[NDArray[np.int32]], parents: list[NDArray[np.int64]]
+) -> NDArray[np.int32]:
+    """Return the parent of each switch, the switches counted level after level."""
+    start = np.cumsum([len(at) for at in levels])
+    joined = [above + start[k] for k, above in enumerate(parents)]
+    top = np.full(len(levels[-1]), -1, dtype=np.int64)
+    return np.concatenate([*joined, top]).astype(np.int32)
+
+
+def _heights(levels: list[NDArray[np.int32]]) -> NDArray[np.int32]:
+    return np.repeat(np.arange(len(levels), dtype=np.int32), [len(at) for at in levels])
+
+
+def _names(levels: list[NDArray[np.int32]], words: tuple[str, ...]) -> tuple[str, ...]:
+    """Name each switch by its coordinates: ``group3-chassis1-blade5``."""
+    return tuple(
+        "-".join(f"{word}{value}" for word, value in zip(words, row, strict=False)) or "root"
+        for at in levels
+        for row in at.tolist()
+    )
+
+
+def _places(machine: Machine) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+    """Return what names each node's leaf, outermost first, and the words for it."""
+    topology = machine.topology
+    if topology.kind == "torus" and machine.cname.astype(bool).any():
+        from placement.names import parse_cnames
+
+        parts = parse_cnames(machine.cname)
+        return parts[:, [1, 0, 2, 3]], ("row", "cabinet", "cage", "blade")
+    words = tuple(f"{w}-" if w[-1].isdigit() else w for w in topology.levels[:-1])
+    return machine.coords[:, : len(words)], words

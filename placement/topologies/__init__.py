@@ -1,0 +1,160 @@
+"""Routers and links of a machine: the dump's own, or by a named rule.
+
+One module a kind of network says how routers are joined and what they are
+called; this one answers for any machine and remembers the answer. Routers
+are numbered in the order of their coordinates (on a torus x fastest),
+switches above the leaves after all leaves, so that an index means the same
+thing in `Machine.router`, in `Links` and here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import UsageError
+from placement.machine import LISTED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Links, Machine
+
+__all__ = ["links", "router_coords", "router_count", "router_names", "wiring_text"]
+
+#: The module that knows each kind of network.
+KINDS = ("dragonfly", "torus", "fattree", "tree")
+
+
+def links(machine: Machine) -> Links:
+    """Return the links between routers: as a dump lists them, else by the wiring rule.
+
+    Parameters
+    ----------
+    machine : Machine
+
+    Returns
+    -------
+    Links
+        One row a bundle of parallel links, each pair of routers once a class.
+
+    Raises
+    ------
+    UsageError
+        Where the wiring rule is unknown or cannot be applied to this machine.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> found = links(parse_spec("torus:4x4,bw=5"))
+    >>> len(found), found.kinds
+    (32, ('x', 'y'))
+    """
+    if machine.links is not None:
+        return machine.links
+    found: Links = _once(machine, "links", lambda: _kind(machine).links(machine))
+    return found
+
+
+def router_coords(machine: Machine) -> NDArray[np.int32]:
+    """Return the coordinates of all routers.
+
+    Returns
+    -------
+    int32 (r, topology.router_levels)
+        -1 where a switch above the leaves has no coordinate.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> router_coords(parse_spec("torus:2x2")).tolist()
+    [[0, 0], [1, 0], [0, 1], [1, 1]]
+    """
+    if machine.router_coords is not None:
+        return machine.router_coords
+    found: NDArray[np.int32] = _once(
+        machine, "router_coords", lambda: _kind(machine).router_coords(machine)
+    )
+    return found
+
+
+def router_count(machine: Machine) -> int:
+    """Return how many routers (or switches) the machine has."""
+    return len(router_coords(machine))
+
+
+def router_names(machine: Machine) -> NDArray[np.str_]:
+    """Return the names of all routers: the dump's own, else made from the coordinates.
+
+    Returns
+    -------
+    str (r,)
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> router_names(parse_spec("fattree:leaf=2,leaves=2,spines=1")).tolist()
+    ['leaf0', 'leaf1', 'spine0']
+    """
+    if len(machine.router_names):
+        return machine.router_names
+    found: NDArray[np.str_] = _once(
+        machine, "router_names", lambda: _kind(machine).router_names(machine)
+    )
+    return found
+
+
+def wiring_text(machine: Machine) -> str:
+    """Say how the routers are joined, for the reader of an output.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> wiring_text(parse_spec("dragonfly:groups=2,chassis=1,blades=4,nodes=1,global=6"))
+    'consecutive, 6 links a group pair'
+    >>> wiring_text(parse_spec("torus:4x4"))
+    'rings along x, y'
+    """
+    topology = machine.topology
+    if topology.wiring.startswith(LISTED):
+        return topology.wiring
+    if topology.kind == "dragonfly":
+        return f"{topology.wiring or 'consecutive'}, {_between(machine)} links a group pair"
+    if topology.kind == "torus":
+        return f"rings along {', '.join(topology.levels[: topology.router_levels])}"
+    if topology.kind == "fattree":
+        return "every switch to all above it"
+    return "every switch to the one above"
+
+
+def _between(machine: Machine) -> str:
+    """Return the links a group pair, from the fewest to the most."""
+    table = machine.topology.parameters.get("global_table")
+    if table is not None:
+        found = {n for g, row in enumerate(table) for h, n in enumerate(row) if g != h}
+        return f"{min(found)} to {max(found)}"
+    from placement.topologies.dragonfly import global_links
+
+    groups = np.flatnonzero(np.bincount(router_coords(machine)[:, 0]))  # np.unique costs 6 ms cold
+    return str(global_links(machine.topology, len(groups)))
+
+
+def _kind(machine: Machine) -> ModuleType:
+    from importlib import import_module
+
+    kind = machine.topology.kind
+    if kind not in KINDS:
+        raise UsageError(f"no network of kind {kind!r}", f"there are {', '.join(KINDS)}")
+    return import_module(f"placement.topologies.{kind}")
+
+
+def _once(machine: Machine, key: str, make: Callable[[], Any]) -> Any:
+    """Return what was made before under `key`, or make it: machines never change."""
+    cache = machine._cache
+    if key not in cache:
+        cache[key] = make()
+    return cache[key]

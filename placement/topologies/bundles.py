@@ -1,0 +1,91 @@
+"""From single links to `Links`: parallel ones counted, ends in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError
+from placement.machine import Links
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["MAX_LINKS", "bundle", "pairs", "refuse_many"]
+
+#: More rows than this are refused: a spec's typing error must not eat the memory.
+MAX_LINKS = 20_000_000
+
+
+def refuse_many(count: float, what: str) -> None:
+    """Raise UsageError where `count` links would be too many to list."""
+    if count > MAX_LINKS:
+        raise UsageError(
+            f"{what} would have {count:.0f} links", f"at most {MAX_LINKS} can be listed"
+        )
+
+
+def pairs(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return all pairs (i, j), i < j, of `count` things.
+
+    Examples
+    --------
+    >>> [x.tolist() for x in pairs(3)]
+    [[0, 0, 1], [1, 2, 2]]
+    """
+    refuse_many(count * (count - 1) / 2, f"a clique of {count}")
+    return np.triu_indices(count, 1)
+
+
+def bundle(
+    a: NDArray[np.int64],
+    b: NDArray[np.int64],
+    kind: NDArray[np.int8],
+    kinds: Sequence[str],
+    count: NDArray[np.int64],
+    bandwidth: NDArray[np.float64],
+) -> Links:
+    """Join parallel links: one row a pair of routers and class, sorted by class, a, b.
+
+    Parameters
+    ----------
+    a, b : int (m,)
+        Router indices in any order, one row a link or a bundle.
+    kind : int8 (m,)
+        Index into `kinds`.
+    kinds : sequence of str
+    count : int (m,)
+        Parallel links in the row.
+    bandwidth : float64 (m,)
+        GB/s a direction of the whole row; NaN where unknown (a bundle with
+        an unknown link is unknown).
+
+    Returns
+    -------
+    Links
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = np.ones(2)
+    >>> found = bundle(np.array([1, 0]), np.array([0, 1]), np.zeros(2, np.int8), ("blue",),
+    ...                np.array([1, 1]), 4.7 * one)
+    >>> found.a.tolist(), found.b.tolist(), found.count.tolist(), found.bandwidth.tolist()
+    ([0], [1], [2], [9.4])
+    """
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    span = int(high.max(initial=0)) + 1
+    key = (kind.astype(np.int64) * span + low) * span + high
+    unique, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    size = len(unique)
+    return Links(
+        a=low[first].astype(np.int32),
+        b=high[first].astype(np.int32),
+        kind=kind[first].astype(np.int8),
+        kinds=tuple(kinds),
+        count=np.bincount(inverse, count, size).astype(np.int32),
+        bandwidth=np.bincount(inverse, bandwidth, size).astype(np.float64),
+    )

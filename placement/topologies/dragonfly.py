@@ -1,0 +1,227 @@
+"""Dragonflies: Aries (group, chassis, blade) and Slingshot (group, switch).
+
+Aries: green links join all blades of a chassis, black bundles the same slot
+of all chassis of a group (three links each), blue links the groups.
+Slingshot: local links join all switches of a group, global links the groups.
+Only routers that exist are joined.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError
+from placement.topologies import grid, wiring
+from placement.topologies.bundles import bundle, pairs, refuse_many
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Links, Machine, Topology
+
+__all__ = ["attachments", "global_links", "links", "router_coords", "router_names"]
+
+#: Links in a black bundle (three to the same slot of another chassis).
+BLACK = 3
+
+
+def router_coords(machine: Machine) -> NDArray[np.int32]:
+    """Return the routers that the nodes tell, or all of the box where they do not tell."""
+    topology = machine.topology
+    told = grid.from_nodes(machine)
+    return grid.box(topology.extents[: topology.router_levels]) if told is None else told
+
+
+def router_names(machine: Machine) -> NDArray[np.str_]:
+    """Return Aries cnames (``c0-0c0s0a0``) where the cabinet row is known, else ``g0c0b0``."""
+    from placement.topologies import router_coords as coords_of
+
+    coords = coords_of(machine)
+    if machine.topology.router_levels == 2:
+        return _written("g%ds%d", coords)
+    positions = machine.topology.parameters.get("positions")
+    if machine.topology.fabric != "aries" or not positions:
+        return _written("g%dc%db%d", coords)
+    from placement.names import Xc
+
+    whole = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
+    return _written("c%d-%dc%ds%da0", Xc(int(positions)).parts_of_coords(whole)[:, :4])
+
+
+def _written(form: str, rows: NDArray[np.int32]) -> NDArray[np.str_]:
+    return np.array([form % tuple(row) for row in rows.tolist()], dtype=np.str_)
+
+
+def links(machine: Machine) -> Links:
+    """Return the links by the machine's wiring rule."""
+    from placement.topologies import router_coords as coords_of
+
+    table = _Table(machine, coords_of(machine))
+    if machine.topology.router_levels == 2:
+        return _joined(machine, [table.local(), table.between()], ("local", "global"))
+    parts = [table.green(), table.black(), table.between()]
+    return _joined(machine, parts, ("green", "black", "blue"))
+
+
+def _joined(
+    machine: Machine,
+    parts: list[tuple[NDArray[np.int64], NDArray[np.int64], int]],
+    names: tuple[str, ...],
+) -> Links:
+    """Put the classes together; the figure of a black bundle is that of all its links."""
+    single = {n: machine.topology.bandwidth.get(n, math.nan) for n in names}
+    if "black" in single:
+        single["black"] /= BLACK
+    count = np.concatenate([np.full(len(a), c) for a, _, c in parts])
+    kind = np.repeat(np.arange(len(names)), [len(a) for a, _, _ in parts]).astype(np.int8)
+    gbs = np.array([single[n] for n in names])[kind] * count
+    a = np.concatenate([p[0] for p in parts])
+    b = np.concatenate([p[1] for p in parts])
+    return bundle(a, b, kind, names, count, gbs)
+
+
+def global_links(topology: Topology, groups: int) -> int:
+    """Return the links a group pair: the topology's own figure or the rule's default.
+
+    Parameters
+    ----------
+    topology : Topology
+    groups : int
+        Groups present.
+
+    Raises
+    ------
+    UsageError
+        Where the wiring rule is unknown, or cannot make that many.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("dragonfly:groups=9,chassis=6,blades=16,nodes=4,wiring=same-chassis")
+    >>> global_links(m.topology, 9)
+    24
+    """
+    rule = _rule(topology)
+    count = topology.parameters.get("global")
+    if count is None:
+        count = wiring.default_links(rule, _shape(topology, groups, 0), _ports(topology))
+    if int(count) != count:
+        raise UsageError(f"{count} links a group pair: a whole number is needed")
+    wiring.check(rule, _shape(topology, groups, int(count)))
+    return int(count)
+
+
+def _rule(topology: Topology) -> str:
+    rule = topology.wiring or wiring.DEFAULT
+    if rule == "same-chassis" and topology.router_levels == 2:
+        raise UsageError(
+            "wiring same-chassis needs chassis, which a Slingshot group has not",
+            "take aligned or consecutive",
+        )
+    return rule
+
+
+def _ports(topology: Topology) -> int:
+    return wiring.PORTS["slingshot" if topology.router_levels == 2 else "aries"]
+
+
+def _shape(topology: Topology, groups: int, count: int) -> wiring.Shape:
+    inner = topology.extents[1 : topology.router_levels]
+    return wiring.Shape(groups, inner[0] if len(inner) == 2 else 1, inner[-1], count)
+
+
+def _uneven(
+    topology: Topology, present: NDArray[np.int32]
+) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
+    """Return the routers by group and the links by group pair, None where all are alike."""
+    table, sizes = (topology.parameters.get(k) for k in ("global_table", "switches"))
+    return (
+        None if sizes is None else np.array(sizes)[present],
+        None if table is None else np.array(table)[np.ix_(present, present)],
+    )
+
+
+class _Table:
+    """Router index by (rank of the group present, chassis, blade); -1 where there is none."""
+
+    def __init__(self, machine: Machine, coords: NDArray[np.int32]) -> None:
+        self.topology = machine.topology
+        present, rank = np.unique(coords[:, 0], return_inverse=True)
+        self.groups = len(present)
+        self.uneven = _uneven(self.topology, present)
+        shape = _shape(self.topology, self.groups, 0)
+        self.index = np.full((self.groups, shape.chassis, shape.blades), -1, dtype=np.int64)
+        chassis = coords[:, 1] if coords.shape[1] == 3 else 0
+        self.index[rank, chassis, coords[:, -1]] = np.arange(len(coords))
+
+    def green(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        """Join all blades of a chassis."""
+        groups, chassis, blades = self.index.shape
+        refuse_many(groups * chassis * blades * (blades - 1) / 2, "this dragonfly")
+        i, j = pairs(blades)
+        return (*_present(self.index[:, :, i], self.index[:, :, j]), 1)
+
+    local = green
+
+    def black(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        """Join one slot in all chassis of a group."""
+        groups, chassis, blades = self.index.shape
+        refuse_many(groups * blades * chassis * (chassis - 1) / 2, "this dragonfly")
+        i, j = pairs(chassis)
+        return (*_present(self.index[:, i, :], self.index[:, j, :]), BLACK)
+
+    def between(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        """Join the groups by the wiring rule."""
+        count = global_links(self.topology, self.groups)
+        sizes, table = self.uneven
+        shape = replace(_shape(self.topology, self.groups, count), sizes=sizes, table=table)
+        made = wiring.cables(_rule(self.topology), shape)
+        flat = self.index.reshape(self.groups, -1)
+        return (*_present(flat[made.g, made.a], flat[made.h, made.b]), made.count)
+
+
+def _present(
+    a: NDArray[np.int64], b: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    both = (a >= 0) & (b >= 0)
+    return a[both], b[both]
+
+
+def attachments(
+    group: NDArray[np.int32], switch: NDArray[np.int32], switches: int, nics: int
+) -> NDArray[np.int64]:
+    """Return the switches of a Slingshot node's NICs, numbered row-major over (group, switch).
+
+    The switches of a group stand in blocks of as many as a node has NICs, and
+    NIC j of a node of switch s is on the j-th switch after s in its block,
+    round the block: so the first NIC is on the node's own switch and the four
+    NICs of a LUMI-G or Perlmutter GPU node are on four.
+
+    Parameters
+    ----------
+    group, switch : int32 (n,)
+        Of the nodes.
+    switches : int
+        Switches a group.
+    nics : int
+        NICs a node.
+
+    Returns
+    -------
+    int64 (n, nics)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> attachments(np.array([0, 1]), np.array([1, 6]), 8, 4).tolist()
+    [[1, 2, 3, 0], [14, 15, 12, 13]]
+    """
+    block = switch.astype(np.int64) // nics * nics
+    turn = (switch - block)[:, None] + np.arange(nics)
+    place = (block[:, None] + turn % nics) % switches
+    found: NDArray[np.int64] = group.astype(np.int64)[:, None] * switches + place
+    return found

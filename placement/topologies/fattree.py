@@ -1,0 +1,166 @@
+"""Fat trees, as extended generalised fat trees XGFT(h; m1…mh; w1…wh).
+
+A node has w1 parents; a switch of level l has m_l children and, below the
+top, w(l+1) parents. Switches of a level are numbered subtree by subtree and,
+inside one, by (s_l, …, s_1), the up-port taken at the highest level first: up
+port p of switch (T, S) of level l leads to switch (T div m(l+1), p·w1…wl + S)
+of level l+1. So d-mod-k routing (up port at level l = d div (w1…wl) mod
+w(l+1), d the destination's index) can be written down without a search. Two
+levels with `spines` top switches are the common case.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError
+from placement.topologies import grid
+from placement.topologies.bundles import bundle, refuse_many
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Links, Machine, Topology
+
+__all__ = ["Shape", "links", "router_coords", "router_names", "shape"]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The numbers of an XGFT, level 1 (the leaves) first.
+
+    Attributes
+    ----------
+    down : tuple of int
+        m1 … mh: children of a switch of each level (m1: nodes a leaf).
+    up : tuple of int
+        w1 … wh: parents of what stands below each level (w1: of a node).
+    parallel : tuple of int
+        Links that join each such pair.
+    """
+
+    down: tuple[int, ...]
+    up: tuple[int, ...]
+    parallel: tuple[int, ...]
+
+    @property
+    def height(self) -> int:
+        """Levels of switches."""
+        return len(self.down)
+
+    def trees(self, level: int) -> int:
+        """Return the subtrees of a level (1 … h): m(level+1) · … · mh."""
+        return math.prod(self.down[level:])
+
+    def twins(self, level: int) -> int:
+        """Return the switches of each such subtree's top: w1 · … · w(level)."""
+        return math.prod(self.up[:level])
+
+    def switches(self, level: int) -> int:
+        """Return the switches of a level.
+
+        Examples
+        --------
+        >>> two = Shape(down=(18, 16), up=(1, 9), parallel=(1, 1))
+        >>> two.switches(1), two.switches(2)
+        (16, 9)
+        """
+        return self.trees(level) * self.twins(level)
+
+    def first(self, level: int) -> int:
+        """Return the index of the first switch of a level: levels stand one after another."""
+        return sum(self.switches(below) for below in range(1, level))
+
+    @property
+    def total(self) -> int:
+        """Switches of all levels."""
+        return self.first(self.height + 1)
+
+
+def shape(topology: Topology) -> Shape:
+    """Return the shape that a topology's extents and parameters state.
+
+    `up` (w1 … wh; levels beyond it have extent 1) and `parallel` are read
+    from the parameters; `spines` and `links` are their short forms for the
+    top level. A tree has one parent everywhere.
+
+    Raises
+    ------
+    UsageError
+        Where the parameters do not fit the levels.
+    """
+    down = tuple(reversed(topology.extents))
+    given = topology.parameters
+    up = tuple(given.get("up", ())) or _short(len(down), given.get("spines", 1))
+    parallel = tuple(given.get("parallel", ())) or _short(len(up), given.get("links", 1))
+    if len(up) != len(parallel) or math.prod(down[len(up) :]) != 1:
+        raise UsageError(f"a fat tree of {len(down)} levels needs {len(down)} numbers up")
+    return Shape(down[: len(up)], up, parallel)
+
+
+def _short(height: int, top: int) -> tuple[int, ...]:
+    return (1,) * (height - 1) + (int(top),) if height > 1 else (1,)
+
+
+def router_coords(machine: Machine) -> NDArray[np.int32]:
+    """Return the coordinates of all switches, leaves first; -1 below a switch's own level."""
+    topology = machine.topology
+    whole = shape(topology)
+    out = np.full((whole.total, topology.router_levels), -1, dtype=np.int32)
+    for level in range(1, whole.height + 1):
+        kept = topology.router_levels - (level - 1)
+        rows = grid.box(topology.extents[:kept]) if kept else np.empty((1, 0), dtype=np.int32)
+        start = whole.first(level)
+        out[start : start + whole.switches(level), :kept] = np.repeat(
+            rows, whole.twins(level), axis=0
+        )
+    return out
+
+
+def router_names(machine: Machine) -> NDArray[np.str_]:
+    """Return ``leaf0`` …, ``level2-0`` …, and ``spine0`` … at the top."""
+    whole = shape(machine.topology)
+    words = ["leaf", *(f"level{n}-" for n in range(2, whole.height)), "spine"]
+    return np.array(
+        [
+            f"{words[level - 1]}{i}"
+            for level in range(1, whole.height + 1)
+            for i in range(whole.switches(level))
+        ],
+        dtype=np.str_,
+    )
+
+
+def links(machine: Machine) -> Links:
+    """Return the links between switches; class ``up1`` joins leaves to level 2, and so on.
+
+    A row's `a` is the lower switch: from a to b is up, from b to a down.
+    """
+    whole = shape(machine.topology)
+    kinds = tuple(f"up{level}" for level in range(1, whole.height)) or ("up1",)
+    steps = [_step(whole, level) for level in range(1, whole.height)]
+    if not steps:
+        none = np.empty(0, dtype=np.int64)
+        return bundle(none, none, none.astype(np.int8), kinds, none, none.astype(float))
+    kind = np.repeat(np.arange(len(steps)), [len(a) for a, _ in steps]).astype(np.int8)
+    count = np.array(whole.parallel[1:])[kind]
+    figures = machine.topology.bandwidth
+    one = np.array([figures.get(k, figures.get("up", math.nan)) for k in kinds])
+    a, b = (np.concatenate([s[end] for s in steps]) for end in (0, 1))
+    return bundle(a, b, kind, kinds, count, one[kind] * count)
+
+
+def _step(whole: Shape, level: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return all links from `level` to the level above it."""
+    parents = whole.up[level]
+    refuse_many(whole.switches(level) * parents, "this fat tree")
+    lower = np.repeat(np.arange(whole.switches(level)), parents)
+    port = np.tile(np.arange(parents), whole.switches(level))
+    tree, twin = np.divmod(lower, whole.twins(level))
+    above = tree // whole.down[level] * whole.twins(level + 1)
+    upper = above + port * whole.twins(level) + twin
+    return whole.first(level) + lower, whole.first(level + 1) + upper

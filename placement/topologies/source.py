@@ -1,0 +1,29 @@
+"""What states a network besides dumps: a site's configuration, or a synthetic spec."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from placement.machine import Topology
+    from placement.records import Dump
+
+__all__ = ["Source"]
+
+
+class Source(Protocol):
+    """States a network and the nodes in it (`placement.site.Site` does)."""
+
+    @property
+    def name(self) -> str:
+        """Short name."""
+
+    @property
+    def scheduler(self) -> str:
+        """``slurm``, ``pbs``, ``alps`` or ''."""
+
+    def topology(self) -> Topology:
+        """Return the network."""
+
+    def records(self) -> Dump:
+        """Return the nodes, each with its position."""

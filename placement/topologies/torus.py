@@ -1,0 +1,150 @@
+"""Tori: routers on a grid of up to four axes, each axis a ring.
+
+An extent of 2 has two links between its routers, of 1 none. On Gemini the
+links of one axis differ: y inside a blade against y over cable, z inside a
+cage against z between cages.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.topologies import grid
+from placement.topologies.bundles import bundle, refuse_many
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Links, Machine
+
+__all__ = ["AXES", "GEMINI", "link_bandwidth", "links", "router_coords", "router_names"]
+
+#: Axis names, the first being the fastest in the numbering.
+AXES = ("x", "y", "z", "w")
+
+#: GB/s a direction on Cray's Gemini; `-cable` where a link leaves its blade (y) or cage (z).
+GEMINI = {
+    "injection": 10.4,
+    "x": 9.375,
+    "y": 9.375,
+    "y-cable": 4.6875,
+    "z": 15.0,
+    "z-cable": 9.375,
+}
+
+#: Routers that one cage holds along z.
+CAGE = 8
+
+
+def router_coords(machine: Machine) -> NDArray[np.int32]:
+    """Return every position of the torus, x fastest (what the nodes tell, if they differ)."""
+    topology = machine.topology
+    extents = topology.extents[: topology.router_levels]
+    own = machine.coords[:, : topology.router_levels]
+    if np.array_equal(grid.number(own, extents, first_fastest=True), machine.router[:, 0]):
+        return grid.box(extents, first_fastest=True)
+    told = grid.from_nodes(machine)
+    return grid.box(extents, first_fastest=True) if told is None else told
+
+
+def router_names(machine: Machine) -> NDArray[np.str_]:
+    """Return Gemini cnames (``c0-0c0s0g0``) where the cabinets are known, else ``x0y0z0``."""
+    from placement.topologies import router_coords as coords_of
+
+    coords = coords_of(machine)
+    parameters = machine.topology.parameters
+    if machine.topology.fabric == "gemini" and {"columns", "rows"} <= parameters.keys():
+        return _cnames(coords, int(parameters["columns"]), int(parameters["rows"]))
+    form = "".join(f"{axis}%d" for axis in machine.topology.levels[: coords.shape[1]])
+    return np.array([form % tuple(row) for row in coords.tolist()], dtype=np.str_)
+
+
+def _cnames(coords: NDArray[np.int32], columns: int, rows: int) -> NDArray[np.str_]:
+    from placement.names import Gemini
+
+    whole = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
+    parts = Gemini(columns, rows).parts_of_coords(whole)
+    parts = np.column_stack([parts[:, :4], parts[:, 4] // 2])
+    written = parts.tolist()
+    return np.array([f"c{c}-{r}c{h}s{s}g{g}" for c, r, h, s, g in written], dtype=np.str_)
+
+
+def links(machine: Machine) -> Links:
+    """Return the rings of all axes."""
+    topology = machine.topology
+    extents = topology.extents[: topology.router_levels]
+    kinds = topology.levels[: topology.router_levels]
+    refuse_many(math.prod(extents) * len(extents), "this torus")
+    index = np.arange(math.prod(extents)).reshape(extents[::-1])
+    rows = [_ring(index, extents, axis) for axis in range(len(extents))]
+    kind = np.repeat(np.arange(len(extents)), [len(a) for a, _, _ in rows]).astype(np.int8)
+    at = np.concatenate([place for _, _, place in rows])
+    a = np.concatenate([r[0] for r in rows])
+    b = np.concatenate([r[1] for r in rows])
+    figures = topology.bandwidth
+    gbs = link_bandwidth(kind, at, kinds, figures, gemini=topology.fabric == "gemini")
+    return bundle(a, b, kind, kinds, np.ones(len(a), dtype=np.int64), gbs)
+
+
+def _ring(
+    index: NDArray[np.int64], extents: Sequence[int], axis: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Return both ends of each link in + direction along `axis`, and where it starts."""
+    if extents[axis] == 1:
+        none = np.empty(0, dtype=np.int64)
+        return none, none, none
+    turned = len(extents) - 1 - axis  # the index array has x last
+    after = np.roll(index, -1, axis=turned)
+    start = np.indices(index.shape)[turned]
+    return index.ravel(), after.ravel(), start.ravel()
+
+
+def link_bandwidth(
+    axis: NDArray[np.int8],
+    start: NDArray[np.int64],
+    kinds: Sequence[str],
+    figures: Mapping[str, float],
+    gemini: bool = False,
+) -> NDArray[np.float64]:
+    """Return GB/s a direction of links by axis and, on Gemini, by position.
+
+    Parameters
+    ----------
+    axis : int8 (m,)
+        Index into `kinds`.
+    start : int64 (m,)
+        Coordinate along that axis from which the link goes one step up.
+    kinds : sequence of str
+    figures : mapping of str to float
+        GB/s by axis; ``y-cable`` and ``z-cable`` for those that leave their
+        blade or cage (in Gemini's own proportion where left out).
+    gemini : bool
+
+    Returns
+    -------
+    float64 (m,)
+        NaN where no figure is given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> y, z = np.ones(2, np.int8), np.full(2, 2, np.int8)
+    >>> link_bandwidth(y, np.array([0, 1]), "xyz", GEMINI, gemini=True).tolist()
+    [9.375, 4.6875]
+    >>> link_bandwidth(z, np.array([6, 7]), "xyz", GEMINI, gemini=True).tolist()
+    [15.0, 9.375]
+    """
+    gbs = np.array([figures.get(kind, math.nan) for kind in kinds])[axis]
+    if not gemini:
+        return gbs
+    for kind, cable in (("y", start % 2 == 1), ("z", start % CAGE == CAGE - 1)):
+        if kind in kinds and kind in figures:
+            share = GEMINI[f"{kind}-cable"] / GEMINI[kind]
+            slow = figures.get(f"{kind}-cable", figures[kind] * share)
+            gbs[(axis == list(kinds).index(kind)) & cable] = slow
+    return gbs

@@ -1,0 +1,219 @@
+"""A machine as pandas table and as networkx graph, for users.
+
+Hot paths never come here: they read the columns of `Machine` and the arrays
+of `placement.topologies.links`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import printable
+from placement.topologies import links, router_coords, router_names, wiring_text
+
+if TYPE_CHECKING:
+    import networkx
+    import pandas
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+
+__all__ = ["attachment_class", "injection", "to_networkx", "to_pandas"]
+
+#: Columns of a node, in the order in which they are shown.
+COLUMNS = (
+    "nid", "cname", "role", "state", "mode", "sockets", "cores",
+    "memory_mb", "nics", "gpus", "features", "planned",
+)  # fmt: skip
+
+
+def to_pandas(machine: Machine) -> pandas.DataFrame:
+    """Return one row a node, the coordinates as columns by their level's name.
+
+    Parameters
+    ----------
+    machine : Machine
+
+    Returns
+    -------
+    pandas.DataFrame
+        Indexed by node name; columns nid, cname, one a level (the last is
+        called ``node``), role, state, mode, sockets, cores, memory_mb, nics,
+        gpus, features, planned, free, router (the first one's name), and
+        weight where Slurm's node weights are known.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> table = to_pandas(parse_spec("torus:2x2,nodes=2"))
+    >>> print(*table.loc["nid00003", ["x", "y", "node", "router"]])
+    1 0 1 x1y0
+    """
+    import pandas as pd
+
+    columns: dict[str, Any] = {"nid": machine.nid, "cname": machine.cname.astype(object)}
+    for place, level in enumerate(machine.topology.levels):
+        columns[level] = machine.coords[:, place]
+    for name in COLUMNS[2:]:
+        values = getattr(machine, name)
+        columns[name] = values.astype(object) if values.dtype.kind == "U" else values
+    columns["free"] = machine.free
+    columns["router"] = _first_routers(machine)
+    if machine.weight is not None:
+        columns["weight"] = machine.weight
+    index = pd.Index(machine.names.astype(object), name="name")
+    return pd.DataFrame(columns, index=index)
+
+
+def _first_routers(machine: Machine) -> NDArray[np.object_]:
+    first = machine.router[:, 0]
+    out = np.full(len(machine), "", dtype=object)
+    known = first >= 0
+    out[known] = router_names(machine)[first[known]].astype(object)
+    return out
+
+
+def attachment_class(machine: Machine) -> str:
+    """Return the class of the links between nodes and routers.
+
+    ``injection`` (and ``ejection`` the other way) where a router's ports to
+    nodes are a class of their own; ``up0`` (and ``down0``) in trees, where
+    they are the lowest level of links.
+    """
+    return "up0" if machine.topology.kind in ("fattree", "tree") else "injection"
+
+
+def injection(machine: Machine) -> float:
+    """Return GB/s a direction of one node-to-router link; NaN where unlimited or unknown.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> injection(parse_spec("fattree:leaf=2,leaves=2,spines=1,bw=3.5"))
+    3.5
+    """
+    figures = machine.topology.bandwidth
+    for name in (attachment_class(machine), "injection", "up"):
+        if name in figures:
+            return float(figures[name])
+    return math.nan
+
+
+def to_networkx(machine: Machine) -> networkx.Graph[str]:
+    """Return nodes and routers as one undirected graph.
+
+    Parameters
+    ----------
+    machine : Machine
+
+    Returns
+    -------
+    networkx.Graph
+        Nodes of the machine under their names with ``kind`` ``node`` and the
+        columns of `to_pandas`; routers under theirs with ``kind`` ``router``,
+        ``index`` and coordinates. Every edge has ``class`` (``green``, ``x``,
+        ``injection`` …), ``count`` (parallel links) and ``bandwidth`` (GB/s a
+        direction of all of them; left out where it is unknown or unlimited).
+        A pair of routers that two classes join has the sums, and the classes
+        with a ``+`` between. The graph itself says ``name``, ``topology``,
+        ``wiring`` and ``site``.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> graph = to_networkx(parse_spec("torus:3x1,bw=5"))
+    >>> graph.edges["x0y0", "x1y0"]
+    {'class': 'x', 'count': 1, 'bandwidth': 5.0}
+    """
+    import networkx as nx
+
+    topology = machine.topology
+    graph: networkx.Graph[str] = nx.Graph(
+        name=printable(machine.name, 500),
+        topology=topology.kind,
+        wiring=printable(wiring_text(machine), 500),
+        site=machine.site,
+    )
+    routers = graph_routers(machine)
+    graph.add_nodes_from(_router_rows(machine, routers))
+    graph.add_nodes_from(_node_rows(machine))
+    _add_links(graph, machine, routers)
+    _add_attachments(graph, machine, routers)
+    return graph
+
+
+def graph_routers(machine: Machine) -> list[str]:
+    """Return the routers' names, ``router:`` before all where one is also a node's name.
+
+    An InfiniBand switch is called what others wrote into it: control
+    characters are escaped.
+    """
+    found = [printable(name, 200) for name in router_names(machine).tolist()]
+    if set(found) & set(machine.names.tolist()):
+        return [f"router:{name}" for name in found]
+    return found
+
+
+def _router_rows(machine: Machine, routers: list[str]) -> list[tuple[str, dict[str, Any]]]:
+    levels = machine.topology.levels
+    rows = zip(routers, router_coords(machine).tolist(), strict=True)
+    return [
+        (name, {"kind": "router", "index": i} | _coordinates(levels, row))
+        for i, (name, row) in enumerate(rows)
+    ]
+
+
+def _coordinates(levels: tuple[str, ...], row: list[int]) -> dict[str, int]:
+    """Return the coordinates that a router has; a switch above the leaves has fewer."""
+    return {level: value for level, value in zip(levels, row, strict=False) if value >= 0}
+
+
+def _node_rows(machine: Machine) -> list[tuple[str, dict[str, Any]]]:
+    names = [*COLUMNS, *(["weight"] if machine.weight is not None else [])]
+    columns = [getattr(machine, name).tolist() for name in names]
+    levels = machine.topology.levels
+    rows = zip(machine.names.tolist(), machine.coords.tolist(), *columns, strict=True)
+    return [
+        (
+            name,
+            {"kind": "node"}
+            | dict(zip(levels, coords, strict=True))
+            | dict(zip(names, values, strict=True)),
+        )
+        for name, coords, *values in rows
+    ]
+
+
+def _add_links(graph: networkx.Graph[str], machine: Machine, routers: list[str]) -> None:
+    found = links(machine)
+    kinds = [found.kinds[k] for k in found.kind.tolist()]
+    columns = (found.a.tolist(), found.b.tolist(), kinds, found.count, found.bandwidth)
+    for a, b, kind, count, gbs in zip(*columns, strict=True):
+        _add_edge(graph, routers[a], routers[b], kind, int(count), float(gbs))
+
+
+def _add_edge(
+    graph: networkx.Graph[str], a: str, b: str, kind: str, count: int, bandwidth: float
+) -> None:
+    old = graph.get_edge_data(a, b)
+    if old is not None:
+        kind = old["class"] if old["class"] == kind else f"{old['class']}+{kind}"
+        count += old["count"]
+        bandwidth += old.get("bandwidth", math.nan)
+        graph.remove_edge(a, b)
+    figures: dict[str, Any] = {"class": kind, "count": count}
+    if math.isfinite(bandwidth):
+        figures["bandwidth"] = bandwidth
+    graph.add_edge(a, b, **figures)
+
+
+def _add_attachments(graph: networkx.Graph[str], machine: Machine, routers: list[str]) -> None:
+    kind, one = attachment_class(machine), injection(machine)
+    names = machine.names.tolist()
+    for column in machine.router.T.tolist():
+        for name, router in zip(names, column, strict=True):
+            if router >= 0:
+                _add_edge(graph, name, routers[router], kind, 1, one)

@@ -1,0 +1,57 @@
+"""Writers: a machine in, the text of a dump out; one file a format.
+
+What is written in a dump's own format reads back to an equal machine. Where
+a format has no word for something that decides which nodes a job may sit on
+(a service node, a node that is down), writing is refused, not blurred. The
+module of a format has ``write(machine) -> str`` and is imported when it is
+asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from placement.errors import UsageError, printable
+from placement.readers import BUNDLED
+
+if TYPE_CHECKING:
+    from placement.machine import Machine
+
+__all__ = ["BUNDLED", "write"]
+
+
+def write(machine: Machine, format: str) -> str:  # noqa: A002 - it is what the option is called
+    """Return a machine as the text of a dump.
+
+    Parameters
+    ----------
+    machine : Machine
+    format : str
+        A key of `BUNDLED`, the formats that are read.
+
+    Returns
+    -------
+    str
+        Ends with a newline.
+
+    Raises
+    ------
+    UsageError
+        Where there is no such format, or it cannot say what the machine is.
+
+    Examples
+    --------
+    >>> from placement.assemble import assemble
+    >>> from placement.readers import read_text
+    >>> machine = assemble([read_text("1 0x1 c0-0c0s0n1 compute up batch")])
+    >>> print(write(machine, "xtprocadmin"))
+       NID    (HEX)    NODENAME     TYPE    STATUS        MODE
+         1      0x1  c0-0c0s0n1  compute        up       batch
+    <BLANKLINE>
+    """
+    if format not in BUNDLED:
+        known = ", ".join(sorted(BUNDLED))
+        raise UsageError(f"no format {printable(format)!r} to write", f"there are {known}")
+    text: str = import_module(f"placement.writers.{BUNDLED[format]}").write(machine)
+    return text

@@ -1,0 +1,117 @@
+"""What the writers of Cray node lists share: what a machine must have and must not lose."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError, printable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+
+__all__ = ["coordinates", "parts", "refuse_roles", "refuse_states", "words"]
+
+_WORD = re.compile("[a-z][a-z_-]*", re.A)
+
+
+def parts(machine: Machine, name: str) -> NDArray[np.int32]:
+    """Return the places of all nodes by their cnames.
+
+    Parameters
+    ----------
+    machine : Machine
+    name : str
+        Format, for the message.
+
+    Returns
+    -------
+    int32 (n, 5)
+        Column, row, cage, slot, node.
+
+    Raises
+    ------
+    UsageError
+        Where a node has no Cray cname.
+    """
+    from placement.names import parse_cnames
+
+    found = parse_cnames(machine.cname)
+    wrong = np.flatnonzero(found[:, 0] < 0)
+    if wrong.size:
+        node = machine.names[wrong[0]]
+        given = machine.cname[wrong[0]]
+        what = f"is called {printable(str(given))}" if given else "has no cname"
+        raise UsageError(f"{name} lists Cray nodes, but {node} {what}")
+    return found
+
+
+def words(column: NDArray[np.str_], name: str) -> list[str]:
+    """Return a column of single words, ``-`` for ''.
+
+    Raises
+    ------
+    UsageError
+        Where one is no word that a dump can hold.
+    """
+    for word in np.unique(column).tolist():
+        if word and not _WORD.fullmatch(word):
+            raise UsageError(f"{name} cannot say that a node is '{printable(word, 40)}'")
+    return [word or "-" for word in column.tolist()]
+
+
+def refuse_states(machine: Machine, name: str) -> None:
+    """Raise UsageError where nodes are down or promised, which `name` has no word for."""
+    down = np.flatnonzero((machine.state != "up") & (machine.state != ""))
+    if down.size:
+        first = f"{machine.names[down[0]]} is {printable(str(machine.state[down[0]]), 40)}"
+        what = f"{name} cannot say which nodes are up ({len(down)} are not: {first})"
+        raise UsageError(what, "xtprocadmin and xtdb2proc can")
+    refuse_planned(machine, name)
+
+
+def refuse_planned(machine: Machine, name: str) -> None:
+    """Raise UsageError where nodes are promised to another job: no Cray dump says so."""
+    if machine.planned.any():
+        first = machine.names[int(np.argmax(machine.planned))]
+        raise UsageError(f"{name} cannot say that {first} is planned for another job")
+
+
+def refuse_roles(machine: Machine, name: str) -> None:
+    """Raise UsageError where there are service nodes, which `name` has no word for."""
+    service = np.flatnonzero(machine.role != "compute")
+    if service.size:
+        first = machine.names[service[0]]
+        what = f"{name} cannot say which nodes are service nodes ({first} is one)"
+        raise UsageError(what, "torus-coordinates and xtprocadmin can")
+
+
+def coordinates(machine: Machine, name: str, kinds: tuple[str, ...]) -> NDArray[np.int32]:
+    """Return what Cray's tools print as x, y, z.
+
+    Parameters
+    ----------
+    machine : Machine
+    name : str
+        Format, for the message.
+    kinds : tuple of str
+        Fabrics that the format is of: ``aries`` ((group, chassis, blade)), ``gemini``.
+
+    Returns
+    -------
+    int32 (n, 3)
+
+    Raises
+    ------
+    UsageError
+        Where the machine is of another kind.
+    """
+    shape = machine.topology
+    if shape.fabric not in kinds or shape.router_levels != 3:
+        what = f"{name} is for {' and '.join(kinds)} machines"
+        raise UsageError(f"{what}; this is a {shape.kind} ({shape.fabric or 'synthetic'})")
+    return machine.coords[:, :3]

@@ -1,0 +1,145 @@
+"""Tiles for the links of a machine: what the writers of link lists share.
+
+A machine knows bundles (how many links two routers have), not tiles. Tiles
+are dealt here in a fixed order, so that the same machine always gives the
+same list, and a list that is read back gives the same bundles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Links, Machine
+
+__all__ = ["Routers", "deal", "links_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Routers:
+    """The routers of a Cray as a link list names them.
+
+    Attributes
+    ----------
+    names : tuple of str
+        cnames.
+    coords : int32 (r, 3)
+    """
+
+    names: tuple[str, ...]
+    coords: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, machine: Machine, name: str, fabric: str) -> Routers:
+        """Return the routers of a machine.
+
+        Parameters
+        ----------
+        machine : Machine
+        name : str
+            Format, for the message.
+        fabric : str
+            ``aries`` or ``gemini``.
+
+        Raises
+        ------
+        UsageError
+            Where they are of another kind or have no cnames.
+        """
+        import re
+
+        from placement.topologies import router_coords, router_names
+
+        if machine.topology.fabric != fabric:
+            raise UsageError(f"{name} is for {fabric} machines; this is {_what(machine)}")
+        names = tuple(router_names(machine).tolist())
+        form = re.compile(rf"c[0-9]+-[0-9]+c[0-2]s[0-9]+{'a0' if fabric == 'aries' else 'g[01]'}")
+        for router in names:
+            if not form.fullmatch(router):
+                shown = printable(router, 40)
+                raise UsageError(f"{name} needs the cnames of routers, but one is called {shown}")
+        coords = router_coords(machine)
+        if (coords < 0).any():
+            raise UsageError(
+                f"{name} needs the coordinates of {names[int(coords.min(1).argmin())]}"
+            )
+        return cls(names, coords)
+
+
+def _what(machine: Machine) -> str:
+    return f"a {machine.topology.kind} ({machine.topology.fabric or 'synthetic'})"
+
+
+def links_of(machine: Machine, name: str, kinds: Sequence[str], tiles: int) -> Links:
+    """Return the machine's own links.
+
+    Parameters
+    ----------
+    machine : Machine
+    name : str
+        Format, for the message.
+    kinds : sequence of str
+        The classes that the format knows.
+    tiles : int
+        Network tiles a router.
+
+    Raises
+    ------
+    UsageError
+        Where it has none of its own, or the format cannot express them.
+    """
+    links = machine.links
+    if links is None:
+        hint = "add a link list: -m DUMP -m LIST"
+        raise UsageError(f"{name} needs links, and no dump lists this machine's", hint)
+    other = sorted(set(links.kinds) - set(kinds))
+    if other:
+        raise UsageError(f"{name} has no links of class {', '.join(other)}")
+    used = np.bincount(np.concatenate((links.a, links.b)), np.tile(links.count, 2))
+    if used.max(initial=0) > tiles:
+        most = f"{int(used.max())} links, it can have {tiles}"
+        raise UsageError(f"{name}: router {int(used.argmax())} has {most}")
+    return links
+
+
+def deal(
+    a: NDArray[np.int64], b: NDArray[np.int64], sort: NDArray[np.int64], back: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Deal tiles to both ends of links.
+
+    Parameters
+    ----------
+    a, b : int (m,)
+        Routers.
+    sort : int (m,)
+        Links of a router get their tiles by this first, then by the other
+        router; seen from `a`.
+    back : int (m,)
+        The same seen from `b`.
+
+    Returns
+    -------
+    int64 (2, m)
+        Number of the tile, counted from 0 at each router, at `a` and at `b`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> deal(np.array([0, 0]), np.array([2, 1]), np.array([0, 0]), np.array([0, 0])).tolist()
+    [[1, 0], [0, 0]]
+    """
+    router, other = np.concatenate((a, b)), np.concatenate((b, a))
+    order = np.lexsort((other, np.concatenate((sort, back)), router))
+    start = np.searchsorted(router[order], router[order])
+    tile = np.empty(len(router), dtype=np.int64)
+    tile[order] = np.arange(len(router)) - start
+    return tile.reshape(2, -1)

@@ -1,0 +1,131 @@
+"""Write ``rtr --interconnect`` of an XE or XK: every link from both of its ends."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError
+from placement.readers.rtr_gemini import MEDIA
+from placement.writers.rtr import Routers, deal, links_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Links, Machine
+
+__all__ = ["write"]
+
+_AXES = ("x", "y", "z")
+_DIRECTIONS = ("X+", "X-", "Y+", "Y-", "Z+", "Z-")
+#: Tiles of the network: the middle eight, l23 to l54, lead to the nodes.
+_TILES = np.array([t for t in range(48) if not (2 <= t // 8 <= 5 and t % 8 in (3, 4))])
+
+
+def write(machine: Machine) -> str:
+    """Return the links of a machine as ``rtr --interconnect`` prints them.
+
+    Parameters
+    ----------
+    machine : Machine
+        A Cray XE or XK with a link list of its own. Its nodes are not in the
+        format. Tiles are dealt in the order X+, X-, Y+, Y-, Z+, Z-; the link
+        type is told from the bandwidth of a link and left out where that is
+        no Gemini's.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    UsageError
+        Where it is another machine, no dump lists its links, a router has
+        more than 40, or a link joins no neighbours.
+    """
+    routers = Routers.of(machine, "rtr-gemini", "gemini")
+    links = links_of(machine, "rtr-gemini", _AXES, len(_TILES))
+    row, up = _directions(machine, links, routers)
+    a, b = links.a[row].astype(np.int64), links.b[row].astype(np.int64)
+    axis = np.array([_AXES.index(kind) for kind in links.kinds], dtype=np.int64)[links.kind[row]]
+    way, back = 2 * axis + ~up, 2 * axis + up
+    tile_a, tile_b = _TILES[deal(a, b, way, back)]
+    medium = _media(machine, links, row, up)
+    ends = [f"[({x},{y},{z})]" for x, y, z in routers.coords.tolist()]
+    lines: list[tuple[int, int, str]] = []
+    columns = (a, tile_a, way, b, tile_b, back, medium)
+    for i, s, w, j, t, v, m in zip(*(c.tolist() for c in columns), strict=True):
+        here = f"{routers.names[i]}l{s:02o}{ends[i]}"
+        there = f"{routers.names[j]}l{t:02o}{ends[j]}"
+        lines.append((i, s, f"{here} {_DIRECTIONS[w]} -> {there}{m}"))
+        lines.append((j, t, f"{there} {_DIRECTIONS[v]} -> {here}{m}"))
+    return "\n".join((*(line for _, _, line in sorted(lines)), ""))
+
+
+def _directions(
+    machine: Machine, links: Links, routers: Routers
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the bundle of every single link, and whether it goes up its axis from `a`."""
+    axis = np.array([_AXES.index(kind) for kind in links.kinds], dtype=np.int64)[links.kind]
+    extent = np.array(machine.topology.extents[:3], dtype=np.int64)
+    step = (routers.coords[links.b] - routers.coords[links.a]) % extent
+    rows = np.arange(len(links))
+    own = step[rows, axis]
+    step[rows, axis] = 0
+    up, down = own == 1, own == extent[axis] - 1
+    wrong = np.flatnonzero(step.any(axis=1) | ~(up | down))
+    if wrong.size:
+        i = int(wrong[0])
+        names = f"{routers.names[links.a[i]]} and {routers.names[links.b[i]]}"
+        raise UsageError(f"{names} have a link along {_AXES[axis[i]]} but are no neighbours")
+    row = np.repeat(rows, links.count)
+    place = np.arange(len(row)) - np.searchsorted(row, row)
+    ways = np.where(up & down, _upward(machine, links, axis), np.where(up, links.count, 0))
+    return row, np.asarray(place < ways[row])
+
+
+def _upward(machine: Machine, links: Links, axis: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many links of each bundle go up from `a`, on an axis of two routers.
+
+    There a bundle can hold the links of both ways round. Their bandwidth
+    tells whether it does: each way has one of its own.
+    """
+    one, other = _ways(machine, links, axis)
+    total = links.bandwidth
+    half = (links.count + 1) // 2
+    both = np.isnan(total) | np.isclose(total, one + other) | (links.count < 2)
+    return np.where(both, half, np.where(np.isclose(total, one), links.count, 0))
+
+
+def _ways(
+    machine: Machine, links: Links, axis: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return GB/s of each bundle's links up from `a`, and of those up from `b`."""
+    from placement.topologies import router_coords
+    from placement.topologies.torus import link_bandwidth
+
+    coords, figures = router_coords(machine), machine.topology.bandwidth
+    rows = axis.astype(np.int8)
+    found = [
+        link_bandwidth(rows, coords[end, axis].astype(np.int64), _AXES, figures, gemini=True)
+        for end in (links.a, links.b)
+    ]
+    return found[0], found[1]
+
+
+def _media(
+    machine: Machine, links: Links, row: NDArray[np.int64], up: NDArray[np.bool_]
+) -> NDArray[np.str_]:
+    """Return the end of the line for each link: its link type as far as its bandwidth tells."""
+    axis = np.array([_AXES.index(kind) for kind in links.kinds], dtype=np.int64)[links.kind]
+    ways = np.bincount(row[up], minlength=len(links))
+    split = (ways > 0) & (ways < links.count)
+    one, other = _ways(machine, links, axis)
+    upward = np.where(split, one, links.bandwidth) / np.maximum(ways, 1)
+    downward = np.where(split, other, links.bandwidth) / np.maximum(links.count - ways, 1)
+    speed = np.where(up, upward[row], downward[row])
+    medium = np.full(len(row), "", dtype="U22")
+    for name, value in MEDIA.items():
+        medium[np.isclose(speed, value)] = f" LinkType: {name}"
+    return medium

@@ -1,0 +1,111 @@
+"""What the writers of Slurm's topology formats share: switches with their lists folded.
+
+A topology file says where nodes are, not in what state: nodes that are down
+are written like others, and service nodes are on no switch that Slurm knows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError
+from placement.nodelist import NodeList
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine, Switches
+
+__all__ = ["SwitchRow", "fold_names", "rows_below", "switch_rows"]
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchRow:
+    """One switch, block or ring, its lists folded as Slurm writes them.
+
+    Attributes
+    ----------
+    name : str
+    level : int
+    nodes, children : str
+        What is directly below; '' for nothing.
+    """
+
+    name: str
+    level: int
+    nodes: str
+    children: str
+
+
+def switch_rows(machine: Machine, name: str) -> tuple[Switches, list[SwitchRow]]:
+    """Return the switches that Slurm sees, in their order.
+
+    Parameters
+    ----------
+    machine : Machine
+        Its own switches where it was read with some, else those that follow
+        from its coordinates.
+    name : str
+        Format, for the message.
+
+    Raises
+    ------
+    UsageError
+        Where there is none.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> _, rows = switch_rows(parse_spec("tree:2x2"), "topology-conf")
+    >>> [(r.name, r.nodes, r.children) for r in rows][1:]
+    [('level1-1', 'nid[00002-00003]', ''), ('root', '', 'level1-[0-1]')]
+    """
+    from placement.switches import members, slurm_switches
+
+    switches = slurm_switches(machine)
+    if not switches.names:
+        raise UsageError(f"{name} lists switches, and this machine has none that Slurm knows")
+    below = members(switches)
+    children: list[list[str]] = [[] for _ in switches.names]
+    for child, parent in zip(switches.names, switches.parent.tolist(), strict=True):
+        if parent >= 0:
+            children[parent].append(child)
+    return switches, [
+        SwitchRow(
+            name=switch,
+            level=level,
+            nodes=fold_names(machine.names[rows]) if len(rows) else "",
+            children=NodeList(kids).fold() if kids else "",
+        )
+        for switch, level, rows, kids in zip(
+            switches.names, switches.level.tolist(), below, children, strict=True
+        )
+    ]
+
+
+def fold_names(names: NDArray[np.str_]) -> str:
+    """Return node names as one folded list, in their order."""
+    return NodeList(names.tolist()).fold()
+
+
+def rows_below(switches: Switches) -> list[NDArray[np.int64]]:
+    """Return the rows of all nodes below each switch, ascending.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> from placement.switches import slurm_switches
+    >>> [r.tolist() for r in rows_below(slurm_switches(parse_spec("tree:2x2")))]
+    [[0, 1], [2, 3], [0, 1, 2, 3]]
+    """
+    from placement.switches import members
+
+    found = members(switches)
+    for switch in np.argsort(switches.level, kind="stable").tolist():
+        parent = int(switches.parent[switch])
+        if parent >= 0:
+            found[parent] = np.concatenate([found[parent], found[switch]])
+    return [np.sort(rows) for rows in found]

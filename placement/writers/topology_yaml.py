@@ -1,0 +1,150 @@
+"""Write Slurm's ``topology.yaml``: one topology of any kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import UsageError
+from placement.writers.slurm_tables import fold_names, switch_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine, Switches
+    from placement.writers.slurm_tables import SwitchRow
+
+__all__ = ["write"]
+
+_AXES = ("x", "y", "z")
+
+
+def write(machine: Machine) -> str:
+    """Return the machine's switches as a ``topology.yaml``.
+
+    Parameters
+    ----------
+    machine : Machine
+        With Slurm's own switches, or any other: then a tree of its
+        coordinates is written.
+
+    Returns
+    -------
+    str
+        One topology called ``nidmap``, the cluster's default.
+
+    Raises
+    ------
+    UsageError
+        Where a torus has more than one node a cell.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> print(write(parse_spec("tree:2x1")), end="")
+    ---
+    - topology: nidmap
+      cluster_default: true
+      tree:
+        switches:
+          - switch: level1-0
+            nodes: nid[00000-00001]
+    """
+    kind = "tree" if machine.switches is None else machine.switches.kind
+    lines = ["---", "- topology: nidmap", "  cluster_default: true"]
+    if kind == "flat":
+        return "\n".join((*lines, "  flat: true", ""))
+    switches, rows = switch_rows(machine, "topology-yaml")
+    if kind == "torus3d":
+        lines += _torus(machine, switches)
+    else:
+        lines += _KINDS[kind](switches, rows)
+    return "\n".join((*lines, ""))
+
+
+def _tree(switches: Switches, rows: list[SwitchRow]) -> Iterator[str]:
+    yield from ("  tree:", "    switches:")
+    yield from _entries("switch", rows)
+
+
+def _ring(switches: Switches, rows: list[SwitchRow]) -> Iterator[str]:
+    yield from ("  ring:", "    rings:")
+    yield from _entries("ring", rows)
+
+
+def _block(switches: Switches, rows: list[SwitchRow]) -> Iterator[str]:
+    yield "  block:"
+    if switches.block_sizes:
+        yield "    block_sizes:"
+        yield from (f"      - {size}" for size in switches.block_sizes)
+    yield "    blocks:"
+    yield from _entries("block", rows)
+
+
+_KINDS = {"tree": _tree, "ring": _ring, "block": _block}
+
+
+def _entries(word: str, rows: list[SwitchRow]) -> Iterator[str]:
+    for row in rows:
+        yield f"      - {word}: {_quoted(row.name)}"
+        if row.children:
+            yield f"        children: {_quoted(row.children)}"
+        if row.nodes:
+            yield f"        nodes: {_quoted(row.nodes)}"
+
+
+def _quoted(text: str) -> str:
+    """Return a value in quotes where YAML would take it for something else than this text."""
+    plain = text[:1].isalpha() and text.lower() not in ("null", "true", "false", "yes", "no")
+    return text if plain and not set(text) & set(":#{}&*!|>'\"%@`") else f'"{text}"'
+
+
+def _torus(machine: Machine, switches: Switches) -> Iterator[str]:
+    """Yield a torus, as one list where every cell has its node, else as runs along x."""
+    topology = machine.topology
+    if topology.kind != "torus" or len(topology.extents) != 4 or topology.extents[-1] != 1:
+        hint = "topology-conf writes a tree instead" if topology.kind != "torus" else ""
+        raise UsageError("a torus3d topology has x, y, z and one node a cell", hint)
+    extents = topology.extents[:3]
+    yield from ("  torus3d:", "    toruses:")
+    yield f"      - name: {_quoted(switches.names[0])}"
+    yield f"        dims: {_triple(extents)}"
+    order = np.lexsort(machine.coords[:, :3].T)
+    names, coords = machine.names[order], machine.coords[order, :3]
+    if len(names) == int(np.prod(extents)):
+        yield f"        nodes: {_quoted(fold_names(names))}"
+    else:
+        yield "        regions:"
+        yield from _regions(names, coords)
+    yield from _placements(topology.parameters.get("placements", ()))
+
+
+def _regions(names: NDArray[np.str_], coords: NDArray[np.int32]) -> Iterator[str]:
+    """Yield the nodes of a torus with empty cells, a region for each run along x."""
+    x, y, z = coords.T
+    breaks = (np.diff(x) != 1) | (np.diff(y) != 0) | (np.diff(z) != 0)
+    starts = np.concatenate([[0], np.flatnonzero(breaks) + 1])
+    ends = np.append(starts[1:], len(names))
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        yield f"          - anchor: {_triple(coords[start])}"
+        yield f"            dims: {_triple((end - start, 1, 1))}"
+        yield f"            nodes: {_quoted(fold_names(names[start:end]))}"
+
+
+def _placements(placements: Any) -> Iterator[str]:
+    """Yield the shapes that a job may take."""
+    if placements:
+        yield "        placements:"
+    for placement in placements:
+        lead = "          - "
+        for key in ("dims", "anchor_seed", "anchor_spacing"):
+            yield f"{lead}{key}: {_triple(placement[key])}"
+            lead = "            "
+
+
+def _triple(values: Any) -> str:
+    shown = ", ".join(f"{axis}: {int(v)}" for axis, v in zip(_AXES, values, strict=True))
+    return f"{{{shown}}}"

@@ -1,0 +1,39 @@
+"""Write a torus coordinate file: ``nid cname type x y z`` a line."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from placement.writers import nodes
+
+if TYPE_CHECKING:
+    from placement.machine import Machine
+
+__all__ = ["write"]
+
+_FORM = "%d %s %s %d %d %d"
+
+
+def write(machine: Machine) -> str:
+    """Return the machine as a torus coordinate file.
+
+    Parameters
+    ----------
+    machine : Machine
+        A Cray XE or XK with cnames; all nodes up.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    UsageError
+        Where it is another machine, a node has no Cray cname, or is not up.
+    """
+    nodes.parts(machine, "torus-coordinates")
+    xyz = nodes.coordinates(machine, "torus-coordinates", ("gemini",))
+    nodes.refuse_states(machine, "torus-coordinates")
+    columns = (machine.nid, machine.cname, machine.role, *xyz.T)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return "\n".join((*(_FORM % row for row in rows), ""))

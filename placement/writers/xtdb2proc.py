@@ -1,0 +1,51 @@
+"""Write ``xtdb2proc``: the processor table with places and coordinates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.writers import nodes
+
+if TYPE_CHECKING:
+    from placement.machine import Machine
+
+__all__ = ["write"]
+
+_FORM = (
+    "cpu=%d,slot=%d,cage=%d,cabinet=null,cab_position=%d,cab_row=%d,"
+    "x_coord=%d,y_coord=%d,z_coord=%d,process_slots=4,process_slots_free=4,"
+    "processor_status='%s',processor_type='%s',alloc_mode='%s',processor_id=%d,"
+    "od_allocator_id=0,next_red_black_switch=null,processor_spec=null"
+)
+_COMMENT = "#\n# Nodes of a machine, one record a line, as field1=val1,field2=val2,…\n#\n"
+
+
+def write(machine: Machine) -> str:
+    """Return the machine as ``xtdb2proc -f -`` prints it.
+
+    Parameters
+    ----------
+    machine : Machine
+        A Cray XC, XE or XK with cnames.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    UsageError
+        Where it is another machine, a node has no Cray cname, or is planned
+        for another job.
+    """
+    place = nodes.parts(machine, "xtdb2proc")
+    xyz = nodes.coordinates(machine, "xtdb2proc", ("aries", "gemini"))
+    nodes.refuse_planned(machine, "xtdb2proc")
+    numbers = np.column_stack([place[:, [4, 3, 2, 0, 1]], xyz]).tolist()
+    state = [word.replace("-", "") for word in nodes.words(machine.state, "xtdb2proc")]
+    mode = [word.replace("-", "") for word in nodes.words(machine.mode, "xtdb2proc")]
+    rest = zip(state, machine.role.tolist(), mode, machine.nid.tolist(), strict=True)
+    rows = [_FORM % (*n, *more) for n, more in zip(numbers, rest, strict=True)]
+    return _COMMENT + "\n".join((*rows, ""))

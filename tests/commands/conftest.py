@@ -1,0 +1,46 @@
+"""A whole process of nidmap, as a user runs it."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def nidmap():
+    """Run the command line in a process of its own: `nidmap("plan", …).code/.out/.err`."""
+
+    def run(*argv, stdin=None, env=None, stdout=subprocess.PIPE, cwd=None, timeout=60):
+        done = subprocess.run(
+            [sys.executable, "-m", "nidmap", *argv],
+            input=stdin,
+            stdout=stdout,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "NIDMAP_MACHINE": "", **(env or {})},
+            cwd=cwd,
+            timeout=timeout,
+            check=False,
+        )
+        done.code = done.returncode
+        done.out = (done.stdout or b"").decode()
+        done.err = done.stderr.decode()
+        return done
+
+    return run
+
+
+@pytest.fixture
+def refused():
+    """Assert that a run was refused in one line with this exit code."""
+
+    def check(done, code, *words):
+        assert done.code == code, done.err
+        assert "Traceback" not in done.err
+        assert done.out == ""
+        lines = [line for line in done.err.splitlines() if line.startswith("nidmap: ")]
+        assert len(lines) == 1, done.err
+        for word in words:
+            assert word in lines[0], done.err
+
+    return check

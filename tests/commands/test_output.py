@@ -1,0 +1,173 @@
+"""Output: stdout carries the result, files are whole or untouched, faults have code 5."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+MACHINE = "dragonfly:groups=4,chassis=2,blades=4,nodes=4"
+PLAN = ("plan", "-m", MACHINE, "-N", "8", "--strategy", "compact")
+
+COMMANDS = {
+    "plan": PLAN,
+    "plan json": (*PLAN, "--json"),
+    "order": ("order", "-m", MACHINE, "--nodes", "#0-3", "--ppn", "4", "--pattern", "fft:4x4"),
+    "machine show": ("machine", "show", "-m", MACHINE),
+    "machine export": ("machine", "export", "-m", MACHINE, "--format", "topology-conf"),
+    "nodes expand": ("nodes", "expand", "nid[00001-00009]"),
+    "nodes fold": ("nodes", "fold", "nid00001,nid00002"),
+    "nodes info": ("nodes", "info", "-m", MACHINE, "nid[00001-00009]"),
+    "site list": ("site", "list"),
+    "site show": ("site", "show", "shaheen2"),
+}
+WITH_FILE = [name for name in COMMANDS if name.split()[0] in ("plan", "order")]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_full_disk_on_stdout(nidmap, name):
+    with open("/dev/full", "wb") as full:
+        done = nidmap(*COMMANDS[name], stdout=full)
+    assert done.code == 5, done.err
+    assert "Traceback" not in done.err
+    assert "No space left" in done.err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_closed_stdout(name):
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$0" -m nidmap "$@" >&-', sys.executable, *COMMANDS[name]],
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 5, done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_broken_pipe_is_quiet(name):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [sys.executable, "-m", "nidmap", *COMMANDS[name]],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        timeout=60,
+        check=False,
+        preexec_fn=lambda: signal.signal(signal.SIGPIPE, signal.SIG_IGN),
+    )
+    os.close(writer)
+    assert b"Traceback" not in done.stderr
+    assert b"roken pipe" not in done.stderr
+    assert done.returncode in (0, 141)
+
+
+@pytest.mark.parametrize("name", WITH_FILE)
+def test_a_full_disk_leaves_the_old_file(nidmap, name, small_disk):
+    path = small_disk / "out.txt"
+    path.write_text("old")
+    fill(small_disk)
+    done = nidmap(*COMMANDS[name], "-o", str(path))
+    assert done.code == 5, done.err
+    assert "No space left" in done.err
+    assert path.read_text() == "old"
+    assert sorted(p.name for p in small_disk.iterdir()) == ["filler", "out.txt"]
+
+
+@pytest.mark.parametrize("name", WITH_FILE)
+def test_dev_full_as_the_file(nidmap, name):
+    done = nidmap(*COMMANDS[name], "-o", "/dev/full")
+    assert done.code == 5
+    assert "/dev/full" in done.err
+
+
+@pytest.mark.parametrize("name", WITH_FILE)
+def test_no_such_folder(nidmap, refused, name, tmp_path):
+    refused(nidmap(*COMMANDS[name], "-o", str(tmp_path / "no" / "out.txt")), 5, "out.txt")
+
+
+@pytest.mark.parametrize("name", WITH_FILE)
+def test_the_file_holds_what_stdout_would(nidmap, name, tmp_path):
+    path = tmp_path / "out.txt"
+    done = nidmap(*COMMANDS[name], "-o", str(path))
+    assert (done.code, done.out) == (0, "")
+    assert path.read_text() == nidmap(*COMMANDS[name]).out
+
+
+def test_the_mode_of_an_old_file_stays(nidmap, tmp_path):
+    path = tmp_path / "out.txt"
+    path.write_text("old")
+    path.chmod(0o640)
+    assert nidmap(*PLAN, "-o", str(path)).code == 0
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_a_link_is_followed_not_replaced(nidmap, tmp_path):
+    target = tmp_path / "target.txt"
+    target.write_text("old")
+    link = tmp_path / "link.txt"
+    link.symlink_to(target)
+    assert nidmap(*PLAN, "-o", str(link)).code == 0
+    assert link.is_symlink()
+    assert target.read_text().startswith("nid")
+
+
+def test_json_is_json(nidmap):
+    document = json.loads(nidmap(*PLAN, "--json").out)
+    assert document["schema"] == "nidmap.plan/1"
+    assert len(document["nodes"]) == document["count"] == 8
+    assert document["wiring"].startswith("consecutive, ")
+
+
+def test_interrupt(tmp_path):
+    fifo = tmp_path / "never"
+    os.mkfifo(fifo)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "nidmap", "plan", "-m", "-", "-N", "4"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        child.stdin.write(b"   NID    (HEX)    NODENAME     TYPE    STATUS        MODE\n")
+        child.stdin.flush()
+        import time
+
+        time.sleep(1.0)  # until it stands in its read of stdin
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=20)
+    finally:
+        child.kill()
+    assert child.returncode == 130
+    assert b"Traceback" not in err
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 64 kB, in a mount namespace's stead: a tmpfs, root only."""
+    if os.getuid() != 0:
+        pytest.skip("mounting a small disk needs root")
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)],
+        capture_output=True,
+        check=False,
+    )
+    if done.returncode:
+        pytest.skip(f"mount is not allowed here: {done.stderr.decode().strip()}")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def fill(folder):
+    """Fill a disk to its last byte."""
+    with open(folder / "filler", "wb", buffering=0) as stream:
+        try:
+            while True:
+                stream.write(b"x" * 4096)
+        except OSError:
+            pass

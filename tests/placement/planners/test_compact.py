@@ -1,0 +1,236 @@
+"""`compact`: fewest groups, chassis, blades against all choices; on a torus, hops against them."""
+
+from dataclasses import dataclass
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.planners import _fewest
+from placement.planners._ball import mean_hops
+from placement.planners._fewest import Nest, fewest
+from placement.planners._open import Search
+from placement.planners.compact import compact, proved_fewest
+from placement.request import Request
+from placement.specs import parse_spec
+
+SMALL = [
+    "dragonfly:groups=3,chassis=2,blades=2,nodes=1",
+    "dragonfly:groups=2,chassis=2,blades=3,nodes=1",
+    "dragonfly:groups=2,chassis=1,blades=2,nodes=3",
+    "slingshot:groups=3,switches=2,nodes=2",
+    "fattree:leaf=3,leaves=4,spines=2",
+    "tree:2x3x2",
+    "tree:12",
+]
+
+
+def touched(machine, rows):
+    """Units touched, from the outermost level in."""
+    coords = machine.coords[list(rows)]
+    return tuple(len(np.unique(coords[:, :k], axis=0)) for k in range(1, coords.shape[1]))
+
+
+def draw_request(data, machine):
+    rows = sorted(data.draw(st.sets(st.integers(0, len(machine) - 1), min_size=1)))
+    count = data.draw(st.integers(1, len(rows)))
+    include = sorted(data.draw(st.sets(st.sampled_from(rows), max_size=min(count, 2))))
+    free = np.zeros(len(machine), dtype=bool)
+    free[rows] = True
+    choices = [c for c in combinations(rows, count) if set(include) <= set(c)]
+    return Request(count, free, np.array(include, dtype=int)), choices
+
+
+@pytest.mark.parametrize("spec", SMALL)
+@given(data=st.data())
+@settings(deadline=None)
+def test_no_choice_touches_fewer(spec, data):
+    machine = parse_spec(spec)
+    request, choices = draw_request(data, machine)
+    found = compact(machine, request)
+    assert touched(machine, found) == min(touched(machine, choice) for choice in choices)
+    assert proved_fewest(machine, request)
+
+
+@dataclass
+class Blades:
+    """Blades with so many free nodes, in chassis and groups by their numbers."""
+
+    group: np.ndarray
+    chassis: np.ndarray
+    size: np.ndarray
+    must: np.ndarray
+
+    @property
+    def nest(self):
+        first = np.unique(self.chassis, return_index=True)[1]
+        return Nest([self.group[first], self.chassis], self.size, self.must)
+
+
+@st.composite
+def blades(draw, most=9):
+    """Up to 4 groups of up to 4 chassis of up to 4 blades."""
+    group, chassis, size = [], [], []
+    for g in range(draw(st.integers(1, 4))):
+        for _ in range(draw(st.integers(1, 4))):
+            held = draw(st.lists(st.integers(1, most), min_size=1, max_size=4))
+            chassis += [max(chassis, default=-1) + 1] * len(held)
+            group += [g] * len(held)
+            size += held
+    must = draw(st.sets(st.integers(0, len(size) - 1), max_size=2))
+    forced = np.zeros(len(size), dtype=bool)
+    forced[list(must)] = True
+    return Blades(np.array(group), np.array(chassis), np.array(size), forced)
+
+
+def fewest_by_tables(b, need):
+    """Fewest groups, chassis, blades by going through all numbers of each, group by group.
+
+    most[k, c, n] is what k groups, c chassis and n blades can hold at most.
+    """
+    most = {(0, 0, 0): 0}
+    for g in np.unique(b.group):
+        inside = {(0, 0): 0}
+        for c in np.unique(b.chassis[b.group == g]):
+            here = b.chassis == c
+            fixed, loose = b.size[here & b.must], np.sort(b.size[here & ~b.must])[::-1]
+            ways = {} if len(fixed) else {(0, 0): 0}
+            for extra in range(len(loose) + 1):
+                number = len(fixed) + extra
+                if number:
+                    ways[1, number] = int(fixed.sum() + loose[:extra].sum())
+            inside = joined_tables(inside, ways)
+        grouped = {(int(c > 0), c, n): held for (c, n), held in inside.items()}
+        most = joined_tables(most, grouped)
+    return min(key for key, held in most.items() if held >= need)
+
+
+def joined_tables(left, right):
+    out = {}
+    for (key, held), (other, more) in product(left.items(), right.items()):
+        total = tuple(a + b for a, b in zip(key, other, strict=True))
+        out[total] = max(out.get(total, 0), held + more)
+    return out
+
+
+def counts(b, units):
+    return len(np.unique(b.group[units])), len(np.unique(b.chassis[units])), len(units)
+
+
+@given(blades(), st.data())
+@settings(deadline=None)
+def test_units_are_the_fewest_that_tables_of_all_numbers_give(b, data):
+    need = data.draw(st.integers(max(1, int(b.must.sum())), int(b.size.sum())))
+    units, proved = fewest(b.nest, need)
+    assert proved
+    assert b.size[units].sum() >= need
+    assert np.isin(np.flatnonzero(b.must), units).all()
+    assert counts(b, units) == fewest_by_tables(b, need)
+
+
+@given(blades(), st.data())
+@settings(deadline=None)
+def test_the_search_alone_finds_them_too(b, data):
+    # Without the bounds' own proposals every answer has to come from the search.
+    need = data.draw(st.integers(max(1, int(b.must.sum())), int(b.size.sum())))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_fewest._Blades, "_better", lambda self, found, menu, ranking: found)
+        patch.setattr(_fewest, "MIXTURES", ((1, 0),))
+        units, proved = fewest(b.nest, need)
+    assert proved
+    assert counts(b, units) == fewest_by_tables(b, need)
+
+
+@given(blades(most=5), st.integers(1, 3), st.integers(1, 6), st.data())
+@settings(deadline=None)
+def test_a_search_says_yes_exactly_where_a_choice_exists(b, groups, chassis, data):
+    group, size, must = b.group, b.size, b.must
+    if len(size) > 9:
+        group, size, must = group[:9], size[:9], must[:9]
+    weight = np.array([size, data.draw(st.permutations(size.tolist()))])
+    need = np.array([data.draw(st.integers(0, 12)) for _ in weight])
+    found, finished = Search(group, must, weight, groups, chassis).decide(need)
+
+    def good(choice):
+        choice = list(choice)
+        return (
+            len(np.unique(group[choice])) == groups
+            and np.isin(np.flatnonzero(must), choice).all()
+            and (weight[:, choice].sum(axis=1) >= need).all()
+        )
+
+    assert finished
+    if found is not None:
+        assert len(found) <= chassis
+        assert good(found)
+    else:
+        sizes = range(1, min(chassis, len(size)) + 1)
+        assert not any(good(c) for k in sizes for c in combinations(range(len(size)), k))
+
+
+def test_a_search_that_would_take_too_long_is_given_up_and_said():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("placement.planners._open.IN_ALL", 3)
+        patch.setattr(_fewest._Blades, "_better", lambda self, found, menu, ranking: found)
+        patch.setattr(_fewest, "MIXTURES", ((1, 0),))
+        lot = np.random.default_rng(1)
+        size = lot.integers(1, 5, 96)
+        nest = Nest([np.arange(24) // 4, np.arange(96) // 4], size, np.zeros(96, dtype=bool))
+        answers = [fewest(nest, need) for need in range(20, 200, 9)]
+    assert not all(proved for _, proved in answers)
+    held = [int(size[units].sum()) for units, _ in answers]
+    assert all(h >= need for h, need in zip(held, range(20, 200, 9), strict=True))
+
+
+def test_a_job_that_fits_one_group_is_not_split_to_save_blades():
+    machine = parse_spec("dragonfly:groups=2,chassis=2,blades=4,nodes=4")
+    free = machine.free.copy()
+    free[machine.coords[:, 3] > 0] = False  # one node a blade in both groups
+    free[machine.coords[:, 1] == 1] = True  # and full blades in chassis 1
+    free[(machine.coords[:, 0] == 1) & (machine.coords[:, 2] > 1)] = False
+    rows = compact(machine, Request(count=18, free=free))
+    assert touched(machine, rows) == (1, 2, 6)
+
+
+def test_below_three_levels_the_units_are_still_few():
+    machine = parse_spec("tree:2x3x2x2x2")
+    free = machine.free.copy()
+    free[::5] = False
+    rows = compact(machine, Request(count=9, free=free))
+    assert touched(machine, rows)[:3] == (1, 1, 2)
+    assert not proved_fewest(machine, Request(count=9, free=free))
+
+
+@pytest.mark.parametrize("spec", ["torus:4x3", "torus:12", "torus:3x2x2", "torus:3x2,nodes=2"])
+@given(data=st.data())
+@settings(deadline=None)
+def test_on_a_torus_hops_are_at_most_twice_the_fewest(spec, data):
+    machine = parse_spec(spec)
+    request, choices = draw_request(data, machine)
+    found = compact(machine, request)
+    if request.count > 1 and not len(request.include):
+        best = min(mean_hops(machine, np.array(choice)) for choice in choices)
+        factor = 2 - 2 / request.count
+        assert mean_hops(machine, found) <= factor * best + 1e-9
+
+
+def test_hops_are_counted_round_the_torus():
+    machine = parse_spec("torus:6x4,nodes=2")
+    rows = np.random.default_rng(2).choice(len(machine), 9, replace=False)
+    total = 0
+    for a, b in combinations(rows.tolist(), 2):
+        apart = np.abs(machine.coords[a, :2].astype(int) - machine.coords[b, :2])
+        total += int(np.minimum(apart, np.array([6, 4]) - apart).sum())
+    assert mean_hops(machine, rows) == pytest.approx(total / 36)
+
+
+def test_an_empty_torus_gives_a_ball_across_its_edge():
+    machine = parse_spec("torus:16x16x16")
+    free = machine.free.copy()
+    free[(machine.coords[:, :3] > 3).all(axis=1) & (machine.coords[:, :3] < 12).all(axis=1)] = False
+    rows = compact(machine, Request(count=343, free=free))
+    apart = mean_hops(machine, rows)
+    box = np.flatnonzero((machine.coords[:, :3] < 7).all(axis=1))
+    assert apart < mean_hops(machine, box)

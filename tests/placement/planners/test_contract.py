@@ -1,0 +1,114 @@
+"""The contract that every planner is held to: exact count, only free nodes, no node twice …"""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.errors import PlanError, UsageError
+from placement.planners import BUNDLED, find, names
+from placement.request import Request
+from placement.specs import parse_spec
+
+STRATEGIES = sorted(BUNDLED)
+
+SPECS = [
+    "dragonfly:groups=4,chassis=2,blades=3,nodes=4",
+    "dragonfly:groups=5,chassis=1,blades=4,nodes=2,wiring=same-chassis",
+    "dragonfly:groups=1,chassis=3,blades=2,nodes=3",
+    "slingshot:groups=3,switches=4,nodes=4,nics=2",
+    "torus:3x4x2,nodes=2",
+    "torus:5x6",
+    "torus:7",
+    "fattree:leaf=4,leaves=6,spines=2",
+    "fattree:down=3x2x4,up=1x2x2",
+    "tree:2x3x4",
+    "tree:2x3x2x3x2",
+    "tree:9",
+]
+
+#: Strategies that only a dragonfly can have.
+ONLY_DRAGONFLY = {"blades", "blades-linked", "hilbert-groups", "morton-groups"}
+
+
+@cache
+def machine_of(spec):
+    return parse_spec(spec)
+
+
+@st.composite
+def requests(draw):
+    """A machine with some nodes taken, and a request that its free nodes can fulfil."""
+    machine = machine_of(draw(st.sampled_from(SPECS)))
+    taken = draw(st.sets(st.integers(0, len(machine) - 1), max_size=len(machine) - 1))
+    free = machine.free.copy()
+    free[list(taken)] = False
+    rows = np.flatnonzero(free)
+    count = draw(st.integers(1, len(rows)))
+    include = draw(st.sets(st.sampled_from(rows.tolist()), max_size=min(count, 4)))
+    return machine, Request(
+        count=count,
+        free=free,
+        include=np.array(sorted(include, reverse=True), dtype=np.int64),
+        seed=draw(st.integers(0, 5)),
+    )
+
+
+def fits(machine, strategy):
+    return machine.topology.kind == "dragonfly" or strategy not in ONLY_DRAGONFLY
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@given(requests())
+@settings(deadline=None)
+def test_a_planner_keeps_the_contract(strategy, case):
+    machine, request = case
+    free, include = request.free.copy(), request.include.copy()
+    if not fits(machine, strategy):
+        with pytest.raises(UsageError, match="dragonfly"):
+            find(strategy)(machine, request)
+        return
+    rows = find(strategy)(machine, request)
+    assert rows.dtype == np.int64
+    assert len(rows) == request.count
+    assert len(np.unique(rows)) == request.count
+    assert request.free[rows].all()
+    assert np.isin(request.include, rows).all()
+    assert (find(strategy)(machine, replace(request)) == rows).all()
+    assert (request.free == free).all()
+    assert (request.include == include).all()
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_too_few_free_nodes_are_said_in_figures(strategy):
+    machine = machine_of(SPECS[0])
+    free = machine.free.copy()
+    free[::3] = False
+    with pytest.raises(PlanError, match="70 nodes wanted, 64 free: 6 missing"):
+        find(strategy)(machine, Request(count=70, free=free))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_more_included_than_wanted_is_a_contradiction(strategy):
+    machine = machine_of(SPECS[0])
+    with pytest.raises(UsageError, match="3 nodes are included, but only 2 wanted"):
+        find(strategy)(machine, Request(count=2, free=machine.free, include=np.array([5, 1, 9])))
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("spec", SPECS)
+def test_all_free_nodes_can_be_taken(strategy, spec):
+    machine = machine_of(spec)
+    if not fits(machine, strategy):
+        return
+    rows = find(strategy)(machine, Request(count=len(machine), free=machine.free))
+    assert sorted(rows.tolist()) == list(range(len(machine)))
+
+
+def test_every_bundled_planner_is_found_by_name():
+    assert set(STRATEGIES) <= set(names())
+    with pytest.raises(UsageError, match="no strategy 'hilber'; there are blades, "):
+        find("hilber")

@@ -1,0 +1,120 @@
+"""What scontrol show topology prints, against trees at random and cut-off output."""
+
+import pytest
+from hypothesis import given
+
+from placement.errors import ParseError
+from placement.readers import read_text
+from placement.readers.scontrol_topology import read, sniff
+from placement.readers.topology_conf import read as read_conf
+from tests.placement.readers.fabric_shapes import scontrol_topology, topology_conf, trees
+
+
+@given(trees())
+def test_it_says_what_the_file_says(tree):
+    text = scontrol_topology(tree)
+    dump, conf = read(text, "t"), read_conf(topology_conf(tree), "t")
+    assert dump.switches == conf.switches
+    assert dump.faults == ()
+    assert dump.nodes.name.tolist() == conf.nodes.name.tolist()
+    assert dump.counts.rows == dump.counts.total == len(tree.switches)
+    assert read_text(text).format == "scontrol-topology"
+
+
+def test_trailing_blanks_of_old_versions():
+    dump = read("SwitchName=a Level=0 LinkSpeed=1 Nodes=n1 \n", "t")
+    assert dump.switches[0].nodes == ("n1",)
+
+
+BLOCKS = """\
+BlockName=b1 BlockIndex=0 Nodes=n[1-4] BlockSize=4
+BlockName=b2 BlockIndex=1 Nodes=n[5-8] BlockSize=4
+"""
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "AggregatedBlock=b[1-2] BlockIndex=2 Nodes=n[1-8] BlockSize=8\n",
+        "BlockName=b[1-2] BlockIndex=2 Nodes=n[1-8] BlockSize=8\n",
+        "BlockName=b1,b2 BlockIndex=2 Nodes=n[1-8] BlockSize=8\n",
+    ],
+)
+def test_aggregated_blocks_leave_their_sizes(more):
+    dump = read(BLOCKS + more, "t")
+    assert [s.name for s in dump.switches] == ["b1", "b2"]
+    assert (dump.fabric, dump.parameters) == ("block", {"block_sizes": (4, 8)})
+    assert dump.counts.rows == 3
+    assert dump.faults == ()
+
+
+def test_blocks_of_slurm_23_have_no_size():
+    dump = read("BlockName=b1 BlockIndex=0 Nodes=n[1-4]\n", "t")
+    assert (dump.switches[0].nodes, dump.parameters) == (("n1", "n2", "n3", "n4"), {})
+
+
+def test_sizes_that_make_no_sense_are_left_out():
+    dump = read(BLOCKS.replace("Size=4\n", "Size=3\n", 1), "t")
+    assert [(f.kind, f.fatal) for f in dump.faults] == [("block-size", False)]
+    assert dump.parameters == {}
+
+
+def test_rings():
+    dump = read("RingName=r1 Nodes=n[1-3] RingSize=3\n", "t")
+    assert (dump.fabric, dump.switches[0].nodes) == ("ring", ("n1", "n2", "n3"))
+
+
+def test_a_torus_does_not_say_where_its_nodes_are():
+    text = "TorusName=p Dims=2x1x1 Nodes=n[1-2]\n  TorusName=p PlacementDims=1x1x1(1) Anchors=2\n"
+    dump = read(text, "t")
+    assert [(f.line, f.kind, f.fatal) for f in dump.faults] == [(1, "no-coordinates", True)]
+    assert dump.counts.rows == 2
+
+
+LEAF = "SwitchName=a Level=0 LinkSpeed=1 Nodes=n[1-2]\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (LEAF[:43] + "\n", "t:1: Nodes"),
+        (
+            LEAF + "SwitchName=t Level=1 LinkSpeed=1 Nodes=n[1-2]\n",
+            "t:2: switch t of level 1 has no",
+        ),
+        (LEAF + "SwitchName=t Level=1 LinkSpeed=1 Swit\n", "t:2: 'Swit' is not Key=value"),
+        (LEAF + "SwitchName=t Lev=1\n", "t:2: scontrol show topology prints no 'lev'"),
+        (LEAF + "SwitchName=t LinkSpeed=1 Nodes=n3\n", "t:2: t: no level"),
+        (LEAF + "SwitchName=t Level=x Nodes=n3\n", "t:2: t: level 'x' is not a number"),
+        (LEAF + "BlockName=b BlockIndex=0 Nodes=n\n", "t:2: a block topology here and a tree"),
+        (LEAF + "slurm_load_topo error\n", "t:2: 'slurm_load_topo error' is not Key=value"),
+        (
+            "AggregatedBlock=b[1-2] BlockIndex=2 Nodes=n[1-8] BlockSize=8\n",
+            "t:1: no block of its own",
+        ),
+        ("", "t: nothing in it"),
+    ],
+)
+def test_what_cannot_be_read(text, message):
+    with pytest.raises(ParseError) as raised:
+        read(text, "t")
+    assert str(raised.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("top", "kind"),
+    [
+        ("SwitchName=t Level=2 LinkSpeed=1 Nodes=n[1-2] Switches=a", "level"),
+        ("SwitchName=t Level=1 LinkSpeed=1 Nodes=n[1-9] Switches=a", "missing-nodes"),
+        ("SwitchName=t Level=1 LinkSpeed=1 Nodes=n[1-2] Switches=a,b", "undefined-switch"),
+    ],
+)
+def test_what_makes_no_machine(top, kind):
+    faults = read(f"{LEAF}{top}\n", "t").faults
+    assert [(f.line, f.kind, f.fatal) for f in faults] == [(2, kind, True)]
+
+
+def test_sniff():
+    assert sniff(LEAF)
+    assert sniff(BLOCKS)
+    assert not sniff("SwitchName=a Nodes=n1 LinkSpeed=1\n")

@@ -1,0 +1,265 @@
+"""topology.conf against trees made by hand and at random, and against what Slurm refuses."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.errors import ParseError
+from placement.readers import read_text
+from placement.readers.topology_conf import read, sniff
+from tests.placement.readers.fabric_shapes import Tree, topology_conf, trees
+
+
+def matches(dump, tree):
+    """Assert that a dump says what a tree does."""
+    assert dump.faults == ()
+    assert dump.fabric == "tree"
+    assert [s.name for s in dump.switches] == [name for name, _, _ in tree.switches]
+    for switch, (name, nodes, children) in zip(dump.switches, tree.switches, strict=True):
+        assert switch.nodes == nodes
+        assert switch.children == children
+        assert switch.level == tree.level(name)
+    assert dump.nodes.name.tolist() == tree.nodes
+    leaf = {n: name for name, nodes, _ in tree.switches for n in nodes}
+    assert dump.nodes.router.tolist() == [leaf[n] for n in tree.nodes]
+
+
+@given(trees())
+def test_any_tree(tree):
+    text = topology_conf(tree)
+    dump = read(text, "topology.conf")
+    matches(dump, tree)
+    assert [s.line for s in dump.switches] == list(range(1, len(tree.switches) + 1))
+    assert dump.counts.rows == dump.counts.total == len(tree.switches)
+    assert read_text(text).format == "topology-conf"
+
+
+KEYS = st.sampled_from([str, str.lower, str.upper])
+
+
+@given(trees(), st.data())
+def test_slurms_other_spellings(tree, data):
+    """Case, blanks around =, quotes, comments, blank lines and continued lines change nothing."""
+    text, lines = "# made by hand\n\n", 2
+    for name, nodes, children in tree.switches:
+        case = data.draw(KEYS)
+        gap = data.draw(st.sampled_from(["", " ", "\t"]))
+        broken = data.draw(st.booleans())
+        listed = ",".join(nodes or children)
+        listed = f'"{listed}"' if data.draw(st.booleans()) else listed
+        word = case("Nodes") if nodes else case("Switches")
+        text += f"  {case('SwitchName')}{gap}={gap}{name}" + (" \\\n   " if broken else " ")
+        text += f"{word}={listed} {case('LinkSpeed')}=7 # of {name}\n"
+        lines += 1 + broken
+        if data.draw(st.booleans()):
+            text += "   # another\n \t\n"
+            lines += 2
+    dump = read(text, "t")
+    matches(dump, tree)
+    assert dump.counts.total == lines
+    rows = [x for x in text.splitlines() if x.strip() and not x.lstrip().startswith("#")]
+    assert dump.counts.rows == len(rows)
+
+
+def test_a_statement_stands_on_its_first_line():
+    dump = read("# one\nSwitchName=s0 \\\n Nodes=a\nSwitchName=s1 Switches=s0\n", "t")
+    assert [s.line for s in dump.switches] == [2, 4]
+    assert dump.nodes.line.tolist() == [2]
+
+
+def test_escaped_hash_is_no_comment_and_escaped_backslash_no_continuation():
+    with pytest.raises(ParseError, match="t:1: Nodes"):
+        read("SwitchName=s0 Nodes=a\\#b\n", "t")
+    with pytest.raises(ParseError, match="t:1"):
+        read("SwitchName=s0 Nodes=a\\\\\nSwitchName=s1 Nodes=b\n", "t")
+
+
+def test_lists_are_expanded_in_order():
+    dump = read("SwitchName=s0 Nodes=n[3,1-2],m[01-02]x[1,3]\n", "t")
+    assert dump.switches[0].nodes == ("n3", "n1", "n2", "m01x1", "m01x3", "m02x1", "m02x3")
+
+
+def test_an_empty_leaf_is_a_leaf():
+    dump = read("SwitchName=s0\nSwitchName=s1 Nodes=a\nSwitchName=top Switches=s[0-1]\n", "t")
+    assert [(s.level, s.nodes) for s in dump.switches] == [(0, ()), (0, ("a",)), (1, ())]
+    assert [(f.line, f.kind, f.fatal) for f in dump.faults] == [(1, "empty-switch", False)]
+
+
+def test_uneven_tree_without_a_common_root():
+    tree = Tree(
+        (
+            ("hall", (), ("row", "lone")),
+            ("row", (), ("a", "b")),
+            ("a", ("n1", "n2"), ()),
+            ("b", ("n3",), ()),
+            ("lone", ("n4",), ()),
+            ("other", ("n5",), ()),
+        )
+    )
+    matches(read(topology_conf(tree), "t"), tree)
+
+
+def test_blocks():
+    text = "BlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-9]\nBlockSizes=4,8,16\n"
+    dump = read(text, "t")
+    assert (dump.fabric, dump.parameters) == ("block", {"block_sizes": (4, 8, 16)})
+    assert [(s.name, len(s.nodes), s.level) for s in dump.switches] == [("b1", 4, 0), ("b2", 5, 0)]
+    assert dump.faults == ()
+    assert "block_sizes" not in read("BlockName=b1 Nodes=n[1-4]\n", "t").parameters
+
+
+@pytest.mark.parametrize(
+    ("sizes", "bad"), [("4,12", 12), ("4,6", 6), ("8,4", 4), ("1,65536", 65536)]
+)
+def test_block_sizes_are_the_first_times_a_power_of_two(sizes, bad):
+    dump = read(f"BlockName=b Nodes=n[1-8]\n\nBlockSizes={sizes}\n", "t")
+    (fault,) = dump.faults
+    assert (fault.line, fault.kind, fault.fatal) == (3, "block-size", True)
+    assert str(bad) in fault.text
+
+
+def test_a_short_block_is_a_remark():
+    (fault,) = read("BlockName=b Nodes=n[1-3]\nBlockSizes=4\n", "t").faults
+    assert (fault.line, fault.kind, fault.fatal) == (1, "short-block", False)
+
+
+def test_rings():
+    dump = read("RingName=r1 Nodes=n[4,2,3]\nRingName=r2 Nodes=n[5-20]\n", "t")
+    assert (dump.fabric, dump.switches[0].nodes) == ("ring", ("n4", "n2", "n3"))
+    assert not dump.faults
+    (fault,) = read("RingName=r1 Nodes=n[1-17]\n", "t").faults
+    assert (fault.line, fault.kind, fault.fatal) == (1, "ring-size", True)
+
+
+GOOD = """\
+SwitchName=a Nodes=n[1-2]
+SwitchName=b Nodes=n[3-4]
+SwitchName=top Switches=a,b
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "kind", "words"),
+    [
+        (GOOD + "SwitchName=c Nodes=n5 Switches=a\n", 4, "both-nodes-and-switches", "c has both"),
+        (GOOD + "SwitchName=c Switches=a9\n", 4, "undefined-switch", "a child a9"),
+        (GOOD + "SwitchName=c Switches=c\n", 4, "loop", "c > c"),
+        (GOOD + "SwitchName=c Switches=d\nSwitchName=d Switches=c\n", 4, "loop", "c > d > c"),
+        (GOOD + "SwitchName=c Nodes=n4\n", 4, "duplicate-name", "n4 is below c"),
+        (GOOD + "SwitchName=c Switches=b\n", 4, "two-parents", "b is below c"),
+        (GOOD + "SwitchName=a Nodes=n9\n", 4, "duplicate-switch", "a is already defined on line 1"),
+        (GOOD + f"SwitchName={'x' * 65} Nodes=n9\n", 4, "switch-name", "longer than 64"),
+        (GOOD + "SwitchName=s[1-2] Nodes=n9\n", 4, "switch-name", "one plain name"),
+        ("BlockName=a Nodes=n1\nBlockName=b Nodes=n[1-2]\n", 2, "duplicate-name", "n1"),
+    ],
+)
+def test_what_makes_no_machine(text, line, kind, words):
+    faults = [f for f in read(text, "t").faults if f.fatal]
+    assert (faults[0].line, faults[0].kind) == (line, kind)
+    assert words in faults[0].text
+    assert str(faults[0].error("t")).startswith(f"t:{line}: ")
+
+
+def test_one_loop_is_one_fault_however_much_stands_above_it():
+    text = "".join(f"SwitchName=s{i} Switches=s{i + 1}\n" for i in range(9))
+    text += "SwitchName=s9 Switches=s7\n"
+    loops = [f for f in read(text, "t").faults if f.kind == "loop"]
+    assert [(f.line, f.text.partition(": ")[2]) for f in loops] == [(8, "s7 > s8 > s9 > s7")]
+
+
+def test_depth_is_limited_as_in_slurm():
+    def chain(levels):
+        rows = "".join(f"SwitchName=s{i} Switches=s{i + 1}\n" for i in range(levels))
+        return read(rows + f"SwitchName=s{levels} Nodes=n\n", "t").faults
+
+    assert chain(20) == ()
+    assert [(f.line, f.kind) for f in chain(21)] == [(1, "depth")]
+
+
+def test_repeats_in_one_list_are_remarks():
+    dump = read("SwitchName=a Nodes=n[1-2],n1\nSwitchName=top Switches=a,a\n", "t")
+    assert [(f.line, f.kind, f.fatal) for f in dump.faults] == [
+        (1, "repeated-node", False),
+        (2, "repeated-switch", False),
+    ]
+    assert dump.switches[0].nodes == ("n1", "n2")
+    assert dump.switches[1].children == ("a",)
+
+
+def test_faults_of_many_nodes_are_cut_short():
+    text = "SwitchName=a Nodes=n[1-5000]\nSwitchName=b Nodes=n[1-5000]\n"
+    assert len(read(text, "t").faults) == 1001
+
+
+def test_many_undefined_children_are_cut_short_too():
+    faults = read("SwitchName=leaf1 Nodes=n\nSwitchName=t Switches=leaf[1-200000]\n", "t").faults
+    assert len(faults) == 1001
+    assert faults[0].hint == "is leaf1 meant?"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "t: nothing in it but comments"),
+        ("# only\n\n", "t: nothing in it but comments"),
+        ("SwitchName=a Nodes=n[1-\n", "t:1: Nodes: 'n[1-' has a bracket without its other"),
+        ("SwitchName=a Nodes=,\n", "t:1: Nodes: ',' names nothing"),
+        ("SwitchName=a Nodes=n1*3\n", "t:1: Nodes: 'n1*3' is not a list of names"),
+        (GOOD + "SwitchName=c Node=n9\n", "t:4: unknown keyword 'node'"),
+        (GOOD + "Nodes=n9 SwitchName=c\n", "t:4: unknown keyword 'nodes'"),
+        (GOOD + "SwitchName=c Nodes=n9 junk\n", "t:4: 'junk' is not Key=value"),
+        (GOOD + "hello\n", "t:4: 'hello' is not Key=value"),
+        (GOOD + "SwitchName=c LinkSpeed=fast\n", "t:4: LinkSpeed 'fast' is not a number"),
+        (
+            GOOD + "BlockName=c Nodes=n9\n",
+            "t:4: a block topology here and a tree topology on line 1",
+        ),
+        (GOOD + "Include other.conf\n", "t:4: Include is not supported"),
+        ("BlockName=c\n", "t:1: block c has no Nodes"),
+        ("BlockSizes=4\n", "t:1: block sizes without a block"),
+        ("BlockName=c Nodes=a\nBlockSizes=4,x\n", "t:2: 'x' is not a block size"),
+        ("BlockName=c Nodes=a\nBlockSizes=0\n", "t:2: '0' is not a block size"),
+        (
+            GOOD + "2 c0-0c0s1n0 compute 0 0 1\n",
+            "t:4: two formats in one file: this line looks like",
+        ),
+        ("SwitchName=a\x1b[31m Nodes=n[\n", "t:1: Nodes"),
+    ],
+)
+def test_what_cannot_be_read(text, message):
+    with pytest.raises(ParseError) as raised:
+        read(text, "t")
+    assert str(raised.value).startswith(message)
+    assert raised.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SwitchName=a Nodes=n[0-999999999]\n",
+        "SwitchName=a Nodes=n[0-9999][0-9999]\n",
+        "SwitchName=a Nodes=" + "n[0-1]" + "[0-1]" * 200_000 + "\n",
+        "SwitchName=a Nodes=" + "[" * 2_000_000 + "\n",
+        "".join(f"SwitchName=a{i} Nodes=n{i}x[0-99999]\n" for i in range(20)),
+        "".join(f"SwitchName=a{i} Switches=b[0-65000]\n" for i in range(20)),
+        "SwitchName=a\n" * 140_000,
+        "SwitchName=a" + " Nodes=a" * 100_000 + "\n",
+        "\n" * 1_000_001,
+    ],
+)
+def test_bombs_are_refused(text):
+    with pytest.raises(ParseError):
+        read(text, "t")
+
+
+def test_a_chain_as_long_as_slurm_can_count_is_no_recursion():
+    rows = "".join(f"SwitchName=s{i} Switches=s{i + 1}\n" for i in range(20_000))
+    (fault,) = read(rows + "SwitchName=s20000 Nodes=n\n", "t").faults
+    assert fault.kind == "depth"
+
+
+def test_sniff_looks_for_a_statement_at_the_start_of_a_line():
+    assert sniff("# ours\n\tblockname = b Nodes=n1\n")
+    assert not sniff("# SwitchName=s0\n")
+    assert not sniff("x SwitchName=s0\n")
+    assert not sniff("SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n\n")

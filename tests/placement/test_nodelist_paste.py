@@ -1,0 +1,205 @@
+"""What people paste: the output of schedulers and launchers, whole."""
+
+import io
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.errors import ParseError
+from placement.nodelist import NodeList
+from placement.paste import MAX_BYTES, read_list
+
+SQUEUE = "%18.18s %9.9s %8.8s %8.8s %2.2s %10.10s %6.6s %s"
+HEADER = SQUEUE % ("JOBID", "PARTITION", "NAME", "USER", "ST", "TIME", "NODES", "NODELIST(REASON)")
+
+job_names = st.text(alphabet="ab1 ()[]-,|;=", min_size=1, max_size=12).filter(str.strip)
+allocations = st.lists(st.integers(0, 60), min_size=1, max_size=8, unique=True)
+jobs = st.lists(st.tuples(job_names, st.one_of(allocations, st.just("(Resources)"))), max_size=6)
+
+
+def row(number, name, nodes):
+    """Return one row as squeue prints it by default."""
+    waits = isinstance(nodes, str)
+    text = nodes if waits else NodeList(f"nid{n:05d}" for n in nodes).fold()
+    count = 4 if waits else len(nodes)
+    state, time = ("PD", "0:00") if waits else ("R", "1-02:03:04")
+    return SQUEUE % (number, "workq", name, "ada", state, time, count, text)
+
+
+@given(jobs, st.booleans())
+def test_the_nodes_of_all_running_jobs(table, headed):
+    lines = [row(k + 1, name, nodes) for k, (name, nodes) in enumerate(table)]
+    wanted = [f"nid{n:05d}" for _, nodes in table if not isinstance(nodes, str) for n in nodes]
+    text = "".join(f"{line}\n" for line in ([HEADER, *lines] if headed else lines))
+    assert list(NodeList.parse(text)) == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Fri Nov 21 11:55:42 2025\n"
+        "  JOBID PARTITION     NAME     USER    STATE      TIME TIME_LIMI  NODES NODELIST(REASON)\n"
+        "      1     workq my (own)     root  RUNNING      0:00 UNLIMITED      2 n[1-2]\n"
+        "      2     workq    waits     root  PENDING      0:00 UNLIMITED     40"
+        " (ReqNodeNotAvail, UnavailableNodes:n[7-9])\n",
+        "NODELIST\nn[1-2]\n",
+        "JOBID NODELIST\n1 n1\n2 \n3 n2\n",
+        "JOBID NAME NODELIST ST\n2 waits  PD\n1 my (own) job n[1-2] R\n",
+        "NODELIST NODES NAME\nn1 1 a b c\nn2 1 d\n",
+        "NAME ST NODES NODELIST(REASON)\n"
+        "a b c R 2 n[1-2]\n"
+        "x y PD 4 (launch failed requeued held)\n",
+        "JOBID  ST  NODES NODELIST\n7      CG      9 n[1-2]\n",
+        "NODELIST   NODES PARTITION STATE \n"
+        "n1             1    workq* idle\n"
+        "n1             1     debug idle\n"
+        "n2             1    workq* mix-\n",
+        "n1 1 workq* idle\nn1 1 debug idle\nn2 1 workq* drain$\n",
+        "n1 idle\nn2 alloc*\nn1 idle\n",
+        "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST\n"
+        "workq*       up   infinite      2  alloc n[1-2]\n"
+        "debug        up   infinite      1  alloc n1\nold        down   infinite      0    n/a \n",
+        "workq*       up   infinite      2  alloc n[1-2]\n"
+        "debug        up   infinite      1  alloc n1\n",
+        "HOSTNAMES STATE\nn1 idle\nn2 idle\n",
+        "JobID           NodeList \n"
+        "------------ -----------\n"
+        "7                 n[1-2]\n"
+        "7.batch               n1\n"
+        "7.0               n[1-2]\n8          None assigned\n",
+        "JobId=7 JobName=x\n"
+        "   ReqNodeList=(null) ExcNodeList=n9\n"
+        "   NodeList=n[1-2]\n"
+        "   BatchHost=n1\n\n"
+        "JobId=8 JobName=y\n   ReqNodeList=n5 ExcNodeList=(null)\n   NodeList=(null)\n",
+        "JobId=7 JobName=NodeListy ReqNodeList=n5 ExcNodeList=n6 NodeList=n[1-2] BatchHost=n1\n",
+        "NodeName=n1 Arch=x86_64 CoresPerSocket=1\n"
+        "   NodeAddr=n7 State=IDLE\n\n"
+        "NodeName=n2 Arch=x86_64\n",
+        "StepId=7.0 UserId=0\n   State=RUNNING Partition=p NodeList=n[1-2]\n",
+        "ReservationName=r StartTime=2025-11-21T11:55:42\n   Nodes=n[1-2] NodeCnt=2 CoreCnt=2\n",
+        "PartitionName=p\n"
+        "   AllocNodes=ALL Default=YES\n"
+        "   Nodes=n[1-2]\n"
+        "   State=UP TotalNodes=2\n",
+        "exec_host = n1/0+n2/0\n",
+        "Job Id: 7.pbs\n"
+        "    Job_Name = x\n"
+        "    exec_host = n1/0\n"
+        "\t+n2/0\n"
+        "    exec_vnode = (n1:ncpus=1)+(n2:ncpus=1)\n",
+        "    exec_vnode = (n1:ncpus=24:mem=3gb+n2:ncpus=24)\n",
+        "n1/0+n2/3\n",
+        "rank 1=n2 slot=0:0\nrank 0=n1 slot=1-2\n",
+        "# made by hand\nrank 0=n1 slot=0\nrank 1=n2 slot=0\n",
+        "\ufeff# from Windows\r\nn1\r\nn2\r\n",
+    ],
+)  # fmt: skip
+def test_two_nodes_however_they_are_said(text):
+    assert list(NodeList.parse(text, "paste")) == ["n1", "n2"]
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("n1/0*24+n2/0*24", {"n1": 24, "n2": 24}),
+        ("exec_host = n1/0*2+n2/1*3\n", {"n1": 2, "n2": 3}),
+        ("n1/0-3,5+n2/7", {"n1": 5, "n2": 1}),
+        ("n1/0+n1/1+n2/0+n1/2", {"n1": 3, "n2": 1}),
+        ("n1\nn1\nn2\nn1\n", {"n1": 3, "n2": 1}),
+        ("n1 slots=2\nn2 slots=4 max_slots=8\n", {"n1": 2, "n2": 4}),
+        ("n1:2\nn2:4\n", {"n1": 2, "n2": 4}),
+        ("n1:2 binding=rr\nn2\n", {"n1": 2, "n2": 1}),
+        ("rank 0=n1 slot=0\nrank 1=n1 slot=1\n", {"n1": 2}),
+    ],
+)
+def test_slots_of_a_node_are_repeats(text, counts):
+    assert NodeList.parse(text).counts() == counts
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        (
+            HEADER + "\n" + row(1, "a", [1, 2]).replace("     2 nid", "     9 nid"),
+            2,
+            ["2 nodes where the row says 9"],
+        ),
+        ("NODELIST NODES\nnid[00001-00004,0000 4\n", 2, ["bracket without its other"]),
+        (HEADER + "\n" + row(1, "a", [1]) + "\nslurm_load_jobs error\n", 3, ["does not fit"]),
+        (row(1, "a", [1]) + "\nslurm_load_jobs error\n", 2, ["slurm_load_jobs error"]),
+        ("JOBID NAME NODELIST COMMENT\n1 my job n1 so so\n", 2, ["does not fit"]),
+        ("JobId=7 JobName=x\n   NodeList=n99\n   NodeList=n1\n", 3, ["NodeList= twice"]),
+        ("JobId=7 JobName=x NodeList=n99 a=b NodeList=n1\n", 1, ["NodeList= twice"]),
+        ("exec_host = n1/0*24+n2\n", 1, ["'n2' is no part of a PBS host list"]),
+        ("rank 0=n1 slot=0\nrank 0=n2 slot=0\n", 2, ["rank 0=n2", "each rank once"]),
+        ("rank 0=n1 slot=0\nrank 2=n2 slot=0\n", 0, ["rank 1 is missing"]),
+        ("rank 0=n1 slot=0\nn2\n", 2, ["'n2' does not fit a rank file"]),
+    ],
+)  # fmt: skip
+def test_a_table_that_cannot_be_understood_is_refused(text, line, words):
+    with pytest.raises(ParseError) as caught:
+        NodeList.parse(text, "paste")
+    assert (caught.value.source, caught.value.line) == ("paste", line)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_an_argument_is_a_list_a_file_or_standard_input(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hosts").write_text("n1\nn2\n")
+    (tmp_path / "n7").mkdir()
+    assert read_list("hosts", "--nodes") == ("n1\nn2\n", "hosts")
+    assert read_list("@hosts") == ("n1\nn2\n", "hosts")
+    assert read_list(str(tmp_path / "hosts")) == ("n1\nn2\n", str(tmp_path / "hosts"))
+    assert read_list("n[1-2]", "--nodes") == ("n[1-2]", "--nodes")
+    assert read_list("n7", "--nodes") == ("n7", "--nodes")  # a folder is no list
+    assert read_list("", "--nodes") == ("", "--nodes")
+    assert read_list("a\0b", "--nodes") == ("a\0b", "--nodes")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfn3\n")))
+    assert read_list("-", "--nodes") == ("\ufeffn3\n", "--nodes -")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"")))
+    assert read_list("-") == ("", "-")
+
+
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [("@none", ["none", "No such file"]), ("@n7", ["n7", "directory"]), ("@", ["@"])],
+)
+def test_a_file_that_cannot_be_read(tmp_path, monkeypatch, argument, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "n7").mkdir()
+    with pytest.raises(ParseError, match="cannot be read") as caught:
+        read_list(argument)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_standard_input_that_is_closed(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(ParseError, match="standard input is closed"):
+        read_list("-")
+    gone = io.TextIOWrapper(io.BytesIO(b"n1"))
+    gone.close()
+    monkeypatch.setattr(sys, "stdin", gone)
+    with pytest.raises(ParseError, match="cannot be read"):
+        read_list("-")
+
+
+def test_a_file_larger_than_any_list(tmp_path):
+    path = tmp_path / "hosts"
+    with path.open("wb") as stream:
+        stream.truncate(MAX_BYTES + 1)
+    with pytest.raises(ParseError, match=f"larger than {MAX_BYTES} bytes"):
+        read_list(str(path))
+
+
+def test_bytes_that_are_no_text_name_no_node(tmp_path):
+    path = tmp_path / "hosts"
+    path.write_bytes(b"n1\nn2\xff\xfe\n")
+    text, source = read_list(str(path))
+    with pytest.raises(ParseError) as caught:
+        NodeList.parse(text, source)
+    assert caught.value.line == 2

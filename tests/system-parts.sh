@@ -1,0 +1,48 @@
+#!/bin/sh
+# Install the system parts that tests with real components need.
+#
+# As root on Debian or Ubuntu they are installed from the distribution and
+# named here. Elsewhere nothing is changed: the tests that need a missing part
+# are skipped, and pytest ends with the list of them and the reason.
+#
+# Usage: sh tests/system-parts.sh [venv]    (venv: only what `python3 -m venv` needs)
+set -u
+
+if [ "${1:-}" = venv ]; then
+    packages="python3-venv"
+else
+    packages="slurmctld slurmd slurm-client slurm-wlm-basic-plugins"
+fi
+
+present() {
+    dpkg-query -W -f '${Status}' "$1" 2>/dev/null | grep -q 'ok installed'
+}
+
+missing=
+if command -v dpkg-query >/dev/null 2>&1; then
+    for package in $packages; do
+        present "$package" || missing="$missing $package"
+    done
+else
+    echo "system parts: not Debian or Ubuntu, nothing installed (wanted: $packages)" >&2
+    exit 0
+fi
+[ -z "$missing" ] && exit 0
+
+if [ "$(id -u)" != 0 ]; then
+    echo "system parts: not root, so not installed:$missing (their tests will be skipped)" >&2
+    exit 0
+fi
+
+echo "system parts: installing$missing" >&2
+export DEBIAN_FRONTEND=noninteractive
+log=$(mktemp)
+# shellcheck disable=SC2086  # the list is meant to split
+if { apt-get update && apt-get install -y --no-install-recommends $missing; } >"$log" 2>&1; then
+    rm -f "$log"
+    exit 0
+fi
+tail -n 5 "$log" >&2
+rm -f "$log"
+echo "system parts: could not install$missing (their tests will be skipped)" >&2
+exit 0

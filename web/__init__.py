@@ -1,0 +1,1 @@
+"""The NID marker: a machine, its jobs and a plan in a web page."""

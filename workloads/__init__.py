@@ -1,0 +1,1 @@
+"""Workloads that measure what a placement buys."""
