@@ -1,0 +1,1 @@
+"""Rank orders: patterns, orders, emitters and launchers."""

@@ -1,0 +1,174 @@
+"""Order files: one module a format, each writing an `Order` and reading it back.
+
+A format's module has ``write(order) -> str`` and ``read(text, on, source) ->
+Order``; both only translate. Formats that list ranks in slot order are made
+for one numbering of the nodes, the launcher's: such a module says
+``NODE_ORDER = "launcher"`` and gets the order already renumbered. Other
+distributions add modules under the entry point group ``nidmap.order_formats``.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Protocol, cast
+
+from placement.errors import UsageError, printable
+from rankmap.permutation import inverse
+
+if TYPE_CHECKING:
+    from rankmap.order import Order
+    from rankmap.slots import Slots
+
+__all__ = ["LAUNCHER_ORDERS", "emit", "find", "format_of", "names", "read_order"]
+
+#: Where each bundled format lives: imported only when it is asked for.
+BUNDLED = {
+    "hydra": "hydra",
+    "intel": "intel",
+    "json": "document",
+    "mpich": "mpich",
+    "openmpi": "openmpi",
+    "seq": "seq",
+    "slots": "slots",
+    "slurm": "slurm",
+    "torchrun": "torchrun",
+}
+
+#: How a launcher takes the nodes of a job: as native Slurm sorts them, or as given.
+LAUNCHER_ORDERS = ("sorted", "given")
+
+#: What a file's name says of its format, where `--format` says nothing.
+_ENDINGS = {
+    ".json": "json",
+    ".slots": "slots",
+    ".hosts": "slurm",
+    ".hostfile": "slurm",
+    ".rankfile": "openmpi",
+    ".seq": "seq",
+    ".machinefile": "intel",
+    ".torchrun": "torchrun",
+}
+
+
+class Format(Protocol):
+    """What a format's module offers."""
+
+    def write(self, order: Order) -> str:
+        """Return the order as text."""
+
+    def read(self, text: str, on: Slots, source: str) -> Order:
+        """Return the order that a text holds for these slots."""
+
+
+def names() -> list[str]:
+    """Return the names of all formats, those of other distributions included."""
+    from importlib.metadata import entry_points
+
+    return sorted(BUNDLED | {e.name: "" for e in entry_points(group="nidmap.order_formats")})
+
+
+def find(name: str) -> Format:
+    """Return the module of the format called `name`.
+
+    Raises
+    ------
+    UsageError
+        Where there is none; the message names those there are.
+    """
+    from importlib import import_module
+
+    if name in BUNDLED:
+        return cast("Format", import_module(f"rankmap.emit.{BUNDLED[name]}"))
+    from importlib.metadata import entry_points
+
+    found = entry_points(group="nidmap.order_formats", name=name)
+    if not found:
+        raise UsageError(f"no format '{printable(name)}'", f"there are {', '.join(names())}")
+    return cast("Format", next(iter(found)).load())
+
+
+def format_of(path: str | None) -> str:
+    """Return the format that a file's name asks for, ``slots`` where it says nothing.
+
+    Examples
+    --------
+    >>> format_of("run7/MPICH_RANK_ORDER"), format_of("a.json"), format_of(None)
+    ('mpich', 'json', 'slots')
+    """
+    name = os.path.basename(path or "")
+    if name.startswith("MPICH_RANK_ORDER"):
+        return "mpich"
+    return _ENDINGS.get(os.path.splitext(name)[1].lower(), "slots")
+
+
+def emit(order: Order, form: str, launcher_order: str = "sorted") -> str:
+    """Return an order as text.
+
+    Parameters
+    ----------
+    order : Order
+    form : str
+        ``slots`` (line r: the slot of rank r), ``mpich`` (MPICH_RANK_ORDER:
+        entry s is the rank at slot s of the launcher's own node order),
+        ``slurm`` (host file for SLURM_HOSTFILE), ``openmpi`` (rankfile),
+        ``seq`` (Open MPI's sequential file), ``hydra`` (MPICH's host file),
+        ``intel`` (Intel MPI's machine file), ``torchrun`` (node ranks) or
+        ``json``.
+    launcher_order : str
+        The node order that ``mpich`` is for: ``sorted`` as native Slurm
+        sorts every allocation, or ``given`` as in ``order.on``.
+
+    Raises
+    ------
+    UsageError
+        Unknown format or launcher order.
+    """
+    module = find(form)
+    _known(launcher_order)
+    if _follows_launcher(module) and launcher_order == "sorted":
+        order = order.sorted()
+    return module.write(order)
+
+
+def read_order(
+    text: str, form: str, on: Slots, source: str = "-", launcher_order: str = "sorted"
+) -> Order:
+    """Return the order that a text holds; the format is never guessed.
+
+    Parameters
+    ----------
+    text : str
+    form : str
+        See `emit`.
+    on : Slots
+        The slots that it is for, nodes in the order that numbers them.
+    source : str
+        File name for messages.
+    launcher_order : str
+        The node order that the text was made for, see `emit`.
+
+    Raises
+    ------
+    ParseError
+        What stands there is not this format.
+    BrokenOrderError
+        It is, but no permutation of these slots: a rank twice, missing or
+        outside (`rankmap.emit.text.BrokenOrderError`).
+    """
+    module = find(form)
+    _known(launcher_order)
+    if not (_follows_launcher(module) and launcher_order == "sorted"):
+        return module.read(text, on, source)
+    positions = on.sorting()
+    return module.read(text, on.take(positions), source).onto(inverse(positions))
+
+
+def _follows_launcher(module: Format) -> bool:
+    return getattr(module, "NODE_ORDER", "given") == "launcher"
+
+
+def _known(launcher_order: str) -> None:
+    if launcher_order not in LAUNCHER_ORDERS:
+        raise UsageError(
+            f"no launcher order '{printable(launcher_order)}'", "there are sorted and given"
+        )

@@ -1,0 +1,88 @@
+"""MPICH_RANK_ORDER: what Cray MPICH reads with MPICH_RANK_REORDER_METHOD=3.
+
+Entry s is the rank at slot s, the slots being numbered over the launcher's
+own node list. Native Slurm sorts that list whatever was asked for, so a file
+made for the list as given puts ranks on the wrong nodes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankmap.emit.text import BrokenOrderError, line_of, numbers
+from rankmap.order import Order
+from rankmap.permutation import broken, inverse
+
+if TYPE_CHECKING:
+    from rankmap.slots import Slots
+
+__all__ = ["NODE_ORDER", "read", "write"]
+
+#: The numbers are for the launcher's node order (`rankmap.emit`).
+NODE_ORDER = "launcher"
+
+#: Ranks on one line at most: whoever reads lines into a buffer shall not need a large one.
+ENTRIES = 64
+
+#: A node list in lines of 76 characters, split behind a comma where one is near.
+_COLUMNS = re.compile(r".{1,75}(?:,|$)|.{1,76}")
+
+
+def write(order: Order) -> str:
+    """Return the ranks in slot order, each node on a new line, below comments naming the nodes."""
+    words = list(map(str, order.ranks.tolist()))
+    on = order.on
+    place = np.arange(len(order)) - np.repeat(on.first, on.counts)
+    ends = place % ENTRIES == ENTRIES - 1
+    ends[np.cumsum(on.counts) - 1] = True
+    pieces = [""] * (2 * len(words))
+    pieces[::2] = words
+    pieces[1::2] = np.where(ends, "\n", ",").tolist()
+    return _header(order) + "".join(pieces)
+
+
+def read(text: str, on: Slots, source: str) -> Order:
+    """Return the order that a MPICH_RANK_ORDER file holds; ranges such as ``0-15`` are read.
+
+    Raises
+    ------
+    ParseError, BrokenOrderError
+        See `rankmap.emit.read_order`.
+    """
+    n = len(on)
+    ranks = numbers(text, n, source)
+    found = broken(ranks, n)
+    if found is None:
+        return Order(inverse(ranks), on)
+    line = line_of(text, found.at)
+    if found.kind == "outside":
+        raise BrokenOrderError(source, line, f"rank {found.value} is not one of 0 to {n - 1}")
+    if found.kind == "twice":
+        first = line_of(text, found.first)
+        raise BrokenOrderError(
+            source, line, f"rank {found.value} stands twice, first on line {first}"
+        )
+    more = f" and {found.count - 1} more" if found.count > 1 else ""
+    raise BrokenOrderError(
+        source,
+        line,
+        f"{len(ranks)} ranks for {n} slots: rank {found.value}{more} missing",
+        "the file is cut short, or for another number of ranks",
+    )
+
+
+def _header(order: Order) -> str:
+    from placement.nodelist import NodeList
+
+    nodes = NodeList(order.on.names.tolist()).fold()
+    listed = "\n".join(f"# {line}" for line in _COLUMNS.findall(nodes))
+    made = f"{order.strategy or 'given'}" + (f" for {order.pattern}" if order.pattern else "")
+    return (
+        f"# nidmap order: {made}\n"
+        f"# {order.on.words()}, each on a new line, nodes in this order:\n"
+        f"{listed}\n"
+        "# read with MPICH_RANK_REORDER_METHOD=3\n"
+    )

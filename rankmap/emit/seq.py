@@ -1,0 +1,12 @@
+"""Sequential file for Open MPI's ``--map-by seq:file=F``: one host a line, in rank order.
+
+The text is that of Slurm's host file. Unlike a rankfile it leaves the place
+inside the node, and binding, to mpirun. Checked on Open MPI 5.0.11, which
+wants the nodes in its allocation or host file besides.
+"""
+
+from __future__ import annotations
+
+from rankmap.emit.slurm import read, write
+
+__all__ = ["read", "write"]

@@ -1,0 +1,114 @@
+"""Numbers in order files: read in bulk, and found again by line when one is wrong."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import ParseError, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+__all__ = ["BrokenOrderError", "line_of", "numbers", "without_comments"]
+
+_COMMENT = re.compile(r"#[^\n]*")
+_SEPARATORS = re.compile(r"[,\s]+")
+_PLAIN = re.compile(r"[0-9,\s]*", re.ASCII)
+_TOO_LONG = re.compile(r"[0-9]{19}", re.ASCII)
+_TOKEN = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", re.ASCII)
+
+
+class BrokenOrderError(ParseError):
+    """An order file that can be read, but is no permutation of the job's slots.
+
+    A command whose very question is whether an order is valid answers no
+    (exit code 1); to every other one it is bad input (3).
+    """
+
+
+def without_comments(text: str) -> str:
+    """Return the text with everything from ``#`` to the end of a line removed."""
+    return _COMMENT.sub("", text) if "#" in text else text
+
+
+def numbers(text: str, n: int, source: str, what: str = "rank") -> NDArray[np.int64]:
+    """Return the numbers of a comma- or space-separated text, ranges ``0-15`` expanded.
+
+    Parameters
+    ----------
+    text : str
+    n : int
+        How many are expected, each below it; bounds what a range may cost.
+    source : str
+        File name for messages.
+    what : str
+        What a number is called in messages.
+
+    Raises
+    ------
+    ParseError
+        Something that is no number.
+    BrokenOrderError
+        More numbers than `n`, or a range beyond it.
+
+    Examples
+    --------
+    >>> numbers("# a comment\\n3,0\\n1-2\\n", 4, "-").tolist()
+    [3, 0, 1, 2]
+    """
+    bare = without_comments(text)
+    if _PLAIN.fullmatch(bare) and not _TOO_LONG.search(bare):
+        return np.array(list(map(int, bare.replace(",", " ").split())), dtype=np.int64)
+    runs: list[tuple[int, int]] = []
+    total = 0
+    for line, token in _tokens(bare):
+        low, high = _run(token, n, source, line, what)
+        total += high - low + 1
+        if total > n:
+            raise BrokenOrderError(source, line, f"more than {n} {what}s, the number of slots")
+        runs.append((low, high))
+    parts = [np.arange(low, high + 1, dtype=np.int64) for low, high in runs]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+
+
+def line_of(text: str, index: int) -> int:
+    """Return the line on which the number at `index` stands; the last where there is none.
+
+    Examples
+    --------
+    >>> line_of("# c\\n5,1-3\\n4\\n", 4)
+    3
+    """
+    seen = 0
+    for line, token in _tokens(without_comments(text)):
+        match = _TOKEN.fullmatch(token)
+        seen += int(match[2]) - int(match[1]) + 1 if match and match[2] else 1
+        if seen > index:
+            return line
+    return max(1, text.count("\n") + (not text.endswith("\n")))
+
+
+def _tokens(bare: str) -> Iterator[tuple[int, str]]:
+    """Yield (line, token) of a text without comments."""
+    for number, line in enumerate(bare.split("\n"), start=1):
+        for token in _SEPARATORS.split(line):
+            if token:
+                yield number, token
+
+
+def _run(token: str, n: int, source: str, line: int, what: str) -> tuple[int, int]:
+    match = _TOKEN.fullmatch(token)
+    if not match:
+        raise ParseError(source, line, f"'{printable(token, 30)}' is no {what}")
+    low = int(match[1])
+    high = int(match[2]) if match[2] else low
+    if high < low:
+        raise ParseError(source, line, f"range {token} runs backwards")
+    if high >= n:
+        raise BrokenOrderError(source, line, f"{what} {high} is not one of 0 to {n - 1}")
+    return low, high

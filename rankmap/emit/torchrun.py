@@ -1,0 +1,80 @@
+"""Node ranks for torchrun: one node a line, ``node-rank host nproc-per-node``.
+
+torchrun gives each node a stretch of consecutive ranks, in the order of the
+node ranks; orders that are not of this kind cannot be said to it. The numbers
+hold with static rendezvous only (``--rdzv-backend static``, the default): the
+c10d one sorts the nodes by host name and ignores ``--node-rank``.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import ParseError, UsageError, printable
+from rankmap.emit.hosts import from_runs, runs
+from rankmap.emit.text import BrokenOrderError, without_comments
+
+if TYPE_CHECKING:
+    from rankmap.emit.hosts import Run
+    from rankmap.order import Order
+    from rankmap.slots import Slots
+
+__all__ = ["read", "write"]
+
+_LINE = re.compile(r"([0-9]{1,9})\s+(\S+)\s+([0-9]{1,9})", re.ASCII)
+
+
+def write(order: Order) -> str:
+    """Return the node rank, host and number of processes of each node.
+
+    Raises
+    ------
+    UsageError
+        Where a node's ranks are not consecutive.
+    """
+    hosts, many = runs(order)
+    if len(hosts) != len(order.on.counts):
+        torn, times = np.unique(hosts, return_counts=True)
+        node = torn[int(np.argmax(times > 1))]
+        raise UsageError(
+            f"torchrun gives each node consecutive ranks, and this order does not ({node})",
+            "reorder in the program (process groups), or use another launcher",
+        )
+    rows = enumerate(zip(hosts.tolist(), many.tolist(), strict=True))
+    return _header(hosts[0], len(hosts)) + "".join(f"{k} {h} {n}\n" for k, (h, n) in rows)
+
+
+def read(text: str, on: Slots, source: str) -> Order:
+    """Return the order that a file of node ranks holds.
+
+    Raises
+    ------
+    ParseError, BrokenOrderError
+        See `rankmap.emit.read_order`.
+    """
+    found: list[Run] = []
+    for number, line in enumerate(without_comments(text).split("\n"), start=1):
+        if line.strip():
+            found.append(_entry(line.strip(), number, len(found), source))
+    return from_runs(found, on, source)
+
+
+def _header(master: str, nodes: int) -> str:
+    return (
+        "# node-rank host nproc-per-node; on each node, with static rendezvous:\n"
+        f"# torchrun --nnodes={nodes} --node-rank=RANK --nproc-per-node=N"
+        f" --master-addr={master} --master-port=PORT\n"
+    )
+
+
+def _entry(line: str, number: int, expected: int, source: str) -> Run:
+    match = _LINE.fullmatch(line)
+    if not match:
+        wanted = "node-rank host nproc-per-node"
+        raise ParseError(source, number, f"'{printable(line, 40)}' is not {wanted}")
+    if int(match[1]) != expected:
+        raise BrokenOrderError(source, number, f"node rank {match[1]}, {expected} comes next")
+    return match[2], int(match[3]), number

@@ -1,0 +1,267 @@
+"""Launchers: the command line that starts a job's ranks in an order, one class a way.
+
+A launcher reads the user's own command line (`Launcher.read`), says how many
+ranks it would put on each node (`Launcher.counts`), and returns what to run
+instead (`Launcher.launch`): arguments and variables. It is registered by the
+decorator `launcher` under its program's name and, where that matters, the MPI
+library; other distributions add classes under the entry point group
+``nidmap.launchers``. Nothing is run here; who wants to know what a launcher
+does asks it (`rankmap.launch.ask`).
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from placement.errors import LaunchError, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy import int64
+    from numpy.typing import NDArray
+
+    from rankmap.launch.allocation import Allocation
+    from rankmap.launch.options import Parsed
+    from rankmap.order import Order
+
+__all__ = [
+    "CRAY",
+    "INTEL",
+    "LIBRARIES",
+    "MPICH",
+    "OPENMPI",
+    "OTHER",
+    "Launch",
+    "Launcher",
+    "find",
+    "is_mpiexec",
+    "launcher",
+    "programs",
+]
+
+#: Which MPI library the ranks use, as far as a launch depends on it.
+CRAY, OTHER = "cray-mpich", "other"
+MPICH, INTEL, OPENMPI = "mpich", "intel", "openmpi"
+LIBRARIES = (CRAY, MPICH, INTEL, OPENMPI, OTHER)
+
+#: Where each bundled launcher lives: imported only when it is asked for.
+BUNDLED = {"aprun": "aprun", "flux": "flux", "srun": "srun"}
+
+#: Programs that several MPI libraries bring under the same name, and the module for each.
+MPIEXECS = ("mpiexec", "mpiexec.hydra", "mpirun", "orterun", "prterun")
+_MPIEXEC_OF = {CRAY: "pals", MPICH: "hydra", INTEL: "hydra", OPENMPI: "openmpi"}
+
+_registered: dict[tuple[str, str], type[Launcher]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What to run.
+
+    Attributes
+    ----------
+    argv : tuple of str
+    env : dict of str to str
+        Variables to set besides the user's own.
+    """
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = field(default_factory=dict)
+
+    def line(self) -> str:
+        """Return the command as one line for a shell.
+
+        Examples
+        --------
+        >>> Launch(("srun", "./my app"), {"SLURM_HOSTFILE": "hosts"}).line()
+        "SLURM_HOSTFILE=hosts srun './my app'"
+        """
+        words = [f"{name}={shlex.quote(value)}" for name, value in self.env.items()]
+        return " ".join([*words, shlex.join(self.argv)])
+
+
+class Launcher(ABC):
+    """One way to start ranks in an order.
+
+    Attributes
+    ----------
+    form : str
+        Format of the order file (`rankmap.emit`).
+    ranks_option : str
+        Name of the option that gives the number of ranks.
+    on_nodes : bool
+        True where the compute nodes read the order file, False where the
+        launcher alone does.
+    asks_order : bool
+        True where the launcher takes nodes in an order of its own that only
+        asking it would tell.
+    keeps_list : bool
+        True where a job's nodes stand in the order of its list, False where
+        the launcher sorts them.
+    rank_variables : tuple of str
+        Variables that hold a rank's number (its place in the launch), the
+        first that is set.
+    host : str
+        What names a rank's node there, in a shell's words.
+    version : str
+        The launcher's version, '' where it was not asked.
+    """
+
+    form: ClassVar[str]
+    ranks_option: ClassVar[str]
+    on_nodes: ClassVar[bool] = True
+    asks_order: ClassVar[bool] = False
+    keeps_list: ClassVar[bool] = False
+    rank_variables: ClassVar[tuple[str, ...]] = ("PMI_RANK",)
+    host: ClassVar[str] = "$(uname -n)"
+    version: str = ""
+
+    @abstractmethod
+    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
+        """Return what the user's command says.
+
+        Raises
+        ------
+        LaunchError
+            Where a reordered launch would not be what the user means.
+        """
+
+    @abstractmethod
+    def nodes(self, step: Parsed) -> str:
+        """Return the nodes that the command names, as ``--nodes`` takes them; '' for none."""
+
+    def allocation(self, step: Parsed, env: Mapping[str, str]) -> Allocation | None:
+        """Return the allocation that the command runs in; None outside of one.
+
+        Raises
+        ------
+        NidmapError
+            Variables or host files that cannot be read.
+        """
+        from rankmap.launch.allocation import allocation
+
+        return allocation(env)
+
+    def cores(self, step: Parsed) -> int:
+        """Return how many cores the command gives each rank."""
+        return 1
+
+    def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
+        """Return what leaves the ranks of this command unbound; '' where they are bound."""
+        return ""
+
+    def text(self, order: Order, launcher_order: str, step: Parsed) -> str:
+        """Return what stands in the order file."""
+        from rankmap.emit import emit
+
+        return emit(order, self.form, launcher_order)
+
+    def ranks(self, step: Parsed, nodes: int, allocation: Allocation | None) -> int:
+        """Return how many ranks this command starts on so many nodes.
+
+        Raises
+        ------
+        LaunchError
+            Where that is not clear.
+        """
+        given = step.number(self.ranks_option) or (allocation.ranks if allocation else None)
+        if given is None:
+            raise LaunchError("how many ranks to start is not clear", "give -n to the launcher")
+        return given
+
+    @abstractmethod
+    def counts(
+        self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None
+    ) -> NDArray[int64]:
+        """Return how many of `ranks` ranks this command puts on each of its nodes.
+
+        The nodes stand as the launcher takes them: in the job's order, where
+        it has them all, else in that of the list (`keeps_list`) or sorted. A
+        node that gets none is not part of the step.
+
+        Raises
+        ------
+        LaunchError
+            Where that is not clear.
+        """
+
+    @abstractmethod
+    def launch(
+        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
+    ) -> Launch:
+        """Return the command that runs `step` with the order file at `path`.
+
+        Raises
+        ------
+        LaunchError
+            Where this launcher cannot lay the ranks out so.
+        """
+
+
+def launcher(*keys: tuple[str, str]) -> Callable[[type[Launcher]], type[Launcher]]:
+    """Register the decorated class for (program, MPI library) pairs."""
+
+    def register(made: type[Launcher]) -> type[Launcher]:
+        _registered.update(dict.fromkeys(keys, made))
+        return made
+
+    return register
+
+
+def programs() -> list[str]:
+    """Return the names of all launchers, those of other distributions included."""
+    from importlib.metadata import entry_points
+
+    ours = {*BUNDLED, *MPIEXECS}
+    return sorted(ours | {e.name for e in entry_points(group="nidmap.launchers")})
+
+
+def is_mpiexec(program: str) -> bool:
+    """Tell whether a program's name says nothing of the MPI library it belongs to.
+
+    Examples
+    --------
+    >>> is_mpiexec("/opt/openmpi/bin/mpirun"), is_mpiexec("srun")
+    (True, False)
+    """
+    return os.path.basename(program) in MPIEXECS
+
+
+def find(program: str, mpi: str) -> Launcher:
+    """Return the launcher for a program (a path will do) and an MPI library.
+
+    Raises
+    ------
+    LaunchError
+        Where there is none; the message names those there are.
+    """
+    name = os.path.basename(program)
+    key = (name, mpi if is_mpiexec(name) or mpi == CRAY else OTHER)
+    _load(name, key)
+    if key not in _registered:
+        raise LaunchError(
+            f"'{printable(name, 40)}' is no launcher that is known"
+            + (f" for {printable(mpi, 20)}" if is_mpiexec(name) else ""),
+            f"there are {', '.join(programs())}",
+        )
+    return _registered[key]()
+
+
+def _load(name: str, key: tuple[str, str]) -> None:
+    """Import the module that registers a launcher."""
+    from importlib import import_module
+    from importlib.metadata import entry_points
+
+    if name in MPIEXECS:
+        if key[1] in _MPIEXEC_OF:
+            import_module(f"rankmap.launch.{_MPIEXEC_OF[key[1]]}")
+    elif name in BUNDLED:
+        import_module(f"rankmap.launch.{BUNDLED[name]}")
+    elif key not in _registered:
+        for entry in entry_points(group="nidmap.launchers", name=name):
+            entry.load()

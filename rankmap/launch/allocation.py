@@ -1,0 +1,266 @@
+"""The allocation that a command runs in, as the batch system's variables describe it.
+
+Slurm states it in variables, PBS and Torque in a file of hosts, Cobalt in a
+list of NIDs, Flux when asked (`rankmap.launch.flux`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import LaunchError, ParseError, printable
+from rankmap.slots import parse_counts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from placement.nodelist import NodeList
+
+__all__ = ["Allocation", "allocation", "dealt", "filled", "from_hosts", "read_file"]
+
+#: One line of a host file: name, and slots as Hydra (``:2``) or Open MPI (``slots=2``) write them.
+_HOST = re.compile(r"([^\s:=#]+)(?::([0-9]{1,9}))?((?:\s+\S+)*)", re.ASCII)
+_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
+_MOST_NODES = 1 << 20
+_SLOTS = re.compile(r"\bslots\s*=\s*([0-9]{1,9})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Allocation:
+    """What a job got.
+
+    Attributes
+    ----------
+    nodes : NodeList
+        In the batch system's order; Slurm's is sorted, and every step follows it.
+    tasks : int64 (n,) or None
+        Ranks each node is for: SLURM_TASKS_PER_NODE, repeats or slots of a host file.
+    cpus : int64 (n,) or None
+        SLURM_JOB_CPUS_PER_NODE.
+    ranks : int or None
+        SLURM_NTASKS (or SLURM_NPROCS): what a step without ``-n`` starts.
+    job : str
+        Job id, '' where none is set.
+    """
+
+    nodes: NodeList
+    tasks: NDArray[np.int64] | None
+    cpus: NDArray[np.int64] | None
+    ranks: int | None
+    job: str = ""
+
+    def counts(
+        self, ranks: int, cpus_per_task: int = 1, nodes: int | None = None
+    ) -> NDArray[np.int64]:
+        """Return how many of a step's ranks Slurm itself puts on each of the job's nodes.
+
+        The job's own layout where it has as many ranks, otherwise what srun's
+        block distribution gives on the job's CPUs (`dealt`). A step of fewer
+        nodes, or of fewer ranks than nodes, is put on the first ones; the
+        others get none.
+
+        Parameters
+        ----------
+        ranks, cpus_per_task : int
+        nodes : int or None
+            How many nodes the step is for; None: all.
+
+        Raises
+        ------
+        LaunchError
+            Where that does not follow from what is known.
+        """
+        whole = nodes in (None, len(self.nodes))
+        if whole and self.tasks is not None and int(self.tasks.sum()) == ranks:
+            return self.tasks
+        room = None if self.cpus is None else self.cpus[:nodes] // cpus_per_task
+        if room is None or room.sum() < ranks or room.min() < 1:
+            raise LaunchError(
+                f"how many of {ranks} ranks each of {nodes or len(self.nodes)} nodes gets"
+                " is not clear",
+                "say it with --ppn",
+            )
+        return np.append(dealt(ranks, room), np.zeros(len(self.nodes) - len(room), dtype=np.int64))
+
+
+def allocation(env: Mapping[str, str]) -> Allocation | None:
+    """Return the allocation that an environment describes; None outside of one.
+
+    Slurm's variables, else PBS_NODEFILE, else COBALT_PARTNAME (NIDs, which
+    need a machine).
+
+    Raises
+    ------
+    LaunchError
+        A heterogeneous job, or variables that contradict each other.
+    ParseError, UsageError
+        A variable that cannot be read.
+
+    Examples
+    --------
+    >>> a = allocation({"SLURM_JOB_NODELIST": "nid[1-3]", "SLURM_TASKS_PER_NODE": "32(x2),16"})
+    >>> list(a.nodes), a.tasks.tolist()
+    (['nid1', 'nid2', 'nid3'], [32, 32, 16])
+    """
+    text = env.get("SLURM_JOB_NODELIST") or env.get("SLURM_NODELIST") or ""
+    if not text:
+        return _other(env)
+    if env.get("SLURM_HET_SIZE"):
+        raise LaunchError("this is a heterogeneous job, which has several node lists")
+    from placement.nodelist import NodeList
+
+    nodes = NodeList.parse(text, "SLURM_JOB_NODELIST")
+    return Allocation(
+        nodes,
+        _per_node(env, "SLURM_TASKS_PER_NODE", len(nodes)),
+        _per_node(env, "SLURM_JOB_CPUS_PER_NODE", len(nodes)),
+        _number(env, "SLURM_NTASKS") or _number(env, "SLURM_NPROCS"),
+        env.get("SLURM_JOB_ID", ""),
+    )
+
+
+def from_hosts(text: str, source: str, job: str = "") -> Allocation:
+    """Return the allocation that a host file describes: slots are repeats, ``:2`` or ``slots=2``.
+
+    Raises
+    ------
+    ParseError
+        A line that is no host.
+    LaunchError
+        No host at all.
+
+    Examples
+    --------
+    >>> a = from_hosts("nid1 slots=4\\nnid2:2\\nnid1\\n", "hosts")
+    >>> list(a.nodes), a.tasks.tolist()
+    (['nid1', 'nid2'], [5, 2])
+    """
+    from placement.nodelist import NodeList
+
+    room: dict[str, int] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        bare = line.partition("#")[0].strip()
+        if not bare:
+            continue
+        match = _HOST.fullmatch(bare)
+        if not match:
+            raise ParseError(source, number, f"'{printable(bare, 40)}' is no host")
+        slots = _SLOTS.search(match[3] or "")
+        room[match[1]] = room.get(match[1], 0) + int(match[2] or (slots[1] if slots else 1))
+    if not room:
+        raise LaunchError(f"{printable(source, 60)} names no host")
+    return Allocation(NodeList(list(room)), np.array(list(room.values())), None, None, job)
+
+
+def read_file(path: str) -> str:
+    """Return the text of a host file.
+
+    Raises
+    ------
+    LaunchError
+        Where it cannot be read.
+    """
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.read(1 << 26)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LaunchError(f"cannot read {printable(path, 60)}: {reason}") from None
+
+
+def filled(ranks: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ranks a node where each is filled before the next; nodes behind the last get none.
+
+    Raises
+    ------
+    LaunchError
+        More ranks than there is room for.
+
+    Examples
+    --------
+    >>> filled(5, np.array([4, 4, 4])).tolist()
+    [4, 1, 0]
+    """
+    before = np.cumsum(room) - room
+    counts: NDArray[np.int64] = np.clip(ranks - before, 0, room)
+    if int(counts.sum()) != ranks:
+        raise LaunchError(f"{ranks} ranks to start, but {int(room.sum())} slots")
+    return counts
+
+
+def _other(env: Mapping[str, str]) -> Allocation | None:
+    """Return the allocation of PBS, Torque or Cobalt, as far as variables tell it."""
+    path = env.get("PBS_NODEFILE") or env.get("COBALT_NODEFILE") or ""
+    if path:
+        job = (env.get("PBS_JOBID") or env.get("COBALT_JOBID") or "").partition(".")[0]
+        return from_hosts(read_file(path), path, job)
+    nids = env.get("COBALT_PARTNAME", "")
+    if not nids:
+        return None
+    from placement.nodelist import NodeList
+
+    return Allocation(NodeList(_nids(nids)), None, None, None, env.get("COBALT_JOBID", ""))
+
+
+def _nids(text: str) -> list[str]:
+    """Return the numbers of a list such as ``12-14,20``."""
+    found: list[str] = []
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        if not match or int(match[2] or match[1]) - int(match[1]) >= _MOST_NODES:
+            raise LaunchError(f"COBALT_PARTNAME={printable(text, 30)} is no list of NIDs")
+        found += map(str, range(int(match[1]), int(match[2] or match[1]) + 1))
+    return found
+
+
+def dealt(ranks: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return ranks a node, dealt out one a node in turn to those that still have room.
+
+    This is srun's block distribution of a step over all nodes of its job
+    (checked against Slurm 22.05.8, which ``test_srun_deals_as_we_say`` repeats).
+
+    Parameters
+    ----------
+    ranks : int
+        At most ``room.sum()``.
+    room : int64 (n,)
+        Ranks that each node can take.
+
+    Examples
+    --------
+    >>> dealt(14, np.array([16, 16, 16])).tolist(), dealt(20, np.array([16, 16, 6])).tolist()
+    ([5, 5, 4], [7, 7, 6])
+    """
+    levels = np.sort(room)
+    # Ranks placed once every node has as many as the k-th smallest one can take.
+    full = np.cumsum(levels) + levels * np.arange(len(levels) - 1, -1, -1)
+    k = int(np.searchsorted(full, ranks, side="left"))
+    below = int(full[k - 1]) if k else 0
+    rounds, left = divmod(ranks - below, len(levels) - k)
+    level = (int(levels[k - 1]) if k else 0) + rounds
+    counts = np.minimum(room, level)
+    counts[np.flatnonzero(room > level)[:left]] += 1
+    return counts
+
+
+def _per_node(env: Mapping[str, str], name: str, nodes: int) -> NDArray[np.int64] | None:
+    text = env.get(name, "")
+    if not text:
+        return None
+    # One plain number is one node's; only (x3) says how many follow suit.
+    return parse_counts(text if "(" in text or "," in text else f"{text}(x1)", nodes, name)
+
+
+def _number(env: Mapping[str, str], name: str) -> int | None:
+    text = env.get(name, "")
+    if not text:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise LaunchError(f"{name}={printable(text, 30)} is no number of ranks")
+    return int(text)

@@ -1,0 +1,132 @@
+"""``flux run`` of the Flux framework: ``--taskmap=hostfile:FILE``.
+
+Tasks go to the hosts in the order of the file, one entry a task. Only the
+nodes that Flux itself picks can be ordered: the job must fill the instance it
+runs in, whose hosts Flux is asked for. Read in Flux's documentation; it could
+not be run here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import LaunchError
+from rankmap.launch import CRAY, OTHER, Launch, Launcher, launcher
+from rankmap.launch.allocation import Allocation
+from rankmap.launch.ask import answer
+from rankmap.launch.mpiexec import refuse_in, several_programs
+from rankmap.launch.options import NONE, OPTIONAL, REQUIRED, Grammar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from rankmap.launch.options import Parsed
+    from rankmap.order import Order
+
+__all__ = ["Flux"]
+
+_FLAGS = "dry-run exclusive label-io unbuffered verbose quiet wait flags-debug"
+_OPTIONAL = "env-file-optional"
+_VALUED = """
+ nslots ntasks nodes cores cores-per-task gpus-per-task tasks-per-node tasks-per-core gpus-per-node
+ cores-per-slot queue bank time-limit urgency job-name setopt setattr env env-remove env-file
+ rlimit conf cwd output error input add-file begin-time signal dependency requires flags taskmap
+ bcc cc watch coral2-chassis config
+"""
+
+GRAMMAR = Grammar(
+    long=dict.fromkeys(_FLAGS.split(), NONE)
+    | dict.fromkeys(_OPTIONAL.split(), OPTIONAL)
+    | dict.fromkeys(_VALUED.split(), REQUIRED),
+    short={
+        "n": ("ntasks", REQUIRED), "N": ("nodes", REQUIRED), "c": ("cores-per-task", REQUIRED),
+        "g": ("gpus-per-task", REQUIRED), "x": ("exclusive", NONE), "q": ("queue", REQUIRED),
+        "B": ("bank", REQUIRED), "t": ("time-limit", REQUIRED), "o": ("setopt", REQUIRED),
+        "S": ("setattr", REQUIRED), "l": ("label-io", NONE), "u": ("unbuffered", NONE),
+        "v": ("verbose", NONE),
+    },
+)  # fmt: skip
+
+_UNCLEAR = (
+    "taskmap", "tasks-per-core", "gpus-per-node", "requires", "nslots", "cores", "cc", "bcc",
+    "dry-run",
+)  # fmt: skip
+
+
+@launcher(("flux", OTHER), ("flux", CRAY))
+class Flux(Launcher):
+    """flux run with a host file as its task map."""
+
+    form = "slurm"
+    ranks_option = "ntasks"
+    on_nodes = True
+    keeps_list = True
+    rank_variables = ("FLUX_TASK_RANK",)
+
+    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
+        """Return what ``flux run`` says; see `Launcher.read`."""
+        if tuple(argv[1:2]) != ("run",):
+            raise LaunchError("only flux run starts ranks whose order can be chosen")
+        step = GRAMMAR.parse(argv, first=2)
+        several_programs(argv)
+        refuse_in(step, _UNCLEAR)
+        return step
+
+    def nodes(self, step: Parsed) -> str:
+        """Return '': Flux has no list of nodes to give."""
+        return ""
+
+    def allocation(self, step: Parsed, env: Mapping[str, str]) -> Allocation | None:
+        """Return the hosts of the Flux instance that the command runs in, as it says them."""
+        if not env.get("FLUX_URI"):
+            return None
+        from placement.nodelist import NodeList
+
+        text = answer([step.argv[0], "getattr", "hostlist"], env).strip()
+        job = env.get("FLUX_JOB_ID", "")
+        return Allocation(NodeList.parse(text, "flux getattr hostlist"), None, None, None, job)
+
+    def cores(self, step: Parsed) -> int:
+        """Return ``-c``."""
+        return step.number("cores-per-task") or 1
+
+    def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
+        """Return ``-o cpu-affinity=off`` where it is the option given."""
+        asked = step.values.get("setopt", "")
+        return f"-o {asked}" if asked == "cpu-affinity=off" else ""
+
+    def ranks(self, step: Parsed, nodes: int, allocation: Allocation | None) -> int:
+        """Return the number of tasks: ``-n``, or so many on each node."""
+        per_node = step.number("tasks-per-node")
+        if per_node and "ntasks" not in step.values:
+            return per_node * (step.number("nodes") or nodes)
+        return super().ranks(step, nodes, allocation)
+
+    def counts(
+        self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None
+    ) -> NDArray[np.int64]:
+        """Return even counts over all nodes: Flux's own where ``-N`` is all of them."""
+        if step.number("nodes") not in (None, nodes) or ranks % nodes:
+            raise LaunchError(
+                f"which of {nodes} nodes Flux gives {ranks} ranks is its own choice",
+                "start on all nodes of the instance, as many on each",
+            )
+        return np.full(nodes, ranks // nodes)
+
+    def launch(
+        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
+    ) -> Launch:
+        """Return the command with ``--taskmap`` and the numbers it needs."""
+        on = order.on
+        if on.ppn is None or (allocation and len(allocation.nodes) != len(on.names)):
+            raise LaunchError("Flux can only be told orders on all its nodes, as many on each")
+        words = [f"--taskmap=hostfile:{path}"]
+        if "tasks-per-node" not in step.values:
+            words += [] if "ntasks" in step.values else [f"--ntasks={len(order)}"]
+        if "nodes" not in step.values:
+            words.append(f"--nodes={len(on.names)}")
+        return Launch((*step.argv[:2], *words, *step.argv[2:]))

@@ -1,0 +1,190 @@
+"""mpirun of Open MPI: a sequential file, or a rankfile where the cores are known.
+
+``--map-by seq:file=F`` (5) and ``--hostfile F --mca rmaps seq`` (4) keep the
+order of the lines and leave binding to mpirun; a plain host file does not keep
+it: the node of mpirun comes first. A rankfile says the core too, and mpirun
+does not start where a node lacks one, so it is used only where the machine's
+cores are known. Checked on Open MPI 5.0.11 and 4.1.8, and inside Slurm 22.05.8.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from placement.errors import LaunchError, printable
+from rankmap.launch import MPIEXECS, OPENMPI, Launch, launcher
+from rankmap.launch.mpiexec import Mpiexec, room_for
+from rankmap.launch.options import NONE, PAIR, REQUIRED, Grammar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rankmap.launch.allocation import Allocation
+    from rankmap.launch.options import Parsed
+    from rankmap.order import Order
+
+__all__ = ["OpenMpi"]
+
+_FLAGS = """
+ debug-daemons debug-daemons-file leave-session-attached get-stack-traces report-state-on-timeout
+ stop-on-exec stop-in-init do-not-launch no-app-prefix set-cwd-to-session-dir show-progress
+ allow-run-as-root noprefix no-ready-msg system-server set-sid hetero-nodes oversubscribe
+ nooversubscribe bind-to-core bind-to-none bycore bynode byslot display-map display-allocation
+ report-bindings tag-output timestamp-output continuous enable-recovery disable-recovery
+ use-hwthread-cpus quiet verbose do-not-resolve nolocal preload-binary forward-environment
+ report-child-jobs-separately index-argv-by-rank xml stream-buffering personality-ompi
+"""
+_VALUED = """
+ np n npernode N c map-by rank-by bind-to host hostfile machinefile default-hostfile add-host
+ add-hostfile path wd wdir x display output xterm stdin runtime-options personality
+ preload-files app-pmix-prefix pset set-env unset-env gpu-support tune dvm tmpdir prefix
+ pmix-prefix report-pid report-uri singleton keepalive launch-agent max-vm-size forward-signals
+ spawn-timeout timeout rankfile rf cpu-set cpu-list cpus-per-proc cpus-per-rank npersocket ppr
+ output-filename output-proctable wait-for-server ompi-server initial-errhandler with-ft am
+"""
+_PAIRS = "mca omca gmca prtemca pmixmca gpmixmca append-env prepend-env"
+
+_WORDS = (
+    dict.fromkeys(_FLAGS.split(), NONE)
+    | dict.fromkeys(_VALUED.split(), REQUIRED)
+    | dict.fromkeys(_PAIRS.split(), PAIR)
+)
+
+GRAMMAR = Grammar(
+    long=_WORDS,
+    short={
+        "n": ("n", REQUIRED), "c": ("c", REQUIRED), "N": ("N", REQUIRED), "H": ("host", REQUIRED),
+        "x": ("x", REQUIRED), "s": ("preload-binary", NONE), "q": ("quiet", NONE),
+        "v": ("verbose", NONE),
+    },
+    single={name: takes for name, takes in _WORDS.items() if len(name) > 1},
+)  # fmt: skip
+
+#: Mappings that fill node after node, as we do; ``PE=`` says the cores of a rank.
+_PLAIN = re.compile(r"(?:slot|core|hwthread)?(?::PE=([0-9]{1,4}))?", re.IGNORECASE | re.ASCII)
+_PER_NODE = re.compile(r"ppr:([0-9]{1,6}):node(?::PE=([0-9]{1,4}))?", re.IGNORECASE | re.ASCII)
+
+
+@launcher(*((name, OPENMPI) for name in MPIEXECS))
+class OpenMpi(Mpiexec):
+    """mpirun with a sequential file or a rankfile."""
+
+    form = "seq"
+    grammar = GRAMMAR
+    ranks_option = "n"
+    host_options = ("host",)
+    file_options = ("hostfile", "machinefile")
+    per_node_options = ("N", "npernode")
+    unclear = (
+        "rank-by", "rankfile", "rf", "nolocal", "bynode", "bycore", "npersocket", "ppr",
+        "cpu-set", "cpu-list", "dvm", "add-host", "add-hostfile", "oversubscribe",
+        "cpus-per-proc", "cpus-per-rank", "default-hostfile",
+    )  # fmt: skip
+    on_nodes = False
+    rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
+
+    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
+        """Return what the command says, ``-np`` and ``-c`` being ``-n``; see `Launcher.read`."""
+        step = super().read(argv, env)
+        for name in ("np", "c"):
+            if name in step.values:
+                step.values.setdefault("n", step.values[name])
+        _mapping(step)
+        _refuse_variables(env)
+        return step
+
+    def per_node(self, step: Parsed) -> int | None:
+        """Return ``-N`` or that of ``--map-by ppr:N:node``."""
+        per_node = _PER_NODE.fullmatch(step.values.get("map-by", ""))
+        return int(per_node[1]) if per_node else super().per_node(step)
+
+    def ranks(self, step: Parsed, nodes: int, allocation: Allocation | None) -> int:
+        """Return the number of ranks; without ``-n`` it is that of the slots."""
+        known = "n" in step.values or self.per_node(step)
+        if not known and allocation is not None and allocation.tasks is not None:
+            return int(allocation.tasks.sum())
+        return super().ranks(step, nodes, allocation)
+
+    def cores(self, step: Parsed) -> int:
+        """Return ``PE=`` of ``--map-by``."""
+        return _mapping(step)
+
+    def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
+        """Return what leaves ranks unbound: ``--bind-to none``; mpirun binds by itself."""
+        names = ("OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy")
+        asked = step.values.get("bind-to") or next((env[n] for n in names if env.get(n)), "")
+        loose = asked.partition(":")[0] == "none" or "bind-to-none" in step.values
+        return "--bind-to none" if loose else ""
+
+    def text(self, order: Order, launcher_order: str, step: Parsed) -> str:
+        """Return a rankfile where the nodes' cores are known to do, else a sequential file."""
+        from rankmap.emit import openmpi, seq
+
+        if self._binds(order, step):
+            return openmpi.write(order, self.cores(step))
+        return seq.write(order)
+
+    def launch(
+        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
+    ) -> Launch:
+        """Return the command with its order file in place of its own mapping."""
+        room_for(order.on, allocation)
+        bare = step.without("map-by", *self.per_node_options)
+        if self._binds(order, step):
+            words = self._rankfile(path)
+        elif self.version.startswith("4."):
+            bare = bare.without(*self.host_options, *self.file_options)
+            words = ["--hostfile", path, "--mca", "rmaps", "seq"]
+        else:
+            words = ["--map-by", f"seq{_pe(self.cores(step))}:file={path}"]
+        if allocation is None and "--hostfile" not in words:
+            words += ["--host", _listed(order)]
+        if "n" not in step.values:
+            words += ["-n", str(len(order))]
+        return Launch((bare.argv[0], *words, *bare.argv[1:]))
+
+    def _rankfile(self, path: str) -> list[str]:
+        if self.version.startswith("4."):
+            return ["--rankfile", path]
+        return ["--map-by", f"rankfile:file={path}"]
+
+    def _binds(self, order: Order, step: Parsed) -> bool:
+        """Tell whether the machine's cores are known and enough, and binding is left to us."""
+        on = order.on
+        if on.machine is None or on.rows is None or {"bind-to", "map-by"} & set(step.values):
+            return False
+        return bool((on.machine.cores[on.rows] >= on.counts * self.cores(step)).all())
+
+
+def _mapping(step: Parsed) -> int:
+    """Return the cores of a rank; refuse a mapping that is not node after node."""
+    asked = step.values.get("map-by", "")
+    match = _PLAIN.fullmatch(asked)
+    cores = match[1] if match else None
+    if not match:
+        match = _PER_NODE.fullmatch(asked)
+        cores = match[2] if match else None
+    if not match:
+        raise LaunchError(f"ranks are to be mapped by '{printable(asked, 30)}' already")
+    return max(1, int(cores or 1))
+
+
+def _listed(order: Order) -> str:
+    """Return the nodes as ``--host`` takes them: mpirun wants all of them allocated."""
+    pairs = zip(order.on.names.tolist(), order.on.counts.tolist(), strict=True)
+    text = ",".join(f"{name}:{count}" for name, count in pairs)
+    if len(text) > 120_000:
+        raise LaunchError("too many nodes for --host", "give mpirun a --hostfile of them")
+    return text
+
+
+def _pe(cores: int) -> str:
+    return f":PE={cores}" if cores > 1 else ""
+
+
+def _refuse_variables(env: Mapping[str, str]) -> None:
+    """Refuse a mapping that the user's environment states."""
+    for name, value in env.items():
+        if name.startswith(("OMPI_MCA_rmaps", "PRTE_MCA_rmaps")) and value:
+            raise LaunchError(f"{printable(name, 60)} is set already")

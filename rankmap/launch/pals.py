@@ -1,0 +1,90 @@
+"""mpiexec of HPE's PALS (PBS on Aurora, Polaris and their like) with Cray MPICH.
+
+PALS takes the nodes as the job lists them, unless told otherwise, and passes
+the environment on; Cray MPICH renumbers the ranks from its order file. That
+list is asked from it, not assumed. What is known of its options is from its
+published help; it could not be run here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import LaunchError
+from rankmap.launch import CRAY, MPIEXECS, Launch, launcher
+from rankmap.launch.allocation import filled
+from rankmap.launch.cray import refuse_own_order, reordering
+from rankmap.launch.mpiexec import Mpiexec
+from rankmap.launch.options import NONE, REQUIRED, Grammar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rankmap.launch.allocation import Allocation
+    from rankmap.launch.options import Parsed
+    from rankmap.order import Order
+
+__all__ = ["Pals"]
+
+_FLAGS = """
+ envall envnone transfer no-transfer label no-label exclusive shared line-buffer no-line-buffer
+ procinfo no-abort-on-failure abort-on-failure no-vni sstartup no-sstartup version help
+"""
+_VALUED = """
+ np ppn hosts hostfile configfile env genv envlist wdir umask cpu-bind mem-bind gpu-bind depth
+ include-tasks exclude-tasks rlimits network pmi fanout timeout stdin soft arch path
+"""
+_WORDS = dict.fromkeys(_FLAGS.split(), NONE) | dict.fromkeys(_VALUED.split(), REQUIRED)
+
+GRAMMAR = Grammar(
+    long=_WORDS,
+    short={"n": ("np", REQUIRED), "d": ("depth", REQUIRED), "l": ("label", NONE)},
+    single=_WORDS,
+)
+
+
+@launcher(*((name, CRAY) for name in MPIEXECS))
+class Pals(Mpiexec):
+    """PALS's mpiexec with MPICH_RANK_ORDER."""
+
+    form = "mpich"
+    grammar = GRAMMAR
+    ranks_option = "np"
+    asks_order = True
+    host_options = ("hosts",)
+    file_options = ("hostfile",)
+    per_node_options = ("ppn",)
+    unclear = ("configfile", "include-tasks", "exclude-tasks", "soft", "arch")
+    rank_variables = ("PALS_RANKID", "PMI_RANK")
+
+    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
+        """Return what the command says; an order of the user's own is left alone."""
+        refuse_own_order(env)
+        return super().read(argv, env)
+
+    def cores(self, step: Parsed) -> int:
+        """Return ``--depth``."""
+        return step.number("depth") or 1
+
+    def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
+        """Return ``--cpu-bind none`` where it is given."""
+        return "--cpu-bind none" if step.values.get("cpu-bind") == "none" else ""
+
+    def launch(
+        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
+    ) -> Launch:
+        """Return the command with ``-n``, ``--ppn`` and the reordering variables."""
+        counts = order.on.counts
+        per_node = int(counts[0])
+        if not np.array_equal(counts, filled(len(order), np.full(len(counts), per_node))):
+            raise LaunchError(f"--ppn does not give {order.on.words()}")
+        words = [] if "np" in step.values else ["-n", str(len(order))]
+        if self.per_node(step) != per_node:
+            step = step.without("ppn")
+            words += ["--ppn", str(per_node)]
+        if allocation is None or len(allocation.nodes) != len(counts):
+            step = step.without("hosts", "hostfile")
+            words += ["--hosts", ",".join(order.on.names.tolist())]
+        return Launch((step.argv[0], *words, *step.argv[1:]), reordering(path))

@@ -1,0 +1,197 @@
+"""Plan in a child process, so that nothing planning does can cost a user their job.
+
+A file system that hangs, a library that is missing, runs for long or crashes,
+a signal that arrives meanwhile: the parent gives the child up and goes on. It
+loads nothing that the child needs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import select
+import signal
+import time
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from types import FrameType
+
+__all__ = ["planned"]
+
+#: Signals that end the planning and not the job; a bare launcher would get them.
+_ENDING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+
+#: The part of its time that a child may stand still, without any work done.
+_STILL = 0.4
+
+_STEP = 0.05
+
+
+class _GivenUpError(Exception):
+    """The child is not waited for any longer."""
+
+
+def planned(work: Callable[[], Iterable[dict[str, Any]]], seconds: float) -> dict[str, Any]:
+    """Return the last thing that `work` yields in a child process, or ``{"unclear": why}``.
+
+    Parameters
+    ----------
+    work : callable
+        Yields what JSON can hold, each better than the one before. What it
+        prints is dropped.
+    seconds : float
+        Longest time to wait, and less for a child that does nothing at all; 0: no limit.
+        What it has yielded until then counts, with ``late`` saying why no more came.
+    """
+    heard = bytearray()
+    late = ""
+    try:
+        with _signals_end_planning():
+            child, answer = _start(work, seconds)
+            try:
+                _answer(child, answer, seconds, heard)
+            finally:
+                os.close(answer)
+                _end(child)
+    except OSError as error:
+        late = f"cannot plan: {error.strerror}"
+    except _GivenUpError as error:
+        late = str(error)
+    return _read(bytes(heard), late)
+
+
+def _read(text: bytes, late: str) -> dict[str, Any]:
+    """Return the last whole line that a child has said; one that died half-way may have none."""
+    why = late or "planning broke down"
+    lines = text.split(b"\n")[:-1]
+    if not lines:
+        return {"unclear": why}
+    found: dict[str, Any] = json.loads(lines[-1])
+    if found.get("last"):
+        return found
+    return {**found, "late": why}
+
+
+def _start(work: Callable[[], Iterable[dict[str, Any]]], seconds: float) -> tuple[int, int]:
+    """Fork the child and return its id and the end of the pipe it answers through."""
+    low = os.pipe()
+    # Where standard streams are closed, a pipe would take their numbers.
+    answer, mouth = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in low)
+    for end in low:
+        os.close(end)
+    child = os.fork()
+    if not child:
+        _work(work, mouth, seconds)
+    os.close(mouth)
+    return child, answer
+
+
+def _work(work: Callable[[], Iterable[dict[str, Any]]], mouth: int, seconds: float) -> NoReturn:
+    """Be the child: do the work, answer, and end without any of the parent's clean-up."""
+    try:
+        signal.signal(signal.SIGTERM, _leave)
+        if seconds:
+            signal.alarm(int(seconds) + 5)
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        for stream in (1, 2):
+            os.dup2(nothing, stream)
+        found: dict[str, Any] = {}
+        for found in work():
+            _say(mouth, found)
+        _say(mouth, {**found, "last": True})
+    except BaseException as error:  # whatever it is, the job starts without it
+        with contextlib.suppress(BaseException):
+            _say(mouth, {"unclear": _said(error), "last": True})
+    finally:
+        os._exit(0)
+
+
+def _said(error: BaseException) -> str:
+    from placement.errors import NidmapError, printable
+
+    if isinstance(error, NidmapError):
+        return str(error)
+    return f"{type(error).__name__}: {printable(str(error), 200)}"
+
+
+def _say(mouth: int, found: dict[str, Any]) -> None:
+    data = json.dumps(found).encode() + b"\n"
+    while data:
+        data = data[os.write(mouth, data) :]
+
+
+def _answer(child: int, answer: int, seconds: float, heard: bytearray) -> None:
+    """Add all that the child writes to what has been heard.
+
+    Raises
+    ------
+    _GivenUpError
+        Too late, standing still, or a signal.
+    """
+    begun = moved = time.monotonic()
+    done = _work_done(child)
+    while True:
+        ready, _, _ = select.select([answer], [], [], _STEP if seconds else 1.0)
+        if ready:
+            part = os.read(answer, 1 << 20)
+            if not part:
+                return
+            heard += part
+        now, before, done = time.monotonic(), done, _work_done(child)
+        moved = now if done != before else moved
+        if seconds and (now - begun > seconds or now - moved > _STILL * seconds):
+            raise _GivenUpError("planning took too long")
+
+
+def _work_done(child: int) -> str:
+    """Return what changes while a process, or one that it has started, does something."""
+    with contextlib.suppress(OSError):
+        with open(f"/proc/{child}/task/{child}/children") as stream:
+            if stream.read(1):
+                return str(time.monotonic())
+        with open(f"/proc/{child}/schedstat") as stream:
+            return stream.read().partition(" ")[0]
+    return str(time.monotonic())
+
+
+def _end(child: int) -> None:
+    """End the child: let it tidy up for a moment, then kill it; never wait for long."""
+    for number in (None, signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            if number:
+                os.kill(child, number)
+        for _ in range(10):
+            with contextlib.suppress(ChildProcessError):
+                if os.waitpid(child, os.WNOHANG)[0] == 0:
+                    time.sleep(0.005)
+                    continue
+            return
+
+
+@contextlib.contextmanager
+def _signals_end_planning() -> Iterator[None]:
+    """Have signals end the planning inside the block, and do nothing behind it until exec."""
+    caught = [n for n in _ENDING if signal.getsignal(n) == signal.SIG_DFL]
+    for number in caught:
+        signal.signal(number, _give_up)
+    try:
+        yield
+    finally:
+        for number in caught:
+            signal.signal(number, _ignore)
+
+
+def _give_up(number: int, frame: FrameType | None) -> None:
+    raise _GivenUpError(f"{signal.Signals(number).name} while planning")
+
+
+def _ignore(number: int, frame: FrameType | None) -> None:
+    """Do nothing: a handler, unlike SIG_IGN, does not outlive exec."""
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)

@@ -1,0 +1,226 @@
+"""srun of native Slurm, in two ways: with a host file, and for Cray MPICH.
+
+A host file (SLURM_HOSTFILE) names the node of every rank and srun keeps it,
+over a ``-m block`` even. Cray MPICH's PMI does not take that distribution:
+there the node list goes in as it is (Slurm sorts it), ranks in blocks, and
+the library itself renumbers them from MPICH_RANK_ORDER.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import LaunchError, printable
+from rankmap.launch import CRAY, OTHER, Launch, Launcher, launcher
+from rankmap.launch.cray import refuse_own_order, reordering
+from rankmap.launch.options import NONE, OPTIONAL, REQUIRED, Grammar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from rankmap.launch.allocation import Allocation
+    from rankmap.launch.options import Parsed
+    from rankmap.order import Order
+
+__all__ = ["CraySrun", "HostfileSrun"]
+
+_FLAGS = """
+ contiguous disable-status exact external help hold label multi-prog no-allocate overcommit overlap
+ preserve-env pty quiet quit-on-interrupt reboot spread-job stepmgr test-only unbuffered usage
+ use-min-nodes verbose version wait-for-children parallel consolidate-segments spread-segments
+"""
+_OPTIONAL = """
+ bcast compress exclusive get-user-env immediate kill-on-bad-exit nice no-kill oversubscribe
+ propagate resv-ports send-libs x11
+"""
+_VALUED = """
+ accel-bind account acctg-freq autocomplete batch bb bbf bcast-exclude begin bell chdir
+ cluster-constraint clusters comment constraint container container-id core-spec cores-per-socket
+ cpu-bind cpu-freq cpus-per-gpu cpus-per-task deadline debugger-test delay-boot dependency
+ distribution epilog error exclude export export-file extra extra-node-info gpu-bind gpu-freq gpus
+ gpus-per-node gpus-per-socket gpus-per-task gres gres-flags het-group hint input job-name jobid
+ launch-cmd launcher-opts licenses mail-type mail-user mcs-label mem mem-bind mem-per-cpu
+ mem-per-gpu mincpus mpi msg-timeout network nodefile nodelist nodes ntasks ntasks-per-core
+ ntasks-per-gpu ntasks-per-node ntasks-per-socket ntasks-per-tres open-mode output partition power
+ prefer priority profile prolog qos relative reservation resources segment signal slurmd-debug
+ sockets-per-node switches task-epilog task-prolog thread-spec threads threads-per-core time
+ time-min tmp topology tree-width tres-bind tres-per-task uid gid wait wckey
+"""
+
+GRAMMAR = Grammar(
+    long=dict.fromkeys(_FLAGS.split(), NONE)
+    | dict.fromkeys(_OPTIONAL.split(), OPTIONAL)
+    | dict.fromkeys(_VALUED.split(), REQUIRED),
+    short={
+        letter: (name, takes)
+        for takes, names in (
+            (NONE, "E=preserve-env H=hold h=help l=label O=overcommit Q=quiet u=unbuffered "
+                   "V=version v=verbose X=disable-status Z=no-allocate s=oversubscribe"),
+            (OPTIONAL, "I=immediate K=kill-on-bad-exit k=no-kill"),
+            (REQUIRED, "A=account b=begin B=extra-node-info c=cpus-per-task C=constraint "
+                       "d=dependency D=chdir e=error F=nodefile G=gpus i=input J=job-name "
+                       "L=licenses M=clusters m=distribution N=nodes n=ntasks o=output p=partition "
+                       "q=qos r=relative S=core-spec T=threads t=time W=wait w=nodelist x=exclude"),
+        )
+        for letter, name in (pair.split("=") for pair in names.split())
+    },
+)  # fmt: skip
+
+#: Options under which the ranks' places are not ours to say.
+_UNCLEAR = (
+    "exclude", "het-group", "jobid", "no-allocate", "nodefile", "ntasks-per-core",
+    "ntasks-per-gpu", "ntasks-per-socket", "preserve-env", "relative", "spread-job",
+    "use-min-nodes",
+)  # fmt: skip
+
+
+class Srun(Launcher):
+    """What both ways have in common."""
+
+    ranks_option = "ntasks"
+    rank_variables = ("SLURM_PROCID",)
+    host = "${SLURMD_NODENAME:-$(uname -n)}"
+
+    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
+        """Return what the srun command says; see `Launcher.read`."""
+        step = GRAMMAR.parse(argv)
+        if ":" in argv:
+            raise LaunchError("a heterogeneous step (':') has several layouts")
+        for name in _UNCLEAR:
+            if name in step.values:
+                raise LaunchError(f"srun --{name} places ranks in its own way")
+        _refuse_other_distribution(step, env)
+        return step
+
+    def nodes(self, step: Parsed) -> str:
+        """Return the list of ``-w``."""
+        return step.values.get("nodelist", "")
+
+    def ranks(self, step: Parsed, nodes: int, allocation: Allocation | None) -> int:
+        """Return srun's number of ranks: ``-n``, the job's, or ``--ntasks-per-node`` on each."""
+        per_node = step.number("ntasks-per-node")
+        known = "ntasks" in step.values or (allocation is not None and allocation.ranks)
+        if per_node and not known:
+            return per_node * (step.number("nodes") or nodes)
+        return super().ranks(step, nodes, allocation)
+
+    def counts(
+        self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None
+    ) -> NDArray[np.int64]:
+        """Return srun's own counts; ``--ntasks-per-node`` holds where it divides exactly."""
+        per_node = step.number("ntasks-per-node")
+        wanted = step.number("nodes") or nodes
+        if wanted > nodes:
+            raise LaunchError(f"srun asks for {wanted} nodes, there are {nodes}")
+        if per_node and per_node * wanted == ranks:
+            return np.append(np.full(wanted, per_node), np.zeros(nodes - wanted, dtype=np.int64))
+        if allocation is None or nodes != len(allocation.nodes):
+            raise LaunchError(
+                f"how many of {ranks} ranks each of {nodes} nodes gets is not clear",
+                "say it with --ppn",
+            )
+        return allocation.counts(ranks, self.cores(step), wanted)
+
+    def cores(self, step: Parsed) -> int:
+        """Return ``-c``."""
+        return step.number("cpus-per-task") or 1
+
+    def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
+        """Return what leaves ranks unbound: ``--cpu-bind=none``, or nothing said of it."""
+        asked = step.values.get("cpu-bind") or env.get("SLURM_CPU_BIND", "")
+        kinds = [part.strip().lower() for part in asked.split(",")]
+        if "none" in kinds or "no" in kinds:
+            return f"--cpu-bind={printable(asked, 30)}"
+        return (
+            ""
+            if [k for k in kinds if k not in ("", "v", "verbose", "q", "quiet")]
+            else ("no --cpu-bind")
+        )
+
+
+@launcher(("srun", OTHER))
+class HostfileSrun(Srun):
+    """srun with a host file: line r is the node of rank r."""
+
+    form = "slurm"
+    on_nodes = False
+
+    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
+        """Return what the srun command says; ``-w`` would win over a host file."""
+        if env.get("SLURM_HOSTFILE"):
+            raise LaunchError("SLURM_HOSTFILE is set already")
+        step = super().read(argv, env)
+        if "nodelist" in step.values:
+            raise LaunchError("srun -w wins over a host file", "name the nodes by --nodes instead")
+        return step
+
+    def launch(
+        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
+    ) -> Launch:
+        """Return the same command with SLURM_HOSTFILE."""
+        _same_size(step, len(order.on.counts))
+        words = _missing(step, ntasks=len(order))
+        return Launch(_with(step, words), {"SLURM_HOSTFILE": path})
+
+
+@launcher(("srun", CRAY))
+class CraySrun(Srun):
+    """srun for Cray MPICH: sorted nodes, ranks in blocks, MPICH_RANK_ORDER."""
+
+    form = "mpich"
+
+    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
+        """Return what the srun command says, unless the user has an order of their own."""
+        refuse_own_order(env)
+        return super().read(argv, env)
+
+    def launch(
+        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
+    ) -> Launch:
+        """Return the command with the node list, block distribution and reordering variables."""
+        from placement.nodelist import NodeList
+
+        on = order.on.sorted()
+        _same_size(step, len(on.counts))
+        if on.ppn is None:
+            own = self.counts(step, len(order), len(on.counts), allocation)
+            if not np.array_equal(on.counts, own):
+                raise LaunchError(f"srun in blocks does not give {on.words()} as wanted")
+        words = _missing(
+            step,
+            nodelist=NodeList(on.names.tolist()).fold(),
+            nodes=len(on.counts),
+            ntasks=len(order),
+            distribution="block",
+        )
+        if on.ppn and "ntasks-per-node" not in step.values:
+            words.append(f"--ntasks-per-node={on.ppn}")
+        return Launch(_with(step, words), reordering(path))
+
+
+def _refuse_other_distribution(step: Parsed, env: Mapping[str, str]) -> None:
+    """Refuse a distribution that the user chose, unless it is the block one."""
+    asked = step.values.get("distribution") or env.get("SLURM_DISTRIBUTION", "")
+    if asked.partition(":")[0].partition(",")[0].lower() not in ("", "block", "*"):
+        raise LaunchError(f"ranks are to be distributed by '{printable(asked, 30)}' already")
+
+
+def _same_size(step: Parsed, nodes: int) -> None:
+    """Refuse a ``-N`` that is not the number of nodes ordered."""
+    asked = step.number("nodes")
+    if asked not in (None, nodes):
+        raise LaunchError(f"srun asks for {asked} nodes, the order is for {nodes}")
+
+
+def _missing(step: Parsed, **wanted: str | int) -> list[str]:
+    """Return the options that the command does not have yet."""
+    return [f"--{name}={value}" for name, value in wanted.items() if name not in step.values]
+
+
+def _with(step: Parsed, words: list[str]) -> tuple[str, ...]:
+    """Put options right behind the launcher's name."""
+    return (step.argv[0], *words, *step.argv[1:])

@@ -1,0 +1,204 @@
+"""Orders: which slot each rank of a job gets.
+
+An `Order` is always valid: every rank has one slot of its own and no slot is
+left over, or there is an error instead of an order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import PlanError, UsageError
+from rankmap.permutation import broken, inverse
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.nodelist import NodeList
+    from rankmap.pattern import Pattern
+    from rankmap.slots import Slots
+
+__all__ = ["Order", "order"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Order:
+    """The slot of every rank of a job (n ranks on n slots).
+
+    Attributes
+    ----------
+    slots : int64 (n,)
+        Entry r is the slot of rank r; read-only.
+    on : Slots
+        The nodes and slots it stands on.
+    strategy : str
+        What made it; '' for one read from a file.
+    pattern : str
+        The pattern it was made for; '' where none is known.
+    remark : str
+        What its maker has to say of it, in one line; ''.
+
+    Examples
+    --------
+    >>> from rankmap.slots import Slots
+    >>> on = Slots(np.array(["nid00003", "nid00009"]), np.array([2, 1]))
+    >>> one = Order(np.array([2, 0, 1]), on)
+    >>> one.ranks.tolist(), one.hosts.tolist()
+    ([1, 2, 0], ['nid00009', 'nid00003', 'nid00003'])
+    """
+
+    slots: NDArray[np.int64]
+    on: Slots
+    strategy: str = ""
+    pattern: str = ""
+    remark: str = ""
+
+    def __post_init__(self) -> None:
+        """Keep a private copy, and refuse what is no order.
+
+        Raises
+        ------
+        PlanError
+            Two ranks on one slot, a slot without a rank, a slot that is not there.
+        """
+        slots = np.array(self.slots, dtype=np.int64)
+        slots.flags.writeable = False
+        object.__setattr__(self, "slots", slots)
+        if len(slots) != len(self.on):
+            raise PlanError(f"{len(slots)} ranks for {len(self.on)} slots")
+        _refuse_broken(slots)
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    def __eq__(self, other: object) -> bool:
+        """Two orders are equal when each rank has the same slot of the same nodes."""
+        if not isinstance(other, Order):
+            return NotImplemented
+        return np.array_equal(self.slots, other.slots) and self.on == other.on
+
+    __hash__ = None  # type: ignore[assignment]  # columns are arrays: equal orders must not be keys
+
+    @property
+    def ranks(self) -> NDArray[np.int64]:
+        """Entry s is the rank at slot s: the inverse of `slots`, int64 (n,)."""
+        return inverse(self.slots)
+
+    @property
+    def node(self) -> NDArray[np.int64]:
+        """Node of each rank as an index of ``on.names``, int64 (n,)."""
+        return self.on.node[self.slots]
+
+    @property
+    def hosts(self) -> NDArray[np.str_]:
+        """Host name of each rank, str (n,)."""
+        return self.on.names[self.node]
+
+    def onto(self, positions: NDArray[np.int64]) -> Order:
+        """Return the same placement with its nodes, and so its slots, numbered anew.
+
+        Parameters
+        ----------
+        positions : int64 (k,)
+            A permutation of the nodes: the node at ``positions[0]`` comes first.
+        """
+        on = self.on.take(positions)
+        node = self.node
+        place = self.slots - self.on.first[node]
+        slots = on.first[inverse(positions)[node]] + place
+        return Order(slots, on, self.strategy, self.pattern)
+
+    def sorted(self) -> Order:
+        """Return the same placement on the node list as native Slurm sorts it."""
+        return self.onto(self.on.sorting())
+
+    def levelled(self) -> Order:
+        """Return the same ranks a node, ascending within each node.
+
+        Formats that name a host for every rank (Slurm's host file) say
+        nothing of the place inside it: this is the order they stand for.
+        """
+        ranks = np.lexsort((np.arange(len(self)), self.node))
+        return Order(inverse(ranks), self.on, self.strategy, self.pattern)
+
+
+def order(
+    machine: Machine,
+    nodes: str | NodeList | Sequence[str] | NDArray[np.int64] | None = None,
+    ppn: str | int | Sequence[int] | None = None,
+    *,
+    pattern: str | Pattern,
+    strategy: str = "row-major",
+) -> Order:
+    """Order the ranks of a job on its nodes.
+
+    Parameters
+    ----------
+    machine : Machine
+    nodes : str, NodeList, names, int64 rows (n,) or None
+        The job's nodes in the order that numbers the slots; None: all free
+        compute nodes in NID order (see `rankmap.slots.slots_of`).
+    ppn : str, int, sequence of int or None
+        Ranks on each node; None: as often as the list names it.
+    pattern : str or Pattern
+        Who talks to whom (see `rankmap.pattern.parse_pattern`).
+    strategy : str
+        An ordering's name (see `rankmap.orders.names`).
+
+    Returns
+    -------
+    Order
+
+    Raises
+    ------
+    UsageError
+        A pattern whose ranks are not the slots, or a strategy that does not apply to it.
+    ParseError
+        A node that the machine does not have.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> m = nidmap.load_machine("torus:4x4x4")
+    >>> nidmap.order(m, "nid[00000-00003]", 4, pattern="fft:4x4", strategy="morton").slots.tolist()
+    [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
+    """
+    from rankmap.slots import slots_of
+
+    return arrange(slots_of(machine, nodes, ppn), pattern, strategy)
+
+
+def arrange(slots: Slots, pattern: str | Pattern, strategy: str) -> Order:
+    """Order ranks on slots that are known already; see `order`.
+
+    Every ordering, also one of another distribution, is held to the
+    contract: an `Order` on exactly these slots.
+    """
+    from rankmap import orders
+    from rankmap.pattern import parse_pattern
+
+    wanted = parse_pattern(pattern) if isinstance(pattern, str) else pattern
+    try:
+        fitted = wanted.on(slots)
+    except UsageError as error:
+        raise UsageError(f"{error.message} ({slots.words()})", error.hint) from None
+    made = orders.find(strategy)(fitted, slots)
+    if not isinstance(made, Order) or made.on is not slots:
+        raise PlanError(f"strategy {strategy!r} returned no order of these slots: its defect")
+    said = [*getattr(fitted, "notes", ()), *([made.remark] if made.remark else [])]
+    return Order(made.slots, slots, made.strategy or strategy, fitted.spec, "; ".join(said))
+
+
+def _refuse_broken(slots: NDArray[np.int64]) -> None:
+    found = broken(slots, len(slots))
+    if found is None:
+        return
+    if found.kind == "outside":
+        raise PlanError(f"rank {found.at} has slot {found.value} of 0 to {len(slots) - 1}")
+    raise PlanError(f"slot {found.value} is given to ranks {found.first} and {found.at}")

@@ -1,0 +1,246 @@
+"""Cells: what Cray's grid_order does, its own options accepted as they are written there.
+
+``--strategy "cells:-R -c 4,2 -g 64,64"`` is the order that
+``grid_order -R -c 4,2 -g 64,64`` prints for MPICH_RANK_ORDER: the ranks of a
+grid, cell after cell, so that a node gets the ranks of one cell. It looks at
+no allocation: slots are filled as they are numbered.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError, printable
+from rankmap.order import Order
+from rankmap.orders import ordering
+from rankmap.shapes import cells as numbered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from rankmap.pattern import Pattern
+    from rankmap.slots import Slots
+
+    Shape = tuple[int, ...]
+    Ints = NDArray[np.int64]
+
+__all__ = ["Options", "cells", "rank_list"]
+
+#: Options of grid_order that say how the list is printed, not what it holds.
+PRINTING = {"-m": True, "-n": True, "-N": True, "-q": False, "-T": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """grid_order's options that decide an order.
+
+    Attributes
+    ----------
+    cell : tuple of int
+        Extents of a cell (``-c``); () for the whole grid's along every
+        dimension of 1, which with ``-H`` is the plain curve.
+    grid : tuple of int
+        Extents of the grid (``-g``); () for the pattern's.
+    columns : bool
+        Ranks are numbered with the first dimension fastest (``-C``).
+    walk : str
+        ``Z``: rows of cells in the same order; ``P``: to and fro; ``H``: Hilbert.
+    along : tuple of int
+        Dimensions in the order in which successive cells go along them, the
+        fastest first (``-o``, from 1); () for the numbering's own.
+    """
+
+    cell: Shape = ()
+    grid: Shape = ()
+    columns: bool = False
+    walk: str = "Z"
+    along: Shape = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Options:
+        """Read options as grid_order takes them: ``-R -c 4,2 -g 64,64 -H``.
+
+        Raises
+        ------
+        UsageError
+            An option that there is not, one without its value, or a contradiction.
+
+        Examples
+        --------
+        >>> Options.parse("-C -H -c4,2 -g 64,64")
+        Options(cell=(4, 2), grid=(64, 64), columns=True, walk='H', along=())
+        """
+        found: dict[str, str] = {}
+        for name, value in _words(text):
+            if name in found:
+                raise UsageError(f"strategy cells: {name} is given twice")
+            found[name] = value
+        for one, other in (("-R", "-C"), ("-P", "-Z"), ("-P", "-H"), ("-Z", "-H")):
+            if one in found and other in found:
+                raise UsageError(f"strategy cells: {one} and {other} exclude each other")
+        return cls(
+            cell=_numbers("-c", found.get("-c", "")),
+            grid=_numbers("-g", found.get("-g", "")),
+            columns="-C" in found,
+            walk=next((name[1] for name in ("-P", "-H") if name in found), "Z"),
+            along=_numbers("-o", found.get("-o", "")),
+        )
+
+
+def _words(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each option with its value, '' for those that have none."""
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        raise UsageError(f"strategy cells: unbalanced quotes in '{printable(text, 60)}'") from None
+    if words and words[0] == "grid_order":
+        words = words[1:]
+    valued = {"-c", "-g", "-o"} | {name for name, takes in PRINTING.items() if takes}
+    plain = {"-R", "-C", "-P", "-Z", "-H"} | (set(PRINTING) - valued)
+    while words:
+        word = words.pop(0)
+        name, rest = word[:2], word[2:]
+        if name in plain and not rest:
+            yield name, ""
+        elif name in valued and (rest or words):
+            yield name, rest or words.pop(0)
+        elif name in valued:
+            raise UsageError(f"strategy cells: {name} needs a value")
+        else:
+            raise UsageError(
+                f"strategy cells: no option '{printable(word, 30)}'",
+                "those of grid_order: -R or -C, -c cell, -g grid, -H, -P or -Z, -o",
+            )
+
+
+def _numbers(name: str, text: str) -> Shape:
+    if not text:
+        return ()
+    parts = text.replace("x", ",").split(",")
+    if not all(part.isascii() and part.isdigit() and 0 < int(part) < 1 << 40 for part in parts):
+        raise UsageError(
+            f"strategy cells: {name} {printable(text, 30)} is no list of whole numbers above 0",
+            f"as in {name} 4,2",
+        )
+    return tuple(int(part) for part in parts)
+
+
+@ordering("cells")
+def cells(pattern: Pattern, slots: Slots, options: str = "") -> Order:
+    """List the grid's ranks cell by cell, as Cray's grid_order does.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    slots : Slots
+    options : str
+        grid_order's own: ``-R`` (default) or ``-C``, ``-c`` cell (default: a
+        box of a node's ranks), ``-g`` grid (default: the pattern's), ``-H``,
+        ``-P`` or ``-Z``, ``-o``.
+
+    Raises
+    ------
+    UsageError
+        Options that make no sense, or a grid that is not the pattern's ranks.
+    """
+    wanted = Options.parse(options)
+    grid = wanted.grid or pattern.dims
+    if grid is None:
+        raise UsageError(f"strategy cells needs a grid: -g, pattern {pattern.spec} has none")
+    if math.prod(grid) != len(slots):
+        shown = ",".join(map(str, grid))
+        raise UsageError(
+            f"strategy cells: -g {shown} has {math.prod(grid)} ranks, not {len(slots)}"
+        )
+    cell = wanted.cell or ((1,) * len(grid) if wanted.walk == "H" else _node_cell(grid, slots))
+    ranks = rank_list(grid, cell, wanted)
+    found = np.empty(len(slots), dtype=np.int64)
+    found[ranks] = np.arange(len(slots))
+    return Order(found, slots)
+
+
+def _node_cell(grid: Shape, slots: Slots) -> Shape:
+    """Return the cell of least surface that holds a node's ranks."""
+    from rankmap.shapes import boxes_of
+
+    found = boxes_of(math.gcd(*slots.counts.tolist()), grid)
+    if not len(found):
+        raise UsageError(
+            f"strategy cells: no cell of {math.gcd(*slots.counts.tolist())} ranks divides the grid",
+            "name one by -c",
+        )
+    return tuple(int(side) for side in found[int(np.argmin(found.sum(axis=1)))])
+
+
+def rank_list(grid: Shape, cell: Shape, options: Options) -> Ints:
+    """Return the ranks in the order of the list, int64 (ranks,).
+
+    Parameters
+    ----------
+    grid, cell : tuples of int
+        Cells that do not divide the grid are cut off at its far edges.
+    options : Options
+
+    Examples
+    --------
+    >>> rank_list((4, 4), (2, 2), Options()).tolist()
+    [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
+    >>> rank_list((4, 4), (2, 2), Options(columns=True)).tolist()
+    [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
+    """
+    if len(cell) != len(grid):
+        raise UsageError(f"strategy cells: -c has {len(cell)} numbers, the grid {len(grid)}")
+    if options.columns:  # the same in a mirror: dimensions and numbering both turned round
+        grid, cell = grid[::-1], cell[::-1]
+    across = tuple(-(-extent // side) for extent, side in zip(grid, cell, strict=True))
+    place = _places(across, options, len(grid))
+    points = np.stack(np.unravel_index(np.arange(math.prod(grid)), grid), axis=1)
+    of_cell = place[tuple((points // np.array(cell)).T)]
+    return np.argsort(of_cell, kind="stable").astype(np.int64)
+
+
+def _places(across: Shape, options: Options, dims: int) -> Ints:
+    """Return when each cell comes, an array of the shape of the grid of cells."""
+    if options.walk == "H":
+        from placement.curves import hilbert_key
+
+        points = np.stack(np.unravel_index(np.arange(math.prod(across)), across), axis=1)
+        sides = [k for k, extent in enumerate(across) if extent > 1]
+        if not sides:
+            return numbered(across)
+        keys = hilbert_key(points[:, sides], tuple(across[k] for k in sides))
+        return np.asarray(keys).reshape(across)
+    order = _slowest_first(options, dims)
+    turned = numbered(tuple(across[k] for k in order))
+    if options.walk == "P":
+        turned = _to_and_fro(turned.shape)
+    return np.asarray(turned.transpose(np.argsort(order)))
+
+
+def _slowest_first(options: Options, dims: int) -> list[int]:
+    """Return the dimensions in the order in which cells go along them, the fastest last."""
+    if not options.along:
+        return list(range(dims))
+    if sorted(options.along) != list(range(1, dims + 1)):
+        raise UsageError(f"strategy cells: -o is to name the dimensions 1 to {dims}, each once")
+    named = [k - 1 for k in options.along]
+    if options.columns:
+        named = [dims - 1 - k for k in named]
+    return named[::-1]
+
+
+def _to_and_fro(shape: Shape) -> Ints:
+    """Return when each cell comes if every other row is walked backwards."""
+    from rankmap.embed import laid
+
+    points = laid((math.prod(shape),), shape, (tuple(range(len(shape))),))
+    found = np.empty(math.prod(shape), dtype=np.int64)
+    found[np.ravel_multi_index(tuple(points.T), shape)] = np.arange(len(found))
+    return found.reshape(shape)

@@ -1,0 +1,110 @@
+"""Graph: the ranks' graph cut down the machine's own tree, then annealed on real distances.
+
+Made for graphs and matrices that no rule describes (`rankmap.refine`). A
+structured pattern of moderate size is expanded for it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError
+from rankmap.distance import job_distance
+from rankmap.graph import Graph, expanded
+from rankmap.order import Order
+from rankmap.orders import ordering
+from rankmap.structured import GridPattern, Lines
+from rankmap.traffic import cost_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rankmap.distance import Distance
+    from rankmap.pattern import Pattern
+    from rankmap.slots import Slots
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["as_graph", "graph", "placed"]
+
+#: Edges that a pattern is expanded to at most.
+MOST_EDGES = 1 << 22
+
+#: Ranks up to which several beginnings are tried, and how many of up to 16 and of more.
+FEW, STARTS, STARTS_OF_MORE = 256, 32, 8
+
+
+@ordering("graph")
+def graph(pattern: Pattern, slots: Slots) -> Order:
+    """Cut the ranks' graph down the machine's own tree, then anneal J on the real distances.
+
+    Every node gets exactly its ranks, in ascending order on it. The same
+    graph and slots always give the same order.
+    """
+    found = as_graph(pattern)
+    distance = job_distance(slots)
+    node = mapped(found, slots, distance)
+    return Order(placed(node), slots)
+
+
+def mapped(found: Graph, slots: Slots, distance: Distance) -> Ints:
+    """Return the node of each rank: the best of several beginnings where ranks are few."""
+    from rankmap.refine.mapping import HOT, map_ranks
+
+    if found.size > FEW:
+        return map_ranks(found, slots.counts, distance)
+    far = distance.level_distance[distance.level_distance > 0]
+    hottest = 4 * (distance.matrix().max() / far.min() if len(far) else 1.0)
+    starts = STARTS if found.size <= 16 else STARTS_OF_MORE
+    heats = np.geomspace(HOT, max(hottest, HOT), starts).tolist()
+    tried = [map_ranks(found, slots.counts, distance, k, hot) for k, hot in enumerate(heats)]
+    return tried[int(np.argmin([cost_of(found, node, distance) for node in tried]))]
+
+
+def as_graph(pattern: Pattern, most: int = MOST_EDGES) -> Graph:
+    """Return a pattern's graph.
+
+    Raises
+    ------
+    UsageError
+        A structured pattern with more than `most` edges.
+    """
+    if isinstance(pattern, Graph):
+        return pattern
+    if edge_count(pattern, most) > most:
+        raise UsageError(
+            f"pattern {pattern.spec} has more than {most} edges, too many for a graph",
+            "strategy boxes works without them",
+        )
+    return expanded(pattern)
+
+
+def edge_count(pattern: Pattern, most: int) -> int:
+    """Return how many edges a pattern has, or some number above `most`."""
+    dims = pattern.dims or ()
+    if isinstance(pattern, Lines):
+        return math.prod(dims) * sum(e - 1 for e in dims) // 2
+    if isinstance(pattern, GridPattern):
+        return math.prod(dims) * sum(1 for _ in pattern.steps())
+    total = 0
+    for edges in pattern.edges():
+        total += len(edges.a)
+        if total > most:
+            break
+    return total
+
+
+def placed(node: Ints) -> Ints:
+    """Return the slot of each rank, the ranks of a node ascending.
+
+    Examples
+    --------
+    >>> placed(np.array([1, 0, 1, 0])).tolist()
+    [2, 0, 3, 1]
+    """
+    slots = np.empty(len(node), dtype=np.int64)
+    slots[np.argsort(node, kind="stable")] = np.arange(len(node))
+    return slots

@@ -1,0 +1,242 @@
+"""Hierarchical: DASH's automatic hierarchical unit mapping, its ten steps and Algorithm 1.
+
+K. Idrees, T. Fuchs and C. W. Glass, "Effective use of the PGAS Paradigm",
+section 3.4. Steps 1 to 5 (who is where) are the slots; step 6 sorts the nodes
+by all levels; step 7 is the pattern's grid; step 8 chooses the multicore
+group, a box of a node's units in the permutation that divides the grid;
+step 9 is Algorithm 1, which numbers units block by block: group by group on a
+blade, blade by blade in a chassis, chassis by chassis in a group, group by
+group; step 10 is the order itself.
+
+The paper elides the offsets of its lines 16 and 17. They follow from line 18,
+where a block's side is the product of the sides of what it holds: a chassis
+block is N2[0]*N0[0] by N2[1]*N1[0]*N0[1] by N2[2]*N1[1]*N0[2] units, and so
+on up. So the units that the loops meet one after another are the cells of
+nested boxes (`rankmap.shapes.cells_in`); their number is checked with >=, not
+with > as in line 13. `unitID[k]` is the rank at hardware slot k, the inverse
+of an order's slots.
+
+Where a level has fewer nodes than it could, the next ones that are there take
+their place in the walk.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError, printable
+from rankmap.dims import balanced, turned
+from rankmap.order import Order
+from rankmap.orders import ordering
+from rankmap.orders.grid import grid_of
+from rankmap.shapes import cells_in, factorisations, inside
+from rankmap.structured import GridPattern, Stencil
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rankmap.pattern import Pattern
+    from rankmap.slots import Slots
+
+    Shape = tuple[int, ...]
+    Ints = NDArray[np.int64]
+
+__all__ = ["chain_of", "hierarchical", "sorted_nodes"]
+
+#: A level's block that no permutation fits is tried in so many other shapes at most.
+MOST_OTHERS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What stands behind the colon.
+
+    Attributes
+    ----------
+    paper : bool
+        Sort nodes as step 6 does, by column, row, chassis, blade, node of
+        their cnames; else by the network's own levels.
+    relax : bool
+        Take another shape of multicore group where no permutation divides.
+    """
+
+    paper: bool = False
+    relax: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> Options:
+        """Read ``levels=paper,relax``."""
+        given = [word.strip() for word in text.split(",") if word.strip()]
+        known = {"relax", "levels=paper", "levels=machine"}
+        wrong = next((word for word in given if word not in known), None)
+        if wrong is not None:
+            raise UsageError(
+                f"strategy hierarchical: no option '{printable(wrong, 40)}'",
+                "there are relax, levels=machine and levels=paper",
+            )
+        if "levels=paper" in given and "levels=machine" in given:
+            raise UsageError("strategy hierarchical: levels is given twice")
+        return cls("levels=paper" in given, "relax" in given)
+
+
+@ordering("hierarchical")
+def hierarchical(pattern: Pattern, slots: Slots, options: str = "") -> Order:
+    """Map units as DASH does: multicore groups in blade blocks, these in chassis blocks.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        With a process grid.
+    slots : Slots
+    options : str
+        ``levels=machine`` (default) or ``levels=paper``, and ``relax``,
+        separated by commas.
+
+    Raises
+    ------
+    UsageError
+        Where no permutation of a multicore group divides the grid (the
+        message names those tried), or there are no cnames for levels=paper.
+    """
+    wanted = Options.parse(options)
+    dims = grid_of(pattern, "hierarchical")
+    nodes = sorted_nodes(slots, wanted.paper)
+    sorted_slots = slots.take(nodes)
+    run = np.arange(len(slots)) - sorted_slots.first[sorted_slots.node]
+    hardware = slots.first[nodes][sorted_slots.node] + run
+    unit = cells_in(dims, chain_of(pattern, slots, wanted.relax))
+    found = np.empty(len(slots), dtype=np.int64)
+    found[unit] = hardware
+    return Order(found, slots)
+
+
+def sorted_nodes(slots: Slots, paper: bool = False) -> Ints:
+    """Return the nodes sorted by all levels (step 6), as positions of the allocation.
+
+    Parameters
+    ----------
+    slots : Slots
+    paper : bool
+        True for column, row, chassis, blade, node of the cnames as the paper
+        has it: on an XC, whose groups are two cabinets side by side in a row,
+        that tears a group's two cabinets apart. False for the network's own
+        levels, outermost first.
+    """
+    machine = slots.machine
+    if machine is None or slots.rows is None:
+        if paper:
+            raise UsageError("levels=paper sorts by cnames, and no machine is given", "use -m")
+        return np.arange(len(slots.counts))
+    if not paper:
+        return np.lexsort(machine.coords[slots.rows].T[::-1])
+    from placement.names import parse_cnames
+
+    cnames = machine.cname[slots.rows]
+    if not len(cnames) or (cnames == "").any():
+        raise UsageError(f"levels=paper sorts by cnames, which {machine.name} has not")
+    return np.lexsort(parse_cnames(cnames).T[::-1])
+
+
+def chain_of(pattern: Pattern, slots: Slots, relax: bool = False) -> list[Shape]:
+    """Return the blocks of all levels in units, the multicore group first (steps 7 and 8).
+
+    Of all permutations that divide the grid those with the fewest neighbours
+    parted are taken.
+
+    Raises
+    ------
+    UsageError
+        Where none divides.
+    """
+    dims = pattern.dims or ()
+    model = pattern if isinstance(pattern, GridPattern) else Stencil(dims)
+    group = math.gcd(*slots.counts.tolist())
+    groups = [shape for shape in turned(balanced(group, len(dims))) if _divides(shape, dims)]
+    if not groups and relax:
+        groups = list(factorisations(group, dims))
+    if not groups:
+        raise UsageError(_no_group(group, dims), "--relax takes another shape where there is one")
+    found = {shape: (_parted(model, shape), [shape]) for shape in groups}
+    for place, size in enumerate(_level_sizes(slots)):
+        found = _next_level(model, found, size, flat=place == 0)
+    return min(found.values(), key=lambda one: one[0])[1]
+
+
+def _no_group(group: int, dims: Shape) -> str:
+    tried = ", ".join("x".join(map(str, shape)) for shape in turned(balanced(group, len(dims))))
+    grid = "x".join(map(str, dims))
+    return f"no multicore group of {group} units divides the grid {grid}: tried {tried}"
+
+
+def _divides(shape: Shape, dims: Shape) -> bool:
+    return all(extent % side == 0 for side, extent in zip(shape, dims, strict=True))
+
+
+def _parted(model: GridPattern, box: Shape) -> float:
+    """Return the weight between blocks, but for what all shapes have in common."""
+    volume = math.prod(box)
+    return -float(inside(model, np.array([box]))[0]) * (math.prod(model.dims or ()) / volume)
+
+
+def _next_level(
+    model: GridPattern, below: dict[Shape, tuple[float, list[Shape]]], size: int, flat: bool
+) -> dict[Shape, tuple[float, list[Shape]]]:
+    """Return the blocks of `size` blocks of the level below, each with its cheapest chain.
+
+    Where `size` of them make no block, the level is passed over: its nodes
+    come one after another in the walk as they are.
+    """
+    found: dict[Shape, tuple[float, list[Shape]]] = {}
+    for box, (cost, chain) in below.items():
+        for factor in _factors(size, box, model.dims or (), flat):
+            whole = tuple(side * f for side, f in zip(box, factor, strict=True))
+            total = cost + _parted(model, whole)
+            if whole not in found or total < found[whole][0]:
+                found[whole] = total, [*chain, whole]
+    return found or below
+
+
+def _factors(size: int, box: Shape, dims: Shape, flat: bool) -> list[Shape]:
+    """Return how many blocks of the level below a block has along each dimension, to be tried.
+
+    On a blade the paper lays nodes out in two dimensions, the last two (g and
+    h in its line 11).
+    """
+    left = tuple(extent // side for extent, side in zip(dims, box, strict=True))
+    if flat and len(dims) > 2:
+        lead = (1,) * (len(dims) - 2)
+        shapes = [(*lead, *shape) for shape in turned(balanced(size, 2))]
+    else:
+        shapes = turned(balanced(size, len(dims)))
+    fitting = [shape for shape in shapes if _divides(shape, left)]
+    if fitting:
+        return fitting
+    others = []
+    for shape in factorisations(size, left):
+        others.append(shape)
+        if len(others) == MOST_OTHERS:
+            break
+    return others
+
+
+def _level_sizes(slots: Slots) -> list[int]:
+    """Return how many of the level below each level holds, nodes a blade first.
+
+    As many as the allocation has in every unit where these agree, else as
+    many as the fullest has. What is outermost takes all that is left.
+    """
+    if slots.machine is None or slots.rows is None:
+        return []
+    coords = slots.machine.coords[slots.rows].astype(np.int64)
+    sizes = []
+    held = np.arange(len(coords))
+    for depth in range(coords.shape[1] - 1, 0, -1):
+        above = np.unique(coords[:, :depth], axis=0, return_inverse=True)[1].reshape(-1)
+        first = np.unique(held, return_index=True)[1]
+        sizes.append(int(np.bincount(above[first]).max()))
+        held = above
+    return sizes

@@ -1,0 +1,87 @@
+"""Permutations: their inverse, and what exactly is wrong with a broken one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Broken", "broken", "inverse"]
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The first thing wrong with a would-be permutation of 0 … n-1.
+
+    Attributes
+    ----------
+    kind : str
+        ``outside``, ``twice`` or ``missing``.
+    value : int
+        The value that is outside, stands twice, or is missing.
+    at : int
+        Where it stands (the second time); the number of entries where it is missing.
+    first : int
+        Where it stands first, for ``twice``; else -1.
+    count : int
+        How many values have this fault.
+    """
+
+    kind: str
+    value: int
+    at: int
+    first: int
+    count: int
+
+
+def inverse(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the inverse of a permutation of 0 … n-1.
+
+    Examples
+    --------
+    >>> inverse(np.array([2, 0, 1])).tolist()
+    [1, 2, 0]
+    """
+    turned = np.empty_like(values)
+    turned[values] = np.arange(len(values), dtype=values.dtype)
+    return turned
+
+
+def broken(values: NDArray[np.int64], n: int) -> Broken | None:
+    """Return what keeps `values` from being a permutation of 0 … n-1; None where it is one.
+
+    Examples
+    --------
+    >>> broken(np.array([0, 2, 1]), 3) is None
+    True
+    >>> broken(np.array([0, 2, 2]), 3)
+    Broken(kind='twice', value=2, at=2, first=1, count=1)
+    """
+    outside = np.flatnonzero((values < 0) | (values >= n))
+    if len(outside):
+        at = int(outside[0])
+        return Broken("outside", int(values[at]), at, -1, len(outside))
+    held = np.bincount(values, minlength=n)
+    if (held > 1).any():
+        return _twice(values, held)
+    missing = np.flatnonzero(held == 0)
+    if len(missing):
+        return Broken("missing", int(missing[0]), len(values), -1, len(missing))
+    return None
+
+
+def _twice(values: NDArray[np.int64], held: NDArray[np.int64]) -> Broken:
+    """Return the repetition that a reader of the values meets first."""
+    suspects = np.flatnonzero(held[values] > 1)
+    _, starts = np.unique(values[suspects], return_index=True)
+    repeated = np.ones(len(suspects), dtype=bool)
+    repeated[starts] = False
+    at = int(suspects[repeated][0])
+    value = int(values[at])
+    return Broken(
+        "twice", value, at, int(np.flatnonzero(values == value)[0]), int((held > 1).sum())
+    )

@@ -1,0 +1,104 @@
+"""Text tables: a list of edges (from, to[, weight]) or a whole matrix, one row a line.
+
+Split by commas, semicolons, tabs or blanks. A table of as many columns as
+lines is a matrix; two or three columns are edges, ranks counted from 0. A
+first line of words (``source,target,bytes``) makes a list of edges of it.
+``# ranks=64`` in a comment states the number of ranks.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import ParseError
+from rankmap.readers import Entries, checked
+from rankmap.readers.text import gather, whole
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["read"]
+
+_RANKS = re.compile(rb"^[ \t]*#[^\n]*?\branks\s*[=:]\s*([0-9]{1,12})", re.IGNORECASE | re.MULTILINE)
+_WORDS = re.compile(rb"[ \t\"']*[A-Za-z_]")
+
+
+def read(raw: bytes, source: str) -> Entries:
+    """Return the entries of a text table.
+
+    Raises
+    ------
+    ParseError
+        Lines of unequal length, something that is no number, a matrix that
+        is not square.
+
+    Examples
+    --------
+    >>> read(b"src,dst,bytes\\n0,1,100\\n1,2,50\\n", "-").weight.tolist()
+    [100.0, 50.0]
+    >>> e = read(b"0 7 0\\n7 0 1\\n0 1 0\\n", "-")
+    >>> e.ranks, e.a.tolist(), e.stated
+    (3, [0, 1, 1, 2], True)
+    """
+    raw = raw.removeprefix(b"\xef\xbb\xbf")
+    header = _header(raw)
+    values, line = gather(raw, source, skip=header)
+    if not len(values):
+        raise ParseError(source, 0, "no numbers")
+    rows, at, width = _rows(values, line, source)
+    if len(rows) == width and not (header and width in (2, 3)):
+        return _matrix(rows, at, source)
+    if width not in (2, 3):
+        raise ParseError(
+            source,
+            int(at[-1]),
+            f"{len(rows)} lines of {width} numbers: neither a square matrix nor edges",
+            "is the file cut short?",
+        )
+    return _edges(rows, at, _RANKS.search(raw), source)
+
+
+def _header(raw: bytes) -> int:
+    """Return how many lines of words stand at the beginning, comments above them counted."""
+    for number, line in enumerate(raw[:65536].split(b"\n"), start=1):
+        if line.strip() and not line.lstrip().startswith((b"#", b"%")):
+            return number if _WORDS.match(line) and b"nan" not in line.lower() else 0
+    return 0
+
+
+def _rows(
+    values: NDArray[np.float64], line: NDArray[np.int64], source: str
+) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
+    """Return the table, the line of each row, and the number of columns."""
+    lines, counts = np.unique(line, return_counts=True)
+    width = int(counts[0])
+    odd = np.flatnonzero(counts != width)
+    if len(odd):
+        raise ParseError(
+            source,
+            int(lines[odd[0]]),
+            f"{counts[odd[0]]} numbers where the lines above have {width}",
+            "is the file cut short?",
+        )
+    return values.reshape(-1, width), lines, width
+
+
+def _matrix(rows: NDArray[np.float64], at: NDArray[np.int64], source: str) -> Entries:
+    a, b = np.nonzero(rows)
+    a, b = a.astype(np.int64), b.astype(np.int64)
+    notes: tuple[str, ...] = ()
+    if len(rows) in (2, 3):
+        notes = (f"taken as a {len(rows)}x{len(rows)} matrix; a first line of words makes edges",)
+    return checked(Entries(len(rows), a, b, rows[a, b], notes=notes), source, at[a])
+
+
+def _edges(
+    rows: NDArray[np.float64], at: NDArray[np.int64], ranks: re.Match[bytes] | None, source: str
+) -> Entries:
+    ends = whole(rows[:, :2].ravel(), np.repeat(at, 2), source, "rank").reshape(-1, 2)
+    weight = rows[:, 2] if rows.shape[1] == 3 else np.ones(len(rows))
+    n = int(ranks[1]) if ranks else int(ends.max()) + 1
+    return checked(Entries(n, ends[:, 0], ends[:, 1], weight, stated=ranks is not None), source, at)

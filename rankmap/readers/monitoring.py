@@ -1,0 +1,103 @@
+"""What Open MPI's monitoring components write: one file a rank, ``NAME.<rank>.prof``.
+
+Lines of tab-separated words begin with the kind of traffic: ``E`` for
+messages of the program, ``I`` for those inside collectives, ``S`` and ``R``
+for one-sided puts and gets, ``C`` for the collectives once more, by algorithm;
+then from, to, ``108 bytes``, ``27 msgs sent`` and sizes. What a rank sends
+stands in its own file. E, I and S count; C would count collectives twice, and
+R is the same traffic as S seen from the other end.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+
+import numpy as np
+
+from placement.errors import ParseError, printable
+from rankmap.readers import MOST_BYTES, Entries, checked
+
+__all__ = ["read", "read_directory"]
+
+_LINE = re.compile(
+    rb"^(?:\[[^\]\n]*\](?:<\w+>)?:?\s*)?([EISR])[ \t]+(\d+)[ \t]+(\d+)[ \t]+(\d+)[ \t]+bytes\b",
+    re.MULTILINE,
+)
+_FILE = re.compile(r".*\.(\d+)\.prof")
+_COUNTED = b"EIS"
+
+
+def read(raw: bytes, source: str) -> Entries:
+    r"""Return the entries of one monitoring file, or of several joined.
+
+    Raises
+    ------
+    ParseError
+        No line of monitoring, or a line of its kind that is cut short.
+
+    Examples
+    --------
+    >>> read(b"# POINT TO POINT\nE\t0\t1\t108 bytes\t27 msgs sent\t0,27\n", "-").weight.tolist()
+    [108.0]
+    """
+    found = [m.groups() for m in _LINE.finditer(raw)]
+    _whole(raw, len(found), source)
+    kept = [(int(a), int(b), float(size)) for kind, a, b, size in found if kind in _COUNTED]
+    if not found:
+        raise ParseError(source, 0, "no line of Open MPI's monitoring")
+    a = np.array([k[0] for k in kept], dtype=np.int64)
+    b = np.array([k[1] for k in kept], dtype=np.int64)
+    weight = np.array([k[2] for k in kept])
+    ranks = max(int(a.max(initial=0)), int(b.max(initial=0))) + 1
+    return checked(Entries(ranks, a, b, weight, stated=False), source)
+
+
+def read_directory(path: str) -> Entries:
+    """Return the entries of all ``.prof`` files of one run in a directory.
+
+    Raises
+    ------
+    ParseError
+        None is there, one is missing between others, or files of two runs.
+    """
+    named = {name: m for name in os.listdir(path) if (m := _FILE.fullmatch(name))}
+    if not named:
+        raise ParseError(path, 0, "a directory without Open MPI's NAME.<rank>.prof files")
+    ranks = sorted(int(m[1]) for m in named.values())
+    if len(set(ranks)) < len(ranks):
+        raise ParseError(path, 0, f"two files of rank {_twice(ranks)}", "keep one run's files only")
+    missing = sorted(set(range(ranks[-1] + 1)) - set(ranks))
+    if missing:
+        raise ParseError(path, 0, f"the file of rank {missing[0]} is missing")
+    parts = [_file(os.path.join(path, name)) for name in named]
+    a, b, weight = (np.concatenate([p[k] for p in parts]) for k in (1, 2, 3))
+    n = max(len(ranks), *(p.ranks for p in parts))
+    if n > len(ranks):
+        raise ParseError(path, 0, f"rank {n - 1} is sent to, but there are {len(ranks)} files")
+    return checked(Entries(n, a, b, weight), path)
+
+
+def _file(path: str) -> Entries:
+    try:
+        if os.path.getsize(path) > MOST_BYTES:
+            raise ParseError(path, 0, f"more than {MOST_BYTES >> 20} MB")
+        with open(path, "rb") as stream:
+            return read(stream.read(), path)
+    except OSError as error:
+        raise ParseError(path, 0, error.strerror or str(error)) from None
+
+
+def _twice(ranks: list[int]) -> int:
+    return next(x for x, y in itertools.pairwise(ranks) if x == y)
+
+
+def _whole(raw: bytes, found: int, source: str) -> None:
+    """Refuse a line that begins like a count of bytes and is none."""
+    begun = re.compile(rb"^([EISR])[ \t]+[^\n]*$", re.MULTILINE)
+    for match in begun.finditer(raw) if len(begun.findall(raw)) > found else ():
+        if not _LINE.match(match[0]):
+            line = raw.count(b"\n", 0, match.start()) + 1
+            shown = printable(match[0].decode("utf-8", "replace"), 60)
+            raise ParseError(source, line, f"'{shown}' is cut short")

@@ -1,0 +1,217 @@
+"""The nested units of an allocation: its nodes sorted from the outside in, and the levels' sizes.
+
+An order that walks the grid unit by unit needs no more of a machine than
+this: which nodes stand in one blade, chassis, group, how many slots that is,
+and how much farther apart ranks are that part there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rankmap.distance import Distance
+    from rankmap.slots import Slots
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["Level", "Units", "bisected", "typical", "units_of", "unwrapped"]
+
+#: Nodes whose distances are looked at to learn how far apart a level's nodes are.
+SAMPLE = 192
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Level:
+    """Units of one level, in the sorted order of the nodes.
+
+    Attributes
+    ----------
+    starts : int64 (units + 1,)
+        First slot of each unit, counted along the sorted nodes, and the end.
+    step : float
+        How much farther apart two ranks are for being in two of these units.
+    """
+
+    starts: Ints
+    step: float
+
+    @property
+    def size(self) -> int | None:
+        """Slots of a unit where all have as many, else None."""
+        sizes = np.diff(self.starts)
+        return int(sizes[0]) if (sizes == sizes[0]).all() else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Units:
+    """An allocation's nodes sorted from the outside in, and its levels.
+
+    Attributes
+    ----------
+    slots : int64 (s,)
+        The slots, node after node in sorted order.
+    levels : tuple of Level
+        Nodes first, then blades and so on; levels that part nothing are left out.
+    nodes : int64 (n,)
+        The nodes in sorted order, as positions of the allocation.
+    """
+
+    slots: Ints
+    levels: tuple[Level, ...]
+    nodes: Ints
+
+    def order(self, cells: Ints) -> Ints:
+        """Return the slot of every rank where the k-th slot in sorted order has rank `cells[k]`."""
+        found = np.empty_like(self.slots)
+        found[cells] = self.slots
+        return found
+
+
+def units_of(slots: Slots, distance: Distance, blocks: Ints | None = None) -> Units:
+    """Return the units of an allocation.
+
+    Parameters
+    ----------
+    slots : Slots
+    distance : Distance
+        Of the slots' nodes.
+    blocks : int64 (n, k) or None
+        Nested blocks to go by, innermost first; None: the network's own
+        without the last, the whole system.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from rankmap.distance import job_distance
+    >>> from rankmap.slots import slots_of
+    >>> on = slots_of(nidmap.load_machine("tree:2x2,dist=1:3"), "nid0000[3,0,2]", 2)
+    >>> found = units_of(on, job_distance(on))
+    >>> found.slots.tolist(), [(level.starts.tolist(), level.step) for level in found.levels]
+    ([2, 3, 0, 1, 4, 5], [([0, 2, 4, 6], 1.0), ([0, 2, 6], 2.0)])
+    """
+    blocks = distance.blocks[:, :-1] if blocks is None else blocks
+    nodes = np.lexsort((np.arange(len(blocks)), *blocks.T))
+    counts = slots.counts[nodes]
+    ends = np.cumsum(counts)
+    run = np.arange(len(slots)) - np.repeat(ends - counts, counts)
+    numbers = np.repeat(slots.first[nodes], counts) + run
+    return Units(numbers, _levels(blocks[nodes], ends, typical(distance, blocks)), nodes)
+
+
+def _levels(blocks: Ints, ends: Ints, far: Floats) -> tuple[Level, ...]:
+    """Return the levels that part something, steps of equal units put together."""
+    found: list[Level] = []
+    columns = [np.arange(len(blocks)), *blocks.T]
+    for column, step in zip(columns, np.diff(far), strict=True):
+        change = np.flatnonzero(column[1:] != column[:-1])
+        starts = np.concatenate([[0], ends[change], ends[-1:]])
+        if found and len(found[-1].starts) == len(starts):
+            found[-1] = Level(starts, found[-1].step + float(step))
+        elif len(starts) > 2:
+            found.append(Level(starts, float(step)))
+    return tuple(found)
+
+
+def typical(distance: Distance, blocks: Ints) -> Floats:
+    """Return how far apart nodes are by the level at which they meet, float64 (k + 2,).
+
+    0 for one node, then for nodes of one innermost block …, then for nodes
+    that share none: exact where the level decides, else the mean of a sample.
+    It never falls from one level to the next.
+    """
+    levels = blocks.shape[1]
+    if distance.exact and distance.blocks.shape[1] == levels + 1:
+        return np.maximum.accumulate(distance.level_distance)
+    some = _sampled(len(blocks))
+    a, b = np.divmod(np.arange(len(some) ** 2), len(some))
+    # Nodes are sorted from the outside in before some are taken: near ones stand together.
+    some = np.lexsort(tuple(blocks.T))[some]
+    far = distance.take(some).between(a, b)
+    a, b = some[a], some[b]
+    met = (a != b).astype(np.int64) + (blocks[a] != blocks[b]).sum(axis=1)
+    count = np.bincount(met, minlength=levels + 2)
+    total = np.bincount(met, far, minlength=levels + 2)
+    mean = np.where(count > 0, total / np.maximum(count, 1), 0.0)
+    mean[0] = 0.0
+    return np.maximum.accumulate(mean)
+
+
+def _sampled(nodes: int) -> Ints:
+    """Return some nodes: all of a few, else such as have both near and far ones among them."""
+    if nodes <= SAMPLE:
+        return np.arange(nodes)
+    gaps = np.unique(np.geomspace(1, nodes // 4, 24).astype(np.int64)) - 1
+    starts = np.arange(SAMPLE // 24) * nodes // (SAMPLE // 24)
+    return np.unique((starts[:, None] + gaps) % nodes)
+
+
+def unwrapped(coords: Ints, extents: tuple[int, ...]) -> Ints:
+    """Return torus coordinates turned so that the widest gap of every axis is at its end.
+
+    An allocation that goes round the edge of the torus becomes one piece.
+
+    Examples
+    --------
+    >>> unwrapped(np.array([[7], [0], [1]]), (8,)).ravel().tolist()
+    [0, 1, 2]
+    """
+    out = np.empty_like(coords)
+    for k, extent in enumerate(extents):
+        used = np.unique(coords[:, k])
+        gaps = np.diff(np.append(used, used[0] + extent))
+        first = used[(int(np.argmax(gaps)) + 1) % len(used)] if gaps.max() > 1 else 0
+        out[:, k] = (coords[:, k] - first) % extent
+    return out
+
+
+def bisected(coords: Ints) -> Ints:
+    """Return nested blocks of points, halved along their longest side again and again.
+
+    Parameters
+    ----------
+    coords : int64 (n, d)
+
+    Returns
+    -------
+    int64 (n, k)
+        Innermost blocks first, each of points with equal coordinates.
+
+    Examples
+    --------
+    >>> bisected(np.array([[0], [1], [2], [3]])).tolist()
+    [[0, 0], [1, 0], [2, 1], [3, 1]]
+    """
+    part = np.zeros(len(coords), dtype=np.int64)
+    columns = []
+    while True:
+        halved = _halved(part, coords)
+        if (halved == part).all():
+            break
+        part = halved
+        columns.append(part)
+    return np.array(columns[::-1], dtype=np.int64).reshape(len(columns), len(coords)).T
+
+
+def _halved(part: Ints, coords: Ints) -> Ints:
+    """Return the parts cut at the middle of their longest side, all at once."""
+    parts = int(part.max()) + 1
+    low = np.full((parts, coords.shape[1]), np.iinfo(np.int64).max)
+    high = np.full((parts, coords.shape[1]), np.iinfo(np.int64).min)
+    np.minimum.at(low, part, coords)
+    np.maximum.at(high, part, coords)
+    axis = np.argmax(high - low, axis=1)[part]
+    side = coords[np.arange(len(coords)), axis]
+    order = np.lexsort((side, part))
+    middle = np.searchsorted(part[order], np.arange(parts)) + np.bincount(part) // 2
+    pivot = side[order][np.minimum(middle, len(side) - 1)]
+    least = low[np.arange(parts), np.argmax(high - low, axis=1)]
+    pivot = np.where(pivot == least, least + 1, pivot)
+    found: Ints = np.unique(2 * part + (side >= pivot[part]), return_inverse=True)[1].reshape(-1)
+    return found

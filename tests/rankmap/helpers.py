@@ -1,0 +1,33 @@
+"""Layouts and orders for the tests of this room."""
+
+import numpy as np
+from hypothesis import strategies as st
+
+from rankmap.order import Order
+from rankmap.slots import Slots
+
+
+def slots(names, counts):
+    """Return slots on nodes of no known machine."""
+    counts = [counts] * len(names) if isinstance(counts, int) else counts
+    return Slots(np.array(names), np.array(counts, dtype=np.int64))
+
+
+def named(*numbers):
+    """Return node names by NID."""
+    return [f"nid{number:05d}" for number in numbers]
+
+
+@st.composite
+def layouts(draw, most=12):
+    """Draw slots on a few nodes: any names, any order, any ranks a node."""
+    numbers = draw(st.lists(st.integers(0, 99), min_size=1, max_size=most, unique=True))
+    counts = draw(st.lists(st.integers(1, 5), min_size=len(numbers), max_size=len(numbers)))
+    return slots(named(*numbers), counts)
+
+
+@st.composite
+def orders(draw):
+    """Draw an order: any permutation on any layout."""
+    on = draw(layouts())
+    return Order(np.array(draw(st.permutations(range(len(on))))), on)

@@ -1,0 +1,133 @@
+"""What Slurm's variables say of an allocation."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.errors import LaunchError, NidmapError, UsageError
+from rankmap.launch.allocation import allocation, dealt, filled
+
+JOB = {"SLURM_JOB_NODELIST": "nid[00003,00012,00020]", "SLURM_JOB_ID": "4711"}
+
+
+def test_no_variables_no_allocation():
+    assert allocation({}) is None
+    assert allocation({"SLURM_JOB_NODELIST": ""}) is None
+
+
+def test_an_allocation_as_salloc_describes_it():
+    got = allocation(
+        JOB
+        | {
+            "SLURM_TASKS_PER_NODE": "8,1(x2)",
+            "SLURM_JOB_CPUS_PER_NODE": "8,1(x2)",
+            "SLURM_NTASKS": "10",
+        }
+    )
+    assert list(got.nodes) == ["nid00003", "nid00012", "nid00020"]
+    assert got.tasks.tolist() == [8, 1, 1]
+    assert (got.ranks, got.job) == (10, "4711")
+    assert got.counts(10).tolist() == [8, 1, 1]
+
+
+def test_older_names_are_read():
+    got = allocation(
+        {"SLURM_NODELIST": "nid00003", "SLURM_NPROCS": "4", "SLURM_TASKS_PER_NODE": "4"}
+    )
+    assert (got.tasks.tolist(), got.ranks) == ([4], 4)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "ranks", "expected"),
+    [
+        ("64(x3)", 14, [5, 5, 4]),
+        ("64(x3)", 3, [1, 1, 1]),
+        ("16(x2),6", 20, [7, 7, 6]),
+        ("16(x2),6", 38, [16, 16, 6]),
+        ("8,1(x2)", 9, [7, 1, 1]),
+    ],
+)
+def test_a_step_of_another_size_is_dealt_as_slurm_deals_it(cpus, ranks, expected):
+    env = JOB | {"SLURM_TASKS_PER_NODE": "2(x3)", "SLURM_JOB_CPUS_PER_NODE": cpus}
+    assert allocation(env).counts(ranks).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("ranks", "nodes", "expected"),
+    [(2, None, [1, 1, 0]), (10, 2, [5, 5, 0]), (8, 1, [8, 0, 0]), (24, 3, [8, 8, 8])],
+)
+def test_a_step_that_is_smaller_is_put_on_the_first_nodes(ranks, nodes, expected):
+    env = JOB | {"SLURM_JOB_CPUS_PER_NODE": "8(x3)", "SLURM_TASKS_PER_NODE": "8(x3)"}
+    assert allocation(env).counts(ranks, nodes=nodes).tolist() == expected
+
+
+def test_a_pbs_job_is_its_host_file(tmp_path):
+    (tmp_path / "hosts").write_text("x3001c0\nx3000c0\nx3001c0\n")
+    got = allocation({"PBS_NODEFILE": str(tmp_path / "hosts"), "PBS_JOBID": "12.server"})
+    assert (list(got.nodes), got.tasks.tolist(), got.job) == (["x3001c0", "x3000c0"], [2, 1], "12")
+    with pytest.raises(LaunchError, match=r"cannot read .*: No such file"):
+        allocation({"PBS_NODEFILE": str(tmp_path / "gone")})
+    (tmp_path / "hosts").write_text("# none\n")
+    with pytest.raises(LaunchError, match="names no host"):
+        allocation({"PBS_NODEFILE": str(tmp_path / "hosts")})
+
+
+def test_a_cobalt_job_is_a_list_of_nids():
+    got = allocation({"COBALT_PARTNAME": "12-14,20", "COBALT_JOBID": "9"})
+    assert (list(got.nodes), got.job) == (["12", "13", "14", "20"], "9")
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=8), st.data())
+def test_filling_leaves_no_room_before_the_last_node(room, data):
+    ranks = data.draw(st.integers(1, sum(room)))
+    flat = [node for node, most in enumerate(room) for _ in range(most)][:ranks]
+    assert filled(ranks, np.array(room)).tolist() == [flat.count(k) for k in range(len(room))]
+    with pytest.raises(LaunchError, match="slots"):
+        filled(sum(room) + 1, np.array(room))
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=8), st.data())
+def test_dealing_equals_one_by_one(room, data):
+    ranks = data.draw(st.integers(1, sum(room)))
+    expected = [0] * len(room)
+    left = ranks
+    while left:
+        for k, most in enumerate(room):
+            if left and expected[k] < most:
+                expected[k] += 1
+                left -= 1
+    assert dealt(ranks, np.array(room)).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("extra", "ranks", "cpus", "says"),
+    [
+        ({}, 6, 1, "is not clear; say it with --ppn"),
+        ({"SLURM_JOB_CPUS_PER_NODE": "8,1(x2)"}, 11, 1, "is not clear"),
+        ({"SLURM_JOB_CPUS_PER_NODE": "8,1(x2)"}, 5, 2, "is not clear"),
+        ({"SLURM_JOB_CPUS_PER_NODE": "8(x3)"}, 12, 4, "is not clear"),
+    ],
+)
+def test_counts_that_do_not_follow_are_refused(extra, ranks, cpus, says):
+    with pytest.raises(LaunchError, match=says):
+        allocation(JOB | extra).counts(ranks, cpus)
+
+
+@pytest.mark.parametrize(
+    ("extra", "error"),
+    [
+        ({"SLURM_HET_SIZE": "2"}, LaunchError),
+        ({"SLURM_TASKS_PER_NODE": "32(x4)"}, UsageError),
+        ({"SLURM_TASKS_PER_NODE": "32"}, UsageError),
+        ({"SLURM_TASKS_PER_NODE": "32(x99999999)"}, UsageError),
+        ({"SLURM_NTASKS": "many"}, LaunchError),
+        ({"SLURM_JOB_NODELIST": "nid[00003"}, NidmapError),
+        ({"SLURM_JOB_NODELIST": "nid[1-999999999]"}, NidmapError),
+    ],
+)
+def test_variables_that_cannot_be_meant(extra, error):
+    with pytest.raises(error):
+        allocation(JOB | extra)

@@ -1,0 +1,116 @@
+"""Real launches by mpiexec: every rank says itself on which node it is."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from rankmap.emit import emit, openmpi
+from rankmap.emit.hosts import runs
+from rankmap.order import Order, arrange
+from tests.rankmap.helpers import named, slots
+from tests.rankmap.mpis import mpi
+
+pytestmark = pytest.mark.mpi
+__all__ = ["mpi"]
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
+RANK = {"openmpi": "OMPI_COMM_WORLD_RANK", "mpich": "PMI_RANK", "intel": "PMI_RANK"}
+
+
+def where(name):
+    """Return a program that prints its rank, its node and the cores it may use."""
+    cores = "$(sed -n 's/Cpus_allowed_list:.//p' /proc/self/status)"
+    return ["sh", "-c", f'printf "at %s %s %s\\n" "${RANK[name]}" "$(uname -n)" "{cores}"']
+
+
+def launched(command, env, folder):
+    """Return node and cores of each rank."""
+    done = subprocess.run(
+        command, env=env, cwd=folder, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr + done.stdout
+    lines = [line.split() for line in done.stdout.splitlines() if line.startswith("at ")]
+    said = {int(rank): rest for _, rank, *rest in lines}
+    assert sorted(said) == list(range(len(lines)))
+    return [said[r] for r in sorted(said)], done.stderr
+
+
+def order(*counts):
+    """Return an order that no launcher makes by itself."""
+    on = slots(named(9, 3, 7)[: len(counts)], list(counts))
+    return Order(np.random.default_rng(7).permutation(len(on)), on)
+
+
+def test_an_order_file_as_it_is_puts_every_rank_on_its_node(mpi, tmp_path):
+    name, version, env, words = mpi
+    made = order(3, 2, 2)
+    form = {"openmpi": "seq", "mpich": "hydra", "intel": "intel"}[name]
+    (tmp_path / "order").write_text(emit(made, form))
+    options = {
+        "mpich": ["-f", "order"],
+        "intel": ["-machinefile", "order"],
+        "openmpi": ["--host", "nid00003:2,nid00007:2,nid00009:3", "--map-by", "seq:file=order"],
+    }[name]
+    if name == "openmpi" and version.startswith("4."):
+        options = ["--hostfile", "order", "--mca", "rmaps", "seq"]
+    command = ["mpiexec", *words, *options, "-n", "7", *where(name)]
+    said, _ = launched(command, env, tmp_path)
+    assert [node for node, _ in said] == made.hosts.tolist()
+
+
+def test_a_rankfile_binds_every_rank_to_its_core(mpi, tmp_path):
+    name, version, env, words = mpi
+    if name != "openmpi" or (os.cpu_count() or 1) < 2:
+        pytest.skip("rankfiles are Open MPI's, and need two cores here")
+    made = order(2, 2)
+    (tmp_path / "order").write_text(openmpi.write(made))
+    options = ["--map-by", "rankfile:file=order"]
+    options = ["--rankfile", "order"] if version.startswith("4.") else options
+    hosts = ["--host", "nid00003:2,nid00009:2"]
+    said, _ = launched(
+        ["mpiexec", *words, *hosts, *options, "-n", "4", *where(name)], env, tmp_path
+    )
+    assert [node for node, _ in said] == made.hosts.tolist()
+    place = made.slots - made.on.first[made.node]
+    cores = sorted(os.sched_getaffinity(0))
+    assert [cpus for _, cpus in said] == [str(cores[p]) for p in place]
+
+
+@pytest.mark.parametrize("verify", [(), ("--verify",)])
+@pytest.mark.parametrize(("ppn", "grid"), [("2", "2x3"), ("1,3,2", "3x2")])
+def test_run_puts_every_rank_where_the_order_says(mpi, tmp_path, ppn, grid, verify):
+    name, version, env, words = mpi
+    counts = [int(n) for n in ppn.split(",")] if "," in ppn else int(ppn)
+    made = arrange(slots(named(9, 3, 7), counts), f"stencil:{grid}", "hilbert")
+    if name == "mpich" and int(version.split(".")[0]) < 5 and len(runs(made)[0]) > 3:
+        pytest.skip("MPICH before 5 is not given orders that tear nodes")
+    hosts = {"openmpi": "nid00003:3,nid00007:3,nid00009:3"}.get(name)
+    words = [*words, "--host", hosts] if hosts else words
+    nodes = "nid[00009,00003,00007]"
+    command = [
+        sys.executable, "-m", "nidmap", "run", "--nodes", nodes, "--ppn", ppn, "--grid", grid,
+        "--strategy", "hilbert", "--strict", *verify, "--", "mpiexec", *words, "-n", "6",
+        *where(name),
+    ]  # fmt: skip
+    said, talk = launched(command, {**env, "PYTHONPATH": ROOT}, tmp_path)
+    assert [node for node, _ in said] == made.hosts.tolist()
+    assert ("verified: all 6 ranks" in talk) == bool(verify)
+
+
+def test_run_takes_the_hosts_of_the_command(mpi, tmp_path):
+    name, version, env, words = mpi
+    text = "".join(f"nid{k:05d}{' slots=' if name == 'openmpi' else ':'}2\n" for k in (9, 3, 7))
+    (tmp_path / "hosts").write_text(text)
+    option = {"mpich": "-f", "intel": "-machinefile", "openmpi": "--hostfile"}[name]
+    command = [
+        sys.executable, "-m", "nidmap", "run", "--grid", "2x2", "--strategy", "morton", "--strict",
+        "--", "mpiexec", *words, option, "hosts", "-n", "4", *where(name),
+    ]  # fmt: skip
+    said, _ = launched(command, {**env, "PYTHONPATH": ROOT}, tmp_path)
+    made = arrange(slots(named(9, 3), 2), "stencil:2x2", "morton")
+    assert [node for node, _ in said] == made.hosts.tolist()
+    assert (tmp_path / "hosts").read_text() == text
+    assert version

@@ -1,0 +1,235 @@
+"""Jobs under a real Slurm: every rank says itself where it sits."""
+
+import importlib.metadata
+import os
+import shlex
+import sys
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from rankmap.emit import emit
+from rankmap.launch.allocation import dealt
+from rankmap.order import arrange
+from tests.rankmap.helpers import named, slots
+from tests.real_slurm import needs_slurm, real_slurm
+
+#: Configured out of order, so that Slurm's sorting shows.
+NODES = named(45, 12, 20, 3)
+NIDMAP = f"{shlex.quote(sys.executable)} -m nidmap"
+WHERE = """sh -c 'echo "$SLURM_PROCID $SLURMD_NODENAME"'"""
+
+
+def has_mpich():
+    """Tell whether PyPI's mpich and mpi4py are both there."""
+    installed = {found.name.lower() for found in importlib.metadata.distributions()}
+    return {"mpi4py", "mpich"} <= installed
+
+
+@pytest.fixture(scope="module")
+def slurm():
+    with real_slurm(NODES, real=NODES, cores=16) as cluster:
+        yield cluster
+
+
+def placed(output):
+    """Return the node of each rank, from lines of rank and node."""
+    pairs = [line.split() for line in output.splitlines()]
+    assert sorted(int(r) for r, _ in pairs) == list(range(len(pairs)))
+    return [node for _, node in sorted(pairs, key=lambda pair: int(pair[0]))]
+
+
+def in_job(slurm, script, *options):
+    """Run a shell script in a job of all nodes; return what it printed, without srun's own talk."""
+    root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(__file__))))
+    command = ["salloc", "-Q", "--exclusive", "-N4", *options, "bash", "-c", script]
+    bound = {"SLURM_CPU_BIND": "cores"}  # nothing to warn about; task/none binds nothing
+    done = slurm.run(command, timeout=60, env={"PYTHONPATH": root, **bound})
+    talk = [line for line in done.stderr.splitlines(True) if not line.startswith("srun: ")]
+    return done.stdout, "".join(talk)
+
+
+@needs_slurm
+@pytest.mark.parametrize("strategy", ["row-major", "morton", "hilbert"])
+def test_a_job_under_the_host_file_has_every_rank_where_the_order_says(slurm, strategy):
+    made = arrange(slots(named(20, 3, 45, 12), 4), "stencil:2x8", strategy)
+    hosts = slurm.folder / f"{strategy}.hosts"
+    hosts.write_text(emit(made, "slurm"))
+    out, _ = in_job(slurm, f"SLURM_HOSTFILE={hosts} srun -n 16 {WHERE}")
+    assert placed(out) == made.hosts.tolist()
+
+
+@needs_slurm
+def test_run_starts_ranks_in_order_inside_an_allocation(slurm):
+    script = f"{NIDMAP} run --pattern fft:4x4 --strategy morton -- srun -n 16 {WHERE}"
+    out, said = in_job(slurm, script, "--ntasks-per-node=4")
+    expected = arrange(slots(named(3, 12, 20, 45), 4), "fft:4x4", "morton")
+    assert said == ""
+    assert placed(out) == expected.hosts.tolist()
+
+
+@needs_slurm
+def test_run_takes_nodes_and_ranks_a_node_as_given(slurm):
+    script = (
+        f"{NIDMAP} run --nodes 'nid[00045,00003,00020]' --ppn 2,1,3 --grid 2x3 --strategy hilbert"
+        f" -- srun -n 6 {WHERE}"
+    )
+    out, said = in_job(slurm, script)
+    expected = arrange(slots(named(45, 3, 20), [2, 1, 3]), "stencil:2x3", "hilbert")
+    assert said == ""
+    assert placed(out) == expected.hosts.tolist()
+
+
+@needs_slurm
+def test_a_dry_runs_command_line_works_when_pasted(slurm):
+    script = (
+        f"line=$({NIDMAP} run --grid 4x4 --strategy hilbert --dry-run -- srun -n 16 {WHERE})"
+        ' && eval "$line"'
+    )
+    out, said = in_job(slurm, script, "--ntasks-per-node=4")
+    expected = arrange(slots(named(3, 12, 20, 45), 4), "stencil:4x4", "hilbert")
+    assert placed(out) == expected.hosts.tolist()
+    assert "hilbert order of stencil:4x4 on 4 nodes x 4" in said
+
+
+@needs_slurm
+def test_the_cray_way_puts_slots_on_the_sorted_nodes(slurm):
+    """Slurm's part is real; the library's (method 3: slot s is rank file[s]) is done by hand."""
+    script = (
+        f"{NIDMAP} run --mpi cray-mpich --nodes 'nid[00045,00003,00020,00012]' --grid 4x4"
+        " --strategy morton -- srun -n 16 sh -c '"
+        'echo "$SLURM_PROCID $SLURMD_NODENAME $MPICH_RANK_REORDER_METHOD";'
+        ' if [ $SLURM_PROCID = 0 ]; then sed "s/^/file /" "$MPICH_RANK_REORDER_FILE"; fi\''
+    )
+    out, said = in_job(slurm, script, "--ntasks-per-node=4")
+    file = [line[5:] for line in out.splitlines() if line.startswith("file ")]
+    ranks = [int(r) for line in file if not line.startswith("#") for r in line.split(",")]
+    seen = [line.split() for line in out.splitlines() if not line.startswith("file ")]
+    hosts = {ranks[int(slot)]: node for slot, node, method in seen if method == "3"}
+    expected = arrange(slots(named(45, 3, 20, 12), 4), "stencil:4x4", "morton")
+    assert said == ""
+    assert [hosts[r] for r in range(16)] == expected.hosts.tolist()
+    # The trap: read for the list as given, the same file would be another order.
+    given = emit(expected, "mpich", "given")
+    assert given != emit(expected, "mpich", "sorted")
+
+
+@needs_slurm
+def test_a_list_given_to_srun_comes_back_sorted(slurm):
+    out, _ = in_job(slurm, f"srun -N4 -n 4 -w nid00045,nid00003,nid00020,nid00012 {WHERE}")
+    assert placed(out) == named(3, 12, 20, 45)
+    assert slots(NODES, 1).sorted().names.tolist() == named(3, 12, 20, 45)
+
+
+@needs_slurm
+def test_srun_deals_as_we_say(slurm):
+    """Ranks a node of steps of many sizes, on jobs with the same and with different CPUs a node."""
+    for options, sizes in (
+        (["-n", "38", "-N3"], ("38", "20", "7", "2")),
+        (["--exclusive", "-N4"], ("30", "5", "64", "3", "9 -N2", "32 -N2", "7 -N3")),
+    ):
+        steps = "; ".join(f"echo step {n}; srun -n {n} printenv SLURMD_NODENAME" for n in sizes)
+        script = f"echo cpus $SLURM_JOB_CPUS_PER_NODE $SLURM_JOB_NODELIST; {steps}"
+        done = slurm.run(["salloc", "-Q", *options, "bash", "-c", script], timeout=60)
+        check_deals(done.stdout)
+
+
+def check_deals(output):
+    from rankmap.launch.allocation import allocation
+
+    first, *blocks = output.split("step ")
+    _, cpus, nodes = first.split()
+    job = allocation({"SLURM_JOB_NODELIST": nodes, "SLURM_JOB_CPUS_PER_NODE": cpus})
+    for block in blocks:
+        asked, _, said = block.partition("\n")
+        ranks, _, nodes = asked.partition(" -N")
+        counts = Counter(said.split())
+        many = int(nodes) if nodes else None
+        deal = [counts[name] for name in job.nodes]
+        assert dealt(int(ranks), job.cpus[:many]).tolist() == deal[:many]
+        assert job.counts(int(ranks), nodes=many).tolist() == deal
+
+
+@needs_slurm
+@pytest.mark.mpi
+@pytest.mark.skipif(not has_mpich(), reason="mpi4py and mpich are not installed (extra [mpi])")
+def test_ranks_of_a_real_mpi_are_where_the_order_says(slurm):
+    program = (
+        "from mpi4py import MPI; import os; c = MPI.COMM_WORLD; assert c.size == 8;"
+        "print(c.rank, os.environ['SLURMD_NODENAME'], flush=True)"
+    )
+    script = (
+        f"{NIDMAP} run --grid 2x4 --strategy morton -- "
+        f"srun --mpi=pmi2 -n 8 {shlex.quote(sys.executable)} -c {shlex.quote(program)}"
+    )
+    out, _ = in_job(slurm, script, "--ntasks-per-node=2")
+    expected = arrange(slots(named(3, 12, 20, 45), 2), "stencil:2x4", "morton")
+    assert placed(out) == expected.hosts.tolist()
+    assert np.bincount(expected.node).tolist() == [2, 2, 2, 2]
+
+
+@needs_slurm
+def test_verify_compares_the_ranks_with_the_plan(slurm):
+    script = f"{NIDMAP} run --verify --grid 4x4 --strategy morton -- srun -n 16 {WHERE}"
+    out, said = in_job(slurm, script, "--ntasks-per-node=4")
+    expected = arrange(slots(named(3, 12, 20, 45), 4), "fft:4x4", "morton")
+    assert said == "nidmap: verified: all 16 ranks are where the plan says, on 4 nodes\n"
+    assert placed(out) == expected.hosts.tolist()
+
+
+@needs_slurm
+def test_verify_finds_ranks_that_are_elsewhere(slurm):
+    """A site's srun that drops the host file puts ranks where nobody planned them."""
+    folder = slurm.folder / "bin"
+    folder.mkdir(exist_ok=True)
+    (folder / "srun").write_text('#!/bin/sh\nunset SLURM_HOSTFILE\nexec /usr/bin/srun "$@"\n')
+    (folder / "srun").chmod(0o755)
+    run = f"{NIDMAP} run --verify --grid 4x4 --strategy morton"
+    script = f"PATH={folder}:$PATH; {run} -- srun -n 16 {WHERE}"
+    out, said = in_job(slurm, script, "--ntasks-per-node=4")
+    assert "of 16 ranks are not where the plan says, first rank" in said
+    assert said.endswith(": default order\n")
+    assert (
+        placed(out) == arrange(slots(named(3, 12, 20, 45), 4), "ring", "row-major").hosts.tolist()
+    )
+    strict = f"PATH={folder}:$PATH; {run} --strict -- srun -n 16 {WHERE}; echo rc $?"
+    assert in_job(slurm, strict, "--ntasks-per-node=4")[0] == "rc 125\n"
+
+
+@needs_slurm
+@pytest.mark.parametrize("options", ["-N2 -n 8", "-n 3", "-n 8 -c 8"])
+def test_steps_smaller_than_the_job_and_of_several_cpus(slurm, options):
+    ranks = int(options.split("-n ")[1].split()[0])
+    script = f"{NIDMAP} run --strict --verify --pattern ring -- srun {options} {WHERE}"
+    out, said = in_job(slurm, script)
+    plain, _ = in_job(slurm, f"srun {options} {WHERE}")
+    assert f"verified: all {ranks} ranks" in said
+    assert placed(out) == placed(plain)
+
+
+@needs_slurm
+@pytest.mark.mpi
+@pytest.mark.skipif(not has_mpich(), reason="mpi4py and mpich are not installed (extra [mpi])")
+@pytest.mark.parametrize("ppn", ["2", "1,3,2,2"])
+def test_hydra_keeps_the_order_inside_slurm(slurm, ppn):
+    """Its host file alone would not: Slurm starts the proxies on the nodes as it sorts them."""
+    program = (
+        "from mpi4py import MPI; import os; c = MPI.COMM_WORLD; assert c.size == 8;"
+        "here = c.Split_type(MPI.COMM_TYPE_SHARED);"
+        "node = os.environ['SLURMD_NODENAME'];"
+        "os.write(1, f'{c.rank} {node} {here.size}\\n'.encode())"
+    )
+    mpiexec = os.path.join(os.path.dirname(sys.executable), "mpiexec")
+    script = (
+        f"{NIDMAP} run --strict --nodes 'nid[00045,00003,00020,00012]' --ppn {ppn} --grid 2x4"
+        f" --strategy morton -- {mpiexec} -bind-to user:0 -n 8"
+        f" {shlex.quote(sys.executable)} -c {shlex.quote(program)}"
+    )
+    out, said = in_job(slurm, script, "--ntasks-per-node=3")
+    counts = [int(n) for n in ppn.split(",")] if "," in ppn else int(ppn)
+    expected = arrange(slots(named(45, 3, 20, 12), counts), "stencil:2x4", "morton")
+    assert said == ""
+    rows = sorted((int(r), node, int(many)) for r, node, many in map(str.split, out.splitlines()))
+    assert [node for _, node, _ in rows] == expected.hosts.tolist()
+    assert [many for _, _, many in rows] == expected.on.counts[expected.node].tolist()

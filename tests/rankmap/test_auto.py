@@ -1,0 +1,90 @@
+"""Auto: never worse than the default, and it says when that is optimal."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nidmap
+from rankmap.order import arrange
+from rankmap.orders.auto import DEFAULT, choose
+from rankmap.orders.graph import placed
+from rankmap.pattern import parse_pattern
+from rankmap.score import cost
+from rankmap.slots import slots_of
+from tests.rankmap.helpers import named, slots
+
+MACHINES = [
+    "tree:4x4x4,dist=1:2:3",
+    "torus:4x4x4",
+    "dragonfly:groups=4,chassis=2,blades=4,nodes=2",
+]
+
+
+@st.composite
+def jobs(draw):
+    machine = nidmap.load_machine(draw(st.sampled_from(MACHINES)))
+    dims = draw(st.lists(st.integers(1, 8), min_size=1, max_size=3))
+    total = math.prod(dims)
+    shape = "x".join(map(str, dims))
+    patterns = [f"stencil:{shape}", f"stencil:{shape},periodic", "ring", "alltoall"]
+    patterns += [f"fft:{shape}"] if len(dims) <= 2 else []
+    nodes = draw(st.integers(1, min(total, 16)))
+    rows = draw(st.permutations(range(len(machine))))[:nodes]
+    cuts = sorted(draw(st.permutations(range(1, total)))[: nodes - 1]) if total > 1 else []
+    counts = np.diff([0, *cuts, total]).tolist()
+    return draw(st.sampled_from(patterns)), slots_of(machine, np.array(rows), counts)
+
+
+@settings(deadline=None, max_examples=40)
+@given(jobs())
+def test_auto_is_never_worse_than_the_default_nor_below_the_bound(job):
+    text, on = job
+    pattern = parse_pattern(text).fit(len(on))
+    found = choose(pattern, on)
+    made = cost(found.order, pattern)
+    assert made == pytest.approx(found.cost)
+    assert made <= cost(arrange(on, text, DEFAULT), pattern) * (1 + 1e-12)
+    assert found.bound.value <= made * (1 + 1e-9)
+    assert made <= min(found.tried.values()) * (1 + 1e-12)
+    assert found.words()
+
+
+def test_an_even_pencil_grid_keeps_the_default_with_proof():
+    machine = nidmap.load_machine("tree:4x4x8,dist=1:2:3")
+    made = arrange(slots_of(machine, None, 32), "fft:64x64", "auto")
+    assert made.slots.tolist() == list(range(4096))
+    assert made.remark.startswith("default is optimal")
+
+
+def test_an_uneven_pencil_grid_gets_a_better_order():
+    machine = nidmap.load_machine("tree:4x16x6,dist=1:2:3")
+    on = slots_of(machine, np.arange(171), [24] * 170 + [16])
+    assert choose(parse_pattern("fft:64x64").fit(4096), on).strategy != DEFAULT
+
+
+def test_a_hopeless_strategy_does_not_stop_the_others(monkeypatch):
+    from placement.errors import UsageError
+    from rankmap import orders
+
+    def broken(pattern, slots):
+        raise UsageError("not here")
+
+    monkeypatch.setitem(orders._registered, "hilbert", broken)
+    machine = nidmap.load_machine("tree:4x4")
+    found = choose(parse_pattern("stencil:9x7").fit(63), slots_of(machine, None, [4] * 15 + [3]))
+    assert found.failed.get("hilbert", "not here") == "not here"
+    assert found.cost <= found.default_cost
+
+
+def test_without_a_machine_nodes_count():
+    found = choose(parse_pattern("stencil:4x4").fit(16), slots(named(1, 2, 3, 4), 4))
+    assert found.cost == 8
+
+
+def test_ranks_of_a_node_ascend():
+    assert placed(np.array([2, 0, 2, 1, 0])).tolist() == [3, 0, 4, 2, 1]

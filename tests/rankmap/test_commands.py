@@ -1,0 +1,268 @@
+"""``nidmap order`` and ``nidmap run --dry-run`` as a user meets them."""
+
+import json
+import os
+import shlex
+
+import numpy as np
+import pytest
+
+from placement.commands import run as nidmap
+from rankmap.order import arrange
+from tests.rankmap.helpers import named, slots
+
+MORTON = [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
+JOB = {
+    "SLURM_JOB_NODELIST": "nid[00012-00015]",
+    "SLURM_TASKS_PER_NODE": "16(x4)",
+    "SLURM_NTASKS": "64",
+    "SLURM_JOB_ID": "4711",
+    "SLURM_CPU_BIND": "cores",
+}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Stand in an empty directory and outside of any job."""
+    monkeypatch.chdir(tmp_path)
+    for name in list(os.environ):
+        if name.startswith(("SLURM_", "MPICH_", "CRAY_", "NIDMAP_")):
+            monkeypatch.delenv(name)
+    return tmp_path
+
+
+@pytest.fixture
+def tool(capsys):
+    """Run the command line and return code, stdout, stderr."""
+
+    def call(line):
+        code = nidmap(shlex.split(line))
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return call
+
+
+def test_an_order_goes_to_stdout_and_the_talk_to_stderr(tool):
+    code, out, err = tool(
+        "order -m torus:4x4x4 --nodes nid[00000-00003] --ppn 4 --pattern fft:4x4 --strategy morton"
+    )
+    assert code == 0
+    assert [int(line) for line in out.split()] == MORTON
+    assert err == "morton order of fft:4x4 on 4 nodes x 4\n"
+
+
+def test_the_default_order_is_row_major_on_all_free_nodes(tool):
+    code, out, _ = tool("order -m torus:4x4x4 --ppn 2 --pattern alltoall")
+    assert (code, [int(line) for line in out.split()]) == (0, list(range(128)))
+
+
+def test_a_machine_from_the_environment(tool, monkeypatch):
+    monkeypatch.setenv("NIDMAP_MACHINE", "torus:2x2x2")
+    assert tool("order --ppn 2 --grid 4x4")[0] == 0
+
+
+def test_a_grid_is_short_for_a_stencil(tool):
+    line = "order -m torus:4x4x4 --nodes 0-3 --ppn 4 --strategy hilbert"
+    assert tool(f"{line} --grid 4x4")[1] == tool(f"{line} --pattern stencil:4x4")[1]
+
+
+def test_json_is_one_stable_object(tool):
+    line = "order -m torus:4x4x4 --nodes 3,0 --ppn 3,1 --grid 2x2 --strategy morton"
+    code, out, _ = tool(f"{line} --json")
+    assert code == 0
+    assert json.loads(out) == {
+        "schema": "nidmap.order/1",
+        "strategy": "morton",
+        "pattern": "stencil:2x2",
+        "ranks": 4,
+        "nodelist": "nid[00003,00000]",
+        "nodes": named(3, 0),
+        "counts": [3, 1],
+        "slots": [0, 1, 2, 3],
+    }
+    assert tool(f"{line} --format json")[1] == out
+
+
+def test_an_unsorted_list_gives_two_rank_orders_and_a_word_about_it(tool):
+    line = "order -m torus:4x4x4 --nodes 9,3 --ppn 8 --grid 4x4 --strategy morton --format mpich"
+    _, as_sorted, said = tool(line)
+    assert "for the nodes as Slurm sorts them, not as listed" in said
+    assert tool(f"{line} --launcher-order sorted")[1] == as_sorted
+    given = tool(f"{line} --launcher-order given")[1]
+    assert given != as_sorted
+    assert "# nid[00003,00009]" in as_sorted
+    assert "# nid[00009,00003]" in given
+    _, _, quiet = tool(line.replace("9,3", "3,9"))
+    assert "not as listed" not in quiet
+
+
+def test_the_name_of_the_output_says_its_format(tool, here):
+    line = "order -m torus:4x4x4 --nodes 0-3 --ppn 4 --grid 4x4 --strategy row-major"
+    for name in ("MPICH_RANK_ORDER", "a.json", "a.hosts", "a.slots"):
+        code, out, _ = tool(f"{line} -o {name}")
+        assert (code, out) == (0, "")
+    assert (here / "MPICH_RANK_ORDER").read_text().startswith("# nidmap order")
+    assert json.loads((here / "a.json").read_text())["ranks"] == 16
+    assert (here / "a.hosts").read_text().split() == np.repeat(named(0, 1, 2, 3), 4).tolist()
+    assert (here / "a.slots").read_text().split() == [str(k) for k in range(16)]
+    assert sorted(p.name for p in here.iterdir()) == [
+        "MPICH_RANK_ORDER",
+        "a.hosts",
+        "a.json",
+        "a.slots",
+    ]
+
+
+def test_nodes_come_from_a_host_file_with_repeats(tool, here):
+    (here / "hosts").write_text("nid00005\nnid00005\nnid00002\n# none\nnid00005\n")
+    code, out, _ = tool("order -m torus:4x4x4 --nodes @hosts --pattern ring --json")
+    assert code == 0
+    assert (json.loads(out)["nodes"], json.loads(out)["counts"]) == (named(5, 2), [3, 1])
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "says"),
+    [
+        (
+            "--ppn 24 --pattern fft:8x8",
+            2,
+            "fft:8x8 has 64 ranks, but there are 48 slots (2 nodes x 24)",
+        ),
+        ("--ppn 24", 2, "no pattern given"),
+        ("--ppn 24 --pattern ring --grid 4x4", 2, "exclude each other"),
+        ("--ppn 24 --pattern nonsense", 2, "no pattern 'nonsense'"),
+        ("--ppn 24 --pattern ring --strategy best", 2, "no strategy 'best'; there are aligned"),
+        ("--ppn 24 --pattern ring --format scotch", 2, "no format 'scotch'"),
+        ("--ppn 24 --grid 6xx8", 2, "--grid: '' is no extent"),
+        ("--ppn 24,24,12 --pattern ring", 2, "--ppn has 3 numbers, but there are 2 nodes"),
+        ("--ppn 0 --pattern ring", 2, "'0' is no number of ranks"),
+        ("--ppn 99999999 --pattern ring", 2, "slots, at most"),
+        ("--pattern fft:8x8", 2, "there are 2 slots"),
+        ("--ppn 2 --pattern ring --launcher-order random", 2, "--launcher-order"),
+        ("--ppn 2 --pattern ring -o missing/file", 5, "cannot write missing/file"),
+        ("--ppn 2 --pattern ring -o /dev/full", 5, "No space left"),
+    ],
+)
+def test_a_request_that_makes_no_sense(tool, here, options, code, says):
+    got, out, err = tool(f"order -m torus:4x4x4 --nodes 7,3 {options}")
+    assert (got, out) == (code, "")
+    assert says in err
+    assert err.count("\n") == 1
+    assert list(here.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("nodes", "code"), [("7,7", 3), ("nid00099", 3), ("@missing", 3), ("7,,[", 3)]
+)
+def test_nodes_that_cannot_be_meant(tool, nodes, code):
+    got, out, err = tool(f"order -m torus:4x4x4 --nodes {nodes} --ppn 2 --pattern ring")
+    assert (got, out) == (code, "")
+    assert err.count("\n") == 1
+
+
+def test_a_service_node_and_too_many_ranks_are_said(tool):
+    _, _, err = tool("order -m shaheen2 --nodes nid00012 --ppn 500 --pattern ring")
+    assert "1 nodes get more ranks than they have cores, first nid00012" in err
+
+
+def dry(tool, monkeypatch, options, env=JOB):
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    return tool(f"run {options}")
+
+
+def test_a_dry_run_prints_the_whole_command(tool, monkeypatch):
+    options = "--pattern fft:8x8 --strategy morton --dry-run -- srun -n 64 './my app' -x 1"
+    code, out, err = dry(tool, monkeypatch, options)
+    assert code == 0
+    variable, *words = shlex.split(out)
+    assert words == ["srun", "-n", "64", "./my app", "-x", "1"]
+    name, _, path = variable.partition("=")
+    expected = arrange(slots(named(12, 13, 14, 15), 16), "fft:8x8", "morton")
+    with open(path) as stream:
+        assert (name, stream.read().split()) == ("SLURM_HOSTFILE", expected.hosts.tolist())
+    assert err == f"morton order of fft:8x8 on 4 nodes x 16: {path}\n"
+
+
+def test_a_dry_run_for_a_cray(tool, monkeypatch):
+    options = "-m shaheen2 --pattern fft:8x8 --strategy morton --dry-run -- srun -n 64 ./app"
+    code, out, _ = dry(tool, monkeypatch, options)
+    assert code == 0
+    method, file, *words = shlex.split(out)
+    assert method == "MPICH_RANK_REORDER_METHOD=3"
+    assert file.startswith("MPICH_RANK_REORDER_FILE=/")
+    assert words[0] == "srun"
+    assert "--nodelist=nid[00012-00015]" in words
+    assert "--distribution=block" in words
+    assert "SLURM_HOSTFILE" not in out
+
+
+def test_a_dry_run_of_aprun(tool, monkeypatch):
+    options = "-m torus:4x4x4 --nodes 12-15 --grid 8x8 --dry-run -- aprun -n 64 -N 16 ./app"
+    code, out, err = dry(tool, monkeypatch, options, {})
+    assert code == 0
+    assert shlex.split(out)[2:] == ["aprun", "-L", "12-15", "-n", "64", "-N", "16", "./app"]
+    assert "a real run asks the launcher" in err
+
+
+def test_a_dry_run_as_json(tool, monkeypatch):
+    options = "--grid 8x8 --dry-run --json -- srun -n 64 ./app"
+    code, out, _ = dry(tool, monkeypatch, options)
+    document = json.loads(out)
+    assert code == 0
+    assert document["schema"] == "nidmap.run/1"
+    assert document["argv"] == ["srun", "-n", "64", "./app"]
+    assert document["env"] == {"SLURM_HOSTFILE": document["order_file"]}
+    assert (document["strategy"].split(":")[0], document["unclear"]) == ("auto", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("--pattern fft:8x9 -- srun -n 64 ./app", "fft:8x9 has 72 ranks, but there are 64 slots"),
+        ("-- srun -n 64 ./app", "no --pattern given"),
+        ("--pattern ring -- jsrun -n 64 ./app", "'jsrun' is no launcher that is known"),
+        ("--pattern ring -m nonsense -- srun -n 64 ./app", "nonsense"),
+    ],
+)
+def test_what_is_unclear_leaves_the_command_alone(tool, here, monkeypatch, options, says):
+    before, _, command = options.partition("-- ")
+    code, out, err = dry(tool, monkeypatch, f"{before} --dry-run -- {command}")
+    assert (code, out) == (0, command + "\n")
+    assert says in err
+    assert err.endswith(": default order\n")
+    assert err.count("\n") == 1
+    code, out, err = dry(tool, monkeypatch, f"{before} --dry-run --strict -- {command}")
+    assert (code, out) == (125, "")
+    assert says in err
+    assert list(here.iterdir()) == []
+
+
+def test_run_takes_a_host_file_but_not_stdin(tool, here, monkeypatch):
+    (here / "hosts").write_text("nid00013\nnid00012\nnid00013\n")
+    env = {**JOB, "SLURM_NTASKS": "3"}
+    code, out, _ = dry(tool, monkeypatch, "--nodes @hosts --grid 3 --dry-run -- srun ./app", env)
+    path = shlex.split(out)[0].partition("=")[2]
+    assert code == 0
+    with open(path) as stream:
+        assert stream.read().split() == named(13, 13, 12)
+    code, out, err = dry(tool, monkeypatch, "--nodes - --grid 3 --dry-run -- srun ./app", env)
+    assert (code, out) == (0, "srun ./app\n")
+    assert "leaves standard input to the program" in err
+
+
+@pytest.mark.parametrize(
+    "options", ["", "--pattern ring --", "--json -- srun ./app", "--odd -- srun"]
+)
+def test_run_without_a_command_is_a_usage_error(tool, options):
+    code, out, err = tool(f"run {options}")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+
+
+def test_help_has_examples(tool):
+    for command in ("order", "run"):
+        code, out, _ = tool(f"{command} --help")
+        assert code == 0
+        assert f"nidmap {command} " in out

@@ -1,0 +1,150 @@
+"""Orders are valid or refused, and mean the same whatever numbers their nodes have."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nidmap
+from placement.errors import PlanError, UsageError
+from rankmap import orders as orderings
+from rankmap.order import Order, arrange, order
+from rankmap.pattern import parse_pattern
+from tests.rankmap.helpers import named, orders, slots
+
+
+def placement(made):
+    """Return (host, place in it) of every rank."""
+    node = made.node
+    place = made.slots - made.on.first[node]
+    return list(zip(made.hosts.tolist(), place.tolist(), strict=True))
+
+
+@settings(deadline=None)
+@given(orders())
+def test_slots_and_ranks_are_inverse(made):
+    assert made.slots[made.ranks].tolist() == list(range(len(made)))
+    assert made.ranks[made.slots].tolist() == list(range(len(made)))
+
+
+@settings(deadline=None)
+@given(orders(), st.randoms())
+def test_renumbering_nodes_moves_no_rank(made, random):
+    positions = list(range(len(made.on.names)))
+    random.shuffle(positions)
+    moved = made.onto(np.array(positions))
+    assert placement(moved) == placement(made)
+    assert placement(made.sorted()) == placement(made)
+    assert made.sorted().on.names.tolist() == sorted(made.on.names.tolist())
+
+
+@settings(deadline=None)
+@given(orders())
+def test_levelling_moves_ranks_inside_their_node_only(made):
+    level = made.levelled()
+    assert level.hosts.tolist() == made.hosts.tolist()
+    for node in range(len(made.on.names)):
+        mine = level.slots[level.node == node]
+        assert (np.diff(mine) > 0).all()
+
+
+def test_an_order_cannot_be_changed_from_outside():
+    given_slots = np.array([1, 0])
+    made = Order(given_slots, slots(named(1), 2))
+    given_slots[0] = 7
+    assert made.slots.tolist() == [1, 0]
+    with pytest.raises(ValueError, match="read-only"):
+        made.slots[0] = 0
+
+
+def test_orders_compare_by_value():
+    on = slots(named(1, 2), 1)
+    assert Order(np.array([1, 0]), on) == Order(np.array([1, 0]), slots(named(1, 2), 1), "morton")
+    assert Order(np.array([1, 0]), on) != Order(np.array([0, 1]), on)
+    assert Order(np.array([1, 0]), on) != Order(np.array([1, 0]), slots(named(2, 1), 1))
+    with pytest.raises(TypeError):
+        hash(on)
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ([0, 1, 1, 2], "slot 1 is given to ranks 1 and 2"),
+        ([0, 1, 4, 2], "rank 2 has slot 4 of 0 to 3"),
+        ([0, 1, -1, 2], "rank 2 has slot -1"),
+        ([0, 1, 2], "3 ranks for 4 slots"),
+        ([0, 1, 2, 3, 4], "5 ranks for 4 slots"),
+    ],
+)
+def test_what_is_no_order_is_refused(values, says):
+    with pytest.raises(PlanError, match=says) as caught:
+        Order(np.array(values), slots(named(1, 2), 2))
+    assert caught.value.exit_code == 1
+
+
+def test_the_front_door_orders_ranks_on_a_machine():
+    machine = nidmap.load_machine("dragonfly:groups=3,chassis=2,blades=4,nodes=4")
+    made = nidmap.order(machine, "nid[00020-00023]", 4, pattern="fft:4x4", strategy="morton")
+    assert isinstance(made, Order)
+    assert made.on.machine is machine
+    assert made.hosts[:4].tolist() == named(20, 20, 21, 21)
+    assert (made.strategy, made.pattern) == ("morton", "fft:4x4")
+    by_value = order(machine, [20, 21, 22, 23], 4, pattern=parse_pattern("fft:4x4"))
+    assert by_value.slots.tolist() == list(range(16))
+
+
+def test_ranks_that_are_not_the_slots_name_both_and_the_layout():
+    with pytest.raises(UsageError) as caught:
+        arrange(slots(named(1, 2), 24), "fft:8x8", "morton")
+    assert (
+        str(caught.value) == "pattern fft:8x8 has 64 ranks, but there are 48 slots (2 nodes x 24)"
+    )
+    assert caught.value.exit_code == 2
+
+
+def test_an_unknown_strategy_names_those_there_are():
+    with pytest.raises(
+        UsageError, match=r"no strategy 'best'; there are .*hilbert, morton,.* row-major"
+    ):
+        arrange(slots(named(1), 4), "ring", "best")
+
+
+@pytest.fixture
+def foreign(monkeypatch):
+    """Register an ordering as another distribution would, by an entry point."""
+
+    def install(function):
+        class Entry:
+            name = "foreign"
+
+            def load(self):
+                return function
+
+        def entry_points(group, name=None):
+            assert group == "nidmap.orders"
+            return [Entry()] if name in (None, "foreign") else []
+
+        monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
+
+    yield install
+    orderings._registered.pop("foreign", None)
+
+
+def test_an_ordering_of_another_distribution_is_found(foreign):
+    foreign(lambda pattern, on: Order(np.arange(len(on))[::-1], on))
+    assert "foreign" in orderings.names()
+    made = arrange(slots(named(1), 3), "ring", "foreign")
+    assert (made.slots.tolist(), made.strategy) == ([2, 1, 0], "foreign")
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda pattern, on: np.arange(len(on)),
+        lambda pattern, on: Order(np.array([0]), slots(named(9), 1)),
+    ],
+)
+def test_a_broken_ordering_of_another_distribution_is_caught(foreign, broken):
+    foreign(broken)
+    with pytest.raises(PlanError, match="'foreign' returned no order of these slots"):
+        arrange(slots(named(1), 3), "ring", "foreign")

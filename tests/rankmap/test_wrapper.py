@@ -1,0 +1,334 @@
+"""``nidmap run`` never costs a user their job, and leaves no trace in it.
+
+A stand-in for srun prints what it got; each run is a process of its own.
+"""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.rankmap.helpers import named
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+
+#: Prints arguments, variables, open descriptors and stdin, as JSON.
+SRUN = f"""#!{sys.executable} -IS
+import json, os, signal, sys, time
+FD = "/proc/self/fd/"
+seen = {{
+    "argv": sys.argv[1:],
+    "env": {{k: v for k, v in os.environ.items() if k != "_"}},
+    "fds": sorted(fd for fd in os.listdir("/proc/self/fd") if os.path.exists(FD + fd)),
+    "stdin": sys.stdin.read() if "--stdin" in sys.argv else "",
+}}
+print(json.dumps(seen), flush=True)
+if "--hosts" in sys.argv:
+    print(open(os.environ["SLURM_HOSTFILE"]).read())
+if "--rc" in sys.argv:
+    sys.exit(int(sys.argv[-1]))
+if "--die" in sys.argv:
+    os.kill(os.getpid(), int(sys.argv[-1]))
+if "--wait" in sys.argv:
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+#: For what Python itself would change before it could look.
+PLAIN = (
+    "#!/bin/sh\nexec grep SigIgn /proc/self/status\n",
+    "#!/bin/sh\nexec cat /proc/self/environ\n",
+)
+
+ENV = {
+    "PATH": os.environ["PATH"],
+    "HOME": os.environ.get("HOME", "/"),
+    "PYTHONPATH": ROOT,
+    "SLURM_JOB_NODELIST": "nid[00012-00015]",
+    "SLURM_TASKS_PER_NODE": "4(x4)",
+    "SLURM_NTASKS": "16",
+    "SLURM_JOB_ID": "4711",
+    "SLURM_CPU_BIND": "cores",
+}
+RUN = [sys.executable, "-m", "nidmap", "run", "--grid", "4x4", "--strategy", "morton"]
+
+
+@pytest.fixture
+def srun(tmp_path):
+    """Put the stand-in on the PATH of a private directory."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "srun").write_text(SRUN)
+    (folder / "srun").chmod(0o755)
+    return folder
+
+
+def call(srun, *words, options=(), env=None, wrapped=True, cwd=None, **more):
+    """Run the stand-in, wrapped by nidmap or bare, and return the finished process."""
+    given = {**ENV, "PATH": f"{srun}:{ENV['PATH']}", **(env or {})}
+    command = ["srun", "-n", "16", "./app", *words]
+    prefix = [*RUN, *options, "--"] if wrapped else []
+    work = cwd or srun.parent
+    return subprocess.run(
+        [*prefix, *command], env=given, cwd=work, capture_output=True, text=True, timeout=60, **more
+    )
+
+
+def test_the_program_gets_the_same_as_from_a_bare_launch(srun):
+    bare = call(srun, "--stdin", input="a\nb", wrapped=False)
+    wrapped = call(srun, "--stdin", input="a\nb")
+    assert (wrapped.returncode, wrapped.stderr) == (0, "")
+    one, other = json.loads(bare.stdout), json.loads(wrapped.stdout)
+    assert other["env"].pop("SLURM_HOSTFILE")
+    assert other == one
+
+
+def test_a_value_that_is_no_utf8_arrives_unchanged(srun):
+    given = {**ENV, "PATH": f"{srun}:{ENV['PATH']}"}
+    given = {os.fsencode(k): os.fsencode(v) for k, v in given.items()} | {b"ODD": b"\xff\xfe"}
+    out = subprocess.check_output(
+        [*RUN, "--", "srun", "-n", "16", "./app"], env=given, cwd=srun.parent
+    )
+    assert json.loads(out)["env"]["ODD"] == "\udcff\udcfe"
+
+
+@pytest.mark.parametrize("script", PLAIN)
+@pytest.mark.parametrize("locale", [{}, {"LANG": "C"}, {"LC_ALL": "C"}, {"LC_CTYPE": "C.UTF-8"}])
+def test_what_python_does_to_its_process_is_undone(srun, script, locale):
+    (srun / "srun").write_text(script)
+    given = {**ENV, **locale, "PATH": f"{srun}:{ENV['PATH']}"}
+    bare, wrapped = (
+        subprocess.check_output([*prefix, "srun", "-n", "16"], env=given, cwd=srun.parent)
+        for prefix in ([], [*RUN, "--"])
+    )
+    added = [line for line in wrapped.split(b"\0") if line.startswith(b"SLURM_HOSTFILE=")]
+    left = [line for line in wrapped.split(b"\0") if line not in added]
+    assert sorted(left) == sorted(bare.split(b"\0"))
+
+
+@pytest.mark.parametrize("code", [0, 3, 125, 255])
+def test_the_exit_code_is_the_programs(srun, code):
+    assert call(srun, "--rc", str(code)).returncode == code
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGUSR1])
+def test_a_death_by_signal_is_the_programs(srun, number):
+    assert call(srun, "--die", str(int(number))).returncode == -number
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+def test_a_signal_to_the_wrapper_reaches_the_program(srun, number):
+    given = {**ENV, "PATH": f"{srun}:{ENV['PATH']}"}
+    with subprocess.Popen(
+        [*RUN, "--", "srun", "-n", "16", "--wait"], env=given, cwd=srun.parent,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    ) as process:  # fmt: skip
+        process.stdout.readline()
+        assert process.stdout.readline() == "ready\n"
+        process.send_signal(number)
+        assert process.wait(10) in (-number, 1 if number == signal.SIGINT else -number)
+
+
+def test_the_order_file_is_private_and_says_the_order(srun):
+    done = call(srun, "--hosts")
+    path = json.loads(done.stdout.splitlines()[0])["env"]["SLURM_HOSTFILE"]
+    hosts = done.stdout.split("\n")[1:17]
+    assert [hosts.count(name) for name in named(12, 13, 14, 15)] == [4, 4, 4, 4]
+    assert hosts[:4] == named(12, 12, 13, 13)
+    assert os.path.dirname(os.path.dirname(path)) == str(srun.parent)
+    assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
+
+
+#: What may go wrong around a wrapper: options and variables, ``{here}`` being a private directory.
+FAULTS = {
+    "a library is missing": ([], {"PYTHONPATH": f"{{here}}/broken:{ROOT}"}),
+    "the site file is corrupt": (["-m", "{here}/corrupt.toml"], {}),
+    "the machine is unknown": (["-m", "atlantis"], {}),
+    "the file system hangs": (["-m", "{here}/hanging"], {}),
+    "the node list is unreadable": ([], {"SLURM_JOB_NODELIST": "nid[00012-"}),
+    "there is no allocation": ([], {"SLURM_JOB_NODELIST": ""}),
+    "the job contradicts itself": ([], {"SLURM_TASKS_PER_NODE": "5(x7)"}),
+    "the pattern does not fit": (["--grid", "5x5"], {}),
+    "the strategy is unknown": (["--strategy", "magic"], {}),
+    "the order file has no place": (["--order-dir", "{here}/missing"], {}),
+    "the user has an order already": ([], {"SLURM_HOSTFILE": "mine"}),
+    "the process is killed": ([], {"PYTHONPATH": f"{{here}}/killed:{ROOT}"}),
+    "a library crashes": ([], {"PYTHONPATH": f"{{here}}/crash:{ROOT}"}),
+    "a library runs for ever": ([], {"PYTHONPATH": f"{{here}}/busy:{ROOT}"}),
+    "a library sleeps": ([], {"PYTHONPATH": f"{{here}}/asleep:{ROOT}"}),
+    "a library leaves": ([], {"PYTHONPATH": f"{{here}}/leaves:{ROOT}"}),
+    "a library talks": (["--grid", "5x5"], {"PYTHONPATH": f"{{here}}/talks:{ROOT}"}),
+    "the site file is a directory": (["-m", "{here}"], {}),
+    "the site file has no end": (["-m", "/dev/zero"], {}),
+    "the machine is a terminal's": (["-m", "/dev/tty"], {}),
+    "the node file hangs": (["--nodes", "@{here}/hanging"], {}),
+    "the node list is standard input": (["--nodes", "-"], {}),
+    "the nodes are not the job's": (["--nodes", "nid00099"], {}),
+    "the ranks a node are no numbers": (["--ppn", "four"], {}),
+    "the ranks a node are not the job's": (["--ppn", "3"], {}),
+    "there is no pattern": (["--pattern", "magic"], {}),
+    "the pattern's file hangs": (["--pattern", "graph:{here}/hanging"], {}),
+    "the pattern's file is missing": (["--pattern", "matrix:{here}/nothing.npz"], {}),
+    "the order file is on a device": (["--order-dir", "/dev/null"], {}),
+    "the order file is in /proc": (["--order-dir", "/proc"], {}),
+    "the job is heterogeneous": ([], {"SLURM_HET_SIZE": "2"}),
+    "the number of ranks is none": ([], {"SLURM_NTASKS": "many", "SLURM_NPROCS": "\x1b[31m"}),
+    "the node list is huge": ([], {"SLURM_JOB_NODELIST": "nid[1-999999999]"}),
+    "the node list is deep": ([], {"SLURM_JOB_NODELIST": "n" + "[1-9" * 60}),
+    "the job spreads its ranks": ([], {"SLURM_DISTRIBUTION": "cyclic"}),
+}
+
+#: What stands in a module that planning imports.
+MODULES = {
+    "broken": "raise ImportError('damaged')",
+    "killed": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+    "crash": "import os; os.abort()",
+    "busy": "while True: pass",
+    "asleep": "import time; time.sleep(60)",
+    "leaves": "import os; os._exit(7)",
+    "talks": "import sys; print('noise'); print('noise', file=sys.stderr); raise ImportError('x')",
+}
+
+
+@pytest.fixture
+def faulty(tmp_path):
+    """Fill a directory with what does not work."""
+    folder = tmp_path / "faulty"
+    for kind, text in MODULES.items():
+        (folder / kind / "numpy").mkdir(parents=True)
+        (folder / kind / "numpy" / "__init__.py").write_text(text)
+    (folder / "corrupt.toml").write_bytes(b"\x00\xff garbage [[[")
+    os.mkfifo(folder / "hanging")
+    return folder
+
+
+def filled(what, faulty):
+    options, env = FAULTS[what]
+    options = [word.format(here=faulty) for word in options]
+    return options, {name: value.replace("{here}", str(faulty)) for name, value in env.items()}
+
+
+@pytest.mark.parametrize("what", FAULTS)
+def test_whatever_goes_wrong_the_program_starts_and_one_line_says_why(srun, faulty, what):
+    options, env = filled(what, faulty)
+    done = call(srun, options=options, env=env)
+    seen = json.loads(done.stdout)
+    assert done.returncode == 0
+    assert seen["argv"] == ["-n", "16", "./app"]
+    assert seen["env"].get("SLURM_HOSTFILE") == env.get("SLURM_HOSTFILE")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.endswith(": default order\n")
+    strict = call(srun, options=[*options, "--strict"], env=env)
+    assert (strict.returncode, strict.stdout) == (125, "")
+    assert strict.stderr.endswith(": not started (--strict)\n")
+    assert not [p for p in srun.parent.iterdir() if p.name.startswith("nidmap-")]
+
+
+def test_a_plan_that_takes_longer_than_the_patience_is_given_up(srun, tmp_path):
+    os.mkfifo(tmp_path / "slow")
+    done = call(srun, options=("-m", str(tmp_path / "slow"), "--patience", "0.2"))
+    assert (done.returncode, json.loads(done.stdout)["argv"]) == (0, ["-n", "16", "./app"])
+    assert done.stderr == "nidmap: planning took too long: default order\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2])
+def test_a_signal_while_planning_ends_the_planning_only(srun, faulty, number):
+    given = {**ENV, "PATH": f"{srun}:{ENV['PATH']}"}
+    command = [*RUN, "-m", str(faulty / "hanging"), "--patience", "0"]
+    with subprocess.Popen(
+        [*command, "--", "srun", "-n", "16", "./app"], env=given, cwd=srun.parent,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        for _ in range(500):
+            if os.path.exists(f"/proc/{process.pid}/task") and children(process.pid):
+                break
+            time.sleep(0.01)
+        process.send_signal(number)
+        out, said = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert json.loads(out)["argv"] == ["-n", "16", "./app"]
+    assert said == f"nidmap: {number.name} while planning: default order\n"
+    assert not [p for p in srun.parent.iterdir() if p.name.startswith("nidmap-")]
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as stream:
+        return stream.read().split()
+
+
+def test_nothing_of_the_planning_is_left_behind(srun, faulty):
+    look = "read -r line < /proc/$$/task/$$/children; echo children: $line; ls /proc/self/fd"
+    (srun / "srun").write_text(f"#!/bin/sh\n{look}\n")
+    bare = call(srun, wrapped=False).stdout
+    assert bare.startswith("children:\n")
+    for options in ([], ["-m", str(faulty / "hanging"), "--patience", "0.3"]):
+        assert call(srun, options=options).stdout == bare
+
+
+def test_a_closed_stderr_costs_no_job(srun):
+    given = {**ENV, "PATH": f"{srun}:{ENV['PATH']}"}
+    command = [*RUN, "--strategy", "magic", "--", "srun", "-n", "16", "./app"]
+    script = 'exec "$@" 2>&-'
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", *command], env=given, cwd=srun.parent,
+        stdout=subprocess.PIPE, check=True, timeout=60,
+    )  # fmt: skip
+    assert json.loads(done.stdout)["argv"] == ["-n", "16", "./app"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root can write everywhere")
+def test_a_read_only_directory_costs_no_job(srun, tmp_path):
+    shut = tmp_path / "shut"
+    shut.mkdir(mode=0o500)
+    done = call(srun, cwd=shut, env={"TMPDIR": str(shut)})
+    assert (done.returncode, json.loads(done.stdout)["argv"]) == (0, ["-n", "16", "./app"])
+
+
+def test_a_launcher_that_is_not_there_is_said_and_leaves_no_file(tmp_path):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    done = subprocess.run(
+        [*RUN, "--", "srun", "-n", "16", "./app"], env={**ENV, "PATH": str(empty)}, cwd=empty,
+        capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 4
+    assert done.stderr == "nidmap: cannot start srun: No such file or directory\n"
+    assert list(empty.iterdir()) == []
+
+
+def test_an_order_file_is_never_where_someone_else_waits_for_it(srun):
+    """Planted links with all names that could be guessed: none is followed."""
+    folder = srun.parent / "shared"
+    folder.mkdir(mode=0o1777)
+    precious = srun.parent / "precious"
+    precious.write_text("precious")
+    for name in ("hosts", "MPICH_RANK_ORDER", "nidmap-4711", "nidmap-4711-hosts", "nidmap-"):
+        (folder / name).symlink_to(precious)
+    seen = set()
+    for _ in range(5):
+        done = call(srun, options=("--order-dir", str(folder)))
+        seen.add(json.loads(done.stdout)["env"]["SLURM_HOSTFILE"])
+    assert len(seen) == 5
+    assert precious.read_text() == "precious"
+    assert all(not os.path.islink(path) and os.stat(path).st_mode & 0o077 == 0 for path in seen)
+
+
+@pytest.mark.slow
+def test_a_hundred_faults_a_hundred_starts(srun, faulty):
+    """Every fault several times, four at once as on a busy login node."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    names = [list(FAULTS)[k % len(FAULTS)] for k in range(100)]
+
+    def start(what):
+        options, env = filled(what, faulty)
+        done = call(srun, options=options, env=env)
+        return done.returncode, json.loads(done.stdout)["argv"]
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(start, names)) == [(0, ["-n", "16", "./app"])] * 100
