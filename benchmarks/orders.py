@@ -1,0 +1,25 @@
+"""Rank orders: a million ranks."""
+
+from __future__ import annotations
+
+from benchmarks.timing import interleave, ms, table
+
+
+def main() -> None:
+    """Print the time of each order on 1,048,576 ranks over 32,768 nodes."""
+    import nidmap
+
+    machine = nidmap.load_machine("dragonfly:groups=86,chassis=6,blades=16,nodes=4")
+    rows = []
+    for pattern in ("fft:1024x1024", "stencil:128x128x64"):
+        times = interleave(
+            {
+                name: lambda p=pattern, s=name: nidmap.order(
+                    machine, range(32768), 32, p, strategy=s
+                )
+                for name in ("row-major", "morton", "hilbert")
+            },
+            rounds=3,
+        )
+        rows += [[pattern, name, ms(t)] for name, t in times.items()]
+    table("Orders of 1,048,576 ranks", ["pattern", "order", "median"], rows)
