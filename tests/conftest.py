@@ -1,6 +1,7 @@
 """Profiles of the property tests, and marks by what a test needs."""
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 
@@ -11,3 +12,8 @@ settings.register_profile(
     "board", deadline=None, max_examples=100_000, suppress_health_check=_QUIET
 )
 settings.load_profile(os.environ.get("NIDMAP_HYPOTHESIS", "ci"))
+
+# A shell starts background commands with SIGINT ignored, and children inherit that:
+# the tests of Ctrl-C must not depend on how the tests themselves were started.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)

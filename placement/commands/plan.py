@@ -285,6 +285,12 @@ def _document(
         "why": result.why,
         "warnings": list(result.warnings),
     }
+    if result.strategy.startswith("blades"):
+        from dataclasses import asdict
+
+        from placement.planners.blades_linked import joined
+
+        document["joined"] = asdict(joined(machine, result.rows))
     if checked is not None:
         document["check"] = checked
     return document
