@@ -65,7 +65,7 @@ class LineCounts:
         return self.rows + self.comments + self.headers + self.blank
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NodeRecords:
     """One row a node, in the order of the dump; columns of equal length n.
 
@@ -125,7 +125,7 @@ class NodeRecords:
         return len(self.line)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class LinkRecords:
     """One row a link end as printed: the port of `a` sees the port of `b`.
 
@@ -190,7 +190,7 @@ class SwitchRecord:
     level: int = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Dump:
     """All that one dump says.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -226,8 +225,8 @@ def _text(machine: Machine, result: Plan, wish: Wish, checked: dict[str, Any] | 
         scheduler=machine.scheduler,
         slack=wish.slack,
         remarks=(f"nidmap plan: {result.why}", f"strategy {wish.strategy} on {_on(machine)}"),
-        inside=_inside(wish),
-        document=_document(machine, result, wish, checked),
+        inside=_inside(wish) if wish.slack else "",
+        document=_document(machine, result, wish, checked) if wish.form == "json" else {},
         **_softer(machine, result, wish.form),
     )
     return emit(emission, wish.form)
@@ -253,6 +252,8 @@ def _softer(machine: Machine, result: Plan, form: str) -> dict[str, Any]:
 
 def _inside(wish: Wish) -> str:
     """Return the command that chooses the job's nodes out of what it got."""
+    import shlex
+
     specs = [part for spec in wish.specs for part in ("-m", spec)]
     blade = ["--per-blade", str(wish.per_blade)] if wish.strategy == "blades" else []
     words = ["nidmap", "plan", *specs, "-N", str(wish.count), "--strategy", wish.strategy, *blade]

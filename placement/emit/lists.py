@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from placement.emit import Emission, emitter
 from placement.errors import UsageError
 
@@ -45,6 +43,8 @@ def hostfile(plan: Emission) -> str:
 @emitter("json")
 def document(plan: Emission) -> str:
     """Return the JSON document of the plan."""
+    import json
+
     return json.dumps(plan.document, indent=2) + "\n"
 
 
