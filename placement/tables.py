@@ -235,11 +235,22 @@ def _joined(table: Table, dump: Dump) -> Table:
 
 
 def _match(table: Table, new: dict[str, NDArray[Any]], dump: Dump) -> tuple[str, NDArray[np.int64]]:
-    """Return the key that joins and, for each new row, its row in the table (-1: none)."""
+    """Return the key that joins and, for each new row, its row in the table (-1: none).
+
+    A new row that lacks that key (``gpu1`` among ``nid00001`` …) is joined by the next one.
+    """
+    joined = ""
+    at = np.full(len(new["nid"]), -1, dtype=np.int64)
+    lacking = np.ones(len(at), dtype=np.bool_)
     for key in _KEYS:
-        at = _lookup(table[key], table.known(key), new[key], _known(key, new[key]))
-        if (at >= 0).any():
-            return key, at
+        known = _known(key, new[key])
+        found = _lookup(table[key], table.known(key), new[key], known & lacking)
+        at[found >= 0] = found[found >= 0]
+        if joined or (found >= 0).any():
+            joined = joined or key
+            lacking &= ~known
+    if joined:
+        return joined, at
     mine, theirs = table.called(0), _shown(new, 0)
     raise ParseError(
         dump.source,
