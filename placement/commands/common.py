@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
@@ -122,22 +122,59 @@ def silence_stdout() -> None:
 
 
 def _replace(raw: bytes, path: str) -> None:
-    """Write a sibling temporary file and rename it over `path`, keeping its mode."""
-    import tempfile
-
-    folder, name = os.path.split(path)
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    """Write a temporary file beside `path` and rename it over it, keeping its mode."""
+    temporary = _temporary(raw, path)
     try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(raw)
-            stream.flush()
-            os.fsync(stream.fileno())
         os.chmod(temporary, _mode(path))
         os.replace(temporary, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+
+
+def _temporary(raw: bytes, path: str) -> str:
+    """Return the name of a new file beside `path` that holds `raw`, safe on the disk.
+
+    Where the file system can (ext4, xfs, tmpfs), the file has no name until
+    it is whole, so that a kill on the way leaves nothing behind.
+    """
+    folder, name = os.path.split(path)
+    try:
+        nameless = os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600)
+    except (OSError, AttributeError):
+        return _named(raw, folder, name)
+    with os.fdopen(nameless, "wb") as stream:
+        _store(stream, raw)
+        temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
+        where = os.open(folder, os.O_DIRECTORY)
+        try:
+            os.link(f"/proc/self/fd/{nameless}", os.path.basename(temporary), dst_dir_fd=where)
+        except OSError:
+            return _named(raw, folder, name)  # no /proc: a file with a name then
+        finally:
+            os.close(where)
+    return temporary
+
+
+def _named(raw: bytes, folder: str, name: str) -> str:
+    import tempfile
+
+    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            _store(stream, raw)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    return temporary
+
+
+def _store(stream: BinaryIO, raw: bytes) -> None:
+    stream.write(raw)
+    stream.flush()
+    os.fsync(stream.fileno())
 
 
 def _mode(path: str) -> int:

@@ -171,3 +171,46 @@ def fill(folder):
                 stream.write(b"x" * 4096)
         except OSError:
             pass
+
+
+#: Stands between Python and the disk: ends or fails the process at one step of the writing.
+SABOTAGE = """
+import os, signal, sys
+step, how = sys.argv.pop(1), sys.argv.pop(1)
+real = getattr(os, step)
+def broken(*words, **more):
+    if how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    raise OSError(28, "No space left on device")
+setattr(os, step, broken)
+import nidmap
+nidmap.main()
+"""
+
+
+@pytest.mark.parametrize("how", ["kill", "fail"])
+@pytest.mark.parametrize("step", ["fsync", "link", "chmod", "replace"])
+def test_a_write_that_ends_half_way_keeps_the_old_file(tmp_path, step, how):
+    path = tmp_path / "out.txt"
+    path.write_text("old")
+    done = subprocess.run(
+        [sys.executable, "-c", SABOTAGE, step, how, *PLAN, "-o", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    left = [p for p in tmp_path.iterdir() if p != path]
+    if how == "fail" and step == "link":
+        assert done.returncode == 0  # a file system without nameless files
+        assert path.read_text().startswith("nid")
+    else:
+        assert path.read_text() == "old"
+        assert done.returncode == (-signal.SIGKILL if how == "kill" else 5)
+    if step in ("fsync", "link") or how == "fail":
+        assert left == []
+
+
+@pytest.mark.parametrize("name", [n for n in COMMANDS if n != "nodes expand"])
+def test_a_second_run_says_the_same(nidmap, name):
+    assert nidmap(*COMMANDS[name]).out == nidmap(*COMMANDS[name]).out
