@@ -115,9 +115,14 @@ def _bound(text: str) -> int:
     return total
 
 
+def _is_number(text: str) -> bool:
+    """Tell ASCII digits from what Python also calls digits ('²'), which int() refuses."""
+    return text.isascii() and text.isdigit()
+
+
 def _span(part: str) -> int:
     first, dash, last = part.partition("-")
-    if not dash or not (first + last).isdigit() or len(first + last) > 40:
+    if not dash or not _is_number(first + last) or len(first + last) > 40:
         return 1  # no range, or none that the parser would take
     return max(int(last or 0) - int(first or 0) + 1, 1)
 

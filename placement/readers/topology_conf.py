@@ -213,7 +213,7 @@ def _statement(text: str, line: int, source: str, name: str) -> Statement:
 
 
 def _not_a_statement(text: str, rest: str, line: int, source: str, name: str) -> ParseError:
-    if rest.split(maxsplit=1)[0].lower() == "include":
+    if rest.lower().startswith(("include ", "include\t")) or rest.lower() == "include":
         hint = "put the included lines in their place"
         return ParseError(source, line, "Include is not supported", hint)
     if rest == text.strip():

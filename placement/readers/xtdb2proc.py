@@ -158,7 +158,7 @@ def _pairs(line: str) -> tuple[dict[str, str], dict[str, int]]:
 
 
 def _number(values: dict[str, str], at: dict[str, int], name: str) -> int:
-    if not values[name].isdigit():
+    if not (values[name].isascii() and values[name].isdigit()):
         raise r.Refused(f"{name}={printable(values[name], 40)} is not a number")
     return at[name]
 

@@ -137,7 +137,7 @@ def _numbers(key: str, text: str, part: str, size: int) -> Index:
 def _run(key: str, text: str, run: str) -> tuple[int, int]:
     """Return the first and last number of ``7`` or ``0-3``."""
     first, dash, last = run.partition("-")
-    if not first.isdigit() or (dash and not last.isdigit()) or len(run) > 16:
+    if not (run.isascii() and first.isdigit() and (last.isdigit() or not dash)) or len(run) > 16:
         raise WrongFigure(key, f"'{printable(text)}' has the range '{run}'; write 7 or 0-3")
     low, high = int(first), int(last or first)
     if low > high:

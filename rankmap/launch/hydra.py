@@ -103,7 +103,7 @@ class Hydra(_Hydra):
     def _maps(self) -> bool:
         """Tell whether this mpiexec obeys ``-rankmap``: MPICH 5 does."""
         major = self.version.partition(".")[0]
-        return major.isdigit() and int(major) >= 5
+        return major.isdecimal() and int(major) >= 5
 
     def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
         """Return what leaves ranks unbound: nothing binds them by itself."""

@@ -263,3 +263,20 @@ def test_sniff_looks_for_a_statement_at_the_start_of_a_line():
     assert not sniff("# SwitchName=s0\n")
     assert not sniff("x SwitchName=s0\n")
     assert not sniff("SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SwitchName=a Nodes=m[0-\u00b20]\n",
+        "\\\x0b\\",
+        "\\",
+        "\x0b\n",
+        "include\x0bx",
+        "Include a\n",
+    ],
+)
+def test_what_fuzzing_found_is_refused_in_one_line(text):
+    with pytest.raises(ParseError, match=r"^x(:1)?: ") as caught:
+        read(text, "x")
+    assert str(caught.value).isprintable()

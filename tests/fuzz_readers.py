@@ -1,0 +1,38 @@
+"""Coverage-guided fuzzing of one reader, by hand: any exception but ours is a find.
+
+    pip install atheris
+    python tests/fuzz_readers.py xtprocadmin -max_total_time=1800 CORPUS
+
+The golden machines' dumps are a good corpus to start from.
+"""
+
+import sys
+from importlib import import_module
+
+import atheris
+
+with atheris.instrument_imports(include=["placement"]):
+    from placement.assemble import assemble
+    from placement.errors import NidmapError
+    from placement.readers import BUNDLED, find
+
+    for module in BUNDLED.values():
+        import_module(f"placement.readers.{module}")
+
+
+def main(argv):
+    """Fuzz the reader named first; the other words are libFuzzer's."""
+    reader = find(argv.pop(1))
+
+    def one(data):
+        try:
+            assemble([reader.read(data.decode("latin-1"), "fuzz")])
+        except NidmapError:
+            pass
+
+    atheris.Setup(argv, one)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main(sys.argv)
