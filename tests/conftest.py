@@ -5,6 +5,9 @@ import signal
 
 from hypothesis import HealthCheck, settings
 
+#: A script for a person's hand: it needs atheris, which is no part of the tests.
+collect_ignore = ["fuzz_readers.py"]
+
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
 settings.register_profile("ci", deadline=None, max_examples=200, suppress_health_check=_QUIET)
 settings.register_profile("long", deadline=None, max_examples=2000, suppress_health_check=_QUIET)
