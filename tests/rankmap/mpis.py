@@ -8,6 +8,7 @@ import functools
 import importlib.metadata
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
@@ -96,7 +97,7 @@ def faked(name, version, place, folder):
     return environment(place), words[name]
 
 
-def ranks(program, count, place, *, env=None, timeout=60, check=True):
+def ranks(program, count, place, *, env=None, check=True):
     """Run a Python program on so many ranks of the MPI in a directory; return the process."""
     mpi, version = next((m, v) for m, v, p in flavours() if p == place)
     more = []
@@ -107,9 +108,34 @@ def ranks(program, count, place, *, env=None, timeout=60, check=True):
     if count > len(os.sched_getaffinity(0)):
         given["MPIR_CVAR_ENABLE_HEAVY_YIELD"] = "1"
     command += ["-W", "always", "-m", "mpi4py", "-c", textwrap.dedent(program)]
-    return subprocess.run(
-        command, env=given, capture_output=True, text=True, timeout=timeout, check=check
-    )
+    code, out, talk = patiently(command, given, None, lambda out: False)
+    assert code == 0 or not check, talk + out
+    return subprocess.CompletedProcess(command, code, out, talk)
+
+
+def patiently(command, env, folder, done, timeout=25):
+    """Run a launcher; again where its daemons lock up; return (code, stdout, stderr).
+
+    Open MPI's daemons (prrte 3) were seen to wait for each other for ever on a
+    loaded machine, before any rank had started or after the last had ended:
+    that is theirs, not what is tested. Output that is `done` is judged even
+    if the launcher never ends; anything less is tried again, three times.
+    """
+    for _ in range(4):
+        with subprocess.Popen(
+            command, env=env, cwd=folder, text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        ) as process:  # fmt: skip
+            try:
+                out, talk = process.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                out, talk = process.communicate()
+            else:
+                return process.returncode, out, talk
+        if done(out):
+            return 0, out, talk
+    raise AssertionError(f"the launcher hangs, four times: {command}\n{talk}{out}")
 
 
 @functools.cache

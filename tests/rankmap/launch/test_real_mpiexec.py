@@ -1,8 +1,6 @@
 """Real launches by mpiexec: every rank says itself on which node it is."""
 
 import os
-import signal
-import subprocess
 import sys
 
 import numpy as np
@@ -12,7 +10,7 @@ from rankmap.emit import emit, openmpi
 from rankmap.emit.hosts import runs
 from rankmap.order import Order, arrange
 from tests.rankmap.helpers import named, slots
-from tests.rankmap.mpis import mpi
+from tests.rankmap.mpis import mpi, patiently
 
 pytestmark = pytest.mark.mpi
 __all__ = ["mpi"]
@@ -29,36 +27,13 @@ def where(name):
 
 def launched(command, env, folder):
     """Return node and cores of each rank."""
-    code, out, talk = patiently(command, env, folder)
+    count = int(command[command.index("-n") + 1])
+    code, out, talk = patiently(command, env, folder, lambda out: out.count("at ") == count)
     assert code == 0, talk + out
     lines = [line.split() for line in out.splitlines() if line.startswith("at ")]
     said = {int(rank): rest for _, rank, *rest in lines}
-    assert sorted(said) == list(range(len(lines)))
+    assert sorted(said) == list(range(count))
     return [said[r] for r in sorted(said)], talk
-
-
-def patiently(command, env, folder):
-    """Run a command; a second and third time where the launcher's daemons lock up.
-
-    Open MPI's daemons (prrte 3) were seen to wait for each other for ever on a
-    loaded machine before any rank had started: that is theirs, not what is
-    tested here. Whatever starts is judged, at the first try.
-    """
-    for last in (False, False, True):
-        with subprocess.Popen(
-            command, env=env, cwd=folder, text=True, start_new_session=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        ) as process:  # fmt: skip
-            try:
-                out, talk = process.communicate(timeout=30)
-            except subprocess.TimeoutExpired as late:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
-                if last or b"at " in (late.stdout or b""):
-                    raise
-            else:
-                return process.returncode, out, talk
-    raise AssertionError("unreachable")
 
 
 def order(*counts):
