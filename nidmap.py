@@ -20,18 +20,22 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from placement.load import load_machine
     from placement.plan import plan
+    from rankmap.compare import compare
     from rankmap.dims import dims
     from rankmap.order import order
+    from rankmap.predict import predict
     from rankmap.record import record
     from rankmap.runtime import cart_create, reorder
 
 __all__ = [
     "cart_create",
+    "compare",
     "dims",
     "load_machine",
     "main",
     "order",
     "plan",
+    "predict",
     "record",
     "reorder",
 ]
@@ -42,6 +46,8 @@ _API = {
     "load_machine": ("placement.load", "load_machine"),
     "plan": ("placement.plan", "plan"),
     "order": ("rankmap.order", "order"),
+    "predict": ("rankmap.predict", "predict"),
+    "compare": ("rankmap.compare", "compare"),
     "dims": ("rankmap.dims", "dims"),
     "record": ("rankmap.record", "record"),
     "reorder": ("rankmap.runtime", "reorder"),

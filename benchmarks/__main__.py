@@ -7,7 +7,10 @@ from importlib import import_module
 
 from benchmarks.timing import calibration
 
-ALL = ("cold", "readers", "planners", "lists", "orders", "mappers")
+ALL = (
+    "cold", "readers", "planners", "lists", "orders", "mappers", "simgrid_check", "ranks", "sorts",
+    "isx",
+)  # fmt: skip
 
 
 def main(names: list[str]) -> None:

@@ -25,6 +25,9 @@ a direction:
     4 nodes a level-1 switch, 16 of these a level-2 switch, 6 of those a root;
     first level fastest. Options: ``dist=1:2:3`` (distance of nodes that part
     at each level), ``bw`` (one figure, or one a level: ``bw=10:20:40``).
+``minicray:dragonfly``, ``minicray:torus``, ``minicray:fattree``
+    Small ones of these, with the bandwidths of Aries, Gemini and InfiniBand
+    QDR, that one computer can hold; options as of the kind.
 """
 
 from __future__ import annotations
@@ -63,6 +66,14 @@ TORUS = 4.6875
 
 #: A fat tree link where the spec states none: 100 Gb/s InfiniBand.
 FATTREE = 12.5
+
+
+#: Small machines with the proportions of large ones; two chassis and blades keep every class.
+MINICRAYS = {
+    "dragonfly": "groups=3,chassis=2,blades=2,nodes=2,wiring=same-chassis,global=2,injection=10",
+    "torus": "3x3x2,x=9.375,y=4.6875,z=9.375,injection=10.4",
+    "fattree": "leaf=8,leaves=2,spines=2,bw=3.5",
+}
 
 
 def is_spec(text: str) -> bool:
@@ -134,7 +145,7 @@ class _Options:
 
     def _add(self, place: int, word: str) -> None:
         key, equals, value = (part.strip() for part in word.partition("="))
-        if not equals and place == 0 and self.kind in ("torus", "tree"):
+        if not equals and place == 0 and self.kind in ("torus", "tree", "minicray"):
             self.sizes = key
             return
         if not equals or not key or not value:
@@ -446,10 +457,20 @@ def _routers(
 
 
 #: What makes each kind.
+def _minicray(options: _Options) -> Machine:
+    name = options.sizes
+    if name not in MINICRAYS:
+        raise _Wrong(f"no mini-Cray {printable(name)!r}", f"there are {', '.join(MINICRAYS)}")
+    whole = _Options(name, options.text, MINICRAYS[name])
+    whole.given |= options.given
+    return KINDS[name](whole)
+
+
 KINDS: dict[str, Callable[[_Options], Machine]] = {
     "dragonfly": _dragonfly,
     "slingshot": _slingshot,
     "torus": _torus,
     "fattree": _fattree,
     "tree": _tree,
+    "minicray": _minicray,
 }

@@ -11,7 +11,7 @@ set -u
 if [ "${1:-}" = venv ]; then
     packages="python3-venv"
 else
-    packages="slurmctld slurmd slurm-client slurm-wlm-basic-plugins"
+    packages="slurmctld slurmd slurm-client slurm-wlm-basic-plugins libpmix2 iproute2 uidmap chromium"
 fi
 
 present() {

@@ -1,1 +1,6 @@
-"""Workloads that measure what a placement buys."""
+"""Workloads that measure what a placement buys: the papers' programs, and A/B tests of orders.
+
+Each program is a package with ``command.py`` (its part of ``nidmap bench``)
+and ``trial.py`` (``trial(comm, **options)``: one timed repetition at a time on
+any communicator, which is how `workloads.ab` compares two orders).
+"""

@@ -26,7 +26,10 @@ COMMANDS = {
     "plan": ("placement.commands.plan", "plan", "Choose the nodes that a job should sit on."),
     "order": ("rankmap.commands", "order", "Order a job's ranks on its nodes."),
     "score": ("rankmap.commands_score", "score", "Score an order of ranks, anyone's."),
+    "predict": ("rankmap.commands_predict", "predict", "Predict link loads and time."),
+    "compare": ("rankmap.commands_compare", "compare", "Compare strategies in one table."),
     "run": ("rankmap.commands", "run", "Run a launcher with reordered ranks."),
+    "bench": ("workloads.commands", "bench", "Measure sorts, FFTs, stencils; A/B tests."),
 }
 
 

@@ -1,0 +1,195 @@
+"""Tori and fat trees against SimGrid, an independent fluid simulator (not a dependency).
+
+``python -m benchmarks.simgrid_check`` prints, case by case, our time (the
+busiest channel's load / bandwidth) over SimGrid's (the end of the last of the
+flows, all started at once). Without SimGrid it says so and leaves.
+
+Columns: `routed` is SimGrid sharing links along our routes; `own` is SimGrid
+with its own torus or fat tree. Both are 1 where the routes are the same. They
+are, but for one case: exactly half an even ring goes to + here always, in
+SimGrid's torus not from coordinate extent / 2 to 0, which goes to -. `ties`
+counts such pairs, and `own` shows what they alone make; `likewise` is `own`
+with our routing ``dimension-order-simgrid``, which sends them the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+import sys
+import time
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from placement.network import Demand, channels, loads
+from placement.network.maxmin import fair, paths
+from placement.network.model import injection_bandwidth
+from placement.specs import parse_spec
+
+HERE = Path(__file__).resolve().parent
+
+TORI = (
+    ((8, 8), 16, (4, 4)),
+    ((7, 5), 12, (3, 4)),
+    ((2, 2, 2), 8, (2, 2, 2)),
+    ((4, 4, 4), 27, (3, 3, 3)),
+    ((6, 4, 2), 24, (2, 3, 4)),
+    ((5, 7, 3), 60, (5, 4, 3)),
+    ((8, 8, 8), 64, (4, 4, 4)),
+    ((8, 8, 8), 100, (5, 5, 4)),
+)
+
+TREES = (
+    ((4, 4), (1, 2), 12, (3, 4)),
+    ((18, 16), (1, 9), 100, (5, 5, 4)),
+    ((3, 4, 2), (1, 2, 3), 24, (2, 3, 4)),
+    ((4, 3, 3), (1, 3, 2), 24, (2, 3, 4)),
+    ((6, 6, 3), (1, 2, 4), 100, (5, 5, 4)),
+)
+
+#: Bytes of a message.
+BYTES = 10**6
+
+
+def interpreter() -> str:
+    """Return a Python that can import simgrid, '' for none."""
+    names = (sys.executable, shutil.which("python3"), "/usr/bin/python3")
+    for name in filter(None, names):
+        words = [name, "-c", "import simgrid"]
+        if subprocess.run(words, capture_output=True, check=False).returncode == 0:
+            return name
+    return ""
+
+
+def simulated(python: str, job: dict[str, object]) -> dict[str, float]:
+    """Return SimGrid's answer, and the time of its whole process."""
+    began = time.perf_counter()
+    words = [python, str(HERE / "simgrid_flows.py")]
+    done = subprocess.run(words, input=json.dumps(job), capture_output=True, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1]) | {"process": time.perf_counter() - began}
+
+
+def alltoall(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return all ordered pairs."""
+    a, b = (x.ravel() for x in np.meshgrid(rows, rows, indexing="ij"))
+    return a[a != b], b[a != b]
+
+
+def stencil(
+    rows: np.ndarray, dims: tuple[int, ...], periodic: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the directed neighbours of a grid of ranks, row-major."""
+    grid = np.arange(math.prod(dims)).reshape(dims)
+    ends = []
+    for axis, step in product(range(len(dims)), (1, -1)):
+        other = np.roll(grid, -step, axis)
+        inside = np.ones(dims, dtype=bool)
+        if not periodic:
+            edge = dims[axis] - 1 if step == 1 else 0
+            inside &= np.indices(dims)[axis] != edge
+        ends.append((grid[inside], other[inside]))
+    a, b = (np.concatenate([e[i] for e in ends]) for i in (0, 1))
+    return rows[a[a != b]], rows[b[a != b]]
+
+
+def ties(extents: tuple[int, ...], a: np.ndarray, b: np.ndarray) -> int:
+    """Return the pairs that SimGrid's torus sends the other way round some ring."""
+    found, stride = np.zeros(len(a), dtype=bool), 1
+    for extent in extents:
+        start, end = a // stride % extent, b // stride % extent
+        found |= (extent % 2 == 0) & (start == extent // 2) & (end == 0)
+        stride *= extent
+    return int(found.sum())
+
+
+def compared(python: str, spec: str, job: dict[str, object], a: np.ndarray, b: np.ndarray) -> None:
+    """Print one line: our time, and its ratio to SimGrid's."""
+    machine = parse_spec(spec)
+    ours = loads(machine, Demand.pairs(machine, a, b, float(BYTES))).worst().seconds
+    own = injection_bandwidth(machine)
+    gbs = np.concatenate([channels(machine, "single").bandwidth, own, own])
+    ways = paths(machine, a, b)
+    routes = np.split(ways.channel, np.flatnonzero(np.diff(ways.flow)) + 1)
+    real = [[int(c) for c in path if np.isfinite(gbs[c])] for path in routes]
+    ends = list(zip(a.tolist(), b.tolist(), strict=True))
+    merged: dict[tuple[int, int], int] = {}
+    for end in ends:
+        merged[end] = merged.get(end, 0) + BYTES
+    route = dict(zip(ends, real, strict=True))
+    flows = [[s, t, x, route[s, t]] for (s, t), x in merged.items()]
+    finite = np.where(np.isfinite(gbs), gbs, 1e6).tolist()
+    routed = simulated(python, {"kind": "routes", "gbs": finite, "flows": flows})
+    theirs = simulated(python, job | {"flows": [[s, t, BYTES] for s, t in ends]})
+    last = fair(machine, a, b, float(BYTES)).makespan
+    like = "dimension-order-simgrid" if job["kind"] == "torus" else ""
+    demand = Demand.pairs(machine, a, b, float(BYTES))
+    likewise = loads(machine, demand, like).worst().seconds / theirs["seconds"]
+    odd = ties(job["extents"], a, b) if job["kind"] == "torus" else 0  # type: ignore[arg-type]
+    print(
+        f"{ours:10.6f} s  makespan {last / ours:.6f}  routed {ours / routed['seconds']:.6f}  "
+        f"own {ours / theirs['seconds']:.6f}  likewise {likewise:.6f}  ties {odd}",
+        flush=True,
+    )
+
+
+def cases(count: int, size: int, dims: tuple[int, ...]):
+    """Yield name and ends of each pattern on a contiguous and a random set of nodes."""
+    scattered = np.random.default_rng(size).permutation(count)[:size]
+    for where, rows in (("contiguous", np.arange(size)), ("random", scattered)):
+        yield f"{where} all-to-all", alltoall(rows)
+        yield f"{where} stencil", stencil(rows, dims, False)
+        yield f"{where} periodic", stencil(rows, dims, True)
+
+
+def raced(python: str) -> None:
+    """Print the time of both whole processes on the same all-to-all of 216 nodes."""
+    words = "-m torus:8x8x8,bw=4.68 --nodes 0-215 --pattern alltoall --bytes 1000000 --json"
+    words += " --latency 0 --routing dimension-order-simgrid"
+    ours = [sys.executable, "-m", "nidmap", "predict", *words.split()]
+    a, b = alltoall(np.arange(216))
+    job = {"kind": "torus", "extents": (8, 8, 8), "gbs": 4.68}
+    theirs = simulated(python, job | {"flows": [[s, t, BYTES] for s, t in zip(a.tolist(), b.tolist(), strict=True)]})  # fmt: skip  # noqa: E501
+    took = []
+    for _ in range(3):
+        began = time.perf_counter()
+        done = subprocess.run(ours, capture_output=True, text=True, check=False, cwd=HERE.parent)
+        took.append(time.perf_counter() - began)
+    if done.returncode:
+        print(f"nidmap predict: {done.stderr.strip()}")
+        return
+    found = json.loads(done.stdout)["time_s"]
+    print(
+        f"216 nodes, whole process: nidmap predict {min(took):.2f} s, SimGrid "
+        f"{theirs['process']:.2f} s, {theirs['process'] / min(took):.0f} x; time_s {found:.6f} "
+        f"against {theirs['seconds']:.6f}"
+    )
+
+
+def main() -> None:
+    """Run all cases."""
+    python = interpreter()
+    if not python:
+        print("skipped: no Python here can import simgrid (Debian: apt install python3-simgrid)")
+        return
+    for extents, size, dims in TORI:
+        spec = f"torus:{'x'.join(map(str, extents))},bw=1"
+        job = {"kind": "torus", "extents": extents, "gbs": 1}
+        for name, ends in cases(math.prod(extents), size, dims):
+            print(f"{spec:22} {size:4} {name:23}", end=" ")
+            compared(python, spec, job, *ends)
+    for down, up, size, dims in TREES:
+        sizes = ("x".join(map(str, x)) for x in (down, up))
+        spec = "fattree:down={},up={},bw=1".format(*sizes)
+        job = {"kind": "fattree", "down": down, "up": up, "gbs": 1}
+        for name, ends in cases(math.prod(down), size, dims):
+            print(f"{spec:38} {size:4} {name:23}", end=" ")
+            compared(python, spec, job, *ends)
+    raced(python)
+
+
+if __name__ == "__main__":
+    main()

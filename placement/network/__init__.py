@@ -1,0 +1,257 @@
+"""Which channels of a network carry how many bytes, by which routing.
+
+A demand (`Demand`: bytes between nodes) and a routing by its exact name give
+the load of every directed channel. Loads are fluid: the bytes that the
+routing puts on each channel when the whole demand is sent. One module a kind
+of network or routing; this one hands each question to the right one, which
+is imported only then.
+
+==================  =========================================================
+routing             where
+==================  =========================================================
+``minimal``         dragonflies: at most one global hop; a group pair's
+                    traffic split equally over every link of the pair, then
+                    over all shortest paths inside both groups
+``shortest``        dragonflies: at most one global hop; fewest router-to-
+                    router hops; split equally over all such paths
+``single``          everywhere: one path, the next hop depends on (router,
+                    destination) only, as route tables need it
+``valiant``         dragonflies: a random third group, minimal to and from it
+``adaptive``        dragonflies: the best mixture of minimal and valiant
+``dimension-order`` tori: x first, then y, z; ties go to + (with ``-simgrid``
+                    after it: as SimGrid's torus, ties to coordinate 0 to -)
+``d-mod-k``         fat trees: up-ports by the destination's index; where the
+                    listed cables make no regular tree ``shortest`` instead
+==================  =========================================================
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from placement.errors import UsageError, printable
+from placement.network.demand import Demand
+from placement.network.model import Channels, Loads, Worst
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+
+__all__ = [
+    "Channels",
+    "Demand",
+    "Loads",
+    "Worst",
+    "channels",
+    "hops",
+    "loads",
+    "next_channel",
+    "routings",
+]
+
+#: Routings of each kind of network, the default first.
+ROUTINGS = {
+    "dragonfly": ("minimal", "shortest", "single", "valiant", "adaptive"),
+    "torus": ("dimension-order", "single", "dimension-order-simgrid"),
+    "fattree": ("d-mod-k", "single"),
+    "tree": ("single",),
+}
+
+#: Kinds that may be irregular: their module says which routings apply to a machine.
+BY_SHAPE = ("fattree", "tree")
+
+#: Routings that have a module of their own.
+OWN = ("valiant", "adaptive")
+
+
+def routings(machine: Machine) -> tuple[str, ...]:
+    """Return the names of the routings that apply to a machine, the default first.
+
+    Raises
+    ------
+    UsageError
+        Where there is no model of the machine's network.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> routings(parse_spec("torus:4x4"))
+    ('dimension-order', 'single', 'dimension-order-simgrid')
+    """
+    kind = machine.topology.kind
+    if kind not in ROUTINGS:
+        raise UsageError(f"no routing for a network of kind {printable(kind)!r}")
+    if kind in BY_SHAPE:
+        found: tuple[str, ...] = import_module(f"placement.network.{kind}").routings(machine)
+        return found
+    return ROUTINGS[kind]
+
+
+def _routing(machine: Machine, routing: str) -> str:
+    """Return `routing`, or the default for ''.
+
+    Raises
+    ------
+    UsageError
+        Where it does not apply; the hint names those that do.
+    """
+    known = routings(machine)
+    if routing and routing not in known:
+        raise UsageError(
+            f"no routing {printable(routing)!r} on a {machine.topology.kind}",
+            f"there are {', '.join(known)}",
+        )
+    return routing or known[0]
+
+
+def _module(machine: Machine, routing: str) -> ModuleType:
+    name = routing if routing in OWN else machine.topology.kind
+    return import_module(f"placement.network.{name}")
+
+
+def channels(machine: Machine, routing: str = "") -> Channels:
+    """Return the directed channels that carry load under a routing.
+
+    Parameters
+    ----------
+    machine : Machine
+    routing : str
+        '' is the machine's default.
+
+    Returns
+    -------
+    Channels
+
+    Raises
+    ------
+    UsageError
+        Where the routing does not apply, or the links are unknown.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> len(channels(parse_spec("dragonfly:groups=2,chassis=1,blades=4,nodes=1,global=4")))
+    32
+    """
+    routing = _routing(machine, routing)
+    found: Channels = _module(machine, routing).channels(machine, routing)
+    return found
+
+
+def loads(machine: Machine, demand: Demand, routing: str = "") -> Loads:
+    """Return the bytes on every channel when the whole demand is sent.
+
+    Parameters
+    ----------
+    machine : Machine
+    demand : Demand
+        Of this machine.
+    routing : str
+        '' is the machine's default.
+
+    Returns
+    -------
+    Loads
+
+    Raises
+    ------
+    UsageError
+        Where the routing does not apply, or the links are unknown.
+    NidmapError
+        Where no path joins two routers that exchange bytes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2,global=2")
+    >>> found = loads(m, Demand.complete(m, np.arange(8), np.ones(8), 1.0), "shortest")
+    >>> by_name = dict(zip(found.channels.names().tolist(), found.load.tolist()))
+    >>> by_name["g0c0b0->g1c0b0 blue"]
+    8.0
+    """
+    from placement.topologies import wiring_text
+
+    routing = _routing(machine, routing)
+    demand.refuse_other(machine)
+    module = _module(machine, routing)
+    found = module.channels(machine, routing)
+    load = module.loads(machine, demand, routing)
+    say, own = getattr(module, "notes", None), getattr(module, "ports", None)
+    injection, ejection = own(machine, demand) if own else (demand.out, demand.into)
+    return Loads(
+        channels=found,
+        load=load,
+        injection=injection,
+        ejection=ejection,
+        routing=routing,
+        wiring=wiring_text(machine),
+        notes=tuple(say(machine, routing)) if say else (),
+    )
+
+
+def hops(
+    machine: Machine, source: NDArray[np.int64], target: NDArray[np.int64], routing: str = ""
+) -> NDArray[np.float64]:
+    """Return the expected channels of each class on the way between routers.
+
+    Parameters
+    ----------
+    machine : Machine
+    source, target : int (m,)
+        Router indices.
+    routing : str
+        '' is the machine's default.
+
+    Returns
+    -------
+    float64 (m, classes)
+        One column a class, as in `Channels.kinds`.
+
+    Raises
+    ------
+    UsageError, NidmapError
+        As for `loads`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2,global=2")
+    >>> hops(m, np.array([0, 0]), np.array([1, 2]), "minimal").tolist()
+    [[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]]
+    """
+    routing = _routing(machine, routing)
+    found: NDArray[np.float64] = _module(machine, routing).hops(machine, source, target, routing)
+    return found
+
+
+def next_channel(machine: Machine) -> NDArray[np.int32]:
+    """Return the channel by which a router forwards to a node under ``single``.
+
+    Returns
+    -------
+    int32 (routers, nodes)
+        Row of `channels` ``(machine, "single")``; -1 where the node is
+        attached to the router. A node with several NICs is reached by the
+        switch of its first one, or by any that lies on the way.
+
+    Raises
+    ------
+    UsageError, NidmapError
+        As for `loads`; also where the table would be too large.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> next_channel(parse_spec("dragonfly:groups=1,chassis=1,blades=2,nodes=1")).tolist()
+    [[-1, 0], [1, -1]]
+    """
+    module = _module(machine, _routing(machine, "single"))
+    found: NDArray[np.int32] = module.next_channel(machine)
+    return found

@@ -1,0 +1,314 @@
+"""Routing ``adaptive``: the best division between minimal ways and those over a third group.
+
+What it means here: every router pair divides its bytes between the ways of
+``minimal`` and those of ``valiant``, and of all divisions one is taken whose
+largest relative load (bytes / bandwidth, over the channels between routers) is
+least; among such, bytes stay on minimal ways where they can. That is what
+UGAL (Kim, Dally, Scott and Abts, ISCA 2008) and the adaptive routing of
+Aries and Slingshot aim at, with all queues known and in balance. What it is
+not: there are no packets, no queues, no back-pressure and no time. Real
+adaptive routing sees its own router's queues alone and late, so it is no
+better than this; nor is any other division of these ways.
+
+It is a linear program: one share a router pair, one row a channel. It is
+solved from both sides (`placement.network.saddle`), so every answer comes
+with a lower bound and the gap to it: at most `TOLERANCE` while the router
+pairs that exchange bytes are few enough to be divided one by one (`Division.by`
+is ``router pairs``), and as stated in `Division.gap` beyond. Pairs inside one
+group, and pairs without a third group, stay on minimal ways.
+
+Preference for minimal, exactly: where the minimal routing is within
+`TOLERANCE` of the bound every share is 1. Else bytes go back to minimal ways
+until the largest load is `TOLERANCE` above the bound or no more fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.network.saddle import Solution, certify, descend, dot, least_max, refill
+from placement.network.shares import variables_of
+from placement.network.thirds import Ways, bytes_of, detours_of
+from placement.network.valiant import channels, way_hops
+from placement.network.valiant import notes as few
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.network.demand import Demand
+    from placement.network.shares import Variables
+    from placement.network.thirds import Bytes, Detours
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["TOLERANCE", "Division", "channels", "divide", "hops", "loads", "notes"]
+
+#: How far the largest load may be above the least possible.
+TOLERANCE = 0.005
+
+#: Numbers that the solver goes through at most, all its steps together.
+WORK = 200_000_000
+
+#: Bytes of a GB.
+GB = 1e9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Division:
+    """How a demand is divided, and the proof that it can hardly be divided better.
+
+    Attributes
+    ----------
+    load : float64 (c,)
+        Bytes on every channel.
+    worst : float
+        Largest load / bandwidth of the channels, seconds.
+    bound : float
+        No division of the bytes has a smaller one, seconds.
+    minimal : float
+        Largest load / bandwidth if all bytes took minimal ways, seconds.
+    minimal_share : float
+        Share on minimal ways of all bytes between routers.
+    by : str
+        What has a share of its own: ``router pairs``, ``both sides of group
+        pairs`` or ``group pairs``.
+    iterations : int
+        Steps of the solver.
+    """
+
+    load: Floats
+    worst: float
+    bound: float
+    minimal: float
+    minimal_share: float
+    by: str
+    iterations: int
+    _detours: Detours
+    _variables: Variables
+    _x: Floats
+
+    @property
+    def gap(self) -> float:
+        """How far `worst` may be above the least possible, as a share of it."""
+        return max(0.0, self.worst / self.bound - 1) if self.bound > 0 else 0.0
+
+    def share(self, source: Ints, target: Ints) -> Floats:
+        """Return the share of its bytes that each router pair sends on minimal ways.
+
+        Parameters
+        ----------
+        source, target : int (m,)
+            Router indices.
+
+        Returns
+        -------
+        float64 (m,)
+            1 inside a group, and where two routers exchange nothing.
+        """
+        source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
+        found = self._variables.share(self._x, source, target)
+        g, h = self._detours.unit[source], self._detours.unit[target]
+        linked = (g == h) | self._detours.linked[g, h] | self._detours.lost[g, h]
+        free = self._detours.linked[g, h] & self._detours.valiant[g, h]
+        return np.where(free, found, np.where(linked, 1.0, 0.0))
+
+    def hops(self, source: Ints, target: Ints) -> Floats:
+        """Return the expected channels of each class between routers, as they are divided.
+
+        Returns
+        -------
+        float64 (m, classes)
+
+        Raises
+        ------
+        NidmapError
+            Where no way joins a pair.
+        """
+        source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
+        minimal, valiant = way_hops(self._detours, source, target)
+        share = self.share(source, target)[:, None]
+        return share * minimal + (1 - share) * valiant
+
+    def text(self) -> str:
+        """Say in one sentence how the bytes are divided, for the reader of an output."""
+        return (
+            f"adaptive: {100 * self.minimal_share:.1f} % of the bytes between routers on minimal "
+            f"paths, the largest load within {100 * self.gap:.2f} % of the least possible "
+            f"(divided by {self.by})"
+        )
+
+
+class _Loads:
+    """Relative loads by the bytes on minimal ways: a `placement.network.saddle.Problem`."""
+
+    def __init__(self, detours: Detours, variables: Variables, every: Bytes, fixed: Floats) -> None:
+        self.detours, self.variables, self.every = detours, variables, every
+        self.scale = 1 / (detours.groups.channels.bandwidth * GB)
+        self.fixed = fixed * self.scale
+        self.cap = variables.cap
+        both = detours.prices(self.scale)
+        self.weight = variables.price(Ways(*(a + b for a, b in zip(*both, strict=True))))
+
+    def bytes(self, x: Floats) -> Floats:
+        """Return the divided bytes on every channel."""
+        minimal = self.variables.bytes(x)
+        return self.detours.load(minimal, self.every.minus(minimal))
+
+    def load(self, x: Floats) -> Floats:
+        """Return load / bandwidth of every channel."""
+        return self.fixed + self.bytes(x) * self.scale
+
+    def price(self, prices: Floats) -> Floats:
+        """Return what a byte costs more on the minimal ways."""
+        return self.variables.price(self.detours.prices(prices * self.scale).extra)
+
+    def bound(self, none: Floats, prices: Floats) -> float:
+        """Return the bound that prices prove for all divisions by router pairs."""
+        extra = self.detours.prices(prices * self.scale).extra
+        return dot(prices, none) + self.variables.saved(extra)
+
+    @property
+    def size(self) -> int:
+        """Numbers that one iteration goes through."""
+        groups = self.detours.groups
+        inside = groups.count * groups.width**2
+        return 3 * inside + self.variables.size + len(groups.channels)
+
+
+def divide(
+    machine: Machine, demand: Demand, *, tolerance: float = TOLERANCE, effort: float = 1.0
+) -> Division:
+    """Divide a demand between minimal ways and those over a third group.
+
+    Parameters
+    ----------
+    machine : Machine
+        A dragonfly.
+    demand : Demand
+    tolerance : float
+        How far the largest load may be above the least possible.
+    effort : float
+        Work at most, 1 being up to 5,000 steps on small machines and 80 for an
+        all-to-all over all of a machine of 1,500 routers. With 0 only the
+        beginning is made, a tenth of the work: the division is a few per cent
+        off, and `Division.gap` says how far at most.
+
+    Returns
+    -------
+    Division
+
+    Raises
+    ------
+    UsageError
+        Where the links are unknown, or there are too many groups.
+    NidmapError
+        Where no way joins two routers that exchange bytes.
+
+    Examples
+    --------
+    Four groups of one router, the links all alike: one minimal way from 0 to
+    1, and two over third groups, which share nothing; a third each.
+
+    >>> import numpy as np
+    >>> from placement.network.demand import Demand
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1,blue=1")
+    >>> found = divide(m, Demand.pairs(m, np.array([0]), np.array([1]), 3e9))
+    >>> round(found.minimal, 2), round(found.worst, 2), round(found.minimal_share, 2)
+    (3.0, 1.0, 0.33)
+    """
+    detours = detours_of(machine)
+    remembered = machine._cache.get("network.adaptive")
+    if remembered is not None and remembered[:3] == (id(demand), tolerance, effort):
+        made: Division = remembered[4]
+        return made
+    found = _divided(detours, demand, tolerance, effort)
+    # the demand is kept with it, so that its id stays its own
+    machine._cache["network.adaptive"] = (id(demand), tolerance, effort, demand, found)
+    return found
+
+
+def _divided(detours: Detours, demand: Demand, tolerance: float, effort: float) -> Division:
+    peak = float(max(demand.out.max(initial=0.0), 1e-300))  # the same steps whatever the unit
+    scaled = demand * (1 / peak)
+    total, inner, far = bytes_of(detours, scaled)
+    free = detours.linked & detours.valiant
+    forced = detours.valiant & ~detours.linked
+    every = total.times(free)
+    fixed = far + detours.load(total.times(~free & ~forced), total.times(forced), inner)
+    variables = variables_of(detours, scaled, every, free)
+    problem = _Loads(detours, variables, every, fixed)
+    found, minimal = _solved(problem, tolerance, effort)
+    load = fixed + problem.bytes(found.x)
+    inside = float(inner.sum() - np.einsum("gss->", inner))
+    everything = inside + float(total.between.sum())
+    over = float(total.between[forced].sum() + (problem.cap - found.x).sum())
+    return Division(
+        load=load * peak,
+        worst=found.worst * peak,
+        bound=min(found.bound, found.worst) * peak,
+        minimal=minimal * peak,
+        minimal_share=1 - over / everything if everything > 0 else 1.0,
+        by=variables.name,
+        iterations=found.iterations,
+        _detours=detours,
+        _variables=variables,
+        _x=found.x,
+    )
+
+
+def _solved(problem: _Loads, tolerance: float, effort: float) -> tuple[Solution, float]:
+    """Return the division, and the largest load were all on minimal ways."""
+    none, full = problem.load(np.zeros_like(problem.cap)), problem.load(problem.cap)
+    minimal = float(full.max(initial=0.0))
+    if not minimal or not problem.cap.any():
+        return Solution(problem.cap, minimal, minimal, none), minimal
+    found = Solution(problem.cap, minimal, *_reversed(certify(problem, none, full)))
+    if found.gap > tolerance:
+        x, load = descend(problem, full)
+        found.offer(x, float(load.max()))
+        found.prove(*certify(problem, none, load))
+        steps = int(effort * np.clip(WORK / problem.size, 40, 5000))
+        found = least_max(problem, none, found, tolerance, steps)
+    proven = problem.bound(none, found.prices)
+    if minimal <= proven * (1 + tolerance):
+        return Solution(problem.cap, minimal, proven, found.prices, found.iterations), minimal
+    limit = max(found.worst, proven * (1 + tolerance))
+    x = refill(problem, found.x, limit)
+    worst = float(problem.load(x).max())
+    return Solution(x, worst, proven, found.prices, found.iterations), minimal
+
+
+def _reversed(pair: tuple[Floats, float]) -> tuple[float, Floats]:
+    return pair[1], pair[0]
+
+
+def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:
+    """Return what a reader of the loads should know: of the demand that was divided last too."""
+    remembered = machine._cache.get("network.adaptive")
+    said = few(machine, routing)
+    return said if remembered is None else (*said, remembered[4].text())
+
+
+def loads(machine: Machine, demand: Demand, routing: str = "adaptive") -> Floats:
+    """Return the bytes on every channel, float64 (c,); see `divide` for more."""
+    return divide(machine, demand).load
+
+
+def hops(machine: Machine, source: Ints, target: Ints, routing: str = "adaptive") -> Floats:
+    """Return the expected channels of each class between routers, float64 (m, classes).
+
+    On an idle network, where every byte takes minimal ways (those over a
+    third group where there are no others). Those of a demand as it is
+    divided: ``divide(machine, demand).hops(source, target)``.
+    """
+    detours = detours_of(machine)
+    source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
+    minimal, valiant = way_hops(detours, source, target)
+    g, h = detours.unit[source], detours.unit[target]
+    return np.where(((g == h) | detours.linked[g, h])[:, None], minimal, valiant)

@@ -1,0 +1,420 @@
+"""The least time that traffic can take, whatever the routing, and whatever the placement.
+
+*This placement* (`bound`). Bytes that leave a part of the network cross the
+channels that leave it, by any routing. So for every part the bytes out over
+the bandwidth out is a lower bound, and so are a node's own bytes over its own
+links. The parts: single routers; the subtrees, groups, chassis … that the
+coordinates name; on a torus every slab between two planes.
+
+*Any placement* (`best_bound`). Let N nodes be chosen so that every node sends
+at least `out` bytes to the others and no node more than `pair` to any single
+one. A part that holds n of them keeps inside at most n (n - 1) pair bytes, so
+at least
+
+    f(n) = n out - n (n - 1) pair
+
+leave it (in an all-to-all exactly n (N - n) pair). Partition the network into
+parts i with room for c_i nodes and B_i GB/s out. A placement that takes the
+time t has f(n_i) <= t B_i for all i, n_i <= c_i and sum n_i = N. Let m_i(t)
+be the largest n <= min(c_i, N) with f(n) <= t B_i: then sum m_i(t) >= N. So
+every t with sum m_i(t) < N is out of reach of any placement and any routing;
+m_i grows with t, and the largest such t is found by bisection. (It is not
+always reached: that all n_i fit together is more than that their largest
+values do.) The bound is the largest over all partitions, and over the nodes'
+own links: the N-th fastest of those eligible is as fast as the slowest used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from placement.errors import UsageError
+from placement.network.labels import leaving
+from placement.network.lines import Lines
+from placement.network.model import GB, injection_bandwidth
+from placement.network.sums import summed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.network.demand import Demand
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["Bound", "best_bound", "bound"]
+
+#: On axes longer than this only some thicknesses of slabs are looked at …
+ALL_SLABS = 64
+
+#: … from so many first planes each.
+SHIFTS = 8
+
+#: A table of so many pairs of units is filled without sorting.
+TABLE = 1 << 16
+
+#: Halvings of the interval of times; 2**-60 of it is less than rounding.
+HALVINGS = 60
+
+
+class Bound(NamedTuple):
+    """A time that nothing can beat.
+
+    Attributes
+    ----------
+    seconds : float
+        0.0 where nothing is limited.
+    kind : str
+        ``injection``, ``ejection``, ``cut`` or ''.
+    why : str
+        One phrase for the reader.
+    """
+
+    seconds: float
+    kind: str
+    why: str
+
+
+class Partition(NamedTuple):
+    """Disjoint parts of the network.
+
+    Attributes
+    ----------
+    name : str
+        What one part is called.
+    label : int64 (units,)
+        Part of each unit.
+    out, into : float64 (parts,)
+        GB/s of the channels that leave and enter each part.
+    shifted : bool
+        True for a slab partition that does not begin at plane 0.
+    """
+
+    name: str
+    label: Ints
+    out: Floats
+    into: Floats
+    shifted: bool = False
+
+
+class Family(NamedTuple):
+    """Partitions that never part some routers: those of a unit (a plane of a torus).
+
+    Attributes
+    ----------
+    unit : int64 (routers,)
+    partitions : tuple of Partition
+        Of the units.
+    """
+
+    unit: Ints
+    partitions: tuple[Partition, ...]
+
+
+class Folded(NamedTuple):
+    """A demand between units: what `labels.leaving` reads of a `Demand`."""
+
+    source: Ints
+    target: Ints
+    amount: Floats
+    within: Lines
+
+
+NOTHING = Bound(0.0, "", "nothing is limited")
+
+
+def bound(machine: Machine, demand: Demand) -> Bound:
+    """Return the least time of a demand where its nodes are, by any routing.
+
+    Parameters
+    ----------
+    machine : Machine
+    demand : Demand
+        Its split over several NICs of a node is taken as given.
+
+    Returns
+    -------
+    Bound
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.network.demand import Demand
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("fattree:leaf=4,leaves=2,spines=1,bw=1")
+    >>> bound(m, Demand.complete(m, np.arange(8), 1, 1e9))
+    Bound(seconds=16.0, kind='cut', why='16 GB leave leaf0 over 1 GB/s')
+    """
+    found = [NOTHING, *_own_links(machine, demand)]
+    for family in _families(machine):
+        folded = _folded(demand, family.unit)
+        found += [_cut(machine, folded, family.unit, parts) for parts in family.partitions]
+    return max(found, key=lambda one: one.seconds)
+
+
+def best_bound(
+    machine: Machine,
+    count: int,
+    *,
+    out: float,
+    pair: float,
+    busiest: float = 0.0,
+    among: NDArray[np.bool_] | None = None,
+) -> Bound:
+    """Return the least time of any placement of some nodes, by any routing.
+
+    Parameters
+    ----------
+    machine : Machine
+    count : int
+        Nodes to place.
+    out : float
+        Bytes that every node sends to the others at least (their least; in
+        an all-to-all of k ranks a node and b bytes: (count - 1) k² b).
+    pair : float
+        Bytes that one node sends to another at most (k² b).
+    busiest : float
+        Bytes that the busiest node sends, if more than `out`.
+    among : bool (n,) or None
+        Nodes that may be taken; None: all compute nodes.
+
+    Returns
+    -------
+    Bound
+
+    Raises
+    ------
+    UsageError
+        Where there are fewer such nodes, or a number is negative.
+
+    Examples
+    --------
+    Sixteen nodes on four leaves of four: each node sends to 12 others over
+    its leaf's two links.
+
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("fattree:leaf=4,leaves=4,spines=2,bw=1")
+    >>> found = best_bound(m, 16, out=15e9, pair=1e9)
+    >>> found.kind, round(found.seconds, 9)
+    ('cut', 24.0)
+    """
+    eligible = machine.compute if among is None else np.asarray(among)
+    if min(out, pair, busiest) < 0 or not 0 < count <= int(eligible.sum()):
+        raise UsageError(f"cannot bound {count} of {int(eligible.sum())} nodes")
+    found = [NOTHING, _best_own(machine, count, eligible, out, max(out, busiest))]
+    for family, parts in _unshifted(machine):
+        room = _room(machine, parts.label[family.unit], len(parts.out), eligible)
+        if room is not None:
+            seconds = _least(count, out, pair, room, parts.out)
+            text = f"any {count} nodes, however they lie on the {parts.name}s"
+            found.append(Bound(seconds, "cut", text))
+    return max(found, key=lambda one: one.seconds)
+
+
+def _own_links(machine: Machine, demand: Demand) -> Iterator[Bound]:
+    gbs = injection_bandwidth(machine)
+    for kind, verb, load in (
+        ("injection", "sends", demand.out),
+        ("ejection", "receives", demand.into),
+    ):
+        seconds = load / (gbs * GB)
+        if len(seconds):
+            row = int(np.argmax(seconds))
+            amount, name = load[row] / GB, machine.names[row]
+            why = f"{name} {verb} {amount:.3g} GB at {gbs[row]:.3g} GB/s"
+            yield Bound(float(seconds[row]), kind, why)
+
+
+def _best_own(
+    machine: Machine, count: int, eligible: NDArray[np.bool_], out: float, busiest: float
+) -> Bound:
+    """Return what the nodes' own links allow the fastest nodes."""
+    fast = np.sort(injection_bandwidth(machine)[eligible])[::-1]
+    seconds = max(out / (fast[count - 1] * GB), busiest / (fast[0] * GB))
+    why = f"a node sends {max(out, busiest) / GB:.3g} GB at {fast[0]:.3g} GB/s"
+    return Bound(float(seconds), "injection", why)
+
+
+def _folded(demand: Demand, unit: Ints) -> Demand | Folded:
+    """Return the demand between units; itself where each router is one."""
+    count = int(unit.max(initial=-1)) + 1
+    if count == len(unit):
+        return demand
+    source, target = unit[demand.source], unit[demand.target]
+    lines = demand.within
+    line, entry, weight = _gathered(lines.line, unit[lines.router], lines.weight, count)
+    return Folded(
+        *_gathered(source, target, demand.amount, count), Lines(line, entry, weight, lines.scale)
+    )
+
+
+def _gathered(row: Ints, column: Ints, amount: Floats, columns: int) -> tuple[Ints, Ints, Floats]:
+    """Return each (row, column) once with the sum of its amounts."""
+    key = row * columns + column
+    size = (int(row.max(initial=-1)) + 1) * columns
+    if size <= 4 * len(key) + TABLE:
+        total = summed(key, amount, size)
+        found = np.flatnonzero(total)
+        total = total[found]
+    else:
+        found, place = np.unique(key, return_inverse=True)
+        total = summed(place, amount, len(found))
+    return found // columns, found % columns, total
+
+
+def _cut(machine: Machine, demand: Demand | Folded, unit: Ints, parts: Partition) -> Bound:
+    """Return the bound of the part of a partition that takes longest."""
+    out, into = leaving(parts.label, len(parts.out), demand)
+    after, before = _time(out, parts.out), _time(into, parts.into)
+    seconds = np.maximum(after, before)
+    if not seconds.any():
+        return NOTHING
+    row = int(np.argmax(seconds))
+    leaves = bool(after[row] >= before[row])
+    amount, gbs = (out[row], parts.out[row]) if leaves else (into[row], parts.into[row])
+    name = _called(machine, parts.name, np.flatnonzero(parts.label[unit] == row))
+    verb = "leave" if leaves else "enter"
+    why = f"{amount / GB:.3g} GB {verb} {name} over {gbs:.4g} GB/s"
+    return Bound(float(seconds[row]), "cut", why)
+
+
+def _time(amount: Floats, gbs: Floats) -> Floats:
+    """Return bytes over GB/s; 0 where no channel is known (it then cannot be crossed)."""
+    known = np.where(gbs > 0, gbs, np.inf)
+    found: Floats = amount / (known * GB)
+    return found
+
+
+def _called(machine: Machine, name: str, inside: Ints) -> str:
+    """Return a part's name: of a single router its own."""
+    from placement.topologies import router_names
+
+    if len(inside) == 1:
+        return str(router_names(machine)[inside[0]])
+    return f"a {name} of {len(inside)} routers"
+
+
+def _unshifted(machine: Machine) -> Iterator[tuple[Family, Partition]]:
+    for family in _families(machine):
+        for parts in family.partitions:
+            if not parts.shifted:
+                yield family, parts
+
+
+def _families(machine: Machine) -> list[Family]:
+    """Return the partitions of a machine, made once."""
+    key = "network cuts"
+    if key not in machine._cache:
+        machine._cache[key] = list(_made(machine))
+    found: list[Family] = machine._cache[key]
+    return found
+
+
+def _made(machine: Machine) -> Iterator[Family]:
+    from placement.topologies import router_coords
+
+    coords = router_coords(machine).astype(np.int64)
+    each = np.arange(len(coords))
+    if machine.topology.kind != "torus":
+        labels = [("router", each), *_subtrees(machine, coords)]
+        yield Family(each, tuple(_weighed(machine, each, *one) for one in labels))
+        return
+    yield Family(each, (_weighed(machine, each, "router", each),))
+    for axis, extent in enumerate(machine.topology.extents[: coords.shape[1]]):
+        unit, word = coords[:, axis], machine.topology.levels[axis]
+        slabs = tuple(
+            _weighed(machine, unit, f"slab of {width} in {word}", label, first > 0)
+            for width, first, label in _slabs(extent)
+        )
+        yield Family(unit, slabs)
+
+
+def _subtrees(machine: Machine, coords: Ints) -> Iterator[tuple[str, Ints]]:
+    """Yield groups, chassis … or the subtrees of each level."""
+    for level in range(1, machine.topology.router_levels + 1):
+        inside: NDArray[np.bool_] = np.asarray((coords[:, :level] >= 0).all(axis=1))
+        own = -1 - np.arange(len(coords))  # a switch above the parts is one of its own
+        table = np.where(inside[:, None], coords[:, :level], own[:, None])
+        _, label = np.unique(table, axis=0, return_inverse=True)
+        yield machine.topology.levels[level - 1], label.ravel()
+
+
+def _slabs(extent: int) -> Iterator[tuple[int, int, Ints]]:
+    """Yield thickness, first plane and the slab of each plane; of long axes some of all."""
+    few = {extent // 2 >> k for k in range(extent.bit_length())} - {0}
+    every = extent <= ALL_SLABS
+    for width in range(1, extent // 2 + 1) if every else sorted(few):
+        for first in range(0, width, 1 if every else max(1, width // SHIFTS)):
+            yield width, first, (np.arange(extent) - first) % extent // width
+
+
+def _weighed(
+    machine: Machine, unit: Ints, name: str, label: Ints, shifted: bool = False
+) -> Partition:
+    source, target, gbs = _between_units(machine, unit)
+    count = int(label.max(initial=-1)) + 1
+    crosses = np.flatnonzero(label[source] != label[target])
+    some = gbs[crosses]
+    out, into = (summed(label[end[crosses]], some, count) for end in (source, target))
+    return Partition(name, label, out, into, shifted)
+
+
+def _between_units(machine: Machine, unit: Ints) -> tuple[Ints, Ints, Floats]:
+    """Return the bandwidth of all channels between each two units."""
+    from placement.network import channels
+
+    found = channels(machine)
+    count = int(unit.max(initial=-1)) + 1
+    if count == len(unit):
+        return found.source.astype(np.int64), found.target.astype(np.int64), found.bandwidth
+    return _gathered(unit[found.source], unit[found.target], found.bandwidth, count)
+
+
+def _room(machine: Machine, part: Ints, parts: int, eligible: NDArray[np.bool_]) -> Ints | None:
+    """Return how many eligible nodes each part has; None where a node is in two parts."""
+    table = machine.router[eligible]
+    label: Ints = np.where(table >= 0, part[table], -1)
+    first = label[:, 0]
+    apart = (label != first[:, None]) & (label >= 0)
+    if bool((first < 0).any()) or bool(apart.any()):
+        return None
+    return np.bincount(first, minlength=parts)
+
+
+def _least(count: int, out: float, pair: float, room: Ints, gbs: Floats) -> float:
+    """Return the largest time at which the parts cannot hold `count` nodes together."""
+    most = np.minimum(room, count)
+    some = most > 0
+    most, gbs = most[some].astype(np.float64), gbs[some]
+
+    def fits(seconds: float) -> bool:
+        return float(_held(most, out, pair, seconds * gbs * GB).sum()) >= count
+
+    high = float(np.max(_time(_out_of(most, out, pair), gbs), initial=0.0))
+    if fits(0.0) or not fits(high * (1 + 1e-9)):
+        return 0.0
+    low = 0.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return low
+
+
+def _out_of(inside: Floats, out: float, pair: float) -> Floats:
+    """Return f(n) of the module's text, at least 0."""
+    return np.maximum(inside * out - inside * (inside - 1) * pair, 0.0)
+
+
+def _held(most: Floats, out: float, pair: float, budget: Floats) -> Floats:
+    """Return m(t): the largest n up to `most` that sends at most `budget` bytes out."""
+    whole = _out_of(most, out, pair) <= budget
+    b = out + pair
+    root = np.sqrt(np.maximum(b * b - 4 * pair * budget, 0.0))
+    few = 2 * budget / np.maximum(b + root, np.finfo(float).tiny)  # the smaller root, stable
+    few = np.where(np.isinf(budget), most, few)
+    return np.where(whole, most, np.minimum(np.floor(few * (1 + 1e-12)), most))

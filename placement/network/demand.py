@@ -1,0 +1,454 @@
+"""Who sends how many bytes to whom, node by node: what a network has to carry.
+
+A demand is a sum of listed pairs (a stencil, a graph, a measured matrix) and
+of all-to-alls in product form (`placement.network.lines`), so that an
+all-to-all of 100,000 nodes needs no table of all pairs. Nodes count by their
+rows of the machine; what a node sends to itself never leaves it and is not
+part of a demand.
+
+A node with k network interfaces on several switches sends and receives an
+equal share by each: bytes between two nodes are split equally over all pairs
+of their attachments (k x k).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import NidmapError, UsageError
+from placement.network.lines import NO_LINES, Lines
+from placement.network.nodewise import everyone, messages
+from placement.network.sums import summed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.network.nodewise import Nodewise
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["Demand"]
+
+#: Router pairs of one block of `Demand.blocks`.
+BLOCK = 1 << 22
+
+#: A table of this many router pairs is filled without sorting, whatever it is for.
+_TABLE = 1 << 22
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Demand:
+    """Bytes between the nodes of a machine.
+
+    Made by `pairs`, `complete` and `lines`; demands of one machine add, and
+    a number times a demand is a demand.
+
+    Attributes
+    ----------
+    routers : int
+        Routers of the machine.
+    out, into : float64 (n,)
+        Bytes that leave and enter each node.
+    source, target : int64 (m,)
+        Listed router pairs, ascending, source != target.
+    amount : float64 (m,)
+        Their bytes. What an all-to-all counts too much between two switches
+        of one node is subtracted here, so a sum alone means something.
+    within : Lines
+        The all-to-alls.
+    nodewise : tuple of Messages and Everyone
+        The same node by node, on machines whose routing looks at the
+        destination node (fat trees); else empty.
+    """
+
+    routers: int
+    out: Floats
+    into: Floats
+    source: Ints
+    target: Ints
+    amount: Floats
+    within: Lines = NO_LINES
+    nodewise: tuple[Nodewise, ...] = ()
+
+    @classmethod
+    def pairs(cls, machine: Machine, a: Ints, b: Ints, amount: Floats | float) -> Demand:
+        """Return the demand of messages from nodes `a` to nodes `b`.
+
+        Parameters
+        ----------
+        machine : Machine
+        a, b : int (m,)
+            Rows of the machine; a pair may come more than once, and is
+            dropped where a == b.
+        amount : float64 (m,) or float
+            Bytes of each.
+
+        Returns
+        -------
+        Demand
+
+        Raises
+        ------
+        NidmapError
+            Where a node is attached to no router that the machine knows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from placement.specs import parse_spec
+        >>> m = parse_spec("torus:4,nodes=2")
+        >>> found = Demand.pairs(m, np.array([0, 0, 2]), np.array([1, 2, 2]), 10.0)
+        >>> found.out.tolist(), found.source.tolist(), found.target.tolist()
+        ([20.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0], [0], [1])
+        """
+        a, b = np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64)
+        each = np.broadcast_to(np.asarray(amount, dtype=np.float64), a.shape)
+        if (a == b).any():
+            apart = a != b
+            a, b, each = a[apart], b[apart], each[apart]
+        out, into = (summed(end, each, len(machine)) for end in (a, b))
+        _attached(machine, np.flatnonzero((out != 0) | (into != 0)))
+        listed = [(s, t, each[kept] * share) for s, t, kept, share in _ends(machine, a, b)]
+        routers = _routers(machine)
+        nodewise = messages(machine, a, b, each)
+        return cls(routers, out, into, *_aggregated(routers, listed), nodewise=nodewise)
+
+    @classmethod
+    def complete(cls, machine: Machine, rows: Ints, ranks: Ints | int, amount: float) -> Demand:
+        """Return the demand of an all-to-all: every ordered pair of ranks on different nodes.
+
+        Parameters
+        ----------
+        machine : Machine
+        rows : int (k,)
+            Rows of the machine, each once.
+        ranks : int (k,) or int
+            Ranks on each.
+        amount : float
+            Bytes from each rank to each other.
+
+        Returns
+        -------
+        Demand
+
+        Raises
+        ------
+        NidmapError
+            Where a node is attached to no router that the machine knows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from placement.specs import parse_spec
+        >>> m = parse_spec("torus:4,nodes=2")
+        >>> found = Demand.complete(m, np.array([0, 1, 2]), np.array([1, 1, 2]), 1.0)
+        >>> found.out.tolist()[:4], found.total
+        ([3.0, 3.0, 4.0, 0.0], 10.0)
+        """
+        return cls.lines(machine, np.zeros(len(rows), dtype=np.int64), rows, ranks, amount)
+
+    @classmethod
+    def lines(
+        cls, machine: Machine, line: Ints, row: Ints, ranks: Ints | int, amount: float
+    ) -> Demand:
+        """Return the demand of one all-to-all a line, as an FFT's rows and columns have.
+
+        Parameters
+        ----------
+        machine : Machine
+        line : int (e,)
+            Line of each entry, any numbers.
+        row : int (e,)
+            Row of the machine; a (line, row) that comes twice counts as one
+            entry with the ranks of both.
+        ranks : int (e,) or int
+            Ranks of that line on that node.
+        amount : float
+            Bytes from each rank of a line to each other.
+
+        Returns
+        -------
+        Demand
+
+        Raises
+        ------
+        NidmapError
+            Where a node is attached to no router that the machine knows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from placement.specs import parse_spec
+        >>> m = parse_spec("torus:4,nodes=2")
+        >>> found = Demand.lines(m, np.array([0, 0, 1, 1]), np.array([0, 2, 4, 5]), 1, 8.0)
+        >>> [(s.tolist(), t.tolist(), x.tolist()) for s, t, x in found.blocks()]
+        [([0, 1], [1, 0], [8.0, 8.0])]
+        """
+        count = np.broadcast_to(np.asarray(ranks, dtype=np.float64), np.shape(row))
+        line, row, count = _once(np.asarray(line), np.asarray(row), count, len(machine))
+        _attached(machine, row)
+        total = summed(line, count)
+        sent = amount * count * (total[line] - count)
+        out = summed(row, sent, len(machine))
+        within, twice = _on_routers(machine, line, row, count, float(amount))
+        routers = _routers(machine)
+        nodewise = everyone(machine, line, row, count, float(amount))
+        return cls(routers, out, out, *_aggregated(routers, twice), within, nodewise)
+
+    @property
+    def total(self) -> float:
+        """Bytes that leave all nodes together."""
+        return float(self.out.sum())
+
+    def __add__(self, other: Demand) -> Demand:
+        if self.routers != other.routers or len(self.out) != len(other.out):
+            raise UsageError("demands of two different machines cannot be added")
+        listed = [(d.source, d.target, d.amount) for d in (self, other) if len(d.source)]
+        merged = listed[0] if len(listed) == 1 else _aggregated(self.routers, listed)
+        return Demand(
+            self.routers,
+            self.out + other.out,
+            self.into + other.into,
+            *merged,
+            self.within.joined(other.within),
+            self.nodewise + other.nodewise,
+        )
+
+    def __mul__(self, factor: float) -> Demand:
+        return Demand(
+            self.routers,
+            self.out * factor,
+            self.into * factor,
+            self.source,
+            self.target,
+            self.amount * factor,
+            self.within.times(factor),
+            tuple(part.times(factor) for part in self.nodewise),
+        )
+
+    __rmul__ = __mul__
+
+    def refuse_other(self, machine: Machine) -> None:
+        """Raise UsageError where this is the demand of another machine."""
+        if len(machine) != len(self.out) or _routers(machine) != self.routers:
+            raise UsageError("the demand is that of another machine")
+
+    def blocks(
+        self, limit: int = BLOCK
+    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32], Floats]]:
+        """Yield all router pairs with their bytes, block by block, sources ascending.
+
+        Parameters
+        ----------
+        limit : int
+            Pairs in one block at most (more where one router has more).
+
+        Yields
+        ------
+        source, target : int32 (b,)
+            source != target; each pair comes once over all blocks.
+        bytes : float64 (b,)
+            More than 0.
+        """
+        if len(self.within):
+            step = max(1, limit // max(1, self.routers))
+            spans = [(k, min(k + step, self.routers)) for k in range(0, self.routers, step)]
+            for low, high in spans:
+                yield from _nonzero(self.table(low, high), low)
+            return
+        for first in range(0, len(self.source), limit):
+            some = slice(first, first + limit)
+            kept = self.amount[some] > 0
+            source, target = (x[some][kept] for x in (self.source, self.target))
+            yield source.astype(np.int32), target.astype(np.int32), self.amount[some][kept]
+
+    def table(self, low: int = 0, high: int | None = None) -> Floats:
+        """Return the bytes from the routers low … high-1 to every router.
+
+        Parameters
+        ----------
+        low : int
+        high : int or None
+            None: the last.
+
+        Returns
+        -------
+        float64 (high - low, routers)
+            0 from a router to itself.
+        """
+        high = self.routers if high is None else high
+        out = self.folded(np.arange(self.routers), self.routers, low, high)
+        out[np.arange(high - low), np.arange(low, high)] = 0
+        np.maximum(out, 0, out=out)
+        return out
+
+    def folded(self, label: Ints, count: int, low: int = 0, high: int | None = None) -> Floats:
+        """Return the bytes from the routers low … high-1 to all routers of each label together.
+
+        What a router would send to itself is left out.
+
+        Parameters
+        ----------
+        label : int64 (routers,)
+            0 … count-1, e.g. the group of each router.
+        count, low : int
+        high : int or None
+            None: the last.
+
+        Returns
+        -------
+        float64 (high - low, count)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from placement.specs import parse_spec
+        >>> m = parse_spec("torus:4")
+        >>> Demand.complete(m, np.arange(4), 1, 1.0).folded(np.array([0, 0, 1, 1]), 2).tolist()
+        [[1.0, 2.0], [1.0, 2.0], [2.0, 1.0], [2.0, 1.0]]
+        """
+        high = self.routers if high is None else high
+        first, last = np.searchsorted(self.source, [low, high])
+        key = (self.source[first:last] - low) * count + label[self.target[first:last]]
+        size = (high - low) * count
+        out = summed(key, self.amount[first:last], size).reshape(high - low, count)
+        if len(self.within):
+            out += self.within.fold(label, count, low, high)
+            here = np.arange(low, high)
+            out[here - low, label[here]] -= self.within.own(self.routers)[low:high]
+        return out
+
+    def reversed(self) -> Demand:
+        """Return the demand with every message sent the other way."""
+        listed = [(self.target, self.source, self.amount)]
+        turned = _aggregated(self.routers, listed)
+        back = tuple(part.reversed() for part in self.nodewise)
+        return Demand(self.routers, self.into, self.out, *turned, self.within, back)
+
+
+def _nonzero(
+    table: Floats, low: int
+) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32], Floats]]:
+    """Yield the pairs of a table of rows from `low` on, if there are any."""
+    place = np.flatnonzero(table)
+    if len(place):
+        source, target = np.divmod(place, table.shape[1])
+        yield (source + low).astype(np.int32), target.astype(np.int32), table.reshape(-1)[place]
+
+
+def _routers(machine: Machine) -> int:
+    from placement.topologies import router_count
+
+    return router_count(machine)
+
+
+def _attached(machine: Machine, rows: Ints) -> None:
+    """Raise where a node has no router."""
+    lost = (machine.router[rows] < 0).all(axis=1)
+    if lost.any():
+        name = machine.names[rows[int(np.argmax(lost))]]
+        raise NidmapError(
+            f"{name} is attached to no router that is known, so its traffic cannot be placed",
+            "is the machine's dump whole?",
+        )
+
+
+def _nics(machine: Machine) -> Floats:
+    """Return how many attachments each node has, at least 1."""
+    nics = (machine.router >= 0).sum(axis=1)
+    return np.asarray(np.maximum(nics, 1), dtype=np.float64)
+
+
+def _ends(
+    machine: Machine, a: Ints, b: Ints
+) -> Iterator[tuple[Ints, Ints, NDArray[np.bool_] | slice, Floats | float]]:
+    """Yield for each pair of attachments the routers, which messages have it, and their share."""
+    table = machine.router
+    if table.shape[1] == 1:
+        yield table[a, 0].astype(np.int64), table[b, 0].astype(np.int64), slice(None), 1.0
+        return
+    nics = _nics(machine)
+    for i in range(table.shape[1]):
+        for j in range(table.shape[1]):
+            s, t = table[a, i].astype(np.int64), table[b, j].astype(np.int64)
+            kept = (s >= 0) & (t >= 0)
+            yield s[kept], t[kept], kept, 1 / (nics[a[kept]] * nics[b[kept]])
+
+
+def _aggregated(routers: int, listed: list[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Floats]:
+    """Return each router pair once with all its bytes, ascending; s == t dropped."""
+    if not listed:
+        return _none(), _none(), np.zeros(0)
+    source, target, amount = (np.concatenate([part[i] for part in listed]) for i in range(3))
+    apart = source != target
+    if not apart.all():
+        source, target, amount = source[apart], target[apart], amount[apart]
+    key = source * routers + target
+    if routers * routers <= max(_TABLE, 4 * len(key)):
+        table = summed(key, amount, routers * routers)
+        found = np.flatnonzero(table)
+        amount = table[found]
+    elif (np.diff(key) > 0).all():
+        found = key
+    else:
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        first = np.flatnonzero(np.diff(key, prepend=-1))
+        found, amount = key[first], np.add.reduceat(amount[order], first)
+    source, target = np.divmod(found, routers)
+    return source, target, amount
+
+
+def _none() -> Ints:
+    return np.zeros(0, dtype=np.int64)
+
+
+def _once(line: Ints, row: Ints, count: Floats, nodes: int) -> tuple[Ints, Ints, Floats]:
+    """Return each (line, row) once, sorted, the lines numbered from 0."""
+    if not len(line):
+        return _none(), _none(), np.zeros(0)
+    line, row = line.astype(np.int64), row.astype(np.int64)
+    if line.min() < 0 or line.max() >= 4 * len(line):
+        _, line = np.unique(line, return_inverse=True)
+    key = line * nodes + row
+    if not (np.diff(key) > 0).all():
+        key, inverse = np.unique(key, return_inverse=True)
+        count = summed(inverse, count)
+    kept = count > 0
+    key, count = key[kept], np.asarray(count)[kept]
+    line, row = np.divmod(key, nodes)
+    present = np.bincount(line) > 0
+    return (np.cumsum(present) - 1)[line], row, count
+
+
+def _on_routers(
+    machine: Machine, line: Ints, row: Ints, count: Floats, amount: float
+) -> tuple[Lines, list[tuple[Ints, Ints, Floats]]]:
+    """Return the lines over routers, and what they count too much between a node's own switches."""
+    routers = _routers(machine)
+    lines = int(line[-1]) + 1 if len(line) else 0
+    share = count / _nics(machine)[row]
+    columns = [machine.router[row, i].astype(np.int64) for i in range(machine.router.shape[1])]
+    key, weight = (
+        np.concatenate([x[c >= 0] for x, c in zip(parts, columns, strict=True)])
+        for parts in ([line * routers + c for c in columns], [share] * len(columns))
+    )
+    if not (np.diff(key) > 0).all():
+        key, inverse = np.unique(key, return_inverse=True)
+        weight = summed(inverse, weight)
+    within = Lines(*np.divmod(key, max(1, routers)), weight, np.full(lines, amount)).merged()
+    twice = [
+        (s[both], t[both], -amount * (share * share)[both])
+        for i, s in enumerate(columns)
+        for j, t in enumerate(columns)
+        if i != j
+        for both in [(s >= 0) & (t >= 0) & (s != t)]
+    ]
+    return within, twice

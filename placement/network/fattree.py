@@ -1,0 +1,365 @@
+"""Fat trees under d-mod-k: the destination's index chooses every port on the way up.
+
+The up-port at level l is floor(d / (w1 … wl)) mod w(l+1), d the index of the
+destination and w the parents a node has at each level (Zahavi 2010; as in
+SimGrid's fat trees). So the switch of level l that a message to d climbs to
+has the number d mod (w1 … wl) among the twins of its subtree, and it comes
+down through the twins of that number too. The load of a link is a count by
+(subtree, d mod w1 … w(l+1)) of the bytes that leave or enter the subtree:
+nothing is walked, and an all-to-all needs sums of weights only.
+
+d is the place of the node in the whole tree, leaf by leaf (leaf x nodes a
+leaf + place on the leaf), so absent nodes leave the others' routes alone.
+Parallel links of two switches are one channel.
+
+Fabrics whose list of cables is a whole two-level tree (every leaf joined to
+every spine alike) are routed the same way. Others are not regular: their
+traffic is split equally over all shortest paths that climb and then descend
+(``shortest``), and the notes say so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError
+from placement.network import graph, tree
+from placement.network.nodewise import Everyone, Messages
+from placement.network.sums import summed
+from placement.topologies.fattree import Shape, shape
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.network.demand import Demand
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["channels", "hops", "loads", "next_channel", "notes", "ports", "routings"]
+
+#: Numbers in one table of lines of an all-to-all.
+_TABLE = 1 << 22
+
+#: Rows times columns of the largest table of next channels.
+_MOST = 1 << 28
+
+channels = tree.channels
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Regular:
+    """A whole fat tree, and where its nodes are.
+
+    Attributes
+    ----------
+    shape : Shape
+    index : int64 (n,)
+        Place of each node in the whole tree: its d.
+    first : tuple of int
+        Row of the first link of each level 1 … h-1 (and the number of links).
+    """
+
+    shape: Shape
+    index: Ints
+    first: tuple[int, ...]
+
+    def subtree(self, level: int) -> Ints:
+        """Return the subtree of each node at a level, int64 (n,)."""
+        return self.index // int(np.prod(self.shape.down[:level]))
+
+
+def routings(machine: Machine) -> tuple[str, ...]:
+    """Return the routings that apply, the default first.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> routings(parse_spec("fattree:leaf=2,leaves=2,spines=2"))
+    ('d-mod-k', 'single')
+    """
+    return ("d-mod-k", "single") if _regular(machine) is not None else ("shortest", "single")
+
+
+def loads(machine: Machine, demand: Demand, routing: str = "d-mod-k") -> Floats:
+    """Return the bytes on every channel, float64 (c,).
+
+    Raises
+    ------
+    NidmapError
+        Where nothing joins two switches that exchange bytes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.network.demand import Demand
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("fattree:leaf=2,leaves=2,spines=2")
+    >>> one = Demand.pairs(m, np.array([0, 1]), np.array([3, 3]), 5.0)
+    >>> found = channels(m)
+    >>> [(n, x) for n, x in zip(found.names().tolist(), loads(m, one).tolist()) if x]
+    [('leaf0->spine1 up1', 10.0), ('spine1->leaf1 down1', 10.0)]
+    """
+    regular = _regular(machine)
+    if regular is None:
+        found = channels(machine)
+        if routing == "single":
+            return graph.single_loads(_graph(machine), machine, demand, found)
+        return graph.loads(_graph(machine), machine, demand, len(found))
+    half = regular.first[-1]
+    out = np.zeros(2 * half)
+    for level in range(1, regular.shape.height):
+        up, down = _level(regular, demand, level)
+        rows = slice(regular.first[level - 1], regular.first[level])
+        out[:half][rows] = _by_link(regular.shape, level, up)
+        out[half:][rows] = _by_link(regular.shape, level, down)
+    return out
+
+
+def hops(machine: Machine, source: Ints, target: Ints, routing: str = "d-mod-k") -> Floats:
+    """Return the channels of each class on the way between leaf switches.
+
+    Where the tree is not regular, all steps count in the first class.
+
+    Returns
+    -------
+    float64 (m, classes)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("fattree:down=2x2x2,up=1x2x2")
+    >>> hops(m, np.array([0, 0, 0]), np.array([0, 1, 2])).tolist()
+    [[0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
+    """
+    source, target = np.asarray(source, np.int64), np.asarray(target, np.int64)
+    regular, found = _regular(machine), channels(machine)
+    out = np.zeros((len(source), max(1, len(found.kinds))))
+    if regular is None:
+        out[:, 0] = graph.hops(_graph(machine), machine, source, target)
+        return out
+    a, b = source // regular.shape.twins(1), target // regular.shape.twins(1)
+    for level in range(1, regular.shape.height):
+        apart = (a != b).astype(np.float64)
+        for word in ("up", "down"):
+            out[:, found.kinds.index(f"{word}{level}")] = apart
+        a, b = a // regular.shape.down[level], b // regular.shape.down[level]
+    return out
+
+
+def next_channel(machine: Machine) -> NDArray[np.int32]:
+    """Return the channel from each switch towards each node, -1 where it is attached.
+
+    Returns
+    -------
+    int32 (routers, nodes)
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> next_channel(parse_spec("fattree:leaf=1,leaves=2,spines=2")).tolist()
+    [[-1, 1], [2, -1], [4, 6], [5, 7]]
+    """
+    regular = _regular(machine)
+    if regular is None:
+        return graph.next_channel(_graph(machine), machine)
+    whole, d, half = regular.shape, regular.index, regular.first[-1]
+    if whole.total * len(d) > _MOST:
+        raise UsageError(f"a table of {whole.total} x {len(d)} next hops is too large")
+    out = np.full((whole.total, len(d)), -1, dtype=np.int32)
+    for level in range(1, whole.height + 1):
+        switch = np.arange(whole.switches(level))[:, None]
+        place, twin = np.divmod(switch, whole.twins(level))
+        rows = slice(whole.first(level), whole.first(level) + len(switch))
+        below = np.full((len(switch), len(d)), -1, dtype=np.int64)
+        if level > 1:
+            below = half + _link(regular, level - 1, regular.subtree(level - 1), twin)
+        if level < whole.height:
+            twins = whole.twins(level + 1)
+            port = (d % twins) // whole.twins(level) * whole.twins(level) + twin
+            climb = _link(regular, level, place, port)
+            below = np.where(regular.subtree(level) == place, below, climb)
+        out[rows] = below
+    return out
+
+
+def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
+    """Return what was assumed where the fat tree is not regular.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> notes(parse_spec("fattree:leaf=2,leaves=2,spines=2"))
+    ()
+    """
+    if _regular(machine) is not None or routing == "single":
+        return ()
+    climb = " that climb and then descend" if _graph(machine).copies > 1 else ""
+    return (
+        "the listed cables make no regular fat tree, so d-mod-k does not apply: traffic is split "
+        f"equally over all shortest paths{climb}, links of a bundle counted singly",
+    )
+
+
+def ports(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
+    """Return the bytes that count for each node's own links, out and in, float64 (n,) each.
+
+    With one parent a node these are the bytes that it sends and receives.
+    With w1 parents d-mod-k chooses the port by d mod w1 at the sender, and
+    all that a node receives comes by its port of its own number: w1 times
+    the bytes of the busiest port, so that bytes over all ports' bandwidth is
+    the time of that port.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.network.demand import Demand
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("fattree:down=2x2,up=2x2")
+    >>> [x.tolist() for x in ports(m, Demand.complete(m, np.arange(4), 1, 1.0))]
+    [[4.0, 4.0, 4.0, 4.0], [6.0, 6.0, 6.0, 6.0]]
+    """
+    regular = _regular(machine)
+    if regular is None or regular.shape.up[0] == 1:
+        return demand.out, demand.into
+    wide = regular.shape.up[0]
+    up, down = _level(regular, demand, 0)
+    place = regular.index
+    return wide * up.max(axis=1)[place], wide * down.max(axis=1)[place]
+
+
+def _level(regular: Regular, demand: Demand, level: int) -> tuple[Floats, Floats]:
+    """Return bytes that leave and enter each subtree of a level by the destination's residue.
+
+    Returns
+    -------
+    up, down : float64 (subtrees, w1 … w(level+1))
+    """
+    subtree, twins = regular.subtree(level), regular.shape.twins(level + 1)
+    residue = regular.index % twins
+    size = (regular.shape.trees(level), twins)
+    up, down = np.zeros(size), np.zeros(size)
+    for part in demand.nodewise:
+        add = _messages if isinstance(part, Messages) else _everyone
+        more = add(part, subtree, residue, size)  # type: ignore[arg-type]  # chosen by its type
+        up += more[0]
+        down += more[1]
+    return up, down
+
+
+def _messages(
+    part: Messages, subtree: Ints, residue: Ints, size: tuple[int, int]
+) -> tuple[Floats, Floats]:
+    a, b = subtree[part.a], subtree[part.b]
+    apart = np.flatnonzero(a != b)
+    port, amount = residue[part.b[apart]], part.amount[apart]
+    up, down = (summed(end[apart] * size[1] + port, amount, size[0] * size[1]) for end in (a, b))
+    return up.reshape(size), down.reshape(size)
+
+
+def _everyone(
+    part: Everyone, subtree: Ints, residue: Ints, size: tuple[int, int]
+) -> tuple[Floats, Floats]:
+    """Return the same of all-to-alls: what a subtree sends to a residue, less what stays in it."""
+    up, down = np.zeros(size), np.zeros(size[0] * size[1])
+    for line, row, ranks in _batches(part, size):
+        lines = int(line[-1]) + 1
+        key = line * size[0] + subtree[row]
+        inside = summed(key, ranks, lines * size[0])
+        ends = summed(line * size[1] + residue[row], ranks, lines * size[1])
+        up += inside.reshape(lines, -1).T @ ends.reshape(lines, -1)
+        whole = summed(line, ranks, lines)
+        spot = subtree[row] * size[1] + residue[row]
+        up -= summed(spot, ranks * inside[key], len(down)).reshape(size)
+        down += summed(spot, ranks * (whole[line] - inside[key]), len(down))
+    return part.amount * np.maximum(up, 0.0), part.amount * down.reshape(size)
+
+
+def _batches(part: Everyone, size: tuple[int, int]) -> Iterator[tuple[Ints, Ints, Floats]]:
+    """Yield lines, rows and ranks of some lines at a time, the lines numbered from 0."""
+    step = max(1, _TABLE // sum(size))
+    last = int(part.line[-1]) + 1
+    for low in range(0, last, step):
+        first, end = np.searchsorted(part.line, [low, low + step])
+        if end > first:
+            yield part.line[first:end] - low, part.row[first:end], part.ranks[first:end]
+
+
+def _by_link(whole: Shape, level: int, load: Floats) -> Floats:
+    """Return loads by (subtree, residue) in the order of the level's links."""
+    table = load.reshape(whole.trees(level), whole.up[level], whole.twins(level))
+    return np.swapaxes(table, 1, 2).ravel()
+
+
+def _link(regular: Regular, level: int, subtree: Ints, port: Ints) -> Ints:
+    """Return the row of the link from a subtree of a level by the number of the upper twin."""
+    whole = regular.shape
+    twins = whole.twins(level)
+    lower = subtree * twins + port % twins
+    return regular.first[level - 1] + lower * whole.up[level] + port // twins
+
+
+def _regular(machine: Machine) -> Regular | None:
+    """Return the whole fat tree, None where the listed cables make none."""
+    key = "network fattree"
+    if key not in machine._cache:
+        machine._cache[key] = _made(machine)
+    found: Regular | None = machine._cache[key]
+    return found
+
+
+def _made(machine: Machine) -> Regular | None:
+    from placement.topologies.grid import number
+
+    whole = shape(machine.topology) if machine.links is None else _two_levels(machine)
+    if whole is None:
+        return None
+    levels = range(1, whole.height)
+    sizes = [whole.switches(level) * whole.up[level] for level in levels]
+    first = tuple(np.cumsum([0, *sizes]).tolist())
+    return Regular(whole, number(machine.coords, machine.topology.extents), first)
+
+
+def _two_levels(machine: Machine) -> Shape | None:
+    """Return the shape of listed cables that join every leaf to every spine alike."""
+    links, topology = machine.links, machine.topology
+    if links is None or topology.router_levels != 1 or (machine.router >= 0).sum(axis=1).max() > 1:
+        return None
+    leaves, most = topology.extents
+    spines = len(links) // leaves
+    bipartite = (links.a < leaves).all() and (links.b >= leaves).all()
+    if not spines or len(links) != leaves * spines or not bipartite:
+        return None
+    if len(np.unique(links.b)) != spines or len(np.unique(links.count)) != 1:
+        return None
+    if not np.array_equal(machine.router[:, 0], machine.coords[:, 0]):
+        return None
+    return Shape((most, leaves), (1, spines), (1, int(links.count[0])))
+
+
+def _graph(machine: Machine) -> graph.Graph:
+    """Return the switches as a graph whose paths climb and then descend, where those reach all."""
+    key = "network fattree graph"
+    if key not in machine._cache:
+        machine._cache[key] = _up_down(machine)
+    found: graph.Graph = machine._cache[key]
+    return found
+
+
+def _up_down(machine: Machine) -> graph.Graph:
+    from placement.topologies import router_coords
+
+    coords = router_coords(machine)
+    level = 1 + (coords < 0).sum(axis=1)
+    leaves = np.unique(machine.router[machine.router >= 0]).astype(np.int64)
+    found = graph.graph_of(channels(machine), len(coords), level)
+    if graph.joined(found, leaves):
+        return found
+    return graph.graph_of(channels(machine), len(coords), None)

@@ -1,0 +1,254 @@
+"""A dragonfly as its routings see it: groups of routers, and the bundles between group pairs.
+
+Inside a group a bundle (black) is one channel and one way; links between
+groups count one by one, also where several join the same two routers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError
+from placement.network.local import UNREACHED, Local
+from placement.network.model import from_links
+from placement.network.sums import summed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.network.model import Channels
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["Bundles", "Groups", "channels_of", "groups_of"]
+
+#: Numbers in a table of all router pairs of all groups, at most.
+MOST_INSIDE = 50_000_000
+
+#: Numbers in a table of all routers by all groups, at most.
+MOST_BETWEEN = 100_000_000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Bundles:
+    """The bundles between groups, sorted by group pair (m rows over p pairs).
+
+    Attributes
+    ----------
+    low, high : int64 (p,)
+        The groups of each linked pair, low < high.
+    first : int64 (p + 1,)
+        Where each pair's bundles begin.
+    a, b : int64 (m,)
+        Positions of the two routers in their groups, low and high.
+    times : float64 (m,)
+        Parallel links.
+    up, down : int64 (m,)
+        Channels from low to high and back.
+    """
+
+    low: Ints
+    high: Ints
+    first: Ints
+    a: Ints
+    b: Ints
+    times: Floats
+    up: Ints
+    down: Ints
+
+    @property
+    def pair(self) -> Ints:
+        """Pair of each bundle, int64 (m,)."""
+        return np.repeat(np.arange(len(self.low)), np.diff(self.first))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Groups:
+    """Groups of routers, padded to the size of the largest.
+
+    Attributes
+    ----------
+    channels : Channels
+    count, width : int
+        Groups, and routers of the largest one.
+    group, place : int64 (r,)
+        Group of each router (0 … count-1) and its position there.
+    shape : int64 (count,)
+        Wiring of each group: groups that are wired alike share one.
+    local : Local
+    inside : int64 (c,)
+        Channels inside groups.
+    ways : float64 (c,)
+        Paths over each of them: 1, but for parallel blue links inside a group.
+    bundles : Bundles
+    part : int64 (count, width)
+        Connected part of its group that a position is in, numbered over the
+        whole machine; -1 where there is no router.
+    """
+
+    channels: Channels
+    count: int
+    width: int
+    group: Ints
+    place: Ints
+    shape: Ints
+    local: Local
+    inside: Ints
+    ways: Floats
+    bundles: Bundles
+    part: Ints
+
+    @property
+    def routers(self) -> int:
+        """Routers of the machine."""
+        return len(self.group)
+
+    @property
+    def slot(self) -> Ints:
+        """Position of each router in the padded tables, int64 (r,)."""
+        return self.group * self.width + self.place
+
+    @property
+    def parts(self) -> int:
+        """Connected parts of all groups together; `count` where every group is in one piece."""
+        return int(self.part.max(initial=-1)) + 1
+
+    def spread(self, of_routers: Floats) -> Floats:
+        """Return a column of the routers as a table (groups, positions), 0 where there is none."""
+        out = np.zeros(self.count * self.width)
+        out[self.slot] = of_routers
+        return out.reshape(self.count, self.width)
+
+    def inner(self, flow: Floats) -> Floats:
+        """Return what each channel of `inside` finds in tables (groups, positions, positions)."""
+        source, target = (
+            x[self.inside].astype(np.int64) for x in (self.channels.source, self.channels.target)
+        )
+        return self.ways * flow[self.group[source], self.place[source], self.place[target]]
+
+
+def channels_of(machine: Machine) -> Channels:
+    """Return the channels of a dragonfly; made once a machine."""
+    return groups_of(machine).channels
+
+
+def groups_of(machine: Machine) -> Groups:
+    """Return the groups of a dragonfly; made once a machine.
+
+    Raises
+    ------
+    UsageError
+        Where the links are unknown, or the groups too large for tables of
+        all pairs of their routers.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> found = groups_of(parse_spec("dragonfly:groups=3,chassis=2,blades=4,nodes=1"))
+    >>> found.count, found.width, found.local.most, len(found.bundles.low)
+    (3, 8, 2, 3)
+    """
+    cache = machine._cache
+    if "network.groups" not in cache:
+        cache["network.groups"] = _made(machine)
+    made: Groups = cache["network.groups"]
+    return made
+
+
+def _made(machine: Machine) -> Groups:
+    from placement.topologies import router_coords
+
+    channels = from_links(machine)
+    number = router_coords(machine)[:, 0].astype(np.int64)
+    present, group = np.unique(number, return_inverse=True)
+    sizes = np.bincount(group)
+    count, width = len(present), int(sizes.max(initial=0))
+    _refuse_large(count, width, len(group))
+    place = np.empty(len(group), dtype=np.int64)
+    order = np.argsort(group, kind="stable")
+    place[order] = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    same = group[channels.source] == group[channels.target]
+    inside = np.flatnonzero(same)
+    shape, local = _wirings(channels, inside, group, place, (count, width))
+    exists = np.arange(width) < sizes[:, None]
+    return Groups(
+        channels=channels,
+        count=count,
+        width=width,
+        group=group,
+        place=place,
+        shape=shape,
+        local=local,
+        inside=inside,
+        ways=_ways(channels, inside),
+        bundles=_bundles(channels, ~same, group, place),
+        part=_parts(local, shape, exists),
+    )
+
+
+def _refuse_large(count: int, width: int, routers: int) -> None:
+    if count * width * width > MOST_INSIDE or routers * count > MOST_BETWEEN:
+        raise UsageError(
+            f"{count} groups of up to {width} routers are too many to route",
+            f"at most {MOST_INSIDE} router pairs inside groups, and {MOST_BETWEEN} "
+            "pairs of a router and a group, are possible",
+        )
+
+
+def _ways(channels: Channels, rows: Ints) -> Floats:
+    """Return how many ways each channel inside a group is: a bundle is one, blue links are not."""
+    single = np.isin(channels.kind[rows], _between_kinds(channels))
+    return np.where(single, channels.count[rows], 1).astype(np.float64)
+
+
+def _between_kinds(channels: Channels) -> list[int]:
+    return [i for i, kind in enumerate(channels.kinds) if kind in ("blue", "global")]
+
+
+def _wirings(
+    channels: Channels, inside: Ints, group: Ints, place: Ints, size: tuple[int, int]
+) -> tuple[Ints, Local]:
+    """Return the wiring of each group by number, and the paths of each wiring."""
+    count, width = size
+    source, target = (x[inside].astype(np.int64) for x in (channels.source, channels.target))
+    key = (group[source] * width + place[source]) * width + place[target]
+    joined = summed(key, _ways(channels, inside), count * width * width)
+    joined = joined.reshape(count, width, width)
+    kind = 1024.0 ** channels.kind[inside]  # the classes must be alike too
+    looks = np.bincount(key, kind * channels.count[inside], minlength=joined.size)
+    known: dict[bytes, int] = {}
+    looks = looks.reshape(count, -1)
+    shape = np.array([known.setdefault(table.tobytes(), len(known)) for table in looks], dtype=int)
+    _, first = np.unique(shape, return_index=True)
+    return shape, Local(joined[first])
+
+
+def _bundles(channels: Channels, across: NDArray[np.bool_], group: Ints, place: Ints) -> Bundles:
+    """Return the rows between groups; of two channels of a link the first half has one each."""
+    half = len(channels) // 2
+    rows = np.flatnonzero(across[:half])
+    a, b = (x[rows].astype(np.int64) for x in (channels.source, channels.target))
+    turned = group[a] > group[b]
+    up, down = np.where(turned, rows + half, rows), np.where(turned, rows, rows + half)
+    a, b = np.where(turned, b, a), np.where(turned, a, b)
+    key = group[a] * (int(group.max(initial=0)) + 1) + group[b]
+    order = np.argsort(key, kind="stable")
+    a, b, up, down = (x[order] for x in (a, b, up, down))
+    first = np.flatnonzero(np.diff(key[order], prepend=-1))
+    times = channels.count[up].astype(np.float64)
+    ends = np.append(first, len(order))
+    return Bundles(group[a[first]], group[b[first]], ends, place[a], place[b], times, up, down)
+
+
+def _parts(local: Local, shape: Ints, exists: NDArray[np.bool_]) -> Ints:
+    """Return a number for the connected part of its group that each position is in."""
+    leader = np.argmax(local.length < UNREACHED, axis=2)[shape]
+    own = leader == np.arange(leader.shape[1])
+    number = np.cumsum((own & exists).reshape(-1)).reshape(leader.shape) - 1
+    found = np.take_along_axis(number, leader, axis=1)
+    return np.where(exists, found, -1)

@@ -1,0 +1,281 @@
+"""What a routing puts where: directed channels, and the bytes on each of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from placement.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["Channels", "Loads", "Worst", "from_links", "injection_bandwidth"]
+
+#: Bytes of a GB.
+GB = 1e9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Channels:
+    """The directed channels of a machine's network, one row each (c rows).
+
+    Parallel links that share their load equally (a black bundle, the links
+    of two fat tree switches) are one channel with the bandwidth of all.
+
+    Attributes
+    ----------
+    machine : Machine
+    source, target : int32 (c,)
+        Routers that the channel leaves and enters.
+    kind : int8 (c,)
+        Index into `kinds`.
+    kinds : tuple of str
+        ``green``, ``black``, ``blue``; ``local``, ``global``; ``x`` …;
+        ``up1``, ``down1`` ….
+    count : int32 (c,)
+        Parallel links that it stands for.
+    bandwidth : float64 (c,)
+        GB/s of the whole channel; inf where unlimited or unstated.
+    """
+
+    machine: Machine
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    kind: NDArray[np.int8]
+    kinds: tuple[str, ...]
+    count: NDArray[np.int32]
+    bandwidth: Floats
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def names(self, rows: NDArray[np.int64] | slice | None = None) -> NDArray[np.str_]:
+        """Return ``c0-0c0s0a0->c0-0c0s1a0 green`` for these channels (None: for all).
+
+        Examples
+        --------
+        >>> from placement.network import channels
+        >>> from placement.specs import parse_spec
+        >>> two = channels(parse_spec("dragonfly:groups=1,chassis=1,blades=2,nodes=1"), "minimal")
+        >>> two.names().tolist()
+        ['g0c0b0->g0c0b1 green', 'g0c0b1->g0c0b0 green']
+        """
+        from placement.topologies import router_names
+
+        some = slice(None) if rows is None else rows
+        called = router_names(self.machine)
+        source, target = called[self.source[some]].tolist(), called[self.target[some]].tolist()
+        words = np.array(self.kinds)[self.kind[some]].tolist()
+        triples = zip(source, target, words, strict=True)
+        return np.array([f"{a}->{b} {word}" for a, b, word in triples], dtype=np.str_)
+
+
+def from_links(machine: Machine) -> Channels:
+    """Return two channels a row of the machine's links: all from a to b first, then all back.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> two = from_links(parse_spec("dragonfly:groups=1,chassis=1,blades=2,nodes=1"))
+    >>> two.source.tolist(), two.target.tolist(), two.bandwidth.tolist()
+    ([0, 1], [1, 0], [5.25, 5.25])
+    """
+    from placement.topologies import links
+
+    found = links(machine)
+    gbs = np.where(np.isnan(found.bandwidth), np.inf, found.bandwidth)
+    return Channels(
+        machine=machine,
+        source=np.concatenate([found.a, found.b]),
+        target=np.concatenate([found.b, found.a]),
+        kind=np.tile(found.kind, 2),
+        kinds=found.kinds,
+        count=np.tile(found.count, 2),
+        bandwidth=np.tile(gbs, 2),
+    )
+
+
+def injection_bandwidth(machine: Machine) -> Floats:
+    """Return what each node can send, and receive, in GB/s.
+
+    The topology's ``injection`` (on trees and fat trees: the links between
+    nodes and leaves, ``up0``), times the NICs that the node has on switches.
+
+    Returns
+    -------
+    float64 (n,)
+        inf where the machine states none.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> injection_bandwidth(parse_spec("torus:2x2,injection=10")).tolist()
+    [10.0, 10.0, 10.0, 10.0]
+    """
+    figures = machine.topology.bandwidth
+    one = float(figures.get("injection", figures.get("up0", np.inf)))
+    nics = np.maximum(1, (machine.router >= 0).sum(axis=1))
+    return np.asarray(one * nics, dtype=np.float64)
+
+
+class Worst(NamedTuple):
+    """The channel, or the node's own link, that takes longest.
+
+    Attributes
+    ----------
+    kind : str
+        Link class; ``injection`` and ``ejection`` are the nodes' own links.
+    name : str
+        The channel's name, or the node's; '' where nothing takes any time.
+    load : float
+        Bytes.
+    bandwidth : float
+        GB/s.
+    seconds : float
+    """
+
+    kind: str
+    name: str
+    load: float
+    bandwidth: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loads:
+    """Bytes on every channel of a network when a whole demand is sent.
+
+    Loads of the same machine and routing add (a job and its background).
+
+    Attributes
+    ----------
+    channels : Channels
+    load : float64 (c,)
+        Bytes.
+    injection, ejection : float64 (n,)
+        Bytes that each node sends and receives.
+    routing : str
+    wiring : str
+        How routers are joined (`placement.topologies.wiring_text`).
+    notes : tuple of str
+        What was assumed on the way, one sentence each.
+    """
+
+    channels: Channels
+    load: Floats
+    injection: Floats
+    ejection: Floats
+    routing: str
+    wiring: str
+    notes: tuple[str, ...] = ()
+    _kept: dict[str, Floats] = field(default_factory=dict, repr=False)
+
+    def __add__(self, other: Loads) -> Loads:
+        same = self.channels.machine is other.channels.machine and len(self.load) == len(other.load)
+        if not same or self.channels.kinds != other.channels.kinds:
+            raise UsageError("loads of two different networks cannot be added")
+        return Loads(
+            channels=self.channels,
+            load=self.load + other.load,
+            injection=self.injection + other.injection,
+            ejection=self.ejection + other.ejection,
+            routing=" + ".join(dict.fromkeys((self.routing, other.routing))),
+            wiring=self.wiring,
+            notes=tuple(dict.fromkeys(self.notes + other.notes)),
+        )
+
+    def __mul__(self, factor: float) -> Loads:
+        return Loads(
+            channels=self.channels,
+            load=self.load * factor,
+            injection=self.injection * factor,
+            ejection=self.ejection * factor,
+            routing=self.routing,
+            wiring=self.wiring,
+            notes=self.notes,
+        )
+
+    __rmul__ = __mul__
+
+    def seconds(self) -> Floats:
+        """Return load / bandwidth of every channel in seconds, float64 (c,).
+
+        0.0 where a channel is unlimited.
+        """
+        if "seconds" not in self._kept:
+            self._kept["seconds"] = self.load / (self.channels.bandwidth * GB)
+        return self._kept["seconds"]
+
+    def nodes(self, kind: str) -> Floats:
+        """Return the seconds of every node's own links, float64 (n,).
+
+        Parameters
+        ----------
+        kind : str
+            ``injection`` or ``ejection``.
+        """
+        load = self.injection if kind == "injection" else self.ejection
+        return np.asarray(load / (injection_bandwidth(self.channels.machine) * GB))
+
+    def by_class(self) -> dict[str, float]:
+        """Return the largest load / bandwidth of every link class in seconds.
+
+        ``injection`` and ``ejection`` first; 0.0 where a class is unlimited
+        or carries nothing.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from placement.network import Demand, loads
+        >>> from placement.specs import parse_spec
+        >>> m = parse_spec("dragonfly:groups=1,chassis=1,blades=2,nodes=1,injection=10")
+        >>> loads(m, Demand.pairs(m, np.array([0]), np.array([1]), 1e9)).by_class()["injection"]
+        0.1
+        """
+        seconds, kinds = self.seconds(), self.channels.kinds
+        most = np.zeros(len(kinds))
+        np.maximum.at(most, self.channels.kind, seconds)
+        own = {kind: float(self.nodes(kind).max(initial=0.0)) for kind in ("injection", "ejection")}
+        return own | dict(zip(kinds, most.tolist(), strict=True))
+
+    def worst(self) -> Worst:
+        """Return what takes longest: a channel, or a node's injection or ejection.
+
+        Of equals the first is named: injection, ejection, then the channels
+        in their order. Where nothing is limited, the largest load counts and
+        it takes 0 seconds.
+        """
+        candidates = [self._worst_node("injection"), self._worst_node("ejection")]
+        if len(self.load):
+            candidates.append(self._worst_channel())
+        best = max(candidates, key=lambda found: (found.seconds, found.load))
+        return best if best.load else Worst(best.kind, "", 0.0, best.bandwidth, 0.0)
+
+    def _worst_node(self, kind: str) -> Worst:
+        machine = self.channels.machine
+        if not len(machine):
+            return Worst(kind, "", 0.0, np.inf, 0.0)
+        load = self.injection if kind == "injection" else self.ejection
+        seconds = self.nodes(kind)
+        row = int(np.argmax(seconds)) if seconds.any() else int(np.argmax(load))
+        gbs = float(injection_bandwidth(machine)[row])
+        return Worst(kind, str(machine.names[row]), float(load[row]), gbs, float(seconds[row]))
+
+    def _worst_channel(self) -> Worst:
+        seconds = self.seconds()
+        row = int(np.argmax(seconds)) if seconds.any() else int(np.argmax(self.load))
+        name = str(self.channels.names(slice(row, row + 1))[0])
+        return Worst(
+            kind=self.channels.kinds[self.channels.kind[row]],
+            name=name,
+            load=float(self.load[row]),
+            bandwidth=float(self.channels.bandwidth[row]),
+            seconds=float(seconds[row]),
+        )

@@ -1,0 +1,111 @@
+"""Costs on dragonflies under ``minimal``: to a gate of the group, over the link, and on.
+
+The gate at one end says nothing of the way inside the other group, and the
+costs of the three stretches add. So a table of the ways inside each group
+and one of the ways from each router to each group hold all.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.network import minimal
+from placement.network.groups import groups_of
+from placement.network.sums import product, summed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.network.groups import Groups
+    from placement.network.local import Local
+    from placement.network.prices import Costs
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["between"]
+
+
+def between(machine: Machine, price: Floats) -> Costs | None:
+    """Return the cost of a byte between nodes; None where groups lack a link of their own."""
+    groups = groups_of(machine)
+    if not minimal.applies(groups):
+        return None
+    inside = _inside(groups, price)
+    gates = _gates(machine, groups)
+    out = product(inside, np.swapaxes(gates, 1, 2))  # [g, p, h]: from p in g to its gate to h
+    into = product(gates, inside)  # [h, g, q]: from the gate from g to q in h
+    across = _across(groups, price)
+    one = machine.router.shape[1] == 1
+    own = machine.router[:, 0] if one else np.arange(groups.routers)
+    group, place = groups.group[own], groups.place[own]
+
+    def cost(a: Ints, b: Ints) -> Floats:
+        g, h, p, q = group[a], group[b], place[a], place[b]
+        far = out[g, p, h] + across[g, h] + into[h, g, q]
+        found: Floats = np.where(g == h, inside[g, p, q], far)
+        return found
+
+    return cost
+
+
+def _gates(machine: Machine, groups: Groups) -> Floats:
+    """Return `minimal.gates`, made once a machine."""
+    key = "network gates"
+    if key not in machine._cache:
+        machine._cache[key] = minimal.gates(groups)
+    found: Floats = machine._cache[key]
+    return found
+
+
+def _inside(groups: Groups, price: Floats) -> Floats:
+    """Return the cost between the positions of each group, float64 (groups, q, q)."""
+    count, width = groups.count, groups.width
+    out = np.zeros((count, width, width))
+    each = price[groups.inside] * groups.ways
+    source, target = (
+        x[groups.inside].astype(np.int64) for x in (groups.channels.source, groups.channels.target)
+    )
+    key = (groups.group[source] * width + groups.place[source]) * width + groups.place[target]
+    priced = summed(key, each, out.size).reshape(out.shape)
+    busy = np.flatnonzero(priced.any(axis=(1, 2)))
+    for shape in range(len(groups.local.joined)):
+        some = busy[groups.shape[busy] == shape]
+        if len(some):
+            out[some] = _ways(groups.local, shape, priced[some])
+    return out
+
+
+def _ways(local: Local, shape: int, priced: Floats) -> Floats:
+    """Return the mean cost of the shortest paths of a wiring, (groups, q, q).
+
+    As `Local.expected`: what the paths of just so many hops cost, from those
+    one hop shorter.
+    """
+    joined, ways = local.joined[shape], local.ways[shape]
+    whole, last = np.zeros_like(priced), np.zeros_like(priced)
+    for hops in range(1, local.most + 1):
+        here = local.length[shape] == hops
+        new = (
+            priced
+            if hops == 1
+            else product(last, joined) + product(local.at(hops - 1)[shape], priced)
+        )
+        last = new * here
+        whole += last
+    return np.asarray(np.divide(whole, ways, out=np.zeros_like(whole), where=ways > 0))
+
+
+def _across(groups: Groups, price: Floats) -> Floats:
+    """Return the mean price of the links from group to group, float64 (groups, groups)."""
+    found = groups.bundles
+    pair = found.pair
+    share = found.times / summed(pair, found.times)[pair]
+    size = groups.count**2
+    low, high = found.low[pair], found.high[pair]
+    out = summed(low * groups.count + high, share * price[found.up], size)
+    out += summed(high * groups.count + low, share * price[found.down], size)
+    return out.reshape(groups.count, groups.count)

@@ -1,0 +1,189 @@
+"""Loads on rings, many at once: what traffic along one axis of a torus puts on its links.
+
+A ring of E positions has a channel from each position p to p+1 (direction +)
+and one to p-1 (direction -), both known by the position that they leave. The
+shorter way is taken; exactly half the ring goes to +. So + serves 1 … E // 2
+steps and - serves 1 … (E - 1) // 2. Where `back` is asked for, exactly half the
+ring from position E / 2 to 0 goes to - instead, as in SimGrid's torus.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.network.sums import summed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["products", "segments", "split", "steps"]
+
+
+def steps(start: Ints, target: Ints, extent: int, back: bool = False) -> tuple[Ints, Ints]:
+    """Return how many steps each way takes in direction + and in direction -; one is 0.
+
+    Parameters
+    ----------
+    start, target : int (m,)
+        Positions on the ring.
+    extent : int
+        Positions that the ring has.
+    back : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [way.tolist() for way in steps(np.array([0, 3, 0]), np.array([2, 0, 3]), 4)]
+    [[2, 1, 0], [0, 0, 1]]
+    """
+    ahead = (target - start) % extent
+    plus = 2 * ahead <= extent
+    if back:
+        plus &= (2 * ahead < extent) | (target != 0)
+    return np.where(plus, ahead, 0), np.where(plus, 0, (extent - ahead) % extent)
+
+
+def products(senders: Floats, receivers: Floats, back: bool = False) -> Floats:
+    """Return the loads of rings on which i sends senders[i] x receivers[j] to every j.
+
+    Parameters
+    ----------
+    senders, receivers : float64 (lines, extent)
+        Weights of the positions of each ring.
+    back : bool
+
+    Returns
+    -------
+    float64 (2, lines, extent)
+        Loads of the + channels and of the - channels by the position that
+        they leave. Exact where the weights are whole numbers whose products
+        add up to less than 2**53.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> products(np.ones((1, 4)), np.ones((1, 4))).tolist()
+    [[[3.0, 3.0, 3.0, 3.0]], [[1.0, 1.0, 1.0, 1.0]]]
+    """
+    extent = senders.shape[1]
+    plus = _one_way(senders, receivers, extent // 2)
+    minus = _one_way(senders[:, ::-1], receivers[:, ::-1], (extent - 1) // 2)
+    minus = minus[:, ::-1]
+    if back and extent % 2 == 0:
+        half = extent // 2
+        turned = (senders[:, half] * receivers[:, 0])[:, None]
+        plus[:, half:] -= turned
+        minus[:, 1 : half + 1] += turned
+    return np.stack([plus, minus])
+
+
+def _one_way(senders: Floats, receivers: Floats, most: int) -> Floats:
+    """Return the loads of the + channels when those up to `most` steps ahead are served.
+
+    Channel p carries, from each s in (p - most, p], what goes to (p, s + most].
+    With C the running sum of the receivers along the unrolled ring that is
+    sum over s of senders[s] (C[s + most] - C[p]): two windows of running sums.
+    """
+    extent = senders.shape[1]
+    if not most:
+        return np.zeros_like(senders)
+    unrolled = np.tile(senders, 2)
+    reach = _running(np.tile(receivers, 3))[:, 1:]  # [i]: all up to and with position i
+    place = np.arange(extent, 2 * extent)
+    ahead = _window(unrolled * reach[:, most : most + 2 * extent], place, most)
+    whole = _window(unrolled, place, most)
+    found: Floats = np.maximum(ahead - reach[:, place] * whole, 0.0)
+    return found
+
+
+def _running(values: Floats) -> Floats:
+    """Return running sums along each row, a 0 first."""
+    out = np.zeros((values.shape[0], values.shape[1] + 1))
+    np.cumsum(values, axis=1, out=out[:, 1:])
+    return out
+
+
+def _window(values: Floats, end: Ints, length: int) -> Floats:
+    """Return the sum of the `length` values up to and with each of the places `end`."""
+    total = _running(values)
+    found: Floats = total[:, end + 1] - total[:, end + 1 - length]
+    return found
+
+
+def segments(
+    lines: int, extent: int, line: Ints, first: Ints, length: Ints, weight: Floats
+) -> Floats:
+    """Return what stretches of channels that lie next to each other on rings add up to.
+
+    Parameters
+    ----------
+    lines, extent : int
+        How many rings there are, and their positions.
+    line : int (m,)
+        Ring of each stretch.
+    first : int (m,)
+        Lowest position of it (before it is wrapped round).
+    length : int (m,)
+        At most `extent`.
+    weight : float64 (m,)
+
+    Returns
+    -------
+    float64 (lines, extent)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = np.array
+    >>> segments(1, 4, a([0, 0]), a([3, 1]), a([2, 1]), a([5.0, 2.0])).tolist()
+    [[5.0, 2.0, 0.0, 5.0]]
+    """
+    size = lines * 2 * extent
+    at = line * (2 * extent) + first
+    inside = length < 2 * extent - first  # a stretch that ends with the row needs no end
+    change = summed(at, weight, size) - summed((at + length)[inside], weight[inside], size)
+    unrolled = np.cumsum(change.reshape(lines, 2 * extent), axis=1)
+    found: Floats = unrolled[:, :extent] + unrolled[:, extent:]
+    return np.maximum(found, 0.0)
+
+
+def split(
+    lines: int, extent: int, line: Ints, start: Ints, plus: Ints, minus: Ints, weight: Floats
+) -> Floats:
+    """Return the loads of rings that carry traffic from given positions some steps on.
+
+    Parameters
+    ----------
+    lines, extent : int
+    line, start : int (m,)
+        Ring, and position on it.
+    plus, minus : int (m,)
+        Steps in each direction, one of them 0, as from `steps`.
+    weight : float64 (m,)
+        Bytes.
+
+    Returns
+    -------
+    float64 (2, lines, extent)
+        As `products`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = np.array
+    >>> split(1, 4, a([0, 0]), a([3, 3]), a([2, 0]), a([0, 1]), a([5.0, 2.0])).tolist()
+    [[[5.0, 0.0, 0.0, 5.0]], [[0.0, 0.0, 0.0, 2.0]]]
+    """
+    up, down = np.flatnonzero(plus), np.flatnonzero(minus)
+    first = (start[down] - minus[down] + 1) % extent
+    return np.stack(
+        [
+            segments(lines, extent, line[up], start[up], plus[up], weight[up]),
+            segments(lines, extent, line[down], first, minus[down], weight[down]),
+        ]
+    )

@@ -1,0 +1,375 @@
+"""How the bytes of a demand may be divided between minimal ways and those over a third group.
+
+Three answers, from the finest: every router pair for itself (`Pairs`); every
+router pair, its share being the sum of one that (source, target's group) and
+one that (target, source's group) has (`Sides`); every group pair (`Between`).
+All of them say the same in four words: how many bytes can take the minimal
+ways (`cap`), which bytes by router and group that makes (`bytes`), what a byte
+costs (`price`), and the share of any router pair (`share`). And all of them
+bound what can be saved by any division (`saved`), finer ones too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.network.minimal import FEW_LINES, weights
+from placement.network.saddle import dot
+from placement.network.sums import summed
+from placement.network.thirds import Bytes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.network.demand import Demand
+    from placement.network.thirds import Detours, Ways
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["Between", "Pairs", "Sides", "Variables", "variables_of"]
+
+#: Router pairs that are divided one by one, at most.
+MOST_PAIRS = 250_000
+
+#: Numbers in the table of router pairs that `Sides` needs, at most.
+MOST_TABLE = 25_000_000
+
+
+class Pairs:
+    """Every router pair for itself.
+
+    Parameters
+    ----------
+    detours : Detours
+    source, target : int64 (n,)
+    amount : float64 (n,)
+    """
+
+    name = "router pairs"
+
+    def __init__(self, detours: Detours, source: Ints, target: Ints, amount: Floats) -> None:
+        self.source, self.target, self.cap = source, target, amount
+        self.size = 6 * len(amount)
+        self.routers = len(detours.unit)
+        self.shape = detours.count, detours.groups.width, detours.count
+        g, h = detours.unit[source], detours.unit[target]
+        self.away = detours.slot(source) * detours.count + h
+        self.home = detours.slot(target) * detours.count + g
+
+    def bytes(self, x: Floats) -> Bytes:
+        """Return bytes by router and far group."""
+        size = int(np.prod(self.shape))
+        away, home = (summed(key, x, size) for key in (self.away, self.home))
+        return Bytes(away.reshape(self.shape), home.reshape(self.shape))
+
+    def price(self, ways: Ways) -> Floats:
+        """Return what a byte of each variable costs."""
+        away = ways.away + ways.across[:, None, :]
+        found: Floats = away.reshape(-1)[self.away] + ways.home.reshape(-1)[self.home]
+        return found
+
+    def saved(self, ways: Ways) -> float:
+        """Return what is saved (below 0) where every router pair takes its cheaper ways."""
+        return dot(self.cap, np.minimum(self.price(ways), 0.0))
+
+    def share(self, x: Floats, source: Ints, target: Ints) -> Floats:
+        """Return the share on minimal ways of router pairs; 1 where they exchange nothing."""
+        out = np.ones(len(source))
+        if not len(self.source):
+            return out
+        key, wanted = self.source * self.routers + self.target, source * self.routers + target
+        place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+        known = key[place] == wanted
+        out[known] = x[place[known]] / self.cap[place[known]]
+        return out
+
+
+class Between:
+    """One share for all router pairs of a group pair.
+
+    Parameters
+    ----------
+    detours : Detours
+    every : Bytes
+        What can be divided.
+    """
+
+    name = "group pairs"
+
+    def __init__(self, detours: Detours, every: Bytes) -> None:
+        self.every, self.unit = every, detours.unit
+        self.total = every.between
+        self.cap = self.total.reshape(-1)
+        self.size = 2 * every.away.size
+
+    def _factor(self, x: Floats) -> Floats:
+        shape = self.total.shape
+        return np.divide(x.reshape(shape), self.total, out=np.ones(shape), where=self.total > 0)
+
+    def bytes(self, x: Floats) -> Bytes:
+        """Return bytes by router and far group."""
+        return self.every.times(self._factor(x))
+
+    def price(self, ways: Ways) -> Floats:
+        """Return what a byte of each variable costs."""
+        away = np.einsum("gsh,gsh->gh", self.every.away, ways.away)
+        home = np.einsum("htg,htg->gh", self.every.home, ways.home)
+        mean = np.divide(away + home, self.total, out=np.zeros_like(away), where=self.total > 0)
+        found: Floats = (mean + ways.across).reshape(-1)
+        return found
+
+    def saved(self, ways: Ways) -> float:
+        """Return at most what is saved where every router pair takes its cheaper ways.
+
+        min(a + b, 0) >= min(a - c, 0) + min(b + c, 0) for any c; c is the
+        mean of a here, so sums by router and group are enough.
+        """
+        a, b = ways.away + ways.across[:, None, :], ways.home
+        sent = np.einsum("gsh,gsh->gh", self.every.away, a)
+        mean = np.divide(sent, self.total, out=np.zeros_like(sent), where=self.total > 0)
+        one = (self.every.away * np.minimum(a - mean[:, None, :], 0)).sum()
+        other = (self.every.home * np.minimum(b + mean.T[:, None, :], 0)).sum()
+        return float(one + other)
+
+    def share(self, x: Floats, source: Ints, target: Ints) -> Floats:
+        """Return the share on minimal ways of router pairs."""
+        found: Floats = self._factor(x)[self.unit[source], self.unit[target]]
+        return found
+
+
+class Table:
+    """Bytes between routers by group pair.
+
+    Parameters
+    ----------
+    bytes_ : float64 (groups, groups, senders, receivers)
+        ``[g, h, s, t]``.
+    """
+
+    def __init__(self, bytes_: Floats) -> None:
+        self.bytes, self.size = bytes_, bytes_.size
+
+    def times(self, by: Floats) -> Floats:
+        """Return sums over the receivers times ``by[g, h, t]``."""
+        found: Floats = np.einsum("ghst,ght->ghs", self.bytes, by)
+        return found
+
+    def transposed(self, by: Floats) -> Floats:
+        """Return sums over the senders times ``by[g, h, s]``."""
+        found: Floats = np.einsum("ghst,ghs->ght", self.bytes, by)
+        return found
+
+    def of(self, g: int) -> Floats:
+        """Return the bytes from group g."""
+        found: Floats = self.bytes[g]
+        return found
+
+
+class Product:
+    """Bytes between routers as products of weights: a few all-to-alls.
+
+    Parameters
+    ----------
+    lines : list of (float, float64 (groups, senders), float64 (groups, receivers))
+        Scale and weights of each.
+    free : bool (groups, groups)
+        Group pairs that count.
+    """
+
+    def __init__(self, lines: list[tuple[float, Floats, Floats]], free: NDArray[np.bool_]) -> None:
+        self.lines, self.free = lines, free
+        self.size = len(lines) * free.size
+
+    def times(self, by: Floats) -> Floats:
+        """Return sums over the receivers times ``by[g, h, t]``."""
+        return sum(
+            (
+                a[:, None, :] * (scale * self.free * np.einsum("ht,ght->gh", b, by))[:, :, None]
+                for scale, a, b in self.lines
+            ),
+            start=np.zeros(()),
+        )
+
+    def transposed(self, by: Floats) -> Floats:
+        """Return sums over the senders times ``by[g, h, s]``."""
+        return sum(
+            (
+                b[None, :, :] * (scale * self.free * np.einsum("gs,ghs->gh", a, by))[:, :, None]
+                for scale, a, b in self.lines
+            ),
+            start=np.zeros(()),
+        )
+
+    def of(self, g: int) -> Floats:
+        """Return the bytes from group g."""
+        return sum(
+            (
+                (scale * self.free[g])[:, None, None] * (a[g][:, None] * b[:, None, :])
+                for scale, a, b in self.lines
+            ),
+            start=np.zeros(()),
+        )
+
+
+class Sides:
+    """A share of its own for every (source, far group) and every (target, far group), added.
+
+    Each is at most a half. For the bytes by router and group, which are all
+    that loads depend on, that is nearly as good as every router pair for
+    itself where all routers exchange bytes, and a hundred times less to find.
+
+    Parameters
+    ----------
+    detours : Detours
+    table : Table or Product
+        Bytes that can be divided.
+    senders, receivers : int64 (groups, senders), (groups, receivers)
+        Positions that the table's last two axes stand for.
+    """
+
+    name = "both sides of group pairs"
+
+    def __init__(
+        self, detours: Detours, table: Table | Product, senders: Ints, receivers: Ints
+    ) -> None:
+        self.table, self.senders, self.receivers = table, senders, receivers
+        self.detours = detours
+        shape = (detours.count, *senders.shape), (detours.count, *receivers.shape)
+        self.sent, self.got = table.times(np.ones(shape[1])), table.transposed(np.ones(shape[0]))
+        self.cap = np.concatenate([self.sent.reshape(-1), self.got.reshape(-1)]) / 2
+        self.groups = np.arange(detours.count)[:, None]
+        self.size = table.size + 4 * len(self.cap)
+
+    def _split(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return the variables of the senders and of the receivers."""
+        size = self.sent.size
+        return x[:size].reshape(self.sent.shape), x[size:].reshape(self.got.shape)
+
+    def bytes(self, x: Floats) -> Bytes:
+        """Return bytes by router and far group."""
+        sent, got = self._split(x)
+        p, q = _over(sent, self.sent), _over(got, self.got)
+        away = sent + self.table.times(q)
+        home = got + self.table.transposed(p)
+        shape = self.detours.count, self.detours.groups.width, self.detours.count
+        out = Bytes(np.zeros(shape), np.zeros(shape))
+        out.away[self.groups, self.senders] = away.transpose(0, 2, 1)
+        out.home[self.groups, self.receivers] = home.transpose(1, 2, 0)
+        return out
+
+    def price(self, ways: Ways) -> Floats:
+        """Return what a byte of each variable costs."""
+        away = (ways.away + ways.across[:, None, :])[self.groups, self.senders].transpose(0, 2, 1)
+        home = ways.home[self.groups, self.receivers].transpose(2, 0, 1)
+        far = _over(self.table.times(home), self.sent)
+        near = _over(self.table.transposed(away), self.got)
+        return np.concatenate([(away + far).reshape(-1), (home + near).reshape(-1)])
+
+    def share(self, x: Floats, source: Ints, target: Ints) -> Floats:
+        """Return the share on minimal ways of router pairs."""
+        sent, got = self._split(x)
+        p, q = _over(sent, self.sent, 0.5), _over(got, self.got, 0.5)
+        count, width = self.detours.count, self.detours.groups.width
+        by_source, by_target = np.full((2, count, width, count), 0.5)
+        by_source[self.groups, self.senders] = p.transpose(0, 2, 1)
+        by_target[self.groups, self.receivers] = q.transpose(1, 2, 0)
+        unit, place = self.detours.unit, self.detours.groups.place
+        g, h = unit[source], unit[target]
+        found: Floats = by_source[g, place[source], h] + by_target[h, place[target], g]
+        return found
+
+    def saved(self, ways: Ways) -> float:
+        """Return what is saved (below 0) where every router pair takes its cheaper ways."""
+        away = (ways.away + ways.across[:, None, :])[self.groups, self.senders].transpose(0, 2, 1)
+        home = ways.home[self.groups, self.receivers].transpose(2, 0, 1)
+        total = 0.0
+        for g, (a, b) in enumerate(zip(away, home, strict=True)):
+            some = self.table.of(g)
+            cost = a[:, :, None] + b[:, None, :]
+            total += float(np.einsum("hst,hst->", some, np.minimum(cost, 0, out=cost)))
+        return total
+
+
+Variables = Pairs | Sides | Between
+
+
+def _over(part: Floats, whole: Floats, otherwise: float = 0.0) -> Floats:
+    """Return part / whole, and `otherwise` where there is nothing."""
+    out: Floats = np.divide(part, whole, out=np.full(whole.shape, otherwise), where=whole > 0)
+    return out
+
+
+def variables_of(
+    detours: Detours, demand: Demand, every: Bytes, free: NDArray[np.bool_]
+) -> Variables:
+    """Return the finest variables that the size of the demand allows.
+
+    Parameters
+    ----------
+    detours : Detours
+    demand : Demand
+    every : Bytes
+        What can be divided, of `demand`.
+    free : bool (groups, groups)
+        Group pairs whose bytes can be divided.
+    """
+    sends, gets = (x.sum(axis=2) > 0 for x in every)
+    if len(demand.source) + _products(demand) <= MOST_PAIRS:
+        return Pairs(detours, *_listed(detours, demand, free))
+    senders, receivers = (_compact(x) for x in (sends, gets))
+    if detours.whole and not len(demand.source) and len(demand.within) <= FEW_LINES:
+        lines = [
+            (k, np.take_along_axis(w, senders, 1), np.take_along_axis(w, receivers, 1))
+            for k, w in weights(detours.groups, demand)
+        ]
+        return Sides(detours, Product(lines, free), senders, receivers)
+    if detours.count**2 * senders.shape[1] * receivers.shape[1] <= MOST_TABLE:
+        return _sides(detours, demand, free, senders, receivers)
+    return Between(detours, every)
+
+
+def _products(demand: Demand) -> int:
+    """Return the router pairs of all all-to-alls, each counted as often as it comes."""
+    lines = demand.within
+    size = np.bincount(lines.line, minlength=len(lines))
+    return int((size**2).sum())
+
+
+def _listed(detours: Detours, demand: Demand, free: NDArray[np.bool_]) -> tuple[Ints, Ints, Floats]:
+    """Return the router pairs that can be divided, ascending."""
+    parts = [tuple(map(np.asarray, part)) for part in demand.blocks()]
+    if not parts:
+        none = np.zeros(0, dtype=np.int64)
+        return none, none, np.zeros(0)
+    source, target, amount = (np.concatenate([part[i] for part in parts]) for i in range(3))
+    unit = detours.unit
+    kept = free[unit[source], unit[target]]
+    return source[kept].astype(np.int64), target[kept].astype(np.int64), amount[kept]
+
+
+def _compact(used: NDArray[np.bool_]) -> Ints:
+    """Return the positions in use of each group, filled up with others to the same number."""
+    most = max(1, int(used.sum(axis=1).max(initial=0)))
+    return np.argsort(~used, axis=1, kind="stable")[:, :most]
+
+
+def _sides(
+    detours: Detours, demand: Demand, free: NDArray[np.bool_], senders: Ints, receivers: Ints
+) -> Sides:
+    count, width = detours.count, detours.groups.width
+    at = np.full(count * width, -1, dtype=np.int64)
+    every = np.arange(len(detours.unit))
+    at[detours.slot(every)] = every
+    router = at.reshape(count, width)
+    rows, columns = (np.take_along_axis(router, x, axis=1) for x in (senders, receivers))
+    table = np.zeros((count, count, senders.shape[1], receivers.shape[1]))
+    for g in np.flatnonzero((rows >= 0).any(axis=1)).tolist():
+        low, high = int(rows[g][rows[g] >= 0].min()), int(rows[g].max()) + 1
+        block = demand.table(low, high)
+        picked = block[np.maximum(rows[g] - low, 0)][:, np.maximum(columns, 0)]
+        picked *= (rows[g] >= 0)[:, None, None] & (columns >= 0) & free[g][:, None]
+        table[g] = picked.transpose(1, 0, 2)
+    return Sides(detours, Table(table), senders, receivers)

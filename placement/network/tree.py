@@ -1,0 +1,307 @@
+"""Trees of switches: one way between any two, up to the first common switch and down again.
+
+What leaves a switch's subtree climbs its link, what comes in descends it. So
+the load of a link is a sum by labels: at each depth, bytes between routers
+whose ancestors at that depth differ. Uneven trees (a topology.conf) need
+nothing more. Switches that a list joins with more links than a tree has are
+any graph (`placement.network.graph`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError
+from placement.network import graph
+from placement.network.labels import leaving
+from placement.network.model import Channels, from_links
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.network.demand import Demand
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["channels", "hops", "loads", "next_channel", "notes", "routings"]
+
+#: Rows times columns of the largest table of next channels.
+_MOST = 1 << 28
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Forest:
+    """Switches with one above each.
+
+    Attributes
+    ----------
+    ancestor : int64 (depths + 1, r)
+        Router above each at depth 0 (the roots), 1, …; -1 below its own depth.
+    depth : int64 (r,)
+    up, down : int64 (r,)
+        Channel to and from the switch above; -1 at a root.
+    """
+
+    ancestor: Ints
+    depth: Ints
+    up: Ints
+    down: Ints
+
+
+def routings(machine: Machine) -> tuple[str, ...]:
+    """Return the routings that apply: a tree leaves no choice.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> routings(parse_spec("tree:4x4"))
+    ('single',)
+    """
+    return ("single",) if _forest(machine) is not None else ("shortest", "single")
+
+
+def channels(machine: Machine, routing: str = "") -> Channels:
+    """Return two channels a link: ``up<level>`` and ``down<level>``.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> channels(parse_spec("tree:2x2,bw=5")).names().tolist()[::2]
+    ['level1-0->level2-0 up1', 'level2-0->level1-0 down1']
+    """
+    key = "network tree"
+    if key not in machine._cache:
+        machine._cache[key] = directed(machine)
+    found: Channels = machine._cache[key]
+    return found
+
+
+def directed(machine: Machine) -> Channels:
+    """Return the channels of layered switches: links' lower ends come first in `Links`.
+
+    A class ``up1`` of links is ``up1`` from the lower switch and ``down1``
+    from the upper; others keep their name both ways.
+    """
+    both = from_links(machine)
+    kinds = [name for up in both.kinds for name in (up, up.replace("up", "down", 1))]
+    half = len(both) // 2
+    kind = 2 * both.kind.astype(np.int64)
+    kind[half:] += 1
+    names = tuple(dict.fromkeys(kinds))
+    place = np.array([names.index(name) for name in kinds] or [0])
+    return Channels(
+        machine=machine,
+        source=both.source,
+        target=both.target,
+        kind=place[kind].astype(np.int8),
+        kinds=names,
+        count=both.count,
+        bandwidth=both.bandwidth,
+    )
+
+
+def loads(machine: Machine, demand: Demand, routing: str = "single") -> Floats:
+    """Return the bytes on every channel, float64 (c,).
+
+    Raises
+    ------
+    NidmapError
+        Where nothing joins two switches that exchange bytes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.network.demand import Demand
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("tree:2x2,bw=5")
+    >>> loads(m, Demand.complete(m, np.arange(4), 1, 1.0)).tolist()
+    [4.0, 4.0, 4.0, 4.0]
+    """
+    forest = _forest(machine)
+    found = channels(machine)
+    if forest is None:
+        if routing == "single":
+            return graph.single_loads(_graph(machine), machine, demand, found)
+        return graph.loads(_graph(machine), machine, demand, len(found))
+    _refuse_apart(machine, forest, demand)
+    out = np.zeros(len(found))
+    for label in forest.ancestor[1:]:
+        climbing, descending = leaving(label, len(label), demand)
+        for load, way in ((climbing, forest.up), (descending, forest.down)):
+            busy = np.flatnonzero(load)
+            out[way[busy]] += load[busy]
+    return out
+
+
+def hops(machine: Machine, source: Ints, target: Ints, routing: str = "single") -> Floats:
+    """Return the channels of each class on the way between routers, float64 (m, classes).
+
+    Where switches make no tree, all steps count in the first class.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.specs import parse_spec
+    >>> hops(parse_spec("tree:2x2x2,bw=5"), np.array([0, 0]), np.array([1, 3])).tolist()
+    [[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
+    """
+    source, target = np.asarray(source, np.int64), np.asarray(target, np.int64)
+    forest, found = _forest(machine), channels(machine)
+    out = np.zeros((len(source), max(1, len(found.kinds))))
+    if forest is None:
+        out[:, 0] = graph.hops(_graph(machine), machine, source, target)
+        return out
+    _refuse_ends(machine, forest, source, target)
+    for label in forest.ancestor[1:]:
+        for end, way in ((source, forest.up), (target, forest.down)):
+            rows = np.flatnonzero((label[source] != label[target]) & (label[end] >= 0))
+            out[rows, found.kind[way[label[end[rows]]]]] += 1
+    return out
+
+
+def next_channel(machine: Machine) -> NDArray[np.int32]:
+    """Return the channel from each router towards each node, -1 where it is attached.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> next_channel(parse_spec("tree:1x2")).tolist()
+    [[-1, 0], [1, -1], [2, 3]]
+    """
+    forest = _forest(machine)
+    if forest is None:
+        return graph.next_channel(_graph(machine), machine)
+    routers, at = len(forest.depth), machine.router[:, 0].astype(np.int64)
+    if routers * len(at) > _MOST:
+        raise UsageError(f"a table of {routers} x {len(at)} next hops is too large")
+    out = np.repeat(forest.up[:, None], len(at), axis=1)
+    for depth, label in enumerate(forest.ancestor[:-1]):
+        below = np.where(at >= 0, forest.ancestor[depth + 1][at], -1)
+        inside = np.flatnonzero(below >= 0)
+        out[label[at[inside]], inside] = forest.down[below[inside]]
+    apart = forest.ancestor[0][:, None] != np.where(at >= 0, forest.ancestor[0][at], -1)
+    out[apart] = -1
+    for column in machine.router.T:
+        rows = np.flatnonzero(column >= 0)
+        out[column[rows], rows] = -1
+    return out.astype(np.int32)
+
+
+def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
+    """Return what was assumed where the switches make no tree, or several.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> notes(parse_spec("tree:2x2"))
+    ()
+    """
+    forest = _forest(machine)
+    if forest is not None and _joined_above(machine, forest):
+        roots = len(np.unique(forest.ancestor[0]))
+        return (f"nothing listed joins the {roots} top switches: no limit is known above them",)
+    if forest is not None or routing == "single":
+        return ()
+    return (
+        "the switches make no tree: traffic is split equally over all shortest paths, links of "
+        "a bundle counted singly",
+    )
+
+
+def _graph(machine: Machine) -> graph.Graph:
+    from placement.topologies import router_count
+
+    key = "network tree graph"
+    if key not in machine._cache:
+        machine._cache[key] = graph.graph_of(channels(machine), router_count(machine), None)
+    found: graph.Graph = machine._cache[key]
+    return found
+
+
+def _forest(machine: Machine) -> Forest | None:
+    """Return the tree, None where the links make none."""
+    key = "network forest"
+    if key not in machine._cache:
+        machine._cache[key] = _rooted(machine)
+    found: Forest | None = machine._cache[key]
+    return found
+
+
+def _rooted(machine: Machine) -> Forest | None:
+    from placement.topologies import router_count
+
+    both = channels(machine)
+    half = len(both) // 2
+    a, b = both.source[:half].astype(np.int64), both.target[:half].astype(np.int64)
+    count = router_count(machine)
+    parent, depth = _parents(count, a, b)
+    low = np.where(parent[a] == b, a, b)
+    if len(a) != int((parent >= 0).sum()):
+        return None
+    up, down = np.full(count, -1, dtype=np.int64), np.full(count, -1, dtype=np.int64)
+    row = np.arange(half)
+    up[low] = np.where(low == a, row, row + half)
+    down[low] = np.where(low == a, row + half, row)
+    return Forest(_ancestors(parent, depth), depth, up, down)
+
+
+def _parents(count: int, a: Ints, b: Ints) -> tuple[Ints, Ints]:
+    """Return each router's parent (-1 at roots) and depth, each part rooted at its last router."""
+    parent = np.full(count, -1, dtype=np.int64)
+    depth = np.full(count, -1, dtype=np.int64)
+    ends, far = np.concatenate([a, b]), np.concatenate([b, a])
+    while (depth < 0).any():
+        frontier = np.flatnonzero(depth < 0)[-1:]
+        depth[frontier] = 0
+        while len(frontier):
+            here = np.zeros(count, dtype=np.bool_)
+            here[frontier] = True
+            rows = np.flatnonzero(here[ends] & (depth[far] < 0))
+            parent[far[rows]] = ends[rows]
+            frontier = np.unique(far[rows])
+            depth[frontier] = depth[parent[frontier]] + 1
+    return parent, depth
+
+
+def _ancestors(parent: Ints, depth: Ints) -> Ints:
+    """Return the router above each at every depth, -1 below its own."""
+    most = int(depth.max(initial=0))
+    out = np.full((most + 1, len(parent)), -1, dtype=np.int64)
+    at = np.arange(len(parent))
+    for level in range(most, -1, -1):
+        here = depth[at] == level
+        out[level, here] = at[here]
+        at = np.where(here & (parent[at] >= 0), parent[at], at)
+    return out
+
+
+def _refuse_apart(machine: Machine, forest: Forest, demand: Demand) -> None:
+    """Raise where bytes go between trees that nothing joins."""
+    root = forest.ancestor[0]
+    if not (root != root[0]).any() or _joined_above(machine, forest):
+        return
+    rows = np.flatnonzero(root[demand.source] != root[demand.target])
+    if len(rows):
+        _refuse_ends(machine, forest, demand.source[rows[:1]], demand.target[rows[:1]])
+    lines = demand.within
+    first = lines.router[np.searchsorted(lines.line, lines.line)]
+    _refuse_ends(machine, forest, first, lines.router)
+
+
+def _joined_above(machine: Machine, forest: Forest) -> bool:
+    """Return whether several trees are taken as joined: Slurm's files may leave the top out."""
+    apart = bool((forest.ancestor[0] != forest.ancestor[0][:1]).any())
+    return apart and machine.topology.fabric != "infiniband"
+
+
+def _refuse_ends(machine: Machine, forest: Forest, source: Ints, target: Ints) -> None:
+    if _joined_above(machine, forest):
+        return
+    apart = np.flatnonzero(forest.ancestor[0][source] != forest.ancestor[0][target])
+    if len(apart):
+        raise graph.no_path(machine, int(source[apart[0]]), int(target[apart[0]]))

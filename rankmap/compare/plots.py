@@ -1,0 +1,205 @@
+"""A comparison as a picture: time by strategy, load by link class, group by group.
+
+matplotlib is loaded here and nowhere else; it is not needed for the table.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rankmap.compare import Comparison, Entry
+
+__all__ = ["draw", "heat"]
+
+#: Colours that colour-blind readers tell apart (Okabe and Ito), one a term.
+COLOURS = {
+    "bandwidth": "#0072b2",
+    "memory": "#cc79a7",
+    "latency": "#e69f00",
+    "messages": "#009e73",
+    "histogram": "#d55e00",
+}
+
+#: A term that is nowhere a larger share of the longest time than this is not drawn.
+SEEN = 1e-3
+
+#: Rows that a picture has room for.
+MOST_ROWS = 24
+
+#: Groups that a heat map shows one by one; more are put together.
+MOST_GROUPS = 64
+
+
+def draw(found: Comparison, form: str) -> bytes:
+    """Return a comparison as ``svg`` or ``png``.
+
+    Raises
+    ------
+    UsageError
+        matplotlib is not there.
+    """
+    matplotlib, figures = _matplotlib(form)
+    style = {
+        "svg.hashsalt": "nidmap",
+        "svg.fonttype": "none",
+        "font.size": 9.0,
+        "text.parse_math": False,
+    }
+    with matplotlib.rc_context(style):
+        figure = _figure(found, figures.Figure)
+        out = io.BytesIO()
+        made = {"Date": None} if form == "svg" else {}
+        figure.savefig(out, format=form, dpi=144, metadata=made)
+    return out.getvalue()
+
+
+def _matplotlib(form: str) -> tuple[Any, Any]:
+    """Return matplotlib and its figures; they may not be installed."""
+    from importlib import import_module
+
+    try:
+        return import_module("matplotlib"), import_module("matplotlib.figure")
+    except ImportError:
+        raise UsageError(
+            f"a picture (.{form}) needs matplotlib, which is not installed",
+            "pip install 'nidmap[plot]'",
+        ) from None
+
+
+def heat(entry: Entry) -> tuple[NDArray[np.float64], str]:
+    """Return the bytes between the outermost blocks of routers, and what these are called.
+
+    Returns
+    -------
+    float64 (g, g)
+        From row to column; inside a block on the diagonal.
+    str
+        ``group``, ``x`` (planes of a torus) or ``leaf``.
+    """
+    from placement.topologies import router_coords
+
+    machine = entry.found.loads.channels.machine
+    first = router_coords(machine)[:, 0]
+    used = np.flatnonzero(np.bincount(np.maximum(first, 0)))
+    label = np.searchsorted(used, np.maximum(first, 0)).astype(np.int64)
+    size = len(used)
+    if size > MOST_GROUPS:
+        label, size = label * MOST_GROUPS // size, MOST_GROUPS
+    table = np.zeros((size, size))
+    for phase in entry.found.phases:
+        routers = phase.demand.routers
+        step = max(1, (1 << 22) // max(1, size))
+        for low in range(0, routers, step):
+            high = min(low + step, routers)
+            some = phase.demand.folded(label, size, low, high)
+            np.add.at(table, label[low:high], some)
+    return table, machine.topology.levels[0]
+
+
+def _figure(found: Comparison, figure: Any) -> Any:
+    """Return the whole picture."""
+    shown = list(found.entries[:MOST_ROWS])
+    if not any(entry.default for entry in shown):
+        shown[-1] = found.default
+    height = 1.6 + 0.34 * len(shown)
+    made = figure(figsize=(11.5, height + 4.6), layout="constrained")
+    made.suptitle(_wrapped(found.sentence), fontsize=11, fontweight="bold")
+    top, bottom = made.subfigures(2, 1, height_ratios=[height, 4.4])
+    left, right = top.subplots(1, 2, sharey=True, width_ratios=[3, 2])
+    _times(left, shown)
+    _classes(right, shown)
+    _heats(bottom, found)
+    return made
+
+
+def _wrapped(text: str) -> str:
+    import textwrap
+
+    return "\n".join(textwrap.wrap(text, 100))
+
+
+def _times(axes: Any, shown: list[Entry]) -> None:
+    """Draw a bar a row, made of its terms, and a tick where the limit is."""
+    place = np.arange(len(shown))
+    longest = max(entry.found.time_s for entry in shown)
+    unit, scale = _unit(longest)
+    start = np.zeros(len(shown))
+    for k, term in enumerate(shown[0].found.terms):
+        width = np.array([entry.found.terms[k].seconds * scale for entry in shown])
+        if width.max() > SEEN * longest * scale:
+            axes.barh(place, width, left=start, color=COLOURS[term.name], label=term.name)
+            start += width
+    limit = [entry.found.bound_s * scale for entry in shown]
+    if any(limit):
+        axes.scatter(limit, place, marker="|", s=140, color="black", label="limit", zorder=3)
+    for at, entry in zip(place, shown, strict=True):
+        axes.text(start[at], at, f" {entry.ratio:.2f} x", va="center", fontsize=8)
+    axes.set_yticks(place, [f"{e.strategy} · {e.order}" for e in shown])
+    for label, entry in zip(axes.get_yticklabels(), shown, strict=True):
+        label.set_fontweight("bold" if entry.default else "normal")
+    axes.set_ylim(len(shown) - 0.5, -0.5)
+    axes.set_xlim(0, max(float(start.max()), *limit, 1e-300) * 1.12)
+    axes.set_xlabel(f"predicted time, {unit} (the default in bold; figures: time to default's)")
+    axes.spines[["top", "right"]].set_visible(False)
+    if axes.get_legend_handles_labels()[0]:
+        where: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0, 1)}
+        axes.legend(**where, ncols=6, frameon=False, fontsize=8, borderpad=0)
+
+
+def _classes(axes: Any, shown: list[Entry]) -> None:
+    """Draw how long the busiest link of each class needs, as a share of the longest of all."""
+    kinds = [k for k in shown[0].found.by_class if any(e.found.by_class[k] for e in shown)]
+    kinds = kinds or list(shown[0].found.by_class)[:1]
+    table = np.array([[entry.found.by_class[kind] for kind in kinds] for entry in shown])
+    most = table.max() or 1.0
+    axes.imshow(table / most, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    unit, scale = _unit(most)
+    for (row, column), seconds in np.ndenumerate(table):
+        dark = seconds > 0.6 * most
+        text = f"{seconds * scale:.3g}" if seconds else "0"
+        axes.text(
+            column, row, text, ha="center", va="center", fontsize=8, color="white" if dark else "k"
+        )
+    axes.set_xticks(np.arange(len(kinds)), kinds)
+    axes.set_xlabel(f"busiest link of each class, {unit}")
+    axes.tick_params(axis="y", left=False)
+
+
+def _heats(part: Any, found: Comparison) -> None:
+    """Draw who talks to whom, group by group, for the fastest and for the default."""
+    shown = [found.best] if found.best.default else [found.best, found.default]
+    tables = [heat(entry) for entry in shown]
+    most = max(float(table.max()) for table, _ in tables) or 1.0
+    axes = part.subplots(1, len(shown), squeeze=False)[0]
+    unit, scale = _size(most)
+    for one, entry, (table, level) in zip(axes, shown, tables, strict=True):
+        image = one.imshow(table * scale, cmap="Blues", vmin=0, vmax=most * scale)
+        one.set_title(f"traffic with {entry.strategy} · {entry.order}", fontsize=9)
+        one.set_xlabel(f"to {level}")
+        one.set_ylabel(f"from {level}")
+        one.xaxis.get_major_locator().set_params(integer=True)
+        one.yaxis.get_major_locator().set_params(integer=True)
+    part.colorbar(image, ax=list(axes), label=f"{unit} between nodes", shrink=0.9)
+
+
+def _unit(seconds: float) -> tuple[str, float]:
+    """Return a unit for times up to so many seconds, and what seconds are multiplied by."""
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
+        if seconds * scale >= 1:
+            return unit, scale
+    return "ns", 1e9
+
+
+def _size(most: float) -> tuple[str, float]:
+    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if most >= size:
+            return unit, 1 / size
+    return "B", 1.0

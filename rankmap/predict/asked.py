@@ -1,0 +1,108 @@
+"""From what a caller names to what the model works on: the pattern on its slots."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankmap.pattern import parse_pattern
+
+if TYPE_CHECKING:
+    from rankmap.pattern import Pattern
+    from rankmap.slots import Slots
+
+__all__ = ["MULTIPLIED", "USUAL_BYTES", "fitted", "parsed", "size_of"]
+
+#: Patterns that say bytes themselves: ``--bytes`` multiplies them, and 1 is the default.
+MULTIPLIED = ("graph:", "matrix:", "training:")
+
+#: More bytes than any message has.
+MOST_BYTES = 1e18
+
+#: Payload of a message where nobody says it.
+USUAL_BYTES = 1e6
+
+
+def parsed(wanted: str | Pattern) -> Pattern:
+    """Return the pattern that a text names; a measured matrix keeps its directions.
+
+    Raises
+    ------
+    UsageError, ParseError
+        As `rankmap.pattern.parse_pattern` does.
+    """
+    if not isinstance(wanted, str):
+        return wanted
+    path = wanted.strip().removeprefix("matrix:")
+    if path == wanted.strip() or not path:
+        return parse_pattern(wanted)
+    from rankmap import readers
+    from rankmap.graph import from_entries
+    from rankmap.predict.neighbours import remember
+
+    entries = readers.read(path)
+    with np.errstate(over="ignore"):  # what cannot be counted is refused with its time
+        made = from_entries(entries, both=True, text=f"matrix:{path}")
+    made = replace(made, notes=tuple(note for note in made.notes if _applies(note)))
+    if not len(made.indices):
+        raise readers.empty(path)
+    remember(made, entries)
+    return made
+
+
+def _applies(note: str) -> bool:
+    """Return whether a note on a matrix holds here, where each direction counts for itself."""
+    return not note.startswith("not symmetric")
+
+
+def fitted(wanted: Pattern, slots: Slots) -> Pattern:
+    """Return a pattern for exactly these slots, what is known of its directions kept.
+
+    Raises
+    ------
+    UsageError
+        Where the pattern has another number of ranks.
+    """
+    from placement.errors import UsageError
+    from rankmap.graph import Graph
+
+    try:
+        made = wanted.on(slots)
+    except UsageError as error:
+        raise UsageError(f"{error.message} ({slots.words()})", error.hint) from None
+    if isinstance(made, Graph) and isinstance(wanted, Graph) and made is not wanted:
+        made.known.update(wanted.known)
+    return made
+
+
+def size_of(pattern: Pattern, given: float | None) -> tuple[float, str]:
+    """Return ``--bytes`` and what is to be said where it is assumed.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    given : float or None
+        None takes 1 for a pattern that says bytes itself, else 1 MB.
+
+    Raises
+    ------
+    UsageError
+        Negative, infinite or no number.
+
+    Examples
+    --------
+    >>> size_of(parse_pattern("alltoall"), None)
+    (1000000.0, '1 MB a message assumed')
+    """
+    from placement.errors import UsageError
+
+    if given is not None:
+        if not 0 <= given <= MOST_BYTES:
+            raise UsageError(f"bytes {given:g}: it must be 0 to {MOST_BYTES:g}")
+        return float(given), ""
+    if pattern.spec.startswith(MULTIPLIED):
+        return 1.0, ""
+    what = "local data a rank" if pattern.spec == "sort" else "a message"
+    return USUAL_BYTES, f"1 MB {what} assumed"

@@ -1,0 +1,87 @@
+"""A training iteration: what is sent along each axis, one axis after the other.
+
+Collectives of tensor, context and data parallelism are rings in rank order,
+experts' exchanges all-to-alls, pipeline stages chains both ways
+(`rankmap.training` has the bytes and what they were checked on). Real
+programs overlap some of the axes with each other and with computation: what
+is added up here is what the network has to do.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankmap.predict.phases import Phase
+from rankmap.predict.summing import Summed, joined, summed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from rankmap.predict.phases import Job
+    from rankmap.training import Training
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["phases"]
+
+
+def phases(pattern: Training, job: Job, size: float) -> Iterator[Phase]:
+    """Yield a phase for each axis that sends something."""
+    nodes = len(job.rows)
+    for axis, sent in pattern.sent().items():
+        groups = pattern.groups("dp-cp" if axis == "dp" else axis)
+        if not sent or groups.shape[1] < 2:
+            continue
+        sums = _sums(axis, job.node[groups], sent * size, nodes)
+        in_turn, at_once = _messages(pattern, axis, groups.shape[1])
+        leaving = np.bincount(sums.source, sums.messages, minlength=nodes)
+        yield Phase(
+            axis,
+            job.demand(sums),
+            job,
+            partial(_same, sums),
+            in_turn=in_turn,
+            a_rank=at_once * in_turn if at_once > 1 else 0.0,
+            a_node=float(leaving.max(initial=0)) * in_turn,
+            inside=float(sums.inside.max(initial=0)),
+            a_pair=sums.a_pair(),
+        )
+
+
+def _same(sums: Summed) -> Summed:
+    return sums
+
+
+def _sums(axis: str, node: Ints, sent: float, nodes: int) -> Summed:
+    """Return what goes between nodes along one axis (`node`: groups x members)."""
+    if axis == "ep":
+        members = node.shape[1]
+        parts = [
+            summed(node.ravel(), np.roll(node, -d, axis=1).ravel(), sent / (members - 1), nodes)
+            for d in range(1, members)
+        ]
+        return joined(parts, nodes)
+    if axis == "pp":
+        ahead = summed(node[:, :-1].ravel(), node[:, 1:].ravel(), sent, nodes)
+        return joined([ahead, ahead.reversed()], nodes)
+    return summed(node.ravel(), np.roll(node, -1, axis=1).ravel(), sent, nodes)
+
+
+def _messages(pattern: Training, axis: str, members: int) -> tuple[float, float]:
+    """Return how many messages of a rank wait for each other, and how many it posts at once."""
+    z = pattern.sizes
+    layers = z.layers / pattern.pp * z.microbatches
+    moe = (z.moe or z.layers) / pattern.pp * z.microbatches
+    in_turn = {
+        "tp": (10 if z.sp else 8) * (members - 1) * layers,
+        "cp": 3 * (members - 1) * layers,
+        "ep": 4 * moe,
+        "dp": 2.0 * (members - 1),
+        "pp": 2.0 * (z.microbatches + members - 2),
+    }[axis]
+    return in_turn, members - 1.0 if axis == "ep" else 1.0

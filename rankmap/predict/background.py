@@ -1,0 +1,204 @@
+"""Traffic of other jobs on the links that a job shares with them.
+
+A job beside ours is its node list. What it sends is not known: it is assumed
+to exchange `load` GB/s a node with all its own nodes alike. A channel is then
+shared as fair queues would share it: the others take what they want, but our
+job keeps at least an equal share, 1 of 1 + the number of jobs on that channel.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import ParseError, UsageError, printable
+from rankmap.predict.constants import MOST
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["USUAL_LOAD", "Other", "Shared", "beside", "from_file", "from_slurm", "shared"]
+
+#: GB/s that each node of another job sends, where nobody says it [assumed].
+USUAL_LOAD = 1.0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Other:
+    """Another job.
+
+    Attributes
+    ----------
+    rows : int64 (n,)
+        Its nodes.
+    load : float
+        GB/s that each of them sends to the others.
+    name : str
+    """
+
+    rows: Ints
+    load: float = USUAL_LOAD
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shared:
+    """What other jobs put on every channel.
+
+    Attributes
+    ----------
+    rate : float64 (c,)
+        GB/s.
+    jobs : int64 (c,)
+        Jobs that send over it.
+    """
+
+    rate: Floats
+    jobs: Ints
+
+    def left(self, bandwidth: Floats) -> Floats:
+        """Return what of each channel's bandwidth (GB/s) a job finds left.
+
+        Examples
+        --------
+        >>> two = Shared(np.array([3.0, 9.0]), np.array([1, 1]))
+        >>> two.left(np.array([10.0, 10.0])).tolist()
+        [7.0, 5.0]
+        """
+        return np.maximum(bandwidth - self.rate, bandwidth / (1.0 + self.jobs))
+
+
+def shared(machine: Machine, others: Iterable[Other], routing: str) -> Shared:
+    """Return what jobs put on the channels of a machine under a routing.
+
+    Raises
+    ------
+    UsageError
+        A load that is negative or no number.
+    """
+    from placement.network import Demand, channels, loads
+
+    size = len(channels(machine, routing))
+    rate, jobs = np.zeros(size), np.zeros(size, dtype=np.int64)
+    for other in others:
+        checked(other.load)
+        if len(other.rows) < 2 or not other.load:
+            continue
+        each = other.load / (len(other.rows) - 1)
+        ones = np.ones(len(other.rows), dtype=np.int64)
+        found = loads(machine, Demand.complete(machine, other.rows, ones, each), routing)
+        rate += found.load
+        jobs += found.load > 0
+    return Shared(rate, jobs)
+
+
+def checked(load: float) -> float:
+    """Return a load in GB/s a node.
+
+    Raises
+    ------
+    UsageError
+        Negative, infinite or no number.
+    """
+    if not 0 <= load <= MOST:
+        raise UsageError(f"background load {load:g} GB/s: it must be 0 to {MOST:g}")
+    return load
+
+
+def from_file(machine: Machine, text: str, source: str, load: float = USUAL_LOAD) -> list[Other]:
+    """Read jobs from a text: a node list a line, ``load=2.5`` behind it where it differs.
+
+    A ``#`` begins a comment, unless a digit follows it: ``#0-63`` are indices.
+
+    Raises
+    ------
+    ParseError
+        No job, a node that the machine does not have, a load that is none.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> m = nidmap.load_machine("torus:4x4")
+    >>> [(j.rows.tolist(), j.load) for j in from_file(m, "0-1\\n4,5 load=2 # b\\n", "jobs")]
+    [([0, 1], 1.0), ([4, 5], 2.0)]
+    """
+    found = list(_jobs(machine, text, source, checked(load)))
+    if not found:
+        raise ParseError(source, 0, "names no job", "write one node list a line")
+    return found
+
+
+def _jobs(machine: Machine, text: str, source: str, load: float) -> Iterator[Other]:
+    import re
+
+    from placement.lookup import rows_of
+
+    for number, line in enumerate(text.splitlines(), 1):
+        words = re.split(r"#(?!\d)", line)[0]
+        if not words.strip():
+            continue
+        nodes, mark, wanted = words.partition("load=")
+        try:
+            rows = rows_of(machine, nodes.strip(), source)
+        except ParseError as error:
+            raise ParseError(source, number, error.text, error.hint) from None
+        yield Other(rows, _load(wanted, source, number) if mark else load, f"line {number}")
+
+
+def _load(text: str, source: str, line: int) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= MOST:
+        shown = printable(text.strip(), 30)
+        raise ParseError(source, line, f"load={shown} is no number of GB/s, 0 or above")
+    return value
+
+
+def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other], list[str]]:
+    """Return the jobs that Slurm says are running, and what is to be said of them.
+
+    Raises
+    ------
+    LaunchError
+        Slurm is missing, down, slow, or prints what is not Slurm's.
+    """
+    from placement.slurm import running_jobs
+
+    checked(load)
+    order = np.argsort(machine.names)
+    names = machine.names[order]
+    found, lost = [], 0
+    for job in running_jobs():
+        wanted = np.array(list(dict.fromkeys(job.nodes)))
+        at = np.minimum(np.searchsorted(names, wanted), len(names) - 1)
+        known = names[at] == wanted
+        lost += int((~known).sum())
+        if known.any():
+            found.append(Other(order[at[known]].astype(np.int64), load, f"job {job.id}"))
+    notes = [f"{lost} nodes of running jobs are not in {machine.name}"] if lost else []
+    return found, notes
+
+
+def beside(others: Sequence[Other], rows: Ints) -> list[Other]:
+    """Return the other jobs without our nodes: one that Slurm lists may be our own.
+
+    Examples
+    --------
+    >>> beside([Other(np.array([1, 2, 3]))], np.array([2]))[0].rows.tolist()
+    [1, 3]
+    """
+    return [
+        Other(other.rows[~np.isin(other.rows, rows)], other.load, other.name) for other in others
+    ]

@@ -1,0 +1,144 @@
+"""What the terms of a prediction rest on besides the network's bandwidths.
+
+A site configuration states ``mpi_us`` and ``hop_ns`` with a mark each; a
+machine without a configuration gets those of its fabric's kind, as assumed
+there. Nothing states what a message costs a processor or a network interface:
+those two figures are assumptions for every machine, said in every output.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from placement.errors import UsageError
+
+if TYPE_CHECKING:
+    from placement.machine import Machine
+
+__all__ = ["Constants", "constants"]
+
+#: (mpi_us, hop_ns) by fabric: what the site configurations of that fabric assume.
+FABRICS = {
+    "aries": (1.3, 100.0),
+    "gemini": (1.5, 105.0),
+    "slingshot": (2.0, 350.0),
+    "infiniband": (1.2, 100.0),
+}
+
+#: What the fabrics call themselves.
+SPOKEN = {
+    "aries": "Aries",
+    "gemini": "Gemini",
+    "slingshot": "Slingshot",
+    "infiniband": "InfiniBand",
+}
+
+#: The fabric that a synthetic machine's kind is taken for.
+KINDS = {"dragonfly": "aries", "torus": "gemini", "fattree": "infiniband", "tree": "infiniband"}
+
+#: Processor time to post and complete one message, us [assumed: LogP's o of interfaces with RDMA].
+MESSAGE_US = 0.5
+
+#: Time between two messages of one network interface, us [assumed: 20 million messages a second].
+NIC_US = 0.05
+
+#: No latency in us and no bandwidth in GB/s is above this.
+MOST = 1e9
+
+#: Rounds in which a sort finds its splitters [assumed: several probes a round].
+ROUNDS = 4
+
+#: Candidates for each splitter in a round [assumed].
+PROBES = 16
+
+#: Bytes of one counter of a sort's histogram.
+COUNTER = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Constants:
+    """The figures that do not come from a link's bandwidth.
+
+    Attributes
+    ----------
+    mpi_us : float
+        One short message between neighbours, us.
+    hop_ns : float
+        One more link between routers, ns.
+    message_us : float
+        Processor time of one message, us.
+    nic_us : float
+        Time between two messages of one network interface, us.
+    memory_gbs : float or None
+        GB/s at which the ranks of one node exchange data through its memory;
+        None where nothing states it: then that costs nothing.
+    source : str
+        Where `mpi_us` and `hop_ns` are from.
+    """
+
+    mpi_us: float
+    hop_ns: float
+    message_us: float = MESSAGE_US
+    nic_us: float = NIC_US
+    memory_gbs: float | None = None
+    source: str = ""
+
+    @property
+    def timeless(self) -> bool:
+        """True where all that does not grow with the bytes is switched off."""
+        return not (self.mpi_us or self.hop_ns or self.message_us or self.nic_us)
+
+
+def constants(
+    machine: Machine, latency: float | None = None, memory: float | None = None
+) -> Constants:
+    """Return a machine's constants.
+
+    Parameters
+    ----------
+    machine : Machine
+    latency : float or None
+        Latency of a short message in us, instead of the machine's; 0
+        switches off every term that does not grow with the bytes: latency,
+        hops, messages and the rounds of a histogram.
+    memory : float or None
+        GB/s inside a node.
+
+    Raises
+    ------
+    UsageError
+        A latency below 0, a memory bandwidth that is not above 0, or no number.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> constants(nidmap.load_machine("shaheen2")).mpi_us
+    1.3
+    >>> constants(nidmap.load_machine("torus:4x4"), latency=0).timeless
+    True
+    """
+    if memory is not None and not 0 < memory <= MOST:
+        raise UsageError(f"memory bandwidth {memory:g} GB/s: it must be above 0, at most {MOST:g}")
+    if latency is not None and not 0 <= latency <= MOST:
+        raise UsageError(f"latency {latency:g} us: it must be 0 to {MOST:g}")
+    if latency == 0:
+        return Constants(0.0, 0.0, 0.0, 0.0, memory, "switched off")
+    stated = machine.topology.parameters
+    fabric = _fabric(machine)
+    usual = FABRICS[fabric]
+    mpi = float(stated.get("mpi_us", usual[0])) if latency is None else latency
+    source = f"site {machine.site}" if "mpi_us" in stated else f"assumed, as on {SPOKEN[fabric]}"
+    if latency is not None:
+        source = f"latency as asked for, hops: {source}"
+    return Constants(mpi, float(stated.get("hop_ns", usual[1])), memory_gbs=memory, source=source)
+
+
+def _fabric(machine: Machine) -> str:
+    """Return a machine's fabric, or the one that a machine without one is taken for."""
+    topology = machine.topology
+    if topology.fabric in FABRICS:
+        return topology.fabric
+    if topology.kind == "dragonfly" and topology.router_levels == 2:
+        return "slingshot"
+    return KINDS.get(topology.kind, "infiniband")

@@ -1,0 +1,226 @@
+"""All-to-alls along the lines of a process grid: at once, pairwise, ring, Bruck.
+
+==========  ====================================================================
+at-once     everything is posted at once (MPI's linear and scattered algorithms)
+pairwise    step i: rank r exchanges with r XOR i where a line's ranks are a power
+            of two, else it sends to r + i (MPICH's and Open MPI's pairwise)
+ring        step i: rank r sends to r + i (the name that STAR-MPI and SimGrid use)
+bruck       round k: rank r sends to r + 2^k all blocks whose distance has bit k:
+            fewest messages, more bytes
+==========  ====================================================================
+
+All lines of one direction of a grid do the same step at the same time.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankmap.predict.phases import Phase
+from rankmap.predict.summing import Summed, joined, summed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from placement.network.demand import Demand
+    from rankmap.predict.phases import Job, Steps
+    from rankmap.structured import Lines
+
+    Ints = NDArray[np.int64]
+    Step = tuple[Ints, float, float]
+
+__all__ = ["phases"]
+
+#: Steps of a stepwise algorithm that are looked at; of more an even sample is.
+MOST_STEPS = 64
+
+#: Messages that are looked at in all these steps together.
+MOST_MESSAGES = 1 << 22
+
+
+def phases(pattern: Lines, job: Job, size: float, algorithm: str) -> Iterator[Phase]:
+    """Yield the all-to-all of each direction of the grid, rows (the last dimension) first."""
+    dims = pattern.dims or ()
+    part = size * pattern.weight
+    for axis in reversed(range(len(dims))):
+        if dims[axis] < 2:
+            continue
+        table = _Table(job, dims, axis, part)
+        name = "exchange" if len(dims) == 1 else ("column", "row")[axis]
+        if algorithm == "at-once":
+            yield table.at_once(name)
+        elif algorithm == "bruck":
+            yield table.in_steps(name, list(_bruck(dims[axis])))
+        else:
+            yield table.in_steps(name, _sampled(dims[axis], algorithm == "pairwise"))
+
+
+class _Table:
+    """The nodes of the ranks of each line, and how many ranks of a line each node has."""
+
+    def __init__(self, job: Job, dims: tuple[int, ...], axis: int, part: float) -> None:
+        self.job = job
+        self.part = part
+        self.extent = dims[axis]
+        self.whole = len(job.node) == self.extent
+        self.nodes = np.moveaxis(job.node.reshape(dims), axis, -1).reshape(-1, self.extent)
+        if self.whole:
+            self.line = np.zeros(len(job.rows), dtype=np.int64)
+            self.node = np.arange(len(job.rows))
+            self.ranks = job.counts
+        else:
+            self.line, self.node, self.ranks = _counted(self.nodes, len(job.rows))
+
+    def at_once(self, name: str) -> Phase:
+        """Return the exchange with everything posted at once."""
+        return Phase(
+            name,
+            self.total(),
+            self.job,
+            self.flows,
+            a_rank=self.extent - 1.0,
+            a_node=self._most(self.ranks * (self.extent - self.ranks)),
+            inside=self._most(self.ranks * (self.ranks - 1)) * self.part,
+            a_pair=self.a_pair(),
+        )
+
+    def a_pair(self) -> float:
+        """Return bytes that no node exceeds to any other: its ranks of a line times the most."""
+        if self.whole:
+            most = np.sort(self.ranks)[-2:]
+            return float(most.prod()) * self.part if len(most) > 1 else 0.0
+        first = np.flatnonzero(np.diff(self.line, prepend=-1))
+        most = np.maximum.reduceat(self.ranks, first)[self.line]
+        return self._most(self.ranks * most) * self.part
+
+    def total(self) -> Demand:
+        """Return all bytes of the exchange: each ordered pair of a line's ranks once."""
+        from placement.network.demand import Demand
+
+        job = self.job
+        if self.whole:
+            return Demand.complete(job.machine, job.rows, job.counts, self.part)
+        rows = job.rows[self.node]
+        return Demand.lines(job.machine, self.line, rows, self.ranks, self.part)
+
+    def in_steps(self, name: str, steps: list[Step]) -> Phase:
+        """Return the exchange as steps: (partner of each place in a line, blocks, times)."""
+        exact = all(times == 1 for _, _, times in steps)
+        doubled = any(blocks != 1 for _, blocks, _ in steps)
+        made: Steps = lambda: self._walk(steps)  # noqa: E731 - a name for the type checker
+        total = self._added(made) if doubled else self.total()
+        a_pair = sum(one.a_pair() for one, _ in made()) if doubled else self.a_pair()
+        moved = sum(blocks * times for _, blocks, times in steps)
+        share = moved / (self.extent - 1)
+        return Phase(
+            name,
+            total,
+            self.job,
+            self.flows,
+            made,
+            in_turn=float(sum(times for _, _, times in steps)),
+            a_node=self._most(self.ranks * (self.extent - self.ranks)),
+            inside=self._most(self.ranks * (self.ranks - 1)) * self.part * share,
+            a_pair=a_pair,
+            shown=0 if exact else len(steps),
+        )
+
+    def flows(self) -> Summed:
+        """Return what goes from node to node: each pair of nodes once a line."""
+        ends = np.cumsum(np.bincount(self.line, minlength=len(self.nodes)))
+        here = np.repeat(np.arange(len(self.line)), np.diff(ends, prepend=0)[self.line])
+        first = np.append(0, ends)[self.line]
+        held = np.diff(ends, prepend=0)[self.line]
+        place = np.arange(len(here)) - np.repeat(np.cumsum(held) - held, held)
+        there = np.repeat(first, held) + place
+        apart = here != there
+        here, there = here[apart], there[apart]
+        many = (self.ranks[here] * self.ranks[there]).astype(np.float64)
+        inside = np.zeros(len(self.job.rows))
+        return Summed(self.node[here], self.node[there], many, many * self.part, inside)
+
+    def _walk(self, steps: list[Step]) -> Iterator[tuple[Summed, float]]:
+        """Yield what is sent in each step."""
+        nodes, count = self.nodes, len(self.job.rows)
+        for partner, blocks, times in steps:
+            size = blocks * self.part
+            yield summed(nodes.ravel(), nodes[:, partner].ravel(), size, count), times
+
+    def _added(self, steps: Steps) -> Demand:
+        """Return all steps together."""
+        return self.job.demand(joined([one for one, _ in steps()], len(self.job.rows)))
+
+    def _most(self, amount: Ints) -> float:
+        """Return the largest sum over one node's lines."""
+        return float(np.bincount(self.node, amount, minlength=len(self.job.rows)).max(initial=0))
+
+
+def _counted(nodes: Ints, count: int) -> tuple[Ints, Ints, Ints]:
+    """Return (line, node, ranks) for each node that has ranks of a line.
+
+    Examples
+    --------
+    >>> [column.tolist() for column in _counted(np.array([[0, 0, 1], [1, 1, 1]]), 2)]
+    [[0, 0, 1], [0, 1, 1], [2, 1, 3]]
+    """
+    line = np.arange(len(nodes))[:, None]
+    key = np.sort((line * count + nodes).ravel())
+    first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+    line, node = np.divmod(key[first], count)
+    return line, node, np.diff(np.append(first, len(key)))
+
+
+def _sampled(extent: int, exchange: bool) -> list[Step]:
+    """Return the steps 1 … extent-1, or an even sample of them, each with its partners.
+
+    Examples
+    --------
+    >>> [(partner.tolist(), times) for partner, _, times in _sampled(4, True)]
+    [([1, 0, 3, 2], 1.0), ([2, 3, 0, 1], 1.0), ([3, 2, 1, 0], 1.0)]
+    """
+    place = np.arange(extent)
+    exchange = exchange and extent & (extent - 1) == 0
+    chosen, times = _spread(extent - 1, min(MOST_STEPS, max(4, MOST_MESSAGES // extent)))
+    return [
+        (place ^ s if exchange else (place + s) % extent, 1.0, t)
+        for s, t in zip(chosen, times, strict=True)
+    ]
+
+
+def _spread(count: int, most: int) -> tuple[list[int], list[float]]:
+    """Return at most so many of the numbers 1 … count, and how many each stands for.
+
+    One of each of equal stretches, at places that follow no power of two.
+
+    Examples
+    --------
+    >>> _spread(3, 64), _spread(10, 3)
+    (([1, 2, 3], [1.0, 1.0, 1.0]), ([1, 5, 7], [3.0, 3.0, 4.0]))
+    """
+    if count <= most:
+        return list(range(1, count + 1)), [1.0] * count
+    edges = [count * k // most for k in range(most + 1)]
+    sizes = [high - low for low, high in pairwise(edges)]
+    golden = (5**0.5 - 1) / 2
+    at = [int((k * golden) % 1 * size) for k, size in enumerate(sizes)]
+    return [1 + low + a for low, a in zip(edges, at, strict=False)], [float(s) for s in sizes]
+
+
+def _bruck(extent: int) -> Iterator[Step]:
+    """Yield the rounds of Bruck's algorithm: partner, blocks sent, 1.
+
+    Examples
+    --------
+    >>> [(partner.tolist(), blocks) for partner, blocks, _ in _bruck(5)]
+    [([1, 2, 3, 4, 0], 2.0), ([2, 3, 4, 0, 1], 2.0), ([4, 0, 1, 2, 3], 1.0)]
+    """
+    place = np.arange(extent)
+    distance = 1
+    while distance < extent:
+        yield (place + distance) % extent, float((place & distance > 0).sum()), 1.0
+        distance *= 2

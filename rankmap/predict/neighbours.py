@@ -1,0 +1,158 @@
+"""Exchanges with few partners: stencils, rings, graphs and measured matrices.
+
+All of them are sent at once. Who sends what in which direction:
+
+=========  ====================================================================
+stencil    ``--bytes`` times the dimension's weight, both ways
+ring       ``--bytes`` to the next rank only
+graph      ``--bytes`` times the edge's weight, both ways
+matrix     ``--bytes`` times what the file says of that very direction
+=========  ====================================================================
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankmap.graph import Graph
+from rankmap.predict.phases import Phase
+from rankmap.predict.summing import Summed, joined, summed
+from rankmap.structured import GridPattern, Ring
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from rankmap.pattern import Pattern
+    from rankmap.predict.phases import Job
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["directed", "phase", "remember"]
+
+#: Where a graph keeps its edges with their directions.
+_KEPT = "directed"
+
+
+def phase(pattern: Pattern, job: Job, size: float) -> Phase:
+    """Return the one phase of a pattern whose messages are all sent at once."""
+    nodes = len(job.rows)
+    if isinstance(pattern, Graph):
+        sums, most = _matrix(pattern, job, size)
+    elif isinstance(pattern, Ring):
+        on = len(job.node) > 1
+        there = np.roll(job.node, -1)
+        sums = summed(job.node[: on * len(there)], there[: on * len(there)], size, nodes)
+        most = float(on)
+    else:
+        both = list(_both_ways(pattern, job.node, size, nodes))
+        sums, most = joined(both, nodes), _partners(pattern)
+    leaving = np.bincount(sums.source, sums.messages, minlength=nodes)
+    return Phase(
+        "exchange",
+        job.demand(sums),
+        job,
+        lambda: sums,
+        a_rank=most,
+        a_node=float(leaving.max(initial=0)),
+        inside=float(sums.inside.max(initial=0)),
+        a_pair=sums.a_pair(),
+    )
+
+
+def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterator[Summed]:
+    """Yield what goes between nodes, first one way along every edge, then back."""
+    from rankmap.traffic import _pairs
+
+    for a, b, weight in _pairs(pattern, node):
+        there = summed(np.asarray(a), np.asarray(b), weight * size, nodes)
+        yield there
+        yield there.reversed()
+
+
+def _partners(pattern: Pattern) -> float:
+    """Return the messages that the busiest rank sends.
+
+    Examples
+    --------
+    >>> from rankmap.structured import Stencil
+    >>> _partners(Stencil((4, 4, 2))), _partners(Stencil((4, 4), reach=2))
+    (5.0, 8.0)
+    """
+    if not isinstance(pattern, GridPattern):
+        degree = np.zeros(pattern.ranks or 0)
+        for edges in pattern.edges():
+            degree += np.bincount(edges.a, minlength=len(degree))
+            degree += np.bincount(edges.b, minlength=len(degree))
+        return float(degree.max(initial=0))
+    where = list(zip(pattern.dims or (), pattern.periodic, strict=True))
+    steps = [offset for offset, _ in pattern.steps()]
+    steps += [tuple(-s for s in offset) for offset in steps]
+    return float(sum(_taken(where, offset) for offset in steps))
+
+
+def _taken(where: list[tuple[int, bool]], offset: tuple[int, ...]) -> bool:
+    """Return whether the best placed rank, in the middle of the grid, sends along an offset.
+
+    In the middle of an extent of 2 is its first place, from where + leads on.
+    """
+    moves = [(extent, wraps, step) for (extent, wraps), step in zip(where, offset, strict=True)]
+    open_to = all(
+        not step or wraps or extent > 2 or (extent == 2 and step > 0)
+        for extent, wraps, step in moves
+    )
+    return open_to and any(step % extent for extent, _, step in moves)
+
+
+def _matrix(pattern: Graph, job: Job, size: float) -> tuple[Summed, float]:
+    """Return what goes between nodes, and the messages of the busiest rank."""
+    a, b, weight = directed(pattern)
+    most = float(np.bincount(a, minlength=1).max(initial=0))
+    found = summed(job.node[a], job.node[b], weight * size, len(job.rows))
+    return found, most
+
+
+def directed(pattern: Graph) -> tuple[Ints, Ints, NDArray[np.float64]]:
+    """Return who sends how much to whom: (from, to, weight), each ordered pair once.
+
+    A measured matrix whose file can be read says it; for any other graph an
+    edge's weight is what goes each way (``graph:``) or both ways together
+    (``matrix:``, split in halves).
+
+    Examples
+    --------
+    >>> from rankmap.graph import from_edges
+    >>> g = from_edges(2, np.array([0]), np.array([1]), np.array([4.0]))
+    >>> [column.tolist() for column in directed(g)]
+    [[0, 1], [1, 0], [4.0, 4.0]]
+    """
+    kept = pattern.known.get(_KEPT)
+    if kept is not None:
+        found: tuple[Ints, Ints, NDArray[np.float64]] = kept
+        return found
+    half = 0.5 if pattern.text.startswith("matrix:") else 1.0
+    return pattern.row, pattern.indices, pattern.weights * half
+
+
+def remember(pattern: Graph, entries: Any) -> None:
+    """Keep the directions of a measured matrix with the graph that was made of it.
+
+    Parameters
+    ----------
+    pattern : Graph
+        Made of these entries by `rankmap.graph.from_entries`.
+    entries : rankmap.readers.Entries
+    """
+    a, b, weight = entries.a, entries.b, entries.weight
+    if entries.undirected:
+        off = a != b
+        a, b, weight = (
+            np.concatenate([a, b[off]]),
+            np.concatenate([b, a[off]]),
+            np.concatenate([weight, weight[off]]),
+        )
+    sent = (a != b) & (weight != 0)
+    pattern.known[_KEPT] = (a[sent], b[sent], weight[sent])

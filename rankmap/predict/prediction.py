@@ -1,0 +1,248 @@
+"""What a prediction says: a time, the terms it is made of, what binds, and what it rests on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from placement.network import Loads, Worst
+    from placement.network.demand import Demand
+
+__all__ = ["PhaseTime", "Prediction", "Term"]
+
+SCHEMA = "nidmap.predict/1"
+
+
+class Term(NamedTuple):
+    """One part of a time.
+
+    Attributes
+    ----------
+    name : str
+    seconds : float
+    rests_on : str
+        What it was made from, for a person.
+    """
+
+    name: str
+    seconds: float
+    rests_on: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PhaseTime:
+    """What one phase of a pattern takes.
+
+    Attributes
+    ----------
+    name : str
+    demand : Demand
+    loads : Loads
+        With the bandwidths that background traffic leaves.
+    bandwidth_s : float
+        What the network needs for the bytes.
+    memory_s : float
+        What the busiest node's memory needs beyond that.
+    latency_s : float
+        Messages that wait for each other.
+    messages_s : float
+        Posting and injecting messages.
+    bound_s : float
+        What no placement could go below.
+    bound_why : str
+    hops : dict of str to float
+        Mean channels of each class on the way of a byte.
+    in_turn : float
+        Messages that wait for each other.
+    """
+
+    name: str
+    demand: Demand
+    loads: Loads
+    bandwidth_s: float
+    memory_s: float
+    latency_s: float
+    messages_s: float
+    bound_s: float
+    bound_why: str
+    hops: dict[str, float]
+    in_turn: float
+
+    @property
+    def seconds(self) -> float:
+        """The whole phase."""
+        return self.bandwidth_s + self.memory_s + self.latency_s + self.messages_s
+
+    def document(self) -> dict[str, Any]:
+        """Return the phase as JSON takes it."""
+        return {
+            "name": self.name,
+            "time_s": self.seconds,
+            "bandwidth_s": self.bandwidth_s,
+            "memory_s": self.memory_s,
+            "latency_s": self.latency_s,
+            "messages_s": self.messages_s,
+            "bound_s": self.bound_s,
+            "bottleneck": worst_document(self.loads.worst()),
+            "by_class": self.loads.by_class(),
+            "hops": self.hops,
+            "messages_in_turn": self.in_turn,
+            "bytes_off_node": self.demand.total,
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prediction:
+    """What a pattern takes on a job's nodes.
+
+    Attributes
+    ----------
+    time_s : float
+        Seconds: the sum of the terms.
+    terms : tuple of Term
+    phases : tuple of PhaseTime
+        Which follow each other.
+    loads : Loads
+        Bytes of all phases on every channel.
+    bottleneck : Worst
+        The channel, or the node's own link, that the bytes of all phases
+        keep busy longest.
+    by_class : dict of str to float
+        The same for each link class: seconds.
+    bound_s : float
+        What no placement of so many nodes on this machine could go below.
+    bound_why : str
+    notes : tuple of str
+        What was assumed.
+    asked : dict
+        What was asked: machine, pattern, nodes, ranks, bytes, routing …
+    """
+
+    time_s: float
+    terms: tuple[Term, ...]
+    phases: tuple[PhaseTime, ...]
+    loads: Loads
+    bottleneck: Worst
+    by_class: dict[str, float]
+    bound_s: float
+    bound_why: str
+    notes: tuple[str, ...] = ()
+    asked: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def share(self) -> float:
+        """How much of the limit is reached: bound over time, 0 to 1; 1 where nothing takes time."""
+        return min(1.0, self.bound_s / self.time_s) if self.time_s > 0 else 1.0
+
+    @property
+    def hop_bytes(self) -> float:
+        """Bytes times channels between routers."""
+        return float(self.loads.load.sum())
+
+    @property
+    def sentence(self) -> str:
+        """The prediction in one sentence, for a person."""
+        asked = self.asked
+        head = f"{spoken(self.time_s)} for {asked['pattern']}{_payload(asked)} on {asked['words']}"
+        return f"{head}: {_binding(self)}; {_limit(self)}"
+
+    def document(self) -> dict[str, Any]:
+        """Return everything as JSON takes it."""
+        return {
+            "schema": SCHEMA,
+            **{key: value for key, value in self.asked.items() if key != "words"},
+            "routing": self.loads.routing,
+            "wiring": self.loads.wiring,
+            "time_s": self.time_s,
+            "bottleneck": worst_document(self.bottleneck),
+            "by_class": self.by_class,
+            "terms": {t.name: {"seconds": t.seconds, "rests_on": t.rests_on} for t in self.terms},
+            "bound_s": self.bound_s,
+            "bound": self.bound_why,
+            "percent_of_bound": 100 * self.share,
+            "hop_bytes": self.hop_bytes,
+            "phases": [phase.document() for phase in self.phases],
+            "sentence": self.sentence,
+            "notes": list(self.notes),
+        }
+
+
+def worst_document(worst: Worst) -> dict[str, Any]:
+    """Return what binds as JSON takes it: bytes, GB/s (None where unlimited), seconds."""
+    return {
+        "class": worst.kind,
+        "link": worst.name,
+        "load": worst.load,
+        "bandwidth": worst.bandwidth if math.isfinite(worst.bandwidth) else None,
+        "seconds": worst.seconds,
+    }
+
+
+def spoken(seconds: float) -> str:
+    """Return a time for a person.
+
+    Examples
+    --------
+    >>> spoken(0.01234), spoken(3.2e-6), spoken(75.0), spoken(0.0)
+    ('12.3 ms', '3.2 us', '75 s', '0 s')
+    """
+    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
+        if seconds * scale >= 1:
+            return f"{_short(seconds * scale)} {unit}"
+    return "0 s" if not seconds else f"{seconds:.3g} s"
+
+
+def amount(size: float) -> str:
+    """Return bytes for a person.
+
+    Examples
+    --------
+    >>> amount(1e6), amount(1536.0), amount(12.0)
+    ('1 MB', '1.54 kB', '12 B')
+    """
+    for unit, scale in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= scale:
+            return f"{_short(size / scale)} {unit}"
+    return f"{size:.3g} B"
+
+
+def _short(value: float) -> str:
+    """Return three digits, and all those before the point.
+
+    Examples
+    --------
+    >>> _short(1234.5), _short(1.5), _short(2.0)
+    ('1234', '1.5', '2')
+    """
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
+
+
+def _payload(asked: dict[str, Any]) -> str:
+    return "" if asked["bytes"] == 1 else f" of {amount(asked['bytes'])}"
+
+
+def _binding(found: Prediction) -> str:
+    """Say what binds."""
+    worst = found.bottleneck
+    rest = found.time_s - sum(t.seconds for t in found.terms if t.name == "bandwidth")
+    if not worst.seconds:
+        return "no link binds" if found.time_s else "nothing takes any time"
+    if rest > found.time_s / 2:
+        longest = max((t for t in found.terms if t.name != "bandwidth"), key=lambda t: t.seconds)
+        return f"{longest.name} binds ({spoken(longest.seconds)} of it)"
+    article = "an" if worst.kind[0] in "aeioux" else "a"
+    own = worst.kind in ("injection", "ejection")
+    which = f"the {worst.kind} of {worst.name}" if own else f"{article} {worst.kind} link"
+    where = "" if own else f", {worst.name.rpartition(' ')[0]}"
+    return f"{which} binds{where} ({amount(worst.load)} at {worst.bandwidth:.4g} GB/s)"
+
+
+def _limit(found: Prediction) -> str:
+    """Say how near the limit it is."""
+    if not found.bound_s:
+        return "no limit is known for any placement"
+    percent = math.floor(1000 * found.share) / 10
+    nodes = found.asked["nodes"]
+    return f"{percent:.3g} % of the limit for any {nodes} nodes ({spoken(found.bound_s)})"

@@ -1,0 +1,195 @@
+"""A whole prediction: the figures of a `Predictor` with all that they rest on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankmap.predict.constants import PROBES, ROUNDS
+from rankmap.predict.limit import limit
+from rankmap.predict.phases import Job, Phase
+from rankmap.predict.prediction import PhaseTime, Prediction, Term
+from rankmap.predict.summing import joined
+from rankmap.predict.terms import hops_by_class
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from placement.network import Loads
+    from rankmap.order import Order
+    from rankmap.pattern import Pattern
+    from rankmap.predict.constants import Constants
+    from rankmap.predict.predictor import Predictor
+    from rankmap.slots import Slots
+
+__all__ = ["report"]
+
+
+def report(
+    asked: Predictor, pattern: Pattern, slots: Slots, order: Order | NDArray[np.int64] | None
+) -> Prediction:
+    """Return the prediction for a pattern that is fitted to slots."""
+    found = list(asked.phases(pattern, slots, order)) or [_silent(asked, slots)]
+    left = asked.left(slots)
+    timed: list[PhaseTime] = []
+    for phase in found:
+        loads = asked.loads(phase.total, left)
+        timed.append(_timed(phase, loads, asked.parts(phase, loads, left)))
+    whole = timed[0].loads
+    for one in timed[1:]:
+        whole = whole + one.loads
+    terms = tuple(_terms(asked, timed, found, asked.histogram(pattern, slots)))
+    return Prediction(
+        time_s=sum(term.seconds for term in terms),
+        terms=terms,
+        phases=tuple(timed),
+        loads=whole,
+        bottleneck=whole.worst(),
+        by_class=whole.by_class(),
+        bound_s=sum(one.bound_s for one in timed),
+        bound_why="; ".join(dict.fromkeys(one.bound_why for one in timed)),
+        notes=tuple(dict.fromkeys(_notes(asked, pattern, slots, found, whole))),
+        asked=_asked(asked, pattern, slots, order),
+    )
+
+
+def _silent(asked: Predictor, slots: Slots) -> Phase:
+    """Return the phase of a job that sends nothing."""
+    assert slots.rows is not None
+    job = Job(asked.machine, slots.rows, slots.node, slots.counts)
+    nothing = joined([], len(slots.counts))
+    return Phase("exchange", job.demand(nothing), job, lambda: nothing, in_turn=0.0)
+
+
+def _timed(phase: Phase, loads: Loads, parts: tuple[float, float, float, float]) -> PhaseTime:
+    """Return a phase with its seconds."""
+    bound, why = limit(phase, parts[0])
+    hops = hops_by_class(loads, phase.total.total)
+    return PhaseTime(phase.name, phase.total, loads, *parts, bound, why, hops, phase.in_turn)
+
+
+def _terms(
+    asked: Predictor, timed: list[PhaseTime], found: list[Phase], histogram: float
+) -> Iterator[Term]:
+    """Yield the terms that the time is the sum of."""
+    known = asked.constants
+    how = f"load over bandwidth of the busiest link, routing {timed[0].loads.routing}"
+    if asked.fair:
+        how = f"max-min fair sharing in time, routing {timed[0].loads.routing}"
+    if any(phase.steps is not None for phase in found):
+        how += f", step by step ({asked.algorithm})"
+    yield Term("bandwidth", sum(one.bandwidth_s for one in timed), how)
+    inside = "not stated, so it costs nothing"
+    if known.memory_gbs:
+        inside = f"{known.memory_gbs:g} GB/s a node as asked for, beyond what the network takes"
+    yield Term("memory", sum(one.memory_s for one in timed), inside)
+    yield Term("latency", sum(one.latency_s for one in timed), _latency(known, timed))
+    yield Term("messages", sum(one.messages_s for one in timed), _messages(known, found))
+    if asked.pattern.spec == "sort":
+        rounds = f"{ROUNDS} rounds of {PROBES} counters a splitter, assumed"
+        yield Term("histogram", histogram, "switched off" if known.timeless else rounds)
+
+
+def _latency(known: Constants, timed: list[PhaseTime]) -> str:
+    if known.timeless:
+        return "switched off"
+    turns = sum(one.in_turn for one in timed)
+    hops = {kind: 0.0 for one in timed for kind in one.hops}
+    for one in timed:
+        for kind, mean in one.hops.items():
+            hops[kind] += mean * one.in_turn / (turns or 1)
+    ways = ", ".join(f"{mean:.2f} {kind}" for kind, mean in hops.items() if mean)
+    return (
+        f"{turns:g} messages in turn of {known.mpi_us:g} us and {known.hop_ns:g} ns a hop"
+        f" ({ways or 'no hop'}): {known.source}"
+    )
+
+
+def _messages(known: Constants, found: list[Phase]) -> str:
+    if known.timeless:
+        return "switched off"
+    rank, node = sum(p.a_rank for p in found), sum(p.a_node for p in found)
+    return (
+        f"at most {rank:g} posted by a rank at {known.message_us:g} us, {node:g} leaving a node"
+        f" at {known.nic_us:g} us: assumed"
+    )
+
+
+def _notes(
+    asked: Predictor, pattern: Pattern, slots: Slots, found: list[Phase], loads: Loads
+) -> Iterator[str]:
+    """Yield what was assumed, a sentence each."""
+    known = asked.constants
+    yield from asked.machine.notes
+    yield from loads.notes
+    yield from getattr(pattern, "notes", ())
+    yield from asked.assumed
+    if np.isinf(asked.injection).any():
+        yield "injection is unlimited: the machine states no bandwidth for it"
+    free = _free(loads)
+    if free:
+        yield f"no bandwidth is stated for links of class {', '.join(free)}: they take no time"
+    if asked.spread_by_default:
+        yield (
+            f"routing {asked.routing} is the model's default; the machine's own may be adaptive"
+            " (--routing adaptive)"
+        )
+    if known.timeless:
+        yield "latency and message terms are switched off"
+    else:
+        yield f"latency {known.mpi_us:g} us, {known.hop_ns:g} ns a hop: {known.source}"
+        yield (
+            f"{known.message_us:g} us to post a message, {known.nic_us:g} us between two of an"
+            " interface: assumed"
+        )
+    if known.memory_gbs is None and any(phase.inside for phase in found):
+        yield "what stays inside a node costs nothing here: no memory bandwidth is stated"
+    for phase in found:
+        if phase.shown:
+            yield f"{phase.name}: {phase.shown} of {phase.in_turn:.0f} steps stand for all"
+    if asked.background:
+        loads_gbs = sorted({one.load for one in asked.background})
+        each = " to ".join(f"{load:g}" for load in dict.fromkeys((loads_gbs[0], loads_gbs[-1])))
+        yield (
+            f"{_jobs(len(asked.background))} assumed to send {each} GB/s a node, alike to all of"
+            " its own nodes; a shared link leaves this job at least an equal share"
+        )
+
+
+def _free(loads: Loads) -> list[str]:
+    """Return the classes of links that carry something and have no bandwidth."""
+    found = loads.channels
+    carried = found.kind[np.isinf(found.bandwidth) & (loads.load > 0)]
+    many = np.bincount(carried, minlength=len(found.kinds))
+    return [kind for kind, count in zip(found.kinds, many.tolist(), strict=True) if count]
+
+
+def _jobs(count: int) -> str:
+    return "1 other job is" if count == 1 else f"each of {count} other jobs is"
+
+
+def _asked(asked: Predictor, pattern: Pattern, slots: Slots, order: Any) -> dict[str, Any]:
+    """Return what was asked, as JSON takes it."""
+    from placement.nodelist import NodeList
+
+    strategy = getattr(order, "strategy", "") or ("row-major" if order is None else "given")
+    background = [
+        {"job": one.name, "nodes": len(one.rows), "load_gbs": one.load} for one in asked.background
+    ]
+    return {
+        "machine": asked.machine.name,
+        "topology": asked.machine.topology.kind,
+        "pattern": pattern.spec,
+        "order": strategy,
+        "nodes": len(slots.counts),
+        "nodelist": NodeList(slots.names.tolist()).fold(),
+        "ranks": len(slots),
+        "ppn": slots.counts.tolist() if slots.ppn is None else slots.ppn,
+        "bytes": asked.size,
+        "algorithm": asked.algorithm,
+        "background": background,
+        "words": slots.words(),
+    }

@@ -1,0 +1,87 @@
+"""Ways over a third group by enumeration, in plain Python: what `Reference` lacks."""
+
+from collections import Counter, defaultdict
+from functools import cache
+from itertools import product
+
+
+class Thirds:
+    """Shares of channels on minimal ways and on those over a third group, path by path.
+
+    Parameters
+    ----------
+    reference : Reference
+    """
+
+    def __init__(self, reference):
+        self.reference = reference
+        reference.inside = cache(reference.inside)  # asked again for every pair of routers
+        self.count = len(reference.group)
+        leader = list(range(self.count))
+        for _ in leader:
+            for a, b in reference.ends:
+                if reference.group[a] == reference.group[b]:
+                    leader[a] = leader[b] = min(leader[a], leader[b])
+        self.piece = leader
+        self.links = defaultdict(list)
+        for a in range(self.count):
+            for b, channel in reference.out[a]:
+                if reference.group[a] != reference.group[b]:
+                    self.links[leader[a], leader[b]].append((a, channel, b))
+        self.minimal = cache(reference.split_minimal)
+        self.valiant = cache(self._valiant)
+        self.inside = cache(self._inside)
+
+    def _inside(self, here, there):
+        """Return {channel: share} of the shortest paths inside a group."""
+        paths = self.reference.inside(here, there)
+        share = defaultdict(float)
+        for path in paths:
+            for channel in path:
+                share[channel] += 1 / len(paths)
+        return share
+
+    def thirds(self, here, there):
+        """Return the groups (pieces) linked to both ends' groups."""
+        a, b = self.piece[here], self.piece[there]
+        return [
+            k
+            for k in sorted(set(self.piece))
+            if k not in (a, b) and self.links[a, k] and self.links[k, b]
+        ]
+
+    def divisible(self, here, there):
+        """Return whether there are ways of both kinds."""
+        a, b = self.piece[here], self.piece[there]
+        return a != b and bool(self.links[a, b]) and bool(self.thirds(here, there))
+
+    def _valiant(self, here, there):
+        """Return {channel: share} over a third group; the minimal shares where there is none."""
+        thirds = self.thirds(here, there)
+        if self.piece[here] == self.piece[there] or not thirds:
+            return self.minimal(here, there)
+        share = defaultdict(float)
+
+        def add(part, ways):
+            for channel, x in ways.items():
+                share[channel] += part * x
+
+        for k in thirds:
+            first = self.links[self.piece[here], k]
+            second = self.links[k, self.piece[there]]
+            for a, channel, _ in first:
+                add(1 / len(thirds) / len(first), {channel: 1, **self.inside(here, a)})
+            for _, channel, b in second:
+                add(1 / len(thirds) / len(second), {channel: 1, **self.inside(b, there)})
+            entered, left = Counter(b for _, _, b in first), Counter(a for a, _, _ in second)
+            for (b, m), (a, n) in product(entered.items(), left.items()):
+                add(m / len(first) * n / len(second) / len(thirds), self.inside(b, a))
+        return share
+
+    def loads(self, messages, split):
+        """Return the bytes on every channel; parallel links are one channel."""
+        total = [0.0] * len(self.reference.ends)
+        for s, t, amount in self.reference.router_messages(messages):
+            for channel, part in split(s, t).items():
+                total[channel] += part * amount
+        return total

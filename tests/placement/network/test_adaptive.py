@@ -1,0 +1,306 @@
+"""The best division against a linear program over router pairs, paths enumerated one by one."""
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+from scipy.sparse import csc_matrix
+
+from placement.network import Demand, channels, hops, loads, saddle, shares
+from placement.network.adaptive import TOLERANCE, divide
+from placement.network.thirds import bytes_of, detours_of
+from placement.specs import parse_spec
+from tests.placement.network.over_thirds import Thirds
+from tests.placement.network.small_dragonflies import (
+    RULES,
+    Reference,
+    listed,
+    listed_demand,
+    relabelled,
+    ruled,
+    slingshots,
+    spec,
+)
+
+few = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+GB = 1e9
+
+
+def least(machine, sent):
+    """Return the optimum of the linear program, the largest load on minimal ways, and if all can.
+
+    Where two groups have no link of their own there is no minimal way to choose.
+    """
+    reference = Reference(machine)
+    thirds = Thirds(reference)
+    scale = 1 / (channels(machine).bandwidth * GB)
+    none, rows, columns, values, full = np.zeros(len(scale)), [], [], [], np.zeros(len(scale))
+    variables = 0
+    for s, t, amount in reference.router_messages(sent):
+        free = thirds.divisible(s, t)
+        for channel, part in thirds.valiant(s, t).items():
+            none[channel] += part * amount
+            if free:
+                rows.append(channel), columns.append(variables), values.append(-part * amount)
+        for channel, part in thirds.minimal(s, t).items() if free else ():
+            rows.append(channel), columns.append(variables), values.append(part * amount)
+        variables += free
+    none *= scale
+    change = csc_matrix((values, (rows, columns)), shape=(len(scale), variables)).toarray()
+    change *= scale[:, None]
+    full = none + change.sum(axis=1)
+    size = full.max() or 1.0
+    table = np.column_stack([change / size, -np.ones(len(scale))])
+    goal = np.append(np.zeros(variables), 1.0)
+    bounds = [(0, 1)] * variables + [(0, None)]
+    found = linprog(goal, table, -none / size, bounds=bounds, method="highs")
+    assert found.status == 0
+    ends = [(thirds.piece[s], thirds.piece[t]) for s, t, _ in reference.router_messages(sent)]
+    able = all(a == b or thirds.links[a, b] for a, b in ends)
+    return found.fun * size, full.max(), able
+
+
+def largest(found):
+    return float(found.seconds().max())
+
+
+def check(machine, sent):
+    demand = listed_demand(machine, sent)
+    best, minimal, able = least(machine, sent)
+    found = divide(machine, demand)
+    assert largest(loads(machine, demand, "adaptive")) == pytest.approx(found.worst)
+    assert found.worst <= best * 1.01
+    assert found.worst >= best * (1 - 1e-6)
+    assert found.bound <= best * (1 + 1e-6)
+    assert found.minimal == pytest.approx(minimal)
+    if able and minimal <= best:
+        assert found.minimal_share == 1
+        wanted = loads(machine, demand, "minimal").load
+        np.testing.assert_allclose(found.load, wanted, rtol=1e-12, atol=1e-9 * wanted.max())
+    return found
+
+
+@st.composite
+def machines(draw):
+    """Draw three to six groups by one of the rules."""
+    groups, chassis, blades = (
+        draw(st.integers(3, 6)),
+        draw(st.integers(1, 3)),
+        draw(st.integers(1, 3)),
+    )
+    rule = draw(st.sampled_from(RULES))
+    return parse_spec(spec(groups, chassis, blades, 2, rule, draw(st.integers(1, 3))))
+
+
+@st.composite
+def scattered(draw, machine):
+    """Draw messages with very different bytes between any nodes."""
+    node = st.integers(0, len(machine) - 1)
+    amount = st.sampled_from([1e3, 2e6, 7e6, 3e8])
+    return draw(st.lists(st.tuples(node, node, amount), min_size=1, max_size=60))
+
+
+def between(machine, g, h):
+    """Return messages from every node of one group to every node of another."""
+    group = machine.coords[:, 0]
+    return [
+        (int(a), int(b), 1e6)
+        for a in np.flatnonzero(group == g)
+        for b in np.flatnonzero(group == h)
+    ]
+
+
+@few
+@given(st.data())
+def test_scattered_messages_within_one_per_cent_of_the_optimum(data):
+    machine = data.draw(machines())
+    sent = [x for x in data.draw(scattered(machine)) if x[0] != x[1]]
+    assume(sent)
+    check(machine, sent)
+
+
+@few
+@given(st.data())
+def test_any_links_within_one_per_cent_of_the_optimum(data):
+    machine = data.draw(st.one_of(listed(), ruled(), slingshots()))
+    assume(len(machine))
+    sent = [x for x in data.draw(scattered(machine)) if x[0] != x[1]]
+    assume(sent and Reference(machine).connected(sent))
+    assume(np.isfinite(channels(machine).bandwidth).all() and len(channels(machine)))
+    check(machine, sent)
+
+
+@given(machine=machines(), more=st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_hot_spots_within_one_per_cent_of_the_optimum(machine, more):
+    sent = between(machine, 0, 1)
+    if more:
+        sent += between(machine, 1, 2) + between(machine, 2, 0)
+    check(machine, sent)
+
+
+@given(machine=machines(), seed=st.integers(0, 99))
+@settings(max_examples=10, deadline=None)
+def test_scattered_all_to_alls_within_one_per_cent_of_the_optimum(machine, seed):
+    size = int(np.random.default_rng(seed).integers(2, 1 + min(24, len(machine))))
+    rows = np.random.default_rng(seed).choice(len(machine), size, replace=False).tolist()
+    found = check(machine, [(a, b, 1e6) for a in rows for b in rows if a != b])
+    demand = Demand.complete(machine, np.sort(rows), 1, 1e6)
+    assert divide(machine, demand).worst == pytest.approx(found.worst, rel=0.01)
+
+
+@pytest.mark.parametrize("coarse", [{"MOST_PAIRS": -1}, {"MOST_PAIRS": -1, "MOST_TABLE": -1}])
+@pytest.mark.parametrize("rule", RULES)
+def test_coarser_shares_are_divisions_and_their_bounds_hold(coarse, rule):
+    machine = parse_spec(spec(4, 2, 3, 2, rule, 2))
+    group = machine.coords[:, 0]
+    rows = np.flatnonzero((group < 2) | (machine.coords[:, 2] == 0))
+    sent = [(int(a), int(b), 1e6) for a in rows for b in rows if a != b]
+    best, _, _ = least(machine, sent)
+    with patch.multiple(shares, **coarse):
+        found = divide(machine, Demand.complete(machine, rows, 1, 1e6))
+    assert found.by != "router pairs"
+    assert best * (1 - 1e-6) <= found.worst <= found.minimal * (1 + 1e-9)
+    assert found.bound <= best * (1 + 1e-6)
+    again = np.zeros(len(found.load))
+    reference = Reference(machine)
+    thirds = Thirds(reference)
+    pairs = reference.router_messages(sent)
+    s, t = np.array([(a, b) for a, b, _ in pairs]).T
+    for (a, b, amount), share in zip(pairs, found.share(s, t), strict=True):
+        assert -1e-12 <= share <= 1 + 1e-12
+        for part, ways in ((share, thirds.minimal(a, b)), (1 - share, thirds.valiant(a, b))):
+            for channel, x in ways.items():
+                again[channel] += part * x * amount
+    np.testing.assert_allclose(found.load, again, rtol=1e-9, atol=1)
+
+
+def test_a_hot_spot_is_relieved_and_others_stay_minimal():
+    machine = parse_spec(spec(6, 2, 2, 2, "consecutive", 4))
+    group = machine.coords[:, 0]
+    hot = between(machine, 0, 1)
+    quiet = (int(np.flatnonzero(group == 4)[0]), int(np.flatnonzero(group == 5)[0]), 1.0)
+    found = check(machine, [*hot, quiet])
+    assert found.worst < 0.6 * found.minimal
+    assert 0 < found.minimal_share < 1
+    ends = [machine.router[[x], 0].astype(np.int64) for x in quiet[:2]]
+    assert found.share(*ends) == pytest.approx(1)
+
+
+def test_an_even_all_to_all_stays_minimal():
+    machine = parse_spec(spec(5, 2, 4, 2, "aligned", 1))
+    found = divide(machine, Demand.complete(machine, np.arange(len(machine)), 1, 1.0))
+    assert found.minimal_share == 1
+    assert found.worst == found.minimal
+    assert found.gap <= TOLERANCE
+
+
+def test_two_groups_are_minimal():
+    machine = parse_spec(spec(2, 2, 3, 2, "consecutive", 3))
+    demand = Demand.complete(machine, np.arange(len(machine)), 1, 1.0)
+    found = loads(machine, demand, "adaptive")
+    np.testing.assert_allclose(found.load, loads(machine, demand, "minimal").load)
+    assert any("fewer than three groups" in note for note in found.notes)
+
+
+def test_unlimited_channels_and_no_bytes_stay_minimal():
+    machine = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=1")
+    machine.topology.bandwidth.clear()
+    demand = Demand.complete(machine, np.arange(6), 1, 1.0)
+    np.testing.assert_allclose(divide(machine, demand).load, loads(machine, demand, "minimal").load)
+    assert divide(machine, 0.0 * demand).load.sum() == 0
+
+
+@given(factor=st.sampled_from([1e-6, 0.3, 7.0, 1e9]), seed=st.integers(0, 20))
+@settings(max_examples=15, deadline=None)
+def test_loads_are_linear_in_bytes(factor, seed):
+    machine = parse_spec(spec(4, 2, 3, 2, "consecutive", 2))
+    some = np.random.default_rng(seed).integers(0, len(machine), (2, 40))
+    demand = Demand.pairs(machine, *some, 1e5) + Demand.complete(machine, np.arange(9), 1, 3e4)
+    one, many = divide(machine, demand), divide(machine, demand * factor)
+    np.testing.assert_allclose(many.load, one.load * factor, rtol=1e-6, atol=1e-6 * one.worst)
+    assert many.worst == pytest.approx(one.worst * factor, rel=1e-9)
+
+
+@given(order=st.permutations(range(4)), seed=st.integers(0, 9))
+@settings(max_examples=15, deadline=None)
+def test_relabelled_groups_have_the_same_maximum(order, seed):
+    machine = parse_spec(spec(4, 2, 2, 1, "consecutive", 3))
+    turned, rank = relabelled(machine, order)
+    a, b = np.random.default_rng(seed).integers(0, len(machine), (2, 30))
+    to = {int(r): i for i, r in enumerate(turned.router[:, 0])}
+    moved = [np.array([to[int(rank[machine.router[x, 0]])] for x in ends]) for ends in (a, b)]
+    # the relabelled machine lists 5 GB/s for every link, so both do
+    same, _ = relabelled(machine, range(4))
+    here = divide(same, Demand.pairs(same, a, b, 7.0))
+    there = divide(turned, Demand.pairs(turned, *moved, 7.0))
+    assert there.worst == pytest.approx(here.worst, rel=TOLERANCE)
+
+
+def test_the_same_question_has_the_same_answer():
+    specification = spec(5, 2, 3, 2, "same-chassis", 3)
+    found = []
+    for _ in range(2):
+        machine = parse_spec(specification)
+        some = np.random.default_rng(3).integers(0, len(machine), (2, 80))
+        found.append(divide(machine, Demand.pairs(machine, *some, 1e6)))
+    assert np.array_equal(found[0].load, found[1].load)
+
+
+def test_hops_follow_the_division():
+    machine = parse_spec(spec(5, 1, 3, 2, "consecutive", 2))
+    sent = between(machine, 0, 1)
+    found = divide(machine, listed_demand(machine, sent))
+    s, t = np.array([0, 1, 0]), np.array([3, 5, 1])
+    share = found.share(s, t)[:, None]
+    wanted = share * hops(machine, s, t, "minimal") + (1 - share) * hops(machine, s, t, "valiant")
+    np.testing.assert_allclose(found.hops(s, t), wanted)
+    assert share[2] == 1
+    np.testing.assert_allclose(hops(machine, s, t, "adaptive"), hops(machine, s, t, "minimal"))
+
+
+def test_a_hasty_division_is_one_too_and_knows_its_gap():
+    machine = parse_spec(spec(6, 2, 3, 2, "consecutive", 3))
+    demand = listed_demand(machine, between(machine, 0, 1) + between(machine, 2, 1))
+    hasty, best = divide(machine, demand, effort=0), divide(machine, demand)
+    assert hasty.iterations == 0
+    assert best.bound * (1 - 1e-9) <= hasty.worst <= hasty.minimal
+    assert hasty.worst <= hasty.bound * (1 + hasty.gap) * (1 + 1e-9)
+
+
+@given(machine=st.one_of(ruled(), listed()), seed=st.integers(0, 99))
+@settings(max_examples=40, deadline=None)
+def test_prices_are_loads_transposed(machine, seed):
+    assume(len(machine) > 1 and len(channels(machine)))
+    random = np.random.default_rng(seed)
+    detours = detours_of(machine)
+    a, b = random.integers(0, len(machine), (2, 20))
+    reference = Reference(machine)
+    assume(reference.connected([(x, y, 1.0) for x, y in zip(a, b, strict=True)]))
+    every, _, _ = bytes_of(detours, Demand.pairs(machine, a, b, 1.0))
+    price = random.random(len(channels(machine)))
+    prices = detours.prices(price)
+    for ways, sent, free in (
+        (prices.minimal, (0, None), detours.linked),
+        (prices.valiant, (None, 0), detours.valiant),
+    ):
+        some = every.times(free)
+        nothing = some.times(np.zeros_like(free))
+        load = detours.load(some) if sent[0] == 0 else detours.load(nothing, some)
+        cost = (some.away * ways.away).sum() + (some.home * ways.home).sum()
+        cost += (some.between * ways.across).sum()
+        assert cost == pytest.approx(float(price @ load))
+
+
+def test_bytes_go_back_to_minimal_ways_as_far_as_the_tolerance_allows():
+    found = []
+    for rounds in (saddle.ROUNDS, ()):
+        machine = parse_spec(spec(6, 2, 2, 2, "consecutive", 4))
+        sent = between(machine, 0, 1) + between(machine, 2, 1) + between(machine, 3, 4)
+        with patch.object(saddle, "ROUNDS", rounds):
+            found.append(divide(machine, listed_demand(machine, sent)))
+    assert found[0].minimal_share > found[1].minimal_share
+    assert found[0].worst <= found[0].bound * (1 + TOLERANCE) * (1 + 1e-9)

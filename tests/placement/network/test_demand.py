@@ -1,0 +1,161 @@
+"""Demands against sums over all messages."""
+
+from collections import defaultdict
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.errors import NidmapError, UsageError
+from placement.network import Demand, demand, lines
+from placement.specs import parse_spec
+from tests.placement.network.small_dragonflies import (
+    Reference,
+    every_pair,
+    in_lines,
+    listed_demand,
+    messages,
+    ruled,
+    slingshots,
+)
+
+machines = st.one_of(ruled(), slingshots())
+
+
+def as_pairs(found, limit):
+    """Return {(source, target): bytes} of a demand's blocks."""
+    sums = {}
+    for source, target, amount in found.blocks(limit):
+        assert source.dtype == target.dtype == np.int32
+        assert amount.dtype == np.float64
+        assert (source != target).all()
+        assert (amount > 0).all()
+        for pair in zip(source.tolist(), target.tolist(), amount.tolist(), strict=True):
+            assert pair[:2] not in sums
+            sums[pair[:2]] = pair[2]
+    return sums
+
+
+def expected(machine, sent):
+    """Return what leaves and enters each node, and the bytes of each router pair."""
+    out, into = np.zeros(len(machine)), np.zeros(len(machine))
+    for a, b, amount in sent:
+        if a != b:
+            out[a] += amount
+            into[b] += amount
+    sums = defaultdict(float)
+    for s, t, amount in Reference(machine).router_messages(sent):
+        sums[s, t] += amount
+    return out, into, sums
+
+
+def check(machine, found, sent, limit):
+    out, into, sums = expected(machine, sent)
+    assert found.out == pytest.approx(out)
+    assert found.into == pytest.approx(into)
+    assert found.total == pytest.approx(out.sum())
+    got = as_pairs(found, limit)
+    small = 1e-12 * (1 + sum(amount for _, _, amount in sent))
+    rounded = {k: v for k, v in got.items() if k in sums or v > small}
+    assert rounded == pytest.approx(dict(sums), rel=1e-12, abs=small)
+
+
+@given(st.data(), machines, st.integers(1, 50), st.sampled_from([0, 1 << 22]))
+def test_pairs(data, machine, limit, table):
+    sent = data.draw(messages(machine))
+    with patch.object(demand, "_TABLE", table):
+        check(machine, listed_demand(machine, sent), sent, limit)
+
+
+@given(st.data(), machines, st.integers(1, 50))
+def test_complete(data, machine, limit):
+    some = data.draw(st.sets(st.integers(0, len(machine) - 1), min_size=1, max_size=8))
+    rows = data.draw(st.permutations(sorted(some)))
+    ranks = data.draw(st.lists(st.integers(1, 3), min_size=len(rows), max_size=len(rows)))
+    found = Demand.complete(machine, np.array(rows), np.array(ranks), 2.5)
+    check(machine, found, every_pair(rows, ranks, 2.5), limit)
+
+
+@given(st.data(), machines, st.integers(1, 50), st.sampled_from([0, 10**6]), st.booleans())
+def test_lines(data, machine, limit, dear, small):
+    entry = st.tuples(st.integers(-3, 10), st.integers(0, len(machine) - 1), st.integers(1, 3))
+    entries = data.draw(st.lists(entry, max_size=20, unique_by=lambda x: x[:2]))
+    columns = np.array(entries, dtype=np.int64).reshape(-1, 3).T
+    size = 1 if small else 1 << 22
+    with (
+        patch.object(lines, "_DEAR", dear),
+        patch.object(lines, "_TABLE", size),
+        patch.object(lines, "_EXPANDED", size),
+    ):
+        found = Demand.lines(machine, *columns, 3.0)
+        check(machine, found, in_lines(entries, 3.0), limit)
+        check(machine, found.reversed(), in_lines(entries, 3.0), limit)
+
+
+@given(st.data(), machines, st.floats(0.1, 1e6), st.integers(1, 50))
+def test_sums_multiples_and_reversal(data, machine, factor, limit):
+    one, two = data.draw(messages(machine)), data.draw(messages(machine))
+    rows = sorted(data.draw(st.sets(st.integers(0, len(machine) - 1), min_size=1, max_size=5)))
+    found = listed_demand(machine, one) + factor * listed_demand(machine, two)
+    found = found + factor * Demand.complete(machine, np.array(rows), 1, 2.0)
+    sent = one + [(a, b, factor * amount) for a, b, amount in two]
+    sent += every_pair(rows, [1] * len(rows), 2.0 * factor)
+    check(machine, found, sent, limit)
+    check(machine, found.reversed(), [(b, a, amount) for a, b, amount in sent], limit)
+
+
+@given(st.data(), machines)
+def test_folded(data, machine):
+    sent = data.draw(messages(machine))
+    rows = sorted(data.draw(st.sets(st.integers(0, len(machine) - 1), min_size=1, max_size=5)))
+    found = listed_demand(machine, sent) + Demand.complete(machine, np.array(rows), 1, 2.0)
+    label = np.arange(found.routers) % 3
+    table = np.zeros((found.routers, 3))
+    sent = [*sent, *every_pair(rows, [1] * len(rows), 2.0)]
+    for (s, t), amount in expected(machine, sent)[2].items():
+        table[s, t % 3] += amount
+    last = found.routers - 1
+    assert found.folded(label, 3) == pytest.approx(table, abs=1e-9)
+    assert found.folded(label, 3, last, last + 1) == pytest.approx(table[last:], abs=1e-9)
+
+
+def test_a_line_given_twice_counts_as_one_entry():
+    machine = parse_spec("torus:4,nodes=1")
+    twice = Demand.lines(machine, np.array([7, 7, 7]), np.array([1, 0, 1]), 1, 1.0)
+    once = Demand.lines(machine, np.array([7, 7]), np.array([0, 1]), np.array([1, 2]), 1.0)
+    assert twice.out.tolist() == once.out.tolist() == [2.0, 2.0, 0.0, 0.0]
+
+
+def test_lines_that_are_alike_are_kept_once():
+    machine = parse_spec("torus:4,nodes=1")
+    line = np.repeat(np.arange(3), 2)
+    found = Demand.lines(machine, line, np.array([0, 1, 2, 3, 0, 1]), 1, 1.0)
+    assert len(found.within) == 2
+    assert found.table().tolist() == [[0, 2, 0, 0], [2, 0, 0, 0], [0, 0, 0, 1], [0, 0, 1, 0]]
+
+
+def test_a_node_without_a_router_is_named():
+    machine = parse_spec("torus:4,nodes=1")
+    machine.router[2] = -1
+    with pytest.raises(NidmapError, match="nid00002 is attached to no router"):
+        Demand.complete(machine, np.arange(4), 1, 1.0)
+    assert Demand.complete(machine, np.array([0, 1, 3]), 1, 1.0).total == 6
+
+
+def test_demands_of_other_machines_are_refused():
+    one, two = parse_spec("torus:4"), parse_spec("torus:5")
+    a, b = (Demand.complete(m, np.arange(3), 1, 1.0) for m in (one, two))
+    with pytest.raises(UsageError, match="two different machines"):
+        a + b
+    with pytest.raises(UsageError, match="another machine"):
+        a.refuse_other(two)
+
+
+def test_no_nodes_send_nothing():
+    machine = parse_spec("torus:4")
+    none = np.zeros(0, dtype=np.int64)
+    for found in (Demand.complete(machine, none, 1, 1.0), Demand.pairs(machine, none, none, 1.0)):
+        assert found.total == 0
+        assert list(found.blocks()) == []

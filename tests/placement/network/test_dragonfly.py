@@ -1,0 +1,192 @@
+"""Link loads of dragonflies against enumeration of all paths."""
+
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.errors import NidmapError, UsageError
+from placement.network import (
+    Demand,
+    channels,
+    crossing,
+    detour,
+    groups,
+    hops,
+    lines,
+    loads,
+    mean_hops,
+    minimal,
+    shortest,
+    squares,
+)
+from placement.specs import parse_spec
+from placement.topologies import router_coords
+from tests.placement.network.small_dragonflies import (
+    Reference,
+    every_pair,
+    in_lines,
+    listed,
+    listed_demand,
+    messages,
+    relabelled,
+    ruled,
+    slingshots,
+    wired,
+)
+
+machines = st.one_of(ruled(), slingshots(), listed())
+routing_names = st.sampled_from(("shortest", "minimal"))
+
+#: Every table as small as it may be: many blocks, no shortcut for small machines.
+NARROW = (
+    (squares, "_WHOLE", 0),
+    (crossing, "_NUMBERS", 1),
+    (detour, "_NUMBERS", 1),
+    (mean_hops, "_NUMBERS", 1),
+    (lines, "_TABLE", 1),
+    (lines, "_EXPANDED", 1),
+    (shortest, "FEW_LINES", 0),
+    (minimal, "FEW_LINES", 0),
+)
+
+
+@contextmanager
+def narrow(small=True, dear=100):
+    """Let everything go in small pieces; short lines are expanded the more, the smaller `dear`."""
+    with ExitStack() as stack:
+        for module, name, value in (*(NARROW if small else ()), (lines, "_DEAR", dear)):
+            stack.enter_context(patch.object(module, name, value))
+        yield
+
+
+def check(machine, demand, sent, routing):
+    """Compare the loads with those of all paths, or expect that there are none."""
+    reference = Reference(machine)
+    if reference.connected(sent):
+        found = loads(machine, demand, routing)
+        assert found.load == pytest.approx(reference.loads(sent, routing), rel=1e-12, abs=1e-9)
+        return
+    with pytest.raises(NidmapError, match="no path joins the routers"):
+        loads(machine, demand, routing)
+
+
+@given(st.data(), machines, routing_names)
+def test_loads_of_messages(data, machine, routing):
+    sent = data.draw(messages(machine))
+    check(machine, listed_demand(machine, sent), sent, routing)
+
+
+@given(st.data(), machines, routing_names)
+def test_loads_of_all_to_alls(data, machine, routing):
+    some = data.draw(st.sets(st.integers(0, len(machine) - 1), min_size=1, max_size=8))
+    rows = data.draw(st.permutations(sorted(some)))
+    ranks = data.draw(st.lists(st.integers(1, 3), min_size=len(rows), max_size=len(rows)))
+    sent = every_pair(rows, ranks, 2.5)
+    check(machine, Demand.complete(machine, np.array(rows), np.array(ranks), 2.5), sent, routing)
+
+
+@given(st.data(), machines, routing_names, st.booleans(), st.sampled_from([0, 10**6]))
+def test_loads_of_lines_and_messages(data, machine, routing, small, dear):
+    entry = st.tuples(st.integers(0, 7), st.integers(0, len(machine) - 1), st.integers(1, 3))
+    entries = data.draw(st.lists(entry, max_size=16, unique_by=lambda x: x[:2]))
+    sent = in_lines(entries, 3.0) + data.draw(messages(machine))
+    columns = np.array(entries, dtype=np.int64).reshape(-1, 3).T
+    pairs = sent[len(in_lines(entries, 3.0)) :]
+    demand = Demand.lines(machine, *columns, 3.0) + listed_demand(machine, pairs)
+    with narrow(small, dear):
+        check(machine, demand, sent, routing)
+
+
+@given(st.data(), machines, routing_names, st.booleans())
+def test_mean_hops(data, machine, routing, small):
+    reference = Reference(machine)
+    router = st.integers(0, len(reference.group) - 1)
+    pairs = data.draw(st.lists(st.tuples(router, router), min_size=1, max_size=8))
+    source, target = np.array(pairs).T
+    with narrow(small):
+        if not reference.joined(pairs):
+            with pytest.raises(NidmapError, match="no path joins the routers"):
+                hops(machine, source, target, routing)
+            return
+        found = hops(machine, source, target, routing)
+    assert found == pytest.approx(np.array(reference.hops(pairs, routing)), rel=1e-12)
+
+
+def by_ends(found, number):
+    """Return {(source, target, class): load} with routers numbered anew."""
+    of = found.channels
+    keys = zip(
+        number[of.source].tolist(), number[of.target].tolist(), of.kind.tolist(), strict=True
+    )
+    return dict(zip(keys, found.load.tolist(), strict=True))
+
+
+@given(st.data(), machines, st.sampled_from(("shortest", "minimal", "single")))
+def test_relabelled_groups(data, machine, routing):
+    order = data.draw(st.permutations(range(int(router_coords(machine)[:, 0].max()) + 1)))
+    other, rank = relabelled(machine, order)
+    sent = data.draw(messages(machine))
+    if not Reference(machine).connected(sent):
+        return
+    before = loads(machine, listed_demand(machine, sent), routing)
+    if routing == "single" and before.notes:
+        return  # ties between groups on the way are decided by their numbers
+    after = loads(other, listed_demand(other, sent), routing)
+    first, second = by_ends(before, rank), by_ends(after, np.arange(len(rank)))
+    assert second == pytest.approx(first, rel=1e-12)
+
+
+@given(st.data(), machines, routing_names, st.floats(1e-6, 1e9))
+def test_linear_in_bytes(data, machine, routing, factor):
+    sent = data.draw(messages(machine))
+    if Reference(machine).connected(sent):
+        demand = listed_demand(machine, sent)
+        once = loads(machine, demand, routing)
+        assert loads(machine, factor * demand, routing).load == pytest.approx(factor * once.load)
+        twice = loads(machine, demand + demand, routing)
+        assert (once + once).load == pytest.approx(twice.load)
+
+
+def test_a_pair_with_two_parallel_links_counts_them_both():
+    machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1,global=1")
+    machine = wired(machine, [(0, 1, 0, 1), (2, 3, 0, 1), (0, 2, 2, 2), (1, 3, 2, 1)])
+    found = loads(machine, Demand.pairs(machine, np.array([0]), np.array([3]), 12.0), "shortest")
+    by_name = dict(zip(found.channels.names().tolist(), found.load.tolist(), strict=True))
+    assert by_name["g0c0b0->g1c0b0 blue"] == 8.0
+    assert by_name["g0c0b1->g1c0b1 blue"] == 4.0
+
+
+def test_missing_direct_links_are_said():
+    machine = parse_spec("dragonfly:groups=3,chassis=1,blades=1,nodes=1,global=1")
+    chain = wired(machine, [(0, 1, 2, 1), (1, 2, 2, 1)])
+    found = loads(chain, Demand.pairs(chain, np.array([0]), np.array([2]), 1.0), "minimal")
+    assert found.load.tolist() == [1.0, 1.0, 0.0, 0.0]
+    assert found.notes == (
+        "1 of 3 pairs of groups have no link of their own: between them traffic takes the "
+        "fewest global hops, and of these paths all the shortest",
+    )
+    assert loads(machine, Demand.pairs(machine, np.array([0]), np.array([2]), 1.0)).notes == ()
+
+
+def test_unknown_routings_name_those_that_apply():
+    machine = parse_spec("dragonfly:groups=2,chassis=1,blades=1,nodes=1")
+    with pytest.raises(UsageError, match="there are minimal, shortest, single, valiant, adaptive"):
+        channels(machine, "dimension-order")
+
+
+def test_groups_too_large_for_tables_are_refused():
+    machine = parse_spec("dragonfly:groups=2,chassis=1,blades=3,nodes=1")
+    with patch.object(groups, "MOST_INSIDE", 17), pytest.raises(UsageError, match="too many"):
+        channels(machine)
+
+
+def test_more_groups_than_a_byte_counts():
+    machine = parse_spec("dragonfly:groups=140,chassis=1,blades=1,nodes=1,global=1")
+    every = Demand.complete(machine, np.arange(140), 1, 1.0)
+    for routing in ("minimal", "shortest", "single"):
+        assert set(loads(machine, every, routing).load.tolist()) == {1.0}
+        assert hops(machine, np.array([0]), np.array([139]), routing).tolist() == [[0, 0, 1]]

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.errors import NidmapError
+from placement.load import load_machine
+from placement.network import Demand, channels, hops, loads, next_channel
+from placement.network import torus as module
+from placement.network.torus_grid import made
+from placement.specs import parse_spec
+from placement.topologies import links, router_coords
+
+from .walking import by_name, everyone, same, torus_loads, torus_path
+
+
+@st.composite
+def tori(draw):
+    extents = draw(st.lists(st.integers(1, 5), min_size=1, max_size=4))
+    nodes = draw(st.integers(1, 2))
+    return parse_spec(f"torus:{'x'.join(map(str, extents))},nodes={nodes}")
+
+
+@st.composite
+def messages(draw):
+    machine = draw(tori())
+    row = st.integers(0, len(machine) - 1)
+    found = draw(st.lists(st.tuples(row, row, st.integers(1, 1000)), max_size=40))
+    return machine, found
+
+
+def pairs(machine, found):
+    a, b, x = (np.array(column) for column in zip(*found, strict=True))
+    return Demand.pairs(machine, a, b, x.astype(float))
+
+
+@given(messages())
+@settings(deadline=None)
+def test_listed_pairs_put_on_every_channel_what_walking_them_does(case):
+    machine, found = case
+    if found:
+        for routing, back in (("", False), ("dimension-order-simgrid", True)):
+            load = loads(machine, pairs(machine, found), routing).load
+            assert by_name(machine, load) == torus_loads(machine, found, back)
+
+
+@given(tori(), st.data())
+@settings(deadline=None, max_examples=60)
+def test_all_to_alls_put_on_every_channel_what_walking_them_does(machine, data):
+    rows = data.draw(st.lists(st.integers(0, len(machine) - 1), max_size=20, unique=True))
+    ranks = data.draw(st.lists(st.integers(1, 5), min_size=len(rows), max_size=len(rows)))
+    if rows:
+        demand = Demand.complete(machine, np.array(rows), np.array(ranks), 3.0)
+        walk = everyone(rows, ranks, 3.0)
+        for routing, back in (("", False), ("dimension-order-simgrid", True)):
+            found = by_name(machine, loads(machine, demand, routing).load)
+            assert found == torus_loads(machine, walk, back)
+
+
+@given(tori(), st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=40)
+def test_lines_narrow_and_wide_add_up(machine, seed):
+    rng = np.random.default_rng(seed)
+    size = min(len(machine), 30)
+    wide = rng.permutation(len(machine))[:size]
+    line = np.sort(rng.integers(0, 3, size))
+    demand = Demand.lines(machine, line, wide, 2, 1.0) + Demand.complete(machine, wide, 1, 5.0)
+    walked = everyone(wide, np.ones(size), 5.0)
+    for one in range(3):
+        own = wide[line == one]
+        walked += everyone(own, np.full(len(own), 2), 1.0)
+    same(by_name(machine, loads(machine, demand).load), torus_loads(machine, walked))
+
+
+def test_ties_go_to_plus_and_an_extent_of_two_has_two_links():
+    machine = parse_spec("torus:4x2")
+    demand = Demand.pairs(machine, np.array([2, 0, 4]), np.array([0, 4, 0]), 1.0)
+    found = channels(machine)
+    load = loads(machine, demand).load
+    ends = zip(found.source[load > 0], found.target[load > 0], strict=True)
+    used = [(int(s), int(t)) for s, t in ends]
+    assert sorted(used) == [(0, 4), (2, 3), (3, 0), (4, 0)]
+    of_y = found.kind == 1
+    assert of_y.sum() == 2 * 8
+    ends = list(zip(found.source[of_y].tolist(), found.target[of_y].tolist(), strict=True))
+    assert ends.count((0, 4)) == 2, "two separate channels each way"
+    assert load[of_y].max() == 1.0, "0 to 4 and 4 to 0 use links of their own"
+
+
+def test_an_extent_of_one_has_no_links():
+    assert len(channels(parse_spec("torus:1x1"))) == 0
+    assert set(channels(parse_spec("torus:3x1")).kind.tolist()) == {0}
+
+
+def test_gemini_links_differ_by_position():
+    machine = load_machine("bluewaters")
+    found = channels(machine)
+    coords = router_coords(machine)[found.source]
+    up = made(machine)[0].there
+    assert up.all(), "every router has all six"
+    first = found.bandwidth[: 24**3]
+    assert set(first.tolist()) == {9.375}
+    y_plus = found.bandwidth[2 * 24**3 : 3 * 24**3]
+    start = coords[2 * 24**3 : 3 * 24**3, 1]
+    np.testing.assert_array_equal(y_plus, np.where(start % 2 == 0, 9.375, 4.6875))
+    y_minus = found.bandwidth[3 * 24**3 : 4 * 24**3]
+    np.testing.assert_array_equal(y_minus, np.where(start % 2 == 1, 9.375, 4.6875))
+    z_plus = found.bandwidth[4 * 24**3 : 5 * 24**3]
+    start = coords[4 * 24**3 : 5 * 24**3, 2]
+    np.testing.assert_array_equal(z_plus, np.where(start % 8 < 7, 15.0, 9.375))
+
+
+def test_channels_pair_up_with_the_links():
+    machine = parse_spec("torus:4x2x3,bw=5,y=7")
+    found, wired = channels(machine), links(machine)
+    total = {}
+    for s, t, k, gbs in zip(found.source, found.target, found.kind, found.bandwidth, strict=True):
+        total[int(s), int(t), int(k)] = total.get((int(s), int(t), int(k)), 0) + gbs
+    for a, b, k, gbs in zip(wired.a, wired.b, wired.kind, wired.bandwidth, strict=True):
+        assert total.pop((int(a), int(b), int(k))) == gbs
+        assert total.pop((int(b), int(a), int(k))) == gbs
+    assert not total
+
+
+def cut(machine, *gone):
+    """Return the machine with its links listed but for those between some routers."""
+    wired = links(machine)
+    keep = [(int(a), int(b)) not in gone for a, b in zip(wired.a, wired.b, strict=True)]
+    names = ("a", "b", "kind", "count", "bandwidth")
+    left = replace(wired, **{name: getattr(wired, name)[keep] for name in names})
+    topology = replace(machine.topology, wiring="links of a list")
+    return replace(machine, topology=topology, links=left, _cache={})
+
+
+def test_a_list_of_all_links_is_the_rule():
+    machine = parse_spec("torus:4x2x3,bw=5,y=7")
+    listed = cut(machine)
+    for name in ("source", "target", "kind", "bandwidth", "count"):
+        one, two = (getattr(channels(m), name) for m in (machine, listed))
+        np.testing.assert_array_equal(one, two)
+    assert module.notes(listed) == ()
+
+
+def test_a_missing_link_is_gone_round_and_said():
+    machine = cut(parse_spec("torus:5x3"), (0, 1))
+    demand = Demand.pairs(machine, np.array([0, 4]), np.array([1, 3]), 1.0)
+    found = channels(machine)
+    load = loads(machine, demand).load
+    used = {
+        (int(s), int(t)): x for s, t, x in zip(found.source, found.target, load, strict=True) if x
+    }
+    assert used == {(0, 4): 1.0, (4, 3): 2.0, (3, 2): 1.0, (2, 1): 1.0}
+    assert "other way round" in loads(machine, demand).notes[0]
+    assert hops(machine, np.array([0]), np.array([1])).tolist() == [[4.0, 0.0]]
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(deadline=None, max_examples=30)
+def test_an_all_to_all_over_a_missing_link_is_the_sum_of_its_pairs(seed):
+    rng = np.random.default_rng(seed)
+    whole = parse_spec("torus:4x3x2")
+    wired = links(whole)
+    row = int(rng.integers(len(wired)))
+    machine = cut(whole, (int(wired.a[row]), int(wired.b[row])))
+    two = int(wired.kind[row]) == 2  # the two links of an extent of 2: no other way
+    rows = rng.permutation(24)[: 24 if two else 20]
+    together = Demand.complete(machine, rows, 1, 2.0)
+    a, b = (x.ravel() for x in np.meshgrid(rows, rows))
+    one_by_one = Demand.pairs(machine, a, b, 2.0)
+    if two:
+        with pytest.raises(NidmapError, match="no way along z"):
+            loads(machine, together)
+        return
+    np.testing.assert_allclose(loads(machine, together).load, loads(machine, one_by_one).load)
+
+
+def test_a_ring_cut_twice_is_an_error_that_names_the_place():
+    machine = cut(parse_spec("torus:5x3"), (0, 1), (2, 3))
+    demand = Demand.pairs(machine, np.array([0]), np.array([2]), 1.0)
+    with pytest.raises(NidmapError, match=r"\(0, 0\) towards \(2, 0\)"):
+        loads(machine, demand)
+    near = Demand.pairs(machine, np.array([0, 7]), np.array([4, 9]), 1.0)
+    assert loads(machine, near).load.sum() == 1 + 2
+
+
+@given(tori())
+@settings(deadline=None, max_examples=40)
+def test_following_the_next_channels_is_the_walk(machine):
+    found, table = channels(machine), next_channel(machine)
+    extents = machine.topology.extents[:-1]
+    coords = router_coords(machine)
+    rng = np.random.default_rng(len(machine))
+    for a, b in rng.integers(0, len(machine), (10, 2)).tolist():
+        at, steps = int(machine.router[a, 0]), []
+        while (row := int(table[at, b])) >= 0:
+            assert found.source[row] == at
+            at = int(found.target[row])
+            steps.append(int(found.kind[row]))
+        assert at == machine.router[b, 0]
+        walk = torus_path(coords[machine.router[a, 0]], coords[machine.router[b, 0]], extents)
+        assert steps == [axis for _, axis, _ in walk]
+        counted = hops(machine, machine.router[a, :1], machine.router[b, :1])[0]
+        assert counted.tolist() == np.bincount(steps, minlength=len(extents)).tolist()
+
+
+def test_single_is_dimension_order():
+    machine = parse_spec("torus:4x3")
+    demand = Demand.complete(machine, np.arange(12), 1, 1.0)
+    one, two = (loads(machine, demand, r) for r in ("single", "dimension-order"))
+    np.testing.assert_array_equal(one.load, two.load)
+
+
+def test_a_whole_machine_is_a_few_arrays():
+    machine = load_machine("bluewaters")
+    rows = np.flatnonzero(machine.compute)
+    found = loads(machine, Demand.complete(machine, rows, 32, 1.0))
+    far = hops(machine, machine.router[rows[:50], 0], machine.router[rows[-50:], 0])
+    assert far.max() <= 12
+    weights = np.bincount(machine.router[rows, 0], minlength=24**3) * 32.0
+    grid = weights.reshape(24, 24, 24)
+    along_x = grid.sum(axis=(0, 1))
+    ring = np.minimum(np.arange(24), 24 - np.arange(24))
+    places = [(i, j) for i in range(24) for j in range(24)]
+    expected = sum(along_x[i] * along_x[j] * ring[(j - i) % 24] for i, j in places)
+    of_x = found.channels.kind == 0
+    assert found.load[of_x].sum() == pytest.approx(expected)

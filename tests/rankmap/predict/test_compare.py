@@ -1,0 +1,196 @@
+"""``nidmap compare``: the table, its files and its pictures."""
+
+import csv
+import io
+import json
+import re
+import shlex
+import sys
+
+import numpy as np
+import pytest
+
+from placement.commands import run as nidmap
+from placement.plan import plan
+from placement.specs import parse_spec
+from rankmap.compare import compare, compared
+from rankmap.predict import Predictor
+
+DRAGONFLY = "dragonfly:groups=4,chassis=2,blades=4,nodes=4,injection=10,global=8"
+
+
+@pytest.fixture
+def tool(capsysbinary, monkeypatch, tmp_path):
+    """Run the command line in an empty directory; return code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NIDMAP_MACHINE", raising=False)
+
+    def call(line):
+        code = nidmap(shlex.split(line))
+        said = capsysbinary.readouterr()
+        return code, said.out.decode(), said.err.decode()
+
+    return call
+
+
+LINE = f"compare -m {DRAGONFLY} -N 12 --ppn 2 --pattern fft:4x6 --bytes 1e6 "
+
+
+def test_rows_are_sorted_and_stand_beside_the_default(tool):
+    code, out, err = tool(LINE + "--strategies compact,spread --orders morton,row-major --json")
+    found = json.loads(out)
+    rows = found["rows"]
+    assert code == 0
+    assert found["sentence"] in err
+    assert [row["time_s"] for row in rows] == sorted(row["time_s"] for row in rows)
+    assert {(row["strategy"], row["order"]) for row in rows} == {
+        (s, o) for s in ("slurm-none", "compact", "spread") for o in ("morton", "row-major")
+    }
+    (default,) = [row for row in rows if row["default"]]
+    assert (default["strategy"], default["order"], default["ratio"]) == (
+        "slurm-none",
+        "row-major",
+        1.0,
+    )
+    for row in rows:
+        assert row["ratio"] == pytest.approx(row["time_s"] / default["time_s"])
+        assert row["time_s"] >= row["bound_s"]
+        assert set(row["touches"]) == {"group", "chassis", "blade"}
+        assert set(row["by_class"]) == {"injection", "ejection", "green", "black", "blue"}
+
+
+def test_a_row_is_what_plan_and_predict_say():
+    machine = parse_spec(DRAGONFLY)
+    asked = Predictor(machine, "alltoall", 2, 1e6)
+    found = compared(asked, 12, ["spread"])
+    again = compare(machine, 12, "alltoall", ppn=2, bytes=1e6, strategies=["spread"])
+    assert again.document() == found.document()
+    for entry in found.entries:
+        chosen = plan(machine, 12, strategy=entry.strategy)
+        assert np.array_equal(chosen.rows, entry.plan.rows)
+        assert entry.found.time_s == asked.time(chosen.rows)
+
+
+def test_without_names_all_that_apply_are_tried(tool):
+    code, out, _ = tool("compare -m torus:4x4x4 -N 8 --pattern alltoall")
+    assert code == 0
+    assert re.search(r"^hilbert +row-major ", out, re.MULTILINE)
+    assert "blades is left out: strategy blades needs a dragonfly" in out
+    assert "1 MB a message assumed" in out
+
+
+def test_the_default_is_named_when_nothing_beats_it(tool):
+    out = tool("compare -m torus:4x4 -N 16 --pattern alltoall")[1]
+    assert out.startswith("nothing beats the default for alltoall on 16 nodes x 1")
+
+
+def test_nodes_may_be_restricted(tool):
+    out = tool(LINE + "--strategies compact --from 0-31 --exclude 0 --json")[1]
+    for row in json.loads(out)["rows"]:
+        assert row["touches"]["group"] == 1
+        assert "00000" not in row["nodelist"]
+
+
+def test_a_csv_has_figures_in_full(tool, tmp_path):
+    code, out, err = tool(LINE + "--strategies compact -o a.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text())))
+    assert (code, out) == (0, "")
+    assert err.count("\n") == 1
+    assert {row["strategy"] for row in rows} == {"compact", "slurm-none"}
+    assert float(rows[0]["time_s"]) <= float(rows[1]["time_s"])
+    assert float(rows[0]["injection_s"]) > 0
+
+
+@pytest.mark.parametrize("form", ["svg", "png", "html"])
+def test_pictures(tool, tmp_path, form):
+    pytest.importorskip("matplotlib")
+    code, out, _ = tool(LINE + f"--strategies compact,spread -o a.{form}")
+    raw = (tmp_path / f"a.{form}").read_bytes()
+    assert (code, out) == (0, "")
+    if form == "png":
+        assert raw.startswith(b"\x89PNG")
+        return
+    text = raw.decode()
+    assert "spread" in text
+    assert "blue" in text
+    links = re.findall(r"""(?:src|href)=["']([^"'#][^"']*)""", text)
+    assert [link for link in links if not link.startswith(("data:", "#"))] == []
+    tool(LINE + f"--strategies compact,spread -o b.{form}")
+    assert (tmp_path / f"b.{form}").read_bytes() == raw
+
+
+@pytest.mark.parametrize(
+    "machine", ["tree:2x2x2", "slingshot:groups=80,switches=2,nodes=1,global=1"]
+)
+def test_pictures_of_nothing_and_of_many_groups(tool, tmp_path, machine):
+    pytest.importorskip("matplotlib")
+    for count in (1, 8):
+        line = f"compare -m {machine} -N {count} --pattern ring --latency 0 --strategies random"
+        assert tool(f"{line} -o {count}.svg")[0] == 0
+        assert (tmp_path / f"{count}.svg").exists()
+
+
+def test_a_page_holds_no_script_from_a_name(tool, tmp_path):
+    pytest.importorskip("matplotlib")
+    path = tmp_path / "<img src=x onerror=alert(1)>.csv"
+    path.write_text("0,1\n1,0\n")
+    code, _, _ = tool(
+        f"compare -m torus:4x4 -N 2 --strategies hilbert --pattern 'matrix:{path}' -o a.html"
+    )
+    assert code == 0
+    assert "<img src=x" not in (tmp_path / "a.html").read_text()
+
+
+def test_heat_is_the_traffic_between_groups():
+    from rankmap.compare.plots import heat
+
+    machine = parse_spec(DRAGONFLY)
+    (entry,) = compared(Predictor(machine, "alltoall", 2, 1e6), 64, ["slurm-none"]).entries
+    table, level = heat(entry)
+    group = machine.coords[entry.plan.rows, 0]
+    ranks = 2.0 * np.bincount(group, minlength=4)
+    wanted = np.outer(ranks, ranks) * 1e6
+    off = ~np.eye(4, dtype=bool)
+    assert level == "group"
+    np.testing.assert_allclose(table[off], wanted[off])
+    # what stays on one router is on no channel, and not in the picture
+    on_router = (np.bincount(machine.router[entry.plan.rows, 0], minlength=32) * 2.0) ** 2
+    same = wanted.diagonal() - 1e6 * on_router.reshape(4, 8).sum(axis=1)
+    np.testing.assert_allclose(table.diagonal(), same)
+
+
+def test_without_matplotlib_a_picture_is_refused(tool, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for form in ("svg", "png", "html"):
+        code, out, err = tool(LINE + f"--strategies compact -o a.{form}")
+        assert (code, out) == (2, "")
+        assert "needs matplotlib" in err
+        assert "pip install 'nidmap[plot]'" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "said"),
+    [
+        ("--strategies nope", 2, "no strategy 'nope'"),
+        ("--strategies random --orders nope", 2, "nope"),
+        ("--orders ,", 2, "no order to compare"),
+        ("-N 0", 2, "at least 1"),
+        ("-N 17", 1, "17 nodes wanted, 16 free"),
+        ("--ppn x", 2, "--ppn"),
+        ("--pattern stencil:3", 2, "3 ranks, but there are 4 slots"),
+        ("--strategies blades", 2, "needs a dragonfly"),
+        ("--from nope", 3, "nope"),
+        ("--routing x", 2, "no routing 'x'"),
+        ("-o /nowhere/x.csv", 5, "cannot write"),
+    ],
+)
+def test_bad_input_is_one_line_and_the_right_code(tool, more, code, said):
+    base = {"-N": "4", "--pattern": "alltoall"}
+    given = shlex.split(more)
+    rest = [word for key, value in base.items() if key not in given for word in (key, value)]
+    found, out, err = tool(shlex.join(["compare", "-m", "torus:4x4", *rest, *given]))
+    assert (found, out) == (code, "")
+    assert err.startswith("nidmap: ")
+    assert err.count("\n") == 1
+    assert said in err

@@ -1,0 +1,226 @@
+"""What a pattern sends, against every message counted one by one."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.errors import UsageError
+from placement.specs import parse_spec
+from rankmap.predict.asked import fitted, parsed
+from rankmap.predict.lines import _spread
+from rankmap.predict.phases import ALGORITHMS, Job, algorithm_of, phases
+from rankmap.slots import Slots
+from rankmap.structured import Lines, Ring, Stencil
+from tests.rankmap.predict import brute
+
+MACHINE = parse_spec("torus:5x5")
+
+
+@st.composite
+def jobs(draw, ranks):
+    """Draw so many ranks on some nodes of the machine, in any order."""
+    rows = draw(st.lists(st.integers(0, 24), min_size=1, max_size=min(ranks, 8), unique=True))
+    cuts = draw(
+        st.lists(
+            st.integers(1, ranks - 1) if ranks > 1 else st.nothing(),
+            min_size=len(rows) - 1,
+            max_size=len(rows) - 1,
+            unique=True,
+        )
+    )
+    counts = np.diff([0, *sorted(cuts), ranks])
+    slots = np.array(draw(st.permutations(range(ranks))))
+    node = np.repeat(np.arange(len(rows)), counts)[slots]
+    return Job(MACHINE, np.array(rows), node, counts)
+
+
+extents = st.integers(1, 5)
+stencils = st.lists(extents, min_size=1, max_size=3).flatmap(
+    lambda dims: st.builds(
+        Stencil,
+        st.just(tuple(dims)),
+        st.booleans(),
+        st.sampled_from([(), tuple(float(k + 1) for k in range(len(dims)))]),
+        st.integers(1, len(dims)),
+    )
+)
+grids = st.one_of(
+    st.builds(lambda n: Lines("alltoall", (n,)), st.integers(1, 20)),
+    st.builds(lambda n: Lines("sort", (n,), True), st.integers(1, 20)),
+    st.builds(lambda p, q: Lines("fft", (p, q)), extents, extents),
+    st.builds(lambda n: Ring((n,)), st.integers(1, 12)),
+    stencils,
+)
+
+
+def total(found):
+    return sum((phase.total.table() for phase in found), np.zeros((25, 25)))
+
+
+@given(st.data(), grids)
+def test_a_pattern_sends_every_message_once(data, pattern):
+    job = data.draw(jobs(pattern.ranks))
+    wanted, _ = brute.table(brute.messages(pattern, 8.0), job.node, job.rows, 25)
+    found = list(phases(pattern, job, 8.0, "at-once"))
+    np.testing.assert_allclose(total(found), wanted, rtol=1e-12)
+
+
+@given(st.data(), grids)
+def test_flows_are_the_same_messages(data, pattern):
+    job = data.draw(jobs(pattern.ranks))
+    sent = brute.messages(pattern, 8.0)
+    wanted, _ = brute.table(sent, job.node, job.rows, 25)
+    found = [phase.flows() for phase in phases(pattern, job, 8.0, "at-once")]
+    total = sum((job.demand(one).table() for one in found), np.zeros((25, 25)))
+    np.testing.assert_allclose(total, wanted, rtol=1e-12)
+    off = sum(job.node[a] != job.node[b] for a, b, _ in sent)
+    assert sum(one.messages.sum() for one in found) == off
+
+
+@given(st.data(), grids)
+def test_messages_are_counted(data, pattern):
+    job = data.draw(jobs(pattern.ranks))
+    sent = brute.messages(pattern, 1.0)
+    found = list(phases(pattern, job, 1.0, "at-once"))
+    each = np.bincount([a for a, _, _ in sent], minlength=1)
+    assert sum(phase.a_rank for phase in found) == each.max(initial=0)
+    leaving = [job.node[a] for a, b, _ in sent if job.node[a] != job.node[b]]
+    if len(found) == 1:  # two phases may have their busiest nodes in two places
+        assert found[0].a_node == np.bincount(leaving, minlength=1).max(initial=0)
+        _, inside = brute.table(sent, job.node, job.rows, 25)
+        assert found[0].inside == pytest.approx(inside.max())
+
+
+@given(st.data(), st.integers(2, 20), st.sampled_from(["pairwise", "ring"]))
+def test_the_steps_of_an_exchange_are_the_exchange(data, ranks, algorithm):
+    pattern = Lines("alltoall", (ranks,))
+    job = data.draw(jobs(ranks))
+    (phase,) = phases(pattern, job, 3.0, algorithm)
+    steps = list(phase.steps())
+    assert len(steps) == ranks - 1 == phase.in_turn
+    both = sum(job.demand(one).table() * times for one, times in steps)
+    np.testing.assert_allclose(both, phase.total.table(), rtol=1e-12)
+    for one, _ in steps:  # a rank sends one message a step
+        assert job.demand(one).out[job.rows].max() <= 3.0 * job.counts.max()
+
+
+@given(st.integers(2, 40))
+def test_bruck_brings_every_block_home(ranks):
+    at = {(source, distance): source for source in range(ranks) for distance in range(ranks)}
+    rows = np.arange(25)
+    node = np.arange(ranks) % 25
+    job = Job(MACHINE, rows[: min(ranks, 25)], node, np.bincount(node))
+    (phase,) = phases(Lines("alltoall", (ranks,)), job, 1.0, "bruck")
+    sent = []
+    for k in range(math.ceil(math.log2(ranks))):
+        for source, distance in at:
+            if distance >> k & 1:
+                here = at[source, distance]
+                at[source, distance] = (here + 2**k) % ranks
+                sent.append((here, at[source, distance], 1.0))
+    assert all(place == (source + distance) % ranks for (source, distance), place in at.items())
+    wanted, inside = brute.table(sent, node, rows, 25)
+    np.testing.assert_allclose(phase.total.table(), wanted)
+    assert len(list(phase.steps())) == phase.in_turn == math.ceil(math.log2(ranks))
+    if ranks <= 25:
+        assert inside.max() == phase.inside == 0
+
+
+def test_a_pencil_has_a_phase_of_rows_and_one_of_columns():
+    job = Job(MACHINE, np.arange(4), np.repeat(np.arange(4), 4), np.full(4, 4))
+    row, column = phases(Lines("fft", (4, 4)), job, 1.0, "at-once")
+    assert (row.name, row.total.total, row.inside) == ("row", 0.0, 12.0)
+    assert (column.name, column.total.total, column.inside) == ("column", 48.0, 0.0)
+
+
+def test_many_steps_are_sampled_and_said():
+    ranks = 1000
+    job = Job(MACHINE, np.arange(20), np.repeat(np.arange(20), 50), np.full(20, 50))
+    (phase,) = phases(Lines("alltoall", (ranks,)), job, 1.0, "ring")
+    assert phase.in_turn == 999
+    assert phase.shown == len(list(phase.steps())) == 64
+    assert sum(times for _, times in phase.steps()) == 999
+
+
+@given(st.integers(1, 5000), st.integers(1, 64))
+def test_a_sample_stands_for_every_step_once(count, most):
+    chosen, times = _spread(count, most)
+    assert sum(times) == count
+    assert chosen == sorted(set(chosen))
+    assert 1 <= chosen[0] <= chosen[-1] <= count
+
+
+def test_training_sends_what_its_formulas_say():
+    pattern = parsed("training:tp=2,cp=2,dp=2,pp=2,layers=2,hidden=8,seq=16,microbatches=1")
+    job = Job(MACHINE, np.arange(16), np.arange(16), np.ones(16, dtype=np.int64))
+    found = {phase.name: phase for phase in phases(pattern, job, 1.0, "at-once")}
+    sent = pattern.sent()
+    assert list(found) == ["tp", "cp", "dp", "pp"]
+    for axis in ("tp", "cp", "dp"):
+        assert found[axis].total.out[:16].tolist() == pytest.approx([sent[axis]] * 16)
+    assert found["pp"].total.total == pytest.approx(16 * sent["pp"])  # 8 edges, both ways
+    rows, columns = np.nonzero(found["pp"].total.table())
+    assert set((columns - rows).tolist()) == {8, -8}
+
+
+def test_experts_exchange_all_to_all():
+    pattern = parsed("training:dp=4,ep=4,layers=1,hidden=4,seq=8,microbatches=1")
+    job = Job(MACHINE, np.arange(4), np.arange(4), np.ones(4, dtype=np.int64))
+    found = {phase.name: phase for phase in phases(pattern, job, 1.0, "at-once")}
+    table = found["ep"].total.table()[:4, :4]
+    each = pattern.sent()["ep"] / 3
+    np.testing.assert_allclose(table, each * (1 - np.eye(4)))
+
+
+def test_a_matrix_keeps_its_directions(tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_text("0,10,0\n3,0,0\n0,4,0\n")
+    slots = Slots(np.array(["a", "b", "c"]), np.ones(3, dtype=np.int64))
+    pattern = fitted(parsed(f"matrix:{path}"), slots)
+    job = Job(MACHINE, np.arange(3), np.arange(3), np.ones(3, dtype=np.int64))
+    (phase,) = phases(pattern, job, 2.0, "at-once")
+    assert phase.total.table()[:3, :3].tolist() == [[0, 20, 0], [6, 0, 0], [0, 8, 0]]
+    assert phase.a_rank == 1
+
+
+def test_a_graph_sends_its_weight_both_ways(tmp_path):
+    path = tmp_path / "g.graph"
+    path.write_text("3 2 1\n2 7\n1 7 3 5\n2 5\n")
+    pattern = parsed(f"graph:{path}")
+    job = Job(MACHINE, np.arange(3), np.arange(3), np.ones(3, dtype=np.int64))
+    (phase,) = phases(pattern, job, 1.0, "at-once")
+    assert phase.total.table()[:3, :3].tolist() == [[0, 7, 0], [7, 0, 5], [0, 5, 0]]
+
+
+def test_a_symmetric_matrix_states_both_directions(tmp_path):
+    path = tmp_path / "s.mtx"
+    path.write_text("%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 5\n3 2 1\n")
+    pattern = parsed(f"matrix:{path}")
+    job = Job(MACHINE, np.arange(3), np.arange(3), np.ones(3, dtype=np.int64))
+    (phase,) = phases(pattern, job, 1.0, "at-once")
+    assert phase.total.table()[:3, :3].tolist() == [[0, 5, 0], [5, 0, 1], [0, 1, 0]]
+
+
+def test_a_matrix_with_fewer_ranks_than_slots_keeps_its_directions(tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_text("0,1,10\n1,0,4\n")
+    slots = Slots(np.array(["a", "b", "c"]), np.ones(3, dtype=np.int64))
+    pattern = parsed(f"matrix:{path}")
+    if pattern.ranks is None:
+        pattern = fitted(pattern, slots)
+    job = Job(MACHINE, np.arange(3), np.arange(3), np.ones(3, dtype=np.int64))
+    (phase,) = phases(pattern, job, 1.0, "at-once")
+    assert phase.total.table()[:2, :2].tolist() == [[0, 10], [4, 0]]
+
+
+def test_algorithms_belong_to_all_to_alls():
+    assert algorithm_of(parsed("sort"), "") == "at-once"
+    assert algorithm_of(parsed("fft:4x4"), "bruck") == "bruck"
+    with pytest.raises(UsageError, match="no algorithm 'x'; there are at-once"):
+        algorithm_of(parsed("alltoall"), "x")
+    for name in ALGORITHMS[1:]:
+        with pytest.raises(UsageError, match="has none"):
+            algorithm_of(parsed("stencil:4x4"), name)

@@ -1,0 +1,347 @@
+"""Times, terms and bottlenecks; what must hold of every prediction."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nidmap
+from placement.errors import UsageError
+from placement.machine import LISTED, Links
+from placement.specs import parse_spec
+from placement.topologies import links, router_coords
+from rankmap.order import arrange
+from rankmap.predict import Predictor, predict
+from rankmap.predict.background import Other
+from rankmap.predict.prediction import spoken
+from rankmap.slots import slots_of
+
+MACHINES = {
+    spec: parse_spec(spec)
+    for spec in (
+        "torus:4x3x2,nodes=2,bw=2,injection=5",
+        "torus:5x5,bw=4.68",
+        "dragonfly:groups=3,chassis=2,blades=3,nodes=2,injection=10,global=4",
+        "slingshot:groups=3,switches=4,nodes=4,nics=2,injection=25",
+        "fattree:leaf=4,leaves=6,spines=2,bw=12.5",
+        "tree:4x3x2,bw=10:20:40",
+    )
+}
+SMALL = "dragonfly:groups=3,chassis=2,blades=3,nodes=2,injection=10,global=4"
+PATTERNS = ("alltoall", "sort", "ring", "fft:{n}", "stencil:{n}x2", "stencil:{n}x2,periodic")
+
+
+@st.composite
+def jobs(draw):
+    """Draw a machine, some of its nodes in any order, ranks a node and a pattern on them."""
+    machine = MACHINES[draw(st.sampled_from(sorted(MACHINES)))]
+    rows = draw(st.lists(st.integers(0, len(machine) - 1), min_size=1, max_size=12, unique=True))
+    ppn = draw(st.sampled_from([2, 4]))
+    ranks = ppn * len(rows)
+    text = draw(st.sampled_from(PATTERNS))
+    pattern = text.format(n=ranks if text.startswith("fft") else ranks // 2)
+    order = np.array(draw(st.permutations(range(ranks))))
+    return machine, np.array(rows), ppn, pattern, order
+
+
+@given(jobs(), st.sampled_from(["", "pairwise", "ring", "bruck"]))
+def test_no_time_is_below_its_bound_or_its_injection(job, algorithm):
+    machine, rows, ppn, pattern, order = job
+    algorithm = "" if pattern.startswith(("stencil", "ring")) else algorithm
+    found = Predictor(machine, pattern, ppn, 1e6, algorithm=algorithm, latency=0).predict(
+        rows, order
+    )
+    assert found.time_s >= found.bound_s >= 0
+    assert found.time_s >= max(found.by_class.values()) * (1 - 1e-12)
+    assert found.time_s >= found.bottleneck.seconds * (1 - 1e-12)
+    assert found.bottleneck.seconds == pytest.approx(max(found.by_class.values()))
+    assert found.time_s == pytest.approx(sum(term.seconds for term in found.terms))
+    assert 0 <= found.share <= 1
+
+
+@given(jobs())
+def test_a_prediction_is_the_same_twice_and_what_the_quick_way_says(job):
+    machine, rows, ppn, pattern, order = job
+    one = Predictor(machine, pattern, ppn, 1e6).predict(rows, order)
+    asked = Predictor(machine, pattern, ppn, 1e6)
+    two = asked.predict(rows, order)
+    assert one.document() == two.document()
+    assert asked.time(rows, order) == pytest.approx(one.time_s, rel=1e-12)
+
+
+@given(jobs(), st.floats(1e-3, 1e3))
+def test_time_is_linear_in_bytes_without_latency(job, factor):
+    machine, rows, ppn, pattern, order = job
+    one = Predictor(machine, pattern, ppn, 1e6, latency=0).time(rows, order)
+    more = Predictor(machine, pattern, ppn, 1e6 * factor, latency=0).time(rows, order)
+    assert more == pytest.approx(one * factor, rel=1e-9)
+
+
+@given(jobs(), st.floats(0, 50), st.data())
+def test_background_never_makes_it_faster(job, load, data):
+    machine, rows, ppn, pattern, order = job
+    alone = Predictor(machine, pattern, ppn, 1e6).time(rows, order)
+    others = []
+    before = alone
+    for _ in range(data.draw(st.integers(1, 3))):
+        nodes = data.draw(
+            st.lists(st.integers(0, len(machine) - 1), min_size=1, max_size=10, unique=True)
+        )
+        others.append(Other(np.array(nodes), load))
+        now = Predictor(machine, pattern, ppn, 1e6, background=others).time(rows, order)
+        assert now >= before * (1 - 1e-9)
+        before = now
+
+
+@settings(max_examples=40)
+@given(st.permutations(range(4)), st.integers(1, 20), st.integers(0, 2**32 - 1))
+def test_relabelled_groups_change_nothing(names, count, seed):
+    machine = parse_spec("dragonfly:groups=4,chassis=2,blades=3,nodes=2,injection=10,global=5")
+    other, row = _relabelled(machine, np.array(names))
+    rows = np.random.default_rng(seed).permutation(len(machine))[:count]
+    for routing in ("minimal", "shortest"):
+        one = Predictor(machine, "alltoall", 1, 1e6, routing).predict(rows)
+        two = Predictor(other, "alltoall", 1, 1e6, routing).predict(row[rows])
+        assert two.time_s == pytest.approx(one.time_s, rel=1e-12)
+        assert two.by_class == pytest.approx(one.by_class)
+
+
+def _relabelled(machine, names):
+    """Return the machine with group g called names[g], and where each node went."""
+    coords = router_coords(machine)
+    found = links(machine)
+    each = int(np.bincount(coords[:, 0])[0])
+    router = np.arange(len(coords)).reshape(len(names), each)
+    went = np.empty(len(coords), dtype=np.int64)
+    for g, name in enumerate(names):
+        went[router[g]] = router[name]
+    a, b = went[found.a], went[found.b]
+    turned = Links(
+        np.minimum(a, b).astype(np.int32),
+        np.maximum(a, b).astype(np.int32),
+        found.kind,
+        found.kinds,
+        found.count,
+        found.bandwidth,
+    )
+    topology = dataclasses.replace(machine.topology, wiring=LISTED + "a test")
+    made = dataclasses.replace(machine, links=turned, topology=topology, _cache={})
+    nodes = len(machine) // len(coords)
+    row = (went[:, None] * nodes + np.arange(nodes)).ravel()
+    return made, row
+
+
+def test_the_busiest_link_of_a_torus_plane():
+    machine = nidmap.load_machine("torus:8x8x8,bw=4.68")
+    found = predict(machine, "0-63", "alltoall", bytes=1e6, latency=0)
+    # a ring of 8 with ties to +: the + link before a place is on 1+2+3+4 of the ways to its
+    # right for each of the 8 rows that send there
+    assert found.bottleneck.load == 10 * 8 * 1e6
+    assert found.time_s == pytest.approx(80e6 / 4.68e9)
+    assert found.by_class["injection"] == 0
+    assert any("injection is unlimited" in note for note in found.notes)
+
+
+def test_injection_binds_where_it_is_the_slowest():
+    machine = nidmap.load_machine("torus:4x4,bw=100,injection=1")
+    found = predict(machine, None, "alltoall", bytes=1e6, latency=0)
+    assert found.time_s == pytest.approx(15e6 / 1e9)
+    assert found.bottleneck.kind == "injection"
+    assert found.share == 1
+    assert "100 % of the limit" in found.sentence
+
+
+def test_latency_grows_with_messages_in_turn_and_hops():
+    machine = nidmap.load_machine("torus:9,bw=1e6")
+    at_once = predict(machine, None, "alltoall", bytes=0, latency=2.0)
+    ring = predict(machine, None, "alltoall", bytes=0, latency=2.0, algorithm="ring")
+    terms = {term.name: term.seconds for term in ring.terms}
+    assert terms["latency"] == pytest.approx(8 * 2e-6)  # no bytes: no hop can be counted
+    assert at_once.time_s == pytest.approx(2e-6 + 8 * 0.5e-6)
+    far = predict(machine, None, "alltoall", bytes=1, latency=2.0)
+    mean = (1 + 2 + 3 + 4) * 2 / 8
+    terms = {term.name: term.seconds for term in far.terms}
+    assert terms["latency"] == pytest.approx(2e-6 + mean * 105e-9)
+
+
+def test_steps_add_up():
+    machine = nidmap.load_machine("torus:3,bw=1")
+    for name in ("pairwise", "ring"):
+        found = predict(machine, None, "alltoall", bytes=1e9, latency=0, algorithm=name)
+        assert found.time_s == pytest.approx(2.0)
+    # 16 ranks of 4 nodes on one link a node pair: Bruck sends 32 blocks a rank, not 15
+    machine = nidmap.load_machine("torus:16,bw=1")
+    direct = predict(machine, None, "alltoall", bytes=1e6, latency=0)
+    bruck = predict(machine, None, "alltoall", bytes=1e6, latency=0, algorithm="bruck")
+    assert bruck.phases[0].demand.total == pytest.approx(direct.phases[0].demand.total * 32 / 15)
+
+
+def test_the_two_phases_of_a_pencil_are_added():
+    machine = nidmap.load_machine("torus:4x4,bw=1")
+    both = predict(machine, None, "fft:4x4", bytes=1e9, latency=0)
+    assert [phase.name for phase in both.phases] == ["row", "column"]
+    assert both.time_s == pytest.approx(sum(phase.seconds for phase in both.phases))
+    assert both.by_class["x"] == both.by_class["y"] == pytest.approx(both.time_s / 2)
+
+
+def test_memory_counts_only_beyond_the_network():
+    machine = nidmap.load_machine("torus:4,bw=1")
+    free = predict(machine, "0-1", "alltoall", ppn=4, bytes=1e9, latency=0)
+    assert any("inside a node costs nothing" in note for note in free.notes)
+    slow = predict(machine, "0-1", "alltoall", ppn=4, bytes=1e9, latency=0, memory=0.5)
+    assert slow.time_s == pytest.approx(12e9 / 0.5e9)
+    fast = predict(machine, "0-1", "alltoall", ppn=4, bytes=1e9, latency=0, memory=100)
+    assert fast.time_s == free.time_s == pytest.approx(16.0)
+
+
+def test_a_sort_has_rounds_before_its_exchange():
+    machine = nidmap.load_machine("torus:4x4,bw=1,injection=1")
+    found = predict(machine, None, "sort", ppn=2, bytes=32e6)
+    terms = {term.name: term.seconds for term in found.terms}
+    assert terms["histogram"] > 0
+    assert found.phases[0].demand.total == pytest.approx(32 * 30 * 1e6)
+    assert predict(machine, None, "sort", ppn=2, bytes=32e6, latency=0).terms[-1].seconds == 0
+
+
+def test_one_node_sends_nothing_over_the_network():
+    machine = nidmap.load_machine("torus:4x4")
+    for pattern in ("alltoall", "stencil:2x2", "ring", "sort"):
+        found = predict(machine, "5", pattern, ppn=4, bytes=1e6, latency=0)
+        assert (found.time_s, found.bound_s, found.share) == (0, 0, 1)
+        assert found.document()["bottleneck"]["seconds"] == 0
+    alone = predict(machine, "5", "alltoall", bytes=1e6)
+    assert alone.time_s == 0
+    assert "0 s" in alone.sentence
+
+
+def test_an_order_matters_to_a_stencil():
+    machine = nidmap.load_machine("torus:8,bw=1")
+    slots = slots_of(machine, None, 8)
+    asked = Predictor(machine, "stencil:8x8", 8, 1e6)
+    rows = slots.rows
+    assert rows is not None
+    column = arrange(slots, "stencil:8x8", "column-major")
+    assert asked.time(rows) == asked.time(rows, column)  # a square grid, turned
+    shuffled = np.random.default_rng(0).permutation(64)
+    assert asked.time(rows, shuffled) > asked.time(rows)
+
+
+def test_background_takes_its_share_and_no_more():
+    machine = nidmap.load_machine("torus:8,bw=4")
+    alone = predict(machine, "0-1", "alltoall", bytes=1e9, latency=0)
+    rows = np.array([7, 2])  # their way leads over 0 and 1
+    for load, left in ((1.0, 3.0), (1000.0, 2.0)):
+        found = predict(
+            machine, "0-1", "alltoall", bytes=1e9, latency=0, background=[Other(rows, load)]
+        )
+        assert found.time_s == pytest.approx(alone.time_s * 4 / left)
+        assert found.bottleneck.bandwidth == pytest.approx(left)
+    assert "1 other job is assumed to send 1000 GB/s" in " ".join(found.notes)
+    own = predict(
+        machine, "0-1", "alltoall", bytes=1e9, latency=0, background=[Other(np.array([0, 1]), 1.0)]
+    )
+    assert own.time_s == alone.time_s
+
+
+def test_fair_sharing_is_never_faster_and_often_the_same():
+    machine = MACHINES["torus:5x5,bw=4.68"]
+    for pattern in ("alltoall", "fft:5x5", "stencil:5x5,periodic", "stencil:25"):
+        one = predict(machine, None, pattern, bytes=1e6, latency=0)
+        fair = predict(machine, None, pattern, bytes=1e6, latency=0, fair=True)
+        assert fair.time_s == pytest.approx(one.time_s)
+    machine = nidmap.load_machine("torus:6,bw=1,injection=1")
+    fair = predict(machine, "0-3", "alltoall", bytes=1e6, latency=0, fair=True)
+    assert fair.time_s >= predict(machine, "0-3", "alltoall", bytes=1e6, latency=0).time_s
+    stepwise = predict(machine, None, "alltoall", bytes=1e6, fair=True, algorithm="ring")
+    assert "max-min" in stepwise.terms[0].rests_on
+    for spec, name in (("fattree:leaf=4,leaves=6,spines=2,bw=12.5", ""), (SMALL, "single")):
+        machine = MACHINES[spec]
+        one = predict(machine, None, "alltoall", bytes=1e6, latency=0, routing=name)
+        fair = predict(machine, None, "alltoall", bytes=1e6, latency=0, routing=name, fair=True)
+        assert fair.time_s == pytest.approx(one.time_s, rel=0.2)
+        assert fair.time_s >= one.time_s
+    with pytest.raises(UsageError, match="use --routing single"):
+        predict(MACHINES[SMALL], None, "alltoall", fair=True)
+
+
+def test_bad_figures_are_refused():
+    machine = MACHINES["torus:5x5,bw=4.68"]
+    for bad in (
+        {"bytes": -1.0},
+        {"bytes": math.nan},
+        {"bytes": math.inf},
+        {"bytes": 1e300},
+        {"latency": -1.0},
+        {"latency": math.nan},
+        {"memory": 0.0},
+        {"routing": "minimal"},
+        {"algorithm": "nope"},
+        {"background": [Other(np.array([0, 1]), math.nan)]},
+    ):
+        with pytest.raises(UsageError):
+            predict(machine, "0-3", "alltoall", **bad)
+    with pytest.raises(UsageError, match="16 ranks, but there are 4 slots"):
+        predict(machine, "0-3", "stencil:4x4", bytes=1.0)
+    with pytest.raises(UsageError, match="an order of 3 ranks"):
+        predict(machine, "0-3", "alltoall", bytes=1.0, order=np.arange(3))
+
+
+def test_links_without_a_figure_are_said():
+    found = predict(parse_spec("tree:2x2x2"), None, "alltoall", bytes=1e6, latency=0)
+    assert found.time_s == 0
+    assert any("no bandwidth is stated for links of class up1" in note for note in found.notes)
+    assert found.document()["bottleneck"]["bandwidth"] is None
+
+
+def test_weights_that_cannot_be_added_are_refused(tmp_path):
+    path = tmp_path / "m.csv"
+    path.write_text("0,1e308,1e308\n1e308,0,1e308\n1e308,1e308,0\n")
+    with pytest.raises(UsageError, match="more than can be counted"):
+        predict(MACHINES["torus:5x5,bw=4.68"], "0-2", f"matrix:{path}", bytes=1e18)
+
+
+def test_the_document_is_plain_json():
+    import json
+
+    machine = MACHINES["slingshot:groups=3,switches=4,nodes=4,nics=2,injection=25"]
+    text = json.dumps(predict(machine, None, "sort", bytes=1e6).document(), allow_nan=False)
+    found = json.loads(text)
+    assert {
+        "time_s", "bottleneck", "by_class", "terms", "bound_s", "routing", "wiring", "notes",
+    } <= set(found)  # fmt: skip
+    assert {"class", "link", "load", "bandwidth"} <= set(found["bottleneck"])
+    assert {"injection", "ejection", "local", "global"} == set(found["by_class"])
+
+
+@given(st.floats(0, 1e6))
+def test_times_are_spoken_in_three_digits(seconds):
+    number, unit = spoken(seconds).split()
+    scale = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[unit]
+    assert float(number) * scale == pytest.approx(seconds, rel=6e-3)
+
+
+@pytest.mark.parametrize(
+    ("spec", "count", "pattern"),
+    [
+        ("torus:4x3,bw=2,injection=5", 4, "alltoall"),
+        ("torus:6,bw=2", 3, "stencil:3,periodic"),
+        ("dragonfly:groups=3,chassis=1,blades=2,nodes=2,injection=10,global=1", 4, "fft:4x2"),
+        ("fattree:leaf=3,leaves=3,spines=1,bw=2", 5, "sort"),
+    ],
+)
+def test_no_placement_at_all_is_below_the_limit(spec, count, pattern):
+    import itertools
+
+    machine = parse_spec(spec)
+    ppn = 2 if pattern == "fft:4x2" else 1
+    asked = Predictor(machine, pattern, ppn, 1e6, latency=0)
+    every = itertools.combinations(range(len(machine)), count)
+    found = [asked.predict(np.array(rows)) for rows in every]
+    limits = [one.bound_s for one in found]
+    best = min(one.time_s for one in found)
+    if pattern in ("alltoall", "sort", "stencil:3,periodic"):  # one node is like another
+        assert max(limits) == pytest.approx(min(limits))
+    assert 0 < max(limits) <= best * (1 + 1e-9)

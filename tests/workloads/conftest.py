@@ -1,0 +1,103 @@
+"""Real ranks for the tests of programs: this environment's MPI and those of $NIDMAP_TEST_MPIS.
+
+``launch(program, ranks)`` runs a Python program (text) on so many ranks,
+``bench(words, ranks)`` the command line; both with a time limit, and once
+more where a launcher locked up before anything was said.
+"""
+
+import os
+import signal
+import subprocess
+import textwrap
+
+import pytest
+
+from tests.rankmap.mpis import ROOT, environment, flavours, with_mpi4py
+
+__all__ = ["bench", "launch", "place"]
+
+#: Seconds that a launch may take on a machine that other tests load as well.
+LIMIT = 40
+
+#: Ranks that wait give their core away: other tests run on the same few cores.
+YIELD = {"MPIR_CVAR_ENABLE_HEAVY_YIELD": "1", "OMPI_MCA_mpi_yield_when_idle": "1"}
+
+
+@pytest.fixture(params=["mpich", "openmpi"], scope="session")
+def place(request):
+    """Return the directory of each MPI that Python programs run under."""
+    found = [where for name, where in with_mpi4py() if name == request.param]
+    if not found:
+        pytest.skip(f"no mpi4py on {request.param} (extras [mpi], [openmpi]; $NIDMAP_TEST_MPIS)")
+    return found[0]
+
+
+@pytest.fixture
+def launch(place):
+    """Return a function that runs a Python program on ranks: (program, ranks) -> process."""
+
+    def run(program, ranks, *, env=None, limit=LIMIT, check=True, words=()):
+        command = ["-m", "mpi4py", "-c", textwrap.dedent(program), *words]
+        return started(place, ranks, command, env, limit, check)
+
+    return run
+
+
+@pytest.fixture
+def bench(place):
+    """Return a function that runs ``nidmap bench`` on ranks: (words, ranks) -> process."""
+
+    def run(words, ranks, *, env=None, limit=LIMIT, check=True):
+        return started(place, ranks, ["-m", "nidmap", "bench", *words], env, limit, check)
+
+    return run
+
+
+def started(place, ranks, words, env=None, limit=LIMIT, check=True):
+    """Run Python with these words on so many ranks of an MPI; return the finished process."""
+    command = [*mpiexec(place), "-n", str(ranks), f"{place}/bin/python", "-W", "error", *words]
+    for again in (True, False):
+        try:
+            done = _run(command, variables(place, env), limit)
+        except subprocess.TimeoutExpired as late:
+            if again and not late.stdout and not late.stderr:
+                continue  # a launcher that locked up before any rank was there
+            raise
+        if check and done.returncode:
+            pytest.fail(f"code {done.returncode}\n{done.stdout}\n{done.stderr}")
+        return done
+    return None
+
+
+def variables(place, env=None):
+    """Return the environment of a launch."""
+    return {**environment(place), **YIELD, "PYTHONPATH": ROOT, **(env or {})}
+
+
+def mpiexec(place):
+    """Return the mpiexec of an MPI with what lets it start more ranks than cores."""
+    name, version = next((m, v) for m, v, p in flavours() if p == place)
+    if name != "openmpi":
+        return [f"{place}/bin/mpiexec"]
+    more = ["--oversubscribe"] if version.startswith("4.") else ["--map-by", ":OVERSUBSCRIBE"]
+    return [f"{place}/bin/mpiexec", *more]
+
+
+def _run(command, env, limit):
+    """Run a command in a session of its own, which is ended whole when it is late."""
+    process = subprocess.Popen(
+        command,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        out, err = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired as late:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        raise subprocess.TimeoutExpired(command, limit, out or late.stdout, err) from None
+    return subprocess.CompletedProcess(command, process.returncode, out, err)

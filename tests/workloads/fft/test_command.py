@@ -1,0 +1,54 @@
+"""``nidmap bench fft`` on real ranks."""
+
+import json
+
+from tests.workloads.fft.test_ranks import YIELD
+from workloads.fft.command import _between, _sizes, _ways
+from workloads.results import load
+
+
+def test_ways_scaling_and_samples(bench, tmp_path):
+    name = tmp_path / "fft.csv"
+    words = ["fft", "--shape", "12x8x10", "--grid", "pencil", "--kind", "r2c", "--transpose", "all"]
+    done = bench([*words, "--repeat", "3", "--scaling", "--json", "-o", str(name)], 4, env=YIELD)
+    found = json.loads(done.stdout)
+    assert {case["transpose"] for case in found["cases"]} == {"alltoall", "vector", "alltoallw"}
+    assert {case["ranks"] for case in found["cases"]} == {1, 2, 4}
+    phases = ["total", "communication", "transform", "rearrange", "forward", "backward"]
+    assert all(list(case["seconds"]) == phases for case in found["cases"])
+    assert set(found["fits"]) == {"alltoall", "vector", "alltoallw"}
+    assert found["fits"]["vector"]["whole"]["points"] == 3
+    header, frame = load(str(name))
+    assert header["workload"] == "fft"
+    assert len(frame) == 9 * (3 + 1) * len(phases)
+    assert set(frame["n"]) == {"12x8x10"}
+
+
+def test_walls_and_both_precisions_are_verified(bench):
+    words = ["fft", "--shape", "9x8x6", "--basis", "SCF", "--precision", "single", "--repeat", "1"]
+    done = bench([*words, "--direction", "forward"], 3)
+    assert "auto" in done.stdout
+
+
+def test_bad_words_are_said_once(bench):
+    done = bench(["fft", "--shape", "8x8x8", "--grid", "2x2"], 3, check=False)
+    assert done.returncode == 2
+    said = [line for line in done.stderr.splitlines() if line.startswith("nidmap:")]
+    assert said == [
+        "nidmap: a process grid of 2x2 does not fit 3 ranks; "
+        "rows times columns must be the number of ranks"
+    ]
+
+
+def test_numbers_of_ranks():
+    assert _sizes(1) == [1]
+    assert _sizes(6) == [1, 2, 4, 6]
+    assert _sizes(8) == [1, 2, 4, 8]
+    assert _ways("all") == ["alltoall", "vector", "alltoallw"]
+
+
+def test_the_break_needs_points_on_both_sides():
+    ends = {"blade": 2, "chassis": 8, "system": 64}
+    assert _between([1, 2, 4, 8], ends) == 2
+    assert _between([4, 8, 16, 32], ends) == 8
+    assert _between([1, 2, 4], ends) is None

@@ -1,0 +1,129 @@
+"""Who holds what and which blocks move: numbers only, checked by moving numbers."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.errors import UsageError
+from workloads.fft.basis import field_of
+from workloads.fft.grid import process_grid
+from workloads.fft.parts import Part, cuts
+from workloads.fft.plan import Layout
+
+sizes = st.integers(1, 9)
+grids = st.tuples(st.integers(1, 4), st.integers(1, 4))
+
+
+@given(st.integers(0, 1000), st.integers(1, 40))
+def test_cuts_cover_an_axis_evenly(extent, count):
+    parts = cuts(extent, count)
+    assert [k for part in parts for k in range(part.start, part.stop)] == list(range(extent))
+    assert max(p.size for p in parts) - min(p.size for p in parts) <= 1
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 9))
+def test_a_stretch_is_cut_where_it_stands(start, size, count):
+    pieces = Part(start, size).cut(count)
+    assert [k for p in pieces for k in range(p.start, p.stop)] == list(range(start, start + size))
+
+
+def layouts(shape, grid, pieces, real):
+    field = field_of(shape, "", real)
+    rows, columns = process_grid(grid, math.prod(grid), field)
+    return [Layout(field, (rows, columns), k, 16, pieces) for k in range(rows * columns)]
+
+
+def moved(swaps_by_rank, sources, shapes, members):
+    """Move blocks as the swaps of one piece say; return the target arrays."""
+    targets = {rank: np.full(shapes[rank], -1) for rank in members}
+    for to in members:
+        for place, source in enumerate(members):
+            swap, other = swaps_by_rank[to], swaps_by_rank[source]
+            block = sources[source][other.sent(members.index(to))]
+            assert block.shape == swap.block_shape(place, swap.rank)
+            targets[to][swap.received(place)] = block
+    return targets
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.tuples(sizes, sizes, sizes), grids, st.integers(0, 4), st.booleans())
+def test_blocks_bring_every_element_to_its_place(shape, grid, pieces, real):
+    try:
+        every = layouts(shape, grid, pieces, real)
+    except UsageError:
+        assert 1 in shape or math.prod(grid) == 0
+        return
+    if every[0].grid[0] == 1:
+        return
+    spectrum = every[0].field.spectrum
+    numbers = np.arange(math.prod(spectrum)).reshape(spectrum)
+    results = {}
+    for layout in every:
+        shape_here = layout.local_spectrum
+        results[layout.rank] = np.full(shape_here, -1)
+    for piece in range(every[0].count):
+        for column in range(every[0].grid[1]):
+            members = [x.rank for x in every if x.column == column]
+            swaps = {rank: every[rank].forward_rows()[piece] for rank in members}
+            for to in members:
+                for place, source in enumerate(members):
+                    layout = every[source]
+                    part = layout.forward_piece(piece)
+                    first = layout.x[layout.row].start + part.start
+                    whole = numbers[first : first + part.size, :, layout.kz[layout.column].slice]
+                    block = whole[swaps[source].sent(members.index(to))]
+                    results[to][swaps[to].received(place)] = block
+    for layout in every:
+        where = layout.ky[layout.row].slice, layout.kz[layout.column].slice
+        assert np.array_equal(results[layout.rank], numbers[:, where[0], where[1]])
+
+
+@given(st.tuples(sizes, sizes, sizes), grids, st.integers(0, 5))
+def test_all_ranks_agree_on_the_number_of_pieces(shape, grid, pieces):
+    try:
+        every = layouts(shape, grid, pieces, real=False)
+    except UsageError:
+        return
+    assert len({layout.count for layout in every}) == 1
+    for layout in every:
+        here = [layout.forward_piece(k) for k in range(layout.count)]
+        assert sum(part.size for part in here) == layout.local[0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "basis", "real", "spectrum", "half"),
+    [
+        ((8, 6, 4), "", True, (8, 6, 3), 2),
+        ((8, 6, 4), "SSF", True, (8, 6, 3), 2),
+        ((8, 6, 4), "sss", True, (8, 6, 4), -1),
+        ((8, 6, 4), "CFF", False, (8, 6, 4), -1),
+        ((8, 1, 4), "", True, (8, 3, 1), 1),
+        ((8, 4, 1), "", True, (8, 4, 1), 2),
+        ((8, 5), "SF", True, (8, 3, 1), 1),
+        ((8, 5), "SSF", True, (8, 3, 1), 1),
+    ],
+)
+def test_fields(shape, basis, real, spectrum, half):
+    field = field_of(shape, basis, real)
+    assert (field.spectrum, field.half) == (spectrum, half)
+    assert field.outside(field.shape) == shape
+
+
+@pytest.mark.parametrize(
+    ("shape", "basis"),
+    [((8,), ""), ((), ""), ((8, 8, 0), ""), ((2, 2, 2, 2), ""), ((8, 8, 8), "FSF"), ((8, 8), "S")],
+)
+def test_fields_that_are_none(shape, basis):
+    with pytest.raises(UsageError):
+        field_of(shape, basis, real=False)
+
+
+@pytest.mark.parametrize(
+    "grid", ["3x", "x", "slabs", "2x2x2", (2,), "-1x-4", (0, 4), (2, 3), "²x2"]
+)
+def test_grids_that_are_none(grid):
+    with pytest.raises(UsageError):
+        process_grid(grid, 4, field_of((8, 8, 8), "", real=False))

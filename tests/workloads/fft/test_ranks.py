@@ -1,0 +1,83 @@
+"""Transforms on real ranks: spectra against the sums that define them, under both MPIs."""
+
+import json
+
+from tests.workloads.fft import cases
+
+#: Ranks that wait for a turn give it away: eight of them share the cores of a test machine.
+YIELD = {"OMPI_MCA_mpi_yield_when_idle": "1"}
+
+HEAD = """
+    from mpi4py import MPI
+    from tests.workloads.fft import cases
+    world = MPI.COMM_WORLD
+"""
+
+
+def test_spectra_on_one_to_eight_ranks(launch):
+    body = "cases.on_parts(world, (1, 2, 3, 4, 7, 8), 9)\n"
+    done = launch(HEAD + "    " + body + "    print('done')", 8, env=YIELD)
+    assert done.stdout.count("done") == 8
+
+
+def test_every_case_on_four_ranks_with_each_library(launch, place):
+    program = (
+        HEAD
+        + """
+    from importlib.util import find_spec
+    for library in ("ducc0", "scipy", "numpy"):
+        if library == "numpy" or find_spec(library):
+            cases.every(world, 24 if library == "ducc0" else 12, library)
+    cases.other_ways(world)
+    print("done")
+"""
+    )
+    assert launch(program, 4, env=YIELD).stdout.count("done") == 4
+
+
+def test_bad_input_is_the_same_error_on_every_rank(launch):
+    program = HEAD + "    import json; said = cases.refusals(world)\n"
+    program += "    print(json.dumps(said) if world.rank == 0 else '')"
+    said = {name: (kind, text) for name, kind, text in json.loads(launch(program, 4).stdout)}
+    assert said["grid"] == (
+        "UsageError",
+        "a process grid of 3x2 does not fit 4 ranks; "
+        "rows times columns must be the number of ranks",
+    )
+    assert said["memory"][0] == "NidmapError"
+    assert "16384x16384x16384" in said["memory"][1]
+    assert "rank 1" in said["unequal shapes"][1]
+    assert said["one rank wrong"][1].startswith("rank 0: ")
+    assert {kind for kind, _ in said.values()} == {"UsageError", "NidmapError"}
+
+
+def test_memory_is_at_most_three_times_the_local_array(launch):
+    program = (
+        HEAD
+        + """
+    import itertools
+    ways = (
+        {}, {"method": "alltoall"}, {"method": "vector"}, {"dtype": "d"},
+        {"grid": "pencil"}, {"grid": "pencil", "method": "alltoall"},
+        {"dtype": "d", "grid": "pencil", "method": "alltoallw"},
+    )
+    for shape, options in itertools.product(((128, 96, 160), (128, 128, 144)), ways):
+        used = cases.memory(world, shape, **options)
+        assert used <= 3.005, (options, used)
+    print("done")
+"""
+    )
+    assert launch(program, 4, env=YIELD).stdout.count("done") == 4
+
+
+def test_the_reference_agrees_with_scipy():
+    import itertools
+
+    import numpy as np
+    import pytest
+
+    pytest.importorskip("scipy")
+    bases = ["FFF", "SFF", "SSF", "SSS", "CFF", "CCC"]
+    for basis, kind in itertools.product(bases, "dD"):
+        values = cases.field((4, 5, 6), kind)
+        assert np.allclose(cases.spectrum(values, basis), cases.by_scipy(values, basis))

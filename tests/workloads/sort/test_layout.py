@@ -1,0 +1,168 @@
+"""The layout solver against Algorithm 2, and both searches against the definition."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.workloads.sort.simulated import simulate
+from workloads.sort import layout
+from workloads.sort.splitters import bisection, decode, encode, histogram
+
+INTS = ["i1", "u1", "i2", "u4", "i8", "u8"]
+
+
+@st.composite
+def problems(draw, words=1):
+    """Sorted keys of several ranks, in any number of words, and where each one's share ends."""
+    size = draw(st.integers(1, 6))
+    kinds = [np.dtype(draw(st.sampled_from(INTS))) for _ in range(words)]
+    narrow = draw(st.booleans())
+
+    def word(kind):
+        info = np.iinfo(kind)
+        whole = st.integers(info.min, info.max)
+        return st.integers(0, 3) if narrow else st.one_of(whole, st.integers(0, 3))
+
+    one = st.tuples(*[word(kind) for kind in kinds])
+    ranks = [sorted(draw(st.lists(one, max_size=12))) for _ in range(size)]
+    total = sum(map(len, ranks))
+    cuts = sorted(draw(st.lists(st.integers(0, total), min_size=size - 1, max_size=size - 1)))
+    arrays = [
+        [np.array([key[w] for key in keys], kind) for w, kind in enumerate(kinds)] for keys in ranks
+    ]
+    return ranks, arrays, np.array([*cuts, total], np.int64)
+
+
+def bounds(search, arrays, ends):
+    found = simulate(len(arrays), lambda ranks: search(ranks, arrays[ranks.rank], ends))
+    assert len({one.rounds for one in found}) == 1
+    lower, upper = (np.stack([getattr(f, n) for f in found], axis=1) for n in ("lower", "upper"))
+    return lower, upper, found[0].rounds
+
+
+def is_splitter(keys, lower, upper):
+    """Tell whether some splitter has these many keys below it, and not above, on each rank.
+
+    Either all keys between are equal and those outside are not, or the two bounds agree and
+    part the keys of all ranks.
+    """
+    below = [k for ks, n in zip(keys, lower, strict=True) for k in ks[:n]]
+    tied = [k for ks, n, m in zip(keys, lower, upper, strict=True) for k in ks[n:m]]
+    above = [k for ks, m in zip(keys, upper, strict=True) for k in ks[m:]]
+    if tied:
+        value = tied[0]
+        return (
+            all(k == value for k in tied)
+            and all(k < value for k in below)
+            and all(k > value for k in above)
+        )
+    return not below or not above or max(below) < min(above)
+
+
+@pytest.mark.parametrize("search", [histogram, bisection])
+@pytest.mark.parametrize("words", [1, 2, 3])
+@settings(max_examples=60)
+@given(data=st.data())
+def test_bounds_are_those_of_a_splitter_and_hold_the_target(search, words, data):
+    keys, arrays, ends = data.draw(problems(words))
+    lower, upper, _ = bounds(search, arrays, ends)
+    assert (lower.sum(1) <= ends).all()
+    assert (ends <= upper.sum(1)).all()
+    for row in range(len(ends)):
+        if lower[row].sum() < ends[row] < upper[row].sum():
+            assert is_splitter(keys, lower[row], upper[row])
+        else:  # nothing of what ties is parted: one of the bounds is the cut itself
+            cut = lower[row] if lower[row].sum() == ends[row] else upper[row]
+            assert is_splitter(keys, cut, cut)
+
+
+@pytest.mark.parametrize("search", [histogram, bisection])
+@settings(max_examples=60)
+@given(problems())
+def test_the_parallel_layout_is_algorithm_2(search, problem):
+    keys, arrays, ends = problem
+    lower, upper, _ = bounds(search, arrays, ends)
+    counts = np.diff(ends, prepend=0)
+    serial = layout.serial(lower, upper, counts)
+    parallel = simulate(
+        len(ends), lambda r: layout.solve(r, lower[:, r.rank], upper[:, r.rank], ends)
+    )
+    assert np.stack(parallel, axis=1).tolist() == serial.tolist()
+    sent = np.stack([layout.counts_to_send(column) for column in parallel])
+    assert (sent >= 0).all()
+    assert sent.sum(0).tolist() == counts.tolist()
+    assert sent.sum(1).tolist() == [len(ks) for ks in keys]
+
+
+@settings(max_examples=100)
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=9), st.data())
+def test_a_row_is_solved_as_the_paper_loops(pairs, data):
+    lower = np.array([a for a, _ in pairs])
+    upper = lower + np.array([b for _, b in pairs])
+    end = data.draw(st.integers(int(lower.sum()), int(upper.sum())))
+    expected, s = lower.copy(), int(lower.sum())
+    for p in range(len(pairs)):
+        if s >= end:
+            break
+        d = min(int(upper[p] - expected[p]), end - s)
+        expected[p] += d
+        s += d
+    assert layout.row(lower, upper, end).tolist() == expected.tolist()
+
+
+def test_an_exclusive_distribution_would_give_rank_0_nothing():
+    # Definition 1's N^c[0] is 0: Algorithm 3 must be given the inclusive sums.
+    lower, upper = np.zeros(2, np.int64), np.full(2, 2)
+    assert layout.row(lower, upper, 2).tolist() == [2, 0]
+    assert layout.row(lower, upper, 0).tolist() == [0, 0]
+
+
+def big(size, count, make):
+    rng = np.random.default_rng(5)
+    return [[np.sort(make(rng, rank, count))] for rank in range(size)]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rng, rank, n: rng.integers(0, 2**56, n).astype("u8"),
+        lambda rng, rank, n: (2.0 ** rng.uniform(0, 63, n)).astype("u8"),
+        lambda rng, rank, n: (rng.pareto(0.5, n) * 100).clip(0, 2**62).astype("u8"),
+        lambda rng, rank, n: np.arange(n, dtype="u8") + np.uint64(rank * n),
+        lambda rng, rank, n: rng.integers(0, 2, n).astype("u8") << np.uint64(60),
+        lambda rng, rank, n: np.full(n, 2**63 + 1, "u8"),
+    ],
+    ids=["random", "logarithmic", "pareto", "sorted", "two", "equal"],
+)
+def test_many_probes_settle_in_four_rounds(make):
+    arrays = big(8, 50_000, make)
+    ends = np.arange(1, 9) * 50_000
+    lower, upper, rounds = bounds(histogram, arrays, ends)
+    assert rounds <= 4
+    assert (lower.sum(1) <= ends).all()
+    assert (ends <= upper.sum(1)).all()
+
+
+def test_bisection_takes_a_round_a_bit_and_the_papers_calls():
+    arrays = big(4, 5000, lambda rng, rank, n: rng.integers(0, 2**56, n).astype("u8"))
+    ends = np.arange(1, 5) * 5000
+
+    def main(ranks):
+        found = bisection(ranks, arrays[ranks.rank], ends)
+        return found.rounds, ranks.calls
+
+    rounds, calls = simulate(4, main)[0]
+    assert 30 <= rounds <= 56
+    # two Allreduces of the counts and one of a boolean in every round
+    assert calls.count("all") == rounds
+    assert calls.count("total") == 2 * rounds + 1
+
+
+@pytest.mark.parametrize("kind", INTS)
+def test_codes_keep_the_order_of_all_extremes(kind):
+    info = np.iinfo(kind)
+    values = np.array(sorted({info.min, info.min + 1, -1 if info.min else 1, 0, info.max}), kind)
+    codes = encode(values)
+    assert (codes[1:] > codes[:-1]).all()
+    assert decode(codes, np.dtype(kind)).tolist() == values.tolist()

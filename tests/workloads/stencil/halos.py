@@ -1,0 +1,125 @@
+"""A rank's program: halos, messages and copies on real ranks, against what they must bring."""
+
+import itertools
+import random
+
+import numpy as np
+
+
+def parts(world, sizes, run):
+    """Run a function on the first ranks of each of these sizes, the others asleep meanwhile."""
+    from workloads.session import quiet_barrier
+
+    for size in sizes:
+        inside = world.rank < size
+        part = world.Split(int(not inside), world.rank)
+        if inside:
+            run(part)
+        quiet_barrier(world, asleep=not inside)
+        part.Free()
+
+
+def exchanges(comm):
+    """Exchange in every way, and verify; then spoil a block and see that it is noticed."""
+    from placement.errors import NidmapError
+    from workloads.stencil.halo import METHODS
+    from workloads.stencil.trial import trial
+
+    grids = ["auto", f"{comm.size}", f"1x{comm.size}x1"]
+    for method, periodic in itertools.product(METHODS, (False, True)):
+        made = trial(
+            comm,
+            bytes=random.Random(method).choice([1, 7, 4096, 100_001]),
+            dims=grids[METHODS.index(method) % 3],
+            periodic=periodic,
+            method=method,
+            iterations=3,
+            shm=periodic,
+        )
+        seconds = made.run()
+        assert list(seconds) == ["total", "communication"]
+        made.verify()
+        if periodic or comm.size > 1:
+            made._halo.settle()
+            made._halo.into[...] ^= 1
+            try:
+                made.verify()
+                noticed = False
+            except NidmapError:
+                noticed = True
+            assert noticed
+        made.close()
+
+
+def copies(comm):
+    """Copy random regions of arrays of one to three axes; compare with the whole array."""
+    from workloads.stencil.blocks import Blocks
+
+    size = comm.size
+    cases = [
+        ((7 * size + 3,), (size,), "float64"),
+        ((5, 2 * size + 1), (1, size), "int32"),
+        ((size + 1, 4, 6), (size, 1, 1), "complex64"),
+        ((3, 2), None, "uint8"),
+    ]
+    if size % 2 == 0:
+        cases.append(((9, 6, 5), (size // 2, 2, 1), "float32"))
+    for (shape, dims, dtype), shared in itertools.product(cases, (True, False)):
+        blocks = Blocks(comm, shape, dims, dtype=dtype, shared=shared, chunk=16)
+        whole = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+        blocks.local[...] = whole[blocks.region]
+        blocks.sync()
+        rng = random.Random(comm.rank)
+        pending = []
+        for _ in range(6):
+            ends = [sorted(rng.randint(0, extent) for _ in range(2)) for extent in shape]
+            region = tuple(slice(*end) for end in ends)
+            assert np.array_equal(blocks.copy(region), whole[region])
+            pending.append((blocks.start(region), region))
+        for copy, region in pending:
+            assert np.array_equal(copy.wait(), whole[region])
+            assert copy.done()
+        everything = tuple(slice(None) for _ in shape)
+        where = [share.where for share in blocks.split(everything)]
+        assert where.count("local") == (blocks.local.size > 0)
+        assert ("remote" in where) <= (not shared)
+        assert ("node" in where) <= shared
+        blocks.sync()
+        blocks.close()
+
+
+def refusals(comm):
+    """Return the errors of what is refused, once all ranks agree on each."""
+    from placement.errors import NidmapError
+    from workloads.stencil.blocks import Blocks
+    from workloads.stencil.trial import trial
+
+    rank = comm.rank
+    cases = {
+        "grid": lambda: trial(comm, dims="2x5x1"),
+        "grid word": lambda: trial(comm, dims="wide"),
+        "four axes": lambda: trial(comm, dims=f"1x1x1x{comm.size}"),
+        "method": lambda: trial(comm, method="pigeons"),
+        "bytes": lambda: trial(comm, bytes=-1),
+        "iterations": lambda: trial(comm, iterations=0),
+        "memory": lambda: trial(comm, bytes=1 << 45),
+        "unequal bytes": lambda: trial(comm, bytes=8 + rank),
+        "unequal ways": lambda: trial(comm, method=["put", "sendrecv"][rank % 2]),
+        "one rank wrong": lambda: trial(comm, bytes=-1 if rank == 1 else 8),
+        "blocks": lambda: Blocks(comm, (8, 8), (3, 2)),
+        "no extent": lambda: Blocks(comm, (0,)),
+        "too large": lambda: Blocks(comm, (1 << 45,)),
+        "unequal shapes": lambda: Blocks(comm, (8 + rank,)),
+    }
+    said = []
+    for name, run in cases.items():
+        try:
+            run()
+            error = None
+        except NidmapError as raised:
+            error = type(raised).__name__, str(raised)
+        everyone = comm.allgather(error)
+        assert error is not None, f"{name} was not refused"
+        assert len(set(everyone)) == 1, f"{name}: {everyone}"
+        said.append((name, *error))
+    return said

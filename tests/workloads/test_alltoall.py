@@ -1,0 +1,78 @@
+"""All-to-all bandwidth on real ranks."""
+
+import json
+
+import pytest
+
+from workloads.alltoall.command import Sizes, bandwidths
+from workloads.results import load
+from workloads.session import Result
+
+pytestmark = pytest.mark.mpi
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4, 7, 8])
+def test_every_block_arrives_and_the_figures_are_its_own(bench, ranks, tmp_path):
+    out = tmp_path / "a2a.csv"
+    words = ["alltoall", "--bytes", "0,1,8,5000", "--repeat", "3", "--warmup", "2", "--json"]
+    done = bench([*words, "-o", str(out)], ranks)
+    document = json.loads(done.stdout)
+    assert [(c["kind"], c["bytes"]) for c in document["cases"]] == [
+        (kind, size) for kind in ("alltoall", "alltoallv") for size in (0, 1, 8, 5000)
+    ]
+    for case in document["cases"]:
+        rate = (ranks - 1) * case["bytes"] / case["seconds"]["total"]["median"]
+        assert case["bandwidth"]["process"] == pytest.approx(rate)
+        assert case["bandwidth"]["node"] == pytest.approx(ranks * rate)
+        assert case["bandwidth"]["off_node"] == 0
+    header, frame = load(str(out))
+    assert header["versions"]["mpi4py"]
+    counts = frame[frame["phase"] == "total"].groupby(["kind", "bytes", "warmup"]).size()
+    assert set(counts.xs(0, level="warmup")) == {3}
+    assert set(counts.xs(1, level="warmup")) == {2}
+
+
+def test_ranks_a_node_are_swept_on_made_up_nodes(bench):
+    env = {
+        "NIDMAP_PROCESSOR_NAMES": "nid00001,nid00002,nid00001,nid00002,nid00001,nid00001,nid00002"
+    }
+    words = ["alltoall", "--bytes", "100", "--kind", "alltoallv", "--ppn", "all", "--json"]
+    document = json.loads(bench([*words, "--repeat", "2"], 7, env=env).stdout)
+    assert (document["nodes"], document["ppn"], document["counts"]) == (2, 4, [4, 3])
+    seen = [(c["ppn"], c["ranks"], c["off_node"]) for c in document["cases"]]
+    assert seen == [(1, 2, 1), (2, 4, 4), (4, 7, 12)]
+
+
+def test_sizes_that_differ_by_pair_arrive_too(bench):
+    words = ["alltoall", "--bytes", "1000", "--kind", "alltoallv", "--spread", "0.9"]
+    assert bench([*words, "--repeat", "2", "--seed", "5"], 3).returncode == 0
+
+
+def test_what_does_not_fit_is_refused_alike_on_all_ranks(bench):
+    done = bench(["alltoall", "--bytes", "500GB"], 3, check=False)
+    assert done.returncode == 3
+    lines = [line for line in done.stderr.splitlines() if line.startswith("nidmap: ")]
+    assert len(lines) == 1
+    assert "an all-to-all of 500 GB a pair needs" in lines[0]
+    done = bench(["alltoall", "--ppn", "9"], 2, check=False)
+    assert done.returncode == 2
+    assert "--ppn 9: no node has more than 2 ranks" in done.stderr
+
+
+def test_sizes_are_read():
+    read = Sizes().convert
+    assert read("8-64", None, None) == (8, 16, 32, 64)
+    assert read("1,2KiB,3kB,4MiB", None, None) == (1, 2048, 3000, 4 << 20)
+    import click
+
+    for wrong in ("x", "8-", "64-8", "0-8", "-8", "8,,9"):
+        with pytest.raises(click.BadParameter):
+            read(wrong, None, None)
+
+
+def test_bandwidth_is_of_what_goes_to_others():
+    case = {"bytes": 1 << 20, "ranks": 64, "ppn": 32, "off_node": 32 * 32}
+    found = bandwidths(Result(case, {"total": [{"min": 0.5, "mean": 0.5, "max": 1.0}]}))
+    assert found["process"] == 63 * 2**20
+    assert found["node"] == 32 * 63 * 2**20
+    assert found["off_node"] == 1024 * 2**20

@@ -1,0 +1,121 @@
+"""Samples on disk: what is written is read again, and a kill loses nothing finished."""
+
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from placement.errors import NidmapError, OutputError, ParseError, UsageError
+from workloads.results import Journal, check_name, load, records, save
+
+NAMES = st.text("abcdefgh_", min_size=1, max_size=6)
+VALUES = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.integers(-(2**53), 2**53),
+)
+HEADERS = st.dictionaries(NAMES, st.one_of(st.text(max_size=20), VALUES, st.none()), max_size=4)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+@settings(max_examples=50)
+@given(header=HEADERS, rows=st.lists(st.fixed_dictionaries({"max": VALUES, "n": VALUES})))
+def test_samples_come_back_as_they_were(tmp_path_factory, suffix, header, rows):
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+        rows = [{name: float(value) for name, value in row.items()} for row in rows]
+    path = str(tmp_path_factory.mktemp("r") / f"run{suffix}")
+    save(path, header, rows)
+    read, frame = load(path)
+    assert {name: read[name] for name in header} == header
+    got, want = (
+        [(float(row["max"]), float(row["n"])) for row in found] for found in (records(frame), rows)
+    )
+    assert len(got) == len(want)
+    for one, other in zip(got, want, strict=True):
+        assert one == pytest.approx(other, rel=1e-15)
+
+
+def test_columns_may_differ_by_sample(tmp_path):
+    path = str(tmp_path / "run.csv")
+    save(path, {}, [{"a": 1, "name": 'x,"y'}, {"a": 2, "b": 0.5}])
+    _, frame = load(path)
+    assert frame["name"].tolist()[0] == 'x,"y'
+    assert frame["b"].tolist()[1] == 0.5
+
+
+def test_a_journal_is_on_disk_at_once_and_becomes_the_file(tmp_path):
+    path = tmp_path / "run.csv"
+    journal = Journal(str(path), {"workload": "sort"})
+    journal.add([{"phase": "total", "max": 0.5}])
+    journal.describe({"arms": 2})
+    part = tmp_path / "run.csv.part"
+    header, frame = load(str(part))
+    assert (header["ended"], header["arms"], frame["max"].tolist()) == ("running", 2, [0.5])
+    with open(part, "a") as stream:
+        stream.write('{"phase":"tot')  # what a kill leaves
+    assert len(load(str(part))[1]) == 1
+    journal.add([{"phase": "total", "max": 0.25}])
+    journal.close("time limit")
+    header, frame = load(str(path))
+    assert (header["ended"], header["arms"], frame["max"].tolist()) == (
+        "time limit",
+        2,
+        [0.5, 0.25],
+    )
+    assert os.listdir(tmp_path) == ["run.csv"]
+
+
+def test_a_journal_follows_no_link_and_says_what_it_cannot_write(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / "run.csv.part").symlink_to(victim)
+    Journal(str(tmp_path / "run.csv"), {}).close()
+    assert victim.read_text() == "mine"
+    with pytest.raises(OutputError, match="nowhere"):
+        Journal(str(tmp_path / "nowhere" / "run.csv"), {})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "nid00001\n",
+        "# nidmap.samples/1 {not json}\na\n1\n",
+        '# nidmap.samples/1 {"schema": "other/1"}\na\n1\n',
+        '{"schema": "nidmap.samples/1"}\nnonsense\n',
+        '{"schema": "nidmap.samples/1"}\n[1]\n',
+        '{"a": 1}\n{}\n',
+        "[" * 5000 + "\n",
+        "{" * 5000 + "\n",
+        "PAR1 but no more",
+    ],
+)
+def test_what_is_no_file_of_samples_is_said_in_one_line(tmp_path, text):
+    path = tmp_path / "run.csv"
+    path.write_text(text)
+    with pytest.raises(NidmapError) as error:
+        load(str(path))
+    assert "\n" not in str(error.value)
+
+
+@settings(max_examples=60)
+@given(st.binary(max_size=200))
+def test_no_bytes_break_the_reader(tmp_path_factory, junk):
+    path = tmp_path_factory.mktemp("r") / "run"
+    for start in (b"", b'# nidmap.samples/1 {"schema":"nidmap.samples/1"}\n', b'{"schema":'):
+        path.write_bytes(start + junk)
+        try:
+            header, _ = load(str(path))
+        except NidmapError:
+            continue
+        assert header["schema"] == "nidmap.samples/1"
+
+
+def test_a_missing_file_and_a_wrong_suffix(tmp_path):
+    with pytest.raises(ParseError, match="cannot be read"):
+        load(str(tmp_path / "none.csv"))
+    with pytest.raises(UsageError, match="samples are written as"):
+        check_name("run.xls")
+    check_name("run.csv")
+    check_name(None)

@@ -1,0 +1,264 @@
+"""Ranks that start, agree and fail together: real MPI, every launch with a time limit."""
+
+import json
+import os
+import subprocess
+import textwrap
+import time
+
+import pytest
+
+from placement.errors import LaunchError
+from tests.rankmap.mpis import with_mpi4py
+from tests.workloads.conftest import mpiexec, variables
+from workloads.launched import STARTED, launched, mpiexec_words
+from workloads.world import _crowded
+
+pytestmark = pytest.mark.mpi
+
+#: Runs `body` behind the guard, as a program of nidmap bench does.
+PROGRAM = """
+    import sys, time
+    from placement.errors import NidmapError, ParseError, UsageError
+    from workloads.world import guarded, same, together, world
+    def main():
+        comm = world()
+        rank = comm.Get_rank()
+        {body}
+    sys.exit(guarded(main))
+"""
+
+
+def guarded(body):
+    lines = textwrap.indent(textwrap.dedent(body).strip("\n"), 8 * " ")
+    return PROGRAM.format(body=lines.lstrip())
+
+
+def said(done):
+    """Return the lines that are ours: a launcher adds its own about codes."""
+    return [line for line in done.stderr.splitlines() if line.startswith("nidmap: ")]
+
+
+@pytest.mark.parametrize("ranks", [1, 4, 7])
+def test_all_ranks_raise_what_one_of_them_raises(launch, ranks):
+    body = """
+        try:
+            with together(comm):
+                if rank == comm.Get_size() // 2:
+                    raise ParseError("dump.txt", 7, "no NID", "look there")
+        except NidmapError as error:
+            told = comm.gather((type(error).__name__, str(error), error.exit_code))
+            if rank == 0:
+                print(*dict.fromkeys(told), len(told), sep="\\n")
+    """
+    done = launch(guarded(body), ranks)
+    where = "" if ranks == 1 else f"rank {ranks // 2}: "
+    expected = ("ParseError", f"{where}dump.txt:7: no NID; look there", 3)
+    assert done.stdout.splitlines() == [str(expected), str(ranks)]
+    assert said(done) == []
+
+
+def test_any_exception_becomes_one_of_ours(launch):
+    body = """
+        found = []
+        for raised in (ValueError("bad\\nkey"), MemoryError(), OSError(28, "full"), KeyError("x")):
+            try:
+                with together(comm):
+                    if rank == 1:
+                        raise raised
+            except NidmapError as error:
+                found.append((type(error).__name__, error.exit_code, str(error)))
+        told = comm.gather(found)
+        if rank == 0:
+            assert all(one == told[0] for one in told)
+            print(*told[0], sep="\\n")
+    """
+    lines = launch(guarded(body), 3).stdout.splitlines()
+    assert [line.split(",")[0].strip("('") for line in lines] == [
+        "UsageError",
+        "NidmapError",
+        "NidmapError",
+        "DefectError",
+    ]
+    assert [int(line.split(",")[1]) for line in lines] == [2, 3, 3, 70]
+    assert all("rank 1: " in line for line in lines)
+
+
+def test_ranks_that_were_given_different_arguments_all_say_so(launch):
+    done = launch(guarded("same(comm, items=10 + (rank == 2), seed=0)"), 4, check=False)
+    assert done.returncode == 2
+    assert said(done) == [
+        "nidmap: rank 2: items is 11 here and 10 on rank 0; all ranks must be given the same"
+    ]
+
+
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_one_rank_that_fails_ends_all_within_five_seconds_with_one_line(launch, ranks):
+    body = """
+        comm.Barrier()
+        if rank == comm.Get_size() - 1:
+            raise ZeroDivisionError("deep inside")
+        comm.Barrier()
+    """
+    began = time.monotonic()
+    done = launch(guarded(body), ranks, check=False)
+    assert time.monotonic() - began < 5 + 3  # the launcher's own start on a loaded machine
+    assert done.returncode != 0
+    assert len(said(done)) == 1
+    assert f"rank {ranks - 1}: internal error, ZeroDivisionError: deep inside" in said(done)[0]
+
+
+def test_some_ranks_that_fail_say_it_once(launch):
+    body = """
+        comm.Barrier()
+        if rank:
+            raise UsageError(f"no good")
+        comm.Recv(bytearray(8), 1)
+    """
+    done = launch(guarded(body), 4, check=False)
+    assert done.returncode == 2
+    assert said(done) == ["nidmap: rank 1: no good"]
+
+
+def test_all_ranks_that_fail_by_themselves_say_it_once(launch):
+    done = launch(guarded("raise UsageError('no good')"), 4, check=False)
+    assert (done.returncode, said(done)) == (2, ["nidmap: no good"])
+
+
+def test_a_world_of_another_size_than_asked_for_is_an_error(bench):
+    done = bench(["alltoall", "-n", "4", "--bytes", "8"], 2, check=False)
+    assert done.returncode == 4
+    assert said(done) == ["nidmap: the world has 2 ranks, but -n asks for 4"]
+
+
+def test_worlds_of_one_rank_each_are_found_out(bench):
+    """A launcher of another MPI starts ranks that do not know of each other."""
+    alone = {"PMI_RANK": "0", "PMI_SIZE": "4", "OMPI_COMM_WORLD_SIZE": "4", STARTED: "4"}
+    done = bench(["alltoall", "--bytes", "8"], 1, env=alone, check=False)
+    if done.returncode == 0:  # a launcher overwrites its own variables, never ours
+        pytest.fail("one rank ran although four were started")
+    assert done.returncode == 4
+    assert "started 4; two MPIs are mixed" in said(done)[0]
+    assert len(said(done)) == 1
+
+
+def test_the_launcher_of_another_mpi_is_an_error_with_a_hint():
+    """MPICH's launcher and Open MPI's library, and the other way round, where both are here."""
+    found = dict(with_mpi4py())
+    if len(found) < 2:
+        pytest.skip("needs mpi4py on mpich and on openmpi ($NIDMAP_TEST_MPIS)")
+    for launcher, library in (("mpich", "openmpi"), ("openmpi", "mpich")):
+        place, python = found[launcher], f"{found[library]}/bin/python"
+        words = [*mpiexec(place), "-n", "3", python, "-m", "nidmap", "bench", "alltoall"]
+        done = subprocess.run(
+            words, env=variables(place), capture_output=True, text=True, timeout=40, check=False
+        )
+        assert done.returncode == 4
+        assert len(said(done)) == 1
+        assert "two MPIs are mixed" in said(done)[0]
+
+
+def test_words_that_are_wrong_are_said_once_over_all_ranks(bench):
+    for words in (["alltoall", "--bytes", "much"], ["alltoall", "--nonsense"], ["nothing"]):
+        done = bench(words, 3, check=False)
+        assert done.returncode == 2
+        assert len(said(done)) == 1
+
+
+def test_more_ranks_than_cores_is_said(bench):
+    ranks = len(os.sched_getaffinity(0)) + 1
+    words = ["alltoall", "--bytes", "8", "--repeat", "1", "--json"]
+    done = bench(words, ranks)
+    assert f"nidmap: oversubscribed: {ranks} ranks on" in done.stderr
+    assert json.loads(done.stdout)["oversubscribed"].startswith("oversubscribed")
+
+
+def test_cores_are_counted_by_node_and_quota():
+    free = float("inf")
+    assert _crowded([("a", 0b11, free), ("a", 0b11, free), ("b", 0b1, free)]) == ""
+    assert _crowded([("a", 0b01, free), ("a", 0b10, free)]) == ""
+    assert "2 ranks on 1 core of b" in _crowded([("a", 3, free), ("b", 1, free), ("b", 1, free)])
+    assert "3 ranks on 1.5 cores of a" in _crowded([("a", 0b1111, 1.5)] * 3)
+
+
+def test_a_launch_is_told_from_a_batch_script():
+    assert launched({}) is None
+    assert launched({"SLURM_PROCID": "0", "SLURM_JOB_ID": "9", "SLURM_NTASKS": "4"}) is None
+    interactive = {"SLURM_STEP_ID": str(0xFFFFFFFA), "SLURM_PROCID": "0"}
+    assert launched(interactive) is None
+    step = {"SLURM_STEP_ID": "0", "SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "8"}
+    assert (launched(step).rank, launched(step).size) == (3, 8)
+    found = launched({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"})
+    assert (found.by, found.rank, found.size) == ("Open MPI", 1, 2)
+    assert launched({"PMIX_RANK": "5"}).size is None
+    assert launched({"PMI_RANK": "x", "PMI_SIZE": "4"}) is None
+    assert launched({STARTED: "4"}).size == 4
+
+
+def test_the_mpiexec_may_be_given(tmp_path):
+    words = mpiexec_words(3, {"NIDMAP_MPIEXEC": "srun --mpi='pmi2'"})
+    assert words == ["srun", "--mpi=pmi2", "-n", "3"]
+    with pytest.raises(LaunchError, match="cannot be read"):
+        mpiexec_words(3, {"NIDMAP_MPIEXEC": "srun 'x"})
+
+
+def test_outside_a_launch_ranks_are_started_with_the_same_words(place, tmp_path):
+    out = tmp_path / "samples.csv"
+    command = [f"{place}/bin/python", "-m", "workloads.alltoall", "-n", "3", "--bytes", "8"]
+    command += ["--repeat", "2", "-o", str(out)]
+    done = subprocess.run(
+        command, env=variables(place), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "alltoallv" in done.stdout
+    header = json.loads(out.read_text().split("\n")[0].removeprefix("# nidmap.samples/1 "))
+    assert (header["ranks"], header["ended"]) == (3, "complete")
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_a_run_that_is_interrupted_keeps_what_is_finished(place, tmp_path):
+    import signal
+
+    out = tmp_path / "samples.jsonl"
+    words = ["bench", "alltoall", "--bytes", "1kB", "--repeat", "100000000", "-o", str(out)]
+    command = [*mpiexec(place), "-n", "2", f"{place}/bin/python", "-m", "nidmap", *words]
+    process = subprocess.Popen(
+        command,
+        env=variables(place),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    part = tmp_path / "samples.jsonl.part"
+    end = time.monotonic() + 30
+    while time.monotonic() < end and not (part.exists() and part.stat().st_size > 20_000):
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.communicate(timeout=20)
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    from workloads.results import load
+
+    kept = out if out.exists() else part  # a launcher may kill before a rank can say goodbye
+    header, frame = load(str(kept))
+    assert header["ended"] in ("interrupted", "running")
+    assert len(frame) > 50
+    assert set(frame["phase"]) == {"total", "communication"}
+
+
+def test_a_time_limit_ends_a_run_with_its_samples(bench, tmp_path):
+    out = tmp_path / "samples.csv"
+    words = ["alltoall", "--bytes", "8-1MiB", "--repeat", "1000000", "--time-limit", "3"]
+    began = time.monotonic()
+    done = bench([*words, "-o", str(out)], 2)
+    assert time.monotonic() - began < 20
+    assert "ended early (time limit)" in done.stderr
+    from workloads.results import load
+
+    header, frame = load(str(out))
+    assert header["ended"] == "time limit"
+    assert len(frame) > 0

@@ -1,0 +1,174 @@
+"""One all-to-all on a communicator: equal blocks, or blocks of any size."""
+
+from __future__ import annotations
+
+import random
+import time
+from array import array
+from functools import partial
+from typing import TYPE_CHECKING
+
+from placement.errors import NidmapError, UsageError
+from workloads.memory import fits
+from workloads.table import bytes_text
+from workloads.world import together
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mpi4py import MPI
+
+__all__ = ["KINDS", "AllToAll", "calls", "pattern", "trial"]
+
+#: Which call of MPI.
+KINDS = ("alltoall", "alltoallv")
+
+#: Bytes a pair that are moved at least in one timed repetition, so that clocks can tell it.
+_ENOUGH = 1 << 16
+
+
+def trial(
+    comm: MPI.Intracomm,
+    *,
+    bytes: int = 65536,  # noqa: A002  # the option's name
+    kind: str = "alltoall",
+    spread: float = 0.0,
+    inner: int = 0,
+    seed: int = 0,
+) -> AllToAll:
+    """Return an all-to-all, its blocks filled. Collective.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    bytes : int
+        Payload of each ordered pair of ranks.
+    kind : {"alltoall", "alltoallv"}
+    spread : float
+        For alltoallv: blocks are between ``(1 - spread)`` and ``(1 + spread)``
+        times `bytes`, drawn by the seed; 0 to 1.
+    inner : int
+        Calls in one timed repetition; 0: as many as move 64 KiB a pair, at
+        most 64.
+    seed : int
+
+    Raises
+    ------
+    UsageError, NidmapError
+        On all ranks alike: sizes that make no sense, or do not fit.
+    """
+    with together(comm):
+        if bytes < 0 or inner < 0 or not 0 <= spread <= 1:
+            raise UsageError("bytes and inner are at least 0, spread between 0 and 1")
+        if kind not in KINDS:
+            raise UsageError(f"no kind of all-to-all is called {kind!r}", f"one of {KINDS}")
+        if spread and kind == "alltoall":
+            raise UsageError("blocks of different sizes need alltoallv")
+    return AllToAll(comm, bytes, kind, spread, inner or calls(bytes), seed)
+
+
+def pattern(ranks: int) -> str:
+    """Return who talks to whom: everybody to everybody."""
+    return "alltoall"
+
+
+def calls(bytes: int) -> int:  # noqa: A002  # the option's name
+    """Return how many calls one timed repetition holds.
+
+    Examples
+    --------
+    >>> calls(8), calls(16384), calls(1 << 22)
+    (64, 4, 1)
+    """
+    return max(1, min(64, _ENOUGH // max(bytes, 1)))
+
+
+class AllToAll:
+    """Blocks from every rank to every rank, and what each should hold.
+
+    Memory: twice the local blocks, ``2 * size * bytes``.
+
+    Attributes
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    inner : int
+        Calls in one timed repetition.
+    sent : int
+        Bytes that this rank sends to others in one call.
+    """
+
+    def __init__(
+        self,
+        comm: MPI.Intracomm,
+        size: int,
+        kind: str,
+        spread: float,
+        inner: int,
+        seed: int,
+    ) -> None:
+        self.comm, self.kind, self.inner = comm, kind, inner
+        rank, ranks = comm.Get_rank(), comm.Get_size()
+        self._out = self._sizes(size, spread, seed, [(rank, other) for other in range(ranks)])
+        self._in = self._sizes(size, spread, seed, [(other, rank) for other in range(ranks)])
+        need = sum(self._out) + sum(self._in)
+        fits(comm, need, f"an all-to-all of {bytes_text(size)} a pair")
+        with together(comm):
+            self._send = bytearray().join(
+                _block(rank, other, count) for other, count in enumerate(self._out)
+            )
+            self._recv = bytearray(sum(self._in))
+        self.sent = sum(self._out) - self._out[rank]
+
+    @staticmethod
+    def _sizes(size: int, spread: float, seed: int, pairs: list[tuple[int, int]]) -> list[int]:
+        """Return the bytes from one rank to another of each pair, the same on both."""
+        if not spread:
+            return [size] * len(pairs)
+        return [
+            round(size * (1 + spread * (2 * random.Random(f"{seed} {a} {b}").random() - 1)))  # noqa: S311  # data, no secrets
+            for a, b in pairs
+        ]
+
+    def run(self) -> dict[str, float]:
+        """Call it `inner` times and return the seconds of one call."""
+        call = self._call()
+        began = time.perf_counter()
+        for _ in range(self.inner):
+            call()
+        spent = (time.perf_counter() - began) / self.inner
+        return {"total": spent, "communication": spent}
+
+    def _call(self) -> Callable[[], None]:
+        from mpi4py import MPI
+
+        if self.kind == "alltoall":
+            # Blocks are equal: the count is the buffer's share, which mpi4py divides itself.
+            out, into = [self._send, MPI.BYTE], [self._recv, MPI.BYTE]
+            return partial(self.comm.Alltoall, out, into)
+        sent = [self._send, (self._out, _starts(self._out)), MPI.BYTE]
+        got = [self._recv, (self._in, _starts(self._in)), MPI.BYTE]
+        return partial(self.comm.Alltoallv, sent, got)
+
+    def verify(self) -> None:
+        """Raise on all ranks where a block is not what its sender filled it with."""
+        rank, seen = self.comm.Get_rank(), memoryview(self._recv)
+        with together(self.comm):
+            at = 0
+            for other, count in enumerate(self._in):
+                if seen[at : at + count] != _block(other, rank, count):
+                    raise NidmapError(f"the block from rank {other} did not arrive as it was sent")
+                at += count
+
+
+def _block(source: int, target: int, count: int) -> bytes:
+    """Return the bytes that one rank sends another: both ranks, over and over."""
+    word = array("q", [source * 1_000_003 + target + 1]).tobytes()
+    return (word * (count // len(word) + 1))[:count]
+
+
+def _starts(counts: list[int]) -> list[int]:
+    starts, at = [], 0
+    for count in counts:
+        starts.append(at)
+        at += count
+    return starts

@@ -1,0 +1,89 @@
+"""The command group ``nidmap bench``; each program is imported when it is asked for."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+import click
+
+from placement.errors import NidmapError, UsageError
+from workloads.launched import launched
+
+__all__ = ["PROGRAMS", "bench", "program"]
+
+#: Program, where its command is, and its one line of help.
+PROGRAMS = {
+    "alltoall": ("workloads.alltoall.command", "alltoall", "Bandwidth of all-to-all by size."),
+    "stencil": ("workloads.stencil.command", "stencil", "Halo exchange with six neighbours."),
+    "sort": ("workloads.sort.command", "sort", "MP-sort, and a merge sort beside it."),
+    "isx": ("workloads.isx.command", "isx", "ISx bucket sort: strong, weak, weak_iso."),
+    "fft": ("workloads.fft.command", "fft", "2-D and 3-D FFTs on slabs and pencils."),
+    "contention": ("workloads.contention.command", "contention", "All-to-all by leaf modules."),
+    "ab": ("workloads.ab.command", "ab", "Does an order or a node set help? Measured."),
+    "report": ("workloads.report.command", "report", "Tables and plots of several runs."),
+}
+
+
+class BenchGroup(click.Group):
+    """The programs, imported when asked for; inside a launch, one rank speaks."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the programs."""
+        return list(PROGRAMS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one program's command."""
+        if cmd_name not in PROGRAMS:
+            return None
+        module, attribute, _ = PROGRAMS[cmd_name]
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of programs without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, _, line) in PROGRAMS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a program; options that are wrong are said once over all ranks."""
+        try:
+            return super().invoke(ctx)
+        except (click.UsageError, NidmapError) as error:
+            if launched() is None:
+                raise
+            raise click.exceptions.Exit(_said_once(error)) from None
+
+
+def _said_once(error: click.UsageError | NidmapError) -> int:
+    from workloads.world import guarded
+
+    def fail() -> None:
+        if isinstance(error, NidmapError):
+            raise error
+        command = error.ctx.command_path if error.ctx else "nidmap bench"
+        raise UsageError(f"{error.format_message()} (see {command} --help)")
+
+    return guarded(fail)
+
+
+@click.group(cls=BenchGroup)
+def bench() -> None:
+    """Measure sorts, FFTs, stencils and all-to-alls, and whether an order helps.
+
+    Every program runs on MPI ranks: started by -n on this machine, or by your
+    own launcher, e.g. srun -n 9216 nidmap bench fft …
+
+    \b
+    nidmap bench alltoall -n 4 -o alltoall.csv
+    srun -n 512 nidmap bench ab --workload fft --orders default,auto -o ab.csv
+    nidmap bench report ab.csv -o report.html
+    """
+
+
+def program(name: str) -> None:
+    """Run one program as ``python -m workloads.<name>`` does, and leave with its exit code."""
+    from placement.commands import run
+
+    sys.exit(run(["bench", name, *sys.argv[1:]]))

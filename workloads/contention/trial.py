@@ -1,0 +1,221 @@
+"""One all-to-all of the contention paper on a communicator.
+
+Input without any local sorting (eqs. 3.6 and 3.7): the blocks are in order,
+and what arrives is the sorted array at once. Equation 3.7 runs j over the m
+numbers of a vector (it prints p).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import NidmapError
+from workloads.contention.problem import PRINTED_N, Sizes, sizes
+from workloads.memory import fits
+from workloads.places import place
+from workloads.table import bytes_text
+from workloads.world import same, together
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+    from numpy.typing import NDArray
+
+__all__ = ["Buffers", "Contention", "sorted_ints", "trial", "unsorted_ints"]
+
+#: Vectors filled at a time: no temporary array as large as the data.
+_BLOCK = 1 << 16
+
+
+def unsorted_ints(n: int, ranks: int, rank: int) -> NDArray[np.int32]:
+    """Return the unsorted integers of one process, eq. 3.6: int32 (n/p,).
+
+    Examples
+    --------
+    The paper's example, n = 48 on 4 processes: the first row of its matrix.
+
+    >>> unsorted_ints(48, 4, 0).tolist()
+    [1, 2, 3, 13, 14, 15, 25, 26, 27, 37, 38, 39]
+    """
+    local, block = n // ranks, n // ranks**2
+    i = np.arange(local)
+    return (1 + block * rank + local * (i // block) + i % block).astype(np.int32)
+
+
+def sorted_ints(n: int, ranks: int, rank: int) -> NDArray[np.int32]:
+    """Return what the process must hold at the end: the numbers 1 to n in order."""
+    local = n // ranks
+    return np.arange(1 + local * rank, 1 + local * (rank + 1), dtype=np.int32)
+
+
+class Buffers:
+    """The two arrays of a process, lent to one case after another.
+
+    Parameters
+    ----------
+    most : int
+        Bytes of the larger case's array.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.unsorted = np.empty(most, np.uint8)
+        self.sorted = np.empty(most, np.uint8)
+        self.filled: object = None
+
+
+def trial(
+    comm: MPI.Intracomm,
+    *,
+    n: int = PRINTED_N,
+    m: int = 1,
+    kind: str = "alltoallv-double",
+    buffers: Buffers | None = None,
+    seed: int = 0,
+) -> Contention:
+    """Return an all-to-all with its arrays made. Collective.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    n, m : int
+        Vectors over all processes, numbers in each (the ints do not need m).
+    kind : str
+        One of `workloads.contention.problem.KINDS`.
+    buffers : Buffers or None
+        None: arrays of its own.
+    seed : int
+        Nothing here is drawn; for the sake of `workloads.trial.Trial`.
+
+    Raises
+    ------
+    UsageError, NidmapError
+        On all ranks alike: sizes that do not divide, or do not fit the memory.
+    """
+    same(comm, n=n, m=m, kind=kind)
+    here = place(comm)
+    with together(comm):
+        size = sizes(n, m, comm.Get_size(), here.nodes, kind)
+    if buffers is None:
+        fits(comm, size.rank_need, f"an all-to-all of {bytes_text(size.local_bytes)} a rank", 1.0)
+        with together(comm):
+            buffers = Buffers(size.local_bytes)
+    return Contention(comm, size, buffers)
+
+
+class Contention:
+    """Blocks of vectors from every process to every process.
+
+    Memory: twice the local array, ``2 * n / p * m * 8`` bytes for doubles.
+
+    Attributes
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    sizes : Sizes
+    """
+
+    def __init__(self, comm: MPI.Intracomm, size: Sizes, buffers: Buffers) -> None:
+        self.comm, self.sizes, self.buffers = comm, size, buffers
+        self.rank = comm.Get_rank()
+        self._done = False
+
+    def _array(self, which: str) -> NDArray[Any]:
+        """Return one of the arrays as vectors (l_n, m)."""
+        raw = getattr(self.buffers, which)[: self.sizes.local_bytes]
+        if self.sizes.kind.endswith("int"):
+            ints: NDArray[Any] = raw.view(np.int32)[:, None]
+            return ints
+        doubles: NDArray[Any] = raw.view(np.float64).reshape(-1, self.sizes.m)
+        return doubles
+
+    def _fill(self) -> None:
+        """Write the unsorted array, and nothing that could pass for a result into the other."""
+        if self.buffers.filled is not self:
+            _write(
+                self._array("unsorted"), unsorted_ints(self.sizes.n, self.sizes.ranks, self.rank)
+            )
+            self.buffers.filled = self
+        self._array("sorted")[:, :1] = 0
+
+    def run(self) -> dict[str, float]:
+        """Exchange once and return this rank's seconds; the input is made before."""
+        self._fill()
+        call = self._call()
+        self.comm.Barrier()
+        began = time.perf_counter()
+        call()
+        spent = time.perf_counter() - began
+        self._done = True
+        return {"total": spent, "communication": spent}
+
+    def _call(self) -> Any:
+        """Return the call; a vector is one item of a datatype, so that counts stay small."""
+        from functools import partial
+
+        from mpi4py import MPI
+
+        out, into = self._array("unsorted"), self._array("sorted")
+        one = MPI.INT32_T if self.sizes.kind.endswith("int") else MPI.DOUBLE
+        kind = one.Create_contiguous(out.shape[1]).Commit()
+        block, ranks = self.sizes.block, self.sizes.ranks
+        if self.sizes.kind.startswith("alltoall-"):
+            call = partial(self.comm.Alltoall, [out, block, kind], [into, block, kind])
+        else:
+            counts, starts = [block] * ranks, [block * r for r in range(ranks)]
+            call = partial(
+                self.comm.Alltoallv, [out, counts, starts, kind], [into, counts, starts, kind]
+            )
+
+        def timed() -> None:
+            call()
+            kind.Free()
+
+        return timed
+
+    def right(self) -> bool:
+        """Tell whether this rank's result is the sorted array, or nothing was exchanged yet."""
+        if not self._done:
+            return True
+        expected = sorted_ints(self.sizes.n, self.sizes.ranks, self.rank)
+        return _holds(self._array("sorted"), expected)
+
+    def wrong(self) -> NidmapError:
+        """Return the error for a result that is not right."""
+        error = NidmapError("the all-to-all did not bring the sorted array")
+        error.exit_code = 1
+        return error
+
+    def verify(self) -> None:
+        """Raise on all ranks where a result is not the sorted array; not timed."""
+        with together(self.comm):
+            if not self.right():
+                raise self.wrong()
+
+
+def _steps(length: int) -> NDArray[np.float64]:
+    """Return what eq. 3.7 adds to the numbers of a vector: 0.0001 j."""
+    return np.arange(length, dtype=np.float64) * np.float64(0.0001)
+
+
+def _write(array: NDArray[Any], ints: NDArray[np.int32]) -> None:
+    if array.shape[1] == 1 and array.dtype == np.int32:
+        array[:, 0] = ints
+        return
+    rows = max(_BLOCK // array.shape[1], 1)
+    for start in range(0, len(ints), rows):
+        part = slice(start, start + rows)
+        np.add(ints[part, None], _steps(array.shape[1]), out=array[part])
+
+
+def _holds(array: NDArray[Any], ints: NDArray[np.int32]) -> bool:
+    """Tell whether an array is what `_write` makes of these integers."""
+    rows = max(_BLOCK // array.shape[1], 1)
+    for start in range(0, len(ints), rows):
+        part = slice(start, start + rows)
+        wanted: NDArray[Any] = ints[part, None]
+        if array.dtype != np.int32:
+            wanted = wanted + _steps(array.shape[1])
+        if not np.array_equal(array[part], wanted):
+            return False
+    return True

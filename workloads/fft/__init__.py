@@ -1,0 +1,30 @@
+"""FFTs in two and three dimensions on slabs and pencils, as FFTK does them.
+
+``from workloads.fft import Transform`` for a program of one's own;
+``nidmap bench fft`` for the measurement.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from workloads.fft.scaling import Fit, fit_gamma
+    from workloads.fft.transform import Transform
+
+__all__ = ["Fit", "Transform", "fit_gamma"]
+
+_HOMES = {
+    "Transform": "workloads.fft.transform",
+    "Fit": "workloads.fft.scaling",
+    "fit_gamma": "workloads.fft.scaling",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a name when it is first asked for: numpy and MPI cost start-up time."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'workloads.fft' has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(_HOMES[name]), name)

@@ -1,0 +1,217 @@
+"""How an FFT's time falls with the ranks: the model T = C p^(-gamma) of FFTK.
+
+The paper fits it in two pieces, split where a level of the network ends
+(Figure 4 of "A scheduling policy to improve 10% of communication time in
+parallel FFT": gamma 0.84 up to the 60 nodes of a chassis, 0.78 beyond, T
+being the time of a pair of transforms).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError
+from workloads.report.fits import student
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+
+__all__ = ["Fit", "Scaling", "fit_gamma", "levels"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """T = C p^(-gamma) through some points.
+
+    Attributes
+    ----------
+    gamma : float
+        1: time halves when ranks double.
+    low, high : float
+        Ends of gamma's interval; -inf and inf for two points, which no line misses.
+    constant : float
+        C in seconds, the time of one rank by the model.
+    first, last : float
+        Fewest and most ranks of the points.
+    points : int
+    error : float
+        Root mean square of log(measured / model).
+    """
+
+    gamma: float
+    low: float
+    high: float
+    constant: float
+    first: float
+    last: float
+    points: int
+    error: float
+
+    def seconds(self, ranks: float) -> float:
+        """Return the model's time.
+
+        Examples
+        --------
+        >>> round(Fit(0.5, 0.4, 0.6, 8.0, 1, 16, 5, 0.0).seconds(4), 3)
+        4.0
+        """
+        return float(self.constant * ranks**-self.gamma)
+
+    def __str__(self) -> str:
+        interval = f"[{self.low:.3f}, {self.high:.3f}]" if math.isfinite(self.low) else "[?]"
+        return f"gamma {self.gamma:.3f} {interval} for {self.first:g} to {self.last:g} ranks"
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """Fits in one piece and in two.
+
+    Attributes
+    ----------
+    whole : Fit
+    inside, beyond : Fit or None
+        Up to the break and above it; None where there is no break, or fewer
+        than two numbers of ranks on that side of it.
+    break_at : float or None
+        Ranks up to which a point is inside.
+    level : str
+        What ends there: a name of the machine's, or ''.
+    """
+
+    whole: Fit
+    inside: Fit | None = None
+    beyond: Fit | None = None
+    break_at: float | None = None
+    level: str = ""
+
+    @property
+    def fits(self) -> tuple[Fit, ...]:
+        """All fits there are, the whole one first."""
+        return tuple(fit for fit in (self.whole, self.inside, self.beyond) if fit is not None)
+
+    @property
+    def jump(self) -> float | None:
+        """Time just beyond the break over time just inside it, by the two models; None without.
+
+        The paper sees "a sharp change in total time when the communication
+        pattern changes".
+        """
+        if self.inside is None or self.beyond is None or self.break_at is None:
+            return None
+        return self.beyond.seconds(self.break_at) / self.inside.seconds(self.break_at)
+
+
+def fit_gamma(
+    ranks: Sequence[float],
+    seconds: Sequence[float],
+    *,
+    break_at: float | None = None,
+    level: str = "",
+    confidence: float = 0.95,
+) -> Scaling:
+    """Fit T = C p^(-gamma) to runs on different numbers of ranks.
+
+    Least squares on the logarithms; the interval is Student's, with two
+    degrees of freedom less than there are points. Points at the same number
+    of ranks count each; give medians where they are repetitions of one run.
+
+    Parameters
+    ----------
+    ranks : sequence of float
+        Ranks (or nodes) of each run; two different numbers at least.
+    seconds : sequence of float
+        Its time, positive.
+    break_at : float or None
+        Fit in two pieces besides: up to so many ranks, and above. See `levels`.
+    level : str
+        What ends there, for the reader.
+    confidence : float
+        How often the intervals are to hold gamma.
+
+    Raises
+    ------
+    UsageError
+        Too few points, or values that have no logarithm.
+
+    Examples
+    --------
+    >>> ranks = [4, 8, 16, 32, 60, 128, 256, 512]
+    >>> seconds = [2 * p**-0.84 if p <= 60 else 2.2 * p**-0.78 for p in ranks]
+    >>> found = fit_gamma(ranks, seconds, break_at=64, level="chassis")
+    >>> round(found.inside.gamma, 3), round(found.beyond.gamma, 3)
+    (0.84, 0.78)
+    >>> found.whole.gamma < 0.84
+    True
+    """
+    x, y = np.asarray(ranks, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
+    if x.shape != y.shape or x.ndim != 1:
+        raise UsageError(f"{x.size} numbers of ranks for {y.size} times")
+    if not (np.isfinite(x) & np.isfinite(y) & (x > 0) & (y > 0)).all():
+        raise UsageError("ranks and times of a fit must be positive numbers")
+    if not 0 < confidence < 1:
+        raise UsageError(f"a confidence of {confidence:g} is none", "between 0 and 1")
+    whole = _fit(x, y, confidence)
+    if whole is None:
+        raise UsageError("gamma needs runs on two different numbers of ranks at least")
+    if break_at is None:
+        return Scaling(whole)
+    near = x <= break_at
+    inside, beyond = (_fit(x[side], y[side], confidence) for side in (near, ~near))
+    return Scaling(whole, inside, beyond, break_at, level)
+
+
+def _fit(x: NDArray[np.float64], y: NDArray[np.float64], confidence: float) -> Fit | None:
+    """Return the line through the logarithms; None for fewer than two different x."""
+    if len(np.unique(x)) < 2:
+        return None
+    u, v = np.log(x), np.log(y)
+    off = u - u.mean()
+    spread = float(off @ off)
+    slope = float(off @ v) / spread
+    left = v - v.mean() - slope * off
+    freedom = len(x) - 2
+    width = math.inf
+    if freedom:
+        width = student(confidence, freedom) * math.sqrt(float(left @ left) / freedom / spread)
+    constant = math.exp(float(v.mean()) - slope * float(u.mean()))
+    error = math.sqrt(float(left @ left) / len(x))
+    ends = float(x.min()), float(x.max())
+    return Fit(-slope, -slope - width, -slope + width, constant, *ends, len(x), error)
+
+
+def levels(machine: Machine, ppn: int = 1) -> dict[str, int]:
+    """Return the ranks up to which a job can stay inside one block of each level of a network.
+
+    The compute nodes of the fullest block of that level, times the ranks a
+    node: where Figure 4's regions end (a chassis of Shaheen II has 55 to 60
+    compute nodes).
+
+    Parameters
+    ----------
+    machine : Machine
+    ppn : int
+        Ranks a node.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> levels(nidmap.load_machine("dragonfly:groups=2,chassis=6,blades=16,nodes=4"), ppn=32)
+    {'blade': 128, 'chassis': 2048, 'group': 12288, 'system': 24576}
+    """
+    from rankmap.distance import machine_distance
+
+    found = machine_distance(machine)
+    used = found.blocks[np.flatnonzero(machine.compute)]
+    sizes = {}
+    for name, column in zip(found.names, used.T, strict=True):
+        counts = np.unique(column, return_counts=True)[1]
+        sizes[name] = int(counts.max(initial=0)) * ppn
+    return sizes

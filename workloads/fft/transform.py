@@ -1,0 +1,398 @@
+"""FFTs of arrays that are spread over ranks: slabs and pencils, forward and backward.
+
+What moves
+----------
+The process grid has rows and columns, ranks row by row. In space a rank holds
+a stretch of axis 0 (by its row), a stretch of axis 1 (by its column) and all
+of axis 2; of the spectrum all of axis 0, a stretch of axis 1 (row) and a
+stretch of axis 2 (column). So there are two all-to-alls a direction, one
+inside each row and one inside each column (the pattern ``fft:RxC``); on slabs
+one of them is nothing.
+
+Forward works piece by piece along axis 0, backward along axis 2 (pencils) or
+1 (slabs): a piece is transformed, put in order and exchanged while it is in
+the cache, and no second copy of the array is needed.
+
+Memory
+------
+Input, output and buffers together take at most 3 times the local array (the
+larger of this rank's parts in space and of the spectrum), and half a MiB for
+the chunk in work; measured 2.4 to 2.8 times above 8 MiB a rank, 3.0 below.
+Below 1 MiB there is one piece only, which may take 4 times. One array more is
+taken for a real `out` of `backward` that `Transform.empty` did not make, and
+with ``pieces=1``. A window that is shared counts once, with the rank that
+owns it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from placement.errors import UsageError, printable
+from workloads.fft.agreement import Agreement
+from workloads.fft.basis import field_of
+from workloads.fft.engine import Engine
+from workloads.fft.exchange import METHODS
+from workloads.fft.grid import process_grid
+from workloads.fft.kernels import NORMS, kernel
+from workloads.fft.local import Local
+from workloads.fft.plan import Layout
+from workloads.fft.window import one_node
+from workloads.memory import fits
+from workloads.phases import Phases
+from workloads.world import same, together
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from mpi4py import MPI
+    from numpy.typing import DTypeLike, NDArray
+
+    Array = NDArray[Any]
+    #: An array, None for a new one; the shape and the type that it must have.
+    _Asked = tuple[Array | None, tuple[int, ...], np.dtype[Any]]
+
+__all__ = ["Transform"]
+
+#: Types of a field in space and of its spectrum.
+_SPECTRA = {"f": "F", "d": "D", "F": "F", "D": "D"}
+
+
+class Transform:
+    """An FFT of one shape on one communicator. Collective, as are its methods.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+        Its rank order is the order of the process grid, row by row.
+    shape : sequence of int
+        Global extents, two or three; any sizes, also smaller than the number
+        of ranks. FFTK's 2-D fields are (N_x, 1, N_z).
+    basis : str
+        A letter an axis: ``F`` exponential, ``S`` sine, ``C`` cosine, the
+        latter two for the first axes; '' for all F. See `workloads.fft.basis`.
+    dtype : dtype
+        Of the field in space: complex128, complex64, float64 or float32. A
+        real field's spectrum keeps N/2 + 1 elements of the last F axis, and
+        is real where there is none (SSS).
+    grid : str or (int, int)
+        ``slab``, ``pencil``, or rows and columns; see
+        `workloads.fft.grid.process_grid`.
+    method : str
+        How to transpose: ``alltoall``, ``vector``, ``alltoallw``, ``shared``
+        (see `workloads.fft.exchange`) or ``auto``: shared inside a row or
+        column of which all ranks are on one node, else alltoall.
+    norm : str
+        ``backward``: forward is the plain sum of the paper's eq. 1 and
+        backward divides; ``forward``: the other way round; ``ortho``.
+        What each divides by is what scipy's fftn, dst and dct do.
+    pieces : int
+        Pieces that an array is worked on in; 0: by size. 1 sends a direction
+        in the fewest messages and takes more memory.
+    library : str
+        ``ducc0``, ``scipy`` or ``numpy``; '' for the best that is there.
+    checked : bool
+        Whether every call makes sure first that all ranks were given arrays
+        that fit, by a small MPI_Iallreduce behind the first local transforms.
+
+    Attributes
+    ----------
+    shape, spectrum_shape : tuple of int
+        Global extents in space and of the spectrum.
+    local_shape, local_spectrum_shape : tuple of int
+        This rank's.
+    slices, spectrum_slices : tuple of slice
+        Where they stand in the global arrays.
+    dtype, spectrum_dtype : numpy.dtype
+    phases : workloads.phases.Phases
+        Seconds spent since it was last cleared: ``transform``, ``rearrange``
+        (copies before and after a message) and ``exchange``.
+
+    Raises
+    ------
+    UsageError, NidmapError
+        On every rank alike: a shape, basis or grid that does not fit, more
+        than the nodes' memory, a library that is missing, arguments that
+        differ between ranks.
+
+    Examples
+    --------
+    >>> from mpi4py import MPI  # doctest: +SKIP
+    >>> with Transform(MPI.COMM_WORLD, (64, 64, 64), grid="pencil") as fft:  # doctest: +SKIP
+    ...     values = fft.empty()
+    ...     values[:] = 1
+    ...     spectrum = fft.forward(values)
+    ...     back = fft.backward(spectrum)
+    """
+
+    def __init__(
+        self,
+        comm: MPI.Intracomm,
+        shape: Sequence[int],
+        *,
+        basis: str = "",
+        dtype: DTypeLike = "complex128",
+        grid: str | Sequence[int] = "slab",
+        method: str = "auto",
+        norm: str = "backward",
+        pieces: int = 0,
+        library: str = "",
+        checked: bool = True,
+    ) -> None:
+        self._engine: Engine | None = None
+        with together(comm):
+            kind = _dtype(dtype)
+            _check_words(method, norm, pieces)
+            field = field_of(_extents(shape), basis, kind.kind == "f")
+            rows, columns = process_grid(grid, comm.Get_size(), field)
+            functions = kernel(library, field.letters)
+        asked = {"shape": tuple(shape), "basis": field.letters, "dtype": kind.name}
+        same(comm, **asked, grid=(rows, columns), method=method, norm=norm, pieces=pieces)
+        self.comm = comm
+        self.dtype, self.grid, self.library = kind, (rows, columns), functions.name
+        self.spectrum_dtype = kind if field.real_spectrum else np.dtype(_SPECTRA[kind.char])
+        self.phases = Phases(comm)
+        item = self.spectrum_dtype.itemsize
+        packed = method == "alltoall" or (method == "auto" and not one_node(comm))
+        self._layout = Layout(field, self.grid, comm.Get_rank(), item, pieces, packed)
+        self._checked = checked
+        self._roomy: WeakValueDictionary[int, Array] = WeakValueDictionary()
+        self._describe()
+        fits(comm, 3 * self.local_bytes, f"an FFT of {'x'.join(map(str, self.shape))}")
+        local = Local(field, functions, norm)
+        self._engine = Engine(comm, self._layout, local, self.spectrum_dtype, method, self.phases)
+
+    def _describe(self) -> None:
+        """Set what a user reads of the shapes."""
+        layout = self._layout
+        field, row, column = layout.field, layout.row, layout.column
+        space = layout.x[row].slice, layout.y[column].slice, slice(0, field.shape[2])
+        waves = slice(0, field.spectrum[0]), layout.ky[row].slice, layout.kz[column].slice
+        self.basis = "".join(field.outside(tuple(field.letters)))
+        self.shape = field.outside(field.shape)
+        self.spectrum_shape = field.outside(field.spectrum)
+        self.local_shape = field.outside(layout.local)
+        self.local_spectrum_shape = field.outside(layout.local_spectrum)
+        self.slices = field.outside(space)
+        self.spectrum_slices = field.outside(waves)
+
+    @property
+    def local_bytes(self) -> int:
+        """Bytes of the larger of this rank's parts in space and of the spectrum."""
+        space = math.prod(self.local_shape) * self.dtype.itemsize
+        return max(space, math.prod(self.local_spectrum_shape) * self.spectrum_dtype.itemsize)
+
+    @property
+    def buffer_bytes(self) -> int:
+        """Bytes of this rank's buffers, apart from the user's arrays."""
+        return self._open().nbytes
+
+    @property
+    def methods(self) -> dict[str, str]:
+        """How the ``rows`` and the ``columns`` of the process grid transpose."""
+        return dict(self._open().methods)
+
+    # Arrays.
+
+    def empty(self) -> Array:
+        """Return an array for this rank's part in space, without values.
+
+        Where the field is real its memory has room behind it, which
+        `backward` works in.
+        """
+        size = math.prod(self.local_shape) * self.dtype.itemsize
+        raw = np.empty(max(size, self._work_bytes), np.uint8)
+        self._roomy[raw.ctypes.data] = raw
+        array: Array = raw[:size].view(self.dtype).reshape(self.local_shape)
+        return array
+
+    def empty_spectrum(self) -> Array:
+        """Return an array for this rank's part of the spectrum, without values."""
+        return np.empty(self.local_spectrum_shape, self.spectrum_dtype)
+
+    @property
+    def _work_shape(self) -> tuple[int, int, int]:
+        """Shape of the part in space before the last transforms back."""
+        layout = self._layout
+        middle = layout.field.spectrum[1] if layout.slab else layout.local[1]
+        return layout.local[0], middle, layout.field.spectrum[2]
+
+    @property
+    def _work_bytes(self) -> int:
+        return math.prod(self._work_shape) * self.spectrum_dtype.itemsize
+
+    # The transforms.
+
+    def forward(self, values: Array, out: Array | None = None) -> Array:
+        """Transform this rank's part in space into its part of the spectrum.
+
+        Parameters
+        ----------
+        values : ndarray, shape `local_shape`
+            Left as it is.
+        out : ndarray or None, shape `local_spectrum_shape`
+            Contiguous, of `spectrum_dtype`; None: a new one. It may share
+            memory with `values`, which costs a copy.
+
+        Returns
+        -------
+        ndarray
+            `out`.
+
+        Raises
+        ------
+        UsageError
+            On every rank alike: an array that does not fit.
+        """
+        source = values, self.local_shape, self.dtype
+        target = out, self.local_spectrum_shape, self.spectrum_dtype
+        return self._run(source, target, self.empty_spectrum, self._forward)
+
+    def _forward(self, x: Array, y: Array, gate: Callable[[], None]) -> None:
+        layout = self._layout
+        self._open().forward(x.reshape(layout.local), y.reshape(layout.local_spectrum), gate)
+
+    def backward(self, spectrum: Array, out: Array | None = None) -> Array:
+        """Transform this rank's part of the spectrum into its part in space.
+
+        Parameters
+        ----------
+        spectrum : ndarray, shape `local_spectrum_shape`
+            Left as it is.
+        out : ndarray or None, shape `local_shape`
+            Contiguous, of `dtype`; None: a new one. It may share memory with
+            `spectrum`, which costs a copy.
+
+        Returns
+        -------
+        ndarray
+            `out`.
+
+        Raises
+        ------
+        UsageError
+            On every rank alike: an array that does not fit.
+        """
+        source = spectrum, self.local_spectrum_shape, self.spectrum_dtype
+        target = out, self.local_shape, self.dtype
+        return self._run(source, target, self.empty, self._backward)
+
+    def _backward(self, z: Array, out: Array, gate: Callable[[], None]) -> None:
+        layout = self._layout
+        inner = out.reshape(layout.local)
+        work = self._work(inner)
+        self._open().backward(z.reshape(layout.local_spectrum), work, inner, gate)
+
+    def _work(self, out: Array) -> Array:
+        """Return the array that backward works in: `out`, its memory, or a new one."""
+        if out.dtype == self.spectrum_dtype:
+            return out
+        raw = self._roomy.get(out.ctypes.data) if out.size else None
+        if raw is None:
+            return np.empty(self._work_shape, self.spectrum_dtype)
+        return raw[: self._work_bytes].view(self.spectrum_dtype).reshape(self._work_shape)
+
+    def _run(
+        self,
+        source: _Asked,
+        target: _Asked,
+        new: Callable[[], Array],
+        transform: Callable[[Array, Array, Callable[[], None]], None],
+    ) -> Array:
+        """Transform, or raise on all ranks what one of them finds wrong with its arrays."""
+        if not self._checked:
+            x, y = _pair(source, target, new)
+            transform(x, y, _no_gate)
+            return y
+        agreement = Agreement(self.comm)
+        pair: list[tuple[Array, Array]] = []
+        with agreement:
+            self._open()
+            pair.append(_pair(source, target, new))
+        if agreement.failed:
+            agreement.wait()
+        x, y = pair[0]
+        transform(x, y, agreement.wait)
+        return y
+
+    def _open(self) -> Engine:
+        if self._engine is None:
+            raise UsageError("this Transform is closed")
+        return self._engine
+
+    def close(self) -> None:
+        """Free communicators, datatypes and shared memory. Collective."""
+        if self._engine is not None:
+            self._engine.close()
+            self._engine = None
+
+    def __enter__(self) -> Transform:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if error is None:  # else the other ranks may be elsewhere
+            self.close()
+
+
+def _no_gate() -> None:
+    """Let everything through: what is not checked."""
+
+
+def _pair(source: _Asked, target: _Asked, new: Callable[[], Array]) -> tuple[Array, Array]:
+    values, shape, kind = source
+    given, out_shape, out_kind = target
+    x = np.asarray(values)
+    if x.shape != shape:
+        raise UsageError(f"an array of shape {x.shape}, this rank's part is {shape}")
+    if x.dtype.kind not in ("fc" if kind.kind == "c" else "f"):
+        raise UsageError(f"an array of {printable(str(x.dtype))}, the transform's is {kind}")
+    x = np.ascontiguousarray(x, kind)
+    if given is None:
+        return x, new()
+    if given.shape != out_shape or given.dtype != out_kind or not given.flags.c_contiguous:
+        raise UsageError(
+            f"out is {given.dtype} of shape {given.shape}",
+            f"it must be contiguous {out_kind} of shape {out_shape}",
+        )
+    return (x.copy() if np.may_share_memory(x, given) else x), given
+
+
+def _dtype(dtype: DTypeLike) -> np.dtype[Any]:
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        raise UsageError(f"{printable(str(dtype))} is no number type", _TYPES) from None
+    if kind.char not in _SPECTRA or not kind.isnative:
+        raise UsageError(f"no FFT of {printable(str(kind))}", _TYPES)
+    return kind
+
+
+_TYPES = "complex128, complex64, float64 or float32"
+
+
+def _extents(shape: Sequence[int]) -> tuple[int, ...]:
+    extents = tuple(shape) if not isinstance(shape, (str, int)) else ()
+    if not extents or not all(isinstance(n, (int, np.integer)) for n in extents):
+        raise UsageError(f"{printable(str(shape))} is no shape", "two or three sizes")
+    return tuple(int(n) for n in extents)
+
+
+def _check_words(method: str, norm: str, pieces: int) -> None:
+    for what, word, known in (
+        ("way to transpose", method, ("auto", *METHODS)),
+        ("norm", norm, tuple(NORMS)),
+    ):
+        if word not in known:
+            raise UsageError(f"no {what} {printable(str(word))!r}", f"there are {', '.join(known)}")
+    if not isinstance(pieces, int) or pieces < 0:
+        raise UsageError(f"{printable(str(pieces))} is no number of pieces")

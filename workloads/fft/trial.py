@@ -1,0 +1,264 @@
+"""One FFT on a communicator, forward and backward, ready to be repeated."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import NidmapError, UsageError, printable
+from workloads.fft.basis import field_of
+from workloads.fft.grid import process_grid
+from workloads.fft.transform import Transform
+from workloads.world import together
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mpi4py import MPI
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+
+__all__ = ["FFT", "extents", "message_bytes", "pattern", "trial"]
+
+#: Elements of the spectrum that `FFT.verify` computes by their sums.
+_MODES = 4
+
+_TYPES = {
+    ("c2c", "double"): "complex128",
+    ("c2c", "single"): "complex64",
+    ("r2c", "double"): "float64",
+    ("r2c", "single"): "float32",
+}
+
+
+def extents(text: str | int | Sequence[int]) -> tuple[int, ...]:
+    """Return the sizes in ``128x128x64``, or ``128`` for a cube.
+
+    Examples
+    --------
+    >>> extents("8x1x6"), extents("64"), extents((4, 5))
+    ((8, 1, 6), (64, 64, 64), (4, 5))
+    """
+    if isinstance(text, int):
+        return (text,) * 3
+    if not isinstance(text, str):
+        return tuple(int(size) for size in text)
+    words = text.lower().split("x")
+    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
+        raise UsageError(f"{printable(text)!r} is no size", "e.g. 128x128x64, or 128 for a cube")
+    sizes = tuple(int(word) for word in words)
+    return sizes * 3 if len(sizes) == 1 else sizes
+
+
+def trial(
+    comm: MPI.Intracomm,
+    *,
+    shape: str = "128x128x128",
+    basis: str = "",
+    kind: str = "c2c",
+    precision: str = "double",
+    grid: str = "slab",
+    transpose: str = "auto",
+    pieces: int = 0,
+    library: str = "",
+    direction: str = "both",
+    seed: int = 0,
+) -> FFT:
+    """Return an FFT with its data made. Collective.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+        Its rank order is the order of the process grid, row by row.
+    shape : str
+        ``128x128x64``; ``128`` is a cube; ``128x1x64`` or ``128x64`` are 2-D.
+    basis, grid, pieces, library
+        See `workloads.fft.Transform`.
+    kind : {"c2c", "r2c"}
+    precision : {"double", "single"}
+    transpose : str
+        `Transform`'s ``method``.
+    direction : {"both", "forward", "backward"}
+        What is timed; the paper's times are of a pair.
+    seed : int
+
+    Raises
+    ------
+    UsageError, NidmapError
+        On all ranks alike.
+    """
+    with together(comm):
+        if (kind, precision) not in _TYPES:
+            raise UsageError(
+                f"no FFT {printable(kind)} in {printable(precision)} precision",
+                "c2c or r2c, double or single",
+            )
+        if direction not in ("both", "forward", "backward"):
+            raise UsageError(f"no direction {printable(direction)!r}", "both, forward or backward")
+        sizes = extents(shape)
+    transform = Transform(
+        comm,
+        sizes,
+        basis=basis,
+        dtype=_TYPES[kind, precision],
+        grid=grid,
+        method=transpose,
+        pieces=pieces,
+        library=library,
+        checked=False,
+    )
+    return FFT(transform, direction, seed)
+
+
+def pattern(
+    ranks: int, shape: str = "128x128x128", grid: str = "slab", kind: str = "c2c", basis: str = ""
+) -> str:
+    """Return who talks to whom, as `rankmap.pattern` names it.
+
+    Examples
+    --------
+    >>> pattern(64), pattern(64, grid="pencil")
+    ('fft:64', 'fft:8x8')
+    """
+    rows, columns = process_grid(grid, ranks, field_of(extents(shape), basis, kind == "r2c"))
+    return f"fft:{ranks}" if 1 in (rows, columns) else f"fft:{rows}x{columns}"
+
+
+def message_bytes(
+    pattern: str,
+    shape: str = "128x128x128",
+    kind: str = "c2c",
+    precision: str = "double",
+    **_: Any,
+) -> float:
+    """Return the bytes that a pair of ranks of one row (or column) exchange in one direction.
+
+    Examples
+    --------
+    >>> message_bytes("fft:4", shape="64"), message_bytes("fft:2x2", shape="64")
+    (262144.0, 524288.0)
+    """
+    sizes = [int(word) for word in pattern.partition(":")[2].split("x")]
+    item = np.dtype(_TYPES[kind, precision]).itemsize
+    local = math.prod(extents(shape)) * item / math.prod(sizes)
+    return local / max(sizes)
+
+
+class FFT:
+    """An FFT of random data, there and back in place of the data.
+
+    Memory: data, spectrum and buffers, at most 3 times the local array
+    (see `workloads.fft.transform`).
+
+    Attributes
+    ----------
+    transform : Transform
+    """
+
+    def __init__(self, transform: Transform, direction: str, seed: int) -> None:
+        self.transform, self._direction, self._seed = transform, direction, seed
+        with together(transform.comm):
+            self._values = transform.empty()
+            self._spectrum = transform.empty_spectrum()
+            for row, plane in zip(self._values, self._planes(), strict=True):
+                row[...] = plane
+        if direction == "backward":
+            transform.forward(self._values, self._spectrum)
+
+    def _planes(self) -> Iterator[Array]:
+        """Yield this rank's data plane by plane: uniform in -1/2 to 1/2, by seed and rank."""
+        rng = np.random.default_rng([self._seed, self.transform.comm.Get_rank()])
+        count, *shape = self.transform.local_shape
+        kind = self.transform.dtype
+        real = np.empty(0, kind).real.dtype.type
+        half = kind.type(0.5 + 0.5j if kind.kind == "c" else 0.5)
+        for _ in range(count):
+            plane = np.empty(shape, kind)
+            rng.random(out=plane.reshape(-1).view(real), dtype=real)
+            plane -= half
+            yield plane
+
+    def run(self) -> dict[str, float]:
+        """Transform and return seconds: in all, in messages and copies, and by direction."""
+        transform = self.transform
+        transform.phases.clear()
+        began = time.perf_counter()
+        if self._direction != "backward":
+            transform.forward(self._values, self._spectrum)
+        there = time.perf_counter()
+        if self._direction != "forward":
+            transform.backward(self._spectrum, self._values)
+        ended = time.perf_counter()
+        seconds = transform.phases.seconds
+        found = {"total": ended - began, "communication": seconds.get("exchange", 0.0)}
+        for phase in ("transform", "rearrange"):
+            found[phase] = seconds.get(phase, 0.0)
+        return {**found, "forward": there - began, "backward": ended - there}
+
+    def verify(self) -> None:
+        """Compare the data with what they were, and elements of the spectrum with their sums.
+
+        Raises
+        ------
+        NidmapError
+            On all ranks alike.
+        """
+        transform = self.transform
+        small = 1e-4 if self._values.real.dtype == np.float32 else 1e-10
+        modes = self._modes()
+        waves = [_waves(transform, mode) for mode in modes]
+        summed, off = np.zeros(len(modes), np.complex128), 0.0
+        for row, plane in enumerate(self._planes()):
+            off = max(off, float(np.abs(plane - self._values[row]).max(initial=0.0)))
+            for k, (first, *others) in enumerate(waves):
+                found: Any = plane
+                for wave in reversed(others):
+                    found = found @ wave
+                summed[k] += first[row] * found
+        with together(transform.comm):
+            if not off < small * 10:
+                raise NidmapError(f"forward and backward differ from the data by {off:.2g}")
+        expected = np.empty_like(summed)
+        transform.comm.Allreduce(summed, expected)
+        with together(transform.comm):
+            for mode, value in zip(modes, expected, strict=True):
+                self._compare(mode, complex(value), small)
+
+    def _modes(self) -> list[tuple[int, ...]]:
+        """Return some elements of the spectrum, the same on all ranks."""
+        rng = np.random.default_rng(self._seed)
+        return [tuple(rng.integers(self.transform.spectrum_shape).tolist()) for _ in range(_MODES)]
+
+    def _compare(self, mode: tuple[int, ...], value: complex, small: float) -> None:
+        here = self.transform.spectrum_slices
+        if not all(part.start <= k < part.stop for k, part in zip(mode, here, strict=True)):
+            return
+        own = tuple(k - part.start for k, part in zip(mode, here, strict=True))
+        got = complex(self._spectrum[own])
+        scale = math.sqrt(math.prod(self.transform.shape)) * 8
+        if not abs(got - value) < small * scale:
+            raise NidmapError(f"element {mode} of the spectrum is {got:.6g}, its sum {value:.6g}")
+
+    def close(self) -> None:
+        """Free what the transform keeps. Collective."""
+        self.transform.close()
+
+
+def _waves(transform: Transform, mode: tuple[int, ...]) -> list[Array]:
+    """Return what each axis's local elements are weighted with in one element of the spectrum."""
+    waves: list[Array] = []
+    for axis, k in enumerate(mode):
+        extent = transform.shape[axis]
+        x = np.arange(extent)[transform.slices[axis]]
+        letter = transform.basis[axis]
+        if letter == "F":
+            waves.append(np.exp(-2j * np.pi * ((k * x) % extent) / extent))
+        elif letter == "S":
+            waves.append(2 * np.sin(np.pi * (k + 1) * (2 * x + 1) / (2 * extent)))
+        else:
+            waves.append(2 * np.cos(np.pi * k * (2 * x + 1) / (2 * extent)))
+    return waves

@@ -1,0 +1,193 @@
+"""Ways to bring every bucket to its rank.
+
+The order in which a rank turns to the others decides whether the network
+sees an in-cast: in `naive` all turn to rank 0 first, then to 1, and so on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+    from numpy.typing import NDArray
+
+    Keys = NDArray[Any]
+    Ints = NDArray[np.int64]
+
+__all__ = ["SCHEMES", "SIDES", "Window", "order", "two_sided"]
+
+#: alltoallv is MPI's own; at-once posts everything and waits; the others send one by one.
+SCHEMES = ("alltoallv", "at-once", "naive", "round-robin", "random")
+
+#: Both ranks take part in a message, or the sender puts keys into the other's memory.
+SIDES = ("two", "put")
+
+TAG = 78
+
+
+def order(scheme: str, rank: int, size: int, seed: int) -> list[int]:
+    """Return the ranks in the order in which this rank turns to them, itself left out.
+
+    Examples
+    --------
+    >>> order("naive", 2, 4, 0), order("round-robin", 2, 4, 0)
+    ([0, 1, 3], [3, 0, 1])
+    >>> sorted(order("random", 2, 4, 0))
+    [0, 1, 3]
+    """
+    if scheme == "random":
+        rng = np.random.default_rng((seed, rank, size))
+        turns = rng.permutation(size).tolist()
+    elif scheme == "naive":
+        turns = list(range(size))
+    else:
+        turns = [(rank + k) % size for k in range(1, size)]
+    return [q for q in turns if q != rank]
+
+
+def two_sided(
+    comm: MPI.Intracomm,
+    scheme: str,
+    turns: list[int],
+    keys: Keys,
+    send: Ints,
+    out: Keys,
+    receive: Ints,
+) -> None:
+    """Send each bucket to its rank by messages.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    scheme : str
+    turns : list of int
+        See `order`.
+    keys : (n,)
+        Bucketed keys.
+    send, receive : int64 (P,)
+    out : (m,)
+        Room for what comes, by source.
+    """
+    from mpi4py import MPI
+
+    starts, ends = np.cumsum(send) - send, np.cumsum(receive) - receive
+    if scheme == "alltoallv":
+        comm.Alltoallv([keys, (send, starts)], [out, (receive, ends)])
+        return
+    rank = comm.Get_rank()
+    requests = [
+        comm.Irecv(out[ends[q] : ends[q] + receive[q]], q, TAG)
+        for q in reversed(turns)
+        if receive[q]
+    ]
+    out[ends[rank] : ends[rank] + receive[rank]] = keys[starts[rank] : starts[rank] + send[rank]]
+    for q in turns:
+        if send[q]:
+            request = comm.Isend(keys[starts[q] : starts[q] + send[q]], q, TAG)
+            if scheme == "at-once":
+                requests.append(request)
+            else:
+                request.Wait()
+    MPI.Request.Waitall(requests)
+
+
+class Window:
+    """Memory that others put keys into, and a counter by which they say that they have.
+
+    Collective: made and freed by all ranks.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    room : int
+        Keys that fit.
+    dtype : numpy dtype
+    """
+
+    def __init__(self, comm: MPI.Intracomm, room: int, dtype: np.dtype[Any]) -> None:
+        from mpi4py import MPI
+
+        self.comm = comm
+        self._data = MPI.Win.Allocate(max(room, 1) * dtype.itemsize, dtype.itemsize, comm=comm)
+        self._flag = MPI.Win.Allocate(8, 8, comm=comm)
+        self.keys: Keys = np.frombuffer(_memory(self._data), dtype)[:room]
+        self._arrived = np.frombuffer(_memory(self._flag), np.int64)
+        self._arrived[0] = 0
+        self._expected = 0
+        self._data.Lock_all()
+        self._flag.Lock_all()
+        self._flag.Sync()
+        comm.Barrier()
+
+    def put(
+        self,
+        scheme: str,
+        turns: list[int],
+        keys: Keys,
+        send: Ints,
+        receive: Ints,
+        places: Ints,
+    ) -> None:
+        """Put each bucket into its rank's window, notify it, and wait for one's own keys.
+
+        Parameters
+        ----------
+        scheme, turns, keys, send, receive
+            See `two_sided`; alltoallv counts as at-once here.
+        places : int64 (P,)
+            Where in each rank's window the keys of this rank belong.
+        """
+        rank = self.comm.Get_rank()
+        starts = np.cumsum(send) - send
+        here = int(places[rank])
+        self.keys[here : here + send[rank]] = keys[starts[rank] : starts[rank] + send[rank]]
+        busy = [q for q in turns if send[q]]
+        for q in busy:
+            bucket = keys[starts[q] : starts[q] + send[q]]
+            self._data.Put(bucket, q, (int(places[q]), len(bucket)))
+            if scheme not in ("alltoallv", "at-once"):
+                self._data.Flush(q)
+                self._notify([q])
+        if scheme in ("alltoallv", "at-once"):
+            self._data.Flush_all()
+            self._notify(busy)
+        self._expected += int(np.count_nonzero(receive)) - int(receive[rank] > 0)
+        self._wait()
+
+    def _notify(self, others: list[int]) -> None:
+        """Add one to each one's counter: its keys of ours are there."""
+        from mpi4py import MPI
+
+        one = np.ones(1, np.int64)
+        for q in others:
+            self._flag.Accumulate(one, q, op=MPI.SUM)
+        for q in others:
+            self._flag.Flush(q)
+
+    def _wait(self) -> None:
+        """Wait until all who have keys for us have said so; reading by MPI makes it progress."""
+        from mpi4py import MPI
+
+        rank, nothing, seen = self.comm.Get_rank(), np.zeros(1, np.int64), np.zeros(1, np.int64)
+        while True:
+            self._flag.Fetch_and_op(nothing, seen, rank, op=MPI.NO_OP)
+            self._flag.Flush(rank)
+            if seen[0] >= self._expected:
+                break
+        self._data.Sync()
+
+    def free(self) -> None:
+        """Give the windows back."""
+        for window in (self._data, self._flag):
+            window.Unlock_all()
+        del self.keys, self._arrived
+        for window in (self._data, self._flag):
+            window.Free()
+
+
+def _memory(window: MPI.Win) -> Any:
+    """Return a window's memory, as what numpy reads buffers from."""
+    return window.tomemory()

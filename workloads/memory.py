@@ -1,0 +1,103 @@
+"""Memory of the nodes: what a rank may take, and a refusal before anything is allocated."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING
+
+from placement.errors import NidmapError
+from workloads.world import together
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
+
+__all__ = ["available", "fits", "size_text"]
+
+_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+_USED = ("/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory/memory.usage_in_bytes")
+
+
+def available() -> int:
+    """Return the bytes that this node can still give, as Linux and the control group say."""
+    room = [_meminfo()]
+    for limit, used in zip(_GROUPS, _USED, strict=True):
+        most, now = _number(limit), _number(used)
+        if most is not None and now is not None:
+            room.append(max(most - now, 0))
+    return min(room)
+
+
+def _meminfo() -> int:
+    try:
+        with open("/proc/meminfo", encoding="ascii") as stream:
+            lines = dict(line.split(":", 1) for line in stream)
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):  # no Linux: nothing is known, nothing refused
+        return 1 << 62
+
+
+def _number(path: str) -> int | None:
+    try:
+        with open(path, encoding="ascii") as stream:
+            return int(stream.read())
+    except (OSError, ValueError):  # no such group, or "max"
+        return None
+
+
+def fits(comm: MPI.Intracomm, need: int, what: str, share: float = 0.9) -> float:
+    """Refuse on all ranks what does not fit the memory of some rank's node. Collective.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    need : int
+        Bytes that this rank will allocate.
+    what : str
+        What for, in the error's words.
+    share : float
+        Part of the available memory that may be taken.
+
+    Returns
+    -------
+    float
+        Largest part of a node's available memory that is needed, 0 to `share`.
+
+    Raises
+    ------
+    NidmapError
+        On every rank alike.
+    """
+    from mpi4py import MPI
+
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    mine, total = array("d", [need]), array("d", [0.0])
+    node.Allreduce(mine, total, op=MPI.SUM)
+    room = array("d", [available()])
+    node.Bcast(room, root=0)
+    ranks = node.Get_size()
+    node.Free()
+    used = array("d", [total[0] / max(room[0], 1.0)])
+    worst = array("d", [0.0])
+    comm.Allreduce(used, worst, op=MPI.MAX)
+    with together(comm):
+        if used[0] == worst[0] and worst[0] > share:
+            raise NidmapError(
+                f"{what} needs {size_text(total[0])} for {ranks} ranks of a node, "
+                f"which has {size_text(room[0])} free",
+                "a smaller size or fewer ranks a node",
+            )
+    return worst[0]
+
+
+def size_text(count: float) -> str:
+    """Return a size in the largest unit that keeps it above 1.
+
+    Examples
+    --------
+    >>> size_text(3 << 30), size_text(1500)
+    ('3 GiB', '1.46 KiB')
+    """
+    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if count >= 1024**power:
+            return f"{count / 1024**power:.3g} {unit}"
+    return f"{count:.0f} B"

@@ -1,0 +1,210 @@
+"""The options that all programs share, and what stands around a program's command.
+
+`measured` turns a function into the callback of a click command that
+
+- has ``-n --repeat --warmup --seed --time-limit --json -o``;
+- outside a launch becomes ``mpiexec -n N`` with the same words;
+- inside one runs as a rank, behind `workloads.world.guarded`.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from placement.commands.common import to_json, write_output
+from workloads.launched import become_mpiexec, launched
+from workloads.world import guarded, world
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mpi4py import MPI
+
+__all__ = ["Bytes", "Common", "Duration", "Param", "measured"]
+
+
+if TYPE_CHECKING:
+    Param = click.ParamType[Any]
+else:  # not yet generic in older versions of click
+    Param = click.ParamType
+
+
+class Duration(Param):
+    """Seconds, or ``90s``, ``10m``, ``2h``, ``1:30:00``."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the seconds as float."""
+        if isinstance(value, (int, float)):
+            return float(value)
+        text = str(value)
+        unit = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)([smh]?)", text, re.ASCII)
+        if unit:
+            return float(unit[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[unit[2]]
+        clock = re.fullmatch(r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})", text, re.ASCII)
+        if clock:
+            return float(int(clock[1] or 0) * 3600 + int(clock[2]) * 60 + int(clock[3]))
+        return self.fail(f"{text!r} is no time; 90, 90s, 10m, 2h or 1:30:00", param, ctx)
+
+
+class Bytes(Param):
+    """A number of bytes: ``8``, ``64kB`` (10^3), ``64KiB`` (2^10), ``4MiB`` (2^20)."""
+
+    name = "bytes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the bytes as int."""
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"(\d{1,15})\s?(?:([kKMGT])(i?)B?|B)?", str(value), re.ASCII)
+        if match is None:
+            return self.fail(f"{value!r} is no size; 8, 64kB, 4MiB", param, ctx)
+        power = " kMGT".index((match[2] or " ").replace("K", "k"))
+        return int(match[1]) * (1024 if match[3] else 1000) ** power
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """The shared options of one call.
+
+    Attributes
+    ----------
+    ranks : int or None
+        ``-n``; None where it was not given.
+    repeat, warmup : int
+        Timed repetitions, and those before them that do not count.
+    seed : int
+    time_limit : float or None
+        Seconds; None for none.
+    as_json : bool
+    output : str or None
+        File for the raw samples.
+    """
+
+    ranks: int | None = None
+    repeat: int = 10
+    warmup: int = 1
+    seed: int = 0
+    time_limit: float | None = None
+    as_json: bool = False
+    output: str | None = None
+
+    @property
+    def comm(self) -> MPI.Intracomm:
+        """The world, checked against ``-n`` and the launcher."""
+        return world(self.ranks)
+
+    def show(self, document: Any, text: str) -> None:
+        """Print the result from rank 0: the document with ``--json``, else the text."""
+        if self.comm.Get_rank() == 0:
+            write_output(to_json(document) if self.as_json else text, None)
+
+
+def _options(repeat: int, warmup: int) -> list[Callable[..., Any]]:
+    """Return the shared options, as decorators."""
+    natural, count = click.IntRange(min=0), click.IntRange(min=1)
+    return [
+        click.option(
+            "-n",
+            "--ranks",
+            type=count,
+            help="Ranks to start with mpiexec; inside a launch, what its size must be.",
+        ),
+        click.option(
+            "--repeat", type=count, default=repeat, show_default=True, help="Timed repetitions."
+        ),
+        click.option(
+            "--warmup",
+            type=natural,
+            default=warmup,
+            show_default=True,
+            help="Repetitions before them that do not count.",
+        ),
+        click.option("--seed", type=natural, default=0, show_default=True, help="For data."),
+        click.option(
+            "--time-limit",
+            type=Duration(),
+            help="Stop in time and keep what is done: 90, 10m, 2h, 1:30:00.",
+        ),
+        click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
+        click.option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="Keep the raw samples: .csv, .parquet or .jsonl.",
+        ),
+    ]
+
+
+def measured(
+    function: Callable[..., int | None] | None = None,
+    *,
+    repeat: int = 10,
+    warmup: int = 1,
+    outside: Callable[..., int | None] | None = None,
+) -> Callable[..., Any]:
+    """Make a function the callback of a program's click command.
+
+    Parameters
+    ----------
+    function : callable
+        Called on every rank as ``function(common, **own_options)`` with a
+        `Common`; returns the exit code, None for 0.
+    repeat, warmup : int
+        Defaults of the options.
+    outside : callable or None
+        Called first where this is no rank of a launch, with the same
+        arguments; the exit code, or None to go on.
+
+    Examples
+    --------
+    >>> @click.command("hello")
+    ... @click.option("--name", default="world")
+    ... @measured
+    ... def hello(common, name):
+    ...     common.show({"hello": name}, f"hello {name}\\n")
+    >>> sorted(option.name for option in hello.params)
+    ['as_json', 'name', 'output', 'ranks', 'repeat', 'seed', 'time_limit', 'warmup']
+    """
+    if function is None:
+        return functools.partial(measured, repeat=repeat, warmup=warmup, outside=outside)
+    main = function
+
+    @functools.wraps(main)
+    def callback(**options: Any) -> None:
+        common = Common(**{name: options.pop(name) for name in Common.__slots__})
+        if launched() is None:
+            code = outside(common, **options) if outside else None
+            if code is not None:
+                return leave(code)
+            if (common.ranks or 1) > 1:
+                become_mpiexec(common.ranks or 1)
+        return leave(guarded(lambda: _checked(main, common, options)))
+
+    decorated: Callable[..., Any] = callback
+    for option in reversed(_options(repeat, warmup)):
+        decorated = option(decorated)
+    return decorated
+
+
+def _checked(
+    function: Callable[..., int | None], common: Common, options: dict[str, Any]
+) -> int | None:
+    from workloads.results import check_name
+
+    check_name(common.output)
+    return function(common, **options)
+
+
+def leave(code: int) -> None:
+    """Leave the command with an exit code; what was printed is flushed first."""
+    sys.stdout.flush()
+    if code:
+        raise click.exceptions.Exit(code)

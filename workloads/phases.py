@@ -1,0 +1,114 @@
+"""Seconds a phase of a program, on this rank and over all.
+
+Phases are timed with the monotonic clock of each rank; nothing is
+synchronised in them. A phase that occurs several times is summed.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from mpi4py import MPI
+
+__all__ = ["Phases", "reduced"]
+
+
+class Phases:
+    """Stopwatch of a program's phases.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+        The ranks over which `reduced` looks.
+
+    Attributes
+    ----------
+    seconds : dict of str to float
+        By phase, in the order in which they were first entered.
+
+    Examples
+    --------
+    >>> phases = Phases(None)
+    >>> with phases("LocalSort1"):
+    ...     pass
+    >>> list(phases.seconds)
+    ['LocalSort1']
+    """
+
+    __slots__ = ("comm", "seconds")
+
+    def __init__(self, comm: MPI.Intracomm | None) -> None:
+        self.comm = comm
+        self.seconds: dict[str, float] = {}
+
+    def __call__(self, name: str) -> _Phase:
+        """Return a context manager that adds the time inside it to a phase."""
+        return _Phase(self.seconds, name)
+
+    def add(self, name: str, seconds: float) -> None:
+        """Add seconds to a phase that was timed elsewhere."""
+        self.seconds[name] = self.seconds.get(name, 0.0) + seconds
+
+    def clear(self) -> None:
+        """Set every phase back to none."""
+        self.seconds.clear()
+
+    def reduced(self) -> dict[str, dict[str, float]]:
+        """Return min, mean and max over the ranks, by phase. Collective; see `reduced`."""
+        if self.comm is None:
+            return {n: {"min": s, "mean": s, "max": s} for n, s in self.seconds.items()}
+        return reduced(self.comm, self.seconds)
+
+
+class _Phase:
+    """One stretch of a phase."""
+
+    __slots__ = ("began", "name", "seconds")
+
+    def __init__(self, seconds: dict[str, float], name: str) -> None:
+        self.seconds, self.name, self.began = seconds, name, 0.0
+
+    def __enter__(self) -> None:
+        self.began = time.perf_counter()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        spent = time.perf_counter() - self.began
+        self.seconds[self.name] = self.seconds.get(self.name, 0.0) + spent
+
+
+def reduced(comm: MPI.Intracomm, seconds: Mapping[str, float]) -> dict[str, dict[str, float]]:
+    """Return min, mean and max over the ranks of the seconds a phase. Collective.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    seconds : mapping of str to float
+        The same phases in the same order on every rank.
+
+    Returns
+    -------
+    dict of str to {"min", "mean", "max"}
+        The same on every rank.
+    """
+    from mpi4py import MPI
+
+    mine = array("d", seconds.values())
+    low, total, high = (array("d", mine) for _ in range(3))
+    for values, op in ((low, MPI.MIN), (total, MPI.SUM), (high, MPI.MAX)):
+        comm.Allreduce(mine, values, op=op)
+    size = comm.Get_size()
+    return {
+        name: {"min": low[k], "mean": total[k] / size, "max": high[k]}
+        for k, name in enumerate(seconds)
+    }

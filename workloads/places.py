@@ -1,0 +1,72 @@
+"""Where the ranks are: on which node, which of its ranks, how many there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from workloads.world import processor
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mpi4py import MPI
+
+__all__ = ["Place", "place", "places_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where one rank is.
+
+    Attributes
+    ----------
+    node : int
+        Its node, numbered by the lowest rank on each.
+    local : int
+        Which of the node's ranks it is, from 0.
+    ranks : int
+        Ranks on its node.
+    nodes : int
+        Nodes of the communicator.
+    most : int
+        Largest number of ranks on any node.
+    """
+
+    node: int
+    local: int
+    ranks: int
+    nodes: int
+    most: int
+
+
+def place(comm: MPI.Intracomm) -> Place:
+    """Return where this rank is. Collective.
+
+    Names of nodes as `workloads.world.processor` gives them; gathered on rank
+    0 alone, so that a large job does not hold all of them on all ranks.
+    """
+    names = comm.gather(processor(comm), root=0)
+    places = places_of(names) if names is not None else None
+    return cast("Place", comm.scatter(places, root=0))
+
+
+def places_of(names: Sequence[str]) -> list[Place]:
+    """Return the place of each rank from the names of their nodes.
+
+    Examples
+    --------
+    >>> places_of(["a", "b", "a"])[2]
+    Place(node=0, local=1, ranks=2, nodes=2, most=2)
+    """
+    counts: dict[str, int] = {}
+    local = []
+    for name in names:
+        local.append(counts.get(name, 0))
+        counts[name] = local[-1] + 1
+    number = {name: k for k, name in enumerate(counts)}
+    most = max(counts.values())
+    return [
+        Place(number[name], mine, counts[name], len(counts), most)
+        for name, mine in zip(names, local, strict=True)
+    ]

@@ -1,0 +1,77 @@
+"""One line that says how far a long run is: rank 0, on a terminal only.
+
+Ranks write through their launcher's pipes, so that a terminal is seen only by
+the process that started them: it says so in the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+__all__ = ["TERMINAL", "Progress"]
+
+#: Set to 1 for ranks whose words reach a terminal.
+TERMINAL = "NIDMAP_BENCH_TERMINAL"
+
+#: Seconds before anything is shown, and between two lines.
+_PATIENCE, _EVERY = 1.0, 0.2
+
+
+class Progress:
+    """A line on stderr that is written over, and taken away at the end.
+
+    Parameters
+    ----------
+    title : str
+    total : int
+        Steps.
+    shown : bool
+        False on all ranks but one.
+    """
+
+    def __init__(self, title: str, total: int, shown: bool = True) -> None:
+        self.title, self.total = title, total
+        self.shown = shown and (sys.stderr.isatty() or os.environ.get(TERMINAL) == "1")
+        self.began = self.last = time.monotonic()
+        self.wrote = False
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self.wrote:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+
+    def at(self, done: int) -> None:
+        """Say that so many steps are done."""
+        now = time.monotonic()
+        if not self.shown or now - self.began < _PATIENCE or now - self.last < _EVERY:
+            return
+        self.last, self.wrote = now, True
+        sys.stderr.write(f"\r\x1b[K{self.line(done, now - self.began)}")
+        sys.stderr.flush()
+
+    def line(self, done: int, seconds: float) -> str:
+        """Return the line for so many steps in so many seconds.
+
+        Examples
+        --------
+        >>> Progress("sort", 10).line(5, 20.0)
+        'sort: 5 of 10, 20 s, about 20 s left'
+        """
+        left = seconds / done * (self.total - done) if done else 0.0
+        return (
+            f"{self.title[:60]}: {done} of {self.total}, {seconds:.0f} s, about {left:.0f} s left"
+        )

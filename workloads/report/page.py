@@ -1,0 +1,150 @@
+"""The report as one HTML file: no script, nothing fetched, everything escaped."""
+
+from __future__ import annotations
+
+import csv
+import io
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from placement.errors import printable
+from workloads.table import bytes_text, seconds_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workloads.report.sections import Section
+
+__all__ = ["csv_text", "html_text", "plain_text"]
+
+_STYLE = """
+:root { color-scheme: light; }
+body { font: 15px/1.5 system-ui, sans-serif; color: #1b1b1f; background: #fff;
+       max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }
+h1 { font-size: 1.6rem; } h2 { font-size: 1.2rem; margin-top: 2.5rem; }
+.said { font-size: 1.05rem; } .said li { margin: .3rem 0; }
+table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
+.wide { overflow-x: auto; }
+th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #ddd; }
+th { border-bottom: 2px solid #888; text-align: right; vertical-align: bottom; }
+td.t, th.t { text-align: left; }
+figure { margin: 1rem 0; } svg { max-width: 100%; height: auto; }
+details summary { cursor: pointer; color: #444; }
+p.note { color: #555; }
+"""
+
+
+def html_text(title: str, said: Sequence[str], sections: Sequence[Section]) -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    title : str
+    said : sequence of str
+        The findings, in sentences; first thing on the page.
+    sections : sequence of Section
+    """
+    parts = [
+        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>",
+        "<meta http-equiv='Content-Security-Policy' "
+        "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">",
+        f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
+        f"<h1>{escape(title)}</h1>",
+        "<ul class='said'>" + "".join(f"<li>{escape(line)}</li>" for line in said) + "</ul>",
+    ]
+    parts += [_section(section) for section in sections if section.rows]
+    return "\n".join(parts) + "\n</body></html>\n"
+
+
+def _section(section: Section) -> str:
+    figures = "".join(f"<figure>{figure}</figure>" for figure in section.figures)
+    table = f"<div class='wide'>{_table(section)}</div>"
+    if len(section.rows) > 12:
+        table = f"<details><summary>{len(section.rows)} rows</summary>{table}</details>"
+    words = f"<p class='note'>{escape(section.words)}</p>"
+    return f"<h2>{escape(section.title)}</h2>{words}{figures}{table}"
+
+
+def _table(section: Section) -> str:
+    names = _columns(section)
+    text = {n for n in names if any(isinstance(row.get(n), str) for row in section.rows)}
+    head = "".join(_cell("th", _head(name), name in text) for name in names)
+    body = "".join(
+        "<tr>" + "".join(_cell("td", shown(n, row.get(n)), n in text) for n in names) + "</tr>"
+        for row in section.rows
+    )
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _columns(section: Section) -> list[str]:
+    """Return the columns in which any row says something."""
+    names = dict.fromkeys(name for row in section.rows for name in row)
+    return [n for n in names if any(row.get(n) not in (None, "") for row in section.rows)]
+
+
+def _cell(tag: str, text: str, left: bool) -> str:
+    return f"<{tag}{' class=t' if left else ''}>{escape(text)}</{tag}>"
+
+
+def _head(name: str) -> str:
+    for end in ("_bytes_per_s", "_s"):
+        name = name.removesuffix(end)
+    return name.replace("_", " ")
+
+
+def shown(name: str, value: Any) -> str:
+    """Return a value as a person reads it, by its column's name.
+
+    Examples
+    --------
+    >>> shown("median_s", 0.0012), shown("process_bytes_per_s", 2.1e9), shown("ratio", 1.0834)
+    ('1.2 ms', '2.1 GB/s', '1.083')
+    """
+    if value is None or value == "":
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return printable(value, 300)
+    if name.endswith("_bytes_per_s"):
+        return f"{value / 1e9:.3g} GB/s" if value >= 1e9 else f"{value / 1e6:.3g} MB/s"
+    if name.endswith("_s"):
+        return seconds_text(value)
+    if name == "bytes":
+        return bytes_text(value)
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def plain_text(said: Sequence[str], sections: Sequence[Section]) -> str:
+    """Return the report for a terminal."""
+    from workloads.table import table
+
+    parts = ["".join(f"{line}\n" for line in said)]
+    for section in sections:
+        if section.rows:
+            names = _columns(section)
+            rows = [[shown(n, row.get(n)) for n in names] for row in section.rows]
+            parts.append(f"{section.title}\n" + table([_head(n) for n in names], rows))
+    return "\n".join(part for part in parts if part)
+
+
+def csv_text(sections: Sequence[Section]) -> str:
+    """Return all sections as one table: a column says which, numbers are plain.
+
+    Text that a spreadsheet would take for a formula gets an apostrophe.
+    """
+    names = dict.fromkeys(n for section in sections for row in section.rows for n in row)
+    out = io.StringIO()
+    writer = csv.DictWriter(out, ["section", *names], lineterminator="\n")
+    writer.writeheader()
+    for section in sections:
+        for row in section.rows:
+            writer.writerow({"section": section.name, **{k: _safe(v) for k, v in row.items()}})
+    return out.getvalue()
+
+
+def _safe(value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    clean = printable(value, 4096)
+    return f"'{clean}" if clean.startswith(("=", "+", "-", "@", "\t")) else clean

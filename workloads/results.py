@@ -1,0 +1,297 @@
+"""Raw samples on disk: a header that says where they come from, and one row a sample.
+
+Three shapes by suffix: ``.csv`` (the header as JSON in a comment on the first
+line), ``.parquet`` (the header in the file's metadata; needs pyarrow) and
+``.jsonl`` (one object a line, the header first). While a program runs, each
+finished sample goes into ``FILE.part`` (in the last shape), so that a kill or
+a time limit of the batch system loses none of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from placement.commands.common import write_output
+from placement.errors import OutputError, ParseError, UsageError, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import pandas as pd
+
+__all__ = ["SCHEMA", "Journal", "check_name", "load", "records", "save"]
+
+#: Name and version of the shape, first thing in every file.
+SCHEMA = "nidmap.samples/1"
+
+_SUFFIXES = (".csv", ".parquet", ".jsonl")
+_MARK = f"# {SCHEMA} "
+
+Row = dict[str, Any]
+
+
+def check_name(path: str | None) -> None:
+    """Refuse a file name whose suffix is none of ours, before anything is measured.
+
+    Raises
+    ------
+    UsageError
+    """
+    if path is not None and path != "-" and not path.endswith(_SUFFIXES):
+        raise UsageError(
+            f"-o {printable(path)}: samples are written as {', '.join(_SUFFIXES)}",
+        )
+    if path is not None and path.endswith(".parquet"):
+        _pyarrow()
+
+
+def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write samples with their header; the file is whole or not there.
+
+    Parameters
+    ----------
+    path : str
+        ``.csv``, ``.parquet`` or ``.jsonl``; ``-`` for standard output, as CSV.
+    header : mapping
+        What the samples are of; anything JSON can hold.
+    rows : iterable of mapping
+        One a sample; columns are all names that occur, in the order of their
+        first occurrence, and a sample without one leaves it empty.
+
+    Raises
+    ------
+    OutputError
+        Where it cannot be written, or Parquet is asked for without pyarrow.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> name = os.path.join(tempfile.mkdtemp(), "run.csv")
+    >>> save(name, {"workload": "sort"}, [{"phase": "total", "max": 0.25}])
+    >>> header, frame = load(name)
+    >>> header["workload"], frame["max"].tolist()
+    ('sort', [0.25])
+    """
+    kept = list(rows)
+    full = {"schema": SCHEMA, **header}
+    if path.endswith(".parquet"):
+        write_output(_parquet(full, kept), path)
+    elif path.endswith(".jsonl"):
+        write_output("".join(_line(entry) for entry in (full, *kept)), path)
+    else:
+        write_output(_csv(full, kept), path)
+
+
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _csv(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    out = io.StringIO()
+    out.write(_MARK + _line(header))
+    writer = csv.DictWriter(out, _columns(rows), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
+
+
+def _line(entry: Mapping[str, Any]) -> str:
+    return json.dumps(entry, default=_plain, separators=(",", ":")) + "\n"
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def _pyarrow() -> Any:
+    try:
+        import_module("pyarrow.parquet")
+        return import_module("pyarrow")
+    except ImportError:
+        raise OutputError(
+            "Parquet needs pyarrow, which is not installed", "pip install pyarrow, or write .csv"
+        ) from None
+
+
+def _parquet(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bytes:
+    arrow = _pyarrow()
+    data = {name: [row.get(name) for row in rows] for name in _columns(rows)}
+    table = arrow.table(data).replace_schema_metadata({SCHEMA: _line(header)})
+    out = io.BytesIO()
+    arrow.parquet.write_table(table, out)
+    return out.getvalue()
+
+
+def load(path: str) -> tuple[dict[str, Any], pd.DataFrame]:
+    """Read samples that `save` or a `Journal` wrote.
+
+    A last line that a kill cut off is left out.
+
+    Returns
+    -------
+    dict
+        The header.
+    pandas.DataFrame
+        One row a sample.
+
+    Raises
+    ------
+    ParseError
+        Where it is no file of samples.
+    """
+    try:
+        with open(path, "rb") as stream:
+            raw = stream.read()
+    except OSError as error:
+        raise ParseError(path, 0, f"cannot be read: {error.strerror or error}") from None
+    if raw[:4] == b"PAR1":
+        return _from_parquet(raw, path)
+    text = raw.decode("utf-8", "replace")
+    if text.startswith(_MARK):
+        return _from_csv(text, path)
+    if text.startswith("{"):
+        return _from_lines(text, path)
+    raise ParseError(path, 1, "no samples of nidmap bench", "its -o option writes them")
+
+
+def records(frame: pd.DataFrame) -> list[Row]:
+    """Return the rows of a frame as plain values."""
+    return cast("list[Row]", frame.to_dict("records"))
+
+
+def _header(text: str, path: str) -> dict[str, Any]:
+    try:
+        header = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ParseError(path, 1, "the header is not JSON") from None
+    if not isinstance(header, dict) or header.get("schema") != SCHEMA:
+        raise ParseError(path, 1, f"the header's schema is not {SCHEMA}")
+    return header
+
+
+def _from_csv(text: str, path: str) -> tuple[dict[str, Any], pd.DataFrame]:
+    import pandas as pd
+
+    first, _, rest = text.partition("\n")
+    header = _header(first.removeprefix(_MARK), path)
+    if not rest.strip():
+        return header, pd.DataFrame()
+    try:
+        return header, pd.read_csv(io.StringIO(rest))
+    except (ValueError, pd.errors.ParserError) as error:
+        raise ParseError(path, 2, printable(str(error), 120)) from None
+
+
+def _from_lines(text: str, path: str) -> tuple[dict[str, Any], pd.DataFrame]:
+    import pandas as pd
+
+    lines = text.split("\n")[:-1]  # what follows the last newline is nothing, or cut off
+    if not lines:
+        raise ParseError(path, 1, "no samples of nidmap bench")
+    rows = []
+    for number, line in enumerate(lines[1:], 2):
+        try:
+            rows.append(json.loads(line))
+        except (ValueError, RecursionError):
+            raise ParseError(path, number, "not a sample in JSON") from None
+        if not isinstance(rows[-1], dict):
+            raise ParseError(path, number, "not a sample in JSON")
+    header = _header(lines[0], path)
+    for row in rows:
+        header.update(row if "schema" in row else {})  # what became known on the way
+    return header, pd.DataFrame([row for row in rows if "schema" not in row])
+
+
+def _from_parquet(raw: bytes, path: str) -> tuple[dict[str, Any], pd.DataFrame]:
+    arrow = _pyarrow()
+    try:
+        table = arrow.parquet.read_table(io.BytesIO(raw))
+        text = (table.schema.metadata or {}).get(SCHEMA.encode(), b"")
+        return _header(text.decode("utf-8", "replace"), path), table.to_pandas()
+    except (arrow.ArrowInvalid, OSError) as error:
+        raise ParseError(path, 0, printable(str(error), 120)) from None
+
+
+class Journal:
+    """Finished samples, on disk as soon as they are there; kept by one rank.
+
+    Parameters
+    ----------
+    path : str or None
+        The file that the samples will be in at the end; None for none.
+    header : mapping
+        See `save`.
+
+    Attributes
+    ----------
+    rows : list of dict
+        All samples so far.
+
+    Raises
+    ------
+    OutputError
+        Where the file beside it cannot be made.
+    """
+
+    def __init__(self, path: str | None, header: Mapping[str, Any]) -> None:
+        self.path = path
+        self.header = dict(header)
+        self.rows: list[Row] = []
+        self._part = None if path in (None, "-") else f"{path}.part"
+        self._stream: io.TextIOWrapper | None = None
+        if self._part is not None:
+            self._open(self._part)
+
+    def _open(self, part: str) -> None:
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(part)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+            handle = os.open(part, flags, 0o666)
+        except OSError as error:
+            raise OutputError(f"cannot write {part}: {error.strerror or error}") from None
+        self._stream = os.fdopen(handle, "w", encoding="utf-8")
+        self._put({"schema": SCHEMA, **self.header, "ended": "running"})
+
+    def _put(self, entry: Mapping[str, Any]) -> None:
+        if self._stream is None:
+            return
+        try:
+            self._stream.write(_line(entry))
+            self._stream.flush()
+        except OSError as error:
+            raise OutputError(f"cannot write {self._part}: {error.strerror or error}") from None
+
+    def describe(self, more: Mapping[str, Any]) -> None:
+        """Add to the header."""
+        self.header.update(more)
+        self._put({"schema": SCHEMA, **more})
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Keep finished samples."""
+        for row in rows:
+            self.rows.append(row)
+            self._put(row)
+
+    def close(self, ended: str = "complete") -> None:
+        """Write the file itself, and take away the one beside it.
+
+        Parameters
+        ----------
+        ended : str
+            ``complete``, or what kept it from being so; in the header.
+        """
+        if self._stream is not None:
+            self._stream.close()
+            self._stream = None
+        if self.path is not None:
+            save(self.path, {**self.header, "ended": ended}, self.rows)
+        if self._part is not None:
+            with contextlib.suppress(OSError):
+                os.unlink(self._part)

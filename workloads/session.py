@@ -1,0 +1,358 @@
+"""One run of a program: header, repetitions, time limit, progress, samples kept.
+
+A program's command makes one `Session` and measures its cases in it::
+
+    with Session(common, "sort", {"items": items}) as session:
+        trial = ...
+        result = session.measure(trial, items=items)
+    common.show(session.document(), session.table())
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from array import array
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from placement.commands.common import say
+from workloads.phases import reduced
+from workloads.progress import Progress
+from workloads.results import Journal
+from workloads.world import oversubscribed, processor, same, together
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from types import FrameType, TracebackType
+
+    from mpi4py import MPI
+
+    from workloads.options import Common
+    from workloads.trial import Trial
+
+__all__ = ["Result", "Session", "header_of", "quiet_barrier"]
+
+#: Why a run ended before its time, by the number that the ranks agree on.
+_ENDED = ("complete", "time limit", "interrupted")
+
+
+@dataclass(slots=True)
+class Result:
+    """The repetitions of one case, warm-ups left out.
+
+    Attributes
+    ----------
+    labels : dict
+        What the case is.
+    phases : dict of str to list of {"min", "mean", "max"}
+        Seconds over the ranks, one entry a repetition; the same on all ranks.
+    """
+
+    labels: dict[str, Any]
+    phases: dict[str, list[dict[str, float]]] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.phases)
+
+    def add(self, seconds: Mapping[str, dict[str, float]]) -> None:
+        """Add a repetition."""
+        for name, entry in seconds.items():
+            self.phases.setdefault(name, []).append(entry)
+
+    def best(self, phase: str = "total") -> float:
+        """Return the shortest repetition's seconds (its slowest rank's)."""
+        return min(entry["max"] for entry in self.phases[phase])
+
+    def median(self, phase: str = "total") -> float:
+        """Return the median over the repetitions of the slowest rank's seconds."""
+        return median(entry["max"] for entry in self.phases[phase])
+
+    def summary(self) -> dict[str, dict[str, float]]:
+        """Return by phase: best, median and worst repetition, and the mean over ranks."""
+        return {
+            name: {
+                "best": min(entry["max"] for entry in entries),
+                "median": median(entry["max"] for entry in entries),
+                "worst": max(entry["max"] for entry in entries),
+                "mean": sum(entry["mean"] for entry in entries) / len(entries),
+            }
+            for name, entries in self.phases.items()
+        }
+
+
+class Session:
+    """A run of a program over its cases. Collective: made, used and left by all ranks.
+
+    Parameters
+    ----------
+    common : Common
+        The shared options.
+    workload : str
+        The program's name.
+    options : mapping
+        Its own options; the same on all ranks, or a UsageError on all.
+
+    Attributes
+    ----------
+    comm : mpi4py.MPI.Intracomm
+        The world.
+    ended : str
+        ``complete``, ``time limit`` or ``interrupted``.
+    results : list of Result
+    """
+
+    def __init__(self, common: Common, workload: str, options: Mapping[str, Any]) -> None:
+        self.began = time.monotonic()
+        self.common = common
+        self.workload = workload
+        self.comm = common.comm
+        self.ended = "complete"
+        self.results: list[Result] = []
+        self._signal = 0
+        self._before: dict[int, Any] = {}
+        shared = ("repeat", "warmup", "seed", "time_limit", "as_json", "output")
+        same(self.comm, **{**options, **{name: getattr(common, name) for name in shared}})
+        header = header_of(self.comm, workload, {**options}, common)
+        self.root = self.comm.Get_rank() == 0
+        with together(self.comm):
+            self.journal = Journal(common.output if self.root else None, header)
+        if self.root and header["oversubscribed"]:
+            say(f"nidmap: {header['oversubscribed']}")
+
+    def __enter__(self) -> Session:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._stop)
+        return self
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        """Remember the first signal; a second one ends the program at once."""
+        if self._signal:
+            raise KeyboardInterrupt
+        self._signal = number
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if error is None:
+            with together(self.comm):
+                self.journal.close(self.ended)
+            self._say_ended()
+        elif self.root:  # no word with the others: they may be elsewhere
+            self._keep(error)
+
+    def _keep(self, error: BaseException) -> None:
+        """Write the finished samples of a run that failed."""
+        try:
+            self.journal.close("interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
+        except Exception as wrong:  # the first error is the one to tell
+            say(f"nidmap: samples are lost: {wrong}")
+
+    def _say_ended(self) -> None:
+        if self.root and self.ended != "complete":
+            count = len(self.journal.rows)
+            say(f"nidmap: ended early ({self.ended}); {count} finished samples are kept")
+
+    @property
+    def exit_code(self) -> int:
+        """130 where it was interrupted, else 0."""
+        return 130 if self.ended == "interrupted" else 0
+
+    def seconds(self) -> float:
+        """Return the seconds since the run began."""
+        return time.monotonic() - self.began
+
+    def over(self, next_one: float = 0.0) -> bool:
+        """Tell whether the run must end, the same on every rank. Collective.
+
+        Parameters
+        ----------
+        next_one : float
+            Seconds that the next step will take; only rank 0's counts.
+        """
+        if self.ended != "complete":
+            return True
+        limit = self.common.time_limit
+        late = self.root and limit is not None and self.seconds() + next_one > limit
+        why = array("b", [2 if self._signal else int(late)])
+        agreed = array("b", [0])
+        self.comm.Allreduce(why, agreed, op=_max())
+        self.ended = _ENDED[agreed[0]]
+        return self.ended != "complete"
+
+    def measure(
+        self,
+        trial: Trial | None,
+        *,
+        comm: MPI.Intracomm | None = None,
+        verify: bool = True,
+        **labels: Any,
+    ) -> Result:
+        """Repeat a trial: warm-ups, then the repetitions that count. Called by all ranks.
+
+        Each repetition starts behind a barrier. Where the run must end early,
+        what is finished is returned: an empty result is false.
+
+        Parameters
+        ----------
+        trial : Trial or None
+            None on ranks that do not take part: they sleep meanwhile, so that
+            those who do have the node to themselves.
+        comm : mpi4py.MPI.Intracomm or None
+            The ranks that take part, rank 0 of the world among them; None:
+            the world.
+        verify : bool
+            Whether the last repetition's result is verified, outside the timing.
+        **labels
+            What this case is: columns of the samples.
+        """
+        result = Result(dict(labels))
+        self.results.append(result)
+        warmup, total = self.common.warmup, self.common.warmup + self.common.repeat
+        done, last = 0, 0.0
+        with Progress(self._title(labels), total, shown=self.root) as progress:
+            while done < total and not self.over(last):
+                began = time.monotonic()
+                seconds = self._repetition(trial, comm or self.comm)
+                if seconds:
+                    self.sample(seconds, warmup=int(done < warmup), repetition=done, **labels)
+                    if done >= warmup:
+                        result.add(seconds)
+                done += 1
+                last = time.monotonic() - began
+                progress.at(done)
+        if verify and done and trial is not None:
+            trial.verify()
+        return result
+
+    def _repetition(
+        self, trial: Trial | None, part: MPI.Intracomm
+    ) -> dict[str, dict[str, float]] | None:
+        """Run one repetition on the ranks of `part`; the others wait for its end asleep."""
+        seconds = None
+        if trial is not None:
+            part.Barrier()
+            seconds = reduced(part, trial.run())
+        if part is not self.comm:
+            quiet_barrier(self.comm, asleep=trial is None)
+        return seconds
+
+    def describe(self, more: Mapping[str, Any]) -> None:
+        """Add to the header of the samples; only rank 0's counts."""
+        if self.root:
+            self.journal.describe(more)
+
+    def _title(self, labels: Mapping[str, Any]) -> str:
+        return " ".join([self.workload, *(f"{name}={value}" for name, value in labels.items())])
+
+    def sample(self, seconds: Mapping[str, Mapping[str, float]], **labels: Any) -> None:
+        """Keep one repetition: a row a phase, on rank 0."""
+        if self.root:
+            self.journal.add({**labels, "phase": name, **entry} for name, entry in seconds.items())
+
+    def document(self) -> dict[str, Any]:
+        """Return the run as ``--json`` prints it."""
+        finished = [result for result in self.results if result]
+        cases = [{**result.labels, "seconds": result.summary()} for result in finished]
+        schema = f"nidmap.bench.{self.workload}/1"
+        return {"schema": schema, **self.journal.header, "ended": self.ended, "cases": cases}
+
+
+def quiet_barrier(comm: MPI.Intracomm, asleep: bool = True) -> None:
+    """Wait for all ranks; asleep, without keeping a core from those that still work."""
+    request = comm.Ibarrier()
+    if not asleep:
+        request.Wait()
+        return
+    while not request.Test():
+        time.sleep(0.0005)
+
+
+def header_of(
+    comm: MPI.Intracomm, workload: str, options: Mapping[str, Any], common: Common
+) -> dict[str, Any]:
+    """Return what a file of samples says of the run that made it. Collective.
+
+    Returns
+    -------
+    dict
+        Complete on rank 0; the others have what they need of it
+        (``oversubscribed``).
+    """
+    warning = oversubscribed(comm)
+    hosts = comm.gather(processor(comm), root=0)
+    if hosts is None:
+        return {"oversubscribed": warning}
+    counts: dict[str, int] = {}
+    for host in hosts:
+        counts[host] = counts.get(host, 0) + 1
+    return {
+        "workload": workload,
+        "options": dict(options),
+        "repeat": common.repeat,
+        "warmup": common.warmup,
+        "seed": common.seed,
+        "time_limit": common.time_limit,
+        "ranks": comm.Get_size(),
+        "nodes": len(counts),
+        "ppn": max(counts.values()),
+        "hosts": list(counts),
+        "counts": list(counts.values()),
+        "rank_hosts": hosts if len(set(_runs(hosts))) != len(_runs(hosts)) else None,
+        "machine": os.environ.get("NIDMAP_MACHINE", ""),
+        "job": os.environ.get("SLURM_JOB_ID", os.environ.get("PBS_JOBID", "")),
+        "oversubscribed": warning,
+        "versions": _versions(),
+        "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "command": sys.argv[1:],
+    }
+
+
+def _runs(hosts: list[str]) -> list[str]:
+    """Return the hosts with neighbours that are the same taken as one."""
+    return [host for k, host in enumerate(hosts) if k == 0 or hosts[k - 1] != host]
+
+
+def _versions() -> dict[str, str]:
+    import mpi4py
+    from mpi4py import MPI
+
+    import nidmap
+
+    found = {
+        "nidmap": nidmap.__version__,
+        "python": sys.version.split()[0],
+        "mpi4py": mpi4py.__version__,
+        "mpi": MPI.Get_library_version().split("\n")[0].strip(" \0"),
+    }
+    for name in ("numpy", "scipy", "ducc0"):
+        module = sys.modules.get(name)
+        if module is not None:
+            found[name] = str(getattr(module, "__version__", ""))
+    return found
+
+
+def median(values: Iterable[float]) -> float:
+    """Return the median; the standard library's takes 3 ms of start-up to import.
+
+    Examples
+    --------
+    >>> median([3.0, 1.0, 2.0]), median([4.0, 1.0])
+    (2.0, 2.5)
+    """
+    ranked = sorted(values)
+    half = len(ranked) // 2
+    return ranked[half] if len(ranked) % 2 else (ranked[half - 1] + ranked[half]) / 2
+
+
+def _max() -> MPI.Op:
+    from mpi4py import MPI
+
+    return MPI.MAX

@@ -1,0 +1,146 @@
+"""Whether a sort is right: order over all boundaries, counts, and the same items as before.
+
+The checksum does not depend on the order of the items, and changes when any
+item is lost, doubled or altered (but for one in 2^128): it is the sum, modulo
+2^64, of two independent 64-bit hashes of each whole item.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import NidmapError
+from workloads.sort.local import BLOCK
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from workloads.sort.keys import Word
+    from workloads.sort.ranks import Ranks
+
+__all__ = ["checksum", "faults", "in_order", "keeps_order", "sortedness"]
+
+_ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
+_MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+
+
+def checksum(items: NDArray[Any]) -> NDArray[np.uint64]:
+    """Return two sums of the hashes of all items; add those of all ranks.
+
+    Parameters
+    ----------
+    items : (n, ...) C-contiguous
+
+    Returns
+    -------
+    uint64 (2,)
+
+    Examples
+    --------
+    >>> a = np.array([3, 1, 2])
+    >>> bool((checksum(a) == checksum(a[::-1].copy())).all())
+    True
+    >>> bool((checksum(a) == checksum(np.array([3, 1, 1]))).all())
+    False
+    """
+    sums = np.zeros(2, np.uint64)
+    rows = (
+        items.reshape(len(items), -1).view(np.uint8) if len(items) else np.empty((0, 1), np.uint8)
+    )
+    for start in range(0, len(rows), BLOCK):
+        sums += _hashes(rows[start : start + BLOCK])
+    return sums
+
+
+def _hashes(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    words = -(-rows.shape[1] // 8)
+    padded = np.zeros((len(rows), 8 * words), np.uint8)
+    padded[:, : rows.shape[1]] = rows
+    columns = padded.view(np.uint64)
+    sums = np.empty(2, np.uint64)
+    for k, odd in enumerate(_ODD):
+        value = np.full(len(rows), odd, np.uint64)
+        for column in range(words):
+            value = _mixed((value ^ columns[:, column]) + np.uint64(odd))
+        sums[k] = value.sum(dtype=np.uint64)
+    return sums
+
+
+def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Finish as splitmix64 does: every bit depends on every bit."""
+    for shift, factor in zip((30, 27), _MIX, strict=True):
+        value = (value ^ (value >> np.uint64(shift))) * np.uint64(factor)
+    return value ^ (value >> np.uint64(31))
+
+
+def in_order(words: Sequence[Word]) -> NDArray[np.bool_]:
+    """Return for each item but the last whether the next one's key is not smaller (n-1,)."""
+    count = max(len(words[0]) - 1, 0)
+    fine, tied = np.zeros(count, np.bool_), np.ones(count, np.bool_)
+    for word in words:
+        fine |= tied & (word[:-1] < word[1:])
+        tied &= word[:-1] == word[1:]
+    return fine | tied
+
+
+def keeps_order(words: Sequence[Word], origin: NDArray[np.uint64]) -> bool:
+    """Tell whether items with equal keys are in the order of their origin, on one rank."""
+    return bool(in_order([*words, origin]).all())
+
+
+def sortedness(ranks: Ranks, words: Sequence[Word]) -> tuple[bool, bool]:
+    """Return whether the keys are in order on every rank and over all boundaries. Collective.
+
+    Empty ranks are stepped over. `words` may end with the items' origin: then
+    it is stability that is asked for.
+    """
+    inside = bool(in_order(words).all())
+    kind = np.dtype([(f"w{k}", word.dtype) for k, word in enumerate(words)])
+    ends = np.zeros(2 if len(words[0]) else 0, kind)
+    if len(ends):
+        for k, word in enumerate(words):
+            ends[f"w{k}"] = word[[0, -1]]
+    edges = ranks.collect(ends)
+    return ranks.all(inside), bool(in_order([edges[f"w{k}"] for k in range(len(words))]).all())
+
+
+def faults(
+    ranks: Ranks, before: NDArray[np.uint64], items: NDArray[Any], words: Sequence[Word], count: int
+) -> list[str]:
+    """Return what is wrong with a sort's result, the same on all ranks. Collective.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    before : uint64 (2,)
+        `checksum` of this rank's items before the sort.
+    items : (m, ...)
+        This rank's share of the result.
+    words : sequence of integer arrays (m,)
+        Its keys.
+    count : int
+        How many items this rank was to get.
+    """
+    found = []
+    inside, across = sortedness(ranks, words)
+    if not inside:
+        found.append("items of a rank are out of order")
+    if not across:
+        found.append("items of neighbouring ranks are out of order")
+    if not ranks.all(len(items) == count):
+        found.append("a rank has another number of items than it was to get")
+    if (ranks.total(before) != ranks.total(checksum(items))).any():
+        found.append("the items are not those that were given (checksum)")
+    return found
+
+
+def refuse(found: Sequence[str], what: str) -> None:
+    """Raise what `faults` found, if anything: exit code 1, the answer is no."""
+    if found:
+        error = NidmapError(f"{what} is wrong: {'; '.join(found)}")
+        error.exit_code = 1
+        raise error

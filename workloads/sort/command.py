@@ -1,0 +1,151 @@
+"""The command ``nidmap bench sort``."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from workloads.options import Bytes, Common, measured
+from workloads.session import Session
+from workloads.sort.numbers import Number
+from workloads.table import seconds_text, table
+
+if TYPE_CHECKING:
+    from workloads.session import Result
+
+__all__ = ["sort"]
+
+_DATA = ("random", "equal", "sorted", "reversed", "two", "groups", "one")
+_DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "pair")
+
+
+@click.command("sort")
+@click.option(
+    "--items",
+    type=Number(),
+    default="1e6",
+    show_default=True,
+    help="Items a rank; several with commas (the paper's: 1e5,1e6,1e7).",
+)
+@click.option(
+    "--data",
+    type=click.Choice(_DATA),
+    default="random",
+    show_default=True,
+    help="Kind of keys; one: random, all on rank 0.",
+)
+@click.option(
+    "--key-bits",
+    type=click.IntRange(1, 128),
+    default=56,
+    show_default=True,
+    help="Keys are below 2 to this power.",
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(_DTYPES),
+    default="u8",
+    show_default=True,
+    help="Type of the keys: signed or unsigned, bytes; pair: 128 bits.",
+)
+@click.option("--payload", type=Bytes(), default=0, help="Bytes carried beside each key.")
+@click.option(
+    "--target",
+    type=click.Choice(["brought", "even", "ramp", "first"]),
+    default="brought",
+    show_default=True,
+    help="How many items each rank gets.",
+)
+@click.option(
+    "--algorithm",
+    type=click.Choice(["mpsort", "mergesort"]),
+    default="mpsort",
+    show_default=True,
+    help="Partition sort, or the distributed merge sort it replaced.",
+)
+@click.option(
+    "--splitters",
+    type=click.Choice(["histogram", "bisection"]),
+    default="histogram",
+    show_default=True,
+    help="Many probes a round, or the paper's one probe a bit.",
+)
+@click.option(
+    "--exchange",
+    type=click.Choice(["auto", "alltoallv", "sparse"]),
+    default="auto",
+    show_default=True,
+    help="One Alltoallv, or point to point without empty messages.",
+)
+@click.option(
+    "--final",
+    type=click.Choice(["auto", "merge", "sort"]),
+    default="auto",
+    show_default=True,
+    help="Merge the runs that arrive, or sort anew as the paper does.",
+)
+@click.option("--stable/--unstable", default=True, show_default=True, help="Order of equal keys.")
+@measured
+def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
+    """Sort items that lie on all ranks (MP-sort), timed by the paper's five phases.
+
+    Every case is checked after its last repetition, outside the timing: order
+    over all boundaries, counts, a checksum of the items, stability where
+    there is a payload of 8 bytes or more. Below the times stand the messages
+    of the exchange as random data would make them, and as they were.
+
+    \b
+    nidmap bench sort -n 4 --items 1e5,1e6,1e7
+    mpiexec -n 4 python -m workloads.sort --payload 16 --data groups
+    srun -n 1024 nidmap bench sort --algorithm mergesort -o merge.csv
+    """
+    from workloads.sort.trial import trial
+
+    seen: list[dict[str, Any]] = []
+    with Session(common, "sort", {"items": list(items), **options}) as session:
+        for count in items:
+            if session.over():
+                break
+            made = trial(session.comm, items=count, seed=common.seed, **options)
+            done = session.measure(made, items=count, **options)
+            if done:
+                before, after = made.messages()
+                rounds = {"rounds": made.seen.rounds, "sparse": made.seen.sparse}
+                seen.append({"predicted": asdict(before), "counted": asdict(after), **rounds})
+            del made  # its data must be gone before the next case is made
+    _show(session, seen)
+    return session.exit_code
+
+
+def _show(session: Session, seen: list[dict[str, Any]]) -> None:
+    finished = [result for result in session.results if result]
+    document = session.document()
+    for case, more in zip(document["cases"], seen, strict=True):
+        case.update(more)
+    text = "\n".join(_text(result, more) for result, more in zip(finished, seen, strict=True))
+    session.common.show(document, text)
+
+
+def _text(result: Result, more: dict[str, Any]) -> str:
+    """Return the two tables of one case: seconds by phase, and messages."""
+    head = ["phase", "best", "median", "worst", "mean rank"]
+    rows = [
+        [name, *(seconds_text(entry[k]) for k in ("best", "median", "worst", "mean"))]
+        for name, entry in result.summary().items()
+    ]
+    what = f"{result.labels['items']} items a rank, {more['rounds']} rounds for the splitters\n"
+    names = [
+        ("mean", "items a message"),
+        ("deviation", "standard deviation"),
+        ("empty", "share of empty messages"),
+        ("largest", "largest message"),
+        ("imbalance", "imbalance of messages"),
+        ("ranks_imbalance", "imbalance of ranks"),
+    ]
+    messages = [
+        [label, *(f"{more[side][name]:.4g}" for side in ("predicted", "counted"))]
+        for name, label in names
+    ]
+    return what + table(head, rows) + "\n" + table(["exchange", "random", "counted"], messages)

@@ -1,0 +1,259 @@
+"""The partition sort: local sort, splitters, layout, one exchange, final merge.
+
+Algorithm 1 of Feng, Straka, Di Matteo and Croft (2015). Works on `Ranks`
+only; `workloads.sort.api` checks what users give and calls `run`.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from workloads.sort import layout
+from workloads.sort.keys import words_of
+from workloads.sort.local import RUNS, flat, gather, order, short, sort_keys
+from workloads.sort.splitters import bisection, histogram
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from workloads.sort.keys import Fields, Word
+    from workloads.sort.ranks import Ranks
+
+    Ints = NDArray[np.int64]
+    Stopwatch = Callable[[str], AbstractContextManager[None]]
+
+__all__ = [
+    "EXCHANGES",
+    "FINALS",
+    "SPLITTERS",
+    "Job",
+    "Plan",
+    "Seen",
+    "partition",
+    "run",
+    "sorted_job",
+]
+
+SPLITTERS = {"histogram": histogram, "bisection": bisection}
+EXCHANGES = ("auto", "alltoallv", "sparse")
+FINALS = ("auto", "merge", "sort")
+
+#: Below this share of messages that hold anything, they are sent one by one.
+SPARSE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How to sort; the same on all ranks. See `workloads.sort.mpsort`."""
+
+    stable: bool = True
+    splitters: str = "histogram"
+    exchange: str = "auto"
+    final: str = "auto"
+    algorithm: str = "mpsort"
+
+
+@dataclass(slots=True)
+class Job:
+    """Items with their keys.
+
+    Attributes
+    ----------
+    items : (n, ...)
+    words : list of integer arrays (n,)
+        The keys, most significant word first.
+    fields : tuple of str or None
+        The fields of `items` that the keys are (none: the items themselves);
+        None where the keys are apart and must be sent along.
+    """
+
+    items: NDArray[Any]
+    words: list[Word]
+    fields: Fields | None
+
+    @property
+    def plain(self) -> bool:
+        """Whether the items are their own keys and nothing else."""
+        return self.fields == ()
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a sort did, for who wants to know.
+
+    Attributes
+    ----------
+    rounds : int
+        Rounds of the search for splitters, over all levels of a merge sort.
+    sent : int64 (P,)
+        Items that this rank sent to each rank (of its group) in the last exchange.
+    moved : int
+        Items that this rank sent to other ranks in all exchanges.
+    sparse : bool
+        Whether the last exchange went point to point.
+    """
+
+    rounds: int = 0
+    sent: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    moved: int = 0
+    sparse: bool = False
+
+
+def _untimed(name: str) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+def run(
+    ranks: Ranks,
+    job: Job,
+    brought: Ints,
+    counts: Ints,
+    plan: Plan,
+    phases: Stopwatch | None = None,
+    seen: Seen | None = None,
+) -> NDArray[Any]:
+    """Sort a job whose arguments are known to be right; see `workloads.sort.mpsort`.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    job : Job
+    brought, counts : int64 (P,)
+        Items that each rank has and will have.
+    plan : Plan
+    phases : callable or None
+    seen : Seen or None
+        Filled in.
+    """
+    watch, seen = phases or _untimed, seen or Seen()
+    with watch("LocalSort1"):
+        mine = sorted_job(job)
+    if plan.algorithm == "mergesort":
+        from workloads.sort.mergesort import merge_all
+
+        return merge_all(ranks, mine, brought, counts, plan, watch, seen).items
+    return partition(ranks, mine, counts, plan, watch, seen).items
+
+
+def sorted_job(job: Job) -> Job:
+    """Return the job with its items in the order of their keys; a copy."""
+    if job.plain:
+        keys = job.items.astype(job.items.dtype.newbyteorder("="))
+        sort_keys(keys)
+        return _plain(keys, job.items.dtype)
+    return _ordered(job, 0)
+
+
+def _plain(keys: Word, dtype: np.dtype[Any]) -> Job:
+    """Return keys as a job of items of a byte order that may not be this machine's."""
+    if dtype.isnative:
+        return Job(keys, [keys], ())
+    items = keys.astype(dtype)
+    return Job(items, [keys], ())
+
+
+def _ordered(job: Job, runs: int) -> Job:
+    """Return the job in stable order; keys that are apart are ordered with their items."""
+    places = order(job.words, runs)
+    apart = [word[places] for word in job.words] if job.fields is None else []
+    job.words = []
+    if places.itemsize == 8 and job.items[:1].nbytes <= 16:
+        places = short(places)  # for short items the memory of the places counts
+    out = np.empty_like(job.items)
+    gather(flat(job.items), places, flat(out))
+    return Job(out, apart if job.fields is None else _words(out, job.fields), job.fields)
+
+
+def _words(items: NDArray[Any], fields: Fields) -> list[Word]:
+    return [
+        word if word.dtype.isnative else word.astype(word.dtype.newbyteorder("="))
+        for word in words_of(items, fields)
+    ]
+
+
+def partition(
+    ranks: Ranks, job: Job, counts: Ints, plan: Plan, watch: Stopwatch, seen: Seen
+) -> Job:
+    """Part locally sorted items among the ranks, exchange and merge them.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    job : Job
+        Locally sorted; taken apart on the way, to free its memory.
+    counts : int64 (P,)
+        Items that each rank gets.
+    plan, watch, seen
+        See `run`.
+    """
+    if ranks.size == 1:
+        seen.sent = counts
+        return job
+    ends = np.cumsum(counts)
+    with watch("FindEdges"):
+        found = SPLITTERS[plan.splitters](ranks, job.words, ends)
+    with watch("SolveLayout"):
+        send = layout.counts_to_send(layout.solve(ranks, found.lower, found.upper, ends))
+    with watch("Exchange"):
+        receive = ranks.swap(np.ascontiguousarray(send[:, None]))[:, 0]
+        seen.rounds += found.rounds
+        arrived = _exchange(ranks, job, send, receive, plan, seen)
+    with watch("LocalSort2"):
+        return _merged(arrived, receive, plan)
+
+
+def _exchange(ranks: Ranks, job: Job, send: Ints, receive: Ints, plan: Plan, seen: Seen) -> Job:
+    """Send every item to its rank; keys that are apart follow, once the items are freed."""
+    seen.sent, seen.moved = send, seen.moved + int(send.sum() - send[ranks.rank])
+    seen.sparse = _sparse(ranks, send, receive, plan.exchange)
+    move = ranks.sparse if seen.sparse else ranks.alltoallv
+    apart = job.words if job.fields is None else []
+    job.words = []
+    out = _room(job.items, receive)
+    move(flat(job.items), send, flat(out), receive)
+    job.items = job.items[:0].copy()
+    if job.fields is not None:
+        return Job(out, _words(out, job.fields), job.fields)
+    words = []
+    while apart:
+        word = np.ascontiguousarray(apart.pop(0))
+        words.append(_room(word, receive))
+        move(word, send, words[-1], receive)
+    return Job(out, words, None)
+
+
+def _room(items: NDArray[Any], receive: Ints) -> NDArray[Any]:
+    return np.empty((int(receive.sum()), *items.shape[1:]), items.dtype)
+
+
+def _sparse(ranks: Ranks, send: Ints, receive: Ints, exchange: str) -> bool:
+    """Tell whether messages go one by one; the same on all ranks."""
+    if exchange == "sparse":
+        return True
+    busy = np.array([np.count_nonzero(send), int(not ranks.fits(send, receive))], np.int64)
+    full, over = ranks.total(busy)
+    if over or exchange == "alltoallv":
+        return bool(over)
+    return bool(full < SPARSE * ranks.size**2)
+
+
+def _merged(job: Job, receive: Ints, plan: Plan) -> Job:
+    """Return what arrived, one sorted run a rank, as one sorted run."""
+    runs = int(np.count_nonzero(receive))
+    if runs < 2:
+        return job
+    if plan.final == "sort" or (plan.final == "auto" and runs > RUNS):
+        runs = 0
+    elif plan.final == "merge":
+        runs = min(runs, RUNS)
+    if not job.plain:
+        return _ordered(job, runs)
+    dtype = job.items.dtype
+    sort_keys(job.words[0], runs)
+    return _plain(job.words[0], dtype)

