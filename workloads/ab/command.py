@@ -105,7 +105,7 @@ def ab(common: Common, **options: Any) -> int:
     Results go to stdout; -o keeps every sample for --pool and bench report.
 
     \b
-    srun -n 512 nidmap bench ab -m shaheen2 --workload fft -w n=512x512x512 -o ab-1.csv
+    srun -n 512 nidmap bench ab -m shaheen2 --workload fft -w shape=512x512x512 -o ab-1.csv
     nidmap bench ab --pool ab-1.csv --pool ab-2.csv --pool ab-3.csv
     nidmap bench ab -n 4 --launches 3 --workload alltoall --orders default,random -w bytes=64KiB
     """
