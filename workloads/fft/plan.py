@@ -105,8 +105,10 @@ class Layout:
         largest = self.itemsize * self.x[0].size * self.y[0].size * self.field.spectrum[2]
         if largest < _SMALL or self.grid == (1, 1):
             return 1
-        roomy = largest > _CACHED  # below, each meeting of the ranks costs more than memory
-        return min(1 + (min(self.grid) > 1) + (2 if self.packed else roomy), extent)
+        pencil = min(self.grid) > 1
+        # Below, each meeting of the ranks costs more; N/2 + 1 makes uneven pieces on pencils.
+        spare = largest > _CACHED or (pencil and self.field.real)
+        return min(1 + pencil + (2 if self.packed else spare), extent)
 
     @property
     def slab(self) -> bool:
