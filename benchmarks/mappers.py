@@ -68,6 +68,16 @@ def scale_free(n: int, seed: int) -> Any:
     return from_edges(n, a, b, rng.integers(1, 101, len(a)).astype(float))
 
 
+def weighted(dims: tuple[int, ...], seed: int) -> Any:
+    """Return a grid whose edges have random weights."""
+    from rankmap.graph import expanded, from_edges
+    from rankmap.structured import Stencil
+
+    a, b, _ = expanded(Stencil(dims)).upper()
+    weight = np.random.default_rng(seed).integers(1, 101, len(a)).astype(float)
+    return from_edges(int(np.prod(dims)), a, b, weight)
+
+
 def cases(large: bool) -> Iterator[Case]:
     """Yield the graphs: 4,096 ranks on 128 nodes, or 65,536 ranks."""
     from rankmap.graph import expanded
@@ -77,8 +87,11 @@ def cases(large: bool) -> Iterator[Case]:
     yield Case(f"plane {n}", neighbours(n, 2, 1), sizes, (1, 2, 3), ppn)
     yield Case(f"cube {n}", neighbours(n, 3, 2), sizes, (1, 2, 3), ppn)
     if not large:
+        yield Case(f"plane {n}, 1:10:100", neighbours(n, 2, 5), sizes, (1, 10, 100), ppn)
         yield Case(f"cube {n}, 1:10:100", neighbours(n, 3, 3), sizes, (1, 10, 100), ppn)
         yield Case(f"scale-free {n}", scale_free(n, 4), sizes, (1, 2, 3), ppn)
+        yield Case(f"scale-free {n}, 1:10:100", scale_free(n, 6), sizes, (1, 10, 100), ppn)
+        yield Case("weighted grid 16x16x16", weighted((16, 16, 16), 7), sizes, (1, 2, 3), ppn)
         stencil = expanded(Stencil((24, 24, 16)))
         yield Case("stencil 24x24x16", stencil, (4, 16, 6), (1, 2, 3), 24)
 

@@ -9,16 +9,16 @@ import numpy as np
 
 from placement import planners
 from placement.errors import PlanError, UsageError
-from placement.request import Plan, Request
+from placement.request import Choice, Plan, Request
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from placement.machine import Machine
 
-__all__ = ["DEFAULT", "plan", "spans"]
+__all__ = ["DEFAULT", "plan", "spans", "usual_strategy"]
 
 #: What a plan is compared with: Slurm's choice where no topology plugin is set.
 DEFAULT = "slurm-none"
@@ -28,7 +28,7 @@ def plan(
     machine: Machine,
     count: int,
     *,
-    strategy: str = "compact",
+    strategy: str | None = None,
     candidates: NDArray[np.bool_] | None = None,
     include: Iterable[int] = (),
     exclude: Iterable[int] = (),
@@ -36,6 +36,7 @@ def plan(
     contiguous: bool = False,
     weights: NDArray[np.int64] | None = None,
     seed: int = 0,
+    **job: Any,
 ) -> Plan:
     """Choose `count` nodes of `machine`.
 
@@ -44,8 +45,9 @@ def plan(
     machine : Machine
     count : int
         Nodes wanted.
-    strategy : str
-        A planner's name (`placement.planners.names`).
+    strategy : str or None
+        A planner's name (`placement.planners.names`); None: ``auto`` where a
+        pattern is given, else ``compact``.
     candidates : bool (n,) or None
         Rows that may be chosen; None takes the machine's free compute nodes.
     include, exclude : iterable of int
@@ -58,6 +60,9 @@ def plan(
         Slurm's node weights.
     seed : int
         For planners that draw lots.
+    **job
+        What the job sends, for strategy ``auto``: ``pattern``, ``ppn``,
+        ``bytes``, ``routing`` … (`rankmap.joint.planner.auto`).
 
     Returns
     -------
@@ -68,7 +73,8 @@ def plan(
     PlanError
         Too few nodes are free, or an included node is not free.
     UsageError
-        `count` is not positive, or the strategy does not fit the topology.
+        `count` is not positive, the strategy does not fit the topology, or
+        it predicts nothing and is told what the job sends.
 
     Examples
     --------
@@ -77,13 +83,48 @@ def plan(
     >>> nidmap.plan(m, 8, strategy="blades", per_blade=2).nodes.fold()
     'nid[00000,00032,00064,00096,00001,00033,00065,00097]'
     """
-    request = _request(machine, count, candidates, include, exclude)
+    name = strategy or usual_strategy(job)
+    _refuse_job(name, job)
     request = replace(
-        request, per_blade=per_blade, contiguous=contiguous, weights=weights, seed=seed
+        _request(machine, count, candidates, include, exclude),
+        per_blade=per_blade,
+        contiguous=contiguous,
+        weights=weights,
+        seed=seed,
+        job=job,
     )
-    rows = planners.find(strategy)(machine, request)
-    _verify(machine, request, rows, strategy)
-    return _describe(machine, request, rows, strategy)
+    choice = _chosen(machine, request, name)
+    _verify(machine, request, choice.rows, name)
+    return _describe(machine, request, choice, name)
+
+
+def usual_strategy(job: Mapping[str, Any]) -> str:
+    """Return the strategy where none is named: ``auto`` where the pattern is known.
+
+    Without a pattern there is nothing to predict, and ``compact`` disturbs
+    and is disturbed by the fewest other jobs.
+
+    Examples
+    --------
+    >>> usual_strategy({}), usual_strategy({"pattern": "fft:8x8"})
+    ('compact', 'auto')
+    """
+    return "auto" if job.get("pattern") else "compact"
+
+
+def _refuse_job(strategy: str, job: Mapping[str, Any]) -> None:
+    """Raise where a strategy that predicts nothing is told what the job sends."""
+    if job and strategy not in planners.PREDICTING:
+        raise UsageError(
+            f"{', '.join(job)} says what a job sends; strategy {strategy} predicts nothing",
+            f"use it with {', '.join(planners.PREDICTING)}",
+        )
+
+
+def _chosen(machine: Machine, request: Request, strategy: str) -> Choice:
+    if strategy in planners.PREDICTING:
+        return planners.find_predicting(strategy)(machine, request)
+    return Choice(planners.find(strategy)(machine, request))
 
 
 def _request(
@@ -153,15 +194,27 @@ def _verify(machine: Machine, request: Request, rows: NDArray[np.int64], strateg
         )
 
 
-def _describe(machine: Machine, request: Request, rows: NDArray[np.int64], strategy: str) -> Plan:
+def _describe(machine: Machine, request: Request, choice: Choice, strategy: str) -> Plan:
     from placement.lookup import nodes_of
 
+    rows = choice.rows
     facts = {
         "free": int(request.free.sum()),
         "touches": spans(machine, rows),
         "default": _default(machine, request),
+        "predicted": dict(choice.facts),
     }
-    return Plan(nodes_of(machine, rows), rows, strategy, _sentence(facts, len(rows)), facts)
+    where = _sentence(facts, len(rows))
+    return Plan(
+        nodes=nodes_of(machine, rows),
+        rows=rows,
+        strategy=strategy,
+        why=f"{choice.why}; {where}" if choice.why else where,
+        facts=facts,
+        warnings=choice.warnings,
+        order=choice.order,
+        written=choice.written,
+    )
 
 
 def _default(machine: Machine, request: Request) -> dict[str, Any]:

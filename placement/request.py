@@ -1,4 +1,4 @@
-"""What a planner is asked, and what `plan` answers."""
+"""What a planner is asked, what it may answer besides nodes, and what `plan` answers."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ import numpy as np
 from placement.errors import PlanError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from numpy.typing import NDArray
 
     from placement.nodelist import NodeList
 
-__all__ = ["Plan", "Request"]
+    Written = Callable[[str, str], str]
+
+__all__ = ["Choice", "Plan", "Request"]
 
 _NO_ROWS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
 
@@ -40,6 +44,9 @@ class Request:
         Slurm's node weights; None where all are equal.
     seed : int
         For planners that draw lots.
+    job : mapping of str to anything
+        What the job sends (pattern, ppn, bytes …), for strategies that
+        predict its time; empty where nothing says.
     """
 
     count: int
@@ -49,6 +56,7 @@ class Request:
     contiguous: bool = False
     weights: NDArray[np.int64] | None = None
     seed: int = 0
+    job: Mapping[str, Any] = field(default_factory=dict)
 
     def rows(self) -> NDArray[np.int64]:
         """Return the free rows in the machine's order.
@@ -67,6 +75,34 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """What a planner answers that has more to say than which rows.
+
+    Attributes
+    ----------
+    rows : int64 (count,)
+    why : str
+        One sentence for a person; '' for the usual one.
+    facts : mapping
+        Figures that `--json` shows beside the usual ones.
+    warnings : tuple of str
+        What to beware of, one sentence each.
+    order : object
+        The order of the ranks that was chosen with the nodes; None for none.
+    written : callable or None
+        Returns that order as text of a format (see `nidmap order --format`),
+        or for '' of the one that the name of a file asks for.
+    """
+
+    rows: NDArray[np.int64]
+    why: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    order: object = None
+    written: Written | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """The nodes chosen, in the order that the planner means.
 
@@ -81,6 +117,11 @@ class Plan:
     facts : dict
         Figures that `--json` shows: groups, chassis, blades touched …
     warnings : tuple of str
+    order : object
+        The order of the ranks that was chosen with the nodes
+        (`rankmap.order.Order`); None where the strategy has none.
+    written : callable or None
+        Returns that order as text, see `Choice`.
     """
 
     nodes: NodeList
@@ -89,3 +130,5 @@ class Plan:
     why: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    order: object = None
+    written: Written | None = None

@@ -456,8 +456,8 @@ def _routers(
     return first.astype(np.int32)[:, None]
 
 
-#: What makes each kind.
 def _minicray(options: _Options) -> Machine:
+    """Return a small machine by its name; options that are given replace its own."""
     name = options.sizes
     if name not in MINICRAYS:
         raise _Wrong(f"no mini-Cray {printable(name)!r}", f"there are {', '.join(MINICRAYS)}")
@@ -466,6 +466,7 @@ def _minicray(options: _Options) -> Machine:
     return KINDS[name](whole)
 
 
+#: What makes each kind.
 KINDS: dict[str, Callable[[_Options], Machine]] = {
     "dragonfly": _dragonfly,
     "slingshot": _slingshot,

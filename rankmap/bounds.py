@@ -137,7 +137,34 @@ def _lost(pattern: GridPattern, wanted: Sequence[int]) -> Callable[[int], float]
             across.append((offset, weight))
     straight = _straight(pattern, along, wanted)
     groups = list(_independent(across))
-    return lambda size: straight(size) + sum(_slanted(pattern, g, size) for g in groups)
+    king = _least_of_kings(pattern)
+    return lambda size: max(
+        straight(size) + sum(_slanted(pattern, g, size) for g in groups), king * _kings(size)
+    )
+
+
+def _least_of_kings(pattern: GridPattern) -> float:
+    """Return the least weight where all eight neighbours of an open plane are talked to, else 0."""
+    dims = pattern.dims or ()
+    weights = [weight for _, weight in pattern.steps()]
+    plane = len(dims) == 2 and min(dims) > 1 and not any(pattern.periodic)
+    return min(weights) if plane and len(weights) == 4 else 0.0
+
+
+def _kings(size: int) -> int:
+    """Return by how many edges a set of cells with eight neighbours each is short of 4 a cell.
+
+    No n points of the plane have more than 4n - sqrt(28n - 12) pairs at
+    distance 1 by the larger coordinate (Brass, Erdős distance problems in
+    normed spaces, 1996).
+
+    Examples
+    --------
+    >>> [4 * n - _kings(n) for n in (1, 2, 4, 9, 12)]
+    [0, 1, 6, 20, 30]
+    """
+    root = math.isqrt(28 * size - 12)
+    return root + (root * root < 28 * size - 12)
 
 
 def _straight(

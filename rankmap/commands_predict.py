@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from rankmap.slots import Slots
 
 __all__ = ["background", "model_options", "predict"]
+
+#: What knows of mini-Crays; by name, as it stands further on in the house than this.
+_AGAINST = "workloads.minicray.against"
 
 _MODEL: tuple[Callable[..., Any], ...] = (
     click.option(
@@ -43,6 +47,16 @@ _MODEL: tuple[Callable[..., Any], ...] = (
     ),
     click.option(
         "--memory", type=float, metavar="GBS", help="GB/s inside a node; else that costs nothing."
+    ),
+    click.option(
+        "--process", type=float, metavar="GBS", help="GB/s that one rank can send; else no limit."
+    ),
+    click.option(
+        "--payload",
+        type=float,
+        default=1.0,
+        metavar="SHARE",
+        help="Share of the bandwidth between routers that is payload; default 1.",
     ),
     click.option(
         "--background",
@@ -85,6 +99,16 @@ def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     help="The node order that a file of ranks by slot was made for.",
 )
 @model_options
+@click.option(
+    "--against", metavar="MINICRAY", help="Beside it what this mini-Cray's links have carried."
+)
+@click.option(
+    "--times",
+    type=click.FloatRange(0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="With --against: how often it has run since minicray links --zero.",
+)
 @click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Write there, whole or not at all.")
 def predict(
@@ -97,6 +121,8 @@ def predict(
     form: str | None,
     strategy: str | None,
     launcher_order: str,
+    against: str | None,
+    times: float,
     as_json: bool,
     output: str | None,
     **model: Any,
@@ -112,8 +138,13 @@ def predict(
     nidmap predict -m shaheen2 --nodes 12-43 --ppn 32 --pattern fft:32x32 --bytes 65536
     nidmap predict -m edison.rtr.gz --nodes 0-511 --pattern sort --bytes 8e7 --routing adaptive
     nidmap plan -m shaheen2 -N 64 | nidmap predict -m shaheen2 --nodes - --grid 4x4x4
+    nidmap predict --nodes 0-7 --pattern alltoall --bytes 1e5 --against minicray
     """
     from rankmap.commands import _pattern, _slots
+
+    beside = import_module(_AGAINST) if against is not None else None
+    if beside is not None:
+        specs, model["routing"] = beside.defaults(against, specs, model["routing"])
 
     wanted = _pattern(pattern, grid)
     if not wanted:
@@ -125,7 +156,12 @@ def predict(
     asked = predictor(machine, wanted, slots.counts.tolist(), model)
     order = _order(asked, slots, path, form, strategy, launcher_order)
     found = asked.on(slots, order)
-    write_output(to_json(found.document()) if as_json else _words(found), output)
+    if as_json:
+        more = {"against": beside.document(found, against, times)} if beside else {}
+        write_output(to_json({**found.document(), **more}), output)
+    else:
+        more_words = "\n" + beside.words(found, against, times) if beside else ""
+        write_output(_words(found) + more_words, output)
 
 
 def predictor(
@@ -145,6 +181,8 @@ def predictor(
         memory=model["memory"],
         background=background(machine, model["others"], model["load"]),
         fair=model["fair"],
+        process=model["process"],
+        payload=model["payload"],
     )
 
 

@@ -42,6 +42,11 @@ SCHEMA = "nidmap.score/1"
     show_default=True,
     help="The node order that a file of ranks by slot was made for.",
 )
+@click.option("--job", metavar="ID", help="What is known of a job that `nidmap run` launched.")
+@click.option(
+    "--ask", is_flag=True, help="With --job: a small step asks the ranks of a running job."
+)
+@click.option("--order-dir", metavar="DIR", help="With --job: where `run` kept the order.")
 @click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
 @click.option("-o", "--output", metavar="FILE", help="Write there, whole or not at all.")
 def score(
@@ -54,6 +59,9 @@ def score(
     form: str | None,
     strategy: str | None,
     launcher_order: str,
+    job: str | None,
+    ask: bool,
+    order_dir: str | None,
     as_json: bool,
     output: str | None,
 ) -> int:
@@ -64,13 +72,28 @@ def score(
     bound where one is known. A file that is no permutation of the job's slots
     is explained, with exit code 1; one that cannot be read gives 3.
 
+    --job ID takes what `nidmap run` kept beside its order files, and compares
+    it with what Slurm says of the job's nodes and, with --ask, what the ranks
+    of a running job say themselves. Slurm keeps no record of which rank sat
+    where: after the end only what `run --verify` wrote down is known.
+
     \b
     nidmap score -m tree:4x16x6 --ppn 24 --grid 24x24x16 --order a.slots
     nidmap score -m shaheen2 --ppn 32 --pattern matrix:comm.npz --order MPICH_RANK_ORDER
     nidmap score -m torus:8x8x8 --ppn 16 --grid 16x16x32 --strategy hilbert --json
+    nidmap score --job 4711 --ask
     """
     from rankmap.emit.text import BrokenOrderError
 
+    if job is not None:
+        from rankmap.commands import _pattern as text_of
+        from rankmap.commands_job import report
+
+        if path or strategy or nodes or ppn:
+            raise UsageError("--job takes order, nodes and ranks from what `run` kept")
+        return report(job, specs, text_of(pattern, grid), ask, order_dir, as_json, output)
+    if ask or order_dir:
+        raise UsageError("--ask and --order-dir go with --job")
     if (path is None) == (strategy is None):
         raise UsageError("give either --order FILE or --strategy S")
     wanted = _pattern(pattern, grid)

@@ -278,16 +278,30 @@ class Routers(Distance):
         from rankmap.paths import UNREACHED, paths
 
         a, b = np.broadcast_arrays(np.asarray(a), np.asarray(b))
-        once, place = np.unique(self.router, return_inverse=True)
-        if len(once) <= MOST_TABLED:
-            if self._table is None:
-                self._table = place, paths(self.machine).lengths(once)[:, once]
-            place, table = self._table
-            found = table[place[a], place[b]].astype(np.int64)
-        else:
-            found = paths(self.machine).pairs(self.router[a], self.router[b])
+        tabled = self._tabled()
+        if tabled is not None:
+            place, table = tabled
+            return np.where(a == b, 0, table[place[a], place[b]]).astype(np.int64)
+        found = paths(self.machine).pairs(self.router[a], self.router[b])
         lost = (found == UNREACHED) | (self.router[a] < 0) | (self.router[b] < 0)
         return np.where(a == b, 0, np.where(lost, LOST, found))
+
+    def _tabled(self) -> tuple[Ints, NDArray[np.uint8]] | None:
+        """Return each node's place in a table of lengths, and that; None where it is too large."""
+        from rankmap.paths import UNREACHED, paths
+
+        if self._table is None:
+            once, place = np.unique(self.router, return_inverse=True)
+            if len(once) > MOST_TABLED:
+                return None
+            table = paths(self.machine).lengths(once)
+            if len(once) < table.shape[1] or once[0] < 0:
+                table = table[:, once]
+            table[table == UNREACHED] = LOST
+            lost = once < 0
+            table[lost] = table[:, lost] = LOST
+            self._table = place, table
+        return self._table
 
     def take(self, nodes: Ints) -> Routers:
         """Return the distances between these nodes only."""

@@ -98,7 +98,7 @@ class Paths:
         ends = np.append(first[1:], self.routers)
         rooms = [slice(a, b) for a, b in zip(first.tolist(), ends.tolist(), strict=True)]
         out = np.full((self.routers, self.routers), UNREACHED, dtype=np.uint8)
-        local = [self._inside(room) for room in rooms]
+        local = self._rooms(rooms)
         for room, found in zip(rooms, local, strict=True):
             out[room, room] = found
         a, b = self._between
@@ -115,12 +115,26 @@ class Paths:
                 out[rooms[h], rooms[g]] = out[rooms[g], rooms[h]].T
         return None if (out == UNREACHED).any() else out
 
-    def _inside(self, room: slice) -> NDArray[np.uint8]:
-        """Return the links between the routers of one group."""
+    def _rooms(self, rooms: list[slice]) -> list[NDArray[np.uint8]]:
+        """Return the links between the routers of each group, groups alike being searched once."""
         a, b = self._within
-        mine = (a >= room.start) & (a < room.stop)
-        a, b = a[mine] - room.start, b[mine] - room.start
-        size = room.stop - room.start
+        low, high = np.minimum(a, b), np.maximum(a, b)
+        order = np.lexsort((high, low))
+        low, high = low[order], high[order]
+        known: dict[tuple[int, bytes], NDArray[np.uint8]] = {}
+        found = []
+        for room in rooms:
+            some = slice(*np.searchsorted(low, [room.start, room.stop]))
+            ends = np.stack([low[some], high[some]]) - room.start
+            key = room.stop - room.start, ends.tobytes()
+            if key not in known:
+                known[key] = self._inside(ends[0], ends[1], key[0])
+            found.append(known[key])
+        return found
+
+    @staticmethod
+    def _inside(a: NDArray[np.int64], b: NDArray[np.int64], size: int) -> NDArray[np.uint8]:
+        """Return the links between the routers of one group."""
         step = np.eye(size, dtype=np.float32)
         step[a, b] = step[b, a] = 1
         length = np.full((size, size), UNREACHED, dtype=np.uint8)

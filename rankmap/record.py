@@ -19,9 +19,12 @@ scan, exscan                  a chain
 neighbor_*                    each neighbour what it is sent
 ============================  =================================================
 
-Barriers carry no bytes, and one-sided, partitioned and spawned communication
-is not seen. Communicators made from a recorded one are recorded into the same
-matrix, by the ranks of the first.
+Persistent sends and collectives are counted each time they are started (not
+by ``Prequest.Startall``). Barriers carry no bytes. One-sided communication is
+not seen, a window being no communicator, nor are partitioned sends and spawned
+programs; what Open MPI's own monitoring writes holds one-sided traffic too.
+Communicators made from a recorded one are recorded into the same matrix, by
+the ranks of the first.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ _TO_ONE = {
     "sendbuf": ("Sendrecv", "Isendrecv"),
 }  # fmt: skip
 
-#: Persistent ones: counted at each Start.
+#: Persistent ones: counted at each Start, as persistent collectives (`Allreduce_init` …) are.
 _INIT = ("Send_init", "Ssend_init", "Bsend_init", "Rsend_init")
 
 #: Collectives of one message a rank: kind, name of the message, places of message and root.
@@ -224,11 +224,12 @@ def _wraps() -> dict[str, Callable[[Method], Method]]:
         wraps |= {name: _to_one(word) for name in names}
     for name, (kind, word, root) in _BLOCKS.items():
         wraps[name] = _blocks(kind, word, root)
-    wraps |= dict.fromkeys(_INIT, _started)
     wraps |= {name: _parts(0, False) for name in _PARTS}
     wraps |= {name: _parts(0, True) for name in _NEIGHBOR_PARTS}
     wraps |= {name: _root_parts(1 if name.islower() else 2) for name in _ROOT_PARTS}
     wraps |= dict.fromkeys(_NEIGHBOR_ALL, _neighbor_all)
+    wraps |= {f"{name}_init": _again(name, wrap) for name, wrap in wraps.items()}
+    wraps |= dict.fromkeys(_INIT, _started)
     wraps |= dict.fromkeys(_MAKERS, _made)
     return wraps
 
@@ -344,6 +345,26 @@ def _started(method: Method) -> Method:
         return request
 
     return _like(ready, method)
+
+
+def _again(name: str, wrap: Callable[[Method], Method]) -> Callable[[Method], Method]:
+    """Wrap a persistent collective: it is counted at each Start as `name` would be."""
+
+    def nothing(self: Any, *args: Any, **words: Any) -> None:
+        """Do nothing: only what is wrapped around it counts."""
+
+    nothing.__name__ = name
+    counting = wrap(nothing)
+
+    def wrap_init(method: Method) -> Method:
+        def ready(self: Any, *args: Any, **words: Any) -> Any:
+            request = _counted()(method(self, *args, **words))
+            request.counts = lambda: counting(self, *args, **words)
+            return request
+
+        return _like(ready, method)
+
+    return wrap_init
 
 
 @functools.cache

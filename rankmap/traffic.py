@@ -216,6 +216,8 @@ def _add_lines(lines: Ints, weight: float, sums: _Sums) -> None:
 
 def _hops_within(line: Ints, node: Ints, ranks: Ints, distance: Distance) -> float:
     """Return the hops of all pairs within each line, lines that are alike being looked at once."""
+    if distance.coords is not None:
+        return _torus_hops(line, node, ranks, distance)
     _, first, router = np.unique(distance.blocks[:, 0], return_index=True, return_inverse=True)
     key, place = np.unique(line * len(first) + router[node], return_inverse=True)
     held = np.bincount(place, ranks)
@@ -229,6 +231,19 @@ def _hops_within(line: Ints, node: Ints, ranks: Ints, distance: Distance) -> flo
     for k, times in zip(which.tolist(), alike.tolist(), strict=True):
         some = slice(starts[k], starts[k + 1])
         total += times * _hops_of(first[router[some]], held[some].astype(np.float64), distance)
+    return total
+
+
+def _torus_hops(line: Ints, node: Ints, ranks: Ints, distance: Distance) -> float:
+    """Return the hops of all pairs within each line, axis by axis of a torus."""
+    total = 0.0
+    lines = int(line[-1]) + 1
+    columns = () if distance.coords is None else distance.coords.T
+    for column, extent in zip(columns, distance.extents, strict=True):
+        held = np.bincount(line * extent + column[node], ranks, minlength=lines * extent)
+        whole = held.reshape(lines, extent).astype(np.int64)  # whole numbers: no threads are woken
+        apart = np.abs(np.arange(extent)[:, None] - np.arange(extent))
+        total += float((whole @ np.minimum(apart, extent - apart) * whole).sum()) / 2
     return total
 
 

@@ -3,7 +3,10 @@
 import os
 import signal
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+pytest.register_assert_rewrite("tests.web.browser")  # a plugin of several test modules
 
 #: A script for a person's hand: it needs atheris, which is no part of the tests.
 collect_ignore = ["fuzz_readers.py"]

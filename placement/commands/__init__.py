@@ -28,8 +28,11 @@ COMMANDS = {
     "score": ("rankmap.commands_score", "score", "Score an order of ranks, anyone's."),
     "predict": ("rankmap.commands_predict", "predict", "Predict link loads and time."),
     "compare": ("rankmap.commands_compare", "compare", "Compare strategies in one table."),
+    "study": ("rankmap.commands_study", "study", "The papers' experiments in the model."),
     "run": ("rankmap.commands", "run", "Run a launcher with reordered ranks."),
     "bench": ("workloads.commands", "bench", "Measure sorts, FFTs, stencils; A/B tests."),
+    "minicray": ("workloads.minicray.commands", "minicray", "A small machine of real links."),
+    "web": ("web.commands", "web", "See machine, jobs and plans on a page."),
 }
 
 

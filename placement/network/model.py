@@ -59,6 +59,10 @@ class Channels:
     def names(self, rows: NDArray[np.int64] | slice | None = None) -> NDArray[np.str_]:
         """Return ``c0-0c0s0a0->c0-0c0s1a0 green`` for these channels (None: for all).
 
+        Each name is one channel's: of several of a class from one router to
+        the same other one (a torus axis of extent 2 has + and -), those after
+        the first end in ``#2``, ``#3``.
+
         Examples
         --------
         >>> from placement.network import channels
@@ -73,8 +77,22 @@ class Channels:
         called = router_names(self.machine)
         source, target = called[self.source[some]].tolist(), called[self.target[some]].tolist()
         words = np.array(self.kinds)[self.kind[some]].tolist()
-        triples = zip(source, target, words, strict=True)
-        return np.array([f"{a}->{b} {word}" for a, b, word in triples], dtype=np.str_)
+        again = ["" if k == 0 else f"#{k + 1}" for k in self._earlier(some).tolist()]
+        parts = zip(source, target, words, again, strict=True)
+        return np.array([f"{a}->{b} {word}{nth}" for a, b, word, nth in parts], dtype=np.str_)
+
+    def _earlier(self, some: NDArray[np.int64] | slice) -> NDArray[np.int64]:
+        """Return how many channels before each have its ends and its class."""
+        key = self.source.astype(np.int64) << 40 | self.target.astype(np.int64) << 8 | self.kind
+        wanted = np.arange(len(key))[some]
+        if len(wanted) == 1:  # the busiest one, asked for over and over
+            return np.array([np.count_nonzero(key[: wanted[0]] == key[wanted[0]])])
+        order = np.argsort(key, kind="stable")
+        first = np.flatnonzero(np.diff(key[order], prepend=-1))
+        place = np.arange(len(key)) - np.repeat(first, np.diff(np.append(first, len(key))))
+        found = np.empty(len(key), dtype=np.int64)
+        found[order] = place
+        return found[wanted]
 
 
 def from_links(machine: Machine) -> Channels:

@@ -36,18 +36,22 @@ def between(machine: Machine, price: Floats) -> Costs | None:
         return None
     inside = _inside(groups, price)
     gates = _gates(machine, groups)
-    out = product(inside, np.swapaxes(gates, 1, 2))  # [g, p, h]: from p in g to its gate to h
-    into = product(gates, inside)  # [h, g, q]: from the gate from g to q in h
     across = _across(groups, price)
+    out = product(inside, np.swapaxes(gates, 1, 2))  # [g, p, h]: from p in g to its gate to h
+    out = (out + across[:, None, :]).ravel()
+    into = product(gates, inside).ravel()  # [h, g, q]: from the gate from g to q in h
+    home = inside.ravel()
     one = machine.router.shape[1] == 1
     own = machine.router[:, 0] if one else np.arange(groups.routers)
-    group, place = groups.group[own], groups.place[own]
+    group, slot = groups.group[own], groups.slot[own]
+    place, count, width = groups.place[own], groups.count, groups.width
+    far, near = group * (count * width) + place, group * width
 
     def cost(a: Ints, b: Ints) -> Floats:
-        g, h, p, q = group[a], group[b], place[a], place[b]
-        far = out[g, p, h] + across[g, h] + into[h, g, q]
-        found: Floats = np.where(g == h, inside[g, p, q], far)
-        return found
+        there, here = group[b], group[a]
+        found = out[slot[a] * count + there] + into[near[a] + far[b]]
+        same: Floats = np.where(here == there, home[slot[a] * width + place[b]], found)
+        return same
 
     return cost
 

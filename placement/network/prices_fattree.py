@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["between"]
+__all__ = ["between", "tables"]
 
 
 def between(machine: Machine, price: Floats) -> Costs | None:
@@ -28,13 +28,13 @@ def between(machine: Machine, price: Floats) -> Costs | None:
     if regular is None:
         return None
     levels = range(1, regular.shape.height)
-    tables = [_tables(regular, level, price) for level in levels]
+    priced = [tables(regular, level, price) for level in levels]
     subtrees = [regular.subtree(level) for level in levels]
     residues = [regular.index % regular.shape.twins(level + 1) for level in levels]
 
     def cost(a: Ints, b: Ints) -> Floats:
         out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
-        for (up, down), subtree, residue in zip(tables, subtrees, residues, strict=True):
+        for (up, down), subtree, residue in zip(priced, subtrees, residues, strict=True):
             here, there, port = subtree[a], subtree[b], residue[b]
             out += (here != there) * (up[here, port] + down[there, port])
         return out
@@ -42,7 +42,7 @@ def between(machine: Machine, price: Floats) -> Costs | None:
     return cost
 
 
-def _tables(regular: Regular, level: int, price: Floats) -> tuple[Floats, Floats]:
+def tables(regular: Regular, level: int, price: Floats) -> tuple[Floats, Floats]:
     """Return the prices of a level's channels up and down, (subtrees, residues) each."""
     whole, half = regular.shape, regular.first[-1]
     rows = slice(regular.first[level - 1], regular.first[level])

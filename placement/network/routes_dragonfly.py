@@ -105,7 +105,7 @@ class _Ends:
         near, far = (u, v) if leaving else (v, u)
         on = length[at][near][None, :] + 1 + length[:, far] == length[at][:, None]
         paths = ways[at][near][None, :] * many * ways[:, far]
-        return np.where(on, paths, 0.0) / np.maximum(ways[at], 1.0)[:, None]
+        return np.asarray(np.where(on, paths, 0.0) / np.maximum(ways[at], 1.0)[:, None])
 
     def between(self, i: int, j: int) -> list[tuple[Ints, Floats]]:
         """Return (channels, shares) of the stretches of the way from one router to another."""

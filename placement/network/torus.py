@@ -83,7 +83,7 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     >>> from placement.specs import parse_spec
     >>> two = channels(parse_spec("torus:2x1,bw=5"))
     >>> two.names().tolist(), two.bandwidth.tolist()
-    (['x0y0->x1y0 x', 'x1y0->x0y0 x', 'x0y0->x1y0 x', 'x1y0->x0y0 x'], [5.0, 5.0, 5.0, 5.0])
+    (['x0y0->x1y0 x', 'x1y0->x0y0 x', 'x0y0->x1y0 x#2', 'x1y0->x0y0 x#2'], [5.0, 5.0, 5.0, 5.0])
     """
     found: Channels = made(machine)[1]
     return found

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from placement.request import Request
+    from placement.request import Choice, Request
 
     Planner = Callable[[Machine, Request], NDArray[np.int64]]
+    Predicting = Callable[[Machine, Request], Choice]
 
-__all__ = ["find", "names", "planner"]
+__all__ = ["PREDICTING", "find", "find_predicting", "names", "planner"]
 
 #: Where each bundled planner lives: imported only when it is asked for.
 BUNDLED = {
@@ -44,6 +45,10 @@ BUNDLED = {
     "spread": "spread",
 }
 
+#: Strategies that predict what a job's traffic takes: they live in a room that is further on
+#: and are known here by name only, as commands are, so that nothing of it is imported before.
+PREDICTING = {"auto": "rankmap.joint.planner"}
+
 _registered: dict[str, Planner] = {}
 
 
@@ -61,7 +66,19 @@ def names() -> list[str]:
     """Return the names of all planners, those of other distributions included."""
     from importlib.metadata import entry_points
 
-    return sorted(BUNDLED | {e.name: "" for e in entry_points(group="nidmap.planners")})
+    others = {e.name: "" for e in entry_points(group="nidmap.planners")}
+    return sorted(BUNDLED | PREDICTING | others)
+
+
+def find_predicting(name: str) -> Predicting:
+    """Return the strategy called `name` that predicts: it answers a `Choice`, with its figures.
+
+    Its module has a function of the strategy's name.
+    """
+    from importlib import import_module
+
+    found: Predicting = getattr(import_module(PREDICTING[name]), name)
+    return found
 
 
 def find(name: str) -> Planner:
@@ -82,6 +99,10 @@ def _load(name: str) -> None:
 
     if name in BUNDLED:
         import_module(f"placement.planners.{BUNDLED[name]}")
+        return
+    if name in PREDICTING:
+        predicting = find_predicting(name)
+        _registered[name] = lambda machine, request: predicting(machine, request).rows
         return
     from importlib.metadata import entry_points
 

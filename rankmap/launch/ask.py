@@ -11,9 +11,11 @@ import os
 import re
 import signal
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 from placement.errors import LaunchError, printable
+from rankmap.progress import step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,6 +23,9 @@ if TYPE_CHECKING:
     from rankmap.launch import Launch
 
 __all__ = ["answer", "flavour", "probe", "said_places"]
+
+#: Seconds between two signs of life while a command is waited for.
+_BEAT = 0.1
 
 #: What a probe prints for each rank: a mark, the rank, the node.
 _PLACE = re.compile(r"nidmap-rank ([0-9]{1,9}) ([A-Za-z0-9._-]{1,255})(?![A-Za-z0-9._-])", re.ASCII)
@@ -55,7 +60,7 @@ def answer(argv: Sequence[str], env: Mapping[str, str], seconds: float = 10.0) -
         reason = getattr(error, "strerror", None) or error
         raise LaunchError(f"cannot start {printable(argv[0])}: {reason}") from None
     try:
-        out, _ = process.communicate(timeout=seconds)
+        out = _heard(process, seconds)
     except BaseException as error:
         _end(process)
         if isinstance(error, subprocess.TimeoutExpired):
@@ -64,6 +69,19 @@ def answer(argv: Sequence[str], env: Mapping[str, str], seconds: float = 10.0) -
     if process.returncode:
         raise LaunchError(f"{printable(argv[0])} failed when asked (code {process.returncode})")
     return out.decode("utf-8", "replace")
+
+
+def _heard(process: subprocess.Popen[bytes], seconds: float) -> bytes:
+    """Return all that a command prints; that it is waited for is no standing still."""
+    ends = time.monotonic() + seconds
+    while True:
+        step()
+        left = ends - time.monotonic()
+        try:
+            return process.communicate(timeout=max(0.0, min(left, _BEAT)))[0]
+        except subprocess.TimeoutExpired:
+            if left <= _BEAT:
+                raise
 
 
 def flavour(program: str, env: Mapping[str, str]) -> tuple[str, str]:

@@ -58,11 +58,15 @@ def store(text: str, form: str, job: str, places: Sequence[str]) -> str:
 
 
 def discard(path: str) -> None:
-    """Remove an order file and its directory, as far as that is possible."""
+    """Remove an order file, what is kept beside it, and its directory, as far as possible."""
+    from rankmap.launch.kept import FILES
+
+    folder = os.path.dirname(path)
+    for one in (path, *(os.path.join(folder, name) for name in FILES)):
+        with contextlib.suppress(OSError):
+            os.unlink(one)
     with contextlib.suppress(OSError):
-        os.unlink(path)
-    with contextlib.suppress(OSError):
-        os.rmdir(os.path.dirname(path))
+        os.rmdir(folder)
 
 
 def _store(text: str, form: str, job: str, place: str) -> str:

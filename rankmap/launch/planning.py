@@ -1,8 +1,9 @@
 """Plan in a child process, so that nothing planning does can cost a user their job.
 
-A file system that hangs, a library that is missing, runs for long or crashes,
+A file system that hangs, a library that is missing, runs for ever or crashes,
 a signal that arrives meanwhile: the parent gives the child up and goes on. It
-loads nothing that the child needs.
+loads nothing that the child needs. That the child still works is not seen from
+outside (a loop without end works too): it says so (`rankmap.progress`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ import signal
 import time
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from rankmap.progress import listen
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import FrameType
@@ -25,10 +28,8 @@ __all__ = ["planned"]
 #: Signals that end the planning and not the job; a bare launcher would get them.
 _ENDING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
-#: The part of its time that a child may stand still, without any work done.
+#: The part of its time that a child may be silent.
 _STILL = 0.4
-
-_STEP = 0.05
 
 
 class _GivenUpError(Exception):
@@ -44,7 +45,7 @@ def planned(work: Callable[[], Iterable[dict[str, Any]]], seconds: float) -> dic
         Yields what JSON can hold, each better than the one before. What it
         prints is dropped.
     seconds : float
-        Longest time to wait, and less for a child that does nothing at all; 0: no limit.
+        Longest time to wait, and less for a child that says nothing; 0: no limit.
         What it has yielded until then counts, with ``late`` saying why no more came.
     """
     heard = bytearray()
@@ -53,7 +54,7 @@ def planned(work: Callable[[], Iterable[dict[str, Any]]], seconds: float) -> dic
         with _signals_end_planning():
             child, answer = _start(work, seconds)
             try:
-                _answer(child, answer, seconds, heard)
+                _answer(answer, seconds, heard)
             finally:
                 os.close(answer)
                 _end(child)
@@ -67,7 +68,7 @@ def planned(work: Callable[[], Iterable[dict[str, Any]]], seconds: float) -> dic
 def _read(text: bytes, late: str) -> dict[str, Any]:
     """Return the last whole line that a child has said; one that died half-way may have none."""
     why = late or "planning broke down"
-    lines = text.split(b"\n")[:-1]
+    lines = [line for line in text.split(b"\n")[:-1] if line]
     if not lines:
         return {"unclear": why}
     found: dict[str, Any] = json.loads(lines[-1])
@@ -99,6 +100,7 @@ def _work(work: Callable[[], Iterable[dict[str, Any]]], mouth: int, seconds: flo
         nothing = os.open(os.devnull, os.O_WRONLY)
         for stream in (1, 2):
             os.dup2(nothing, stream)
+        listen(lambda: os.write(mouth, b"\n"))
         found: dict[str, Any] = {}
         for found in work():
             _say(mouth, found)
@@ -124,38 +126,25 @@ def _say(mouth: int, found: dict[str, Any]) -> None:
         data = data[os.write(mouth, data) :]
 
 
-def _answer(child: int, answer: int, seconds: float, heard: bytearray) -> None:
+def _answer(answer: int, seconds: float, heard: bytearray) -> None:
     """Add all that the child writes to what has been heard.
 
     Raises
     ------
     _GivenUpError
-        Too late, standing still, or a signal.
+        Too late, silent, or a signal.
     """
-    begun = moved = time.monotonic()
-    done = _work_done(child)
+    begun = heard_at = time.monotonic()
     while True:
-        ready, _, _ = select.select([answer], [], [], _STEP if seconds else 1.0)
-        if ready:
-            part = os.read(answer, 1 << 20)
-            if not part:
-                return
-            heard += part
-        now, before, done = time.monotonic(), done, _work_done(child)
-        moved = now if done != before else moved
-        if seconds and (now - begun > seconds or now - moved > _STILL * seconds):
+        ends = min(begun + seconds, heard_at + _STILL * seconds) if seconds else None
+        left = None if ends is None else max(0.0, ends - time.monotonic())
+        if not select.select([answer], [], [], left)[0]:
             raise _GivenUpError("planning took too long")
-
-
-def _work_done(child: int) -> str:
-    """Return what changes while a process, or one that it has started, does something."""
-    with contextlib.suppress(OSError):
-        with open(f"/proc/{child}/task/{child}/children") as stream:
-            if stream.read(1):
-                return str(time.monotonic())
-        with open(f"/proc/{child}/schedstat") as stream:
-            return stream.read().partition(" ")[0]
-    return str(time.monotonic())
+        part = os.read(answer, 1 << 20)
+        if not part:
+            return
+        heard += part
+        heard_at = time.monotonic()
 
 
 def _end(child: int) -> None:

@@ -11,6 +11,7 @@ from placement.commands.common import machine_from, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, UsageError, printable
 from rankmap.launch import Launch
 from rankmap.launch.planning import planned
+from rankmap.progress import step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -26,7 +27,14 @@ REFUSED = 125
 _QUICK = "boxes"
 _QUICK_LAUNCHERS = ("srun",)
 
-#: Seconds that a step which only says where its ranks are may take.
+#: The part of the patience that choosing an order may take.
+_AUTO = 0.6
+
+#: Variables that hold a job's id.
+_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "COBALT_JOBID", "FLUX_JOB_ID")
+
+#: Seconds that a step which only says where its ranks are may take where patience has no limit,
+#: or where the job does not run without its answer.
 VERIFYING = 60.0
 
 
@@ -83,7 +91,11 @@ class Running:
 
         found = planned(self._plan, self.options["patience"])
         env = job_environment(os.environ)
-        unclear = found.get("unclear", "") or (_verified(found, env, strict) if verify else "")
+        patience = self.options["patience"]
+        patience = max(patience, VERIFYING) if strict or not patience else patience
+        unclear = found.get("unclear", "")
+        if verify and not unclear:
+            unclear = _verified(found, env, strict, patience)
         if unclear:
             _whisper(f"{unclear}: " + ("not started (--strict)" if strict else "default order"))
         if found.get("late"):
@@ -106,11 +118,21 @@ class Running:
         """Plan and yield what the parent needs of it, a quick order first; in the child process."""
         quick = self._quick()
         if quick:
+            self._keep(quick)
             yield _needed(quick)
         made = self._prepare(dry=False)
+        self._keep(made)
         yield _needed(made)
         if quick:
             _discard({"path": quick.path})
+
+    def _keep(self, made: Prepared) -> None:
+        """Write down what is planned, for ``nidmap score --job``."""
+        from rankmap.launch.kept import keep
+
+        job = next((os.environ[name] for name in _JOB if os.environ.get(name)), "")
+        specs = self.specs or os.environ.get("NIDMAP_MACHINE", "").split()
+        keep(made, job, self.command, specs)
 
     def _quick(self) -> Prepared | None:
         """Return an order that is there at once, in case the best one is not in time."""
@@ -127,10 +149,13 @@ class Running:
         from rankmap.launch.wrap import Wish, prepare
 
         given = self.options
+        chosen = strategy or given["strategy"]
+        if chosen == "auto" and given["patience"]:
+            chosen = f"auto:seconds={_AUTO * given['patience']:g}"
         nodes, host_file = _node_text(given["nodes"])
         wish = Wish(
             pattern=self.pattern(),
-            strategy=strategy or given["strategy"],
+            strategy=chosen,
             nodes=nodes,
             ppn=given["ppn"],
             host_file=host_file,
@@ -141,7 +166,10 @@ class Running:
             patience=given["patience"],
         )
         known = self.specs or os.environ.get("NIDMAP_MACHINE")
-        return prepare(self.command, wish, os.environ, machine_from(self.specs) if known else None)
+        step()
+        machine = machine_from(self.specs) if known else None
+        step()
+        return prepare(self.command, wish, os.environ, machine)
 
 
 def _needed(made: Prepared) -> dict[str, Any]:
@@ -156,21 +184,23 @@ def _needed(made: Prepared) -> dict[str, Any]:
     }
 
 
-def _verified(found: dict[str, Any], env: dict[str, str], strict: bool) -> str:
+def _verified(found: dict[str, Any], env: dict[str, str], strict: bool, seconds: float) -> str:
     """Run a step that says where its ranks are and compare; return what is wrong, '' if nothing.
 
-    That it says nothing is no reason to drop the order, unless `strict`.
+    That it says nothing in so many seconds is no reason to drop the order, unless `strict`.
     """
     from rankmap.launch.ask import said_places
+    from rankmap.launch.kept import keep_said
 
     plan = found["places"]
     try:
-        said = said_places(Launch(tuple(found["probe"]), found["env"]), env, len(plan), VERIFYING)
+        said = said_places(Launch(tuple(found["probe"]), found["env"]), env, len(plan), seconds)
     except LaunchError as error:
         if strict:
             return f"cannot verify: {error}"
         _whisper(f"cannot verify: {error}")
         return ""
+    keep_said(found["path"], said)
     pairs = zip(said, plan, strict=True)
     wrong = [r for r, (one, two) in enumerate(pairs) if not _same_node(one, two)]
     if wrong:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import LaunchError, NidmapError, UsageError, printable
+from rankmap import progress
 from rankmap.launch import CRAY, OTHER, Launch, find, is_mpiexec
 from rankmap.launch.ask import flavour, probe, said_places
 from rankmap.launch.cray import seems_cray
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from rankmap.order import Order
     from rankmap.slots import Slots
 
-__all__ = ["Prepared", "Wish", "prepare"]
+__all__ = ["Prepared", "Wish", "places", "prepare"]
 
 #: Networks on which Cray MPICH is the site's own library.
 _CRAY_FABRICS = ("aries", "gemini", "slingshot")
@@ -92,6 +93,12 @@ class Prepared:
         Node that each rank of `probe` must say: the plan, by the launcher's own numbers.
     remarks : tuple of str
         What the user should know of it.
+    laid : Order
+        The same order on the nodes as the launcher takes them.
+    form : str
+        Format of the order file.
+    variables : tuple of str
+        Variables that hold a rank's number, the first that is set.
     """
 
     launch: Launch
@@ -99,7 +106,10 @@ class Prepared:
     path: str
     probe: Launch
     places: tuple[str, ...]
-    remarks: tuple[str, ...] = ()
+    remarks: tuple[str, ...]
+    laid: Order
+    form: str
+    variables: tuple[str, ...]
 
 
 def prepare(
@@ -130,14 +140,20 @@ def prepare(
     step = how.read(command, env)
     job = _named(how.allocation(step, env), machine)
     slots = _slots(how, step, wish, job, machine)
+    progress.step()
     made = arrange(slots, wish.pattern, wish.strategy)
+    progress.step()
     laid = _laid(how, step, made, wish, job, env)
     text = how.text(laid, "given", step)
     path = store(text, how.form, job.job if job else "", folders(how.on_nodes, wish.folder))
     try:
         launch = how.launch(step, laid, path, job)
         remarks = _remarks(how, step, wish, made, job, env)
-        return Prepared(launch, made, path, _probe(how, step, launch), _places(how, laid), remarks)
+        there = places(how.form, laid)
+        asking = _probe(how, step, launch)
+        return Prepared(
+            launch, made, path, asking, there, remarks, laid, how.form, how.rank_variables
+        )
     except BaseException:
         discard(path)
         raise
@@ -303,14 +319,21 @@ def _probe(how: Launcher, step: Parsed, launch: Launch) -> Launch:
     return replace(launch, argv=(*before, *probe(how.rank_variables, how.host)))
 
 
-def _places(how: Launcher, laid: Order) -> tuple[str, ...]:
+def places(form: str, laid: Order) -> tuple[str, ...]:
     """Return the node of each rank as the launcher numbers them.
 
     Cray MPICH renumbers ranks itself: to the launcher, slot s is rank s.
+
+    Parameters
+    ----------
+    form : str
+        Format of the order file.
+    laid : Order
+        On the nodes as the launcher takes them.
     """
     from rankmap.emit import find as format_of
 
-    if getattr(format_of(how.form), "NODE_ORDER", "given") == "launcher":
+    if getattr(format_of(form), "NODE_ORDER", "given") == "launcher":
         return tuple(laid.on.names[laid.on.node].tolist())
     return tuple(laid.hosts.tolist())
 
@@ -330,6 +353,8 @@ def _remarks(
     loose = how.unbound(step, env)
     if loose:
         found.append(f"ranks are not bound to cores ({loose}): the order holds while they stay put")
+    if made.strategy == "auto: row-major" and made.remark:
+        found.append(made.remark)
     if job is not None and wish.nodes is None and len(made.on.names) < len(job.nodes):
         first = f"{len(made.on.names)} of the job's {len(job.nodes)} nodes"
         found.append(f"the step is put on the first {first}; --nodes names others")

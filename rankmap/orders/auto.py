@@ -2,8 +2,8 @@
 
 What comes back is never worse than row-major, and where row-major meets the
 lower bound it is row-major itself, at once. Which orders are tried depends on
-the pattern and its size only, never on a clock: the same question has the
-same answer.
+the pattern and its size, and on the seconds that there are by what each order
+is known to take, never on a clock: the same question has the same answer.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import NidmapError
-from rankmap import orders
+from placement.errors import NidmapError, UsageError, printable
+from rankmap import orders, progress
 from rankmap.distance import job_distance
 from rankmap.graph import Graph
 from rankmap.order import Order
@@ -39,7 +39,16 @@ __all__ = ["Choice", "auto", "choose"]
 DEFAULT = "row-major"
 
 #: Orders of a process grid, the quick ones that mostly lose last.
-GRID = ("boxes", "aligned", "hilbert", "morton", "column-major", "folded", "round-robin")
+GRID = (
+    "boxes",
+    "aligned",
+    "hierarchical",
+    "hilbert",
+    "morton",
+    "column-major",
+    "folded",
+    "round-robin",
+)
 
 #: Of more ranks only the first of these is tried.
 MANY = 1 << 17
@@ -49,6 +58,12 @@ CLOSE = 0.005
 
 #: Edges of a structured pattern up to which it is mapped as a graph too.
 MOST_EDGES = 1 << 17
+
+#: Seconds that loading the compiled kernels takes, and mapping a rank as a graph.
+LOADING, A_RANK = 0.6, 1.6e-4
+
+#: The least effort that a graph is worth mapping with.
+LEAST_EFFORT = 0.1
 
 
 @dataclass(slots=True)
@@ -68,6 +83,8 @@ class Choice:
         J of each order that was made.
     failed : dict of str to str
         Why an order was not.
+    left : str
+        What there was no time for.
     """
 
     order: Order
@@ -77,6 +94,7 @@ class Choice:
     bound: Bound
     tried: dict[str, float] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    left: str = ""
 
     @property
     def optimal(self) -> bool:
@@ -93,7 +111,8 @@ class Choice:
         if self.strategy == DEFAULT:
             proof = ": it meets the lower bound" if self.optimal else ": nothing tried is better"
             named = "default is optimal" if self.optimal else "keep the default"
-            return f"{named} (J = {plain(self.cost):,}){proof}"
+            left = f" ({self.left})" if self.left and not self.optimal else ""
+            return f"{named} (J = {plain(self.cost):,}){proof}{left}"
         less = 1 - self.cost / self.default_cost
         gap = "optimal" if self.optimal else self._gap()
         return (
@@ -109,13 +128,30 @@ class Choice:
 
 
 @ordering("auto")
-def auto(pattern: Pattern, slots: Slots) -> Order:
-    """Try the orders that fit, score them, and take the cheapest; the default in a draw."""
-    found = choose(pattern, slots)
+def auto(pattern: Pattern, slots: Slots, options: str = "") -> Order:
+    """Try the orders that fit, score them, and take the cheapest; the default in a draw.
+
+    ``auto:seconds=2`` leaves out what is known to take longer.
+    """
+    found = choose(pattern, slots, _seconds(options))
     return Order(found.order.slots, slots, found.order.strategy, remark=found.words())
 
 
-def choose(pattern: Pattern, slots: Slots) -> Choice:
+def _seconds(options: str) -> float | None:
+    """Return the seconds that options give, None where they give none."""
+    name, _, value = options.partition("=")
+    if not options:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = -1.0
+    if name != "seconds" or not 0 <= seconds < float("inf"):
+        raise UsageError(f"strategy auto takes seconds=NUMBER, not '{printable(options, 40)}'")
+    return seconds
+
+
+def choose(pattern: Pattern, slots: Slots, seconds: float | None = None) -> Choice:
     """Return the cheapest of the orders that fit a pattern on slots.
 
     Parameters
@@ -123,6 +159,8 @@ def choose(pattern: Pattern, slots: Slots) -> Choice:
     pattern : Pattern
         Fitted to the slots.
     slots : Slots
+    seconds : float or None
+        What there is time for; None: for all.
 
     Examples
     --------
@@ -144,12 +182,31 @@ def choose(pattern: Pattern, slots: Slots) -> Choice:
         lower_bound(pattern, slots, distance),
         {DEFAULT: first},
     )
+    effort = _effort(pattern, slots, seconds)
     for name, wanted in _candidates(pattern, slots):
-        if not best.close:
-            _try(name, wanted, pattern, slots, distance, best)
-    if not best.close:
+        progress.step()
+        if best.close:
+            break
+        if name == "graph" and effort < 1:
+            if effort < LEAST_EFFORT:
+                best.failed[name] = best.left = f"graph is left out: not in {seconds:g} s"
+                continue
+            name = f"graph:effort={effort:.2g}"
+        _try(name, wanted, pattern, slots, distance, best)
+    if not best.close and effort >= 1:
         _polished(pattern, slots, distance, best)
     return best
+
+
+def _effort(pattern: Pattern, slots: Slots, seconds: float | None) -> float:
+    """Return with how much effort there is time to map a pattern as a graph, 0 for none."""
+    if seconds is None:
+        return 1.0
+    whole = A_RANK * len(slots)
+    effort = min(1.0, (seconds - LOADING) / whole)
+    if isinstance(pattern, Graph):
+        return effort
+    return effort if seconds >= LOADING + 1.5 * whole else 0.0  # other orders are good enough
 
 
 def _candidates(pattern: Pattern, slots: Slots) -> Iterator[tuple[str, Pattern]]:
@@ -195,6 +252,7 @@ def _polished(pattern: Pattern, slots: Slots, distance: Distance, best: Choice) 
     """Anneal the best order of a structured pattern, as the graph's own has been."""
     if best.strategy in ("graph", DEFAULT) or "graph" in best.failed:
         return
+    progress.step()
     if edge_count(pattern, MOST_EDGES) > MOST_EDGES and not isinstance(pattern, Graph):
         return
     if isinstance(pattern, Lines) and pattern.dims is not None and len(pattern.dims) == 1:

@@ -42,6 +42,8 @@ def predict(
     memory: float | None = None,
     background: Sequence[Other] = (),
     fair: bool = False,
+    process: float | None = None,
+    payload: float = 1.0,
 ) -> Prediction:
     """Predict the time of a pattern on a job's nodes.
 
@@ -76,6 +78,11 @@ def predict(
     fair : bool
         Share links max-min fairly in time instead of taking the busiest
         link's load over bandwidth.
+    process : float or None
+        GB/s that one rank can send at most; None: only its node limits it.
+    payload : float
+        Share of the bandwidth between routers that carries payload: 0.64 was
+        published for Aries, 1 counts all of the wire.
 
     Returns
     -------
@@ -111,5 +118,7 @@ def predict(
         memory=memory,
         background=background,
         fair=fair,
+        process=process,
+        payload=payload,
     )
     return asked.on(slots, order)

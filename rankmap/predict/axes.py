@@ -50,6 +50,7 @@ def phases(pattern: Training, job: Job, size: float) -> Iterator[Phase]:
             a_node=float(leaving.max(initial=0)) * in_turn,
             inside=float(sums.inside.max(initial=0)),
             a_pair=sums.a_pair(),
+            sent=sent * size * (2 if axis == "pp" else 1),
         )
 
 

@@ -9,8 +9,8 @@ job keeps at least an equal share, 1 of 1 + the number of jobs on that channel.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,6 +49,23 @@ class Other:
     rows: Ints
     load: float = USUAL_LOAD
     name: str = ""
+    _kept: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def sent(self, machine: Machine, routing: str) -> tuple[Ints, Floats]:
+        """Return the channels that its nodes send over, and GB/s on each at 1 GB/s a node.
+
+        Computed once for a machine and a routing: one job is asked about again and again.
+        """
+        from placement.network import Demand, loads
+
+        known = self._kept.get(routing)
+        if known is None or known[0] is not machine:
+            ones = np.ones(len(self.rows), dtype=np.int64)
+            demand = Demand.complete(machine, self.rows, ones, 1.0 / (len(self.rows) - 1))
+            found = loads(machine, demand, routing).load
+            where = np.flatnonzero(found)
+            known = self._kept[routing] = (machine, where, found[where])
+        return known[1], known[2]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,7 +103,7 @@ def shared(machine: Machine, others: Iterable[Other], routing: str) -> Shared:
     UsageError
         A load that is negative or no number.
     """
-    from placement.network import Demand, channels, loads
+    from placement.network import channels
 
     size = len(channels(machine, routing))
     rate, jobs = np.zeros(size), np.zeros(size, dtype=np.int64)
@@ -94,11 +111,9 @@ def shared(machine: Machine, others: Iterable[Other], routing: str) -> Shared:
         checked(other.load)
         if len(other.rows) < 2 or not other.load:
             continue
-        each = other.load / (len(other.rows) - 1)
-        ones = np.ones(len(other.rows), dtype=np.int64)
-        found = loads(machine, Demand.complete(machine, other.rows, ones, each), routing)
-        rate += found.load
-        jobs += found.load > 0
+        where, each = other.sent(machine, routing)
+        rate[where] += each * other.load
+        jobs[where] += 1
     return Shared(rate, jobs)
 
 
@@ -199,6 +214,10 @@ def beside(others: Sequence[Other], rows: Ints) -> list[Other]:
     >>> beside([Other(np.array([1, 2, 3]))], np.array([2]))[0].rows.tolist()
     [1, 3]
     """
-    return [
-        Other(other.rows[~np.isin(other.rows, rows)], other.load, other.name) for other in others
-    ]
+    return [_without(other, rows) for other in others]
+
+
+def _without(other: Other, rows: Ints) -> Other:
+    """Return a job without some rows: itself where it has none of them."""
+    kept = ~np.isin(other.rows, rows)
+    return other if kept.all() else Other(other.rows[kept], other.load, other.name)

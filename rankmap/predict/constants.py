@@ -9,7 +9,7 @@ those two figures are assumptions for every machine, said in every output.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from placement.errors import UsageError
 
@@ -75,6 +75,10 @@ class Constants:
         None where nothing states it: then that costs nothing.
     source : str
         Where `mpi_us` and `hop_ns` are from.
+    process_gbs : float or None
+        GB/s that one rank can send at most; None for no limit of its own.
+    payload : float
+        Share of a router link's bandwidth that is payload, above 0 to 1.
     """
 
     mpi_us: float
@@ -83,6 +87,8 @@ class Constants:
     nic_us: float = NIC_US
     memory_gbs: float | None = None
     source: str = ""
+    process_gbs: float | None = None
+    payload: float = 1.0
 
     @property
     def timeless(self) -> bool:
@@ -91,7 +97,11 @@ class Constants:
 
 
 def constants(
-    machine: Machine, latency: float | None = None, memory: float | None = None
+    machine: Machine,
+    latency: float | None = None,
+    memory: float | None = None,
+    process: float | None = None,
+    payload: float = 1.0,
 ) -> Constants:
     """Return a machine's constants.
 
@@ -104,11 +114,16 @@ def constants(
         hops, messages and the rounds of a histogram.
     memory : float or None
         GB/s inside a node.
+    process : float or None
+        GB/s of one rank.
+    payload : float
+        Share of the wire.
 
     Raises
     ------
     UsageError
-        A latency below 0, a memory bandwidth that is not above 0, or no number.
+        A latency below 0, a bandwidth that is not above 0, a share that is
+        none, or no number.
 
     Examples
     --------
@@ -118,12 +133,18 @@ def constants(
     >>> constants(nidmap.load_machine("torus:4x4"), latency=0).timeless
     True
     """
-    if memory is not None and not 0 < memory <= MOST:
-        raise UsageError(f"memory bandwidth {memory:g} GB/s: it must be above 0, at most {MOST:g}")
+    for what, figure in (("memory", memory), ("process", process)):
+        if figure is not None and not 0 < figure <= MOST:
+            raise UsageError(
+                f"{what} bandwidth {figure:g} GB/s: it must be above 0, at most {MOST:g}"
+            )
+    if not 0 < payload <= 1:
+        raise UsageError(f"payload {payload:g}: it must be a share of the wire, above 0 to 1")
+    own: dict[str, Any] = {"memory_gbs": memory, "process_gbs": process, "payload": payload}
     if latency is not None and not 0 <= latency <= MOST:
         raise UsageError(f"latency {latency:g} us: it must be 0 to {MOST:g}")
     if latency == 0:
-        return Constants(0.0, 0.0, 0.0, 0.0, memory, "switched off")
+        return Constants(0.0, 0.0, 0.0, 0.0, source="switched off", **own)
     stated = machine.topology.parameters
     fabric = _fabric(machine)
     usual = FABRICS[fabric]
@@ -131,7 +152,7 @@ def constants(
     source = f"site {machine.site}" if "mpi_us" in stated else f"assumed, as on {SPOKEN[fabric]}"
     if latency is not None:
         source = f"latency as asked for, hops: {source}"
-    return Constants(mpi, float(stated.get("hop_ns", usual[1])), memory_gbs=memory, source=source)
+    return Constants(mpi, float(stated.get("hop_ns", usual[1])), source=source, **own)
 
 
 def _fabric(machine: Machine) -> str:

@@ -87,6 +87,7 @@ class _Table:
             a_node=self._most(self.ranks * (self.extent - self.ranks)),
             inside=self._most(self.ranks * (self.ranks - 1)) * self.part,
             a_pair=self.a_pair(),
+            sent=(self.extent - 1) * self.part,
         )
 
     def a_pair(self) -> float:
@@ -127,6 +128,7 @@ class _Table:
             a_node=self._most(self.ranks * (self.extent - self.ranks)),
             inside=self._most(self.ranks * (self.ranks - 1)) * self.part * share,
             a_pair=a_pair,
+            sent=moved * self.part,
             shown=0 if exact else len(steps),
         )
 

@@ -41,15 +41,17 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
     """Return the one phase of a pattern whose messages are all sent at once."""
     nodes = len(job.rows)
     if isinstance(pattern, Graph):
-        sums, most = _matrix(pattern, job, size)
+        sums, most, sent = _matrix(pattern, job, size)
     elif isinstance(pattern, Ring):
         on = len(job.node) > 1
         there = np.roll(job.node, -1)
         sums = summed(job.node[: on * len(there)], there[: on * len(there)], size, nodes)
         most = float(on)
+        sent = on * size
     else:
         both = list(_both_ways(pattern, job.node, size, nodes))
         sums, most = joined(both, nodes), _partners(pattern)
+        sent = size * _partners(pattern, weighted=True)
     leaving = np.bincount(sums.source, sums.messages, minlength=nodes)
     return Phase(
         "exchange",
@@ -60,6 +62,7 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
         a_node=float(leaving.max(initial=0)),
         inside=float(sums.inside.max(initial=0)),
         a_pair=sums.a_pair(),
+        sent=sent,
     )
 
 
@@ -73,25 +76,28 @@ def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterato
         yield there.reversed()
 
 
-def _partners(pattern: Pattern) -> float:
-    """Return the messages that the busiest rank sends.
+def _partners(pattern: Pattern, weighted: bool = False) -> float:
+    """Return the messages that the busiest rank sends, or what they weigh together.
 
     Examples
     --------
     >>> from rankmap.structured import Stencil
     >>> _partners(Stencil((4, 4, 2))), _partners(Stencil((4, 4), reach=2))
     (5.0, 8.0)
+    >>> _partners(Stencil((4, 4, 2), weights=(1.0, 2.0, 4.0)), weighted=True)
+    10.0
     """
     if not isinstance(pattern, GridPattern):
         degree = np.zeros(pattern.ranks or 0)
         for edges in pattern.edges():
-            degree += np.bincount(edges.a, minlength=len(degree))
-            degree += np.bincount(edges.b, minlength=len(degree))
+            each = edges.weight if weighted else None
+            degree += np.bincount(edges.a, each, minlength=len(degree))
+            degree += np.bincount(edges.b, each, minlength=len(degree))
         return float(degree.max(initial=0))
     where = list(zip(pattern.dims or (), pattern.periodic, strict=True))
-    steps = [offset for offset, _ in pattern.steps()]
-    steps += [tuple(-s for s in offset) for offset in steps]
-    return float(sum(_taken(where, offset) for offset in steps))
+    steps = [(offset, weight if weighted else 1.0) for offset, weight in pattern.steps()]
+    steps += [(tuple(-s for s in offset), weight) for offset, weight in steps]
+    return float(sum(weight * _taken(where, offset) for offset, weight in steps))
 
 
 def _taken(where: list[tuple[int, bool]], offset: tuple[int, ...]) -> bool:
@@ -107,12 +113,12 @@ def _taken(where: list[tuple[int, bool]], offset: tuple[int, ...]) -> bool:
     return open_to and any(step % extent for extent, _, step in moves)
 
 
-def _matrix(pattern: Graph, job: Job, size: float) -> tuple[Summed, float]:
-    """Return what goes between nodes, and the messages of the busiest rank."""
+def _matrix(pattern: Graph, job: Job, size: float) -> tuple[Summed, float, float]:
+    """Return what goes between nodes, the messages of the busiest rank and the most it sends."""
     a, b, weight = directed(pattern)
     most = float(np.bincount(a, minlength=1).max(initial=0))
     found = summed(job.node[a], job.node[b], weight * size, len(job.rows))
-    return found, most
+    return found, most, float(np.bincount(a, weight).max(initial=0.0)) * size
 
 
 def directed(pattern: Graph) -> tuple[Ints, Ints, NDArray[np.float64]]:

@@ -88,6 +88,8 @@ class Phase:
         Bytes that the busiest node moves inside.
     a_pair : float
         Bytes that no node exceeds to any single other one.
+    sent : float
+        Bytes that the busiest rank sends, inside its node or not.
     shown : int
         Steps that were looked at, of `in_turn`; 0 for all.
     """
@@ -102,6 +104,7 @@ class Phase:
     a_node: float = 0.0
     inside: float = 0.0
     a_pair: float = 0.0
+    sent: float = 0.0
     shown: int = 0
 
 

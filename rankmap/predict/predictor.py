@@ -61,6 +61,11 @@ class Predictor:
     fair : bool
         Take the time that max-min fair sharing in time gives, not the
         busiest channel's.
+    process : float or None
+        GB/s that one rank can send at most, to ranks of its own node too;
+        None: only its node's interface limits it.
+    payload : float
+        Share of the bandwidth of links between routers that carries payload.
 
     Raises
     ------
@@ -89,6 +94,8 @@ class Predictor:
         memory: float | None = None,
         background: Sequence[Other] = (),
         fair: bool = False,
+        process: float | None = None,
+        payload: float = 1.0,
     ) -> None:
         from placement.network import channels, routings
         from placement.network.model import injection_bandwidth
@@ -99,10 +106,13 @@ class Predictor:
         self.size, assumed = size_of(self.pattern, bytes)
         self.assumed = [assumed] if assumed else []
         self.algorithm = algorithm_of(self.pattern, algorithm)
-        self.constants = constants(machine, latency, memory)
+        self.constants = constants(machine, latency, memory, process, payload)
         self.background = tuple(background)
         self.fair = fair
         self.channels: Channels = channels(machine, routing)
+        if payload != 1:
+            usable = self.channels.bandwidth * payload
+            self.channels = replace(self.channels, bandwidth=usable)
         self.routing = routing or routings(machine)[0]
         self.spread_by_default = not routing and "adaptive" in routings(machine)
         if fair:
@@ -164,9 +174,9 @@ class Predictor:
         return phases(pattern, job, self.size, self.algorithm)
 
     def left(self, slots: Slots) -> Channels | None:
-        """Return the channels with what other jobs leave of them; None where there are none."""
+        """Return the channels with what is left of them; None where all of the wire is."""
         if not self.background:
-            return None
+            return None if self.constants.payload == 1 else self.channels
         from rankmap.predict.background import beside, shared
 
         assert slots.rows is not None
@@ -203,7 +213,7 @@ class Predictor:
         left : Channels or None
             As `left` returns them.
         """
-        bandwidth = max(self._longest(loads), self._in_steps(phase, left))
+        bandwidth = max(self._longest(loads), self._in_steps(phase, left), self._sent(phase.sent))
         if self.fair:
             bandwidth = max(bandwidth, self._fairly(phase, left))
         memory = self.constants.memory_gbs
@@ -220,10 +230,20 @@ class Predictor:
         """Return the seconds of the steps of a phase, each as long as its busiest channel."""
         if phase.steps is None:
             return 0.0
+        ranks = len(phase.job.node)
         return math.fsum(
-            times * self._longest(self.loads(phase.job.demand(one), left))
+            times
+            * max(
+                self._longest(self.loads(phase.job.demand(one), left)),
+                self._sent(one.message(ranks)),
+            )
             for one, times in phase.steps()
         )
+
+    def _sent(self, size: float) -> float:
+        """Return the seconds in which one rank sends so many bytes; 0 where nothing limits it."""
+        known = self.constants.process_gbs
+        return size / (known * GB) if known else 0.0
 
     def _fairly(self, phase: Phase, left: Channels | None) -> float:
         """Return the seconds of a phase, step by step, with links shared fairly in time."""

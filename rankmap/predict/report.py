@@ -81,6 +81,10 @@ def _terms(
         how = f"max-min fair sharing in time, routing {timed[0].loads.routing}"
     if any(phase.steps is not None for phase in found):
         how += f", step by step ({asked.algorithm})"
+    if known.process_gbs:
+        how += f", a rank sends at most {known.process_gbs:g} GB/s"
+    if known.payload != 1:
+        how += f", {known.payload:.0%} of the wire between routers is payload"
     yield Term("bandwidth", sum(one.bandwidth_s for one in timed), how)
     inside = "not stated, so it costs nothing"
     if known.memory_gbs:

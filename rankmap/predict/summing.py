@@ -43,6 +43,12 @@ class Summed(NamedTuple):
         """Return the same messages sent the other way."""
         return Summed(self.target, self.source, self.messages, self.weight, self.inside)
 
+    def message(self, ranks: int) -> float:
+        """Return the weight of one message where each of `ranks` ranks sends one, all alike."""
+        if len(self.messages):
+            return float((self.weight / self.messages).max())
+        return float(self.inside.sum()) / ranks
+
     def a_pair(self) -> float:
         """Return the most that one node sends to a single other one."""
         nodes = len(self.inside)

@@ -61,10 +61,17 @@ def messages_s(phase: Phase, known: Constants, nics: int = 1) -> float:
     return max(posted, phase.a_node * known.nic_us / nics) * 1e-6
 
 
-def histogram_s(ranks: int, nodes: int, injection: float, known: Constants) -> float:
+def histogram_s(
+    ranks: int,
+    nodes: int,
+    injection: float,
+    known: Constants,
+    rounds: int = ROUNDS,
+    probes: int = PROBES,
+) -> float:
     """Return the seconds of a sort's histogram rounds.
 
-    Each round is an Allreduce of `PROBES` counters a splitter: twice log2 of
+    Each round is an Allreduce of `probes` counters a splitter: twice log2 of
     the nodes messages, and twice the counters through a node's interface.
 
     Parameters
@@ -73,6 +80,8 @@ def histogram_s(ranks: int, nodes: int, injection: float, known: Constants) -> f
     injection : float
         GB/s of a node; inf where unlimited.
     known : Constants
+    rounds, probes : int
+        MP-sort has 56 rounds of two Allreduces of one counter.
 
     Examples
     --------
@@ -83,4 +92,4 @@ def histogram_s(ranks: int, nodes: int, injection: float, known: Constants) -> f
     if known.timeless or ranks < 2:
         return 0.0
     turns = 2 * math.ceil(math.log2(nodes)) * (known.mpi_us + known.hop_ns * 1e-3) * 1e-6
-    return ROUNDS * (turns + 2 * COUNTER * PROBES * (ranks - 1) / (injection * 1e9))
+    return rounds * (turns + 2 * COUNTER * probes * (ranks - 1) / (injection * 1e9))

@@ -11,19 +11,23 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
+from rankmap.progress import step
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     F = TypeVar("F", bound=Callable[..., Any])
 
-__all__ = ["COMPILED", "kernel"]
+__all__ = ["COMPILED", "inlined", "kernel"]
 
+step()
 try:
     from numba import njit
 
     COMPILED = True
 except ImportError:
     COMPILED = False
+step()
 
 
 def kernel(function: F) -> F:
@@ -36,3 +40,14 @@ def kernel(function: F) -> F:
     except RuntimeError:  # no place to write a cache to: compiled anew in each process
         compiled = njit(**options)(function)
     return cast("F", compiled)
+
+
+def inlined(function: F) -> F:
+    """Compile a function as part of each of its callers.
+
+    A kernel is optimised again with every kernel that calls it, and with those
+    that call these: a long chain of calls takes long to compile.
+    """
+    if not COMPILED:
+        return kernel(function)
+    return cast("F", njit(inline="always", nogil=True, error_model="numpy")(function))

@@ -1,17 +1,18 @@
-"""All compiled kernels: one graph in two halves, halves down the machine's tree, annealing.
+"""Compiled kernels that divide a graph: in two halves, down the machine's tree, and anew in parts.
 
 They stand in one file because numba's cache on disk asks only whether the
 file of a kernel has changed, not the files of what it calls.
 
-*Bisection*: coarsen by clusters of vertices that weigh much to each other,
-grow halves, refine by the moves of Fiduccia and Mattheyses, with exact sizes
-at the end. Vertices have whole weights, the ranks that a coarse one stands for.
+*Halving*: coarsen by clusters of vertices that weigh much to each other, grow
+halves, refine by the moves of Fiduccia and Mattheyses, with exact sizes at the
+end. Vertices have whole weights, the ranks that a coarse one stands for. A
+vertex may lean towards a half (`bias`): what its edges to ranks elsewhere cost
+more with it in half 1 than in half 0. Several halvings are combined as KaFFPaE
+(Sanders and Schulz 2012) does: what two of them agree on is contracted, and
+the better one refined on the coarse graph.
 
-*Annealing*: what every rank would cost on every node is kept in a table, so
-that a move is judged by two look-ups. First single ranks move, nodes being a
-little over or under their slots at a price that rises; then the nodes are made
-exact; then pairs of ranks swap. A step that raises the cost by x is taken with
-probability exp(-x / T), T falling: what a descent is caught in is left again.
+*Dividing anew*: the ranks of a few nodes near each other are taken and placed
+from nothing, on the real distances to all other ranks; what is better stays.
 
 Everything works on plain arrays in CSR form, each edge in both rows.
 """
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankmap.refine.jit import kernel
+from rankmap.refine.jit import inlined, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,15 +34,20 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int32]
     Longs = NDArray[np.int64]
     State = NDArray[np.uint64]
-    Table = NDArray[np.float32]
 
-__all__ = ["anneal", "bisect", "block_splits", "draw", "multisect"]
+__all__ = ["block_splits", "draw", "multisect", "rework"]
 
 #: A graph of so few vertices is not coarsened further.
 COARSE = 48
 
 #: Starts that are tried on the coarsest graph.
-TRIES = 6
+TRIES = 2
+
+#: A large graph is first coarsened to this part of its vertices, and halved from there.
+SHRINK = 6
+
+#: Blocks of one larger block that change ranks among each other, in pairs, at most.
+MOST_SIBLINGS = 32
 
 
 @kernel
@@ -69,10 +75,66 @@ def shuffled(n: int, state: State) -> Ints:
 
 
 @kernel
+def total(size: Ints) -> int:
+    """Return a sum; numba compiles a loop in a tenth of the time of numpy's own."""
+    out = 0
+    for u in range(len(size)):
+        out += size[u]
+    return out
+
+
+@kernel
+def in_half(size: Ints, half: Bytes) -> int:
+    """Return the size of half 0."""
+    out = 0
+    for u in range(len(size)):
+        out += size[u] * (1 - half[u])
+    return out
+
+
+@kernel
+def dealt(mine: Ints, half: Bytes, out: Ints, a: int, b: int) -> None:
+    """Write the ranks of half 0 from place `a` on, those of half 1 from `b` on."""
+    for i in range(len(mine)):
+        if half[i] == 0:
+            out[a] = mine[i]
+            a += 1
+        else:
+            out[b] = mine[i]
+            b += 1
+
+
+@kernel
+def members(node: Ints, first: Longs) -> Ints:
+    """Return the ranks node by node, ascending on each."""
+    fill = first.copy()
+    out = np.empty(len(node), dtype=np.int32)
+    for u in range(len(node)):
+        out[fill[node[u]]] = u
+        fill[node[u]] += 1
+    return out
+
+
+@kernel
+def extremes(cost: Floats) -> tuple[int, int]:
+    """Return the places of the least and of the largest number."""
+    least, most = 0, 0
+    for k in range(1, len(cost)):
+        if cost[k] < cost[least]:
+            least = k
+        if cost[k] >= cost[most]:
+            most = k
+    return least, most
+
+
+@kernel
 def clustered(
-    ptr: Ints, adj: Ints, w: Floats, size: Ints, most: int, state: State
+    ptr: Ints, adj: Ints, w: Floats, size: Ints, label: Bytes, most: int, state: State
 ) -> tuple[Ints, int]:
-    """Return the cluster of each vertex, and how many: neighbours that weigh much join."""
+    """Return the cluster of each vertex, and how many: neighbours that weigh much join.
+
+    Only vertices of one label do.
+    """
     n = len(size)
     of = np.full(n, -1, dtype=np.int32)
     held = np.zeros(n, dtype=np.int64)
@@ -84,7 +146,7 @@ def clustered(
         for e in range(ptr[u], ptr[u + 1]):
             v = adj[e]
             weight = size[v] if of[v] < 0 else held[of[v]]
-            if weight + size[u] > most:
+            if label[v] != label[u] or weight + size[u] > most:
                 continue
             rating = w[e] / weight
             if rating > best_rating:
@@ -235,10 +297,10 @@ def side(held: int, target: int, slack: int, counts: Longs, heaps: Ints, gain: F
 
 @kernel
 def prepared(
-    ptr: Ints, adj: Ints, w: Floats, half: Bytes, every: bool,
+    ptr: Ints, adj: Ints, w: Floats, bias: Floats, half: Bytes, every: bool,
     gain: Floats, place: Ints, heaps: Ints, counts: Longs,
 ) -> float:  # fmt: skip
-    """Fill the heaps with the vertices on the cut (or all), and return the cut."""
+    """Fill the heaps with the vertices on the cut (or all); return the cut and what leans."""
     cut = 0.0
     place[:] = -1
     counts[:] = 0
@@ -249,9 +311,10 @@ def prepared(
                 inside += w[e]
             else:
                 outside += w[e]
-        gain[u] = outside - inside
-        cut += outside
-        if outside > 0 or every:
+        lean = bias[u] if half[u] == 1 else -bias[u]
+        gain[u] = outside - inside + lean
+        cut += outside + 2 * bias[u] * half[u]
+        if outside > 0 or lean > 0 or every:
             h = half[u]
             counts[h] = push(heaps[h], place, gain, counts[h], u)
     return cut / 2
@@ -283,7 +346,9 @@ def one_pass(
     """Move vertices in a row and keep the best part of it; return the size and the cut."""
     moved = np.empty(len(half), dtype=np.int32)
     locked = np.zeros(len(half), dtype=np.bool_)
-    largest = size.max()
+    largest = 1
+    for u in range(len(size)):
+        largest = max(largest, size[u])
     give = slack if largest == 1 else max(slack, largest // 2)
     best, best_off, best_at, steps = cut, max(abs(held - target), slack), 0, 0
     while steps - best_at < patience or abs(held - target) > slack:
@@ -308,10 +373,10 @@ def one_pass(
 
 @kernel
 def refined(
-    ptr: Ints, adj: Ints, w: Floats, size: Ints, half: Bytes,
+    ptr: Ints, adj: Ints, w: Floats, bias: Floats, size: Ints, half: Bytes,
     target: int, slack: int, patience: int, passes: int,
 ) -> float:  # fmt: skip
-    """Move vertices between the halves while the cut falls; return the cut.
+    """Move vertices between the halves while the cost falls; return the cost.
 
     The size of half 0 ends within `slack` of `target` if moves can bring it
     there, and that counts more than the cut.
@@ -321,11 +386,11 @@ def refined(
     place = np.empty(n, dtype=np.int32)
     heaps = np.empty((2, n), dtype=np.int32)
     counts = np.zeros(2, dtype=np.int64)
-    held = size[half == 0].sum()
+    held = in_half(size, half)
     cut = 0.0
     for _ in range(passes):
         off = max(abs(held - target), slack)
-        before = prepared(ptr, adj, w, half, off > slack, gain, place, heaps, counts)
+        before = prepared(ptr, adj, w, bias, half, off > slack, gain, place, heaps, counts)
         held, cut = one_pass(
             ptr, adj, w, size, half, held, before, target, slack, patience,
             gain, place, heaps, counts,
@@ -336,15 +401,17 @@ def refined(
 
 
 @kernel
-def exact(ptr: Ints, adj: Ints, w: Floats, half: Bytes, target: int) -> None:
+def exact(ptr: Ints, adj: Ints, w: Floats, bias: Floats, half: Bytes, target: int) -> None:
     """Move single vertices, the cheapest first, until half 0 has exactly `target` of them."""
-    held = (half == 0).sum()
+    held = 0
+    for u in range(len(half)):
+        held += 1 - half[u]
     while held != target:
         h = 0 if held > target else 1
         best, best_gain = -1, -1e300
         for u in range(len(half)):
             if half[u] == h:
-                gain = 0.0
+                gain = bias[u] if h == 1 else -bias[u]
                 for e in range(ptr[u], ptr[u + 1]):
                     gain += w[e] if half[adj[e]] != h else -w[e]
                 if gain > best_gain:
@@ -354,31 +421,176 @@ def exact(ptr: Ints, adj: Ints, w: Floats, half: Bytes, target: int) -> None:
 
 
 @kernel
+def worth(ptr: Ints, adj: Ints, w: Floats, bias: Floats, half: Bytes) -> float:
+    """Return the weight between the halves and what leans towards the other one."""
+    total = 0.0
+    for u in range(len(half)):
+        for e in range(ptr[u], ptr[u + 1]):
+            if half[adj[e]] != half[u]:
+                total += 0.5 * w[e]
+        total += bias[u] * half[u]
+    return total
+
+
+@kernel
+def turned(bias: Floats, size: Ints, target: int, half: Bytes) -> None:
+    """Call the halves by each other's names where that is better and their sizes allow it."""
+    lean, ones, whole, largest = 0.0, 0, 0, 0
+    for u in range(len(half)):
+        largest = max(largest, size[u])
+        lean += bias[u] if half[u] == 1 else -bias[u]
+        ones += size[u] * half[u]
+        whole += size[u]
+    if lean > 0 and abs(ones - target) <= 2 * max(largest, abs(whole - ones - target)):
+        for u in range(len(half)):
+            half[u] = 1 - half[u]
+
+
+@kernel
 def started(
-    ptr: Ints, adj: Ints, w: Floats, size: Ints, target: int, slack: int, state: State
-) -> Bytes:
+    ptr: Ints, adj: Ints, w: Floats, bias: Floats, size: Ints,
+    target: int, slack: int, state: State,
+) -> Bytes:  # fmt: skip
     """Return the best of several halvings of a small graph."""
     half = np.zeros(len(size), dtype=np.int8)
     best, best_off = 1e300, 1 << 62
     for _ in range(TRIES):
         tried = grown(ptr, adj, w, size, target, state)
-        cut = refined(ptr, adj, w, size, tried, target, slack, 60, 4)
-        off = max(abs(size[tried == 0].sum() - target), slack)
-        if off < best_off or (off == best_off and cut < best):
-            half, best, best_off = tried, cut, off
+        turned(bias, size, target, tried)
+        cost = refined(ptr, adj, w, bias, size, tried, target, slack, 60, 4)
+        off = max(abs(in_half(size, tried) - target), slack)
+        if off < best_off or (off == best_off and cost < best):
+            half, best, best_off = tried, cost, off
     return half
 
 
 @kernel
-def bisect(ptr: Ints, adj: Ints, w: Floats, target: int, state: State) -> Bytes:
-    """Return the half of each vertex, exactly `target` of them in half 0, few edges between.
+def summed(of: Ints, bias: Floats, count: int) -> Floats:
+    """Return the bias of clusters."""
+    out = np.zeros(count)
+    for u in range(len(of)):
+        out[of[u]] += bias[u]
+    return out
+
+
+@kernel
+def common(of: Ints, label: Bytes, count: int) -> Bytes:
+    """Return the label that all vertices of each cluster have."""
+    out = np.empty(count, dtype=np.int8)
+    for u in range(len(of)):
+        out[of[u]] = label[u]
+    return out
+
+
+@kernel
+def coarsened(
+    ptr: Ints, adj: Ints, w: Floats, bias: Floats, size: Ints, label: Bytes, keep: int, state: State
+) -> Any:
+    """Return ever coarser graphs (ptr, adj, w, bias, size) and each one's clusters in the next."""
+    whole = total(size)
+    graphs = [(ptr, adj, w, bias, size)]
+    ofs = [np.empty(0, dtype=np.int32)]
+    while len(graphs[-1][4]) > keep:
+        p, a, x, b, s = graphs[-1]
+        most = max(2, min(3 * (whole // len(s) + 1), whole // 12))
+        of, count = clustered(p, a, x, s, label, most, state)
+        if count > 0.92 * len(s):
+            break
+        label = common(of, label, count)
+        p2, a2, x2, s2 = contracted(p, a, x, s, of, count)
+        graphs.append((p2, a2, x2, summed(of, b, count), s2))
+        ofs.append(of)
+    return graphs, ofs
+
+
+@kernel
+def uncoarsened(graphs: Any, ofs: Any, half: Bytes, target: int) -> Bytes:
+    """Take halves of the coarsest graph to the finest one, refining them on the way."""
+    whole, top = total(graphs[0][4]), len(graphs) - 1
+    for level in range(top - 1, -1, -1):
+        half = half[ofs[level + 1]]
+        p, a, x, b, s = graphs[level]
+        unit = level == 0 and len(s) == whole
+        slack = 0 if unit else max(1, whole // (200 + 100 * (top - level)))
+        refined(p, a, x, b, s, half, target, slack, 60 + len(half) // 40, 3)
+    return half
+
+
+@kernel
+def halved(
+    ptr: Ints, adj: Ints, w: Floats, bias: Floats, size: Ints, target: int, state: State
+) -> Bytes:
+    """Return halves of a graph from nothing, about `target` in half 0."""
+    plain = np.zeros(len(size), dtype=np.int8)
+    graphs, ofs = coarsened(ptr, adj, w, bias, size, plain, COARSE, state)
+    p, a, x, b, s = graphs[-1]
+    whole = total(size)
+    slack = 0 if len(s) == whole else max(1, whole // 200)
+    return uncoarsened(graphs, ofs, started(p, a, x, b, s, target, slack, state), target)
+
+
+@kernel
+def fresh(
+    ptr: Ints, adj: Ints, w: Floats, bias: Floats, target: int, tries: int, state: State
+) -> Bytes:
+    """Return the best halves of several that begin on one graph coarsened some way."""
+    n = len(ptr) - 1
+    size, plain = np.ones(n, dtype=np.int32), np.zeros(n, dtype=np.int8)
+    if tries < 2 or n <= 4 * COARSE:
+        half = halved(ptr, adj, w, bias, size, target, state)
+    else:
+        graphs, ofs = coarsened(ptr, adj, w, bias, size, plain, n // SHRINK, state)
+        p, a, x, b, s = graphs[-1]
+        half, best = plain, 1e300
+        for _ in range(max(1, min(tries, 3 * len(adj) // (2 * len(a) + 1)))):
+            tried = halved(p, a, x, b, s, target, state)
+            off = max(0, abs(in_half(s, tried) - target) - max(1, n // 200))
+            cost = worth(p, a, x, b, tried) * (1 + 0.01 * off)
+            if cost < best:
+                half, best = tried, cost
+        half = uncoarsened(graphs, ofs, half, target)
+    exact(ptr, adj, w, bias, half, target)
+    return half
+
+
+@kernel
+def again(
+    ptr: Ints, adj: Ints, w: Floats, bias: Floats, target: int,
+    label: Bytes, given: Bytes, state: State,
+) -> Bytes:  # fmt: skip
+    """Return given halves, refined on graphs in which only vertices of one label are joined."""
+    size = np.ones(len(given), dtype=np.int32)
+    graphs, ofs = coarsened(ptr, adj, w, bias, size, label, COARSE, state)
+    half = given.copy()
+    for k in range(1, len(graphs)):
+        half = common(ofs[k], half, len(graphs[k][4]))
+    p, a, x, b, s = graphs[-1]
+    slack = 0 if len(graphs) == 1 else max(1, len(given) // 200)
+    refined(p, a, x, b, s, half, target, slack, 60, 4)
+    half = uncoarsened(graphs, ofs, half, target)
+    exact(ptr, adj, w, bias, half, target)
+    return half
+
+
+@kernel
+def best_half(
+    ptr: Ints, adj: Ints, w: Floats, bias: Floats, target: int,
+    starts: int, cycles: int, tries: int, state: State,
+) -> Bytes:  # fmt: skip
+    """Return the half of each vertex, exactly `target` of them in half 0, at little cost.
 
     Parameters
     ----------
     ptr, adj, w : int32, int32, float64
         The graph, each edge in both rows.
+    bias : float64 (n,)
+        What it costs that a vertex is in half 1, may be negative.
     target : int
         Vertices of half 0.
+    starts, cycles : int
+        Halvings from nothing, and how often two of them are combined.
+    tries : int
+        Of each halving from nothing.
     state : uint64 (1,)
         Of the random numbers.
 
@@ -387,30 +599,24 @@ def bisect(ptr: Ints, adj: Ints, w: Floats, target: int, state: State) -> Bytes:
     int8 (n,)
         0 or 1.
     """
-    n = len(ptr) - 1
-    ptrs, adjs, ws, sizes = [ptr], [adj], [w], [np.ones(n, dtype=np.int32)]
-    ofs = [np.empty(0, dtype=np.int32)]
-    while len(sizes[-1]) > COARSE:
-        k = len(sizes[-1])
-        most = max(2, min(3 * (n // k + 1), n // 12))
-        of, count = clustered(ptrs[-1], adjs[-1], ws[-1], sizes[-1], most, state)
-        if count > 0.92 * k:
-            break
-        coarse = contracted(ptrs[-1], adjs[-1], ws[-1], sizes[-1], of, count)
-        ptrs.append(coarse[0])
-        adjs.append(coarse[1])
-        ws.append(coarse[2])
-        sizes.append(coarse[3])
-        ofs.append(of)
-    top = len(sizes) - 1
-    slack = 0 if top == 0 else max(1, n // 200)
-    half = started(ptrs[top], adjs[top], ws[top], sizes[top], target, slack, state)
-    for level in range(top - 1, -1, -1):
-        half = half[ofs[level + 1]]
-        slack = 0 if level == 0 else max(1, n // (200 + 100 * (top - level)))
-        p, a, x, s = ptrs[level], adjs[level], ws[level], sizes[level]
-        refined(p, a, x, s, half, target, slack, 60 + len(half) // 40, 3)
-    exact(ptr, adj, w, half, target)
+    pool = np.empty((starts, len(ptr) - 1), dtype=np.int8)
+    cost = np.empty(starts)
+    for k in range(starts):
+        pool[k] = fresh(ptr, adj, w, bias, target, tries, state)
+        cost[k] = worth(ptr, adj, w, bias, pool[k])
+    best, worst = extremes(cost)
+    label = np.empty(len(ptr) - 1, dtype=np.int8)
+    for _ in range(cycles if starts > 1 and cost[best] != 0 else 0):
+        other = (best + 1 + draw(state) % (starts - 1)) % starts
+        for u in range(len(label)):
+            label[u] = 2 * pool[best, u] + pool[other, u]
+        made = again(ptr, adj, w, bias, target, label, pool[best], state)
+        found = worth(ptr, adj, w, bias, made)
+        if found < cost[best]:
+            pool[worst] = made
+            cost[worst] = found
+            best, worst = extremes(cost)
+    half: Bytes = pool[best].copy()
     return half
 
 
@@ -455,52 +661,127 @@ def block_splits(blocks: Longs, first: Longs) -> Longs:
 
 
 @kernel
-def severed(ptr: Ints, adj: Ints, w: Floats, half: Bytes) -> float:
-    """Return twice the weight between the halves."""
-    total = 0.0
-    for u in range(len(half)):
-        for e in range(ptr[u], ptr[u + 1]):
-            if half[adj[e]] != half[u]:
-                total += w[e]
-    return total
-
-
-@kernel
 def multisect(
-    ptr: Ints, adj: Ints, w: Floats, cuts: Longs, first: Longs,
-    tries: Longs, state: State,
+    ptr: Ints, adj: Ints, w: Floats, cuts: Longs, first: Longs, family: Longs,
+    starts: Longs, work: Floats, far: Floats, state: State,
 ) -> Ints:  # fmt: skip
-    """Return the ranks in slot order, each cut of the nodes being a bisection of their ranks.
+    """Return the ranks in slot order, each cut of the nodes being a halving of their ranks.
 
     Parameters
     ----------
     ptr, adj, w
         The graph: as many vertices as slots.
     cuts : int64 (nodes - 1, 3)
-        See `block_splits`.
+        See `block_splits`; those of one family in a row.
     first : int64 (nodes + 1,)
         Slots before each node, in the order that the cuts count in.
-    tries : int64 (nodes - 1,)
-        Bisections that are made for each cut, the best of them being taken.
+    family : int64 (nodes - 1,)
+        Cuts of one number part the blocks of one larger block, which are all
+        equally far apart.
+    starts : int64 (nodes - 1,)
+        Halvings that are made for each cut.
+    work : float64 (nodes - 1,)
+        How often all ranks of a family's block are placed anew.
+    far : float64 (nodes, nodes) or (0, 0)
+        Distances of the nodes in that order, where the blocks alone do not
+        decide them: then a cut also looks at where other ranks have gone.
     state : uint64 (1,)
     """
     n = len(ptr) - 1
-    ranks = np.arange(n).astype(np.int32)
-    local = np.full(n, -1, dtype=np.int32)
+    ranks, local = np.arange(n).astype(np.int32), np.full(n, -1, dtype=np.int32)
+    begin, where = 0, np.zeros((n, 2), dtype=np.int32)
+    where[:, 1] = len(first) - 1
     for c in range(len(cuts)):
         low, middle, high = first[cuts[c, 0]], first[cuts[c, 1]], first[cuts[c, 2]]
         mine = ranks[low:high].copy()
-        sub_ptr, sub_adj, sub_w = part(ptr, adj, w, mine, local)
-        half = bisect(sub_ptr, sub_adj, sub_w, middle - low, state)
-        least = severed(sub_ptr, sub_adj, sub_w, half)
-        for _ in range(tries[c] - 1 if least > 0 and len(mine) > COARSE else 0):
-            other = bisect(sub_ptr, sub_adj, sub_w, middle - low, state)
-            weight = severed(sub_ptr, sub_adj, sub_w, other)
-            if weight < least:
-                half, least = other, weight
-        ranks[low:middle] = mine[half == 0]
-        ranks[middle:high] = mine[half == 1]
+        p, a, x = part(ptr, adj, w, mine, local)
+        bias = np.zeros(len(mine))
+        if len(far) > 0:
+            pull(ptr, adj, w, mine, where, cuts[c], far, bias, x)
+        cycles = starts[c] + starts[c] // 2
+        half = best_half(p, a, x, bias, middle - low, starts[c], cycles, 4, state)
+        dealt(mine, half, ranks, low, middle)
+        part_from(mine, half, where, cuts[c, 1])
+        if c + 1 == len(cuts) or family[c + 1] != family[c]:
+            siblings(ptr, adj, w, ranks, local, first, cuts[begin : c + 1], work[c], state)
+            begin = c + 1
     return ranks
+
+
+@kernel
+def part_from(mine: Ints, half: Bytes, where: Ints, cut: int) -> None:
+    """Note that ranks are before or behind a cut of the nodes now."""
+    for i in range(len(mine)):
+        where[mine[i], 1 - half[i]] = cut
+
+
+@kernel
+def pull(
+    ptr: Ints, adj: Ints, w: Floats, mine: Ints, where: Ints, cut: Longs, far: Floats,
+    bias: Floats, inner: Floats,
+) -> None:  # fmt: skip
+    """Add to `bias` how ranks are drawn by those elsewhere, and weigh inner edges by distance.
+
+    `where` says of each rank from and up to which node it may be; all of these
+    count alike. Nodes ``cut[0] … cut[1] - 1`` part from ``cut[1] … cut[2] - 1``.
+    """
+    low, middle, high = cut[0], cut[1], cut[2]
+    more = np.zeros(len(far) + 1)  # how much farther from the nodes behind the cut, summed up
+    apart = 0.0
+    for i in range(low, high):
+        share = -1.0 / (middle - low) if i < middle else 1.0 / (high - middle)
+        for r in range(len(far)):
+            more[r + 1] += share * far[i, r]
+        if i >= middle:
+            for r in range(low, middle):
+                apart += far[i, r] / ((middle - low) * (high - middle))
+    for r in range(len(far)):
+        more[r + 1] += more[r]
+    for e in range(len(inner)):
+        inner[e] *= apart
+    for i in range(len(mine)):
+        for e in range(ptr[mine[i]], ptr[mine[i] + 1]):
+            a, b = where[adj[e], 0], where[adj[e], 1]
+            if a != low or b != high:
+                bias[i] += w[e] * (more[b] - more[a]) / (b - a)
+
+
+@inlined
+def siblings(
+    ptr: Ints, adj: Ints, w: Floats, ranks: Ints, local: Ints, first: Longs, cuts: Longs,
+    work: float, state: State,
+) -> None:  # fmt: skip
+    """Let the ranks of blocks that are equally far apart change places."""
+    k = len(cuts) + 1
+    low, high = len(first), 0
+    for c in range(k - 1):
+        low, high = min(low, cuts[c, 0]), max(high, cuts[c, 2])
+    begin = first[low]
+    if k < 3 or first[high] - begin < 2 * k or k > MOST_SIBLINGS:
+        return
+    edges = np.empty(k + 1, dtype=np.int64)  # the blocks' first nodes, then what parts each
+    priority = np.zeros(k, dtype=np.int64)
+    edges[0], edges[k], i = low, high, 0
+    for t in range(low + 1, high):
+        for c in range(k - 1):
+            if cuts[c, 1] == t:
+                i += 1
+                edges[i], priority[i] = t, c
+    far, bounds = np.ones((k, k)), np.empty(k + 1, dtype=np.int64)
+    for i in range(k + 1):
+        bounds[i] = first[edges[i]] - begin
+    mine = ranks[begin : first[high]].copy()
+    where = np.empty(len(mine), dtype=np.int32)
+    for i in range(k):
+        far[i, i] = 0.0
+        where[bounds[i] : bounds[i + 1]] = i
+    p, a, x = part(ptr, adj, w, mine, local)
+    nothing = np.empty((0, 0))
+    exchanged(p, a, x, where, bounds, far, nothing, 2, state)
+    rework(p, a, x, where, bounds, far, nothing, priority, work, state)
+    inside = members(where, bounds)
+    for i in range(len(mine)):
+        ranks[begin + i] = mine[inside[i]]
 
 
 @kernel
@@ -526,34 +807,7 @@ def part(ptr: Ints, adj: Ints, w: Floats, mine: Ints, local: Ints) -> tuple[Ints
 
 
 @kernel
-def shift(ptr: Ints, adj: Ints, w: Table, u: int, p: int, q: int, far: Table, costs: Table) -> None:
-    """Update what the partners of `u` cost everywhere, after it has gone from p to q."""
-    gone, come = far[p], far[q]
-    for e in range(ptr[u], ptr[u + 1]):
-        weight = w[e]
-        row = costs[adj[e]]
-        for k in range(len(row)):
-            row[k] += weight * (come[k] - gone[k])
-
-
-@kernel
-def filled(ptr: Ints, adj: Ints, w: Table, node: Ints, far: Table, outer: Table) -> Table:
-    """Return what each rank would cost on each node, float32 (ranks, nodes)."""
-    costs = np.zeros((len(node), len(far)), dtype=np.float32)
-    if len(outer) > 0:
-        costs[:] = outer
-    for u in range(len(node)):
-        row = costs[u]
-        for e in range(ptr[u], ptr[u + 1]):
-            weight = w[e]
-            there = far[node[adj[e]]]
-            for k in range(len(row)):
-                row[k] += weight * there[k]
-    return costs
-
-
-@kernel
-def value(ptr: Ints, adj: Ints, w: Table, node: Ints, far: Table, outer: Table) -> float:
+def costs(ptr: Ints, adj: Ints, w: Floats, node: Ints, far: Floats, outer: Floats) -> float:
     """Return J of the ranks, the edges to ranks elsewhere counted once too."""
     total = 0.0
     for u in range(len(node)):
@@ -564,162 +818,262 @@ def value(ptr: Ints, adj: Ints, w: Table, node: Ints, far: Table, outer: Table) 
     return total
 
 
-@kernel
-def target(u: int, r: int, ptr: Ints, adj: Ints, node: Ints, nodes: int) -> Any:
-    """Return a node that rank `u` might move to: mostly one of its partners', else any."""
-    row = ptr[u + 1] - ptr[u]
-    if row == 0 or (r >> 26) & 15 == 0:
-        return (r >> 30) % nodes
-    return node[adj[ptr[u] + (r & 0x3FFFFFF) % row]]
-
-
-@kernel
-def allowance(temperature: float, state: State) -> Any:
-    """Return by how much the next step may raise the cost."""
-    return -temperature * np.log(((draw(state) & 0xFFFFF) + 1) / 1048577.0)
-
-
-@kernel
-def move(
-    ptr: Ints, adj: Ints, w: Table, node: Ints, load: Longs, slots: Longs, far: Table,
-    costs: Table, hot: float, cold: float, steps: int, state: State,
-) -> None:  # fmt: skip
-    """Move single ranks; a node over or under its slots costs the square of what it is off by."""
-    n, nodes = len(node), len(far)
-    chunk = max(1, steps // 256)
-    fall, rise = (cold / hot) ** (1 / 256), 10.0 ** (1 / 256)
-    temperature, price = hot, 0.5
-    for t in range(steps):
-        if t % chunk == chunk - 1:
-            temperature *= fall
-            price *= rise
-        u = draw(state) % n
-        p = node[u]
-        q = target(u, draw(state), ptr, adj, node, nodes)
-        if q == p:
-            continue
-        over = (load[q] - slots[q]) - (load[p] - slots[p]) + 1
-        delta = costs[u, q] - costs[u, p] + price * over
-        if delta <= 0 or delta < allowance(temperature, state):
-            node[u] = q
-            load[p] -= 1
-            load[q] += 1
-            shift(ptr, adj, w, u, p, q, far, costs)
-
-
-@kernel
-def settle(
-    ptr: Ints, adj: Ints, w: Table, node: Ints, load: Longs, slots: Longs, far: Table, costs: Table
-) -> None:
-    """Make the nodes exact by the cheapest moves from fuller nodes to emptier ones."""
-    n, nodes = len(node), len(far)
-    while True:
-        best, who, to = 1e300, -1, -1
-        for u in range(n):
-            p = node[u]
-            if load[p] <= slots[p]:
-                continue
-            for q in range(nodes):
-                if load[q] < slots[q] and costs[u, q] - costs[u, p] < best:
-                    best, who, to = costs[u, q] - costs[u, p], u, q
-        if who < 0:
-            return
-        p = node[who]
-        node[who] = to
-        load[p] -= 1
-        load[to] += 1
-        shift(ptr, adj, w, who, p, to, far, costs)
-
-
-@kernel
-def partner(p: int, first: Longs, q: int, member: Ints, costs: Table, state: State) -> Any:
-    """Return the rank of node q, of four drawn, that would go to p most gladly."""
-    size = first[q + 1] - first[q]
-    best, who = np.float32(np.inf), member[first[q]]
-    for _ in range(min(4, size)):
-        v = member[first[q] + (draw(state) & 0xFFFFFFF) % size]
-        if costs[v, p] - costs[v, q] < best:
-            best, who = costs[v, p] - costs[v, q], v
-    return who
-
-
-@kernel
-def swap(
-    ptr: Ints, adj: Ints, w: Table, node: Ints, first: Longs, far: Table, costs: Table,
-    hot: float, cold: float, steps: int, state: State,
-) -> None:  # fmt: skip
-    """Swap pairs of ranks."""
-    n, nodes = len(node), len(far)
-    member = np.argsort(node, kind="mergesort").astype(np.int32)
-    place = np.empty(n, dtype=np.int32)
-    for i in range(n):
-        place[member[i]] = i
-    chunk = max(1, steps // 256)
-    fall, temperature = (cold / hot) ** (1 / 256), hot
-    for t in range(steps):
-        if t % chunk == chunk - 1:
-            temperature *= fall
-        u = draw(state) % n
-        p = node[u]
-        q = target(u, draw(state), ptr, adj, node, nodes)
-        if q == p or first[q] == first[q + 1]:
-            continue
-        v = partner(p, first, q, member, costs, state)
-        delta = costs[u, q] - costs[u, p] + costs[v, p] - costs[v, q]
-        limit = allowance(temperature, state)
-        if delta > limit:
-            continue
-        for e in range(ptr[u], ptr[u + 1]):
-            if adj[e] == v:  # the two stay as far apart as they were
-                delta += w[e] * (far[p, q] + far[q, p])
-        if delta <= limit:
-            node[u], node[v] = q, p
-            i, j = place[u], place[v]
-            member[i], member[j] = v, u
-            place[u], place[v] = j, i
-            shift(ptr, adj, w, u, p, q, far, costs)
-            shift(ptr, adj, w, v, q, p, far, costs)
-
-
-@kernel
-def anneal(
-    ptr: Ints, adj: Ints, w: Table, node: Ints, slots: Longs, far: Table, outer: Table,
-    hot: float, moves: int, swaps: int, state: State,
+@inlined
+def exchange(
+    ptr: Ints, adj: Ints, w: Floats, node: Ints, member: Ints, first: Longs, far: Floats,
+    outer: Floats, p: int, q: int, local: Ints, state: State,
 ) -> float:  # fmt: skip
-    """Improve where ranks are, in place, and return by how much J has fallen (0 or more).
+    """Divide the ranks of two nodes anew, beginning with what is; return by how much J falls."""
+    target = first[p + 1] - first[p]
+    mine = np.empty(target + first[q + 1] - first[q], dtype=np.int32)
+    mine[:target] = member[first[p] : first[p + 1]]
+    mine[target:] = member[first[q] : first[q + 1]]
+    sub_ptr, sub_adj, sub_w = part(ptr, adj, w, mine, local)
+    for e in range(len(sub_w)):
+        sub_w[e] *= far[p, q]
+    bias = np.zeros(len(mine))
+    for i in range(len(mine)):
+        u = mine[i]
+        if len(outer) > 0:
+            bias[i] = outer[u, q] - outer[u, p]
+        for e in range(ptr[u], ptr[u + 1]):
+            r = node[adj[e]]
+            if r != p and r != q:
+                bias[i] += w[e] * (far[q, r] - far[p, r])
+    given = np.ones(len(mine), dtype=np.int8)
+    given[:target] = 0
+    before = worth(sub_ptr, sub_adj, sub_w, bias, given)
+    half = again(sub_ptr, sub_adj, sub_w, bias, target, given, given, state)
+    gain = before - worth(sub_ptr, sub_adj, sub_w, bias, half)
+    if gain <= 1e-9 * abs(before):
+        return 0.0
+    dealt(mine, half, member, first[p], first[q])
+    for i in range(len(mine)):
+        node[mine[i]] = p if half[i] == 0 else q
+    return gain
+
+
+@kernel
+def talking(ptr: Ints, adj: Ints, w: Floats, node: Ints, far: Floats) -> Floats:
+    """Return what the edges between every two nodes cost, float64 (nodes, nodes), p < q."""
+    cost = np.zeros(far.shape)
+    for u in range(len(node)):
+        for e in range(ptr[u], ptr[u + 1]):
+            p, q = node[u], node[adj[e]]
+            if p < q:
+                cost[p, q] += w[e] * far[p, q]
+    return cost
+
+
+@kernel
+def loudest(cost: Floats) -> tuple[int, int]:
+    """Return the two nodes between which edges cost most."""
+    p, q = 0, 0
+    for i in range(len(cost)):
+        for j in range(i + 1, len(cost)):
+            if cost[i, j] > cost[p, q]:
+                p, q = i, j
+    return p, q
+
+
+@kernel
+def exchanged(
+    ptr: Ints, adj: Ints, w: Floats, node: Ints, first: Longs, far: Floats, outer: Floats,
+    rounds: int, state: State,
+) -> None:  # fmt: skip
+    """Exchange ranks between all pairs of nodes that talk, those that talk most first."""
+    nodes = len(far)
+    member = members(node, first)
+    local = np.full(len(node), -1, dtype=np.int32)
+    changed, tried = np.zeros(nodes, dtype=np.int64), np.full((nodes, nodes), -1)
+    clock = 0
+    for _ in range(rounds):
+        cost = talking(ptr, adj, w, node, far)
+        while True:
+            p, q = loudest(cost)
+            if p == q:
+                break
+            cost[p, q] = 0.0
+            if tried[p, q] >= max(changed[p], changed[q]):
+                continue
+            clock += 1
+            tried[p, q] = clock
+            if exchange(ptr, adj, w, node, member, first, far, outer, p, q, local, state) > 0:
+                changed[p] = clock
+                changed[q] = clock
+
+
+@kernel
+def chosen(far: Floats, p: int, q: int, many: int, state: State) -> Longs:
+    """Return two nodes and so many nodes nearest to each, ascending."""
+    taken = np.zeros(len(far), dtype=np.bool_)
+    near = np.empty(len(far))
+    count = 0
+    for c in (p, q):
+        for r in range(len(far)):  # of nodes that are equally far, any
+            near[r] = far[c, r] * (1 + 1e-9 * (draw(state) & 0xFFFF))
+        near[c] = -1.0
+        for _ in range(min(many, len(far))):
+            r, _ = extremes(near)
+            near[r] = 1e300
+            count += 0 if taken[r] else 1
+            taken[r] = True
+    out = np.empty(count, dtype=np.int64)
+    for r in range(len(far) - 1, -1, -1):
+        if taken[r]:
+            count -= 1
+            out[count] = r
+    return out
+
+
+@kernel
+def outside(
+    ptr: Ints, adj: Ints, w: Floats, node: Ints, far: Floats, outer: Floats, mine: Ints, some: Longs
+) -> Floats:
+    """Return what edges to ranks on other nodes cost with each rank on each of some nodes."""
+    inside = np.zeros(len(far), dtype=np.bool_)
+    for r in some:
+        inside[r] = True
+    out = np.zeros((len(mine), len(some)))
+    for i in range(len(mine)):
+        u = mine[i]
+        for j in range(len(some)):
+            out[i, j] = outer[u, some[j]] if len(outer) > 0 else 0.0
+        for e in range(ptr[u], ptr[u + 1]):
+            r = node[adj[e]]
+            if not inside[r]:
+                for j in range(len(some)):
+                    out[i, j] += w[e] * far[some[j], r]
+    return out
+
+
+@kernel
+def leaning(outer: Floats, these: Ints, low: int, cut: int, high: int) -> Floats:
+    """Return what edges to ranks elsewhere cost more on nodes cut … high-1 than low … cut-1."""
+    bias = np.zeros(len(these))
+    for i in range(len(these)):
+        for j in range(low, cut):
+            bias[i] -= outer[these[i], j] / (cut - low)
+        for j in range(cut, high):
+            bias[i] += outer[these[i], j] / (high - cut)
+    return bias
+
+
+@kernel
+def outermost(some: Longs, priority: Longs, low: int, high: int) -> int:
+    """Return where some nodes part: at the outermost of the machine's cuts between them."""
+    cut, best = low + 1, priority[some[low] + 1]
+    for i in range(low + 1, high):
+        for t in range(some[i - 1] + 1, some[i] + 1):
+            if priority[t] < best:
+                cut, best = i, priority[t]
+    return cut
+
+
+@inlined
+def placed(
+    ptr: Ints, adj: Ints, w: Floats, first: Longs, near: Floats, outer: Floats, some: Longs,
+    priority: Longs, state: State,
+) -> Ints:  # fmt: skip
+    """Return nodes for ranks from nothing: the nodes parted, the ranks halved, again and again."""
+    ranks = np.arange(len(ptr) - 1).astype(np.int32)
+    local = np.full(len(ranks), -1, dtype=np.int32)
+    where = np.zeros((len(ranks), 2), dtype=np.int32)
+    where[:, 1] = len(some)
+    todo = [(0, len(some))]
+    done = 0
+    while done < len(todo):
+        low, high = todo[done]
+        done += 1
+        if high - low < 2:
+            continue
+        cut = outermost(some, priority, low, high)
+        a, b, c = first[low], first[cut], first[high]
+        these = ranks[a:c].copy()
+        sub_ptr, sub_adj, sub_w = part(ptr, adj, w, these, local)
+        bias = leaning(outer, these, low, cut, high)
+        pull(ptr, adj, w, these, where, np.array([low, cut, high]), near, bias, sub_w)
+        half = fresh(sub_ptr, sub_adj, sub_w, bias, b - a, 1, state)
+        dealt(these, half, ranks, a, b)
+        part_from(these, half, where, cut)
+        todo.append((low, cut))
+        todo.append((cut, high))
+    return where[:, 0].copy()
+
+
+@inlined
+def anew(
+    ptr: Ints, adj: Ints, w: Floats, node: Ints, member: Ints, first: Longs, far: Floats,
+    outer: Floats, some: Longs, priority: Longs, local: Ints, state: State,
+) -> float:  # fmt: skip
+    """Place the ranks of some nodes anew; return by how much J falls, 0 where all is left."""
+    k = len(some)
+    bounds = np.zeros(k + 1, dtype=np.int64)
+    for i in range(k):
+        bounds[i + 1] = bounds[i] + first[some[i] + 1] - first[some[i]]
+    mine, was = np.empty(bounds[k], dtype=np.int32), np.empty(bounds[k], dtype=np.int32)
+    near = np.empty((k, k))
+    for i in range(k):
+        mine[bounds[i] : bounds[i + 1]] = member[first[some[i]] : first[some[i] + 1]]
+        was[bounds[i] : bounds[i + 1]] = i
+        for j in range(k):
+            near[i, j] = far[some[i], some[j]]
+    p, a, x = part(ptr, adj, w, mine, local)
+    others = outside(ptr, adj, w, node, far, outer, mine, some)
+    now = placed(p, a, x, bounds, near, others, some, priority, state)
+    exchanged(p, a, x, now, bounds, near, others, 2, state)
+    before = costs(p, a, x, was, near, others)
+    gain = before - costs(p, a, x, now, near, others)
+    if gain <= 1e-9 * abs(before):
+        return 0.0
+    order = members(now, bounds)
+    for i in range(k):
+        for j in range(bounds[i], bounds[i + 1]):
+            member[first[some[i]] + j - bounds[i]] = mine[order[j]]
+            node[mine[order[j]]] = some[i]
+    return gain
+
+
+@kernel
+def rework(
+    ptr: Ints, adj: Ints, w: Floats, node: Ints, first: Longs, far: Floats, outer: Floats,
+    priority: Longs, work: float, state: State,
+) -> None:  # fmt: skip
+    """Place the ranks of a few nodes anew, again and again, wherever ranks talk across nodes.
 
     Parameters
     ----------
-    ptr, adj : int32
+    ptr, adj, w
         The ranks' edges among themselves.
-    w : float32
-        Their weights, 1 on average.
     node : int32 (ranks,)
-        Node of each rank; changed in place, where J falls.
-    slots : int64 (nodes,)
-        Slots of each node: as many ranks as it has before and after.
-    far : float32 (nodes, nodes)
-        Distances, the smallest being about 1.
-    outer : float32 (ranks, nodes) or (0, 0)
+        Node of each rank, changed in place where J falls; as many ranks on
+        each node before and after.
+    first : int64 (nodes + 1,)
+        Slots before each node.
+    far : float64 (nodes, nodes)
+    outer : float64 (ranks, nodes) or (0, 0)
         What edges to ranks elsewhere would cost with the rank on each node.
-    hot : float
-        Temperature at the first move; 0.8 keeps what a good beginning has.
-    moves, swaps : int
-        Steps of each kind.
+    priority : int64 (nodes,)
+        Which of the machine's cuts parts a node from the one before, outer ones first.
+    work : float
+        How often each rank is placed anew, on average.
     state : uint64 (1,)
     """
-    before = value(ptr, adj, w, node, far, outer)
-    now = node.copy()
-    load = slots.copy()
-    costs = filled(ptr, adj, w, now, far, outer)
-    move(ptr, adj, w, now, load, slots, far, costs, hot, 0.08, moves, state)
-    settle(ptr, adj, w, now, load, slots, far, costs)
-    first = np.zeros(len(slots) + 1, dtype=np.int64)
-    for p in range(len(slots)):
-        first[p + 1] = first[p] + slots[p]
-    swap(ptr, adj, w, now, first, far, costs, 0.2, 0.05, swaps, state)
-    after = value(ptr, adj, w, now, far, outer)
-    if after >= before:
-        return 0.0
-    node[:] = now
-    return before - after
+    n = len(node)
+    member = members(node, first)
+    local = np.full(n, -1, dtype=np.int32)
+    done, idle = 0, 0
+    while done < work * n and idle < 1000:
+        idle += 1
+        u = draw(state) % n
+        row = ptr[u + 1] - ptr[u]
+        if row == 0:
+            continue
+        p, q = node[u], node[adj[ptr[u] + draw(state) % row]]
+        if p == q:
+            continue
+        idle = 0
+        some = chosen(far, p, q, 2 << (draw(state) & 1), state)
+        anew(ptr, adj, w, node, member, first, far, outer, some, priority, local, state)
+        for r in some:
+            done += first[r + 1] - first[r]

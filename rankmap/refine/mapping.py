@@ -1,19 +1,22 @@
-"""A graph's ranks onto a job's nodes: bisection down the machine's tree, then annealing.
+"""A graph's ranks onto a job's nodes: halved down the machine's tree, placed anew, annealed.
 
-No partitioning library is asked: on the machine's tree with exact sizes, the
-best of several of our own bisections at every cut came out below KaHIP's and
-SharedMap's strong settings in a fraction of their time (`benchmarks.mappers`).
+No partitioning library is asked: on the machine's tree with exact sizes, our
+own halvings, combined as an evolutionary partitioner does, came out below
+KaHIP's and SharedMap's strong settings in a fraction of their time
+(`benchmarks.mappers`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from placement.errors import UsageError
+from rankmap import progress
 from rankmap.refine import jit
-from rankmap.refine.kernels import anneal, block_splits, multisect
+from rankmap.refine.annealing import anneal
+from rankmap.refine.kernels import block_splits, multisect, rework
 from rankmap.refine.torus import torus_splits
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from rankmap.distance import Distance
     from rankmap.graph import Graph
 
+    Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
 __all__ = ["map_ranks", "polish"]
@@ -32,15 +36,46 @@ MOST_UNCOMPILED = 4096
 #: Temperature that annealing begins with where the beginning is good.
 HOT = 0.8
 
-#: Bisections that are tried for a cut on average, and edges that all tries of a level look at.
-TRIES, LOOKED_AT = 10.0, 2.1e6
+#: Edges of a graph up to which all that is worth while is tried; of larger ones less.
+LOOKED_AT = 2.4e5
+
+#: How often ranks are placed anew on average, at the end (most where nodes share many edges)
+#: and among the blocks of one larger block.
+ANEW, ANEW_IN_BLOCK = 10.0, 8.0
+
+#: Edges a pair of nodes has between it where placing anew does not pay yet, and where it does.
+FEW_SHARED, MANY_SHARED = 2.0, 6.0
 
 #: Moves a rank while annealing: so many in all, but no fewer and no more than these for each.
-MOVES, FEWEST, MOST = 6e6, 240, 1500
+MOVES, FEWEST, MOST = 2.4e6, 200, 600
 
-#: Nodes, and entries of the table of costs, that are annealed in one go.
+#: Nodes of which all distances are looked at while they are taken apart.
+MOST_PULLING = 2048
+
+#: Nodes, and entries of the table of costs, that are looked at in one go.
 MOST_NODES = 256
 MOST_ENTRIES = 1 << 22
+
+
+class Cuts(NamedTuple):
+    """How a job's nodes are taken apart, from the outside in.
+
+    Attributes
+    ----------
+    order : int64 (nodes,)
+        The nodes so that every part of them stands in a row.
+    cuts : int64 (nodes - 1, 3)
+        Nodes ``low … cut - 1`` and ``cut … high - 1`` of that order part; outer ones first.
+    """
+
+    order: Ints
+    cuts: Ints
+
+    def priority(self) -> Ints:
+        """Return which cut parts each node of the order from the one before, int64 (nodes,)."""
+        out = np.zeros(len(self.order), dtype=np.int64)
+        out[self.cuts[:, 1]] = np.arange(len(self.cuts))
+        return out
 
 
 def map_ranks(
@@ -88,49 +123,19 @@ def map_ranks(
         raise UsageError(
             f"{graph.size} ranks are mapped as a graph only with numba", "pip install numba"
         )
-    if _far_apart(distance):
-        return _outside_in(graph, counts, distance, seed, hot, effort)
     state = np.array([2 * seed + 1], dtype=np.uint64)
     ptr, adj = graph.indptr.astype(np.int32), graph.indices.astype(np.int32)
-    order, cuts = _cuts(distance, counts)
-    first = np.append(0, np.cumsum(counts[order]))
-    tries = _tries(distance, order, cuts, first, effort * _average(graph))
-    ranks = multisect(ptr, adj, graph.weights, cuts, first, tries, state)
+    known = _cuts(distance, counts)
+    first = np.append(0, np.cumsum(counts[known.order]))
+    effort *= _affordable(graph)
+    cuts, family, starts, work = _families(distance, known, effort)
+    progress.step()
+    ranks = multisect(
+        ptr, adj, graph.weights, cuts, first, family, starts, work, _pulling(distance, known), state
+    )
     node = np.empty(graph.size, dtype=np.int64)
-    node[ranks] = np.repeat(order, counts[order])
-    return polish(graph, node, counts, distance, state, _pieces(order, cuts, counts), hot, effort)
-
-
-def _far_apart(distance: Distance) -> bool:
-    """Return True where most of the distance lies between the outermost blocks."""
-    far = distance.level_distance
-    return distance.exact and len(far) > 2 and bool(far[-1] > 2.5 * far[-2] > 0)
-
-
-def _outside_in(
-    graph: Graph, counts: Ints, distance: Distance, seed: int, hot: float, effort: float
-) -> Ints:
-    """Return the node of each rank, the outermost blocks being settled for good first."""
-    from rankmap.distance import Levels
-
-    _, block = np.unique(distance.blocks[:, -2], return_inverse=True)
-    room = np.bincount(block, counts).astype(np.int64)
-    outer = Levels(np.zeros((len(room), 1), dtype=np.int64), ("system",), np.array([0.0, 1.0]))
-    where = map_ranks(graph, room, outer, seed, hot, effort * 0.8)
-    node = np.empty(graph.size, dtype=np.int64)
-    for k in range(len(room)):
-        ranks, nodes = np.flatnonzero(where == k), np.flatnonzero(block == k)
-        inner = distance.take(nodes)
-        finer = (graph.part(ranks), counts[nodes], _less(inner), seed, hot, effort * 0.8)
-        node[ranks] = nodes[map_ranks(*finer)]
-    return polish(graph, node, counts, distance, hot=hot, effort=effort * 0.8)
-
-
-def _less(distance: Distance) -> Distance:
-    """Return the distances within one outermost block, that level being left out."""
-    from rankmap.distance import Levels
-
-    return Levels(distance.blocks[:, :-1], distance.names[:-1], distance.level_distance[:-1])
+    node[ranks] = np.repeat(known.order, counts[known.order])
+    return polish(graph, node, counts, distance, state, known, hot, effort)
 
 
 def polish(
@@ -139,7 +144,7 @@ def polish(
     counts: Ints,
     distance: Distance,
     state: NDArray[np.uint64] | None = None,
-    pieces: list[Ints] | None = None,
+    known: Cuts | None = None,
     hot: float = HOT,
     effort: float = 1.0,
 ) -> Ints:
@@ -154,68 +159,94 @@ def polish(
     distance : Distance
     state : uint64 (1,) or None
         Of the random numbers.
-    pieces : list of int64 arrays or None
-        Sets of nodes that are looked at together; None: cut from the machine's tree.
+    known : Cuts or None
+        How the nodes are taken apart; None: by the machine's tree.
     hot, effort : float
         See `map_ranks`.
     """
     if state is None:
         state = np.array([3], dtype=np.uint64)
-    if pieces is None:
-        pieces = _pieces(*_cuts(distance, counts), counts)
+    if known is None:
+        known = _cuts(distance, counts)
     if not jit.COMPILED or not len(graph.weights):
         return node
     node = node.copy()
-    steps = max(1, int(effort * np.clip(MOVES / graph.size, FEWEST, MOST)))
     by_node = np.argsort(node, kind="stable")
     first = np.append(0, np.cumsum(counts))
-    for nodes in pieces:
-        if len(nodes) > 1:
-            ranks = np.concatenate([by_node[first[p] : first[p + 1]] for p in nodes.tolist()])
-            _polish_piece(graph, node, nodes, np.sort(ranks), counts, distance, steps, state, hot)
+    for low, high in _pieces(known, counts):
+        nodes = known.order[low:high]
+        ranks = np.concatenate([by_node[first[p] : first[p + 1]] for p in nodes.tolist()])
+        progress.step()
+        piece = _Piece(graph, node, nodes, np.sort(ranks), distance)
+        if piece.inner:
+            piece.improve(node, counts, known.priority()[low:high], hot, effort, state)
     return node
 
 
-def _polish_piece(
-    graph: Graph,
-    node: Ints,
-    nodes: Ints,
-    ranks: Ints,
-    counts: Ints,
-    distance: Distance,
-    steps: int,
-    state: NDArray[np.uint64],
-    hot: float,
-) -> None:
-    """Anneal the ranks on some of the nodes, those elsewhere staying where they are."""
-    local = np.full(len(node), -1, dtype=np.int32)
-    local[ranks] = np.arange(len(ranks))
-    place = np.full(len(counts), -1, dtype=np.int32)
-    place[nodes] = np.arange(len(nodes))
-    row, entry = _rows(graph, ranks)
-    other, weight = graph.indices[entry], graph.weights[entry]
-    inside = local[other] >= 0
-    if not inside.any():
-        return
-    mean = float(graph.weights.mean())
-    near = float(distance.level_distance[1:][distance.level_distance[1:] > 0].min(initial=np.inf))
-    scale = 1.0 if near == np.inf else near
-    far = distance.between(nodes[:, None], nodes[None, :]) / scale
-    outer: NDArray[np.float64] = np.zeros((0, 0))
-    if not distance.exact and not inside.all():
-        outer = _outer(
-            row[~inside], node[other[~inside]], weight[~inside], nodes, distance, len(ranks)
-        )
-        outer /= mean * scale
-    ptr = np.searchsorted(row[inside], np.arange(len(ranks) + 1)).astype(np.int32)
-    mine = place[node[ranks]].astype(np.int32)
-    gained = anneal(
-        ptr, local[other[inside]], (weight[inside] / mean).astype(np.float32), mine,
-        counts[nodes], far.astype(np.float32), outer.astype(np.float32),
-        hot, steps * len(ranks), steps * len(ranks) // 5, state,
-    )  # fmt: skip
-    if gained > 0:
-        node[ranks] = nodes[mine]
+class _Piece:
+    """Some nodes and the ranks on them; those elsewhere stay where they are.
+
+    Weights are 1 on average and the least distance is 1.
+    """
+
+    def __init__(
+        self, graph: Graph, node: Ints, nodes: Ints, ranks: Ints, distance: Distance
+    ) -> None:
+        local = np.full(len(node), -1, dtype=np.int32)
+        local[ranks] = np.arange(len(ranks))
+        row, entry = _rows(graph, ranks)
+        other, weight = graph.indices[entry], graph.weights[entry] / graph.weights.mean()
+        inside = local[other] >= 0
+        self.nodes, self.ranks = nodes, ranks
+        self.inner = int(inside.sum())
+        self.ptr = np.searchsorted(row[inside], np.arange(len(ranks) + 1)).astype(np.int32)
+        self.adj, self.weight = local[other[inside]], weight[inside]
+        near = distance.level_distance[1:][distance.level_distance[1:] > 0]
+        scale = float(near.min()) if len(near) else 1.0
+        self.far = distance.between(nodes[:, None], nodes[None, :]) / scale
+        self.outer: Floats = np.zeros((0, 0))
+        if not distance.exact and not inside.all():
+            ends = row[~inside], node[other[~inside]], weight[~inside] / scale
+            self.outer = _outer(*ends, nodes, distance, len(ranks))
+
+    def improve(
+        self,
+        node: Ints,
+        counts: Ints,
+        priority: Ints,
+        hot: float,
+        effort: float,
+        state: NDArray[np.uint64],
+    ) -> None:
+        """Place ranks anew and anneal, in place, where that is better."""
+        place = np.full(len(counts), -1, dtype=np.int32)
+        place[self.nodes] = np.arange(len(self.nodes))
+        mine, slots = place[node[self.ranks]], counts[self.nodes]
+        shared = self._shared(mine)
+        if shared:
+            first = np.append(0, np.cumsum(slots))
+            graph = self.ptr, self.adj, self.weight
+            progress.step()
+            rework(
+                *graph, mine, first, self.far, self.outer, priority, shared * effort * ANEW, state
+            )
+        progress.step()
+        steps = int((3 - 2 * shared) * effort * np.clip(MOVES / len(node), FEWEST, MOST))
+        steps = max(1, steps) * len(mine)
+        anneal(
+            self.ptr, self.adj, self.weight.astype(np.float32), mine, slots,
+            self.far.astype(np.float32), self.outer.astype(np.float32),
+            hot, steps, steps // 5, state,
+        )  # fmt: skip
+        node[self.ranks] = self.nodes[mine]
+
+    def _shared(self, mine: NDArray[np.int32]) -> float:
+        """Return 1 where the nodes that talk share many edges, 0 where few, or what is between."""
+        row = np.repeat(mine, np.diff(self.ptr)).astype(np.int64)
+        off = row < mine[self.adj]
+        pairs = np.unique(row[off] * len(self.nodes) + mine[self.adj][off])
+        edges = float(off.sum()) / max(1, len(pairs))
+        return float(np.clip((edges - FEW_SHARED) / (MANY_SHARED - FEW_SHARED), 0, 1))
 
 
 def _rows(graph: Graph, ranks: Ints) -> tuple[Ints, Ints]:
@@ -237,45 +268,81 @@ def _outer(
     return out
 
 
-def _cuts(distance: Distance, counts: Ints) -> tuple[Ints, Ints]:
-    """Return the nodes in the machine's order, and the cuts that take them apart."""
+def _cuts(distance: Distance, counts: Ints) -> Cuts:
+    """Return how the machine takes the nodes apart."""
     if distance.coords is not None:
-        return torus_splits(distance.coords, distance.extents, counts)
+        order, cuts = torus_splits(distance.coords, distance.extents, counts)
+        size = cuts[:, 2] - cuts[:, 0]
+        return Cuts(order, cuts[np.argsort(-size, kind="stable")])
     columns = np.stack([np.unique(c, return_inverse=True)[1] for c in distance.blocks.T])
     order = np.lexsort(columns)
     first = np.append(0, np.cumsum(counts[order]))
-    return order, block_splits(np.ascontiguousarray(distance.blocks[order]), first)
+    cuts = block_splits(np.ascontiguousarray(distance.blocks[order]), first)
+    level = distance.level(order[cuts[:, 0]], order[cuts[:, 2] - 1])
+    return Cuts(order, cuts[np.argsort(-level, kind="stable")])
 
 
-def _average(graph: Graph) -> float:
-    """Return how often a cut is tried on average."""
-    return float(np.clip(2 * LOOKED_AT / max(1, len(graph.indices)), 2, TRIES))
+def _pulling(distance: Distance, known: Cuts) -> Floats:
+    """Return the distances of the nodes in the cuts' order where these matter, else none."""
+    if distance.exact or len(distance) > MOST_PULLING:
+        return np.empty((0, 0))
+    return np.ascontiguousarray(distance.between(known.order[:, None], known.order[None, :]))
 
 
-def _tries(distance: Distance, order: Ints, cuts: Ints, first: Ints, average: float) -> Ints:
-    """Return how often each cut is tried: more where the parts are far, and most where by far."""
-    if not len(cuts):
-        return np.empty(0, dtype=np.int64)
-    far = distance.between(order[cuts[:, 0]], order[cuts[:, 2] - 1])
-    steps = np.append(0.0, np.unique(far))
-    rise = far - steps[np.searchsorted(steps, far) - 1]
-    whole = max(float(far.max()), 1e-300)
-    share = 1 + 2 * far / whole + 8 * np.maximum(rise / whole - 0.5, 0)
-    work = first[cuts[:, 2]] - first[cuts[:, 0]]
-    mean = float((share * work).sum() / work.sum())
-    return np.asarray(np.maximum(1, share / mean * average), dtype=np.int64)
+def _affordable(graph: Graph) -> float:
+    """Return the part of all tries and steps that a graph of this size can have."""
+    return float(np.clip(LOOKED_AT / max(1, len(graph.indices)), 0.2, 1))
 
 
-def _pieces(order: Ints, cuts: Ints, counts: Ints) -> list[Ints]:
-    """Return the largest parts of the nodes that can be annealed in one go."""
-    todo, out = [(0, len(order))], []
-    where = {(low, high): cut for low, cut, high in cuts.tolist()}
-    held = np.append(0, np.cumsum(counts[order]))
+def _families(distance: Distance, known: Cuts, effort: float) -> tuple[Ints, Ints, Ints, Floats]:
+    """Return the cuts of each block in a row, their block, their halvings, and work on the block.
+
+    Most is done where most of J is to be won: J that edges between blocks
+    make grows with how much farther these are, and about with the root of
+    their number.
+    """
+    ends = known.order[known.cuts[:, 0]], known.order[known.cuts[:, 2] - 1]
+    if distance.coords is not None or not len(known.cuts):
+        return (
+            np.ascontiguousarray(known.cuts),
+            np.arange(len(known.cuts)),
+            np.full(len(known.cuts), max(1, round(4 * effort))),
+            np.zeros(len(known.cuts)),
+        )
+    level = distance.level(*ends)
+    block = distance.blocks[ends[0], level - 1]
+    grouped = np.lexsort((block, -level))
+    share = _shares(distance)
+    depth = np.arange(len(share)) / max(1, len(share) - 1)
+    starts = np.maximum(1, np.rint(effort * (1.5 + 1.5 * depth + 9 * share * (depth > 0))))
+    work = effort * ANEW_IN_BLOCK * share
+    return (
+        np.ascontiguousarray(known.cuts[grouped]),
+        np.asarray(level * (len(distance) + 1) + block)[grouped],
+        starts[level - 1][grouped].astype(np.int64),
+        work[level - 1][grouped],
+    )
+
+
+def _shares(distance: Distance) -> Floats:
+    """Return which part of J the edges that leave the blocks of each level make, about."""
+    parts = [len(distance), *(len(np.unique(c)) for c in distance.blocks.T)]
+    rise = np.maximum(np.diff(distance.level_distance), 0)
+    value = rise * np.sqrt(parts[: len(rise)])
+    return np.asarray(value / max(float(value.sum()), 1e-300))
+
+
+def _pieces(known: Cuts, counts: Ints) -> list[tuple[int, int]]:
+    """Return the largest parts of the nodes, of two at least, that can be looked at in one go."""
+    todo, out = [(0, len(known.order))], []
+    where = {(low, high): cut for low, cut, high in known.cuts.tolist()}
+    held = np.append(0, np.cumsum(counts[known.order]))
     while todo:
         low, high = todo.pop()
         entries = (high - low) * int(held[high] - held[low])
         if high - low <= MOST_NODES and entries <= MOST_ENTRIES:
-            out.append(order[low:high])
+            if high - low > 1:
+                out.append((low, high))
             continue
         cut = where.get((low, high))
         if cut is not None:

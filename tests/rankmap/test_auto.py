@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nidmap
+from placement.errors import UsageError
+from rankmap.graph import expanded, from_edges
 from rankmap.order import arrange
 from rankmap.orders.auto import DEFAULT, choose
 from rankmap.orders.graph import placed
@@ -79,6 +81,30 @@ def test_a_hopeless_strategy_does_not_stop_the_others(monkeypatch):
     found = choose(parse_pattern("stencil:9x7").fit(63), slots_of(machine, None, [4] * 15 + [3]))
     assert found.failed.get("hilbert", "not here") == "not here"
     assert found.cost <= found.default_cost
+
+
+def test_what_there_is_no_time_for_is_left_out_and_said():
+    machine = nidmap.load_machine("tree:4x4x4,dist=1:2:3")
+    on = slots_of(machine, None, 16)
+    graph = expanded(parse_pattern("stencil:1024").fit(1024))
+    some = from_edges(1024, *(end[1:] for end in graph.upper()))  # no stencil any more
+    none = choose(some, on, 0.5)
+    assert none.strategy == DEFAULT
+    assert none.optimal or "graph is left out: not in 0.5 s" in none.words()
+    assert choose(some, on, 1e9).cost <= none.cost
+    assert arrange(on, some, "auto:seconds=0.7").strategy.startswith("auto: ")
+
+
+@pytest.mark.parametrize("options", ["second=1", "seconds=", "seconds=-1", "seconds=nan", "x"])
+def test_options_of_auto_that_make_no_sense(options):
+    with pytest.raises(UsageError, match="auto takes seconds=NUMBER"):
+        arrange(slots(named(1, 2), 2), "ring", f"auto:{options}")
+
+
+def test_the_same_question_has_the_same_answer():
+    machine = nidmap.load_machine("torus:4x4x4")
+    on = slots_of(machine, None, 8)
+    assert arrange(on, "stencil:32x16", "auto") == arrange(on, "stencil:32x16", "auto")
 
 
 def test_without_a_machine_nodes_count():

@@ -138,6 +138,40 @@ def test_a_hidden_order_of_blocks_is_found():
     assert cost_of(graph, arrange(on, graph, "graph").node, job_distance(on)) == 0
 
 
+@pytest.mark.parametrize(
+    ("spec", "above"), [("tree:4x4x4,dist=1:10:100", 1.02), ("torus:4x4x4", 1.25)]
+)
+def test_weights_that_only_hide_a_grid_do_not_hide_its_boxes(spec, above):
+    """Edges of random weight and ranks in random order: about as good as boxes of the grid."""
+    rng = np.random.default_rng(3)
+    machine = nidmap.load_machine(spec)
+    on = slots_of(machine, None, 8)
+    dims = Stencil((8, 8, 8))
+    a, b, _ = expanded(dims).upper()
+    weight = rng.integers(80, 121, len(a)).astype(float)
+    where = rng.permutation(512)
+    graph = from_edges(512, where[a], where[b], weight)
+    found = cost_of(graph, arrange(on, graph, "graph").node, job_distance(on))
+    boxes = arrange(on, dims, "boxes").node
+    plain = cost_of(from_edges(512, a, b, weight), boxes, job_distance(on))
+    assert found <= above * plain
+
+
+def test_more_effort_is_taken_and_nonsense_refused():
+    rng = np.random.default_rng(8)
+    on = slots_of(nidmap.load_machine("tree:4x4x4,dist=1:2:3"), None, 8)
+    a, b = rng.integers(0, 512, (2, 1500))
+    graph = from_edges(512, a, b, rng.integers(1, 9, 1500).astype(float))
+    distance = job_distance(on)
+    little, much = (
+        cost_of(graph, arrange(on, graph, f"graph:effort={e}").node, distance) for e in (0.05, 4)
+    )
+    assert much < little
+    for options in ("effort=0", "effort=many", "seed=3", "effort=nan"):
+        with pytest.raises(UsageError, match="takes effort=NUMBER"):
+            arrange(on, graph, f"graph:{options}")
+
+
 def test_too_many_edges_are_refused_with_a_way_out():
     with pytest.raises(UsageError, match="too many for a graph; strategy boxes"):
         as_graph(parse_pattern("alltoall").fit(100_000))

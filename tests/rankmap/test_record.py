@@ -5,9 +5,12 @@ import os
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from placement.errors import OutputError
+from placement.errors import OutputError, ParseError
 from rankmap.matrix_file import write_matrix
+from rankmap.pattern import parse_pattern
 from rankmap.readers import read
 from rankmap.record import steps
 from tests.rankmap.mpis import place, ranks
@@ -102,6 +105,27 @@ comm.Barrier()"""
     expected[[0, 2, 3], 1] += 8
     expected[2, [0, 1, 3]] += 40
     expected[0, 1:] += 8
+    assert matrix(body, n, place, tmp_path).tolist() == expected.tolist()
+
+
+@pytest.mark.mpi
+def test_persistent_and_neighbour_collectives_count_at_each_start(place, tmp_path):
+    body = """a, b = np.full(n * 2, r, dtype=np.int32), np.empty(n * 2, dtype=np.int32)
+if hasattr(comm, "Alltoall_init"):
+    p = comm.Alltoall_init(a, b)
+    for _ in range(3):
+        p.Start(); p.Wait()
+    p.Free()
+    assert b.tolist() == [k for k in range(n) for _ in (0, 1)]
+    p = comm.Bcast_init(a, 1); p.Free()  # never started
+else:
+    for _ in range(3):
+        comm.Alltoall(a, b)
+cart = comm.Create_cart([n], periods=[True])
+cart.Neighbor_allgather(np.ones(1), np.empty(2))
+cart.Neighbor_alltoall(np.ones(4), np.empty(4))"""
+    n = 4
+    expected = 3 * 8 * (1 - np.eye(n, dtype=int)) + ring(n, 8 + 16) + ring(n, 8 + 16).T
     assert matrix(body, n, place, tmp_path).tolist() == expected.tolist()
 
 
@@ -216,6 +240,33 @@ def sum_of(known, pairs, rank):
     for a, b in pairs:
         found |= known[a] if b == rank else 0
     return found
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(2, 9), st.randoms())
+def test_what_is_recorded_reads_back_here_and_by_scipy(tmp_path_factory, n, rng):
+    path = str(tmp_path_factory.mktemp("matrix") / "m.npz")
+    pairs = sorted({(rng.randrange(n), rng.randrange(n)) for _ in range(rng.randrange(1, 3 * n))})
+    table = np.array([[b, rng.randrange(1, 1 << 40), rng.randrange(1, 9)] for _, b in pairs])
+    write_matrix(path, n, np.array([a for a, _ in pairs]), table)
+    full = np.zeros((n, n), dtype=np.int64)
+    for (a, b), (_, many, _) in zip(pairs, table.tolist(), strict=True):
+        full[a, b] = many
+    scipy = pytest.importorskip("scipy.sparse")
+    assert scipy.load_npz(path).toarray().tolist() == full.tolist()
+    with np.load(path) as file:
+        assert file["messages"].tolist() == table[:, 2].tolist()
+    both = full + full.T
+    np.fill_diagonal(both, 0)
+    if not both.any():
+        with pytest.raises(ParseError):
+            parse_pattern(f"matrix:{path}")
+        return
+    graph = parse_pattern(f"matrix:{path}").fit(n)
+    found = np.zeros((n, n))
+    for edges in graph.edges():
+        found[edges.a, edges.b] = found[edges.b, edges.a] = edges.weight
+    assert found.tolist() == both.tolist()
 
 
 def test_a_matrix_of_no_messages_is_one_of_zeros(tmp_path):

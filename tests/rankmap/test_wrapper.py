@@ -180,6 +180,10 @@ FAULTS = {
     "the number of ranks is none": ([], {"SLURM_NTASKS": "many", "SLURM_NPROCS": "\x1b[31m"}),
     "the node list is huge": ([], {"SLURM_JOB_NODELIST": "nid[1-999999999]"}),
     "the node list is deep": ([], {"SLURM_JOB_NODELIST": "n" + "[1-9" * 60}),
+    "the compiler runs for ever": (
+        ["--pattern", "graph:{here}/ring.graph", "--strategy", "graph"],
+        {"PYTHONPATH": f"{{here}}/compiler:{ROOT}"},
+    ),
     "the job spreads its ranks": ([], {"SLURM_DISTRIBUTION": "cyclic"}),
 }
 
@@ -203,6 +207,10 @@ def faulty(tmp_path):
         (folder / kind / "numpy").mkdir(parents=True)
         (folder / kind / "numpy" / "__init__.py").write_text(text)
     (folder / "corrupt.toml").write_bytes(b"\x00\xff garbage [[[")
+    (folder / "compiler" / "numba").mkdir(parents=True)
+    (folder / "compiler" / "numba" / "__init__.py").write_text(MODULES["busy"])
+    ring = [f"{(k - 1) % 16 + 1} {(k + 1) % 16 + 1}" for k in range(16)]
+    (folder / "ring.graph").write_text("16 16\n" + "\n".join(ring) + "\n")
     os.mkfifo(folder / "hanging")
     return folder
 
@@ -234,6 +242,19 @@ def test_a_plan_that_takes_longer_than_the_patience_is_given_up(srun, tmp_path):
     done = call(srun, options=("-m", str(tmp_path / "slow"), "--patience", "0.2"))
     assert (done.returncode, json.loads(done.stdout)["argv"]) == (0, ["-n", "16", "./app"])
     assert done.stderr == "nidmap: planning took too long: default order\n"
+
+
+def test_ranks_that_never_say_where_they_are_are_not_waited_for(srun):
+    pids = srun.parent / "pids"
+    hang = f'case "$*" in *nidmap-rank*) echo $$ >>{pids}; sleep 60;; *) exec real "$@";; esac'
+    (srun / "real").write_text(SRUN)
+    (srun / "real").chmod(0o755)
+    (srun / "srun").write_text(f"#!/bin/sh\n{hang}\n")
+    done = call(srun, "--hosts", options=("--verify", "--patience", "1"))
+    assert json.loads(done.stdout.splitlines()[0])["env"]["SLURM_HOSTFILE"]
+    assert done.stderr == "nidmap: cannot verify: srun did not answer in 1 s\n"
+    (pid,) = pids.read_text().split()
+    assert not os.path.exists(f"/proc/{pid}")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2])

@@ -64,7 +64,7 @@ def report(
     predictions stand beside what was measured.
 
     \b
-    nidmap bench report fft-*.csv -o fft.html -o fft.csv
+    nidmap bench report fft-1.csv fft-2.csv -o fft.html -o fft.csv
     nidmap bench report ab-1.csv ab-2.csv ab-3.csv -m shaheen2 -o ab.html
     """
     for path in outputs:

@@ -110,5 +110,5 @@ def test_all_free_nodes_can_be_taken(strategy, spec):
 
 def test_every_bundled_planner_is_found_by_name():
     assert set(STRATEGIES) <= set(names())
-    with pytest.raises(UsageError, match="no strategy 'hilber'; there are blades, "):
+    with pytest.raises(UsageError, match="no strategy 'hilber'; there are auto, blades, "):
         find("hilber")

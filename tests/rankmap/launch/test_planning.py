@@ -8,6 +8,7 @@ import pytest
 
 from placement.errors import UsageError
 from rankmap.launch.planning import planned
+from rankmap.progress import step
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +56,27 @@ def test_a_child_that_fails_is_a_reason_and_nothing_more(what, says):
     assert planned(work, 0.3)["unclear"] == says
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
+
+
+def test_a_child_that_is_silent_is_given_up_before_the_time_is_over():
+    def work():
+        while True:
+            pass
+        yield
+
+    begun = time.monotonic()
+    assert planned(work, 20)["unclear"] == "planning took too long"
+    assert time.monotonic() - begun < 15
+
+
+def test_a_child_that_says_it_goes_on_has_all_the_time():
+    def work():
+        for _ in range(30):
+            time.sleep(0.05)
+            step()
+        yield {"a": 1}
+
+    assert planned(work, 3)["a"] == 1
 
 
 def test_an_error_of_ours_says_what_it_says():

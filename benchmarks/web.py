@@ -1,0 +1,262 @@
+"""The page's server under load: readers beside event streams, memory, and what goes over the wire.
+
+The server runs in a process of its own, the readers here in one event loop.
+``closed`` readers ask again as soon as they have an answer; ``paced`` ones
+five times a second, as a page would at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from benchmarks.timing import table
+
+READERS = 50
+STREAMS = 200
+REQUESTS = 10_000
+
+#: What readers ask for, in turn: mostly whether the state is new.
+PATHS = (
+    "state",
+    "state",
+    "state",
+    "state",
+    "state",
+    "jobs",
+    "machine",
+    "layout",
+    "status",
+    "state",
+)
+
+#: A server of the peers' kind: waitress with threads, no streams.
+WAITRESS = """
+import sys, waitress, nidmap
+from web.app import make_app
+from web.served import Served
+app = make_app(Served(nidmap.load_machine(sys.argv[1])))
+waitress.serve(app, host="127.0.0.1", port=int(sys.argv[2]), threads=8, connection_limit=1000)
+"""
+
+#: The least that any server of this Python does: what it takes is the machine's own doing.
+BARE = """
+import asyncio, sys
+async def serve(source, sink):
+    try:
+        while await source.readuntil(b"\\r\\n\\r\\n"):
+            sink.write(b"HTTP/1.1 304 Not Modified\\r\\n\\r\\n")
+    except asyncio.IncompleteReadError:
+        sink.close()
+async def main():
+    server = await asyncio.start_server(serve, "127.0.0.1", int(sys.argv[2]))
+    await server.serve_forever()
+asyncio.run(main())
+"""
+
+
+def main() -> None:
+    """Print sizes, latencies, memory."""
+    sizes()
+    rows = []
+    for pace in (0.0, 0.2):
+        with other("", BARE) as (port, pid):
+            rows.append(measured("(a bare loop)", port, pid, 0, False, pace))
+    for machine in ("shaheen2", "bluewaters"):
+        for streams, busy, pace in (
+            (0, False, 0.0), (STREAMS, False, 0.0), (STREAMS, False, 0.2), (STREAMS, True, 0.2),
+        ):  # fmt: skip
+            with server(machine) as (port, pid):
+                rows.append(measured(machine, port, pid, streams, busy, pace))
+    try:
+        import waitress  # noqa: F401 - a contender where it is installed
+    except ImportError:
+        pass
+    else:
+        with other("shaheen2", WAITRESS) as (port, pid):
+            rows.append(measured("shaheen2, waitress 8", port, pid, 0, False, 0.0))
+    header = ["machine", "streams", "plans", "readers", "requests/s", "p50", "p99", "longest",
+              "memory", "files"]  # fmt: skip
+    table(f"{READERS} readers, {REQUESTS} requests each row", header, rows)
+
+
+def sizes() -> None:
+    """Print what the documents weigh."""
+    import nidmap
+    from web.served import Served
+
+    rows = []
+    for name in ("shaheen2", "bluewaters"):
+        begun = time.perf_counter()
+        served = Served(nidmap.load_machine(name))
+        bodies = {"machine": served.machine_body, "layout": served.layout_body,
+                  "state": served.live.body}  # fmt: skip
+        spent = time.perf_counter() - begun
+        for what, body in bodies.items():
+            rows.append([name, what, f"{len(body.raw):,}", f"{len(body.packed):,}"])
+        rows.append([name, "all made in", f"{1e3 * spent:.0f} ms", ""])
+        served.close()
+    table("Documents", ["machine", "document", "bytes", "compressed"], rows)
+
+
+@contextmanager
+def server(machine: str) -> Iterator[tuple[int, int]]:
+    """Run ``nidmap web serve`` with jobs from a file that changes."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as jobs:
+        jobs.write('{"jobs": []}')
+        jobs.flush()
+        argv = [sys.executable, "-m", "nidmap", "web", "serve", "-m", machine, "--port", "0",
+                "--no-token", "--from", jobs.name, "--refresh", "1"]  # fmt: skip
+        process = subprocess.Popen(
+            argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        assert process.stdout is not None
+        port = int(process.stdout.readline().rstrip().rstrip("/").rpartition(":")[2])
+        try:
+            yield listening(port), process.pid
+        finally:
+            process.terminate()
+            process.wait()
+
+
+@contextmanager
+def other(machine: str, program: str) -> Iterator[tuple[int, int]]:
+    """Run another server: the same application under waitress, or next to nothing."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen([sys.executable, "-c", program, machine, str(port)])
+    try:
+        yield listening(port), process.pid
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def listening(port: int) -> int:
+    """Wait until a server answers."""
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return port
+    raise RuntimeError("the server does not answer")
+
+
+def measured(name: str, port: int, pid: int, streams: int, busy: bool, pace: float) -> list[str]:
+    """Return a row of the table."""
+    seconds, spent, memory, files = asyncio.run(loaded(port, pid, streams, busy, pace))
+    p50, p99, longest = 1e3 * np.quantile(seconds, [0.5, 0.99, 1.0])
+    return [
+        name, str(streams), "2 at once" if busy else "none", "paced" if pace else "closed",
+        f"{len(seconds) / spent:.0f}", f"{p50:.1f} ms", f"{p99:.1f} ms", f"{longest:.0f} ms",
+        f"{memory[0] / 1024:.0f} -> {memory[1] / 1024:.0f} MB", f"{files[0]} -> {files[1]}",
+    ]  # fmt: skip
+
+
+async def loaded(
+    port: int, pid: int, streams: int, busy: bool, pace: float
+) -> tuple[list[float], float, tuple[int, int], tuple[int, int]]:
+    """Load a server; return the seconds of each request, of all, memory and files around it."""
+    await readers(port, 0.0, REQUESTS // 10)  # warm
+    files = descriptors(pid)
+    listeners = [asyncio.create_task(stream(port)) for _ in range(streams)]
+    planners = [asyncio.create_task(planner(port)) for _ in range(2 if busy else 0)]
+    await asyncio.sleep(1.0)
+    memory = resident(pid)
+    begun = time.perf_counter()
+    seconds = await readers(port, pace, REQUESTS)
+    spent = time.perf_counter() - begun
+    after = resident(pid)
+    for task in (*listeners, *planners):
+        task.cancel()
+    await asyncio.gather(*listeners, *planners, return_exceptions=True)
+    await asyncio.sleep(0.5)
+    return seconds, spent, (memory, after), (files, descriptors(pid))
+
+
+async def readers(port: int, pace: float, requests: int) -> list[float]:
+    """Let all readers ask; return the seconds of each request."""
+    found = await asyncio.gather(
+        *(reader(port, k, pace, requests // READERS) for k in range(READERS))
+    )
+    return [second for some in found for second in some]
+
+
+async def reader(port: int, number: int, pace: float, requests: int) -> list[float]:
+    """Ask again and again over one connection, with the tags of what is known."""
+    source, sink = await asyncio.open_connection("127.0.0.1", port)
+    tags: dict[str, str] = {}
+    seconds = []
+    if pace:
+        await asyncio.sleep(pace * number / READERS)
+    for turn in range(requests):
+        path = PATHS[(turn + number) % len(PATHS)]
+        known = f"If-None-Match: {tags[path]}\r\n" if path in tags and path != "jobs" else ""
+        begun = time.perf_counter()
+        sink.write(
+            f"GET /api/v1/{path} HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: gzip\r\n"
+            f"{known}\r\n".encode()
+        )
+        head = (await source.readuntil(b"\r\n\r\n")).decode().lower()
+        length = head.partition("content-length: ")[2].partition("\r\n")[0]
+        if length:
+            await source.readexactly(int(length))
+        seconds.append(time.perf_counter() - begun)
+        tag = head.partition("etag: ")[2].partition("\r\n")[0]
+        if tag:
+            tags[path] = tag.replace("w/", "W/")
+        if pace:
+            await asyncio.sleep(max(0.0, pace - seconds[-1]))
+    sink.close()
+    return seconds
+
+
+async def stream(port: int) -> None:
+    """Listen to events until cancelled."""
+    source, sink = await asyncio.open_connection("127.0.0.1", port)
+    sink.write(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    try:
+        while await source.read(65536):
+            pass
+    finally:
+        sink.close()
+
+
+async def planner(port: int) -> None:
+    """Ask for comparisons, one after another."""
+    body = b'{"count": 216, "pattern": "alltoall", "strategies": ["compact", "spread"]}'
+    while True:
+        source, sink = await asyncio.open_connection("127.0.0.1", port)
+        try:
+            sink.write(
+                b"POST /api/v1/compare HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                b"Content-Type: application/json\r\n"
+                b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+            )
+            await source.read()
+        finally:
+            sink.close()
+
+
+def resident(pid: int) -> int:
+    """Return the kB of memory that a process holds."""
+    with open(f"/proc/{pid}/status") as stream:
+        return next(int(line.split()[1]) for line in stream if line.startswith("VmRSS"))
+
+
+def descriptors(pid: int) -> int:
+    """Return how many files a process has open."""
+    return len(os.listdir(f"/proc/{pid}/fd"))

@@ -1,0 +1,92 @@
+"""``nidmap study``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from placement.commands.common import say, to_json, write_output
+from rankmap.study import PARTS, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rankmap.study.result import Part
+
+__all__ = ["study"]
+
+SCHEMA = "nidmap.study/1"
+
+
+@click.command()
+@click.option("--paper", type=click.Choice(list(PARTS)), help="One paper; default: all.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    default=lambda: min(2, os.cpu_count() or 1),
+    show_default="2",
+    help="Processes that work at the same time.",
+)
+@click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    help="Markdown; FILE.md gets pictures too, as images/study-NAME.svg beside it.",
+)
+def study(paper: str | None, jobs: int, as_json: bool, output: str | None) -> None:
+    """Put the papers' own experiments through the model, beside what they publish.
+
+    Job placement, rank order and scaling of an FFT on Shaheen II, DASH's
+    mapping on Hazel Hen, ISx's limit on Edison, MP-sort on Blue Waters'
+    torus, and all-to-alls on tara's fat tree. All of it takes a minute or two.
+
+    \b
+    nidmap study --paper tara
+    nidmap study --paper dash --json
+    nidmap study -o docs/study.md
+    """
+    parts = run(paper or "", jobs, _tell)
+    if as_json:
+        write_output(to_json(_document(parts)), output)
+        return
+    from rankmap.study.page import page
+
+    drawn = _pictures(parts, Path(output)) if output and output.endswith(".md") else []
+    write_output(page(parts, drawn), output)
+
+
+def _tell(title: str) -> None:
+    """Say on a terminal which part is done."""
+    if sys.stderr.isatty():
+        say(f"nidmap: {title}")
+
+
+def _document(parts: Sequence[Part]) -> dict[str, Any]:
+    from rankmap.study.setting import assumptions
+
+    return {
+        "schema": SCHEMA,
+        "assumed": [
+            {"what": what, "value": value, "source": source}
+            for what, value, source in assumptions()
+        ],
+        "parts": [part.document() for part in parts],
+    }
+
+
+def _pictures(parts: Sequence[Part], page: Path) -> list[str]:
+    """Write a picture for each paper beside the page, and return which have one."""
+    from rankmap.study.plots import draw
+
+    folder = page.parent / "images"
+    drawn = draw(parts)
+    if drawn:
+        folder.mkdir(parents=True, exist_ok=True)
+    for name, picture in drawn.items():
+        write_output(picture, str(folder / f"study-{name}.svg"))
+    return list(drawn)

@@ -1,0 +1,130 @@
+"""One sentence: what the plan is expected to win against Slurm's own choice, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankmap.predict.prediction import amount, spoken
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rankmap.predict import Prediction
+    from rankmap.predict.prediction import PhaseTime
+
+__all__ = ["reason", "why"]
+
+#: Links that carry less than this share of the busiest of their class are not counted as used.
+USED = 1e-6
+
+
+def why(best: Prediction, default: Prediction | None, same: bool, order: str) -> str:
+    """Return the sentence.
+
+    Parameters
+    ----------
+    best : Prediction
+        Of the plan.
+    default : Prediction or None
+        Of what Slurm takes by itself; None where it takes nothing.
+    same : bool
+        Whether both are the same nodes.
+    order : str
+        The order of the ranks; '' for rank r on slot r.
+    """
+    if default is None:
+        return f"{spoken(best.time_s)} expected; Slurm by itself would start no such job"
+    if best is default:
+        return _kept(best)
+    gain = default.time_s / best.time_s if best.time_s else np.inf
+    head = (
+        f"expected {gain:.2f} x as fast as Slurm's own choice"
+        f" ({spoken(best.time_s)} against {spoken(default.time_s)})"
+    )
+    if same:
+        return f"{head} on the same nodes by the order of the ranks: {reason(best, default)}"
+    return f"{head}: {reason(best, default)}"
+
+
+def _kept(found: Prediction) -> str:
+    if found.share > 0.999:
+        return (
+            f"Slurm's own choice is already best: {spoken(found.time_s)},"
+            f" {_percent(found.share)} of the limit for any nodes"
+        )
+    return f"Slurm's own choice is kept: nothing tried is clearly faster ({spoken(found.time_s)})"
+
+
+def _percent(share: float) -> str:
+    return f"{np.floor(1000 * share) / 10:.3g} %"
+
+
+def reason(best: Prediction, default: Prediction) -> str:
+    """Return why one placement is faster than another.
+
+    Goes by the phase in which most is won and the link that binds there in
+    the slower one: how uneven the load of its class is, and what becomes of it.
+    """
+    pairs = list(zip(default.phases, best.phases, strict=True))
+    before, after = max(pairs, key=lambda pair: pair[0].seconds - pair[1].seconds)
+    if before.bandwidth_s - after.bandwidth_s < (before.seconds - after.seconds) / 2:
+        return _latency(best, default)
+    worst = before.loads.worst()
+    if worst.kind in ("injection", "ejection"):
+        return _own_links(before, after)
+    then, now = (_loads(one, worst.kind) for one in (before, after))
+    top = float(then.max())
+    uneven = top / then.mean()
+    if uneven >= 1.05:
+        what = f"one {worst.kind} link carries {uneven:.1f} x the mean"
+    elif len(then) > 1:
+        what = f"{len(then)} {worst.kind} links carry {amount(top)} each"
+    else:
+        what = f"one {worst.kind} link carries {amount(top)}"
+    return f"there {what}; {_becomes(then, now, worst.kind)}"
+
+
+def _becomes(before: NDArray[np.float64], after: NDArray[np.float64], kind: str) -> str:
+    """Say what the plan makes of the load of the class that binds in the default."""
+    if not len(after):
+        return f"the plan takes no {kind} link"
+    less = 1 - after.sum() / before.sum()
+    if len(after) > 1.1 * len(before):
+        return f"the plan spreads it over {len(after)} (there {len(before)})"
+    if less > 0.1:
+        return f"the plan sends {100 * less:.0f} % less over {kind} links"
+    lower = 1 - after.max() / before.max()
+    if lower > 0.01:
+        return f"the busiest of the plan carries {100 * lower:.0f} % less"
+    return "the plan's have more bandwidth left"
+
+
+def _own_links(before: PhaseTime, after: PhaseTime) -> str:
+    worst = before.loads.worst()
+    less = 1 - after.loads.by_class()[worst.kind] / worst.seconds
+    share = f"here {100 * less:.0f} % less"
+    return f"there a node sends {amount(worst.load)} over its own link, {share}"
+
+
+def _latency(best: Prediction, default: Prediction) -> str:
+    """Say which of the other terms is less."""
+    after = {one.name: one.seconds for one in best.terms}
+    saved = {one.name: one.seconds - after.get(one.name, 0.0) for one in default.terms}
+    name = max(saved, key=lambda one: saved[one])
+    words = {
+        "latency": "messages pass fewer links",
+        "messages": "fewer messages leave a node",
+        "bandwidth": "the busiest links carry less",
+    }
+    return f"{words.get(name, f'less {name}')} (saves {spoken(saved[name])})"
+
+
+def _loads(found: PhaseTime, kind: str) -> NDArray[np.float64]:
+    """Return the bytes on the links of a class that carry any."""
+    channels = found.loads.channels
+    if kind not in channels.kinds:
+        return np.zeros(0)
+    own = found.loads.load[channels.kind == channels.kinds.index(kind)]
+    return np.asarray(own[own > USED * own.max(initial=0.0)])

@@ -1,0 +1,237 @@
+"""Compiled kernel that anneals where ranks are, on the real distances.
+
+What every rank would cost on every node is kept in a table, so that a move is
+judged by two look-ups. First single ranks move, nodes being a little over or
+under their slots at a price that rises; then the nodes are made exact; then
+pairs of ranks swap. A step that raises the cost by x is taken with probability
+exp(-x / T), T falling: what a descent is caught in is left again.
+
+numba's cache asks only whether this file has changed: after a change of
+`rankmap.refine.kernels.draw`, touch it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankmap.refine.jit import kernel
+from rankmap.refine.kernels import draw
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int32]
+    Longs = NDArray[np.int64]
+    State = NDArray[np.uint64]
+    Table = NDArray[np.float32]
+
+__all__ = ["anneal"]
+
+#: Steps that raise the cost by more than this times T are not taken, nor is it drawn for them.
+HOPELESS = 13.9
+
+
+@kernel
+def shift(ptr: Ints, adj: Ints, w: Table, u: int, p: int, q: int, far: Table, costs: Table) -> None:
+    """Update what the partners of `u` cost everywhere, after it has gone from p to q."""
+    gone, come = far[p], far[q]
+    for e in range(ptr[u], ptr[u + 1]):
+        weight = w[e]
+        row = costs[adj[e]]
+        for k in range(len(row)):
+            row[k] += weight * (come[k] - gone[k])
+
+
+@kernel
+def filled(ptr: Ints, adj: Ints, w: Table, node: Ints, far: Table, outer: Table) -> Table:
+    """Return what each rank would cost on each node, float32 (ranks, nodes)."""
+    costs = np.zeros((len(node), len(far)), dtype=np.float32)
+    if len(outer) > 0:
+        costs[:] = outer
+    for u in range(len(node)):
+        row = costs[u]
+        for e in range(ptr[u], ptr[u + 1]):
+            weight = w[e]
+            there = far[node[adj[e]]]
+            for k in range(len(row)):
+                row[k] += weight * there[k]
+    return costs
+
+
+@kernel
+def value(ptr: Ints, adj: Ints, w: Table, node: Ints, far: Table, outer: Table) -> float:
+    """Return J of the ranks, the edges to ranks elsewhere counted once too."""
+    total = 0.0
+    for u in range(len(node)):
+        for e in range(ptr[u], ptr[u + 1]):
+            total += 0.5 * w[e] * far[node[u], node[adj[e]]]
+        if len(outer) > 0:
+            total += outer[u, node[u]]
+    return total
+
+
+@kernel
+def target(u: int, r: int, ptr: Ints, adj: Ints, node: Ints, nodes: int) -> Any:
+    """Return a node that rank `u` might move to: mostly one of its partners', else any."""
+    row = ptr[u + 1] - ptr[u]
+    if row == 0 or (r >> 26) & 15 == 0:
+        return (r >> 30) % nodes
+    return node[adj[ptr[u] + (r & 0x3FFFFFF) % row]]
+
+
+@kernel
+def allowance(temperature: float, state: State) -> Any:
+    """Return by how much the next step may raise the cost."""
+    return -temperature * np.log(((draw(state) & 0xFFFFF) + 1) / 1048577.0)
+
+
+@kernel
+def move(
+    ptr: Ints, adj: Ints, w: Table, node: Ints, load: Longs, slots: Longs, far: Table,
+    costs: Table, hot: float, cold: float, steps: int, state: State,
+) -> None:  # fmt: skip
+    """Move single ranks; a node over or under its slots costs the square of what it is off by."""
+    n, nodes = len(node), len(far)
+    chunk = max(1, steps // 256)
+    fall, rise = (cold / hot) ** (1 / 256), 10.0 ** (1 / 256)
+    temperature, price = hot, 0.5
+    for t in range(steps):
+        if t % chunk == chunk - 1:
+            temperature *= fall
+            price *= rise
+        u = draw(state) % n
+        p = node[u]
+        q = target(u, draw(state), ptr, adj, node, nodes)
+        if q == p:
+            continue
+        over = (load[q] - slots[q]) - (load[p] - slots[p]) + 1
+        delta = costs[u, q] - costs[u, p] + price * over
+        if delta > HOPELESS * temperature:
+            continue
+        if delta <= 0 or delta < allowance(temperature, state):
+            node[u] = q
+            load[p] -= 1
+            load[q] += 1
+            shift(ptr, adj, w, u, p, q, far, costs)
+
+
+@kernel
+def settle(
+    ptr: Ints, adj: Ints, w: Table, node: Ints, load: Longs, slots: Longs, far: Table, costs: Table
+) -> None:
+    """Make the nodes exact by the cheapest moves from fuller nodes to emptier ones."""
+    n, nodes = len(node), len(far)
+    while True:
+        best, who, to = 1e300, -1, -1
+        for u in range(n):
+            p = node[u]
+            if load[p] <= slots[p]:
+                continue
+            for q in range(nodes):
+                if load[q] < slots[q] and costs[u, q] - costs[u, p] < best:
+                    best, who, to = costs[u, q] - costs[u, p], u, q
+        if who < 0:
+            return
+        p = node[who]
+        node[who] = to
+        load[p] -= 1
+        load[to] += 1
+        shift(ptr, adj, w, who, p, to, far, costs)
+
+
+@kernel
+def partner(p: int, first: Longs, q: int, member: Ints, costs: Table, state: State) -> Any:
+    """Return the rank of node q, of four drawn, that would go to p most gladly."""
+    size = first[q + 1] - first[q]
+    best, who = np.float32(np.inf), member[first[q]]
+    for _ in range(min(4, size)):
+        v = member[first[q] + (draw(state) & 0xFFFFFFF) % size]
+        if costs[v, p] - costs[v, q] < best:
+            best, who = costs[v, p] - costs[v, q], v
+    return who
+
+
+@kernel
+def swap(
+    ptr: Ints, adj: Ints, w: Table, node: Ints, first: Longs, far: Table, costs: Table,
+    hot: float, cold: float, steps: int, state: State,
+) -> None:  # fmt: skip
+    """Swap pairs of ranks."""
+    n, nodes = len(node), len(far)
+    member = np.argsort(node, kind="mergesort").astype(np.int32)
+    place = np.empty(n, dtype=np.int32)
+    for i in range(n):
+        place[member[i]] = i
+    chunk = max(1, steps // 256)
+    fall, temperature = (cold / hot) ** (1 / 256), hot
+    for t in range(steps):
+        if t % chunk == chunk - 1:
+            temperature *= fall
+        u = draw(state) % n
+        p = node[u]
+        q = target(u, draw(state), ptr, adj, node, nodes)
+        if q == p or first[q] == first[q + 1]:
+            continue
+        v = partner(p, first, q, member, costs, state)
+        delta = costs[u, q] - costs[u, p] + costs[v, p] - costs[v, q]
+        if delta > HOPELESS * temperature:
+            continue
+        limit = allowance(temperature, state)
+        if delta > limit:
+            continue
+        for e in range(ptr[u], ptr[u + 1]):
+            if adj[e] == v:  # the two stay as far apart as they were
+                delta += w[e] * (far[p, q] + far[q, p])
+        if delta <= limit:
+            node[u], node[v] = q, p
+            i, j = place[u], place[v]
+            member[i], member[j] = v, u
+            place[u], place[v] = j, i
+            shift(ptr, adj, w, u, p, q, far, costs)
+            shift(ptr, adj, w, v, q, p, far, costs)
+
+
+@kernel
+def anneal(
+    ptr: Ints, adj: Ints, w: Table, node: Ints, slots: Longs, far: Table, outer: Table,
+    hot: float, moves: int, swaps: int, state: State,
+) -> float:  # fmt: skip
+    """Improve where ranks are, in place, and return by how much J has fallen (0 or more).
+
+    Parameters
+    ----------
+    ptr, adj : int32
+        The ranks' edges among themselves.
+    w : float32
+        Their weights, 1 on average.
+    node : int32 (ranks,)
+        Node of each rank; changed in place, where J falls.
+    slots : int64 (nodes,)
+        Slots of each node: as many ranks as it has before and after.
+    far : float32 (nodes, nodes)
+        Distances, the smallest being about 1.
+    outer : float32 (ranks, nodes) or (0, 0)
+        What edges to ranks elsewhere would cost with the rank on each node.
+    hot : float
+        Temperature at the first move; 0.8 keeps what a good beginning has.
+    moves, swaps : int
+        Steps of each kind.
+    state : uint64 (1,)
+    """
+    before = value(ptr, adj, w, node, far, outer)
+    now = node.copy()
+    load = slots.copy()
+    costs = filled(ptr, adj, w, now, far, outer)
+    move(ptr, adj, w, now, load, slots, far, costs, hot, 0.08, moves, state)
+    settle(ptr, adj, w, now, load, slots, far, costs)
+    first = np.zeros(len(slots) + 1, dtype=np.int64)
+    for p in range(len(slots)):
+        first[p + 1] = first[p] + slots[p]
+    swap(ptr, adj, w, now, first, far, costs, 0.2, 0.05, swaps, state)
+    after = value(ptr, adj, w, now, far, outer)
+    if after >= before:
+        return 0.0
+    node[:] = now
+    return before - after

@@ -1,0 +1,99 @@
+"""Strategy ``auto`` against exhaustive search, whose routes and times are worked out here.
+
+`python -m benchmarks.auto exhaustive 500` does the same on many more machines.
+"""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from placement.network import Demand, channels, loads
+from placement.network.model import injection_bandwidth
+from placement.plan import plan
+from placement.specs import parse_spec
+
+MB = 1e6
+
+
+def routes(machine, free, routing=""):
+    """Return seconds a byte between any two free nodes on every link, (f, f, links)."""
+    found, own = channels(machine, routing), injection_bandwidth(machine)
+    out = np.zeros((len(free), len(free), len(found) + 2 * len(free)))
+    for i, j in itertools.permutations(range(len(free)), 2):
+        load = loads(machine, Demand.pairs(machine, [free[i]], [free[j]], 1.0), routing).load
+        out[i, j, : len(found)] = load / (found.bandwidth * 1e9)
+        out[i, j, len(found) + i] = 1 / (own[free[i]] * 1e9)
+        out[i, j, len(found) + len(free) + j] = 1 / (own[free[j]] * 1e9)
+    return out[:, :, out.any(axis=(0, 1))]
+
+
+def sent(pattern, ranks):
+    """Return the bytes between ranks, phase by phase."""
+    kind, _, rest = pattern.partition(":")
+    apart = ~np.eye(ranks, dtype=bool)
+    if kind == "alltoall":
+        return [apart * MB]
+    p, q = map(int, rest.split("x"))
+    row, column = np.divmod(np.arange(p * q), q)
+    if kind == "fft":
+        return [((x[:, None] == x) & apart) * MB for x in (row, column)]
+    steps = np.abs(row[:, None] - row) + np.abs(column[:, None] - column)
+    return [(steps == 1) * MB]
+
+
+def time_of(seconds, phases, places):
+    pairs = seconds[places[:, :, None], places[:, None, :]]
+    return sum(np.einsum("ij,bijc->bc", one, pairs).max(axis=1) for one in phases)
+
+
+def least(seconds, phases, choices):
+    walk, best = iter(choices), math.inf
+    while chunk := list(itertools.islice(walk, 1500)):
+        best = min(best, float(time_of(seconds, phases, np.array(chunk)).min()))
+    return best
+
+
+CASES = [
+    ("dragonfly:groups=4,chassis=2,blades=4,nodes=2,global=8,injection=10", 14, 7, "alltoall"),
+    ("dragonfly:groups=3,chassis=2,blades=3,nodes=2,global=2", 8, 4, "fft:2x2"),
+    ("slingshot:groups=4,switches=4,nodes=4,global=2,nics=2", 12, 6, "alltoall"),
+    ("torus:4x4x4,bw=1", 14, 7, "alltoall"),
+    ("torus:5x3x4,bw=2,nodes=2", 8, 4, "fft:2x2"),
+    ("torus:8x8,bw=1", 7, 6, "stencil:2x3"),
+    ("fattree:leaf=4,leaves=8,spines=2,bw=1", 14, 6, "alltoall"),
+    ("fattree:down=3x3x3,up=1x2x2,bw=1", 8, 4, "stencil:2x2"),
+    ("tree:4x4x4,bw=1", 15, 8, "alltoall"),
+    ("tree:3x2x3x2,bw=1", 7, 6, "fft:2x3"),
+]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("spec", "many", "count", "pattern"), CASES)
+def test_auto_is_within_two_percent_of_the_best_of_all_placements(spec, many, count, pattern, seed):
+    machine = parse_spec(spec)
+    rng = np.random.default_rng(seed)
+    free = np.sort(rng.choice(len(machine), many, replace=False))
+    mask = np.isin(np.arange(len(machine)), free)
+    found = plan(machine, count, candidates=mask, pattern=pattern, latency=0, deadline=60)
+    seconds, phases = routes(machine, free), sent(pattern, count)
+    everyone = itertools.combinations(range(many), count)
+    if pattern != "alltoall":
+        everyone = (x for some in everyone for x in itertools.permutations(some))
+    places = np.searchsorted(free, found.rows[found.order.node])
+    own = float(time_of(seconds, phases, places[None])[0])
+    assert found.facts["predicted"]["time_s"] == pytest.approx(own, rel=1e-9)
+    assert own <= 1.02 * least(seconds, phases, everyone)
+
+
+@pytest.mark.parametrize("routing", ["shortest", "single", "valiant"])
+def test_other_routings_are_searched_too(routing):
+    machine = parse_spec("dragonfly:groups=4,chassis=2,blades=2,nodes=2,global=4")
+    free = np.arange(0, len(machine), 3)
+    mask = np.isin(np.arange(len(machine)), free)
+    found = plan(machine, 5, candidates=mask, pattern="alltoall", routing=routing, latency=0)
+    seconds, phases = routes(machine, free, routing), sent("alltoall", 5)
+    best = least(seconds, phases, itertools.combinations(range(len(free)), 5))
+    assert found.facts["predicted"]["time_s"] <= 1.02 * best
+    assert found.facts["predicted"]["routing"] == routing

@@ -1,0 +1,103 @@
+"""What one rank sends at most, and the share of the wire that is payload."""
+
+import numpy as np
+import pytest
+
+import nidmap
+from placement.commands import run as command
+from placement.errors import UsageError
+from placement.specs import parse_spec
+from rankmap.predict import Predictor, predict
+from rankmap.predict.background import Other
+
+LINE = "torus:4x4,bw=2,injection=5"
+
+
+@pytest.mark.parametrize("algorithm", ["", "pairwise", "ring", "bruck"])
+def test_a_rank_that_is_slow_takes_as_long_as_its_own_bytes(algorithm):
+    machine = parse_spec(LINE)
+    asked = Predictor(machine, "alltoall", 2, 1e9, latency=0, algorithm=algorithm, process=1e-3)
+    blocks = 7 if algorithm != "bruck" else 12  # 8 ranks: 3 rounds of 4 blocks
+    assert asked.time(np.arange(4)) == pytest.approx(blocks * 1e9 / 1e6)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "sent"),
+    [
+        ("ring", 1),
+        ("stencil:4x2", 3),
+        ("stencil:4x2,weights=1:4", 6),
+        ("fft:2x4", 4),
+        ("sort", 7 / 8),
+    ],
+)
+def test_what_the_busiest_rank_sends(pattern, sent):
+    found = predict(parse_spec(LINE), "0-3", pattern, ppn=2, bytes=1e6, latency=0, process=1e-6)
+    assert found.time_s == pytest.approx(sent * 1e6 / 1e3)
+
+
+def test_ranks_of_one_node_are_limited_too():
+    machine = parse_spec(LINE)
+    assert predict(machine, "0", "alltoall", ppn=4, bytes=1e6, latency=0).time_s == 0
+    found = predict(machine, "0", "alltoall", ppn=4, bytes=1e6, latency=0, process=1.0)
+    assert found.time_s == pytest.approx(3e-3)
+
+
+def test_a_fast_rank_changes_nothing():
+    machine = parse_spec(LINE)
+    for algorithm in ("", "pairwise"):
+        times = [
+            Predictor(machine, "alltoall", 2, 1e6, algorithm=algorithm, process=p).time(
+                np.arange(6)
+            )
+            for p in (None, 1e6)
+        ]
+        assert times[0] == times[1]
+
+
+def test_payload_shrinks_what_is_left_of_the_links_only():
+    machine = parse_spec("torus:4x4,bw=2")
+    whole = predict(machine, "0-15", "alltoall", bytes=1e6, latency=0)
+    half = predict(machine, "0-15", "alltoall", bytes=1e6, latency=0, payload=0.5)
+    assert half.time_s == pytest.approx(2 * whole.time_s)
+    others = [Other(np.array([14, 15]), 0.5)]
+    beside = predict(
+        machine, "0-3", "alltoall", bytes=1e6, latency=0, payload=0.5, background=others
+    )
+    alone = predict(machine, "0-3", "alltoall", bytes=1e6, latency=0, payload=0.5)
+    assert beside.time_s == alone.time_s
+    node = parse_spec("torus:4x4,bw=1000,injection=1")
+    assert predict(node, "0-3", "alltoall", latency=0, payload=0.5).time_s == pytest.approx(3e-3)
+
+
+@pytest.mark.parametrize("wrong", [{"process": 0.0}, {"payload": 0.0}, {"payload": 1.5}])
+def test_figures_that_make_no_sense_are_refused(wrong):
+    with pytest.raises(UsageError):
+        predict(parse_spec(LINE), "0-3", "alltoall", **wrong)
+
+
+def test_the_options(capsys):
+    line = f"predict -m {LINE} --nodes 0-3 --pattern alltoall --bytes 1e9 --latency 0".split()
+    assert command([*line, "--process", "0.1", "--payload", "0.5"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("30 s for alltoall")
+    assert "a rank sends at most 0.1 GB/s" in out
+    assert "50% of the wire between routers is payload" in out
+    assert command([*line, "--payload", "2"]) == 2
+    assert "payload 2" in capsys.readouterr().err
+
+
+def test_a_job_beside_is_counted_once_and_again_where_it_loses_nodes():
+    from rankmap.predict.background import beside, shared
+
+    machine = nidmap.load_machine("torus:4x4,bw=2")
+    job = Other(np.arange(6), 1.0)
+    first, again = (shared(machine, [job], "dimension-order") for _ in range(2))
+    assert np.array_equal(first.rate, again.rate)
+    assert beside([job], np.array([9]))[0] is job
+    fewer = shared(machine, beside([job], np.array([0])), "dimension-order")
+    fresh = shared(machine, [Other(np.arange(1, 6), 1.0)], "dimension-order")
+    assert np.array_equal(fewer.rate, fresh.rate)
+    other = nidmap.load_machine("torus:4x4,bw=2")
+    assert np.array_equal(shared(other, [job], "dimension-order").rate, first.rate)
+    assert np.array_equal(shared(machine, [job], "single").rate, first.rate)

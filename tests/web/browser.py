@@ -1,0 +1,163 @@
+"""Chromium for the tests of the page; they are skipped, with the reason, where there is none."""
+
+import contextlib
+import os
+import shutil
+
+import pytest
+
+from tests.web.serving import HOSTILE, running, squeue, until
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+#: What the page may say on the console without a test failing: questions that tests abort.
+QUIET = ("the server responded with a status of 409", "the server responded with a status of 400",
+         "was preloaded using link preload but not used")  # fmt: skip
+
+
+def chromium():
+    """Return the path of a Chromium, or None."""
+    named = os.environ.get("NIDMAP_CHROMIUM")
+    return named or next((found for found in map(shutil.which, NAMES) if found), None)
+
+
+@contextlib.contextmanager
+def launched():
+    """Start a browser until the block ends; skip the tests where none can be started."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    path = chromium()
+    if path is None:
+        pytest.skip(f"no Chromium: none of {', '.join(NAMES)} is on the PATH")
+    with api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Opened:
+    """A page of the tests: opened at a server, with what went wrong in it."""
+
+    def __init__(self, context, url):
+        self.context = context
+        self.page = context.new_page()
+        self.url = url
+        self.faults = []
+        self.outside = []
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("console", self._said)
+        self.page.on("request", self._asked)
+
+    def _said(self, message):
+        if message.type == "error" and not any(quiet in message.text for quiet in QUIET):
+            self.faults.append(message.text)
+
+    def _asked(self, request):
+        if not request.url.startswith((self.url, "data:", "blob:")):
+            self.outside.append(request.url)
+
+    def go(self, state=""):
+        """Open the page, in a state that a link gives, and wait for its picture."""
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.url}/{state}")
+        self.settle()
+        return self
+
+    def leave(self):
+        """Leave the server before it ends."""
+        self.page.goto("about:blank")
+
+    def settle(self):
+        """Wait until the picture rests."""
+        self.page.wait_for_selector("#map[data-settled=true]", state="attached")
+
+    def text(self, selector):
+        return self.page.locator(selector).inner_text()
+
+    def until(self, expression, argument=None):
+        """Wait until a JavaScript expression is true."""
+        self.page.wait_for_function(expression, arg=argument)
+
+    def sentence(self, words):
+        """Wait until the sentence has these words."""
+        self.until("w => document.getElementById('sentence').textContent.includes(w)", words)
+        return self.text("#sentence")
+
+    def paste(self, text):
+        """Put text into the paste box and mark."""
+        self.page.fill("#paste-text", text)
+        self.page.click("#paste button[type=submit]")
+        self.until("() => document.getElementById('paste-said').textContent.includes('node')")
+
+    def marks(self):
+        """Return name and count of every mark."""
+        names = self.page.locator("#marks .name").all_inner_texts()
+        counts = self.page.locator("#marks .num").all_inner_texts()
+        return dict(zip(names, (int(c.split()[0].replace(",", "")) for c in counts), strict=True))
+
+    def colour_at(self, x, y):
+        """Return the map's colour at a CSS point of it, as (r, g, b)."""
+        return tuple(
+            self.page.evaluate(
+                "([x, y]) => { const c = document.getElementById('picture');"
+                " const r = c.width / c.getBoundingClientRect().width;"
+                " const all = c.getContext('2d').getImageData(x * r, y * r, 1, 1).data;"
+                " return [...all].slice(0, 3); }",
+                [x, y],
+            )
+        )
+
+    def where(self, name):
+        """Return the CSS point, in the map, of the middle of a node: its focus ring's."""
+        box = self.page.evaluate(
+            "() => { const m = document.getElementById('map').getBoundingClientRect();"
+            " const r = document.querySelector('.map > .ring:not(.hover)').getBoundingClientRect();"
+            " return [r.x - m.x + r.width / 2, r.y - m.y + r.height / 2]; }"
+        )
+        assert name in self.text("#node")
+        return box
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One browser for all tests of the page."""
+    with launched() as found:
+        yield found
+
+
+@pytest.fixture
+def opened(browser):
+    """Open pages of a server, `opened(site)`; what went wrong in them fails the test."""
+    pages = []
+
+    def at(site, **options):
+        settings = {"viewport": {"width": 1280, "height": 800}} | options
+        context = browser.new_context(**settings)
+        context.grant_permissions(["clipboard-read", "clipboard-write"], origin=site.url)
+        context.set_default_timeout(15_000)
+        pages.append(Opened(context, site.url))
+        return pages[-1]
+
+    yield at
+    faults = [fault for page in pages for fault in page.faults]
+    outside = [url for page in pages for url in page.outside]
+    for page in pages:
+        page.context.close()
+    assert faults == []
+    assert outside == []
+
+
+@pytest.fixture(scope="session")
+def busy(shaheen2, tmp_path_factory):
+    """A server of Shaheen II with three jobs, one of a hostile name, users shown."""
+    path = tmp_path_factory.mktemp("page") / "squeue.json"
+    jobs = (
+        (984711, "nid[00136-00191]", "fft", "ada"),
+        (984712, "nid[00264-00300]", HOSTILE, "bob"),
+        (984713, "nid[01000-01100]", "sort", "ada"),
+    )
+    path.write_text(squeue(*jobs))
+    with running(shaheen2, (str(path),), users=True) as site:
+        until(lambda: site.ask("/api/v1/state").json["jobs"])
+        yield site

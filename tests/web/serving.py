@@ -1,0 +1,115 @@
+"""A server of its own for a test, in a thread, and the requests to it."""
+
+import contextlib
+import http.client
+import json
+import threading
+import time
+
+from web.asgi import Application
+from web.guard import Guard, own_names
+from web.served import Served
+from web.server import bound, make_server
+
+#: Five jobs as ``squeue --json`` prints them; a hostile name, users and a job that waits.
+HOSTILE = "=cmd|' /C calc'!A0<script>alert(1)</script>\x1b[31m\n\u202e\"'&"
+
+
+class Reply:
+    """What a request brought."""
+
+    def __init__(self, response, body):
+        self.status = response.status
+        self.headers = {k.lower(): v for k, v in response.getheaders()}
+        self.body = body
+
+    @property
+    def json(self):
+        return json.loads(self.body)
+
+
+class Site:
+    """A running server."""
+
+    def __init__(self, port, served, application, token):
+        self.port = port
+        self.served = served
+        self.application = application
+        self.token = token
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    def connection(self, timeout=30):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+
+    def ask(self, path, method="GET", body=None, headers=None, timeout=30):
+        head = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+            method = "POST"
+        if body is not None:
+            head["Content-Type"] = "application/json"
+        head |= headers or {}
+        connection = self.connection(timeout)
+        try:
+            connection.request(method, path, body, {k: v for k, v in head.items() if v is not None})
+            response = connection.getresponse()
+            return Reply(response, response.read())
+        finally:
+            connection.close()
+
+    def post(self, name, **body):
+        return self.ask(f"/api/v1/{name}", body=body)
+
+
+@contextlib.contextmanager
+def running(machine, sources=(), token="", streams=256, **options):
+    """Serve a machine in this process until the block ends."""
+    sock = bound("127.0.0.1", 0)
+    port = sock.getsockname()[1]
+    guard = Guard(token=token, names=own_names("127.0.0.1"), cookie=f"nidmap-{port}")
+    served = Served(machine, sources, guard, **options)
+    application = Application(served, streams)
+    server = make_server(application)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
+    thread.start()
+    try:
+        until(lambda: server.started)
+        served.live.start()
+        yield Site(port, served, application, token)
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        application.close()
+        served.close()
+        sock.close()
+        assert not thread.is_alive()
+
+
+def until(condition, seconds=20.0):
+    """Wait until something is so."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not become so in time"
+        time.sleep(0.01)
+
+
+def squeue(*jobs):
+    """Return what ``squeue --json`` prints for (id, nodes, name, user)."""
+    return json.dumps(
+        {
+            "jobs": [
+                {
+                    "job_id": number,
+                    "job_state": ["RUNNING"],
+                    "nodes": nodes,
+                    "name": name,
+                    "user_name": user,
+                    "partition": "workq",
+                }
+                for number, nodes, name, user in jobs
+            ]
+        }
+    )

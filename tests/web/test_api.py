@@ -1,0 +1,287 @@
+"""The API: the same answers as the command line's, in the form that it promises."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import networkx
+import numpy as np
+import pytest
+
+import nidmap
+from placement.topologies import router_coords
+from tests.web.machines import in_states
+from tests.web.serving import running, squeue, until
+
+
+def cli(*argv, text=None):
+    done = subprocess.run(
+        [sys.executable, "-m", "nidmap", *argv],
+        input=text, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+def test_machine_columns_are_the_machine(site, small):
+    found = site.ask("/api/v1/machine").json
+    nodes = found["nodes"]
+    assert found["count"] == len(small)
+    assert nodes["name"] == small.names.tolist()
+    assert nodes["nid"] == small.nid.tolist()
+    assert nodes["coords"] == small.coords.T.tolist()
+    assert nodes["router"] == small.router[:, 0].tolist()
+    for name in ("role", "state", "mode", "features", "cores", "nics", "gpus"):
+        values = np.array(nodes[name]["values"])[nodes[name]["codes"]]
+        assert values.tolist() == getattr(small, name).tolist()
+    assert found["links"]["kinds"] == ["green", "black", "blue"]
+    assert "alltoall" in [p["example"] for p in found["choices"]["patterns"]]
+
+
+def test_layout_is_the_pictures_layout(site, small):
+    from web.layout import document
+
+    assert site.ask("/api/v1/layout").json == json.loads(json.dumps(document(small)))
+
+
+@pytest.mark.parametrize("path", ["machine", "layout", "state", "jobs", "nodes?nodes=0-3"])
+def test_gets_have_tags_and_are_packed(site, path):
+    plain = site.ask(f"/api/v1/{path}")
+    assert plain.status == 200
+    assert plain.headers["content-type"] == "application/json"
+    packed = site.ask(f"/api/v1/{path}", headers={"Accept-Encoding": "gzip"})
+    if packed.headers.get("content-encoding"):
+        assert gzip.decompress(packed.body) == plain.body
+    else:
+        assert len(plain.body) < 1200
+    again = site.ask(f"/api/v1/{path}", headers={"If-None-Match": plain.headers["etag"]})
+    assert (again.status, again.body) == (304, b"")
+    assert site.ask(f"/api/v1/{path}", headers={"If-None-Match": '"x"'}).status == 200
+    head = site.ask(f"/api/v1/{path}", method="HEAD")
+    assert (head.status, head.body) == (200, b"")
+
+
+def test_shaheen2_is_small_on_the_wire(shaheen2):
+    from web.served import Served
+
+    served = Served(shaheen2)
+    try:
+        assert len(served.machine_body.packed) <= 300_000
+        assert len(served.layout_body.packed) <= 100_000
+    finally:
+        served.close()
+
+
+def test_resolve(site):
+    found = site.post("resolve", text="nid00003 oops 5-6")
+    assert found.json["rows"] == [3, 5, 6]
+    assert found.json["errors"][0]["column"] == 10
+    long = " ".join(f"nid{k % 128:05d}" for k in range(5000))
+    assert site.post("resolve", text=long).json["count"] == 128
+
+
+def test_plan_is_the_command_lines(site):
+    ours = site.post("plan", count=12, strategy="blades", per_blade=2).json
+    machine = "dragonfly:groups=4,chassis=2,blades=4,nodes=4"
+    said = cli("plan", "-m", machine, "-N", "12", "--strategy", "blades", "--per-blade", "2",
+               "--json")  # fmt: skip
+    theirs = json.loads(said)
+    for key in ("nodelist", "touches", "strategy", "free", "default", "why"):
+        assert ours[key] == theirs[key]
+
+
+def test_compare_is_the_command_lines(site):
+    ours = site.post("compare", count=12, strategies=["compact", "spread"], bytes=1e6).json
+    machine = "dragonfly:groups=4,chassis=2,blades=4,nodes=4"
+    said = cli("compare", "-m", machine, "-N", "12", "--pattern", "alltoall", "--bytes", "1e6",
+               "--strategies", "compact,spread", "--json")  # fmt: skip
+    theirs = json.loads(said)
+    assert ours["sentence"] == theirs["sentence"]
+    for mine, row in zip(ours["rows"], theirs["rows"], strict=True):
+        assert {key: mine[key] for key in row} == row
+        assert len(mine["node_rows"]) == 12
+        assert len(mine["links"]["source"]) <= 50
+        assert mine["links"]["share"][:1] in ([], [1.0])
+
+
+def test_describe_says_a_sentence(site):
+    found = site.post("describe", nodes="0-7,40-47,100-103").json
+    assert found["count"] == 20
+    assert found["touches"] == {"group": 3, "chassis": 3, "blade": 5}
+    assert found["sentence"].startswith("20 nodes in 3 groups, 5 blades; busiest: ")
+    assert "Slurm's default would take" in found["sentence"]
+    assert found["default"]["ratio"] > 0
+    matrix = found["prediction"]["matrix"]
+    assert matrix["labels"] == ["g0", "g1", "g3"]
+    assert np.array(matrix["load"]).shape == (3, 3)
+    assert np.diag(matrix["seconds"]).tolist() == [0, 0, 0]
+
+
+def test_the_sentences_busiest_link_is_the_predictions(site, small):
+    rows = [*range(0, 8), *range(40, 48), *range(100, 104)]
+    found = site.post("describe", nodes="0-7,40-47,100-103", bytes=1e6).json
+    predicted = nidmap.predict(small, np.array(rows), "alltoall", bytes=1e6, ppn=1)
+    seconds = predicted.loads.seconds()
+    top = int(np.argmax(seconds))
+    channels = predicted.loads.channels
+    alike = seconds[(channels.kind == channels.kind[top]) & (seconds > 0)]
+    assert f"at {seconds[top] / alike.mean():.1f} x the mean" in found["sentence"]
+    assert found["prediction"]["time_s"] == pytest.approx(predicted.time_s)
+    assert found["prediction"]["links"]["seconds"][0] == pytest.approx(seconds[top])
+    unit = router_coords(small)[:, 0]
+    mask = (unit[channels.source] == 0) & (unit[channels.target] == 1)
+    between = float(predicted.loads.load[mask].sum())
+    assert found["prediction"]["matrix"]["load"][0][1] == pytest.approx(between)
+
+
+def test_one_node_has_a_sentence_too(site):
+    found = site.post("describe", nodes="5").json
+    assert found["sentence"].startswith("1 node in 1 group, 1 blade")
+
+
+def test_a_pattern_that_does_not_fit_leaves_the_count(site):
+    found = site.post("describe", nodes="0-5", pattern="fft:64x64").json
+    assert found["sentence"] == "6 nodes in 1 group, 2 blades"
+    assert "fft:64x64" in found["reason"]
+    assert found["prediction"] is None
+
+
+def test_order_is_the_command_lines(site):
+    ours = site.post("order", nodes="0-7", ppn=4, pattern="fft:8x4", strategy="morton",
+                     format="mpich").json  # fmt: skip
+    machine = "dragonfly:groups=4,chassis=2,blades=4,nodes=4"
+    assert ours["text"] == cli("order", "-m", machine, "--nodes", "0-7", "--ppn", "4", "--pattern",
+                               "fft:8x4", "--strategy", "morton", "--format", "mpich")  # fmt: skip
+    assert sorted(ours["slots"]) == list(range(32))
+    assert ours["node_rows"] == [slot // 4 for slot in ours["slots"]]
+    offsets, ranks = ours["neighbours"]["offsets"], ours["neighbours"]["ranks"]
+    assert sorted(ranks[offsets[5] : offsets[6]]) == [1, 4, 6, 7, 9, 13, 17, 21, 25, 29]
+
+
+@pytest.mark.parametrize("form", ["nodelist", "lines", "nids", "hostfile", "sbatch", "json"])
+def test_emit(site, form):
+    found = site.post("emit", nodes="nid[00005,00003]", format=form).json
+    assert found["count"] == 2
+    assert found["text"].index("5") < found["text"].rindex("3")
+
+
+def test_emit_refuses_a_format_of_another_scheduler(shaheen2):
+    with running(shaheen2) as site:
+        assert site.post("emit", nodes="12", format="sbatch").status == 200
+        found = site.post("emit", nodes="12", format="pbs")
+        assert found.status == 409
+        assert "Slurm" in found.json["detail"] + found.json["hint"]
+
+
+def test_hops_are_the_shortest_ways_of_the_graph(small):
+    machine = nidmap.load_machine("torus:4x3x2,nodes=2")
+    with running(machine) as site:
+        found = site.ask("/api/v1/hops?from=nid00005").json
+    graph = machine.to_networkx()
+    far = networkx.single_source_shortest_path_length(graph, "nid00005")
+    expected = [max(0, far[name] - 2) for name in machine.names.tolist()]
+    assert found["hops"] == expected
+    assert found["from"] == 5
+
+
+def test_nodes_and_jobs_for_people(small, tmp_path):
+    path = tmp_path / "jobs.json"
+    path.write_text(squeue((4711, "nid[00000-00003]", "run", "ann"), (9, "other1", "x", "bob")))
+    with running(in_states(small, down=[9]), (str(path),)) as site:
+        until(lambda: site.served.live.snapshot.source == "file")
+        (one, other) = site.ask("/api/v1/nodes?nodes=3,9").json["nodes"]
+        assert (one["name"], one["jobs"], one["state"]) == ("nid00003", ["4711"], "up")
+        assert (other["state"], other["jobs"]) == ("down", [])
+        assert one["coords"] == {"group": 0, "chassis": 0, "blade": 0, "node": 3}
+        (job,) = site.ask("/api/v1/jobs").json["jobs"]
+        assert job == {
+            "id": "4711", "count": 4, "name": "run", "partition": "workq",
+            "nodelist": "nid[00000-00003]",
+        }  # fmt: skip
+        state = site.ask("/api/v1/state")
+        assert state.json["jobs"][0]["rows"] == "0-3"
+        assert state.json["free"] == 128 - 4 - 1
+        assert int(state.headers["age"]) >= 0
+        chosen = site.post("plan", count=8, strategy="slurm-none").json
+        assert min(chosen["node_rows"]) == 10, "busy and down nodes are not planned on"
+        pinned = site.post("plan", count=2, include="3")
+        assert pinned.status == 409
+        assert "nid00003" in pinned.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "status", "word"),
+    [
+        ("plan", {"count": 5000}, 409, "4872 missing"),
+        ("plan", {"count": 4, "strategy": "nope"}, 409, "nope"),
+        ("plan", {"count": 0}, 400, "count"),
+        ("plan", {"count": 4, "extra": 1}, 400, "extra"),
+        ("plan", {"count": "4"}, 400, "count"),
+        ("plan", {}, 400, "count"),
+        ("plan", {"count": 4, "from": "nid00001"}, 409, "3 missing"),
+        ("describe", {"nodes": "nid77777"}, 409, "nid77777"),
+        ("describe", {"nodes": ""}, 400, "nodes"),
+        ("compare", {"count": 4, "strategies": ["x"] * 9}, 400, "strategies"),
+        ("compare", {"count": 4, "ppn": 4096, "pattern": "ring", "orders": ["zzz"]}, 409, "zzz"),
+        ("order", {"nodes": "0-3", "format": "nope"}, 409, "nope"),
+        ("order", {"nodes": "0-3", "strategy": "boxes:../../x"}, 409, "boxes"),
+        ("emit", {"nodes": "0-3", "format": "../../etc"}, 409, "etc"),
+        ("export", {"format": "exe"}, 400, "format"),
+        ("export", {"view": "nope"}, 409, "nope"),
+        ("export", {"nodes": "nid99999"}, 409, "nid99999"),
+    ],
+)
+def test_errors_say_what_is_wrong(site, name, body, status, word):
+    found = site.post(name, **body)
+    assert found.status == status
+    assert found.headers["content-type"] == "application/problem+json"
+    said = found.json
+    assert said["status"] == status
+    assert word in said["detail"] + said["hint"]
+    assert "Traceback" not in found.body.decode()
+
+
+def test_patterns_that_read_files_are_refused(site, tmp_path):
+    secret = tmp_path / "secret.txt"
+    secret.write_text("TOPSECRET 1 2\n")
+    for pattern in (f"matrix:{secret}", f"graph:{secret}", f" graph:{secret}"):
+        for name, body in (
+            ("describe", {"nodes": "0-3"}), ("compare", {"count": 4}),
+            ("order", {"nodes": "0-3"}), ("plan", {"count": 4}),
+        ):  # fmt: skip
+            found = site.post(name, pattern=pattern, **body)
+            text = found.body.decode()
+            assert "TOPSECRET" not in text
+            assert "a page may not" in text
+
+
+def test_nodes_text_is_never_a_file(site, tmp_path):
+    listed = tmp_path / "list"
+    listed.write_text("nid00001\n")
+    for text in (str(listed), f"@{listed}", "-"):
+        assert site.post("describe", nodes=text).status == 409
+        assert not site.post("resolve", text=text).json["ok"]
+
+
+def test_openapi_describes_every_path(site):
+    found = site.ask("/openapi.json").json
+    rules = {
+        rule.rule: rule.methods - {"HEAD"}
+        for rule in site.application._flask.url_map.iter_rules()
+        if rule.rule.startswith("/api/")
+    }
+    assert set(found["paths"]) == set(rules)
+    for path, methods in rules.items():
+        assert {m.upper() for m in found["paths"][path]} == methods
+
+
+def test_unknown_paths_and_methods(site):
+    assert site.ask("/api/v1/nope").status == 404
+    assert site.ask("/static/../app.py").status == 404
+    assert site.ask("/static/%2e%2e/app.py").status == 404
+    wrong = site.ask("/api/v1/plan")
+    assert (wrong.status, wrong.headers["allow"]) == (405, "POST")
+    assert site.ask("/api/v1/machine", method="DELETE").status == 405
+    assert site.ask("/api/v1/plan", body=b"{", method="POST").status == 400
+    text = site.ask("/api/v1/plan", body=b"{}", method="POST", headers={"Content-Type": "text/x"})
+    assert text.status == 415

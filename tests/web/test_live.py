@@ -1,0 +1,214 @@
+"""What changes: asked in the background, kept when the source is gone, marked with its age."""
+
+import json
+import subprocess
+import threading
+import time
+
+import pytest
+
+from placement.errors import LaunchError, ParseError
+from placement.specs import parse_spec
+from tests.real_slurm import needs_slurm, real_slurm
+from tests.web.machines import in_states
+from tests.web.serving import HOSTILE, running, squeue, until
+from web.live import Live
+from web.snapshot import of_dump
+from web.sources import ask
+
+MACHINE = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=4")
+
+
+class Source:
+    """Stands for a source that can fail."""
+
+    def __init__(self):
+        self.found = of_dump(MACHINE)
+        self.error = None
+        self.asked = 0
+
+    def __call__(self):
+        self.asked += 1
+        if self.error:
+            raise self.error
+        return self.found
+
+
+def test_a_source_that_fails_leaves_the_last_answer():
+    source = Source()
+    live = Live(MACHINE, ("slurm",), source)
+    heard = []
+    live.listen(lambda: heard.append(live.snapshot.version))
+    live.renew()
+    good = live.snapshot
+    assert not good.stale
+    source.error = LaunchError("Slurm is down", "wait")
+    live.renew()
+    assert live.snapshot.stale
+    assert live.snapshot.error == "Slurm is down; wait"
+    assert live.snapshot.state.tolist() == good.state.tolist()
+    assert live.snapshot.taken == good.taken
+    assert b'"stale":true' in live.body.raw
+    source.error = None
+    live.renew()
+    assert not live.snapshot.stale
+    assert live.snapshot.error == ""
+    assert heard == sorted(heard)
+    assert len(set(heard)) == 3
+
+
+def test_an_unforeseen_error_is_survived_too():
+    source = Source()
+    live = Live(MACHINE, ("slurm",), source)
+    source.error = ZeroDivisionError("x\x1b[0m")
+    live.renew()
+    assert live.snapshot.error == "ZeroDivisionError: x\\x1b[0m"
+
+
+def test_the_version_stays_where_nothing_changes():
+    from dataclasses import replace
+
+    source = Source()
+    live = Live(MACHINE, ("slurm",), source)
+    live.renew()
+    version, tag = live.snapshot.version, live.body.tag
+    source.found = replace(source.found, taken=123.0)
+    live.renew()
+    assert live.snapshot.version == version
+    assert live.snapshot.taken == 123.0
+    assert live.body.tag != tag
+    source.found = replace(of_dump(in_states(MACHINE, down=[1])), taken=124.0)
+    live.renew()
+    assert live.snapshot.version == version + 1
+
+
+def test_one_asker_for_all_viewers(small, tmp_path):
+    path = tmp_path / "jobs.json"
+    path.write_text(squeue((1, "nid00001", "a", "u")))
+    with running(small, (str(path),), every=60) as site:
+        until(lambda: site.served.live.snapshot.jobs)
+        asked = []
+        site.served.live._ask = lambda: asked.append(1)
+        threads = [threading.Thread(target=site.ask, args=("/api/v1/state",)) for _ in range(40)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert asked == []
+
+
+def test_a_file_is_read_again_when_it_changes(tmp_path):
+    path = tmp_path / "free"
+    path.write_text("nid00001\nnid00002\n")
+    live = Live(MACHINE, (str(path),), lambda: ask(MACHINE, (str(path),)))
+    live.renew()
+    assert live.snapshot.document(MACHINE)["free"] == 2
+    first = live.snapshot
+    live.renew()
+    assert live.snapshot is first
+    path.write_text("nid00003\n")
+    live.renew()
+    assert live.snapshot.document(MACHINE)["free"] == 1
+    path.unlink()
+    live.renew()
+    assert live.snapshot.stale
+    assert "free" in live.snapshot.error
+
+
+def test_a_dump_of_states(tmp_path):
+    path = tmp_path / "sinfo"
+    path.write_text(
+        "NODELIST STATE\nnid00000 idle\nnid00001 alloc\nnid00002 down*\nnid00003 idle\n"
+        "other1 idle\n"
+    )
+    found = ask(MACHINE, (str(path),))
+    assert found.state[:4].tolist() == ["idle", "allocated", "down", "idle"]
+    assert found.unknown == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("other1\n", "other1"),
+        (squeue((1, "other[1-3]", "x", "u")), "no job holds"),
+        ('{"jobs": [{"job_id": null, "job_state": "RUNNING", "nodes": "n1"}]}', "without an id"),
+        ("{not json", "not"),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(tmp_path, text, word):
+    path = tmp_path / "file"
+    path.write_text(text)
+    with pytest.raises(ParseError, match=word) as caught:
+        ask(MACHINE, (str(path),))
+    assert str(path) in str(caught.value)
+
+
+def test_a_machine_without_source_is_its_dump(site):
+    found = site.ask("/api/v1/state").json
+    assert (found["source"], found["taken"], found["stale"]) == ("dump", None, False)
+    assert site.ask("/api/v1/machine").json["live"] is False
+
+
+# --- a real Slurm ------------------------------------------------------------------------
+
+
+@needs_slurm
+def test_a_real_slurm_that_dies_and_returns(monkeypatch):
+    machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=4")
+    names = machine.names.tolist()
+    with real_slurm(names, real=2) as slurm:
+        for key, value in slurm.env.items():
+            monkeypatch.setenv(key, value)
+        slurm.drain([names[9]])
+        slurm.occupy(names[:2], job_name=HOSTILE.replace("\n", " ").replace("\x1b", ""))
+        with running(machine, ("slurm",), every=1.0) as site:
+            until(lambda: site.served.live.snapshot.source == "slurm", 30)
+            found = site.ask("/api/v1/state").json
+            states = dict(zip(names, found["state"]["codes"], strict=True))
+            words = found["state"]["values"]
+            assert words[states[names[5]]] == "idle"
+            assert words[states[names[9]]] in ("drained", "drain")
+            assert words[states[names[0]]] == "allocated"
+            (job,) = found["jobs"]
+            assert job["rows"] == "0-1"
+            assert "<script>" in job["name"]
+            assert "user" not in job
+            assert found["free"] == 16 - 3
+            assert not found["stale"]
+            plan = site.post("plan", count=13).json
+            assert not {0, 1, 9} & set(plan["node_rows"])
+
+            slurm.freeze_controller()  # slow: reads go on at once, with dated data
+            begun = time.monotonic()
+            for _ in range(20):
+                assert site.ask("/api/v1/state").status == 200
+            assert time.monotonic() - begun < 30
+            slurm.thaw_controller()
+
+            slurm.stop_controller()
+            until(lambda: site.served.live.snapshot.stale, 40)
+            reply = site.ask("/api/v1/state")
+            assert reply.json["error"]
+            assert reply.json["jobs"][0]["rows"] == "0-1", "the last good answer stays"
+            assert int(reply.headers["age"]) >= 0
+            assert json.dumps(reply.json["taken"]) != "null"
+
+            slurm.start_controller()
+            until(lambda: not site.served.live.snapshot.stale, 60)
+            assert site.ask("/api/v1/state").json["error"] == ""
+
+
+def test_the_command_that_answers_garbage(monkeypatch, tmp_path, small):
+    for name in ("sinfo", "squeue", "scontrol"):
+        script = tmp_path / name
+        script.write_text("#!/bin/sh\nprintf 'garbage \\033[31m %s\\n' \"$*\"\n")
+        script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert subprocess.run(["sinfo"], capture_output=True, check=True).stdout
+    with running(small, ("slurm",), every=1.0) as site:
+        until(lambda: site.served.live.snapshot.stale)
+        found = site.ask("/api/v1/state")
+        assert found.json["stale"]
+        assert "sinfo" in found.json["error"]
+        assert b"\x1b" not in found.body
+        assert found.json["source"] == "dump"

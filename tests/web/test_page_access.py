@@ -1,0 +1,227 @@
+"""The page in a browser: keys alone, axe, dark and forced colours, a phone, no outside requests."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import web
+from tests.web.serving import running
+
+pytest_plugins = ("tests.web.browser",)
+
+STATIC = Path(web.__file__).parent / "static"
+TEMPLATE = Path(web.__file__).parent / "templates" / "page.html"
+
+GRAVE = ("serious", "critical")
+
+
+def check(page):
+    """Run axe and return what is grave."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not there")
+    found = axe.Axe().run(page.page).response["violations"]
+    return [
+        (each["id"], each["impact"], [node["target"] for node in each["nodes"]][:3])
+        for each in found
+        if each["impact"] in GRAVE
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_grave(opened, site, scheme):
+    page = opened(site, color_scheme=scheme).go("#f=nid00003&by=rank")
+    page.paste("#0-15 nosuchnode")
+    page.page.wait_for_selector("#traffic .bars")
+    page.page.click("#curl summary")
+    assert check(page) == []
+    page.page.click("#tab-table")
+    assert check(page) == []
+    page.page.click("#tab-plans")
+    page.page.fill("#plan-count", "16")
+    page.page.click("#plan-go")
+    page.page.wait_for_selector(".plan")
+    page.page.click("#help-open")
+    assert check(page) == []
+
+
+def test_axe_finds_nothing_grave_on_a_phone(opened, busy):
+    page = opened(busy, viewport={"width": 390, "height": 844}, has_touch=True).go("#by=job")
+    page.page.fill("#search", "nid001")
+    assert check(page) == []
+
+
+def test_everything_by_keys(opened, site):
+    page = opened(site).go()
+    press = page.page.keyboard.press
+    press("Tab")
+    assert page.page.evaluate("() => document.activeElement.id") == "skip"
+    press("Enter")
+    assert page.page.evaluate("() => document.activeElement.id") == "map"
+    press("Home")
+    page.until("() => document.getElementById('node').textContent.includes('nid00000')")
+    press(" ")
+    assert page.marks() == {"A": 1}
+    press("b")
+    assert page.marks() == {"A": 4}
+    press("g")
+    assert page.marks() == {"A": 32}
+    assert "32 in mark A" in page.page.locator("#announcer").text_content()
+    press("Control+z")
+    press("ArrowRight")
+    said = page.page.locator("#announcer").text_content()
+    assert re.match(r"nid\d{5}, up, group \d", said)
+    press("Shift+ArrowDown")
+    assert page.marks()["A"] >= 4
+    press("n")
+    press("End")
+    press("Enter")
+    assert page.marks()["B"] == 1
+    press("1")
+    assert page.page.locator("#marks li").first.get_attribute("data-active") == "true"
+    press("t")
+    assert page.page.get_attribute("#tab-table", "aria-selected") == "true"
+    press("m")
+    assert page.page.get_attribute("#tab-map", "aria-selected") == "true"
+    press("?")
+    assert page.page.locator("#help[open]").count() == 1
+    press("Escape")
+    assert page.page.locator("#help[open]").count() == 0
+
+
+def test_the_focus_cell_walks_over_the_whole_machine(opened, site):
+    page = opened(site).go()
+    page.page.focus("#map")
+    page.page.keyboard.press("Home")
+    seen = set()
+    for key in ("ArrowRight",) * 40 + ("ArrowDown",) * 40:
+        page.page.keyboard.press(key)
+        seen.add(page.page.locator("#announcer").text_content().strip().split(",")[0])
+    groups = page.page.locator("#announcer").text_content()
+    assert len(seen) >= 12
+    assert "group 0" not in groups
+
+
+def test_keys_zoom_and_the_mini_map_shows_where(opened, busy):
+    page = opened(busy).go()
+    assert page.page.locator("#minimap").is_hidden()
+    page.page.focus("#map")
+    for _ in range(4):
+        page.page.keyboard.press("+")
+        page.settle()
+    page.page.wait_for_selector("#minimap:not([hidden])")
+    page.page.keyboard.press("0")
+    page.page.wait_for_selector("#minimap", state="hidden")
+
+
+def test_far_away_boxes_stand_for_nodes_and_near_by_names_are_written(opened, busy):
+    page = opened(busy, viewport={"width": 420, "height": 700}).go()
+    far = page.page.locator(".box-label:not([hidden])").count()
+    page.page.focus("#map")
+    page.page.keyboard.press("Home")
+    for _ in range(14):
+        page.page.keyboard.press("+")
+    page.settle()
+    near = page.page.locator(".box-label:not([hidden])").all_inner_texts()
+    assert far > 0
+    assert "g0" in near
+
+
+def test_dark_and_light_by_system_and_by_choice(opened, site):
+    page = opened(site, color_scheme="dark").go()
+    ground = page.colour_at(4, 4)
+    assert max(ground) < 60
+    page.page.click("#theme")
+    page.settle()
+    page.until("() => document.documentElement.dataset.theme === 'light'")
+    assert min(page.colour_at(4, 4)) > 200
+    page.until("() => location.hash.includes('c=light')")
+
+
+def test_forced_colours_are_the_systems(opened, site):
+    page = opened(site, forced_colors="active").go()
+    page.paste("#0-7")
+    system = page.page.evaluate(
+        "() => { const s = document.createElement('span'); document.body.append(s);"
+        " s.style.color = 'Canvas'; const c = getComputedStyle(s).color; s.remove();"
+        " return c.match(/\\d+/g).slice(0, 3).map(Number); }"
+    )
+    assert list(page.colour_at(4, 4)) == system
+
+
+def test_little_motion_where_it_is_asked_for(opened, site):
+    page = opened(site, reduced_motion="reduce").go()
+    page.page.focus("#map")
+    page.page.keyboard.press("+")
+    page.settle()
+    first = page.colour_at(200, 200)
+    page.page.wait_for_timeout(200)
+    assert page.colour_at(200, 200) == first
+
+
+def test_a_phone_shows_all_without_scrolling_sideways(opened, busy):
+    page = opened(busy, viewport={"width": 360, "height": 740}, has_touch=True).go()
+    page.paste("nid[00136-00150]")
+    page.page.wait_for_selector("#traffic .bars")
+    wide = page.page.evaluate("() => document.documentElement.scrollWidth")
+    assert wide <= 360
+    small = page.page.locator(".map-tools button").evaluate_all(
+        "all => all.map(b => Math.min(b.offsetWidth, b.offsetHeight))"
+    )
+    assert min(small) >= 40
+
+
+def test_the_page_asks_for_every_module_at_once():
+    listed = re.findall(r'modulepreload" href="/static/([\w-]+\.js)"', TEMPLATE.read_text())
+    assert sorted([*listed, "main.js"]) == sorted(path.name for path in STATIC.glob("*.js"))
+
+
+@pytest.mark.parametrize("path", sorted(STATIC.glob("*.js")), ids=lambda path: path.name)
+def test_modules_bundle_by_simple_rules_and_never_parse_data_as_markup(path):
+    text = path.read_text()
+    for line in re.findall(r"^(?:import|export)\b.*$", text, re.M):
+        assert re.match(
+            r'import \{ [\w, ]+ \} from "\./[a-z]+\.js";$'
+            r"|export (async )?(function|const|class) \w+",
+            line,
+        ), line
+    forbidden = (
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|import\("
+    )
+    assert not re.search(forbidden, text)
+    assert not re.search(r"https?://(?!www\.w3\.org/)", text)
+
+
+def test_the_template_holds_no_inline_script_or_style():
+    text = TEMPLATE.read_text()
+    assert not re.search(r"<style|style=|\son[a-z]+=|<script", text)
+
+
+def test_an_exported_file_works_from_disk(opened, small, site, tmp_path):
+    nodes = "#0-7"
+    reply = site.post("export", nodes=nodes, format="html")
+    assert reply.status == 200
+    path = tmp_path / "picture.html"
+    path.write_bytes(reply.body)
+    page = opened(site)
+    page.url = path.as_uri()
+    page.page.goto(path.as_uri())
+    page.settle()
+    assert list(page.marks().values()) == [8]
+    page.page.fill("#paste-text", "nid[00010-00012] nid00020-nowhere 5")
+    page.page.click("#paste button[type=submit]")
+    assert list(page.marks().values()) == [8, 4]
+    assert page.page.locator(".bad-list mark").all_inner_texts() == ["nid00020-nowhere"]
+    assert page.page.locator("#tab-plans").is_hidden()
+
+
+def test_a_machine_without_cnames_or_jobs_or_many_nodes(opened, tmp_path):
+    import nidmap
+
+    for spec in ("torus:2x1x1,nodes=1", "fattree:leaf=2,leaves=2,spines=1"):
+        with running(nidmap.load_machine(spec)) as site:
+            page = opened(site).go()
+            page.paste("#0")
+            assert page.marks() == {"A": 1}
+            page.page.select_option("#colour", "job")
+            page.settle()
+            page.leave()

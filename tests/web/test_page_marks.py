@@ -1,0 +1,273 @@
+"""The page in a browser: pasting, marking, searching, copying, links."""
+
+import json
+import random
+import string
+
+import pytest
+
+from tests.web.serving import HOSTILE
+
+pytest_plugins = ("tests.web.browser",)
+
+
+def rows_of(text, site):
+    return site.post("resolve", text=text).json["rows"]
+
+
+def test_the_machine_is_answered_before_anything_is_asked(opened, busy):
+    page = opened(busy).go()
+    words = page.sentence("6,174 compute nodes")
+    assert "3 jobs" in words
+    assert "370 service nodes" in words
+    assert page.text("#live").startswith("from a file") or "ago" in page.text("#live")
+
+
+def test_a_pasted_list_becomes_a_mark_with_its_sentence(opened, busy):
+    page = opened(busy).go()
+    page.paste("nid[00136-00191,00200-00255]\nc1-0c1s3n2 417-420")
+    assert page.marks() == {"A": 117}
+    assert page.page.input_value("#paste-text") == ""
+    words = page.sentence("117 nodes in")
+    assert busy.post("describe", nodes="136-191,200-255,270,417-420").json["sentence"] == words
+
+
+@pytest.mark.parametrize(
+    ("text", "count", "bad"),
+    [
+        ("nid00136\nnid00137 nid99999\n  c0-0cXs1\n", 2, ["nid99999", "c0-0cXs1"]),
+        ("nid00136,frontier00012", 1, ["frontier00012"]),
+    ],
+)
+def test_bad_tokens_are_named_where_they_stand(opened, busy, text, count, bad):
+    page = opened(busy).go()
+    page.paste(text)
+    assert page.marks() == {"A": count}
+    assert page.page.locator(".bad-list mark").all_inner_texts() == bad
+    page.page.click(".bad-list li:last-child button")
+    selected = page.page.evaluate(
+        "() => { const f = document.getElementById('paste-text');"
+        " return f.value.slice(f.selectionStart, f.selectionEnd); }"
+    )
+    assert selected == bad[-1]
+
+
+def test_pasting_anywhere_marks(opened, busy):
+    page = opened(busy).go()
+    page.page.evaluate(
+        "() => { const data = new DataTransfer(); data.setData('text', 'nid[00136-00139]');"
+        " const event = new ClipboardEvent('paste', {clipboardData: data, bubbles: true});"
+        " document.body.dispatchEvent(event); }"
+    )
+    page.until("() => document.querySelectorAll('#marks li').length === 1")
+    assert page.marks() == {"A": 4}
+
+
+def test_a_megabyte_of_junk_leaves_the_page_usable(opened, busy):
+    page = opened(busy).go()
+    letters = string.ascii_letters + string.digits + string.punctuation + " \n\t"
+    junk = "".join(random.Random(7).choices(letters, k=1_000_000))
+    page.page.evaluate("t => { document.getElementById('paste-text').value = t; }", junk)
+    page.page.click("#paste button[type=submit]")
+    page.until("() => document.querySelector('#paste-said .bad') !== null")
+    page.paste("nid00136")
+    assert list(page.marks().values())[-1] == 1
+
+
+def test_hostile_names_are_text(opened, busy):
+    page = opened(busy).go("#by=job")
+    legend = page.page.locator("#legend .words").all_text_contents()
+    assert any("<script>alert(1)</script>" in words for words in legend)
+    page.page.fill("#search", "<script>")
+    hit = page.page.locator("#search-hits li").first
+    assert "<script>alert(1)</script>" in hit.text_content()
+    page.page.keyboard.press("Enter")
+    assert page.marks() == {"job 984712": 37}
+    page.go("#m=" + HOSTILE.replace("#", "").replace("\n", " ").replace("&", "%26") + ":0:136-140")
+    assert page.page.locator("script:not([src]):not([type])").count() == 0
+
+
+def test_search_finds_nodes_jobs_users_and_cabinets(opened, busy):
+    page = opened(busy).go()
+    found = {}
+    for words in ("270", "c1-0c1s3n2", "nid00270", "984711", "ada", "c3-1", "fft", "no such thing"):
+        page.page.keyboard.press("/")
+        page.page.fill("#search", words)
+        found[words] = page.page.locator("#search-hits li").first.inner_text().split("\n")[:2]
+        page.page.keyboard.press("Escape")
+    for words in ("270", "c1-0c1s3n2", "nid00270"):
+        assert found[words][1] == "nid00270 (c1-0c1s3n2)"
+    assert found["984711"][1] == found["fft"][1] == "job 984711"
+    assert found["ada"] == ["user", "ada"]
+    assert found["c3-1"] == ["cabinet", "cabinet c3-1"]
+    assert found["no such thing"] == ["nothing found"]
+    page.page.keyboard.press("/")
+    page.page.fill("#search", "ada")
+    page.page.keyboard.press("Enter")
+    jobs = busy.ask("/api/v1/state").json["jobs"]
+    assert page.marks() == {"ada": sum(job["count"] for job in jobs if job["user"] == "ada")}
+
+
+def test_a_click_marks_and_shift_click_marks_the_range(opened, busy):
+    page = opened(busy).go()
+    for name in ("nid00136", "nid00150"):
+        page.page.fill("#search", name)
+        page.page.keyboard.press("Enter")
+        page.settle()
+        x, y = page.where(name)
+        page.page.click(
+            "#map",
+            position={"x": x, "y": y},
+            modifiers=["Shift"] if name == "nid00150" else [],
+        )
+    assert page.marks() == {"A": 15}
+    page.page.keyboard.press("Control+z")
+    assert page.marks() == {"A": 1}
+
+
+def test_a_label_marks_its_nodes_and_unmarks_them(opened, busy):
+    page = opened(busy).go()
+    label = page.page.locator(".box-label:not([hidden]):not([disabled])", has_text="g4").first
+    label.click()
+    machine = busy.ask("/api/v1/machine").json["nodes"]
+    compute = machine["role"]["values"].index("compute")
+    rows = busy.post("resolve", text="c8-0 c9-0").json["rows"]
+    wanted = sum(machine["role"]["codes"][row] == compute for row in rows)
+    assert page.marks()["A"] == wanted
+    label.click()
+    assert page.marks()["A"] == 0
+
+
+def test_the_lasso_marks_the_compute_nodes_inside(opened, site):
+    page = opened(site).go()
+    box = page.page.locator("#map").bounding_box()
+    page.page.click("#lasso")
+    mouse = page.page.mouse
+    corners = ((0.02, 0.02), (0.98, 0.02), (0.98, 0.88), (0.3, 0.98), (0.02, 0.85))
+    mouse.move(box["x"] + box["width"] * 0.02, box["y"] + box["height"] * 0.02)
+    mouse.down()
+    for x, y in (*corners[1:], corners[0]):
+        mouse.move(box["x"] + box["width"] * x, box["y"] + box["height"] * y, steps=4)
+    mouse.up()
+    assert 64 < page.marks()["A"] <= 128
+    assert page.page.get_attribute("#lasso", "aria-pressed") == "false"
+
+
+def test_several_marks_have_names_and_colours_of_their_own(opened, busy):
+    page = opened(busy).go()
+    for text in ("136-150", "200-210", "300-310"):
+        page.paste(text)
+    assert page.marks() == {"A": 15, "B": 11, "C": 11}
+    colours = page.page.evaluate(
+        "() => [...document.querySelectorAll('#marks canvas')].map(c =>"
+        " [...c.getContext('2d').getImageData(9, 9, 1, 1).data].join())"
+    )
+    assert len(set(colours)) == 3
+    page.page.click("#marks li:nth-child(3) .name")
+    page.page.fill("#marks input", "my job")
+    page.page.keyboard.press("Enter")
+    assert page.marks() == {"A": 15, "B": 11, "my job": 11}
+    for number in range(6):
+        page.paste(str(400 + 2 * number))
+    assert len(page.marks()) == 8
+    assert "8 marks already" in page.text("#notices")
+    page.page.click("#marks li:nth-child(2) button[aria-label^=Remove]")
+    assert "B" not in page.marks()
+
+
+@pytest.mark.parametrize("form", ["nodelist", "nids", "cnames", "hostfile", "sbatch"])
+def test_a_mark_is_copied_back(opened, busy, form):
+    page = opened(busy).go()
+    page.paste("c1-0c1s3n2,nid[00136-00139],00200")
+    page.page.click(f"#copy button[data-format={form}]")
+    page.until("() => document.querySelector('#copy textarea')?.value")
+    text = page.page.evaluate("() => navigator.clipboard.readText()")
+    asked = "#" + ",#".join(map(str, rows_of("c1-0c1s3n2,nid[00136-00139],00200", busy)))
+    assert text.strip() == busy.post("emit", nodes=asked, format=form, ppn=1).json["text"].strip()
+    if form != "sbatch":
+        assert rows_of(text, busy) == rows_of("c1-0c1s3n2,nid[00136-00139],00200", busy)
+
+
+def test_a_link_brings_all_back(opened, busy):
+    page = opened(busy).go()
+    page.paste("nid00300 nid[00136-00150]")
+    page.paste("c3-1c0")
+    page.page.select_option("#colour", "job")
+    page.page.locator("#legend label", has_text="984713").locator("input").uncheck()
+    page.page.fill("#search", "nid00137")
+    page.page.keyboard.press("Enter")
+    page.page.click("#share")
+    page.until("() => document.getElementById('notices').textContent.includes('copied')")
+    link = page.page.evaluate("() => navigator.clipboard.readText()")
+    assert link.startswith(busy.url)
+    again = opened(busy).go(link.removeprefix(busy.url + "/"))
+    assert again.marks() == page.marks()
+    assert again.page.input_value("#colour") == "job"
+    assert again.text("#node").startswith("name\nnid00137")
+    assert not again.page.locator("#legend label", has_text="984713").locator("input").is_checked()
+    again.page.click("#marks li:first-child .name")
+    again.page.click("#copy button[data-format=nids]")
+    again.until("() => document.querySelector('#copy textarea')?.value")
+    assert again.page.input_value("#copy textarea").startswith("300,136")
+
+
+def test_a_mark_too_long_for_a_list_travels_as_a_bitmap(opened, busy):
+    page = opened(busy).go()
+    page.paste(",".join(str(nid) for nid in range(136, 3000, 3)))
+    count = page.marks()["A"]
+    page.until("() => location.hash.includes(':~')")
+    state = page.page.evaluate("() => location.hash")
+    assert len(state) < 1500
+    assert opened(busy).go(state).marks() == {"A": count}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "#m=A:0:99999999-99999999999",
+        "#m=%E0%A4%A:zz&by=nonsense&t=nowhere&f=nobody&n=-3&r=1e99&x=%E0%A4%A",
+        "#m=A:0:~%%%%&plan=;;;;;;",
+        "#" + "m=A:0:1&" * 200,
+    ],
+)
+def test_a_broken_link_is_borne(opened, busy, state):
+    page = opened(busy).go(state)
+    page.paste("nid00136")
+    assert sum(page.marks().values()) >= 1
+
+
+def test_the_legend_counts_and_filters(opened, busy):
+    page = opened(busy).go()
+    counts = {
+        words.strip(): int(number.replace(",", ""))
+        for words, number in zip(
+            page.page.locator("#legend .words").all_inner_texts(),
+            page.page.locator("#legend .num").all_inner_texts(),
+            strict=True,
+        )
+    }
+    state = busy.ask("/api/v1/state").json
+    machine = busy.ask("/api/v1/machine").json
+    assert sum(n for words, n in counts.items() if words != "vacant place") == machine["count"]
+    assert sum(n for words, n in counts.items() if words.startswith("free")) == state["free"]
+    assert counts["vacant place"] == len(busy.ask("/api/v1/layout").json["views"][0]["vacant"]["x"])
+    page.page.fill("#search", "nid00500")
+    page.page.keyboard.press("Enter")
+    page.settle()
+    x, y = page.where("nid00500")
+    before = page.colour_at(x - 4, y - 4)
+    page.page.locator("#legend label", has_text="free").locator("input").uncheck()
+    page.settle()
+    assert page.colour_at(x - 4, y - 4) != before or page.colour_at(x, y) != before
+
+
+def test_curl_lines_say_what_the_page_asks(opened, busy):
+    page = opened(busy).go()
+    page.paste("nid[00136-00139]")
+    page.sentence("4 nodes in")
+    page.page.click("#curl summary")
+    lines = page.page.locator("#curl-lines code").all_inner_texts()
+    described = next(line for line in lines if line.endswith("/api/v1/describe'"))
+    body = json.loads(described.split("--json '")[1].split("' '")[0])
+    assert busy.ask("/api/v1/describe", body=body).json["count"] == 4
+    assert all("NIDMAP_TOKEN" in line and busy.url in line for line in lines)

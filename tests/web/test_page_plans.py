@@ -1,0 +1,203 @@
+"""The page in a browser: plans side by side, ranks, hops, loads, live changes."""
+
+import json
+import re
+
+import pytest
+
+from tests.web.machines import in_states
+from tests.web.serving import running, squeue, until
+
+pytest_plugins = ("tests.web.browser",)
+
+
+def compared(page, count, pattern="alltoall"):
+    page.page.click("#tab-plans")
+    page.page.fill("#plan-count", str(count))
+    page.page.fill("#plan-pattern", pattern)
+    page.page.click("#plan-go")
+    page.until("() => !document.getElementById('plan-go').disabled")
+
+
+def test_plans_stand_side_by_side_with_the_figures_of_compare(opened, site):
+    page = opened(site).go()
+    compared(page, 24)
+    page.page.wait_for_selector(".plan")
+    chosen = page.page.locator("#plan-strategies input:checked").evaluate_all(
+        "boxes => boxes.map(box => box.value)"
+    )
+    answer = site.post(
+        "compare", count=24, ppn=1, pattern="alltoall", strategies=chosen, orders=["row-major"]
+    ).json
+    heads = page.page.locator(".plan h3").all_inner_texts()
+    assert 2 <= len(heads) <= 4
+    assert [head.split()[0] for head in heads] == [row["strategy"] for row in answer["rows"]][:4]
+    assert page.text("#sentence").lower() == answer["sentence"].lower()
+    for plan, row in zip(page.page.locator(".plan").all(), answer["rows"], strict=False):
+        touches = ", ".join(str(number) for number in row["touches"].values())
+        said = plan.locator("dd").first.inner_text()
+        assert re.sub(r"[^\d,]+", "", said).split(",") == touches.split(", ")
+    assert page.page.locator(".plan canvas.picture").count() == len(heads)
+
+
+def test_pointing_at_a_node_in_one_plan_points_in_all(opened, site):
+    page = opened(site).go()
+    compared(page, 24)
+    page.page.locator(".plan .small-map").first.hover()
+    box = page.page.locator(".plan .small-map").first.bounding_box()
+    for step in range(12):
+        page.page.mouse.move(box["x"] + 20 + 10 * step, box["y"] + box["height"] / 3)
+        rings = page.page.locator(".plan .ring.hover:not([hidden])").count()
+        assert rings in (0, page.page.locator(".plan").count())
+        if rings:
+            return
+    pytest.fail("no node was under the pointer")
+
+
+def test_a_plan_is_taken_as_a_mark_and_as_a_rank_file(opened, site):
+    page = opened(site).go()
+    compared(page, 24)
+    name = page.page.locator(".plan h3").first.inner_text().split()[0]
+    page.page.locator(".plan").first.get_by_text("Rank file").click()
+    page.until("() => document.querySelector('#file textarea').value !== ''")
+    page.page.locator("#file select").nth(1).select_option("slots")
+    page.until(
+        "() => document.querySelector('#file textarea').value.match(/^\\d+$/gm)?.length >= 24"
+    )
+    lines = [
+        line for line in page.page.input_value("#file textarea").split("\n") if line[:1].isdigit()
+    ]
+    assert sorted(map(int, lines)) == list(range(24))
+    page.page.keyboard.press("Escape")
+    page.page.locator(".plan").first.get_by_text("Take as mark").click()
+    assert page.marks() == {name: 24}
+    assert page.page.get_attribute("#tab-map", "aria-selected") == "true"
+    assert page.sentence("24 nodes")
+
+
+def test_a_plan_that_cannot_be_met_is_refused_in_words(opened, site):
+    page = opened(site).go()
+    page.page.evaluate("() => document.getElementById('plan-count').removeAttribute('max')")
+    compared(page, 4000)
+    assert "free" in page.text("#plan-said")
+    compared(page, 16, "no-such-pattern")
+    assert "no-such-pattern" in page.text("#plan-said")
+    compared(page, 16)
+    assert page.page.locator(".plan").count() >= 2
+
+
+def test_a_link_opens_the_plans(opened, site):
+    page = opened(site).go("#t=plans&plan=16;2;row-major;free;compact,random;ring")
+    page.page.wait_for_selector(".plan")
+    assert page.page.input_value("#plan-ppn") == "2"
+    assert page.page.input_value("#plan-pattern") == "ring"
+    assert page.page.locator(".plan").count() == 3
+
+
+def test_ranks_are_stepped_through_with_their_neighbours(opened, site):
+    page = opened(site).go("#p=ring&n=2&by=rank")
+    page.paste("#0-7")
+    page.page.wait_for_selector("#rank")
+    page.until("() => document.getElementById('stepper').textContent.includes('rank 0 of 16')")
+    page.page.keyboard.press("Escape")
+    page.page.click("#legend-head")
+    for _ in range(3):
+        page.page.keyboard.press("]")
+    page.until("() => document.getElementById('stepper').textContent.includes('rank 3 of 16')")
+    words = page.text("#stepper p")
+    assert "nid00001" in words
+    assert "talks to 2 ranks, 1 on other nodes" in words
+    page.page.keyboard.press("[")
+    page.until("() => document.getElementById('stepper').textContent.includes('rank 2 of 16')")
+    assert "rank 0" in page.text("#legend")
+    assert "rank 15" in page.text("#legend")
+
+
+def test_hops_are_counted_from_the_focus_node(opened, site):
+    page = opened(site).go("#by=hops&f=nid00005")
+    page.until("() => document.getElementById('legend').textContent.includes('hop')")
+    hops = site.ask("/api/v1/hops?from=nid00005").json["hops"]
+    near = page.page.locator("#legend label", has_text="0 hops").locator(".num").inner_text()
+    assert int(near) == hops.count(0)
+
+
+def test_link_load_of_the_mark_is_coloured_and_drawn(opened, site):
+    page = opened(site).go("#by=load")
+    page.paste("#0-3,#32-35,#64-67")
+    page.page.wait_for_selector("#traffic .bars")
+    page.until("() => document.getElementById('legend').textContent.includes('busiest link')")
+    assert page.page.locator("#traffic .heat canvas").count() == 1
+    assert page.page.locator("#traffic .tops li").count() >= 1
+    page.page.uncheck("#links")
+
+
+def test_the_table_is_the_maps_twin(opened, site):
+    page = opened(site).go()
+    page.paste("#3,#10-12")
+    page.page.click("#tab-table")
+    assert page.text("#table-count") == "128 nodes"
+    page.page.select_option("#table-show", "active")
+    assert page.text("#table-count") == "4 nodes"
+    names = page.page.locator("#table tbody td:nth-child(2)").all_inner_texts()
+    assert names == ["nid00003", "nid00010", "nid00011", "nid00012"]
+    page.page.locator("#table th button", has_text="name").click()
+    page.page.locator("#table th button", has_text="name").click()
+    assert page.page.locator("#table tbody td:nth-child(2)").all_inner_texts() == names[::-1]
+    page.page.select_option("#table-show", "all")
+    page.page.fill("#table-filter", "nid00100")
+    page.page.click("#table tbody input")
+    assert page.marks() == {"A": 5}
+
+
+def test_what_slurm_says_now_is_pushed(opened, small, tmp_path):
+    path = tmp_path / "squeue.json"
+    path.write_text(squeue((1, "nid[00000-00003]", "before", "ada")))
+    with running(small, (str(path),), every=0.2) as site:
+        until(lambda: site.ask("/api/v1/state").json["jobs"])
+        page = opened(site).go("#by=job")
+        page.until("() => document.getElementById('legend').textContent.includes('before')")
+        assert "ada" not in page.page.content()
+        path.write_text(squeue((2, "nid[00008-00019]", "after", "bob")))
+        page.until("() => document.getElementById('legend').textContent.includes('after')")
+        assert "before" not in page.text("#legend")
+        assert "1 job" in page.sentence("12 in use")
+        page.leave()
+
+
+def test_data_that_has_grown_old_is_marked_with_its_age(opened, small, tmp_path):
+    path = tmp_path / "squeue.json"
+    path.write_text(squeue((1, "nid[00000-00003]", "job", "ada")))
+    with running(small, (str(path),), every=0.2) as site:
+        until(lambda: site.ask("/api/v1/state").json["jobs"])
+        page = opened(site).go()
+        path.write_text("{")
+        page.until("() => document.getElementById('live').dataset.level === 'stale'")
+        assert re.search(r"data of \d+ s ago", page.text("#live"))
+        path.write_text(squeue((1, "nid[00000-00003]", "job", "ada")))
+        page.until("() => document.getElementById('live').dataset.level !== 'stale'")
+        page.leave()
+
+
+@pytest.mark.parametrize("state", ["down", "drained", "idle", "allocated"])
+def test_states_have_shapes_of_their_own(opened, small, state):
+    machine = in_states(small, **{state: [5]})
+    with running(machine) as site:
+        page = opened(site).go("#f=nid00005")
+        legend = page.text("#legend")
+        wanted = {"down": "down", "drained": "not usable (drained)", "idle": "free (up, idle)",
+                  "allocated": "in use (allocated)"}[state]  # fmt: skip
+        assert wanted in legend
+        shapes = page.page.locator("#legend canvas").evaluate_all(
+            "all => all.map(c => [...c.getContext('2d').getImageData(0, 0, 32, 32).data].join())"
+        )
+        assert len(set(shapes)) == len(shapes)
+        page.leave()
+
+
+def test_answers_are_asked_for_once(opened, site):
+    page = opened(site)
+    asked = []
+    page.page.on("request", lambda request: asked.append(request.url.rsplit("/", 1)[1]))
+    page.go()
+    for name in ("machine", "layout", "state"):
+        assert asked.count(name) == 1, json.dumps(asked)

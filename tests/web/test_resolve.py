@@ -1,0 +1,99 @@
+"""Pasted text: what is known is found, what is not is named where it stands."""
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.errors import ParseError
+from placement.lookup import rows_of
+from placement.specs import parse_spec
+from web.resolve import MOST_ERRORS, resolve
+
+MACHINE = parse_spec("dragonfly:groups=3,chassis=2,blades=4,nodes=4")
+NAMES = MACHINE.names.tolist()
+
+
+@given(st.lists(st.integers(0, len(NAMES) - 1), min_size=1, max_size=60), st.sampled_from(", \n"))
+def test_good_lists_are_what_the_lookup_says(rows, mark):
+    text = mark.join(NAMES[r] for r in rows)
+    found = resolve(MACHINE, text)
+    assert found["ok"]
+    assert found["rows"] == list(dict.fromkeys(rows))
+    assert found["repeated"] == len(rows) - len(set(rows))
+    assert rows_of(MACHINE, found["nodelist"]).tolist() == found["rows"]
+
+
+@given(st.lists(st.sampled_from([*NAMES[:9], "nope", "nid99999", "b[ad", "<x>", "7"]), max_size=12))
+def test_bad_words_do_not_hide_good_ones(words):
+    found = resolve(MACHINE, "\n".join(words))
+    good = [w for w in words if w in NAMES or w == "7"]
+    expected = dict.fromkeys(7 if w == "7" else NAMES.index(w) for w in good)
+    assert found["rows"] == list(expected)
+    for error in found["errors"]:
+        if error["line"] and error["token"]:
+            line = "\n".join(words).split("\n")[error["line"] - 1]
+            assert line[error["column"] - 1 :].startswith(error["token"])
+    bad = set(words) - set(good)
+    assert len({e["token"] for e in found["errors"]} - {""}) == len(bad)
+
+
+@given(st.text(max_size=300))
+def test_no_text_breaks_it(text):
+    found = resolve(MACHINE, text)
+    assert found["ok"] == (not found["errors"])
+    assert found["ok"] or len(found["errors"]) <= MOST_ERRORS
+    try:
+        rows = rows_of(MACHINE, text, repeats=True)
+    except ParseError:
+        assert not found["ok"]
+    else:
+        assert found["rows"] == list(dict.fromkeys(rows.tolist()))
+
+
+def test_what_squeue_prints():
+    text = (
+        "  JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)\n"
+        "   4711 workq my job ann R 1:00 3 nid[00004-00006]\n"
+        "   4712 workq other bob PD 0:00 3 (Priority)\n"
+    )
+    assert resolve(MACHINE, text)["rows"] == [4, 5, 6]
+
+
+def test_a_forged_row_of_squeue_is_named():
+    text = (
+        "  JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)\n"
+        "   4711 workq job ann R 1:00 1 nid00004\n"
+        "   evil row\n"
+    )
+    found = resolve(MACHINE, text)
+    assert found["errors"][0]["line"] == 3
+
+
+@pytest.mark.parametrize("kind", ["words", "bytes", "brackets", "lines", "names"])
+def test_a_megabyte_of_junk_is_answered(kind):
+    rng = random.Random(7)
+    junk = {
+        "words": lambda: " ".join(f"{rng.getrandbits(24):x}z" for _ in range(140_000)),
+        "bytes": lambda: "".join(map(chr, rng.choices(range(1, 300), k=1 << 20))),
+        "brackets": lambda: "[" * (1 << 20),
+        "lines": lambda: "\n".join("".join(rng.choices("[]-,x1*#", k=9)) for _ in range(100_000)),
+        "names": lambda: "nid" + "9" * (1 << 20),
+    }[kind]()
+    found = resolve(MACHINE, junk)
+    assert not found["ok"]
+    assert 0 < len(found["errors"]) <= MOST_ERRORS
+    assert all(len(str(error)) < 1000 for error in found["errors"])
+
+
+def test_another_machines_names_are_all_counted():
+    words = [f"frontier{n:05d}" for n in range(300)]
+    found = resolve(MACHINE, "\n".join(words))
+    assert len(found["errors"]) == MOST_ERRORS
+    assert found["more_errors"] == 300 - MOST_ERRORS
+    assert found["errors"][3] | {"message": "", "hint": ""} == {
+        "token": "frontier00003", "line": 4, "column": 1, "message": "", "hint": "",
+    }  # fmt: skip
+    assert np.array_equal(found["rows"], [])

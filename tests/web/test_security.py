@@ -1,0 +1,338 @@
+"""Who may ask, what every answer carries, and that what others wrote is text everywhere."""
+
+import json
+import re
+import socket
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from tests.web.serving import HOSTILE, running, squeue, until
+from web.guard import Guard, own_names
+
+TOKEN = "a-token-of-this-test"  # nothing that is secret
+
+NAMES = [
+    HOSTILE,
+    "</script><script>alert(1)</script>",
+    "]]><svg onload=alert(1)>",
+    "javascript:alert(1)",
+    '"><img src=x onerror=alert(1)>',
+    "{{7*7}}${7*7}",
+    "\u2028\u2029\x00\x07\ufffe",
+    '=HYPERLINK("http://x")',
+    "a" * 100_000,
+]
+
+
+@pytest.fixture(scope="module")
+def locked(small):
+    with running(small, token=TOKEN) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def hostile(small, tmp_path_factory):
+    """A server whose jobs and users have hostile names."""
+    path = tmp_path_factory.mktemp("hostile") / "jobs.json"
+    jobs = [(k, f"nid{k:05d}", name, f"user{k}<b>") for k, name in enumerate(NAMES)]
+    jobs.append((99, "nid00099", "run-of-ALICE-7", "alice"))
+    path.write_text(squeue(*jobs))
+    with running(small, (str(path),)) as found:
+        until(lambda: found.served.live.snapshot.jobs)
+        yield found
+
+
+def everything(site):
+    """Yield (what, reply) for every path that answers with what others wrote."""
+    for path in ("machine", "layout", "state", "jobs", "status", "nodes?nodes=0-9,99"):
+        yield path, site.ask(f"/api/v1/{path}")
+    yield "page", site.ask("/")
+    yield "openapi", site.ask("/openapi.json")
+    for form in ("svg", "html"):
+        for colour in ("job", "state"):
+            yield form, site.post("export", format=form, colour=colour, nodes="0-9,99")
+    yield "describe", site.post("describe", nodes="0-9,99")
+
+
+# --- headers ---------------------------------------------------------------------------
+
+
+def test_every_answer_has_the_headers(site):
+    replies = [reply for _, reply in everything(site)]
+    replies += [
+        site.ask("/nope"),
+        site.ask("/api/v1/plan"),
+        site.ask("/", headers={"Host": "evil.example"}),
+        site.ask("/api/v1/plan", body=b"{", method="POST"),
+        site.ask("/favicon.ico"),
+        site.ask("/static/main.js"),
+        site.ask("/?token=x"),
+        site.ask("/api/v1/plan", body={"count": 10**6}),
+    ]
+    for reply in replies:
+        policy = reply.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+        assert "unsafe" not in policy
+        assert "*" not in policy
+        assert reply.headers["x-content-type-options"] == "nosniff"
+        assert reply.headers["x-frame-options"] == "DENY"
+        assert reply.headers["referrer-policy"] == "no-referrer"
+        assert reply.headers["cross-origin-resource-policy"] == "same-origin"
+        assert "server" not in reply.headers
+        assert "access-control-allow-origin" not in reply.headers
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
+        b"GET / HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        b"POST /api/v1/plan HTTP/1.1\r\nHost: localhost\r\nContent-Length: -4\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 70_000 + b"\r\n\r\n",
+        b"GET http://evil.example/ HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+        b"GET /\xff\xfe HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    ],
+)  # fmt: skip
+def test_what_is_no_request_is_refused(site, raw):
+    with socket.create_connection(("127.0.0.1", site.port), 10) as sock:
+        sock.sendall(raw)
+        sock.shutdown(socket.SHUT_WR)
+        answer = b""
+        while chunk := sock.recv(65536):
+            answer += chunk
+    head = answer.split(b"\r\n\r\n")[0].lower()
+    assert re.match(rb"http/1.1 4\d\d ", head)
+    assert b"content-security-policy: default-src 'none'" in head
+    assert b"traceback" not in answer.lower()
+    assert site.ask("/api/v1/status").status == 200
+
+
+# --- host and origin -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["", "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "localhost@evil.com",
+     "10.0.0.1", "[::2]:80", "localhost:80:80", "evil.example:127.0.0.1", " ", "0.0.0.0",
+     "127.0.0.1#", "localhost,evil.example"],
+)  # fmt: skip
+def test_other_hosts_are_refused(site, host):
+    for path in ("/", "/api/v1/state", "/api/v1/events", "/static/main.js", "/nope"):
+        assert site.ask(path, headers={"Host": host}).status == 421
+
+
+@pytest.mark.parametrize(
+    "host", ["localhost", "127.0.0.1:9", "[::1]:8000", "LOCALHOST:8770", "localhost."]
+)
+def test_own_names_are_not(site, host):
+    assert site.ask("/api/v1/state", headers={"Host": host}).status == 200
+
+
+def test_a_bound_name_and_added_ones_are_own():
+    names = own_names("login1.example.org", ["web.example.org"])
+    assert {"login1.example.org", "web.example.org", "localhost"} <= names
+    guard = Guard(names=own_names("0.0.0.0"), addresses=True)
+    assert guard.refusal("GET", "/", "", {"host": "10.1.2.3:8770"}, {}) is None
+    assert guard.refusal("GET", "/", "", {"host": "rebound.example"}, {}).status == 421
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"},
+     {"Sec-Fetch-Site": "same-site"}, {"Origin": "http://127.0.0.1:1"}],
+)  # fmt: skip
+def test_another_sites_page_may_not_ask(site, headers):
+    for reply in (
+        site.ask("/api/v1/plan", body={"count": 4}, headers=headers),
+        site.ask("/api/v1/state", headers=headers),
+        site.ask("/api/v1/events", headers=headers),
+    ):
+        assert reply.status == 403
+
+
+def test_a_link_from_elsewhere_may_open_the_page(site):
+    followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    assert site.ask("/", headers=followed).status == 200
+    assert site.ask("/api/v1/state", headers={"Origin": site.url}).status == 200
+
+
+# --- token -----------------------------------------------------------------------------
+
+
+def test_nothing_without_the_token(locked):
+    rules = {rule.rule for rule in locked.application._flask.url_map.iter_rules()}
+    assert len(rules) > 15
+    for rule in rules:
+        for headers in (
+            {"Authorization": None},
+            {"Authorization": "Bearer wrong"},
+            {"Authorization": f"Basic {TOKEN}"},
+            {"Authorization": "Bearer "},
+            {"Authorization": None, "Cookie": f"nidmap={TOKEN}"},
+            {"Authorization": None, "Cookie": f"nidmap-{locked.port}=wrong"},
+        ):
+            path = rule.replace("<path:filename>", "main.js")
+            reply = locked.ask(path, headers=headers)
+            assert reply.status == 401, path
+            assert reply.headers["www-authenticate"] == "Bearer"
+            assert reply.json["detail"] == "the token is missing or wrong"
+    reply = locked.ask("/api/v1/plan", body={"count": 1}, headers={"Authorization": None})
+    assert reply.status == 401
+
+
+def test_the_token_opens_everything(locked):
+    assert locked.ask("/api/v1/state").status == 200
+    lower = {"Authorization": f"bearer  {TOKEN}"}
+    assert locked.ask("/api/v1/state", headers=lower).status == 200
+    cookie = {"Authorization": None, "Cookie": f"b@d=1; x; nidmap-{locked.port}={TOKEN}"}
+    assert locked.ask("/api/v1/state", headers=cookie).status == 200
+
+
+def test_the_printed_url_sets_a_cookie(locked):
+    reply = locked.ask(f"/?token={TOKEN}", headers={"Authorization": None})
+    assert (reply.status, reply.headers["location"], reply.body) == (303, "/", b"")
+    cookie = reply.headers["set-cookie"]
+    assert cookie.startswith(f"nidmap-{locked.port}={TOKEN};")
+    assert "HttpOnly" in cookie
+    assert "SameSite=Lax" in cookie
+    followed = {"Authorization": None, "Cookie": cookie.split(";")[0]}
+    assert locked.ask("/", headers=followed).status == 200
+
+
+def test_the_token_in_a_query_opens_the_page_only(locked):
+    bare = {"Authorization": None}
+    assert locked.ask(f"/api/v1/state?token={TOKEN}", headers=bare).status == 401
+    assert locked.ask("/?token=wrong", headers=bare).status == 401
+    assert locked.ask("/?" + "token=x&" * 50, headers=bare).status == 401
+    assert locked.ask("/?" + "%00=%ff&" * 500, headers=bare).status == 401
+    assert locked.ask("/?tok%65n=x&" + "a=1&" * 2000, headers=bare).status == 401
+
+
+def test_the_token_is_in_no_answer(locked):
+    for what, reply in everything(locked):
+        assert TOKEN.encode() not in reply.body, what
+        assert TOKEN not in str(reply.headers), what
+
+
+# --- what others wrote -----------------------------------------------------------------
+
+
+def test_hostile_names_are_text(hostile):
+    for what, reply in everything(hostile):
+        assert reply.status == 200, what
+        text = reply.body.decode()
+        assert "\x1b" not in text, what
+        if what in ("svg", "html", "page"):
+            assert "<script>alert" not in text, what
+            assert "onload=alert" not in re.sub(r"&lt;.*?&gt;|\\u003c.*?\\u003e", "", text), what
+            assert "<img" not in text, what
+            assert "<b>" not in text, what
+        if what == "svg":
+            tree = ElementTree.fromstring(text)
+            tags = {element.tag.rpartition("}")[2] for element in tree.iter()}
+            assert tags <= {"svg", "title", "desc", "rect", "path", "text"}
+            known = {"width", "height", "viewBox", "role", "font-family", "fill", "stroke", "d",
+                     "stroke-width", "stroke-dasharray", "x", "y", "font-size", "font-weight",
+                     "text-anchor"}  # fmt: skip
+            assert {name for element in tree.iter() for name in element.attrib} <= known
+
+
+def test_hostile_names_survive_as_data(hostile):
+    jobs = {job["id"]: job["name"] for job in hostile.ask("/api/v1/jobs").json["jobs"]}
+    assert jobs["1"] == NAMES[1]
+    assert jobs["3"] == NAMES[3]
+    assert len(jobs["8"]) <= 200
+
+
+def test_the_exported_page_holds_data_as_data(hostile):
+    text = hostile.post("export", format="html", colour="job").body.decode()
+    found = re.search(
+        r'<script type="application/json" id="nidmap-data">(.*?)</script>', text, re.S
+    )
+    data = json.loads(found.group(1))
+    assert data["state"]["jobs"][1]["name"] == NAMES[1]
+    assert "<" not in found.group(1)
+    assert "\u2028" not in found.group(1)
+
+
+def test_users_are_nowhere(hostile):
+    for what, reply in everything(hostile):
+        text = reply.body.decode().lower()
+        assert "alice" not in text, what
+        assert what == "html" or '"user"' not in text, what
+        assert "user3" not in text, what
+        assert "alice" not in str(reply.headers).lower()
+    assert hostile.ask("/api/v1/machine").json["show_users"] is False
+    found = {j["id"]: j["name"] for j in hostile.ask("/api/v1/jobs").json["jobs"]}
+    assert found["99"] == "run-of-…-7"
+
+
+def test_users_are_shown_where_that_is_asked_for(small, tmp_path):
+    path = tmp_path / "jobs.json"
+    path.write_text(squeue((1, "nid00001", "run-of-alice", "alice")))
+    with running(small, (str(path),), users=True) as site:
+        until(lambda: site.served.live.snapshot.jobs)
+        (job,) = site.ask("/api/v1/jobs").json["jobs"]
+        assert (job["user"], job["name"]) == ("alice", "run-of-alice")
+        assert site.ask("/api/v1/state").json["jobs"][0]["user"] == "alice"
+        assert site.ask("/api/v1/machine").json["show_users"] is True
+
+
+# --- limits ----------------------------------------------------------------------------
+
+
+def test_too_large_a_body_is_refused_before_it_is_read(site):
+    with socket.create_connection(("127.0.0.1", site.port), 10) as sock:
+        sock.sendall(
+            b"POST /api/v1/resolve HTTP/1.1\r\nHost: localhost\r\n"
+            b"Content-Type: application/json\r\nContent-Length: 999999999\r\n\r\n"
+        )
+        assert sock.recv(1000).startswith(b"HTTP/1.1 413 ")
+
+
+def test_too_large_a_body_in_chunks_is_refused(site):
+    with socket.create_connection(("127.0.0.1", site.port), 10) as sock:
+        sock.sendall(
+            b"POST /api/v1/resolve HTTP/1.1\r\nHost: localhost\r\n"
+            b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        chunk = b"100000\r\n" + b"a" * 0x100000 + b"\r\n"
+        answer = b""
+        try:
+            for _ in range(8):
+                sock.sendall(chunk)
+            answer = sock.recv(1000)
+        except OSError:
+            answer = answer or b"HTTP/1.1 413 (cut off)"
+    assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+def test_too_long_a_text_is_refused(site):
+    found = site.post("resolve", text="a" * (2 * 2**20 + 1))
+    assert found.status == 400
+
+
+def test_a_slow_body_holds_no_thread(small, monkeypatch):
+    monkeypatch.setattr("web.asgi.PATIENCE", 0.3)
+    head = (
+        b"POST /api/v1/resolve HTTP/1.1\r\nHost: localhost\r\n"
+        b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+    )
+    with running(small) as site:
+        slow = [socket.create_connection(("127.0.0.1", site.port), 10) for _ in range(80)]
+        try:
+            for sock in slow:
+                sock.sendall(head)
+            assert site.ask("/api/v1/state").status == 200
+            assert slow[0].recv(100).startswith(b"HTTP/1.1 408 ")
+        finally:
+            for sock in slow:
+                sock.close()
+
+
+def test_connections_that_send_nothing_are_closed(small, monkeypatch):
+    monkeypatch.setattr("web.protocol.PATIENCE", 0.3)
+    with running(small) as site, socket.create_connection(("127.0.0.1", site.port), 10) as sock:
+        sock.sendall(b"GET / HT")
+        assert sock.recv(100) == b""

@@ -1,0 +1,231 @@
+"""What is to be built: routes are the predictor's, names and sizes are held to what can stand."""
+
+import itertools
+import json
+from collections import deque
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nidmap
+from placement.errors import UsageError
+from placement.network import Demand, loads
+from workloads.minicray import limits
+from workloads.minicray.blueprint import blueprint
+from workloads.minicray.net import creation, design, hosts, namespaces, pairs, router_setup
+from workloads.minicray.noise import between, over_links
+
+SPECS = [
+    "minicray:dragonfly",
+    "minicray:torus",
+    "minicray:fattree",
+    "torus:2x2x2,nodes=2,bw=5",
+    "tree:4x2x2,bw=5:10:20",
+    "dragonfly:groups=3,switches=4,nodes=2,injection=25",
+    "fattree:leaf=4,leaves=3,spines=2",
+]
+
+
+def walk(net, a, b, pick=0):
+    """Return the channels of the route tables from one node to another."""
+    here, used = int(net.router[a]), []
+    while here != int(net.router[b]):
+        hops = net.table.next(here, b)
+        used.append(hops[pick % len(hops)])
+        here = int(net.channels.target[used[-1]])
+        assert len(used) < 100
+    return used
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_route_tables_put_bytes_where_the_predictor_says(spec):
+    machine = nidmap.load_machine(spec)
+    net = design(machine)
+    rng = np.random.default_rng(1)
+    counted = np.zeros(len(net.channels))
+    pairs_of_nodes = list(itertools.permutations(range(len(net.names)), 2))
+    amount = rng.random(len(pairs_of_nodes))
+    for (a, b), bytes_ in zip(pairs_of_nodes, amount, strict=True):
+        counted[walk(net, a, b)] += bytes_
+    a, b = np.array(pairs_of_nodes).T
+    found = loads(machine, Demand.pairs(machine, a, b, amount), "single")
+    assert np.allclose(counted, found.load)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_equal_next_hops_are_all_that_lie_on_shortest_paths(spec):
+    net = design(nidmap.load_machine(spec), ecmp=True)
+    blue = np.array([kind in ("blue", "global") for kind in net.channels.kinds])[net.channels.kind]
+    for node in range(len(net.names)):
+        far = distances(net, int(net.router[node]), blue)
+        for router in range(net.routers):
+            here = far[router]
+            wanted = [
+                c
+                for c in np.flatnonzero(net.channels.source == router).tolist()
+                if tuple(np.add(far[int(net.channels.target[c])], (int(blue[c]), 1))) == here
+            ]
+            assert net.table.next(router, node) == (wanted if router != net.router[node] else [])
+
+
+def distances(net, goal, blue):
+    """Return (hops between groups, hops) to a router by relaxing until nothing changes."""
+    far = {goal: (0, 0)}
+    todo = deque([goal])
+    while todo:
+        at = todo.popleft()
+        for c in np.flatnonzero(net.channels.target == at).tolist():
+            source, new = int(net.channels.source[c]), tuple(np.add(far[at], (int(blue[c]), 1)))
+            if new < far.get(source, (9999, 9999)):
+                far[source] = new
+                todo.append(source)
+    return far
+
+
+def test_ecmp_routes_name_all_next_hops():
+    net = design(nidmap.load_machine("torus:3x3,bw=5"), ecmp=True)
+    several = [line for line in router_setup(net, 0) if line.count("nexthop") == 2]
+    assert len(several) == 4  # nodes that are off in both axes
+    assert all(line.count("onlink") == 2 for line in several)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_every_cable_leads_both_ways_and_every_name_is_one_things(spec):
+    net = design(nidmap.load_machine(spec))
+    cables = list(pairs(net.channels))
+    assert sorted(c for cable in cables for c in cable) == list(range(len(net.channels)))
+    for c, d in cables:
+        assert net.channels.source[c] == net.channels.target[d]
+        assert net.channels.source[d] == net.channels.target[c]
+    assert len(set(namespaces(net))) == len(net.names) + net.routers
+    plan = blueprint(net, "x", (spec,), None)
+    counted = [link for space in plan["spaces"] for link in space["counts"].values()]
+    assert len(set(counted)) == len(counted) == len(net.channels) + 2 * len(net.names)
+    assert all(len(word) < 16 for line in creation(net) for word in line.split()
+               if word[0] in "cphm" and word[1:].isdigit())  # fmt: skip
+    assert len({line.split()[0] for line in hosts(net).splitlines()}) == len(net.names) + 2
+    json.dumps(plan)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_links_keep_their_proportions(spec):
+    net = design(nidmap.load_machine(spec), scale=1234.0)
+    finite = np.isfinite(net.channels.bandwidth)
+    assert np.allclose(net.rates[finite] * 1234, net.channels.bandwidth[finite] * 1e9)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a/b", "router+1", "", "12", "0x1f", "1.2.3.4", "-x", "x-", "a b", "nid\n1", "x" * 64, "é"],
+)
+def test_names_that_are_no_hosts_are_refused(name):
+    with pytest.raises(UsageError, match="cannot be the name"):
+        limits.host_names([name])
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["login"], "a node cannot be called login"),
+        (["Localhost"], "a node cannot be called Localhost"),
+        (["nid1", "nid1"], "two nodes are called nid1"),
+        (["nid1", "NID1"], "one name to the network"),
+    ],
+)
+def test_names_that_clash_are_refused(names, said):
+    with pytest.raises(UsageError, match=said):
+        limits.host_names(names)
+
+
+@given(st.lists(st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True), unique=True, max_size=20))
+def test_plain_names_pass(names):
+    if not {"login", "localhost"} & set(names):
+        assert limits.host_names(names) == tuple(names)
+
+
+def test_a_machine_that_is_too_large_is_refused():
+    with pytest.raises(UsageError, match="too large: 512 at most"):
+        design(nidmap.load_machine("shaheen2"))
+    with pytest.raises(UsageError, match=r"routers and .* cables are too many"):
+        design(nidmap.load_machine("dragonfly:groups=5,chassis=6,blades=16,nodes=1,injection=10"))
+
+
+def test_a_machine_that_does_not_fit_the_memory_is_refused(monkeypatch):
+    monkeypatch.setattr("workloads.memory.available", lambda: 1 << 20)
+    with pytest.raises(UsageError, match="MiB are free here"):
+        design(nidmap.load_machine("minicray:torus"))
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, float("inf"), float("nan"), 1e15, 1e-9])
+def test_a_scale_that_cannot_be_is_refused(scale):
+    with pytest.raises(UsageError, match="scale"):
+        design(nidmap.load_machine("minicray:torus"), scale)
+
+
+def test_no_proportions_without_bandwidths():
+    with pytest.raises(UsageError, match="states no bandwidth"):
+        design(nidmap.load_machine("tree:2x2"))
+
+
+def test_service_nodes_and_nodes_without_a_place_are_left_out():
+    whole = nidmap.load_machine("minicray:dragonfly")
+    role = whole.role.astype("U8")
+    role[0] = "service"
+    router = whole.router.copy()
+    router[23] = -1
+    machine = replace(whole, role=role, router=router, _cache={})
+    net = design(machine)
+    assert net.names == tuple(whole.names[1:23].tolist())
+    assert net.notes == (
+        "1 node not for computing has no namespace",
+        "1 node without a place in the network has no namespace",
+    )
+    assert walk(net, 0, 21)
+
+
+def test_several_nics_become_one_and_every_node_is_reached():
+    machine = nidmap.load_machine("dragonfly:groups=2,switches=4,nodes=2,nics=2,injection=25")
+    net = design(machine)
+    assert net.notes == ("16 nodes with several NICs have a link for the first one only",)
+    for a, b in itertools.permutations(range(16), 2):
+        walk(net, a, b)
+
+
+def test_noise_over_a_link_uses_routes_over_it_and_no_node_twice():
+    net = design(nidmap.load_machine("minicray:dragonfly"))
+    for name, c in zip(net.channels.names().tolist(), range(len(net.channels)), strict=True):
+        found = over_links(net, [name])
+        assert all(c in walk(net, a, b) for a, b in found.flows)
+        assert (
+            len({a for a, _ in found.flows}) == len({b for _, b in found.flows}) == len(found.flows)
+        )
+        enough = len(found.flows) * net.node_rate >= net.rates[c] - 1
+        assert enough or found.notes
+
+
+def test_noise_that_cannot_be_is_refused():
+    net = design(nidmap.load_machine("minicray:torus"))
+    with pytest.raises(UsageError, match="no link 'x9'"):
+        over_links(net, ["x9"])
+    with pytest.raises(UsageError, match="no route"):
+        over_links(net, net.channels.names().tolist()[:1], avoid=range(18))
+    with pytest.raises(UsageError, match="no node nid9"):
+        between(net, ["nid00000,nid9"])
+    with pytest.raises(UsageError, match=r"two (different )?nodes"):
+        between(net, ["nid00000,nid00000"])
+
+
+def test_minicray_specs_are_small_machines_of_their_kind():
+    torus = nidmap.load_machine("minicray:torus")
+    assert (torus.name, torus.topology.kind, len(torus)) == ("minicray:torus", "torus", 18)
+    more = nidmap.load_machine("minicray:dragonfly,groups=4,green=2")
+    assert (len(more), more.topology.bandwidth["green"]) == (32, 2.0)
+
+
+@pytest.mark.parametrize("spec", ["minicray:", "minicray:hypercube", "minicray:torus,groups=2"])
+def test_minicray_specs_that_are_none(spec):
+    with pytest.raises(UsageError, match=r"mini-Cray|no option"):
+        nidmap.load_machine(spec)

@@ -1,0 +1,314 @@
+"""Mini-Crays that stand: what runs in them, what the links carry, and that nothing is left."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.rankmap.mpis import with_mpi4py
+from tests.workloads.minicray.conftest import DRAGONFLY, host, leftovers, new_name, nidmap
+from workloads.minicray.slurm import find_slurm
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
+
+needs_slurm = pytest.mark.skipif(find_slurm()[0] is None, reason=f"Slurm: {find_slurm()[1]}")
+
+RANKS = (
+    "from mpi4py import MPI; c = MPI.COMM_WORLD; "
+    "print(f'{c.rank} {c.size} {MPI.Get_processor_name()}\\n', end='', flush=True)"
+)
+
+#: Sends so many bytes from one node to another over the fabric, without MPI.
+SEND = """
+import socket, sys
+role, address, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+if role == "to":
+    with socket.create_server((address, 4711)) as server:
+        print("ready", flush=True)
+        connection, _ = server.accept()
+        while connection.recv(1 << 16):
+            pass
+else:
+    with socket.create_connection((address, 4711)) as connection:
+        connection.sendall(bytes(count))
+"""
+
+
+@pytest.fixture(scope="module")
+def bare(minicray):
+    """Return a mini-Cray without Slurm."""
+    return minicray("-m", DRAGONFLY, "--no-slurm")
+
+
+@pytest.fixture(scope="module")
+def whole(minicray):
+    """Return a mini-Cray with Slurm."""
+    if find_slurm()[0] is None:
+        pytest.skip(find_slurm()[1])
+    return minicray("-m", DRAGONFLY)
+
+
+def ask(name, *words):
+    """Return the answer of a command as JSON."""
+    return json.loads(nidmap("minicray", *words, "--name", name, "--json").stdout)
+
+
+def run(name, *words, check=True, **more):
+    """Run a command inside."""
+    return nidmap("minicray", "run", "--name", name, "--", *words, check=check, **more)
+
+
+def mpi(flavour):
+    """Return the environment of an MPI, and its Python; skip where there is none."""
+    places = [place for name, place in with_mpi4py() if name == flavour]
+    if not places:
+        pytest.skip(f"no mpi4py on {flavour}")
+    path = f"{places[0]}/bin:{os.environ['PATH']}"
+    return {**os.environ, "PATH": path}, f"{places[0]}/bin/python"
+
+
+def test_a_program_has_the_callers_files_signals_and_code(bare):
+    done = run(bare, "sh", "-c", "cat; echo err >&2; exit 7", check=False, stdin=None, input="in")
+    assert (done.stdout, done.stderr, done.returncode) == ("in", "err\n", 7)
+    assert run(bare, "sh", "-c", "kill -9 $$", check=False).returncode == 137
+    done = run(bare, "no-such-program", check=False)
+    assert (done.returncode, done.stderr) == (4, "nidmap: no-such-program: no such program\n")
+
+
+def test_links_carry_what_is_predicted_headers_accounted_for(bare):
+    about = ask(bare, "status")
+    a, b = "nid00001", "nid00022"
+    to = about["addresses"][about["names"].index(b)]
+    count = 400_000
+    ask(bare, "links", "--zero")
+    helper = (
+        "import sys; from workloads.minicray import talk; sys.exit(talk.run(*eval(sys.argv[1])))"
+    )
+    words = [bare, [sys.executable, "-c", SEND, "to", to, str(count)], b]
+    with subprocess.Popen(
+        [sys.executable, "-c", helper, repr(words)], stdout=subprocess.PIPE
+    ) as there:
+        assert there.stdout.readline() == b"ready\n"
+        words = [bare, [sys.executable, "-c", SEND, "from", to, str(count)], a]
+        subprocess.run([sys.executable, "-c", helper, repr(words)], check=True)
+    words = ["--nodes", f"{a},{b}", "--pattern", "ring", "--bytes", str(count)]
+    found = json.loads(nidmap("predict", *words, "--against", bare, "--json").stdout)["against"]
+    # A ring of two sends both ways: what is counted here is the way from a to b alone.
+    there = {row["link"]: row for row in found["links"]}
+    ways = [link for link, row in there.items() if row["counted"] > count / 2]
+    assert f"{a} injection" in ways
+    assert f"{b} ejection" in ways
+    assert len(ways) >= 3
+    for link in ways:
+        assert there[link]["payload"] == count
+        assert 1.007 < there[link]["counted"] / count < 1.05  # 66 bytes of each 9014 are headers
+    acknowledged = sum(row["counted"] for link, row in there.items() if link not in ways)
+    assert acknowledged < 0.05 * count * len(ways)
+
+
+def test_ranks_sit_where_they_should_without_slurm(bare):
+    env, python = mpi("mpich")
+    words = ["minicray", "run", "--name", bare, "-w", "nid00003,nid00010", "-n", "4", "--"]
+    said = nidmap(*words, python, "-c", RANKS, env=env).stdout.split()
+    where = dict(zip(said[0::3], said[2::3], strict=True))
+    assert where == {"0": "nid00003", "1": "nid00003", "2": "nid00010", "3": "nid00010"}
+
+
+@needs_slurm
+@pytest.mark.slurm
+@pytest.mark.parametrize("flavour", ["mpich", "openmpi"])
+def test_ranks_sit_where_slurm_puts_them(whole, flavour):
+    env, python = mpi(flavour)
+    words = ["minicray", "run", "--name", whole, "-N", "3", "--", python, "-c", RANKS]
+    said = nidmap(*words, env=env).stdout.splitlines()
+    assert sorted(said) == ["0 3 nid00000", "1 3 nid00001", "2 3 nid00002"]
+
+
+@needs_slurm
+@pytest.mark.slurm
+def test_the_whole_product_works_inside(whole):
+    python = [sys.executable, "-m", "nidmap"]
+    run(whole, "salloc", "--no-shell", "--exclusive", "-w", "nid[00000-00003]", "-J", "other")
+    planned = run(whole, *python, "plan", "--from", "idle", "-N", "4", "--strategy", "compact")
+    assert planned.stdout.strip() == "nid[00004-00007]"
+    assert f"{whole}: {DRAGONFLY}" in run(whole, *python, "minicray", "status").stdout
+    assert "4  alloc" in run(whole, "sinfo").stdout
+    run(whole, "scancel", "-u", "root")
+
+
+@needs_slurm
+@pytest.mark.slurm
+def test_noise_is_a_job_that_fills_a_link(whole):
+    link = "g0c0b0->g1c0b0 blue"
+    words = ["minicray", "noise", "--name", whole, "--links", link, "--for", "2", "--json"]
+    found = json.loads(nidmap(*words).stdout)
+    assert found["used"][link] > 0.8
+    assert found["nodes"]
+
+
+def test_two_stand_side_by_side_and_a_name_is_taken_once(bare, minicray):
+    before = host()
+    other = minicray("-m", "minicray:torus", "--no-slurm", "--ecmp")
+    again = nidmap("minicray", "up", "-m", DRAGONFLY, "--no-slurm", "--name", other, check=False)
+    assert (again.returncode, "stands already" in again.stderr) == (2, True)
+    assert ask(bare, "status")["nodes"] == 24
+    assert ask(other, "status")["nodes"] == 18
+    nidmap("minicray", "down", "--name", other)
+    assert nidmap("minicray", "status", "--name", other, check=False).returncode == 4
+    assert host() == before
+    assert leftovers(other) == []
+
+
+def test_one_for_a_command_alone_is_gone_after_it():
+    before = host()
+    words = ["minicray", "run", "-m", "minicray:fattree", "--no-slurm", "--", "sh", "-c"]
+    done = nidmap(*words, "hostname; echo $NIDMAP_MINICRAY; exit 3", check=False)
+    where, name = done.stdout.split()
+    assert (where, done.returncode) == ("login", 3)
+    assert leftovers(name) == []
+    assert host() == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_in_the_foreground_it_goes_with_its_command(number):
+    name = new_name()
+    with standing(name, "--foreground") as process:
+        nidmap("minicray", "run", "--name", name, "--", "true")
+        process.send_signal(number)
+        process.wait(20)
+    assert leftovers(name) == []
+    assert nidmap("minicray", "status", "--name", name, check=False).returncode == 4
+
+
+def test_a_command_ends_with_its_client_and_all_that_it_started(bare):
+    mark = f"NIDMAP_TEST={new_name()}"
+    script = "setsid sleep 1000 & sleep 1000"
+    command = [sys.executable, "-m", "nidmap", "minicray", "run", "--name", bare, "--", "env", mark]
+    with subprocess.Popen([*command, "sh", "-c", script], start_new_session=True) as process:
+        while not any("sleep" in line for line in with_word(mark)):
+            time.sleep(0.05)
+        process.kill()
+    deadline = time.monotonic() + 15
+    while list(with_word(mark)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert list(with_word(mark)) == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_kill_at_any_moment_leaves_nothing(seed):
+    rng = random.Random(seed)
+    name, before = new_name(), host()
+    with standing(name, *rng.choice([(), ("--foreground",)]), wait=False) as process:
+        time.sleep(rng.random() * 0.8)
+        tree = [process.pid, *children(process.pid)]
+        os.kill(rng.choice(tree), signal.SIGKILL)
+        time.sleep(0.1)
+        process.kill()
+    nidmap("minicray", "down", "--name", name, check=False)  # where it stood and was let go
+    assert leftovers(name) == []
+    assert host() == before
+
+
+def test_a_kernel_without_token_buckets_is_named(tmp_path):
+    tc = tmp_path / "tc"
+    tc.write_text("#!/bin/sh\necho 'Error: Specified qdisc kind is unknown.' >&2\nexit 2\n")
+    tc.chmod(0o755)
+    done = refused({"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert done.returncode == 4
+    assert "this kernel has no tbf" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_forbidden_namespaces_are_named(tmp_path):
+    unshare = tmp_path / "unshare"
+    unshare.write_text(
+        "#!/bin/sh\necho 'unshare: unshare failed: Operation not permitted' >&2\nexit 1\n"
+    )
+    unshare.chmod(0o755)
+    done = refused({"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert done.returncode == 4
+    assert "user namespaces are switched off here" in done.stderr
+
+
+def test_really_forbidden_namespaces_are_named():
+    """A process without any capability, below a limit of no namespaces."""
+    script = (
+        "echo 0 > /proc/sys/user/max_user_namespaces && exec setpriv --bounding-set=-all "
+        '--inh-caps=-all "$@"'
+    )
+    words = [sys.executable, "-m", "nidmap", "minicray", "up", "--name", new_name()]
+    command = ["unshare", "--user", "--map-root-user", "sh", "-c", script, "sh", *words]
+    done = subprocess.run([*command, "-m", DRAGONFLY, "--no-slurm"], capture_output=True, text=True)
+    if "setpriv" in done.stderr or "max_user_namespaces" in done.stderr.split("nidmap:")[0]:
+        pytest.skip(done.stderr.strip())
+    assert done.returncode == 4
+    assert "user namespaces are switched off here" in done.stderr
+
+
+def refused(env):
+    """Try to build one in an environment where it cannot be; nothing may be left."""
+    name, before = new_name(), host()
+    words = ["minicray", "up", "-m", DRAGONFLY, "--no-slurm", "--name", name]
+    done = nidmap(*words, check=False, env={**os.environ, **env})
+    assert leftovers(name) == []
+    assert host() == before
+    return done
+
+
+class standing:  # noqa: N801  # used as a function
+    """A mini-Cray whose command is a process of the test's own."""
+
+    def __init__(self, name, *words, wait=True):
+        command = [sys.executable, "-m", "nidmap", "minicray", "up", "-m", "minicray:torus"]
+        self.words = [*command, "--no-slurm", "--name", name, *words]
+        self.wait = wait
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.words, stderr=subprocess.PIPE, text=True)
+        if self.wait:
+            assert self.process.stderr.readline().startswith("mini-Cray")
+        return self.process
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+        self.process.stderr.close()
+
+
+def children(pid):
+    """Return the ids of all processes below one."""
+    found = []
+    for task in _listed(f"/proc/{pid}/task"):
+        try:
+            with open(f"/proc/{pid}/task/{task}/children") as stream:
+                own = [int(word) for word in stream.read().split()]
+        except OSError:
+            continue
+        found += own + [below for child in own for below in children(child)]
+    return found
+
+
+def _listed(folder):
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def with_word(word):
+    """Yield the command lines of processes that have a word in their environment."""
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as stream:
+                env = stream.read().decode(errors="replace").split("\0")
+            with open(f"/proc/{pid}/cmdline", "rb") as stream:
+                line = stream.read().decode(errors="replace")
+        except OSError:
+            continue
+        if word in env and line:
+            yield line

@@ -1,0 +1,163 @@
+"""A machine as compact columns for the page: what never changes while a server runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import NidmapError, UsageError
+from placement.summary import summarise
+from placement.topologies import links, router_names, wiring_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+
+__all__ = ["FILE_PATTERNS", "coded", "document", "folded_rows"]
+
+SCHEMA = "nidmap.machine-columns/1"
+
+#: Patterns that name a file: whoever looks at a page must not choose files of the server's host.
+FILE_PATTERNS = ("graph", "matrix")
+
+_WORDS = ("role", "state", "mode", "features")
+_NUMBERS = ("sockets", "cores", "memory_mb", "nics", "gpus")
+
+#: Patterns with an example each, in the order in which they are offered.
+_PATTERNS = (
+    ("alltoall", "every rank to every other"),
+    ("fft:16x16", "a process grid: all-to-all in each row and each column"),
+    ("stencil:8x8x4", "neighbours in a grid; add ,periodic or ,weights=1:2:4"),
+    ("stencil:auto", "a grid of the job's own size in three dimensions"),
+    ("sort", "a parallel sort: samples, then everything changes hands"),
+    ("ring", "each rank to the next"),
+    ("training:tp=8,pp=4,dp=8", "training of a large model"),
+)
+
+
+def coded(values: NDArray[Any]) -> dict[str, list[Any]]:
+    """Return a column as its distinct values and a code for each row.
+
+    Examples
+    --------
+    >>> coded(np.array(["up", "down", "up"]))
+    {'values': ['down', 'up'], 'codes': [1, 0, 1]}
+    """
+    distinct, codes = np.unique(values, return_inverse=True)
+    return {"values": distinct.tolist(), "codes": codes.reshape(-1).tolist()}
+
+
+def folded_rows(rows: Iterable[int] | NDArray[np.int64]) -> str:
+    """Return rows as ranges, the order kept.
+
+    Examples
+    --------
+    >>> folded_rows([3, 4, 5, 9, 1])
+    '3-5,9,1'
+    """
+    values = np.asarray(list(rows) if not isinstance(rows, np.ndarray) else rows, dtype=np.int64)
+    if not len(values):
+        return ""
+    cuts = np.flatnonzero(np.diff(values) != 1) + 1
+    first, last = values[np.r_[0, cuts]].tolist(), values[np.r_[cuts - 1, -1]].tolist()
+    return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in zip(first, last, strict=True))
+
+
+def document(machine: Machine) -> dict[str, Any]:
+    """Return what the page needs to know of a machine once.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> found = document(parse_spec("torus:2x2"))
+    >>> found["count"], found["nodes"]["coords"], found["nodes"]["cname"]
+    (4, [[0, 1, 0, 1], [0, 0, 1, 1], [0, 0, 0, 0]], [])
+    """
+    topology = machine.topology
+    return {
+        "schema": SCHEMA,
+        "name": machine.name,
+        "kind": topology.kind,
+        "fabric": topology.fabric,
+        "site": machine.site,
+        "scheduler": machine.scheduler,
+        "wiring": wiring_text(machine),
+        "levels": list(topology.levels),
+        "extents": list(topology.extents),
+        "count": len(machine),
+        "nodes": _nodes(machine),
+        "routers": {"count": len(router_names(machine)), "name": router_names(machine).tolist()},
+        "links": _links(machine),
+        "notes": list(machine.notes),
+        "summary": summarise(machine),
+        "choices": _choices(machine),
+    }
+
+
+def _nodes(machine: Machine) -> dict[str, Any]:
+    first = machine.router[:, 0].tolist() if machine.router.shape[1] else [-1] * len(machine)
+    return {
+        "nid": machine.nid.tolist(),
+        "name": machine.names.tolist(),
+        "cname": machine.cname.tolist() if (machine.cname != "").any() else [],
+        "coords": machine.coords.T.tolist(),
+        **{name: coded(getattr(machine, name)) for name in (*_WORDS, *_NUMBERS)},
+        "router": first,
+    }
+
+
+def _links(machine: Machine) -> dict[str, Any]:
+    try:
+        found = links(machine)
+    except NidmapError:
+        return {"kinds": [], "counts": []}
+    counts = np.bincount(found.kind, weights=found.count, minlength=len(found.kinds))
+    return {"kinds": list(found.kinds), "counts": counts.astype(np.int64).tolist()}
+
+
+def _fits(machine: Machine, strategy: str) -> bool:
+    """Tell whether a strategy applies to a machine's network."""
+    from placement.plan import plan
+    from placement.planners import PREDICTING
+
+    if strategy in PREDICTING:
+        return True
+    try:
+        plan(machine, 1, strategy=strategy, candidates=machine.compute)
+    except UsageError:
+        return False
+    except NidmapError:
+        pass  # it applies, but not today
+    return True
+
+
+def _choices(machine: Machine) -> dict[str, Any]:
+    """Return what a plan and an order can be asked for on this machine."""
+    from placement import planners
+    from placement.network import routings
+    from placement.plan import DEFAULT
+    from rankmap import emit, orders
+
+    formats = ["nodelist", "lines", "nids", "cnames", "hostfile", "json"]
+    if not (machine.cname != "").any():
+        formats.remove("cnames")
+    formats += {"slurm": ["sbatch"], "pbs": ["pbs"], "alps": ["aprun", "pbs"]}.get(
+        machine.scheduler, ["sbatch", "aprun", "pbs"]
+    )
+    try:
+        known = list(routings(machine))
+    except NidmapError:
+        known = []
+    return {
+        "strategies": [name for name in planners.names() if _fits(machine, name)],
+        "orders": orders.names(),
+        "routings": known,
+        "formats": formats,
+        "order_formats": emit.names(),
+        "patterns": [{"example": example, "help": text} for example, text in _PATTERNS],
+        "default_strategy": DEFAULT,
+    }

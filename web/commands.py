@@ -1,0 +1,228 @@
+"""``nidmap web serve`` and ``nidmap web export``."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from placement.commands.common import machine_from, machine_option, say, write_output
+from placement.errors import NidmapError, UsageError, printable
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from socket import socket
+
+    from placement.machine import Machine
+    from web.guard import Guard
+    from web.served import Served
+
+__all__ = ["web"]
+
+_from = click.option(
+    "--from",
+    "sources",
+    multiple=True,
+    metavar="slurm|dump|FILE",
+    help="States and jobs: Slurm, the machine's own dump, or files (squeue --json, sinfo …).",
+)
+_users = click.option("--show-users", is_flag=True, help="Show the names of jobs' users.")
+
+
+@click.group()
+def web() -> None:
+    """See a machine, its jobs and a plan on a page."""
+
+
+@web.command()
+@machine_option
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8770, show_default=True, help="0: any free."
+)
+@click.option("--socket", "path", metavar="PATH", help="A Unix socket instead, for you alone.")
+@click.option("--no-token", is_flag=True, help="Anyone who reaches the server may look.")
+@click.option("--allow-host", multiple=True, metavar="NAME", help="Another name it is asked by.")
+@_users
+@_from
+@click.option(
+    "--refresh",
+    type=click.FloatRange(1),
+    default=30.0,
+    show_default=True,
+    help="Seconds between two questions to Slurm, for all viewers together.",
+)
+@click.option("--plans", type=click.IntRange(1, 64), help="Calculations at once.")
+@click.option("--time-limit", type=click.FloatRange(1), default=60.0, help="Seconds for one.")
+@click.option(
+    "--streams", type=click.IntRange(0, 1000), default=256, show_default=True,
+    help="Viewers that are told of changes at once; others ask.",
+)  # fmt: skip
+def serve(
+    specs: tuple[str, ...],
+    host: str,
+    port: int,
+    path: str | None,
+    no_token: bool,
+    allow_host: tuple[str, ...],
+    show_users: bool,
+    sources: tuple[str, ...],
+    refresh: float,
+    plans: int | None,
+    time_limit: float,
+    streams: int,
+) -> None:
+    """Serve the page until Ctrl-C; the URL to open is printed on stdout.
+
+    Other users of a login node can reach its loopback too, so that the URL
+    holds a token. From your own computer, open a tunnel first: ssh -L
+    8770:127.0.0.1:8770 LOGIN. Nothing on the page can change anything: it
+    reads the machine and asks Slurm, never more than once a --refresh.
+
+    \b
+    nidmap web serve -m shaheen2
+    nidmap web serve -m daint.xtprocadmin --from squeue.json --port 0
+    nidmap web serve -m shaheen2 --socket ~/nidmap.sock
+    nidmap web serve -m shaheen2 --host login1.example.org --show-users
+    """
+    machine = _machine(specs)
+    guard = _guard(host, port, no_token, allow_host)
+    asked = _sources(machine, sources)
+    from web.served import Served
+    from web.server import run
+
+    with _listening(host, port, path) as sock:
+        if not path:
+            guard = _guard(host, sock.getsockname()[1], no_token, allow_host, guard.token)
+        served = Served(
+            machine, asked, guard, users=show_users, every=refresh, plans=plans or 0,
+            seconds=time_limit,
+        )  # fmt: skip
+        _announce(served, sock, path, host)
+        run(served, sock, streams)
+
+
+@web.command()
+@machine_option
+@click.option("--nodes", metavar="LIST|FILE|-", help="Nodes to mark, in any form that is pasted.")
+@click.option("--view", default="", metavar="V", help="cabinets, slices or switches.")
+@click.option(
+    "--colour", type=click.Choice(["state", "job", "group"]), default="state", show_default=True
+)
+@click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
+@click.option("--width", type=click.IntRange(200, 8000), default=1600, help="Pixels, for .png.")
+@click.option("--ppn", type=click.IntRange(1, 4096), default=1, help="For the sentence.")
+@click.option("--pattern", default="alltoall", metavar="P", help="For the sentence.")
+@_users
+@_from
+@click.option("-o", "--output", required=True, metavar="FILE", help="x.svg, x.png or x.html.")
+def export(
+    specs: tuple[str, ...],
+    nodes: str | None,
+    ppn: int,
+    pattern: str,
+    show_users: bool,
+    sources: tuple[str, ...],
+    output: str,
+    **picture: Any,
+) -> None:
+    """Write a picture of the machine with the nodes marked, or a page that opens from disk.
+
+    The suffix of -o says which: .svg, .png, or .html (the whole page in one
+    file, which needs no server and no network).
+
+    \b
+    nidmap web export -m shaheen2 --nodes nid[00012-00227] -o job.svg
+    squeue -h -j 4711 -o %N | nidmap web export -m shaheen2 --nodes - -o job.html
+    """
+    form = os.path.splitext(output)[1].lower().lstrip(".")
+    if form not in ("svg", "png", "html"):
+        raise UsageError(f"-o {printable(output)}: the name must end in .svg, .png or .html")
+    machine = _machine(specs)
+    text = ""
+    if nodes is not None:
+        from placement.paste import read_list
+
+        text, _ = read_list(nodes, "--nodes")
+    asked = _sources(machine, sources) if sources else ()
+    from web import sources as origin
+    from web.takeaway import made
+
+    snapshot = origin.ask(machine, asked, show_users)
+    wanted = {"format": form, "nodes": text, "marks": [], **picture}
+    raw, said = made(machine, snapshot, wanted, {"ppn": ppn, "pattern": pattern})
+    write_output(raw, output)
+    if said:
+        say(said)
+
+
+def _machine(specs: tuple[str, ...]) -> Machine:
+    try:
+        import flask  # noqa: F401 - asked for early, to say what is missing
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise NidmapError(f"{error.name} is not installed", "pip install 'nidmap[web]'") from None
+    return machine_from(specs)
+
+
+def _sources(machine: Machine, given: tuple[str, ...]) -> tuple[str, ...]:
+    from web.sources import ask, usual
+
+    if not given:
+        return usual(machine)
+    if "dump" in given:
+        if len(given) > 1:
+            raise UsageError("--from dump goes alone: it asks nothing else")
+        return ()
+    files = tuple(source for source in given if source != "slurm")
+    ask(machine, files)  # a file that cannot be read is said at once
+    return given
+
+
+def _guard(host: str, port: int, no_token: bool, more: tuple[str, ...], token: str = "") -> Guard:
+    import secrets
+
+    from web.guard import Guard, own_names
+
+    return Guard(
+        token="" if no_token else token or secrets.token_urlsafe(24),
+        names=own_names(host, more),
+        addresses=host in ("", "0.0.0.0", "::"),  # noqa: S104 - only compared
+        cookie=f"nidmap-{port}",
+    )
+
+
+def _listening(host: str, port: int, path: str | None) -> AbstractContextManager[socket]:
+    from contextlib import closing
+
+    from web.server import bound, bound_socket
+
+    return bound_socket(os.path.expanduser(path)) if path else closing(bound(host, port))
+
+
+def _announce(served: Served, sock: socket, path: str | None, host: str) -> None:
+    """Print the URL, and say what becomes visible to whom."""
+    token = served.guard.token
+    tail = f"/?token={token}" if token else "/"
+    where = ", ".join(served.live.sources) or "the machine's own dump"
+    say(f"{printable(served.machine.name)}: {len(served.machine)} nodes; states from {where}")
+    if path:
+        say(f"listening on {path}, for you alone; from elsewhere: ssh -L 8770:{path} HOST, then")
+        click.echo(f"http://localhost:8770{tail}")
+        return
+    name, port = sock.getsockname()[:2]
+    shown = f"[{host}]" if ":" in host else host
+    shown = "localhost" if host in ("", "0.0.0.0", "::") else shown  # noqa: S104 - compared
+    _warn(name, bool(token), served)
+    click.echo(f"http://{shown}:{port}{tail}")
+
+
+def _warn(address: str, token: bool, served: Served) -> None:
+    local = address.startswith("127.") or address == "::1"
+    what = "nodes, their states, jobs" + (" and their users" if served.users else "")
+    if not local:
+        who = "whoever has the URL" if token else "EVERYONE"
+        say(f"nidmap: this is no loopback address: {what} become visible on the network to {who}")
+    elif not token:
+        say(f"nidmap: no token: every user of this host can see {what}")

@@ -1,0 +1,360 @@
+"""The figures behind the page, by the same functions as the command line's.
+
+Each takes the machine and a request as plain values and returns what JSON
+takes; they run in a process of their own (`web.worker`), where a long one
+can be ended.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import NidmapError, PlanError, UsageError, printable
+from placement.lookup import nodes_of, rows_of
+from web.columns import FILE_PATTERNS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.request import Plan
+    from rankmap.order import Order
+    from rankmap.predict import Predictor
+
+    Ints = NDArray[np.int64]
+    Mask = NDArray[np.bool_]
+
+__all__ = ["compare", "describe", "hops", "order", "plan", "sentence"]
+
+#: Ranks that a page may ask for.
+MOST_RANKS = 1 << 20
+
+#: Edges of a pattern that are sent to a page.
+_MOST_EDGES = 1_000_000
+
+#: The order of ranks that changes nothing.
+_AS_IS = ("", "row-major")
+
+
+def describe(machine: Machine, free: Mask, asked: dict[str, Any]) -> dict[str, Any]:
+    """Say what a set of nodes is worth: the sentence, what it touches, what its wires carry."""
+    from placement.plan import spans
+
+    rows = rows_of(machine, asked["nodes"], repeats=True)
+    rows = np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int64)
+    said: dict[str, Any] = {
+        "count": len(rows),
+        "touches": spans(machine, rows),
+        "nodelist": nodes_of(machine, rows).fold(),
+        "prediction": None,
+        "default": None,
+        "reason": "",
+        "notes": [],
+    }
+    try:
+        _predicted(machine, free, asked, rows, said)
+    except NidmapError as error:
+        said["reason"] = str(error)
+    said["sentence"] = said.pop("words", "") or _counted(machine, said)
+    return {"schema": "nidmap.describe/1", **said}
+
+
+def _predicted(
+    machine: Machine, free: Mask, asked: dict[str, Any], rows: Ints, said: dict[str, Any]
+) -> None:
+    """Add a prediction and the default's to what is said."""
+    from web import wires
+
+    model = _predictor(machine, asked, len(rows))
+    slots = model.slots(rows)
+    found = model.on(slots, _arranged(model, slots, asked.get("order", "")))
+    said["prediction"] = wires.document(found, asked["links"])
+    said["notes"] = list(found.notes)
+    said["default"] = _default(model, free, rows, found.time_s)
+    said["words"] = sentence(machine, said, wires.busiest(found))
+
+
+def _default(model: Predictor, free: Mask, rows: Ints, time: float) -> dict[str, Any] | None:
+    """Return what Slurm would have chosen of the free nodes and these, and how long it takes."""
+    from placement.plan import DEFAULT, spans
+    from placement.plan import plan as choose
+    from placement.planners._slurm import BASELINE
+
+    machine = model.machine
+    usable = free.copy()
+    usable[rows] = True
+    usable &= machine.compute
+    try:
+        chosen = choose(machine, len(rows), strategy=DEFAULT, candidates=usable)
+    except PlanError:
+        return None
+    other = model.time(chosen.rows)
+    return {
+        "strategy": DEFAULT,
+        "baseline": BASELINE,
+        "time_s": other,
+        "ratio": other / time if time else 1.0,
+        "touches": spans(machine, chosen.rows),
+        "nodelist": chosen.nodes.fold(),
+        "rows": chosen.rows.tolist(),
+    }
+
+
+def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, float] | None) -> str:
+    """Return what stands above the picture.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> said = {"count": 216, "touches": {"group": 3, "chassis": 14, "blade": 54},
+    ...         "default": {"ratio": 1.168}}
+    >>> sentence(parse_spec("tree:2x2"), said, ("blue", "g3-g7", 3.21))
+    "216 nodes in 3 groups, 54 blades; busiest: blue link g3-g7 at 3.2 x the mean; \
+Slurm's default would take 1.17 x as long"
+    """
+    parts = [_counted(machine, said)]
+    if busiest is None:
+        parts.append("nothing leaves a router")
+    else:
+        kind, ends, ratio = busiest
+        parts.append(f"busiest: {kind} link {ends} at {ratio:.1f} x the mean")
+    if said["default"] is not None:
+        parts.append(f"Slurm's default would take {_times(said['default']['ratio'])}")
+    return "; ".join(parts)
+
+
+def _times(ratio: float) -> str:
+    """Return how long the default takes.
+
+    Examples
+    --------
+    >>> _times(1.0004), _times(0.874), _times(14.2)
+    ('as long', '0.87 x as long', '14.2 x as long')
+    """
+    if abs(ratio - 1) < 0.005:
+        return "as long"
+    return f"{ratio:.3g} x as long" if ratio >= 10 else f"{ratio:.2f} x as long"
+
+
+def _counted(machine: Machine, said: dict[str, Any]) -> str:
+    """Return the nodes and what they touch: the outermost level and the innermost."""
+    from placement.plan import _counted as counted
+
+    touches = said["touches"]
+    words = [
+        counted(touches[k], k) for k in dict.fromkeys([*list(touches)[:1], *list(touches)[-1:]])
+    ]
+    where = f" {'on' if machine.topology.kind == 'torus' else 'in'} {', '.join(words)}"
+    return counted(said["count"], "node") + (where if words else "")
+
+
+def compare(machine: Machine, free: Mask, asked: dict[str, Any]) -> dict[str, Any]:
+    """Set plans side by side, as ``nidmap compare`` does, each with its nodes and wires."""
+    from rankmap.compare import DEFAULT_ORDER, compared
+    from web import wires
+
+    model = _predictor(machine, asked, asked["count"])
+    found = compared(
+        model,
+        asked["count"],
+        asked["strategies"],
+        [_named(order) for order in asked["orders"]] or [DEFAULT_ORDER],
+        candidates=_candidates(machine, free, asked),
+        exclude=_rows(machine, asked["exclude"]),
+        per_blade=asked["per_blade"],
+        seed=asked["seed"],
+    )
+    said = found.document()
+    for row, entry in zip(said["rows"], found.entries, strict=True):
+        row["node_rows"] = entry.plan.rows.tolist()
+        row |= {
+            key: value
+            for key, value in wires.document(entry.found, asked["links"]).items()
+            if key in ("links", "routers", "matrix")
+        }
+    return said
+
+
+def plan(machine: Machine, free: Mask, asked: dict[str, Any]) -> dict[str, Any]:
+    """Choose nodes, as ``nidmap plan`` does."""
+    from placement.plan import plan as choose
+    from placement.plan import usual_strategy
+    from placement.planners import PREDICTING
+
+    wanted = asked["pattern"] and _pattern(asked["pattern"])
+    strategy = asked["strategy"] or usual_strategy({"pattern": wanted} if wanted else {})
+    job = {}
+    if strategy in PREDICTING:
+        _refuse_ranks(asked["count"], asked["ppn"])
+        job = {"pattern": wanted or "alltoall", "ppn": asked["ppn"]}
+        if asked["bytes"] is not None:
+            job["bytes"] = asked["bytes"]
+    chosen = choose(
+        machine,
+        asked["count"],
+        strategy=strategy,
+        candidates=_candidates(machine, free, asked),
+        include=_rows(machine, asked["include"]),
+        exclude=_rows(machine, asked["exclude"]),
+        per_blade=asked["per_blade"],
+        seed=asked["seed"],
+        **job,
+    )
+    return _plan_document(machine, chosen)
+
+
+def _plan_document(machine: Machine, chosen: Plan) -> dict[str, Any]:
+    from placement.topologies import wiring_text
+
+    return {
+        "schema": "nidmap.plan/1",
+        "machine": machine.name,
+        "wiring": wiring_text(machine),
+        "strategy": chosen.strategy,
+        "count": len(chosen.rows),
+        "nodelist": chosen.nodes.fold(),
+        "node_rows": chosen.rows.tolist(),
+        "why": chosen.why,
+        "touches": chosen.facts["touches"],
+        "default": chosen.facts["default"],
+        "free": chosen.facts["free"],
+        "warnings": list(chosen.warnings),
+    }
+
+
+def order(machine: Machine, free: Mask, asked: dict[str, Any]) -> dict[str, Any]:
+    """Order ranks on nodes, as ``nidmap order`` does, with the file's text."""
+    from rankmap.emit import emit
+    from rankmap.order import arrange
+    from rankmap.pattern import parse_pattern
+    from rankmap.slots import Slots, parse_counts
+
+    del free
+    rows = rows_of(machine, asked["nodes"])
+    _refuse_ranks(len(rows), asked["ppn"])
+    slots = Slots(machine.names[rows], parse_counts(asked["ppn"], len(rows)), machine, rows)
+    wanted = parse_pattern(_pattern(asked["pattern"]))
+    made = arrange(slots, wanted, _named(asked["strategy"]))
+    return {
+        "schema": "nidmap.order/1",
+        "strategy": made.strategy,
+        "pattern": made.pattern,
+        "ranks": len(made),
+        "slots": made.slots.tolist(),
+        "node_rows": rows[made.node].tolist(),
+        "format": asked["format"],
+        "filename": _FILES.get(asked["format"], f"ranks.{asked['format']}"),
+        "text": emit(made, asked["format"], asked["launcher_order"]),
+        "neighbours": _neighbours(made, wanted.on(slots)),
+        "notes": [made.remark] if made.remark else [],
+    }
+
+
+_FILES = {"mpich": "MPICH_RANK_ORDER", "json": "ranks.json", "slurm": "ranks.hosts"}
+
+
+def _neighbours(made: Order, wanted: Any) -> dict[str, list[int]] | None:
+    """Return whom each rank talks to; None where that is too much for a page."""
+    blocks, total = [], 0
+    for a, b, _ in wanted.edges(1 << 18):
+        total += len(a)
+        if total > _MOST_EDGES:
+            return None
+        blocks.append((a, b))
+    a = np.concatenate([x for x, _ in blocks] or [np.empty(0, dtype=np.int64)])
+    b = np.concatenate([y for _, y in blocks] or [np.empty(0, dtype=np.int64)])
+    one, other = np.concatenate([a, b]), np.concatenate([b, a])
+    at = np.lexsort((other, one))
+    offsets = np.r_[0, np.cumsum(np.bincount(one, minlength=len(made)))]
+    return {"offsets": offsets.tolist(), "ranks": other[at].tolist()}
+
+
+def hops(machine: Machine, free: Mask, asked: dict[str, Any]) -> dict[str, Any]:
+    """Return how many links lie between one node's router and every other's."""
+    from placement.network import channels
+    from placement.network import hops as count
+    from placement.topologies import router_count
+
+    del free
+    row = int(rows_of(machine, asked["from"])[0])
+    source = int(machine.router[row, 0])
+    if source < 0:
+        raise UsageError(f"{machine.names[row]} hangs on no router")
+    every = np.unique(machine.router[machine.router[:, 0] >= 0, 0]).astype(np.int64)
+    others = every[every != source]
+    found = np.zeros(router_count(machine))
+    found[others] = count(
+        machine, np.full(len(others), source, dtype=np.int64), others, asked["routing"]
+    ).sum(axis=1)
+    mine = machine.router[:, 0]
+    known = channels(machine, asked["routing"])
+    return {
+        "from": row,
+        "name": str(machine.names[row]),
+        "hops": np.where(mine >= 0, np.round(found[np.maximum(mine, 0)], 3), -1).tolist(),
+        "kinds": list(known.kinds),
+    }
+
+
+def _predictor(machine: Machine, asked: dict[str, Any], nodes: int) -> Predictor:
+    from rankmap.predict import Predictor
+
+    _refuse_ranks(nodes, asked["ppn"])
+    return Predictor(
+        machine, _pattern(asked["pattern"]), asked["ppn"], asked["bytes"], asked["routing"]
+    )
+
+
+def _refuse_ranks(nodes: int, ppn: int) -> None:
+    if nodes * ppn > MOST_RANKS:
+        raise UsageError(
+            f"{nodes} nodes x {ppn} are more than {MOST_RANKS} ranks",
+            "ask on the command line: nidmap compare, nidmap order",
+        )
+
+
+def _pattern(spec: str) -> str:
+    """Return a pattern's text, refusing those that would read a file of the server's host."""
+    name = spec.strip().partition(":")[0]
+    if name in FILE_PATTERNS:
+        raise UsageError(
+            f"pattern {name}: reads a file, which a page may not",
+            "ask on the command line: nidmap compare --pattern " + printable(spec, 40),
+        )
+    return spec
+
+
+def _named(strategy: str) -> str:
+    """Return an order's name; options of other makers might name files, so none are taken."""
+    from rankmap import orders
+
+    name = strategy or "row-major"
+    if name not in orders.names():
+        raise UsageError(f"no order {printable(name)!r}", f"there are {', '.join(orders.names())}")
+    return name
+
+
+def _arranged(model: Predictor, slots: Any, name: str) -> Order | None:
+    if name in _AS_IS:
+        return None
+    from rankmap.order import arrange
+    from rankmap.predict.asked import fitted
+
+    return arrange(slots, fitted(model.pattern, slots), _named(name))
+
+
+def _candidates(machine: Machine, free: Mask, asked: dict[str, Any]) -> Mask:
+    """Return the mask of the nodes that may be chosen."""
+    if not asked["from"].strip():
+        return free
+    named = np.zeros(len(machine), dtype=bool)
+    named[rows_of(machine, asked["from"], repeats=True)] = True
+    return named & free
+
+
+def _rows(machine: Machine, text: str) -> Ints:
+    if not text.strip():
+        return np.empty(0, dtype=np.int64)
+    return rows_of(machine, text, repeats=True)

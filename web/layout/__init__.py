@@ -1,0 +1,55 @@
+"""Where everything stands: a machine drawn as boxes, in whole units, y downwards.
+
+A pure function of the machine, used by the page (as JSON) and by the
+server's own pictures. Cray machines with cnames stand in their cabinets on
+their floor places; a torus also in slices of its axes; everything else in
+boxes of its network: groups of switches, leaf modules.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from web.layout.boxes import CELL, PITCH, Boxes, Pad, Text, View
+
+if TYPE_CHECKING:
+    from placement.machine import Machine
+
+__all__ = ["CELL", "PITCH", "Boxes", "Pad", "Text", "View", "document", "layout"]
+
+SCHEMA = "nidmap.layout/1"
+
+
+def layout(machine: Machine) -> tuple[View, ...]:
+    """Return the ways in which a machine can be drawn, the usual one first.
+
+    Parameters
+    ----------
+    machine : Machine
+
+    Returns
+    -------
+    tuple of View
+        ``cabinets`` where the nodes have cnames, ``slices`` of a torus,
+        ``switches`` for every other network and for dragonflies without cnames.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> [view.id for view in layout(parse_spec("torus:4x4x4"))]
+    ['slices']
+    >>> (only,) = layout(parse_spec("fattree:leaf=4,leaves=3,spines=2"))
+    >>> only.levels[0].level, len(only.levels[0])
+    ('leaf', 3)
+    """
+    from web.layout import cabinets, slices, switches
+
+    found = [cabinets.view(machine)] if cabinets.applies(machine) else []
+    if machine.topology.kind == "torus":
+        found.append(slices.view(machine))
+    return tuple(found) or (switches.view(machine),)
+
+
+def document(machine: Machine) -> dict[str, Any]:
+    """Return all views as JSON takes them."""
+    return {"schema": SCHEMA, "views": [view.document() for view in layout(machine)]}

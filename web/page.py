@@ -1,0 +1,190 @@
+"""The page: its shell, and the file that holds everything and opens from disk.
+
+A browser refuses ES modules from ``file://``, so that the exported file has
+one script: each module of ``static/`` in a function of its own, in the order
+in which they need each other. How modules may be written for that is said in
+`bundle`.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from markupsafe import Markup
+
+from placement.errors import NidmapError
+from web.guard import policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["bundle", "exported", "shell"]
+
+_HOME = Path(__file__).parent
+STATIC = _HOME / "static"
+
+#: The module that everything starts from, and the style sheet.
+ENTRY, STYLE = "main.js", "page.css"
+
+_IMPORT = re.compile(
+    r"^import\s+(?:\*\s+as\s+(?P<whole>[\w$]+)|\{(?P<names>[^}]*)\})\s+from\s+"
+    r"[\"']\./(?P<file>[\w.\-]+\.js)[\"'];?[ \t]*$",
+    re.M,
+)
+_BARE = re.compile(r"^import\s+[\"']\./(?P<file>[\w.\-]+\.js)[\"'];?[ \t]*$", re.M)
+_EXPORT = re.compile(
+    r"^export\s+(?=(?:async\s+)?function\b|const\b|let\b|class\b)"
+    r"(?P<head>(?:async\s+)?function\s*\*?|const|let|class)\s+(?P<name>[\w$]+)",
+    re.M,
+)
+_LEFT = re.compile(r"^(?:import|export)\b.*$", re.M)
+
+
+def shell(title: str) -> str:
+    """Return the page as it is served: no data, no script and no style in it."""
+    return _render(
+        title=title,
+        export=False,
+        head_assets=_trusted(f'<link rel="stylesheet" href="/static/{STYLE}">'),
+        body_assets=_trusted(f'<script type="module" src="/static/{ENTRY}"></script>'),
+    )
+
+
+def exported(title: str, data: Mapping[str, Any]) -> str:
+    """Return the page with its style, its script and its data in it.
+
+    Parameters
+    ----------
+    title : str
+    data : mapping
+        What the page finds in the element ``nidmap-data``.
+    """
+    style = (STATIC / STYLE).read_text(encoding="utf-8")
+    script = bundle({path.name: path.read_text(encoding="utf-8") for path in STATIC.glob("*.js")})
+    for name, text, end in (("style", style, "</style"), ("script", script, "</script")):
+        if end in text.lower():
+            raise NidmapError(f"the page's {name} holds its own end mark: a defect of nidmap")
+    rule = policy(_digest(script), _digest(style))
+    head = f'<meta http-equiv="Content-Security-Policy" content="{rule}"><style>{style}</style>'
+    body = (
+        f'<script type="application/json" id="nidmap-data">{_inert(data)}</script>'
+        f"<script>{script}</script>"
+    )
+    return _render(title=title, export=True, head_assets=_trusted(head), body_assets=_trusted(body))
+
+
+def _trusted(text: str) -> Markup:
+    """Mark our own files' text as HTML; what others wrote is in it as `_inert` JSON only."""
+    return Markup(text)  # noqa: S704 - see above
+
+
+def _inert(data: Mapping[str, Any]) -> str:
+    """Return data as JSON that cannot end the element it stands in."""
+    text = msgspec.json.encode(data).decode()
+    for mark, code in (("<", "\\u003c"), (">", "\\u003e"), ("&", "\\u0026"),
+                       ("\u2028", "\\u2028"), ("\u2029", "\\u2029")):  # fmt: skip
+        text = text.replace(mark, code)
+    return text
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _render(**values: Any) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(_HOME / "templates"), autoescape=True, undefined=StrictUndefined
+    )
+    return environment.get_template("page.html").render(**values)
+
+
+def bundle(modules: Mapping[str, str], entry: str = ENTRY) -> str:
+    """Join ES modules into one plain script.
+
+    A module may import at the beginnings of lines, ``import { a, b as c }
+    from "./x.js";``, ``import * as x from "./x.js";`` or ``import
+    "./x.js";``, and export declarations of one name at the beginnings of
+    lines (function, async function, const, let, class). Nothing else: no
+    default, no dynamic import, no cycle.
+
+    Parameters
+    ----------
+    modules : mapping of str to str
+        Texts by file name; those that `entry` does not need are left out.
+    entry : str
+
+    Raises
+    ------
+    NidmapError
+        A module that is not written so, or that is missing.
+
+    Examples
+    --------
+    >>> print(bundle({"main.js": 'import { a } from "./x.js";\\na();',
+    ...               "x.js": "export function a() {}"}))
+    (() => {
+    "use strict";
+    const _x_js = (() => {
+    function a() {}
+    return { a };
+    })();
+    const _main_js = (() => {
+    const { a } = _x_js;
+    a();
+    return {  };
+    })();
+    })();
+    <BLANKLINE>
+    """
+    ordered: list[str] = []
+    _visit(modules, entry, ordered, [])
+    parts = [_wrapped(name, modules[name]) for name in ordered]
+    return "\n".join(["(() => {", '"use strict";', *parts, "})();", ""])
+
+
+def _visit(modules: Mapping[str, str], name: str, done: list[str], way: list[str]) -> None:
+    """Add a module behind those that it needs."""
+    if name in done:
+        return
+    if name in way:
+        raise NidmapError(f"{' -> '.join([*way, name])}: modules in a circle")
+    if name not in modules:
+        raise NidmapError(f"{(way or ['the page'])[-1]} imports {name}, which is not there")
+    text = modules[name]
+    for match in (*_IMPORT.finditer(text), *_BARE.finditer(text)):
+        _visit(modules, match.group("file"), done, [*way, name])
+    done.append(name)
+
+
+def _wrapped(name: str, text: str) -> str:
+    exports = [match.group("name") for match in _EXPORT.finditer(text)]
+    body = _EXPORT.sub(lambda m: f"{m.group('head')} {m.group('name')}", text)
+    body = _BARE.sub("", _IMPORT.sub(_taken, body))
+    left = _LEFT.search(body)
+    if left is not None:
+        raise NidmapError(f"{name}: {left.group()[:80]!r} cannot be bundled")
+    return (
+        f"const {_variable(name)} = (() => {{\n{body.strip()}\n"
+        f"return {{ {', '.join(exports)} }};\n}})();"
+    )
+
+
+def _taken(match: re.Match[str]) -> str:
+    """Return an import as a declaration of what the other module returned."""
+    source = _variable(match.group("file"))
+    if match.group("whole"):
+        return f"const {match.group('whole')} = {source};"
+    names = [part.split() for part in match.group("names").split(",") if part.strip()]
+    listed = ", ".join(part[0] if len(part) == 1 else f"{part[0]}: {part[2]}" for part in names)
+    return f"const {{ {listed} }} = {source};"
+
+
+def _variable(name: str) -> str:
+    return "_" + re.sub(r"\W", "_", name)

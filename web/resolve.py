@@ -1,0 +1,172 @@
+"""Pasted text to rows of the machine, every bad word named where it stands."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from placement.errors import ParseError, printable
+from placement.lookup import nodes_of, rows_of
+from placement.nodelist import NodeList
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+
+__all__ = ["MOST_ERRORS", "resolve"]
+
+#: Bad words that are named; more are counted.
+MOST_ERRORS = 20
+
+#: Words that are looked up one by one when so many are bad already.
+_MOST_TRIED = 500
+
+_QUOTED = re.compile(r"'([^']{1,80})'")
+_WORD = re.compile(r"(?:[^\s,\[\]]|\[[^\[\]]*\]|[\[\]])+")
+#: Words that may name several nodes: ranges, indices, places.
+_PLACE = re.compile(r"\d+-\d+|#|[cCxX]\d+[-cC]")
+
+
+def resolve(machine: Machine, text: str) -> dict[str, Any]:
+    """Return the rows that a pasted text names, and what in it names nothing.
+
+    Parameters
+    ----------
+    machine : Machine
+    text : str
+        Anything that `placement.nodelist.NodeList.parse` reads.
+
+    Returns
+    -------
+    dict
+        ``ok``, ``count``, ``rows`` (in the order given, each once),
+        ``repeated``, ``nodelist``, ``errors`` (token, line, column, message,
+        hint) and ``more_errors``.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> found = resolve(parse_spec("torus:4x4"), "nid00002 nope 5-6")
+    >>> found["rows"], found["errors"][0]["token"], found["errors"][0]["column"]
+    ([2, 5, 6], 'nope', 10)
+    """
+    try:
+        return _document(machine, rows_of(machine, text, repeats=True), [], 0)
+    except ParseError:
+        pass  # word by word then
+    errors: list[_Problem] = []
+    names = _names(text, errors)
+    if not names and not errors:
+        errors.append(_Problem("", 0, 0, "names no node", "paste names, NIDs or a job's nodes"))
+    rows, more = _looked_up(machine, text, names, errors)
+    return _document(machine, rows, errors[:MOST_ERRORS], more + max(0, len(errors) - MOST_ERRORS))
+
+
+class _Problem(NamedTuple):
+    """A word that names nothing, and where it stands (from 1; 0: not known)."""
+
+    token: str
+    line: int
+    column: int
+    message: str
+    hint: str
+
+
+def _document(
+    machine: Machine, rows: NDArray[np.int64], errors: list[_Problem], more: int
+) -> dict[str, Any]:
+    once = np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int64)
+    return {
+        "ok": not errors,
+        "count": len(once),
+        "rows": once.tolist(),
+        "repeated": len(rows) - len(once),
+        "nodelist": nodes_of(machine, once).fold() if len(once) else "",
+        "errors": [problem._asdict() for problem in errors],
+        "more_errors": more,
+    }
+
+
+def _names(text: str, errors: list[_Problem]) -> NodeList:
+    """Return the names in a text, words that cannot be read left out and noted."""
+    lines = text.split("\n")
+    for _ in range(MOST_ERRORS):
+        try:
+            return NodeList.parse("\n".join(lines))
+        except ParseError as error:
+            at = error.line - 1 if error.line or len(lines) > 1 else 0
+            if not 0 <= at < len(lines) or "this row does not fit" in error.text:
+                errors.append(_noted(text, error))
+                return NodeList()
+            kept, bad = _readable(lines[at], at + 1)
+            errors += bad or [_noted(text, error)]
+            lines[at] = " ".join(kept) if bad else ""
+    return NodeList()
+
+
+def _noted(text: str, error: ParseError) -> _Problem:
+    word = next(iter(_QUOTED.findall(error.text)), "")
+    line, column = _place(text, word, error.line)
+    return _Problem(word, line, column, error.text, error.hint)
+
+
+def _readable(line: str, number: int) -> tuple[list[str], list[_Problem]]:
+    """Return the words of a line that can be read, and the others, up to the limit."""
+    kept: list[str] = []
+    bad: list[_Problem] = []
+    for match in _WORD.finditer(line):
+        word = match.group()
+        try:
+            NodeList.parse(word)
+            kept.append(word)
+        except ParseError as error:
+            shown = printable(word)
+            bad.append(_Problem(shown, number, match.start() + 1, error.text, error.hint))
+        if len(bad) > MOST_ERRORS:
+            break
+    return kept, bad
+
+
+def _looked_up(
+    machine: Machine, text: str, names: NodeList, errors: list[_Problem]
+) -> tuple[NDArray[np.int64], int]:
+    """Return the rows of the names that there are, and how many more words are bad."""
+    known = _known(machine)
+    bad: dict[str, ParseError | None] = {}
+    for tried, word in enumerate(w for w in dict.fromkeys(names) if w.lower() not in known):
+        if len(bad) >= MOST_ERRORS and (tried > _MOST_TRIED or not _PLACE.match(word)):
+            bad[word] = None
+            continue
+        try:
+            rows_of(machine, [word], repeats=True)
+        except ParseError as error:
+            bad[word] = error
+    named = [(word, why) for word, why in bad.items() if why is not None]
+    for word, why in named:
+        line, column = _place(text, word)
+        errors.append(_Problem(printable(word), line, column, why.text, why.hint))
+    good = [word for word in names if word not in bad]
+    rows = rows_of(machine, good, repeats=True) if good else np.empty(0, dtype=np.int64)
+    return rows, len(bad) - len(named)
+
+
+def _known(machine: Machine) -> set[str]:
+    """Return the words that surely name one node: host names, cnames and NIDs."""
+    words = {name.lower() for name in machine.names.tolist() if name == name.lower()}
+    words.update(cname.lower() for cname in machine.cname.tolist() if cname)
+    words.update(map(str, machine.nid[machine.nid >= 0].tolist()))
+    return words
+
+
+def _place(text: str, word: str, line: int = 0) -> tuple[int, int]:
+    """Return the line and column, from 1, at which a word stands by itself."""
+    if not word:
+        return line, 0
+    match = re.search(rf"(?<![^\s,]){re.escape(word)}(?![^\s,*:])", text)
+    if match is None:
+        return line, 0
+    begin = text.rfind("\n", 0, match.start()) + 1
+    return text.count("\n", 0, begin) + 1, match.start() - begin + 1

@@ -1,0 +1,156 @@
+"""Where states and jobs come from: Slurm's commands, a file, or the machine's own dump."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import NidmapError, ParseError, printable
+from web.snapshot import Snapshot, of_dump, of_slurm, with_jobs
+
+if TYPE_CHECKING:
+    from placement.machine import Machine
+    from placement.slurm import RunningJob
+
+__all__ = ["SLURM", "ask", "is_live", "usual"]
+
+#: The source that asks Slurm.
+SLURM = "slurm"
+
+#: Bytes of the largest file of states or jobs.
+_MOST = 256 * 2**20
+
+
+def usual(machine: Machine) -> tuple[str, ...]:
+    """Return the sources where none is named: Slurm where it is here and may know the machine."""
+    here = all(shutil.which(command) for command in ("sinfo", "squeue"))
+    return (SLURM,) if here and machine.scheduler in ("", "slurm") else ()
+
+
+def is_live(sources: tuple[str, ...]) -> bool:
+    """Tell whether what the sources say can change."""
+    return bool(sources)
+
+
+def ask(machine: Machine, sources: tuple[str, ...], users: bool = False) -> Snapshot:
+    """Ask all sources and return what they say together.
+
+    Parameters
+    ----------
+    machine : Machine
+    sources : tuple of str
+        ``slurm`` or files: a dump with states (``sinfo -N -l``, xtprocadmin …), the
+        output of ``squeue --json``, or a list of the free nodes. Empty: the
+        machine's own states.
+    users : bool
+        Keep users' names.
+
+    Raises
+    ------
+    LaunchError
+        Slurm is missing, down or slow.
+    ParseError
+        A file cannot be read, or none of its nodes is the machine's.
+    """
+    found = of_dump(machine)
+    for source in sources:
+        found = _slurm(machine, users) if source == SLURM else _file(machine, found, source, users)
+    return found
+
+
+def _slurm(machine: Machine, users: bool) -> Snapshot:
+    from placement.slurm import free_nodes, running_jobs
+
+    nodes = free_nodes()
+    jobs = running_jobs()
+    found = of_slurm(machine, nodes, jobs, users, time.time())
+    if found.unknown == len(nodes):
+        raise ParseError(
+            SLURM,
+            0,
+            f"shares no node name with {printable(machine.name)}",
+            f"Slurm has {printable(str(nodes.names[0]))}, the machine {machine.names[0]}",
+        )
+    return found
+
+
+def _file(machine: Machine, found: Snapshot, path: str, users: bool) -> Snapshot:
+    """Return what a file says on top of what is known."""
+    text, taken = _text(path)
+    if text.lstrip().startswith("{"):
+        jobs = _jobs(text, path)
+        if jobs is not None:
+            made = with_jobs(machine, replace(found, source="file", taken=taken), jobs, users)
+            if jobs and not made.jobs:
+                raise ParseError(path, 0, f"no job holds a node of {printable(machine.name)}")
+            return made
+    return replace(_states(machine, found, text, path), source="file", taken=taken)
+
+
+def _text(path: str) -> tuple[str, float]:
+    try:
+        with open(path, "rb") as stream:
+            raw = stream.read(_MOST + 1)
+            taken = os.fstat(stream.fileno()).st_mtime
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a file name"
+        raise ParseError(path, 0, f"cannot be read: {reason}") from None
+    if len(raw) > _MOST:
+        raise ParseError(path, 0, f"larger than {_MOST} bytes")
+    return raw.decode("utf-8", errors="replace"), taken
+
+
+def _jobs(text: str, path: str) -> list[RunningJob] | None:
+    """Return the running jobs of ``squeue --json``; None where the text is something else."""
+    from placement.slurm.jobs import _job
+
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    rows: Any = found.get("jobs") if isinstance(found, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        return None
+    try:
+        return [job for row in rows if (job := _job(row)) is not None]
+    except NidmapError as error:
+        raise ParseError(path, 0, error.message, error.hint) from None
+
+
+def _states(machine: Machine, found: Snapshot, text: str, path: str) -> Snapshot:
+    """Return the states of a dump, or of a list of free nodes."""
+    from placement.assemble import assemble
+    from placement.lookup import rows_of
+    from placement.readers import read_text, recognise
+
+    try:
+        recognise(text, path)
+    except ParseError:
+        free = np.zeros(len(machine), dtype=bool)
+        free[rows_of(machine, text, source=path, repeats=True)] = True
+        words = np.where(free, "idle", np.where(machine.compute, "allocated", machine.state))
+        return replace(found, state=words, planned=np.zeros(len(machine), dtype=bool))
+    other = assemble([read_text(text, path)])
+    order = np.argsort(machine.names)
+    at = order[
+        np.minimum(np.searchsorted(machine.names, other.names, sorter=order), len(order) - 1)
+    ]
+    known = machine.names[at] == other.names
+    if not known.any():
+        raise ParseError(
+            path,
+            0,
+            f"shares no node name with {printable(machine.name)}",
+            f"it has {printable(str(other.names[0]))}, the machine {machine.names[0]}",
+        )
+    longest = max(other.state.dtype.itemsize, found.state.dtype.itemsize) // 4
+    state, planned = found.state.astype(f"U{longest}"), found.planned.copy()
+    state[at[known]] = other.state[known]
+    planned[at[known]] = other.planned[known]
+    return replace(found, state=state, planned=planned, unknown=int((~known).sum()))

@@ -1,0 +1,120 @@
+/** The sentence above the picture, and the job that it is predicted for. */
+
+import { saidOf } from "./api.js";
+import { byId, counted, el, grouped, refill } from "./dom.js";
+import { SHAPES } from "./machine.js";
+
+const WAIT_MS = 180;
+
+/** What was last found out about the mark or the machine; the plans' sentence stands over it in their tab. */
+const told = { text: "" };
+
+/** Keep the sentence true: of the active mark, else of the machine. */
+export function answers(app) {
+  let waiting = 0;
+  const later = () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => describe(app), WAIT_MS);
+  };
+  app.store.on(["marks"], () => changed(app) && later());
+  app.store.on(["pattern", "ppn", "bytes", "order"], later);
+  app.store.on(["snapshot"], () => !app.marks.current?.rows.length && say(app, machineWords(app)));
+  app.store.on(["pattern", "ppn", "bytes"], () => fillForm(app));
+  byId("job").addEventListener("submit", (event) => {
+    event.preventDefault();
+    takeForm(app);
+  });
+  for (const id of ["pattern", "ppn", "bytes"]) byId(id).addEventListener("change", () => takeForm(app));
+  refill(byId("patterns"), ...(app.machine.answer.choices?.patterns ?? []).map(({ example, help }) => el("option", { value: example, text: help })));
+  app.store.on(["tab", "comparison"], () => showSentence(app));
+  say(app, machineWords(app));
+  fillForm(app);
+}
+
+/** Whether the active mark's nodes are others than those last described. */
+function changed(app) {
+  const rows = app.marks.current?.rows ?? null;
+  const same = rows === app.described;
+  app.described = rows;
+  return !same;
+}
+
+function takeForm(app) {
+  const ppn = Math.min(Math.max(Math.round(Number(byId("ppn").value)) || 1, 1), 4096);
+  app.store.set({ ppn, pattern: byId("pattern").value.trim() || "alltoall", bytes: byId("bytes").value.trim() });
+}
+
+function fillForm(app) {
+  for (const key of ["ppn", "pattern", "bytes"]) byId(key).value = app.store.get(key);
+}
+
+async function describe(app) {
+  const mark = app.marks.current;
+  if (!mark?.rows.length) {
+    app.questions.get("describe")?.abort();
+    app.curl("describe", null);
+    app.store.set({ describe: null });
+    say(app, machineWords(app));
+    return;
+  }
+  if (!app.served) {
+    say(app, plainWords(app, mark));
+    return;
+  }
+  byId("sentence").classList.add("busy");
+  try {
+    const answer = await app.ask("describe", "/api/v1/describe", bodyOf(app, mark));
+    if (!answer) return;
+    app.store.set({ describe: answer });
+    say(app, answer.sentence);
+  } catch (error) {
+    app.store.set({ describe: null });
+    say(app, `${plainWords(app, mark)} ${saidOf(error)}`);
+  }
+}
+
+function bodyOf(app, mark) {
+  const bytes = Number(app.store.get("bytes")) || null;
+  const { ppn, pattern, order } = { ppn: app.store.get("ppn"), pattern: app.store.get("pattern"), order: app.store.get("order") };
+  return { nodes: app.asked(mark), ppn, pattern, bytes, order, links: 200 };
+}
+
+function say(app, text) {
+  told.text = text;
+  showSentence(app);
+}
+
+/** One sentence at a time: the plans' in their tab, else the mark's or the machine's. */
+function showSentence(app) {
+  const plans = app.store.get("tab") === "plans";
+  const text = (plans && app.store.get("comparison")) || told.text;
+  const node = byId("sentence");
+  byId("job").hidden = !app.served || plans;
+  node.classList.remove("busy");
+  if (node.textContent !== text) node.textContent = text;
+}
+
+/** What a mark touches, where no server says more. */
+function plainWords(app, mark) {
+  const { machine } = app;
+  const touched = machine.levels.slice(0, -1).map((level, i) => `${new Set(mark.rows.map((row) => prefix(machine, row, i))).size} ${level}s`);
+  return `${counted(mark.rows.length, "node")} in ${touched.join(", ")}.`;
+}
+
+function prefix(machine, row, last) {
+  return machine.coords.slice(0, last + 1).map((column) => column[row]).join("/");
+}
+
+/** What the machine is doing, where nothing is marked. */
+function machineWords(app) {
+  const { machine, snapshot } = app;
+  const counts = new Array(SHAPES.length).fill(0);
+  for (const shape of snapshot.shape) counts[shape]++;
+  const [, idle, busy, down, service, other] = counts;
+  const parts = [`${grouped(idle)} free`];
+  if (busy) parts.push(`${grouped(busy)} in use${snapshot.jobs.length ? ` by ${counted(snapshot.jobs.length, "job")}` : ""}`);
+  if (down) parts.push(`${grouped(down)} down`);
+  if (other) parts.push(`${grouped(other)} not usable`);
+  const served = service ? `, and ${counted(service, "service node")}` : "";
+  return `${machine.title} has ${grouped(machine.count - service)} compute nodes: ${parts.join(", ")}${served}. Paste a job's nodes to see where it sits and what that costs.`;
+}

@@ -1,0 +1,84 @@
+/** Questions to the server, and the curl line that asks the same. */
+
+/** An answer that is not the one wanted; `detail` and `hint` are for a person. */
+export class Refusal extends Error {
+  constructor(status, detail, hint, after) {
+    super(detail);
+    this.status = status;
+    this.hint = hint;
+    this.after = after;
+  }
+}
+
+/** The data of an exported file, or null where a server answers. */
+export function embedded() {
+  const node = document.getElementById("nidmap-data");
+  return node ? JSON.parse(node.textContent) : null;
+}
+
+/** GET a path as JSON. */
+export async function getJson(path, signal) {
+  return answerOf(await asked(path, { signal }));
+}
+
+/** POST a body to a path and read JSON. */
+export async function postJson(path, body, signal) {
+  const headers = { "Content-Type": "application/json" };
+  return answerOf(await asked(path, { method: "POST", headers, body: JSON.stringify(body), signal }));
+}
+
+/** POST a body and read the file that comes back. */
+export async function postFile(path, body) {
+  const headers = { "Content-Type": "application/json" };
+  const response = await asked(path, { method: "POST", headers, body: JSON.stringify(body) });
+  if (!response.ok) throw await refusalOf(response);
+  return response.blob();
+}
+
+async function asked(path, options) {
+  try {
+    return await fetch(path, { credentials: "same-origin", ...options });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    throw new Refusal(0, "the server does not answer", "is nidmap web serve still running?");
+  }
+}
+
+async function answerOf(response) {
+  if (!response.ok) throw await refusalOf(response);
+  return response.json();
+}
+
+async function refusalOf(response) {
+  const after = Number(response.headers.get("Retry-After")) || 0;
+  let said = {};
+  try {
+    said = await response.json();
+  } catch {
+    said = { detail: `the server answered ${response.status}` };
+  }
+  if (response.status === 401) said.hint = "open the URL that nidmap web serve printed";
+  return new Refusal(response.status, said.detail || said.title || "refused", said.hint || "", after);
+}
+
+/** Say a refusal in one line. */
+export function saidOf(error) {
+  const wait = error.after ? ` (again in ${error.after} s)` : "";
+  return error.hint ? `${error.message}${wait}: ${error.hint}` : `${error.message}${wait}`;
+}
+
+/**
+ * Write the curl line of a question.
+ * @param {string} path
+ * @param {Object} [body] for a POST
+ * @returns {string}
+ */
+export function curlLine(path, body) {
+  const head = 'curl -sS --compressed -H "Authorization: Bearer $NIDMAP_TOKEN"';
+  const json = body ? ` --json ${quoted(JSON.stringify(body))}` : "";
+  return `${head}${json} ${quoted(location.origin + path)}`;
+}
+
+function quoted(text) {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

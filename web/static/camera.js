@@ -1,0 +1,108 @@
+/** Which part of the scene is seen, and how large; zoom rests at whole pixels a node. */
+
+/** CSS pixels left free around a scene that is shown as a whole, where its nodes are large. */
+const MARGIN = 12;
+const STEPS = [0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 29, 35, 42, 50, 60, 72, 86, 104];
+
+/** A window on the scene; lengths are device pixels, `k` of them are a node's pitch. */
+export class Camera {
+  constructor() {
+    this.k = 4;
+    this.left = 0;
+    this.top = 0;
+    this.width = 1;
+    this.height = 1;
+    this.ratio = 1;
+  }
+
+  get scale() {
+    return this.k / this.scene.pitch;
+  }
+
+  /** Take the size of the canvas. */
+  resize(width, height, ratio) {
+    const middle = this.scene && this.width > 1 ? this.units(this.width / 2, this.height / 2) : null;
+    this.width = width;
+    this.height = height;
+    this.ratio = ratio;
+    if (middle) this.centre(...middle);
+  }
+
+  /** The units at a pixel of the canvas. */
+  units(x, y) {
+    return [(x + this.left) / this.scale, (y + this.top) / this.scale];
+  }
+
+  /** The pixel of the canvas at some units. */
+  pixel(x, y) {
+    return [x * this.scale - this.left, y * this.scale - this.top];
+  }
+
+  /** Put some units in the middle. */
+  centre(x, y) {
+    this.left = Math.round(x * this.scale - this.width / 2);
+    this.top = Math.round(y * this.scale - this.height / 2);
+    this.hold();
+  }
+
+  /** Move the picture by some pixels. */
+  pan(dx, dy) {
+    this.left -= dx;
+    this.top -= dy;
+    this.hold();
+  }
+
+  /** Zoom so that the units under a pixel stay under it. */
+  zoom(k, x, y) {
+    const [ux, uy] = this.units(x, y);
+    this.k = Math.min(Math.max(k, this.least()), STEPS.at(-1) * Math.max(1, this.ratio));
+    this.left = Math.round(ux * this.scale - x);
+    this.top = Math.round(uy * this.scale - y);
+    this.hold();
+  }
+
+  /** The zoom at which all is seen. */
+  fitting(width = this.scene.width, height = this.scene.height) {
+    const tight = Math.min(this.width / width, this.height / height) * this.scene.pitch;
+    const free = tight < 6 ? 0 : 2 * MARGIN * this.ratio;
+    const k = Math.min((this.width - free) / width, (this.height - free) / height) * this.scene.pitch;
+    return k >= 2 ? Math.floor(k) : k;
+  }
+
+  least() {
+    return Math.min(this.fitting(), STEPS[5]) * 0.9;
+  }
+
+  /** Show a box of units, whole scene by default, in the middle. */
+  fit(x = 0, y = 0, width = this.scene.width, height = this.scene.height) {
+    this.k = Math.min(this.fitting(width, height), 40 * this.ratio);
+    this.centre(x + width / 2, y + height / 2);
+  }
+
+  /** The resting zoom some steps from here. */
+  step(by) {
+    const scaled = STEPS.map((step) => step * (this.ratio > 1 && step > 1 ? Math.round(this.ratio) : 1));
+    const near = scaled.reduce((best, step, i) => (Math.abs(step - this.k) < Math.abs(scaled[best] - this.k) ? i : best), 0);
+    const exact = scaled[near] === this.k;
+    const beyond = by > 0 ? scaled[near] > this.k : scaled[near] < this.k;
+    const from = exact || !beyond ? near + by : near + by - Math.sign(by);
+    return scaled[Math.min(Math.max(from, 0), scaled.length - 1)];
+  }
+
+  /** The nearest zoom of whole pixels. */
+  resting() {
+    return this.k >= 2 ? Math.round(this.k) : this.k;
+  }
+
+  /** Keep at least a part of the scene in sight; centre what is smaller than the window. */
+  hold() {
+    this.left = held(this.left, this.scene.width * this.scale, this.width);
+    this.top = held(this.top, this.scene.height * this.scale, this.height);
+  }
+}
+
+function held(offset, length, window) {
+  if (length <= window) return Math.round((length - window) / 2);
+  const slack = window * 0.25;
+  return Math.round(Math.min(Math.max(offset, -slack), length - window + slack));
+}

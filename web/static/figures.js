@@ -1,0 +1,32 @@
+/** Figures in words. */
+
+/** Say a number of seconds with a fitting unit. */
+export function spokenSeconds(seconds) {
+  if (seconds === null || seconds === undefined) return "unknown";
+  if (seconds === 0) return "0 s";
+  const [factor, unit] = seconds >= 1 ? [1, "s"] : seconds >= 1e-3 ? [1e3, "ms"] : seconds >= 1e-6 ? [1e6, "\u00b5s"] : [1e9, "ns"];
+  return `${rounded(seconds * factor)} ${unit}`;
+}
+
+/** Say a number of bytes; GB = 10^9. */
+export function spokenBytes(bytes) {
+  const units = ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
+  const step = Math.min(Math.max(Math.floor(Math.log10(Math.max(bytes, 1)) / 3), 0), units.length - 1);
+  return `${rounded(bytes / 1000 ** step)} ${units[step]}`;
+}
+
+/** Three digits that count. */
+export function rounded(value) {
+  if (value >= 1000) return Math.round(value).toLocaleString("en-US");
+  return String(Number(value.toPrecision(3)));
+}
+
+/** Say "3 groups, 54 blades". */
+export function spokenTouches(touches) {
+  return Object.entries(touches).map(([level, number]) => `${number} ${plural(level, number)}`).join(", ");
+}
+
+function plural(level, number) {
+  if (number === 1 || level === "chassis") return level;
+  return level === "leaf" ? "leaves" : /(s|ch|x)$/.test(level) ? `${level}es` : `${level}s`;
+}

@@ -1,0 +1,100 @@
+/** What Slurm says now: pushed by the server, fetched once a change, its age always told. */
+
+import { getJson } from "./api.js";
+
+const POLL_MS = 15000;
+const TICK_MS = 1000;
+
+/** Follows /api/v1/events and fetches /api/v1/state when its version changes. */
+export class Live {
+  /** @param {Object} calls `state(answer)`, `status(words, level)` */
+  constructor(calls) {
+    this.calls = calls;
+    this.version = null;
+    this.taken = null;
+    this.offset = 0;
+    this.lost = false;
+    this.words = "";
+  }
+
+  /** Begin with the state that the page was opened with. */
+  start(state, live) {
+    this.take(state);
+    this.live = live;
+    this.listen();
+    setInterval(() => this.tick(), TICK_MS);
+    this.tick();
+  }
+
+  listen() {
+    this.stream = new EventSource("/api/v1/events");
+    this.stream.addEventListener("state", (event) => this.told(JSON.parse(event.data)));
+    this.stream.addEventListener("open", () => this.reached(true));
+    this.stream.addEventListener("error", () => this.failed());
+  }
+
+  /** A stream that the server refuses is not opened again by the browser: poll instead. */
+  failed() {
+    this.reached(false);
+    if (this.stream.readyState !== EventSource.CLOSED || this.polling) return;
+    this.polling = setInterval(() => this.fetch(), POLL_MS);
+  }
+
+  reached(yes) {
+    this.lost = !yes;
+    this.tick();
+  }
+
+  told({ version, taken, stale, error, now }) {
+    this.reached(true);
+    this.offset = now - Date.now() / 1000;
+    Object.assign(this, { taken, stale, error });
+    if (version !== this.version) this.fetch();
+    this.tick();
+  }
+
+  async fetch() {
+    if (this.fetching) return;
+    this.fetching = true;
+    try {
+      this.take(await getJson("/api/v1/state"));
+      this.reached(true);
+    } catch {
+      this.reached(false);
+    }
+    this.fetching = false;
+  }
+
+  take(state) {
+    const first = this.version === null;
+    const changed = state.version !== this.version;
+    const { version, taken, stale, error, source } = state;
+    Object.assign(this, { version, taken, stale, error, source });
+    if (changed && !first) this.calls.state(state);
+    this.tick();
+  }
+
+  /** Say how old the data is. */
+  tick() {
+    const [words, level] = this.said();
+    if (words === this.words) return;
+    this.words = words;
+    this.calls.status(words, level);
+  }
+
+  said() {
+    const age = this.taken === null || this.taken === undefined ? "" : spokenAge(Date.now() / 1000 + this.offset - this.taken);
+    if (this.lost) return [`server not reached${age ? `; data of ${age} ago` : ""}`, "stale"];
+    if (this.stale) return [`Slurm does not answer; data of ${age || "unknown time"} ago`, "stale"];
+    if (this.source === "slurm") return [`live from Slurm, ${age} ago`, "live"];
+    return ["from a file, not live", "file"];
+  }
+}
+
+/** Say a number of seconds. */
+export function spokenAge(seconds) {
+  const whole = Math.max(Math.round(seconds), 0);
+  if (whole < 60) return `${whole < 10 ? whole : Math.floor(whole / 5) * 5} s`;
+  if (whole < 7200) return `${Math.floor(whole / 60)} min`;
+  return whole < 172800 ? `${Math.floor(whole / 3600)} h` : `${Math.floor(whole / 86400)} days`;
+}

@@ -1,0 +1,149 @@
+/** The machine as the page keeps it: typed columns, and rows by name. */
+
+/** Nodes, names and coordinates of one machine; state and jobs come later and change. */
+export class Machine {
+  /** @param {Object} answer of /api/v1/machine */
+  constructor(answer) {
+    this.answer = answer;
+    this.title = answer.name;
+    this.count = answer.count;
+    this.levels = answer.levels;
+    this.names = answer.nodes.name;
+    this.cnames = answer.nodes.cname;
+    this.nids = answer.nodes.nid;
+    this.coords = answer.nodes.coords.map((column) => Int32Array.from(column));
+    this.router = Int32Array.from(answer.nodes.router);
+    this.service = maskOf(answer.nodes.role, "service", this.count);
+    this.routerNames = answer.routers.name;
+    this.uniqueNids = new Set(this.nids).size === this.count && !this.nids.includes(-1);
+  }
+
+  /** Row of a node by name, cname or NID text; -1 where there is none. */
+  find(text) {
+    this.index ??= indexOf(this);
+    return this.index.get(text.trim().toLowerCase()) ?? -1;
+  }
+
+  /** The word that a dictionary-coded column has for a row. */
+  word(column, row) {
+    const coded = this.answer.nodes[column];
+    return coded ? coded.values[coded.codes[row]] : "";
+  }
+
+  /** Where a node is, in words: "group 3, chassis 1, blade 7, node 2". */
+  where(row) {
+    return this.levels.map((level, i) => `${level} ${this.coords[i][row]}`).join(", ");
+  }
+
+  /** Name, and cname where it has one. */
+  called(row) {
+    const cname = this.cnames[row];
+    return cname && cname !== this.names[row] ? `${this.names[row]} (${cname})` : this.names[row];
+  }
+}
+
+function maskOf(coded, word, count) {
+  const wanted = coded.values.indexOf(word);
+  const mask = new Uint8Array(count);
+  for (let row = 0; row < count; row++) mask[row] = coded.codes[row] === wanted ? 1 : 0;
+  return mask;
+}
+
+function indexOf(machine) {
+  const index = new Map();
+  for (let row = machine.count - 1; row >= 0; row--) {
+    if (machine.nids[row] >= 0) index.set(String(machine.nids[row]), row);
+    if (machine.cnames[row]) index.set(machine.cnames[row].toLowerCase(), row);
+  }
+  for (let row = machine.count - 1; row >= 0; row--) index.set(machine.names[row].toLowerCase(), row);
+  return index;
+}
+
+/** What the shapes of the picture say of a node. */
+export const SHAPES = ["vacant", "idle", "allocated", "down", "service", "other", "ghost"];
+
+const IDLE = new Set(["up", "idle", "idle+cloud", "idle~"]);
+const BUSY = ["alloc", "mix", "comp", "allocated"];
+const DOWN = ["down", "fail", "off", "admindown", "unknown", "noresp", "power", "disabled", "halt", "unavail"];
+
+/** The shape (index into SHAPES) of a state's word. */
+export function shapeOfState(word) {
+  const plain = word.toLowerCase().replace(/[*~#!%$@^+-]+$/, "");
+  if (IDLE.has(plain)) return 1;
+  if (DOWN.some((start) => plain.startsWith(start))) return 3;
+  if (BUSY.some((start) => plain.startsWith(start))) return 2;
+  return 5;
+}
+
+/** States and jobs at one moment. */
+export class Snapshot {
+  /**
+   * @param {Object} answer of /api/v1/state
+   * @param {Machine} machine
+   */
+  constructor(answer, machine) {
+    this.answer = answer;
+    this.codes = Uint16Array.from(answer.state.codes);
+    this.words = answer.state.values;
+    this.jobs = answer.jobs.map((job) => ({ ...job, list: rowsOf(job.rows) }));
+    this.jobOf = jobsOfRows(this.jobs, machine.count);
+    this.shape = shapesOf(this, machine);
+  }
+
+  /** The job on a row, or null. */
+  job(row) {
+    const index = this.jobOf[row];
+    return index < 0 ? null : this.jobs[index];
+  }
+
+  /** The state's word of a row. */
+  word(row) {
+    return this.words[this.codes[row]];
+  }
+}
+
+function jobsOfRows(jobs, count) {
+  const jobOf = new Int32Array(count).fill(-1);
+  jobs.forEach((job, index) => {
+    for (const row of job.list) jobOf[row] = index;
+  });
+  return jobOf;
+}
+
+function shapesOf(snapshot, machine) {
+  const ofCode = snapshot.words.map(shapeOfState);
+  const shape = new Uint8Array(machine.count);
+  for (let row = 0; row < machine.count; row++) {
+    const base = ofCode[snapshot.codes[row]];
+    const running = base === 1 && snapshot.jobOf[row] >= 0 ? 2 : base;
+    shape[row] = machine.service[row] && running !== 3 ? 4 : running;
+  }
+  return shape;
+}
+
+/** Read ranges of rows, "0-15,20". */
+export function rowsOf(text) {
+  const rows = [];
+  for (const part of text.split(",")) {
+    const [first, last = first] = part.split("-").map(Number);
+    if (part !== "") for (let row = first; row <= last; row++) rows.push(row);
+  }
+  return rows;
+}
+
+/** Write numbers as ranges in the order given, "0-15,20,3". */
+export function rangesOf(numbers) {
+  const parts = [];
+  for (let i = 0; i < numbers.length; ) {
+    let j = i + 1;
+    while (j < numbers.length && numbers[j] === numbers[j - 1] + 1) j++;
+    parts.push(j - i === 1 ? `${numbers[i]}` : `${numbers[i]}-${numbers[j - 1]}`);
+    i = j;
+  }
+  return parts.join(",");
+}
+
+/** The text by which the server takes rows: "#0-15,#20". */
+export function askedRows(rows) {
+  return rangesOf(rows).split(",").map((part) => `#${part}`).join(",");
+}

@@ -1,0 +1,281 @@
+/** Starts the page: reads the machine, wires the parts, keeps the URL. */
+
+import { notice } from "./announce.js";
+import { answers } from "./answer.js";
+import { embedded, getJson, saidOf } from "./api.js";
+import { App } from "./app.js";
+import { copyText } from "./clipboard.js";
+import { waysToColour } from "./colouring.js";
+import { curlLines } from "./curl.js";
+import { byId, el, refill } from "./dom.js";
+import { hashOf, stateOf } from "./hash.js";
+import { keyboard } from "./keyboard.js";
+import { showLegend } from "./legend.js";
+import { Live } from "./live.js";
+import { Machine, Snapshot } from "./machine.js";
+import { marksPanel } from "./markspanel.js";
+import { showNode } from "./nodecard.js";
+import { PlanView, withoutPlans } from "./plans.js";
+import { searchBox } from "./searchbox.js";
+import { MapStage } from "./stage.js";
+import { showStepper } from "./stepper.js";
+import { TableTwin } from "./tabletwin.js";
+import { themeNow } from "./theme.js";
+import { showTraffic } from "./traffic.js";
+
+const TABS = ["map", "plans", "table"];
+const THEMES = { "": "Auto", light: "Light", dark: "Dark" };
+const LONG_LINK = 8000;
+
+async function boot() {
+  try {
+    const data = embedded();
+    const [machine, layout, state] = data ? [data.machine, data.layout, data.state] : await Promise.all(["machine", "layout", "state"].map((name) => getJson(`/api/v1/${name}`)));
+    start(new App(new Machine(machine), layout, state, !data), state, data);
+  } catch (error) {
+    byId("sentence").textContent = saidOf(error);
+    throw error;
+  }
+}
+
+function start(app, state, data) {
+  byId("kind").textContent = kindOf(app.machine.answer);
+  app.stage = new MapStage(app);
+  app.stage.setScene(app.scene);
+  wireColours(app);
+  recolour(app);
+  performance.mark("nidmap-picture");
+  marksPanel(app);
+  answers(app);
+  searchBox(app);
+  keyboard(app);
+  curlLines(app);
+  app.table = new TableTwin(app);
+  if (app.served) app.plans = new PlanView(app);
+  else withoutPlans();
+  wireTabs(app);
+  wireViews(app);
+  wireTheme(app);
+  wireQuestions(app);
+  wireUrl(app, data);
+  follow(app, state);
+}
+
+function kindOf({ kind, fabric, count }) {
+  const title = { dragonfly: "dragonfly", torus: "torus", fattree: "fat tree", tree: "tree" }[kind] ?? kind;
+  const named = fabric ? `${fabric[0].toUpperCase()}${fabric.slice(1)} ${title}` : title;
+  return `${named}, ${count.toLocaleString("en-US")} nodes`;
+}
+
+function recolour(app) {
+  const colours = app.colours();
+  app.stage.recolour(colours);
+  showLegend(app, colours);
+}
+
+function wireColours(app) {
+  const select = byId("colour");
+  refill(select, ...waysToColour(app.machine).map(({ id, title }) => el("option", { value: id, text: title })));
+  select.addEventListener("change", () => app.store.set({ way: select.value, hidden: new Set() }));
+  app.store.on(["way", "marks", "theme", "hidden", "snapshot", "ranks", "hops", "describe", "scene"], () => recolour(app));
+  app.store.on(["way"], () => {
+    select.value = app.store.get("way");
+  });
+  app.store.on(["way", "ranks", "rank", "order"], () => {
+    showStepper(app);
+    app.stage.decorate();
+  });
+  app.store.on(["focus", "snapshot", "marks", "ranks", "scene"], () => showNode(app, app.store.get("focus")));
+  app.store.on(["focus", "links"], () => app.stage.decorate());
+  app.store.on(["hover"], () => app.stage.lightUp(app.store.get("hover")));
+  app.store.on(["describe", "marks", "theme"], () => showTraffic(app));
+}
+
+/** What is asked of the server when the colours need it. */
+function wireQuestions(app) {
+  if (!app.served) return;
+  app.store.on(["way", "focus"], () => askHops(app));
+  app.store.on(["way", "marks", "ppn", "pattern", "order"], () => askRanks(app));
+}
+
+async function askHops(app) {
+  const row = app.store.get("focus");
+  if (app.store.get("way") !== "hops" || row < 0 || app.store.get("hops")?.from === row) return;
+  const path = `/api/v1/hops?from=${encodeURIComponent(`#${row}`)}`;
+  app.curl("hops", path);
+  try {
+    const hops = await getJson(path);
+    if (app.store.get("focus") === row) app.store.set({ hops });
+  } catch (error) {
+    app.failed(error);
+  }
+}
+
+async function askRanks(app) {
+  const mark = app.marks.current;
+  if (app.store.get("way") !== "rank") return;
+  if (!mark?.rows.length) {
+    app.store.set({ ranks: null });
+    return;
+  }
+  const [ppn, pattern, strategy] = ["ppn", "pattern", "order"].map((key) => app.store.get(key));
+  const body = { nodes: app.asked(mark), ppn, pattern, strategy, format: "slots" };
+  const asked = JSON.stringify(body);
+  if (asked === app.askedRanks) return;
+  app.askedRanks = asked;
+  try {
+    const ranks = await app.ask("ranks", "/api/v1/order", body);
+    if (ranks) app.store.set({ ranks, rank: Math.min(app.store.get("rank"), ranks.ranks - 1) });
+  } catch (error) {
+    app.store.set({ ranks: null });
+    app.failed(error);
+  }
+}
+
+function wireTabs(app) {
+  const tabs = TABS.map((name) => byId(`tab-${name}`));
+  for (const name of TABS) byId(`tab-${name}`).addEventListener("click", () => app.openTab(name));
+  byId("tab-map").parentElement.addEventListener("keydown", (event) => {
+    const seen = tabs.filter((tab) => !tab.hidden);
+    const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!by) return;
+    const next = seen[(seen.indexOf(document.activeElement) + by + seen.length) % seen.length];
+    next.click();
+    next.focus();
+  });
+  app.store.on(["tab"], () => {
+    for (const name of TABS) {
+      const mine = name === app.store.get("tab");
+      byId(`panel-${name}`).hidden = !mine;
+      byId(`tab-${name}`).setAttribute("aria-selected", String(mine));
+      byId(`tab-${name}`).tabIndex = mine ? 0 : -1;
+    }
+    byId("desk").classList.toggle("wide", app.store.get("tab") === "plans");
+    byId("colour-choice").hidden = app.store.get("tab") !== "map";
+  });
+  byId("skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    app.openTab("map");
+    byId("map").focus();
+  });
+}
+
+function wireViews(app) {
+  const select = byId("view");
+  byId("view-choice").hidden = app.scenes.length < 2;
+  refill(select, ...app.scenes.map((scene) => el("option", { value: scene.id, text: scene.title })));
+  select.addEventListener("change", () => showScene(app, select.value));
+}
+
+function showScene(app, id) {
+  const scene = app.scenes.find((each) => each.id === id);
+  if (!scene || scene === app.scene) return;
+  byId("view").value = id;
+  app.store.set({ scene });
+  app.stage.setScene(scene);
+  recolour(app);
+}
+
+function wireTheme(app) {
+  const button = byId("theme");
+  const apply = () => {
+    const choice = app.store.get("themeChoice");
+    if (choice) document.documentElement.dataset.theme = choice;
+    else delete document.documentElement.dataset.theme;
+    button.textContent = THEMES[choice];
+    button.setAttribute("aria-label", `Colours: ${choice || "as the system has them"}`);
+    app.store.set({ theme: themeNow(choice) });
+  };
+  button.addEventListener("click", () => {
+    const names = Object.keys(THEMES);
+    app.store.set({ themeChoice: names[(names.indexOf(app.store.get("themeChoice")) + 1) % names.length] });
+  });
+  app.store.on(["themeChoice"], apply);
+  for (const query of ["(prefers-color-scheme: dark)", "(forced-colors: active)"]) matchMedia(query).addEventListener("change", apply);
+}
+
+function wireUrl(app, data) {
+  let written = "";
+  const read = () => {
+    restore(app, stateOf(location.hash, app.machine));
+    written = location.hash;
+  };
+  let waiting = 0;
+  const write = () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      written = `#${hashOf(wordsOf(app), app.machine)}`;
+      if (written !== location.hash) history.replaceState(null, "", written);
+    }, 60);
+  };
+  if (data && !location.hash) app.marks.restore(data.marks.map((mark, i) => ({ name: mark.name, rows: rowsIn(mark), hue: i % 8 })), 0);
+  else read();
+  window.addEventListener("hashchange", () => location.hash !== written && read());
+  app.store.on(["marks", "way", "scene", "tab", "focus", "hidden", "pattern", "ppn", "bytes", "order", "rank", "themeChoice", "plan"], write);
+  byId("share").addEventListener("click", () => {
+    const link = `${location.origin}${location.pathname}#${hashOf(wordsOf(app), app.machine)}`;
+    copyText(link, "Link");
+    if (link.length > LONG_LINK) notice(`the link has ${link.length} characters; some programs cut such links`);
+  });
+}
+
+function rowsIn(mark) {
+  return Array.isArray(mark.rows) ? mark.rows : [];
+}
+
+/** What of the page goes into the URL; what is as usual is left out. */
+function wordsOf(app) {
+  const { store, marks } = app;
+  const usual = { by: "state", v: app.scenes[0].id, t: "map", f: -1, p: "alltoall", n: 1, b: "", o: "row-major", r: 0, c: "" };
+  const now = {
+    by: store.get("way"), v: app.scene.id, t: store.get("tab"), f: store.get("focus"), p: store.get("pattern"), n: store.get("ppn"),
+    b: store.get("bytes"), o: store.get("order"), r: store.get("rank"), c: store.get("themeChoice"),
+  };
+  const words = Object.fromEntries(Object.entries(now).filter(([key, value]) => value !== usual[key]));
+  if (words.f !== undefined) words.f = app.machine.names[words.f];
+  const hidden = [...store.get("hidden")].map(encodeURIComponent).join(" ");
+  if (hidden) words.x = hidden;
+  if (store.get("plan")) words.plan = store.get("plan");
+  return { marks: marks.list, active: marks.active, words };
+}
+
+function restore(app, { marks, active, words, lost }) {
+  const { machine, store } = app;
+  const ways = waysToColour(machine).map((way) => way.id);
+  showScene(app, words.v ?? app.scenes[0].id);
+  store.set({
+    way: ways.includes(words.by) ? words.by : "state", tab: TABS.includes(words.t) && (app.served || words.t !== "plans") ? words.t : "map",
+    focus: words.f ? machine.find(words.f) : -1, pattern: words.p ?? "alltoall", ppn: Math.min(Math.max(Number(words.n) || 1, 1), 4096),
+    bytes: words.b ?? "", order: words.o ?? "row-major", rank: Math.max(Math.round(Number(words.r)) || 0, 0),
+    themeChoice: words.c in THEMES ? words.c : "", hidden: new Set((words.x ?? "").split(" ").filter(Boolean).map(decoded)),
+  });
+  app.marks.restore(marks, active);
+  if (lost) notice(`the link names ${lost} ${lost === 1 ? "thing" : "things"} that this machine does not have`, "error");
+  if (words.plan && app.plans && words.plan !== store.get("plan")) {
+    app.plans.restore(words.plan);
+    if (store.get("tab") === "plans") app.plans.run();
+  }
+}
+
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function follow(app, state) {
+  if (!app.served) return;
+  const live = new Live({
+    state: (answer) => app.store.set({ snapshot: new Snapshot(answer, app.machine) }),
+    status: (words, level) => {
+      byId("live").hidden = false;
+      byId("live").textContent = words;
+      byId("live").dataset.level = level;
+    },
+  });
+  live.start(state, app.machine.answer.live);
+}
+
+boot();

@@ -1,0 +1,282 @@
+/** What lies over the canvas: labels that can be clicked, the focus ring, outlines and links. */
+
+import { el, place, svgEl } from "./dom.js";
+
+const MOST_LABELS = 260;
+const LEAST_STRIP = 9;
+const LEAST_FONT = 9;
+
+/** CSS pixels of a box that is named even without a strip of its own. */
+const LEAST_WIDE = 60;
+
+/** CSS pixels that more than a few links must be long in the mean: shorter ones only hide the nodes. */
+const LEAST_LINK = 26;
+const FEW = 24;
+
+/** Labels, rings and lines of one map view. */
+export class Overlay {
+  /**
+   * @param {MapView} view
+   * @param {HTMLElement} host
+   * @param {Object} calls `label(level, box, event)` when a label is clicked
+   */
+  constructor(view, host, calls) {
+    this.view = view;
+    this.calls = calls;
+    this.labels = el("div", { class: "labels" });
+    this.glow = el("canvas", { class: "glow", "aria-hidden": "true" });
+    this.ring = el("div", { class: "ring", hidden: true, "aria-hidden": "true" });
+    this.hoverRing = el("div", { class: "ring hover", hidden: true, "aria-hidden": "true" });
+    this.lasso = svgEl("svg", { class: "lasso", "aria-hidden": "true" }, svgEl("path", { d: "" }));
+    host.append(this.glow, this.labels, this.hoverRing, this.ring, this.lasso);
+    this.pool = [];
+    this.outlined = [];
+    this.lines = [];
+    view.onMove(() => this.follow());
+    view.onSettle(() => this.settle());
+    this.labels.addEventListener("click", (event) => this.clicked(event));
+  }
+
+  clicked(event) {
+    const button = event.target.closest(".box-label");
+    if (button) this.calls.label(Number(button.dataset.level), Number(button.dataset.box), event);
+  }
+
+  /** Keep up with a picture in motion: move what is there, redraw later. */
+  follow() {
+    const { view } = this;
+    if (!this.base || view.camera.k !== this.base.k) {
+      this.labels.hidden = true;
+      this.glow.hidden = true;
+    } else {
+      const { ratio } = view.camera;
+      const dx = (this.base.left - view.camera.left) / ratio;
+      const dy = (this.base.top - view.camera.top) / ratio;
+      place(this.labels, dx, dy);
+      place(this.glow, dx, dy);
+    }
+    this.moveRings();
+  }
+
+  /** Draw all anew for where the picture rests. */
+  settle() {
+    const { k, left, top } = this.view.camera;
+    this.base = { k, left, top };
+    this.labels.hidden = false;
+    this.glow.hidden = false;
+    place(this.labels, 0, 0);
+    place(this.glow, 0, 0);
+    this.writeLabels();
+    this.moveRings();
+    this.redraw();
+  }
+
+  /** Ring around the focus cell; -1 for none. */
+  focus(row) {
+    this.focused = row;
+    this.moveRings();
+  }
+
+  /** Ring around the node under the pointer, or that another picture points at; -1 for none. */
+  hover(row) {
+    if (this.hovered === row) return;
+    this.hovered = row;
+    this.moveRings();
+  }
+
+  moveRings() {
+    this.moveRing(this.ring, this.focused ?? -1);
+    this.moveRing(this.hoverRing, this.hovered ?? -1);
+  }
+
+  moveRing(ring, row) {
+    const { scene, unit } = this.view;
+    ring.hidden = row < 0 || !scene;
+    if (ring.hidden) return;
+    const side = Math.max(scene.pitch * unit, 5);
+    const [x, y] = this.view.css(scene.x[row], scene.y[row]);
+    ring.style.width = `${side + 4}px`;
+    ring.style.height = `${side + 4}px`;
+    place(ring, x - 3, y - 3);
+  }
+
+  /** The lasso so far: points in units, [] for none. */
+  drawLasso(points) {
+    const path = points.map((point) => this.view.css(...point).map(Math.round).join(" ")).join("L");
+    this.lasso.firstChild.setAttribute("d", path ? `M${path}Z` : "");
+  }
+
+  /**
+   * Outline nodes and boxes: lists of {x, y, w, h} in units with a colour each.
+   * @param {Array} outlines
+   */
+  outline(outlines) {
+    this.outlined = outlines;
+    this.redraw();
+  }
+
+  /**
+   * Draw links: {x0, y0, x1, y1, share, colour} in units.
+   * @param {Array} lines
+   */
+  links(lines) {
+    this.lines = lines;
+    this.redraw();
+  }
+
+  redraw() {
+    const { view, glow } = this;
+    if (!view.scene) return;
+    if (!this.outlined.length && !this.lines.length && this.clean) return;
+    const context = glow.getContext("2d");
+    glow.width = view.camera.width;
+    glow.height = view.camera.height;
+    const { camera } = view;
+    const ink = inkOf(this.lines, view.unit);
+    for (const line of this.lines) drawLink(context, line, camera, ink);
+    for (const box of this.outlined) drawOutline(context, box, camera);
+    this.clean = !this.outlined.length && !this.lines.length;
+  }
+
+  writeLabels() {
+    const { scene, unit } = this.view;
+    const wanted = [];
+    const strips = stripsOf(scene, unit);
+    strips.forEach((strip, i) => strip && labelsOf(this.view, scene, i, strip, wanted));
+    for (const text of scene.texts) if (text.size * unit >= LEAST_STRIP) wanted.push(textLabel(this.view, text, unit));
+    if (scene.spines) spineLabels(this.view, scene.spines, unit, wanted);
+    const cabinets = scene.levelNamed("cabinet");
+    if (cabinets >= 0 && !strips[cabinets]) rulers(this.view, scene.levels[cabinets], wanted);
+    wanted.length = Math.min(wanted.length, MOST_LABELS);
+    while (this.pool.length < wanted.length) this.pool.push(this.newLabel());
+    this.pool.forEach((node, i) => showLabel(node, wanted[i]));
+  }
+
+  newLabel() {
+    const node = el("button", { type: "button", class: "box-label", tabindex: "-1" });
+    this.labels.append(node);
+    return node;
+  }
+}
+
+/**
+ * Height of each level's label strip in CSS pixels, 0 where its labels have no room. Where a
+ * strip is too low it takes those of the levels inside, whose labels are left out then; the
+ * outermost boxes, if they are wide, are named in the gap above them even so.
+ */
+function stripsOf(scene, unit) {
+  const tops = scene.levels.map((level) => (scene.pad[level.name]?.[0] ?? 0) * unit);
+  const strips = tops.map(() => 0);
+  for (let i = 0; i < tops.length; i++) {
+    let strip = tops[i];
+    let last = i;
+    while (tops[i] && strip < LEAST_STRIP && last + 1 < tops.length) strip += tops[++last];
+    if (strip >= LEAST_STRIP) strips[i] = strip;
+    if (strip >= LEAST_STRIP) i = last;
+  }
+  const widest = scene.levels[0]?.count ? scene.levels[0].w[0] * unit : 0;
+  if (strips.length && tops[0] && !strips.some(Boolean) && widest >= LEAST_WIDE) strips[0] = tops[0];
+  return strips;
+}
+
+/** Labels of the boxes in sight whose width has room for them. */
+function labelsOf(view, scene, i, strip, into) {
+  const level = scene.levels[i];
+  const { unit } = view;
+  const size = Math.min(Math.max(strip * 0.66, LEAST_FONT), 17);
+  const [x0, y0] = view.units(0, 0);
+  const [x1, y1] = view.units(view.host.clientWidth, view.host.clientHeight);
+  for (let box = 0; box < level.count; box++) {
+    const text = level.label[box];
+    const [x, y, w] = [level.x[box], level.y[box], level.w[box]];
+    if (!text || x > x1 || y > y1 || x + w < x0 || y + level.h[box] < y0) continue;
+    if (text.length * size * 0.6 > w * unit) continue;
+    const [left, top] = view.css(x, y);
+    const height = Math.max(strip, LEAST_STRIP);
+    into.push({ text, left, top: top + strip - height, width: w * unit, height, size, level: i, box });
+  }
+}
+
+/** Names of the switches above the leaves, in their boxes. */
+function spineLabels(view, spines, unit, into) {
+  for (let i = 0; i < spines.count; i++) {
+    const size = Math.min(spines.h[i] * unit * 0.55, 15, (spines.w[i] * unit) / (0.62 * spines.label[i].length));
+    if (size < LEAST_FONT) continue;
+    const [left, top] = view.css(spines.x[i], spines.y[i]);
+    into.push({ text: spines.label[i], left, top, width: spines.w[i] * unit, height: spines.h[i] * unit, size, level: -1, anchor: "centred" });
+  }
+}
+
+/** Where cabinets are too small to be named: their columns along the top, their rows at the left. */
+function rulers(view, cabinets, into) {
+  const columns = new Map();
+  const rows = new Map();
+  cabinets.label.forEach((label, box) => {
+    const match = /^c(\d+)-(\d+)$/.exec(label);
+    if (!match) return;
+    columns.set(match[1], cabinets.x[box] + cabinets.w[box] / 2);
+    rows.set(match[2], cabinets.y[box] + cabinets.h[box] / 2);
+  });
+  const room = cabinets.w[0] * view.unit;
+  const step = Math.max(1, Math.ceil(26 / room));
+  for (const [name, x] of columns) {
+    const [left] = view.css(x, 0);
+    if (Number(name) % step === 0 && left > 24) into.push({ text: `c${name}`, left, top: 2, size: 10, anchor: "ruler middle", level: -1 });
+  }
+  for (const [name, y] of rows) {
+    const [, top] = view.css(0, y);
+    if (top > 20 && top < view.host.clientHeight - 56) into.push({ text: `-${name}`, left: 3, top: top - 6, size: 10, anchor: "ruler", level: -1 });
+  }
+}
+
+function textLabel(view, text, unit) {
+  const [left, top] = view.css(text.x, text.y);
+  const size = Math.min(text.size * unit, 14);
+  return { text: text.text, left, top: top - size, size, anchor: text.anchor, level: -1 };
+}
+
+function showLabel(node, label) {
+  node.hidden = !label;
+  if (!label) return;
+  const fixed = label.level < 0;
+  node.className = fixed ? `box-label fixed ${label.anchor}` : "box-label";
+  node.disabled = fixed;
+  node.textContent = label.text;
+  node.dataset.level = label.level;
+  node.dataset.box = label.box ?? -1;
+  node.style.fontSize = `${label.size}px`;
+  node.style.width = label.width ? `${Math.floor(label.width)}px` : "auto";
+  node.style.height = label.height ? `${Math.floor(label.height)}px` : "auto";
+  node.style.lineHeight = label.height ? `${Math.floor(label.height)}px` : "1.2";
+  place(node, label.left, label.top);
+}
+
+function drawOutline(context, { x, y, w, h, colour, wide = 2 }, camera) {
+  const [left, top] = camera.pixel(x, y);
+  const thick = wide * camera.ratio;
+  context.strokeStyle = colour;
+  context.lineWidth = thick;
+  context.strokeRect(left - thick / 2, top - thick / 2, w * camera.scale + thick, h * camera.scale + thick);
+}
+
+/** How dark a line is drawn: many or short ones lightly, so that the nodes stay in sight. */
+function inkOf(lines, unit) {
+  const length = lines.reduce((sum, { x0, y0, x1, y1 }) => sum + Math.hypot(x1 - x0, y1 - y0), 0) * unit;
+  const mean = length / (lines.length || 1);
+  if (mean < LEAST_LINK && lines.length > FEW) return 0;
+  return Math.min(Math.max((24 / (lines.length || 1)) * Math.min(mean / 90, 1), 0.035), 0.85);
+}
+
+function drawLink(context, { x0, y0, x1, y1, share, colour }, camera, ink) {
+  const [ax, ay] = camera.pixel(x0, y0);
+  const [bx, by] = camera.pixel(x1, y1);
+  const bend = 0.12;
+  context.strokeStyle = colour;
+  context.globalAlpha = ink * (0.4 + 0.6 * share);
+  context.lineWidth = (0.6 + 1.4 * share) * camera.ratio;
+  context.beginPath();
+  context.moveTo(ax, ay);
+  context.quadraticCurveTo((ax + bx) / 2 + (ay - by) * bend, (ay + by) / 2 + (bx - ax) * bend, bx, by);
+  context.stroke();
+  context.globalAlpha = 1;
+}

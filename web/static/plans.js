@@ -1,0 +1,219 @@
+/** Two to four plans side by side: the same figures as compare, small maps that point together. */
+
+import { announce, notice } from "./announce.js";
+import { saidOf } from "./api.js";
+import { keysOf } from "./colouring.js";
+import { copyText } from "./clipboard.js";
+import { byId, counted, el, refill } from "./dom.js";
+import { spokenSeconds, spokenTouches } from "./figures.js";
+import { heatOf, mostOf } from "./heat.js";
+import { MapView } from "./mapview.js";
+import { newMark } from "./marks.js";
+import { Overlay } from "./overlay.js";
+import { openRankFile } from "./rankfile.js";
+import { Looks } from "./sprites.js";
+import { classBars, noteList } from "./traffic.js";
+
+const MOST = 3;
+const USUAL = ["blades", "compact", "hilbert", "fattree-compact", "spread"];
+
+/** The planner's tab. */
+export class PlanView {
+  constructor(app) {
+    this.app = app;
+    this.cards = [];
+    this.offer();
+    byId("planner").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.run();
+    });
+    byId("plan-strategies").addEventListener("change", () => this.limit());
+    app.store.on(["hover"], () => this.point(app.store.get("hover")));
+    app.store.on(["theme", "snapshot"], () => this.answer && this.show(this.answer));
+  }
+
+  /** List what this machine can be planned with. */
+  offer() {
+    const choices = this.app.machine.answer.choices ?? { strategies: [], orders: [] };
+    const names = choices.strategies.filter((name) => name !== choices.default_strategy);
+    const picked = USUAL.filter((name) => names.includes(name)).slice(0, MOST);
+    const boxes = names.map((name) => el("label", {}, el("input", { type: "checkbox", value: name, checked: picked.includes(name) }), name));
+    refill(byId("plan-strategies"), ...boxes);
+    refill(byId("plan-order"), ...choices.orders.map((name) => el("option", { value: name, text: name, selected: name === "row-major" })));
+    byId("plan-count").max = this.app.machine.count;
+    this.limit();
+  }
+
+  limit() {
+    const boxes = [...byId("plan-strategies").querySelectorAll("input")];
+    const full = boxes.filter((box) => box.checked).length >= MOST;
+    for (const box of boxes) box.disabled = full && !box.checked;
+  }
+
+  /** What is asked, as one word for the URL. */
+  get asked() {
+    const form = this.form();
+    return [form.count, form.ppn, form.order, form.from, form.strategies.join(","), form.pattern].join(";");
+  }
+
+  form() {
+    const chosen = [...byId("plan-strategies").querySelectorAll("input:checked")].map((box) => box.value);
+    return {
+      count: Number(byId("plan-count").value), ppn: Number(byId("plan-ppn").value), pattern: byId("plan-pattern").value.trim(),
+      order: byId("plan-order").value, from: byId("plan-from").value, strategies: chosen,
+    };
+  }
+
+  /** Fill the form from a URL's word. */
+  restore(asked) {
+    const [count, ppn, order, from, strategies, ...pattern] = asked.split(";");
+    byId("plan-count").value = count;
+    byId("plan-ppn").value = ppn || 1;
+    byId("plan-order").value = order;
+    byId("plan-from").value = from === "mark" ? "mark" : "free";
+    byId("plan-pattern").value = pattern.join(";") || "alltoall";
+    const wanted = (strategies ?? "").split(",").slice(0, MOST);
+    for (const box of byId("plan-strategies").querySelectorAll("input")) box.checked = wanted.includes(box.value);
+    this.limit();
+  }
+
+  /** Ask the server to compare, and show what it says. */
+  async run() {
+    const { app } = this;
+    const { count, ppn, pattern, order, from, strategies } = this.form();
+    const mark = app.marks.current;
+    const among = from === "mark" && mark ? app.asked(mark) : "";
+    const body = { count, ppn, pattern, strategies, orders: [order], from: among, links: 0 };
+    this.say(`Planning ${counted(count, "node")} …`, false);
+    byId("plan-go").disabled = true;
+    try {
+      const answer = await app.ask("compare", "/api/v1/compare", body);
+      if (answer) this.show(answer);
+    } catch (error) {
+      this.answer = null;
+      this.clear();
+      app.store.set({ comparison: "" });
+      this.say(saidOf(error), true);
+    }
+    byId("plan-go").disabled = false;
+    app.store.set({ plan: this.asked });
+  }
+
+  say(text, bad) {
+    byId("plan-said").textContent = text;
+    byId("plan-said").classList.toggle("bad", bad);
+  }
+
+  clear() {
+    refill(byId("plans"));
+    this.cards = [];
+  }
+
+  show(answer) {
+    this.answer = answer;
+    this.clear();
+    this.say("", false);
+    this.app.store.set({ comparison: capital(answer.sentence) });
+    const rows = answer.rows.slice(0, MOST + 1);
+    const most = Math.max(...rows.map((row) => mostOf(row.matrix)), 1e-12);
+    const slowest = Math.max(...rows.map((row) => row.time_s), 1e-12);
+    this.cards = rows.map((row, i) => this.card(row, i, { most, slowest, best: rows[0].time_s }));
+    byId("plans").append(...this.cards.map((card) => card.node));
+    refill(byId("plan-notes"), noteList([...answer.notes, `wiring: ${answer.wiring}; routing: ${answer.routing}`]));
+    for (const card of this.cards) this.paint(card);
+  }
+
+  card(row, i, scale) {
+    const best = i === 0 && this.answer.rows.length > 1 && !row.default;
+    const title = el("h3", {}, row.strategy, row.default ? el("span", { class: "tag", text: "the default" }) : null, best ? el("span", { class: "tag win", text: "fastest" }) : null);
+    const map = el("div", { class: "small-map" }, el("canvas", { class: "picture", role: "img", "aria-label": `Where ${row.strategy} puts the job: ${spokenTouches(row.touches)}` }));
+    const heat = row.matrix && row.matrix.labels.length > 1 ? heatOf(row.matrix, { theme: this.app.theme, most: scale.most, hover: () => {} }) : null;
+    map.style.aspectRatio = String(Math.min(Math.max(this.app.scene.width / this.app.scene.height, 1), 3));
+    const parts = [title, timeOf(row, scale), map, figuresOf(row), classBars(row), heat ?? el("div"), this.deeds(row)];
+    const node = el("article", { class: best ? "plan best" : "plan", "aria-label": `Plan ${row.strategy}` }, ...parts);
+    return { node, map, row };
+  }
+
+  deeds(row) {
+    const take = el("button", { type: "button", class: "main", text: "Take as mark", on: { click: () => this.take(row) } });
+    const copy = el("button", { type: "button", text: "Copy nodes", on: { click: () => copyText(row.nodelist, "Node list") } });
+    const file = el("button", { type: "button", text: "Rank file", on: { click: () => this.file(row) } });
+    return el("div", { class: "row" }, take, copy, file);
+  }
+
+  take(row) {
+    const { ppn, pattern } = this.form();
+    this.app.store.set({ ppn, pattern, order: row.order });
+    if (this.app.newMark(row.strategy, row.node_rows)) this.app.openTab("map");
+  }
+
+  file(row) {
+    const { ppn, pattern } = this.form();
+    openRankFile(this.app, newMark(row.strategy, row.node_rows, 0), { ppn, pattern, order: row.order });
+  }
+
+  paint(card) {
+    const { app } = this;
+    const { scene, theme } = app;
+    card.view = new MapView(card.map, card.map.querySelector("canvas"));
+    card.view.setScene(scene, () => "");
+    card.overlay = new Overlay(card.view, card.map, { label: () => {} });
+    const markOf = new Uint8Array(app.machine.count);
+    for (const row of card.row.node_rows) markOf[row] = 1;
+    const colours = { classes: [{ id: "", colour: theme.idle, hatch: 0, shape: 1 }], codes: new Uint16Array(app.machine.count) };
+    const looks = new Looks(theme, colours.classes, [theme.hues[card.row.default ? 7 : 0]], true);
+    card.view.setKeys(keysOf(colours, app.snapshot.shape, markOf, new Set()), looks, false);
+    card.map.addEventListener("pointermove", (event) => {
+      const box = card.map.getBoundingClientRect();
+      app.store.set({ hover: scene.at(...card.view.units(event.clientX - box.left, event.clientY - box.top)) });
+    });
+    card.map.addEventListener("pointerleave", () => app.store.set({ hover: -1 }));
+  }
+
+  /** Point at one node in all plans: itself, and the chassis or group around it. */
+  point(row) {
+    const { scene, theme } = this.app;
+    for (const card of this.cards) {
+      card.overlay.hover(row);
+      card.overlay.outline(row < 0 ? [] : around(scene, row, theme.hues[1]));
+    }
+  }
+}
+
+function capital(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function around(scene, row, colour) {
+  const outer = scene.boxOf[0]?.[row] ?? -1;
+  if (outer < 0) return [];
+  const { x, y, w, h } = scene.levels[0];
+  return [{ x: x[outer], y: y[outer], w: w[outer], h: h[outer], colour, wide: 1.5 }];
+}
+
+function timeOf(row, { slowest }) {
+  const fill = el("div", { class: "bar-fill" });
+  fill.style.width = `${(100 * row.time_s) / slowest}%`;
+  const times = row.ratio > 0 ? (row.ratio <= 1 ? `${(1 / row.ratio).toFixed(2)} x as fast as the default` : `${row.ratio.toFixed(2)} x as long as the default`) : "";
+  const words = el("p", { class: "soft", text: row.default ? "what happens by itself" : times });
+  return el("div", {}, el("p", { class: "time", text: spokenSeconds(row.time_s) }), words, el("div", { class: "bar-frame" }, fill));
+}
+
+function figuresOf(row) {
+  const worst = row.bottleneck;
+  const facts = [
+    ["touches", spokenTouches(row.touches)],
+    ["bound by", worst ? `${worst.class} ${worst.link ?? ""}` : "nothing"],
+    ["of the bound", `${Math.round(row.percent_of_bound)} %`],
+    ["order", row.order],
+    ...Object.entries(row.terms).filter(([, seconds]) => seconds > 0).map(([name, seconds]) => [name, spokenSeconds(seconds)]),
+  ];
+  return el("dl", { class: "facts num" }, ...facts.flatMap(([name, value]) => [el("dt", { text: name }), el("dd", { text: value })]));
+}
+
+/** Say that planning needs a server. */
+export function withoutPlans() {
+  byId("tab-plans").hidden = true;
+  announce("");
+  notice("This is an exported picture: planning and live data need nidmap web serve.");
+}

@@ -1,0 +1,55 @@
+/** A square of packed pixels that rectangles and small pictures are written into, clipped. */
+
+export class Raster {
+  /** @param {number} size pixels a side */
+  constructor(size) {
+    this.size = size;
+    this.image = new ImageData(size, size);
+    this.pixels = new Uint32Array(this.image.data.buffer);
+    this.left = 0;
+    this.top = 0;
+  }
+
+  /** Begin a picture whose corner lies at (left, top) of the world. */
+  begin(left, top, colour) {
+    this.left = left;
+    this.top = top;
+    this.pixels.fill(colour);
+  }
+
+  /** Fill a rectangle of the world. */
+  rect(x, y, w, h, colour) {
+    const x0 = Math.max(x - this.left, 0);
+    const x1 = Math.min(x - this.left + w, this.size);
+    const y1 = Math.min(y - this.top + h, this.size);
+    if (x1 <= x0) return;
+    for (let row = Math.max(y - this.top, 0); row < y1; row++) {
+      this.pixels.fill(colour, row * this.size + x0, row * this.size + x1);
+    }
+  }
+
+  /** Draw a rectangle's outline, one pixel wide, inside it. */
+  frame(x, y, w, h, colour) {
+    this.rect(x, y, w, 1, colour);
+    this.rect(x, y + h - 1, w, 1, colour);
+    this.rect(x, y, 1, h, colour);
+    this.rect(x + w - 1, y, 1, h, colour);
+  }
+
+  /** Copy a square sprite; pixels of 0 are left as they are. */
+  blit(sprite, side, x, y) {
+    const left = x - this.left;
+    const top = y - this.top;
+    const c0 = Math.max(-left, 0);
+    const c1 = Math.min(this.size - left, side);
+    const r1 = Math.min(this.size - top, side);
+    for (let r = Math.max(-top, 0); r < r1; r++) {
+      const from = r * side;
+      const to = (top + r) * this.size + left;
+      for (let c = c0; c < c1; c++) {
+        const pixel = sprite[from + c];
+        if (pixel !== 0) this.pixels[to + c] = pixel;
+      }
+    }
+  }
+}

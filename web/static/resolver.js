@@ -1,0 +1,68 @@
+/** Node lists read in the page itself, for the exported file that has no server to ask. */
+
+const MOST = 200000;
+const SHOWN = 20;
+
+/**
+ * Read names, cnames, NIDs, ranges and folded lists.
+ * @param {string} text
+ * @param {Machine} machine
+ * @returns {Object} as /api/v1/resolve answers
+ */
+export function resolveHere(text, machine) {
+  const rows = [];
+  const known = new Set();
+  const errors = [];
+  let repeated = 0;
+  let line = 1;
+  let lineStart = 0;
+  for (const match of text.matchAll(/\n|[^\s,;\[\]]*(?:\[[^\]\n]*\][^\s,;\[\]]*)+|[^\s,;]+/g)) {
+    if (match[0] === "\n") {
+      line += 1;
+      lineStart = match.index + 1;
+      continue;
+    }
+    for (const word of unfolded(match[0])) {
+      const row = machine.find(word);
+      if (row < 0) errors.push({ token: word, line, column: match.index - lineStart + 1, message: "no such node", hint: "" });
+      else if (known.has(row)) repeated += 1;
+      else rows.push(row);
+      known.add(row);
+    }
+  }
+  const shown = errors.slice(0, SHOWN);
+  return { ok: !errors.length, count: rows.length, rows, repeated, errors: shown, more_errors: errors.length - shown.length };
+}
+
+/** The words of a folded list, "nid[01-03]" or "5-7". */
+function unfolded(token) {
+  const bare = /^(\d+)-(\d+)$/.exec(token);
+  if (bare) return spanned("", bare[1], bare[2], "", false);
+  const folded = /^([^[\]]*)\[([^\]]*)\]([^[\]]*)$/.exec(token);
+  if (!folded) return [token];
+  const [, before, inside, after] = folded;
+  const words = inside.split(",").flatMap((part) => {
+    const [first, last = first] = part.trim().split("-");
+    return spanned(before, first, last, after, true);
+  });
+  return words.length > MOST ? [token] : words;
+}
+
+function spanned(before, first, last, after, padded) {
+  const [from, to] = [Number(first), Number(last)];
+  if (!Number.isInteger(from) || !Number.isInteger(to) || to < from || to - from > MOST) return [`${before}${first}-${last}${after}`];
+  const width = padded ? first.length : 0;
+  return Array.from({ length: to - from + 1 }, (_, i) => `${before}${String(from + i).padStart(width, "0")}${after}`);
+}
+
+/**
+ * Write a node list in the page itself.
+ * @param {string} format nodelist, lines, nids, cnames, hostfile or sbatch
+ */
+export function writeHere(format, rows, machine) {
+  const names = rows.map((row) => machine.names[row]);
+  if (format === "nids") return rows.map((row) => machine.nids[row]).join(",");
+  if (format === "cnames") return rows.map((row) => machine.cnames[row]).join("\n");
+  if (format === "sbatch") return `#SBATCH -N ${rows.length} -w ${names.join(",")}`;
+  return names.join(format === "nodelist" ? "," : "\n");
+}

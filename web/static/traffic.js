@@ -1,0 +1,68 @@
+/** Why it takes as long as it does: link classes, the busiest links, groups against groups. */
+
+import { byId, el, refill } from "./dom.js";
+import { spokenSeconds } from "./figures.js";
+import { heatOf, mostOf } from "./heat.js";
+import { rampColour } from "./theme.js";
+
+const TOP = 5;
+
+/** Show the prediction of the active mark. */
+export function showTraffic(app) {
+  const found = app.store.get("describe");
+  const prediction = found?.prediction ?? null;
+  byId("traffic-card").hidden = !app.marks.current?.rows.length || !found;
+  if (!found) return;
+  if (!prediction) {
+    refill(byId("traffic"), el("p", { class: "soft", text: found.reason || "no prediction" }));
+    return;
+  }
+  const box = el("input", { type: "checkbox", checked: app.store.get("links"), id: "links", on: { change: (event) => app.store.set({ links: event.target.checked }) } });
+  const draw = el("label", {}, box, " Draw the busiest links on the map");
+  const matrix = prediction.matrix && prediction.matrix.labels.length > 1 ? heat(app, prediction.matrix) : null;
+  refill(byId("traffic"), classBars(prediction), matrix, topLinks(prediction), draw, noteList([...(found.notes ?? []), `wiring: ${prediction.wiring}; routing: ${prediction.routing}`]));
+}
+
+function heat(app, matrix) {
+  const hover = (from, to) => app.stage.pointAt(matrix.level, [from, to], matrix.labels);
+  return heatOf(matrix, { theme: app.theme, most: mostOf(matrix) || 1, hover });
+}
+
+/** Bars of the seconds that the busiest link of each class needs. */
+export function classBars(prediction) {
+  const entries = Object.entries(prediction.by_class);
+  const most = Math.max(...entries.map(([, value]) => value), 1e-12);
+  const rows = entries.flatMap(([name, value]) => {
+    const fill = el("div", { class: "bar-fill" });
+    fill.style.width = `${(100 * value) / most}%`;
+    const worst = value === most ? "worst" : "";
+    return [el("span", { class: worst, text: name }), el("div", { class: "bar-frame" }, fill), el("span", { class: `num ${worst}`, text: spokenSeconds(value) })];
+  });
+  return el("div", { class: "bars" }, ...rows);
+}
+
+function topLinks({ links }) {
+  const rows = links.name.slice(0, TOP).map((name, i) => el("li", {}, el("span", { text: name, title: name }), el("span", { class: "num", text: spokenSeconds(links.seconds[i]) })));
+  return rows.length ? el("ul", { class: "tops", "aria-label": "Busiest links" }, ...rows) : null;
+}
+
+/** Small print: what the figures rest on. */
+export function noteList(notes) {
+  const list = el("ul", {}, ...notes.map((text) => el("li", { text })));
+  return el("details", { class: "soft" }, el("summary", { text: "What this rests on" }), list);
+}
+
+/** Lines for the overlay: the links that have a place in the scene, the busiest last. */
+export function linesOf(app) {
+  const links = app.store.get("describe")?.prediction?.links;
+  const { routers } = app.scene;
+  if (!links || !app.store.get("links") || !routers) return [];
+  const lines = [];
+  for (let i = links.source.length - 1; i >= 0; i--) {
+    const [a, b] = [links.source[i], links.target[i]];
+    if (!(routers.x[a] >= 0) || !(routers.x[b] >= 0)) continue;
+    const colour = rampColour(app.theme.ramps.load, 0.35 + 0.65 * links.share[i]);
+    lines.push({ x0: routers.x[a], y0: routers.y[a], x1: routers.x[b], y1: routers.y[b], share: links.share[i], colour });
+  }
+  return lines;
+}

@@ -1,0 +1,183 @@
+"""What a job does to the wires, in a form that a page can draw."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.topologies import router_coords
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.network import Channels, Loads
+    from rankmap.predict import Prediction
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["busiest", "document", "matrix"]
+
+#: Most groups that a matrix shows.
+MOST_UNITS = 128
+
+#: Most nodes of a job whose traffic is summed up pair by pair.
+_MOST_NODES = 4096
+
+
+def document(found: Prediction, limit: int) -> dict[str, Any]:
+    """Return a prediction with its loads: by router, the busiest links, group by group.
+
+    Parameters
+    ----------
+    found : Prediction
+    limit : int
+        Links that are listed.
+    """
+    weight = _weight(found.loads)
+    top = float(weight.max(initial=0.0))
+    share = weight / top if top else weight
+    kept = (
+        "time_s", "bottleneck", "by_class", "terms", "bound_s", "bound", "percent_of_bound",
+        "hop_bytes", "routing", "wiring", "pattern", "ppn", "ranks", "bytes", "algorithm",
+        "sentence",
+    )  # fmt: skip
+    said = found.document()
+    return {
+        **{key: said.get(key) for key in kept},
+        "routers": _routers(found.loads.channels, share),
+        "links": _links(found.loads, weight, share, limit),
+        "matrix": matrix(found),
+    }
+
+
+def _weight(loads: Loads) -> Floats:
+    """Return the seconds of every channel, or its bytes where nothing is limited."""
+    seconds = loads.seconds()
+    return seconds if seconds.any() else loads.load
+
+
+def _routers(channels: Channels, share: Floats) -> dict[str, list[Any]]:
+    """Return the routers that touch a channel with load, and the busiest share of each."""
+    most = np.zeros(len(router_coords(channels.machine)))
+    np.maximum.at(most, channels.source, share)
+    np.maximum.at(most, channels.target, share)
+    rows = np.flatnonzero(most)
+    return {"row": rows.tolist(), "share": np.round(most[rows], 4).tolist()}
+
+
+def _links(loads: Loads, weight: Floats, share: Floats, limit: int) -> dict[str, Any]:
+    """Return the busiest channels first."""
+    used = np.flatnonzero(weight)
+    rows = used[np.argsort(-weight[used], kind="stable")][:limit]
+    channels = loads.channels
+    return {
+        "kinds": list(channels.kinds),
+        "source": channels.source[rows].tolist(),
+        "target": channels.target[rows].tolist(),
+        "kind": channels.kind[rows].tolist(),
+        "seconds": loads.seconds()[rows].tolist(),
+        "load": loads.load[rows].tolist(),
+        "share": np.round(share[rows], 4).tolist(),
+        "name": channels.names(rows).tolist() if len(rows) else [],
+        "total": len(used),
+    }
+
+
+def busiest(found: Prediction) -> tuple[str, str, float] | None:
+    """Return class, ends and how many times the mean of its class the busiest channel carries.
+
+    None where nothing goes from router to router. The mean is over the
+    channels of the class that carry anything.
+    """
+    loads = found.loads
+    weight = _weight(loads)
+    if not weight.any():
+        return None
+    row = int(np.argmax(weight))
+    channels = loads.channels
+    alike = weight[(channels.kind == channels.kind[row]) & (weight > 0)]
+    kind = channels.kinds[channels.kind[row]]
+    return kind, _ends(channels, row), float(weight[row] / alike.mean())
+
+
+def _ends(channels: Channels, row: int) -> str:
+    """Name what a channel joins: two groups, or two routers."""
+    machine = channels.machine
+    coords = router_coords(machine)
+    a, b = coords[channels.source[row]], coords[channels.target[row]]
+    if machine.topology.levels[0] == "group" and a[0] != b[0]:
+        return f"g{a[0]}-g{b[0]}"
+    name = str(channels.names(slice(row, row + 1))[0])
+    return name.rpartition(" ")[0].replace("->", " to ")
+
+
+def matrix(found: Prediction) -> dict[str, Any] | None:
+    """Return what goes from group to group (slice to slice, leaf to leaf); None where unknown."""
+    machine = found.loads.channels.machine
+    level, unit = _units(found)
+    rows = np.unique(unit[found.loads.channels.machine.router[_own(found), 0]])
+    rows = rows[rows >= 0]
+    if not 1 < len(rows) <= MOST_UNITS:
+        return None
+    if machine.topology.levels[0] == "group":
+        seconds, load = _between(found.loads, unit, rows)
+    else:
+        sent = _sent(found, unit, rows)
+        if sent is None:
+            return None
+        seconds, load = None, sent
+    return {
+        "level": level,
+        "what": "links" if seconds is not None else "bytes",
+        "units": rows.tolist(),
+        "labels": [f"{level[0] if level == 'group' else level + ' '}{u}" for u in rows.tolist()],
+        "seconds": None if seconds is None else seconds.tolist(),
+        "load": load.tolist(),
+    }
+
+
+def _own(found: Prediction) -> Ints:
+    """Return the rows of the nodes that send or receive."""
+    return np.flatnonzero((found.loads.injection > 0) | (found.loads.ejection > 0))
+
+
+def _units(found: Prediction) -> tuple[str, Ints]:
+    """Return the level that a matrix is of, and the unit of each router."""
+    machine = found.loads.channels.machine
+    topology, coords = machine.topology, router_coords(machine)
+    if topology.kind == "torus":
+        axis = min(2, topology.router_levels - 1)
+        return topology.levels[axis], coords[:, axis].astype(np.int64)
+    return topology.levels[0], coords[:, 0].astype(np.int64)
+
+
+def _between(loads: Loads, unit: Ints, rows: Ints) -> tuple[Floats, Floats]:
+    """Return the busiest channel's seconds and all channels' bytes between groups."""
+    channels, count = loads.channels, len(rows)
+    place = np.full(int(unit.max()) + 1, -1, dtype=np.int64)
+    place[rows] = np.arange(count)
+    a, b = place[unit[channels.source]], place[unit[channels.target]]
+    both = (a >= 0) & (b >= 0) & (a != b)
+    seconds, load = np.zeros((count, count)), np.zeros((count, count))
+    np.maximum.at(seconds, (a[both], b[both]), loads.seconds()[both])
+    np.add.at(load, (a[both], b[both]), loads.load[both])
+    return seconds, load
+
+
+def _sent(found: Prediction, unit: Ints, rows: Ints) -> Floats | None:
+    """Return the bytes sent from unit to unit; None for a job too large to be summed up."""
+    if len(_own(found)) > _MOST_NODES:
+        return None
+    place = np.full(int(unit.max()) + 2, -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    of_router, count = place[unit], len(rows)
+    load = np.zeros(count * count)
+    for phase in found.phases:
+        for source, target, sent in phase.demand.blocks():
+            a, b = of_router[source], of_router[target]
+            both = (a >= 0) & (b >= 0)
+            flat = a[both] * count + b[both]
+            load += np.bincount(flat, weights=sent[both], minlength=count * count)
+    return load.reshape(count, count)

@@ -1,0 +1,252 @@
+"""``nidmap minicray``: a small machine of real links on this one."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from placement.commands.common import machine_option, machine_specs, say
+from placement.errors import UsageError
+from workloads.minicray import talk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from workloads.minicray.talk import Standing
+
+__all__ = ["minicray"]
+
+name_option = click.option(
+    "--name",
+    default=talk.DEFAULT_NAME,
+    envvar="NIDMAP_MINICRAY",
+    show_default=True,
+    help="Which mini-Cray, where several stand.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+_BUILDING: tuple[Callable[..., Any], ...] = (
+    click.option("--scale", type=float, help="How many times slower all links are than the "
+                 "machine's; default: such that links bind, not this computer."),
+    click.option("--ecmp", is_flag=True, help="Spread flows over all shortest paths."),
+    click.option("--no-slurm", is_flag=True, help="Without Slurm, even where it is installed."),
+    click.option("--topology", type=click.Choice(["tree", "none", "dragonfly"]), default="tree",
+                 show_default=True, help="By what Slurm chooses nodes."),
+)  # fmt: skip
+
+
+def building_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of how a mini-Cray is built."""
+    for option in reversed(_BUILDING):
+        command = option(command)
+    return command
+
+
+class MinicrayGroup(click.Group):
+    """The commands here, and the experiment, which is imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return all names."""
+        return [*super().list_commands(ctx), "experiment"]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command by its name."""
+        if cmd_name == "experiment":
+            from workloads.minicray.experiment.command import experiment
+
+            return experiment
+        return super().get_command(ctx, cmd_name)
+
+
+@click.group(cls=MinicrayGroup)
+def minicray() -> None:
+    """Build a small machine on this one: namespaces as nodes and routers, links that are slow.
+
+    \b
+    nidmap minicray up -m minicray:dragonfly
+    nidmap minicray run -N 8 -- python -m workloads.alltoall --bytes 20000
+    nidmap minicray run -- sinfo
+    nidmap minicray links
+    nidmap minicray down
+    """
+
+
+@minicray.command()
+@machine_option
+@name_option
+@building_options
+@click.option("--foreground", is_flag=True, help="Stay; Ctrl-C takes it down.")
+def up(specs: tuple[str, ...], name: str, foreground: bool, **how: Any) -> None:
+    """Build a mini-Cray; it stands until `nidmap minicray down`.
+
+    \b
+    nidmap minicray up -m minicray:torus
+    nidmap minicray up -m dragonfly:groups=4,chassis=2,blades=4,nodes=2 --scale 20000
+    nidmap minicray up -m minicray:fattree --name second --foreground
+    """
+    standing = _up(machine_specs(specs), name, **how)
+    if not foreground:
+        standing.let_go()
+        return
+    try:
+        standing.process.wait()
+    finally:
+        standing.down()
+    raise SystemExit(0)
+
+
+def _up(
+    specs: tuple[str, ...], name: str, *,
+    scale: float | None = None, ecmp: bool = False, no_slurm: bool = False, topology: str = "tree",
+) -> Standing:  # fmt: skip
+    from placement.load import load_machine
+    from workloads.minicray.blueprint import blueprint
+    from workloads.minicray.net import design
+    from workloads.minicray.slurm import find_slurm
+
+    if "-" in specs:
+        raise UsageError(
+            "a mini-Cray's commands read the machine again, and standard input is read once",
+            "save the dump to a file",
+        )
+    net = design(load_machine(*specs), scale, ecmp)
+    slurm, missing = (None, "") if no_slurm else find_slurm(topology)
+    plan = blueprint(net, name, tuple(specs), slurm)
+    standing = talk.start(plan, map_all=slurm is not None)
+    rates = ", ".join(f"{kind} {rate:g}" for kind, rate in plan["about"]["rates"].items())
+    say(f"mini-Cray {name}: {len(net.names)} nodes, {net.routers} routers; Mbit/s: {rates}")
+    say(f"Slurm: {'running' if slurm else f'left out: {missing}' if missing else 'left out'}")
+    for note in net.notes:
+        say(f"note: {note}")
+    return standing
+
+
+@minicray.command(context_settings={"ignore_unknown_options": True})
+@name_option
+@click.option("-m", "--machine", multiple=True, help="Build this one for the command only.")
+@click.option("-N", "--nodes", type=click.IntRange(1), help="Run as MPI ranks on so many nodes.")
+@click.option("-n", "--ranks", type=click.IntRange(1), help="MPI ranks (default: one a node).")
+@click.option("-w", "--nodelist", metavar="LIST", help="On these nodes, one after another.")
+@building_options
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def run(
+    name: str, machine: tuple[str, ...], nodes: int | None, ranks: int | None,
+    nodelist: str | None, command: tuple[str, ...], **how: Any,
+) -> int:  # fmt: skip
+    """Run a command inside: where jobs are started, or with -N, -n or -w as MPI ranks.
+
+    The exit code is the command's own.
+
+    \b
+    nidmap minicray run -N 8 -- python -m workloads.alltoall --bytes 20000
+    nidmap minicray run -- nidmap plan --from idle -N 4
+    nidmap minicray run -m minicray:torus -N 4 -- ./a.out
+    """
+    from workloads.minicray.launch import Ranks
+
+    wanted = Ranks(nodes, ranks, nodelist)
+    if not machine:
+        return _run(name, wanted, command)
+    own = f"run-{os.getpid()}"
+    standing = _up(machine, own, **how)
+    try:
+        return _run(own, wanted, command)
+    finally:
+        standing.down()
+
+
+def _run(name: str, wanted: Any, command: tuple[str, ...]) -> int:
+    from workloads.minicray.launch import starter
+
+    about = talk.ask(name, {"do": "status"})
+    return talk.run(name, wanted.command(about, command), env=starter(about))
+
+
+@minicray.command()
+@name_option
+@json_option
+def status(name: str, as_json: bool) -> None:
+    """Say what stands and what runs in it."""
+    about = talk.ask(name, {"do": "status"})
+    if as_json:
+        click.echo(json.dumps(about))
+        return
+    click.echo(f"{about['name']}: {' '.join(about['machine'])}, {about['nodes']} nodes, "
+               f"{about['routers']} routers, {about['links']} links")  # fmt: skip
+    click.echo(f"Slurm: {'topology ' + about['topology'] if about['slurm'] else 'none'}")
+    for daemon in about["ended"]:
+        click.echo(f"ended: {daemon}")
+    for job in about["jobs"]:
+        click.echo(f"running: {' '.join(job)}")
+
+
+@minicray.command()
+@name_option
+@click.option("--zero", is_flag=True, help="Count from here on, the next time.")
+@json_option
+def links(name: str, zero: bool, as_json: bool) -> None:
+    """Print the bytes that each link has carried, by the predictor's names.
+
+    \b
+    nidmap minicray links --zero
+    nidmap minicray run -N 8 -- ./a.out
+    nidmap minicray links --json
+    """
+    found: dict[str, Any] = talk.ask(name, {"do": "links", "zero": zero})["links"]
+    if as_json:
+        click.echo(json.dumps({"schema": "nidmap.minicray.links/1", "links": found}))
+        return
+    for link, count in sorted(found.items(), key=lambda item: -item[1]["bytes"]):
+        click.echo(f"{count['bytes']:>14,} {link}")
+
+
+@minicray.command()
+@name_option
+def down(name: str) -> None:
+    """Take a mini-Cray down; nothing of it is left."""
+    talk.down(name)
+    say(f"mini-Cray {name} is down")
+
+
+@minicray.command()
+@name_option
+@click.option(
+    "--links", "chosen", multiple=True, metavar="LINK", help="Fill this link; may repeat."
+)
+@click.option("--between", "pairs", multiple=True, metavar="A,B", help="Between these two nodes.")
+@click.option("--for", "seconds", type=click.FloatRange(0.1, 86400), default=10.0,
+              show_default=True, help="Seconds.")  # fmt: skip
+@json_option
+def noise(
+    name: str, chosen: tuple[str, ...], pairs: tuple[str, ...], seconds: float, as_json: bool
+) -> None:
+    """Fill links with the traffic of another job, to see how plans take it.
+
+    Under Slurm it is a job called noise that holds its nodes.
+
+    \b
+    nidmap minicray noise --links 'g0c0b0->g1c0b0 blue' --for 60
+    nidmap minicray noise --between nid00000,nid00008 --between nid00001,nid00009
+    """
+    from workloads.minicray import noise as other
+
+    if bool(chosen) == bool(pairs):
+        raise UsageError("either --links or --between says what is to be filled")
+    about = talk.ask(name, {"do": "status"})
+    net = other.net_of(about)
+    wanted = other.over_links(net, chosen) if chosen else other.between(net, pairs)
+    for note in wanted.notes:
+        say(f"note: {note}")
+    found = other.make_noise(name, wanted, seconds)
+    used = other.utilisation(net, found)
+    shown = {
+        link: used[link] for link in (wanted.links or [k for k, x in used.items() if x > 0.05])
+    }
+    if as_json:
+        click.echo(json.dumps({"schema": "nidmap.minicray.noise/1", **found, "used": used}))
+        return
+    for link, share in sorted(shown.items(), key=lambda item: -item[1]):
+        click.echo(f"{share:6.1%} {link}")

@@ -1,0 +1,143 @@
+"""A mini-Cray's Slurm as the experiment uses it: held nodes, its own choice, launches."""
+
+from __future__ import annotations
+
+import random
+import re
+import tempfile
+import time
+from typing import TYPE_CHECKING
+
+from placement.errors import LaunchError, printable
+from placement.nodelist import NodeList
+from workloads.minicray import talk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Cluster"]
+
+_GRANTED = re.compile(r"Granted job allocation (\d+)")
+
+#: Nodes of the other jobs; small ones, so that many holes come about.
+_SIZES = (1, 1, 2, 2, 3)
+
+#: Seconds for Slurm to free nodes.
+_PATIENCE = 30.0
+
+
+class Cluster:
+    """The Slurm of a mini-Cray.
+
+    Parameters
+    ----------
+    name : str
+        Of the mini-Cray.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        about = talk.ask(name, {"do": "status"})
+        self.nodes: list[str] = about["names"]
+        self.scale = float(about["scale"])
+        self.mtu = int(about["mtu"])
+
+    def says(self, *words: str) -> str:
+        """Return what a command prints inside, errors included.
+
+        Raises
+        ------
+        LaunchError
+            Where it fails.
+        """
+        with tempfile.TemporaryFile() as out:
+            code = talk.run(self.name, words, output=out.fileno())
+            out.seek(0)
+            text = out.read().decode(errors="replace")
+        if code:
+            last = (text.strip().splitlines() or [""])[-1]
+            raise LaunchError(f"{words[0]} failed (code {code}): {printable(last, 300)}")
+        return text
+
+    def hold(self, seed: int, count: int) -> list[str]:
+        """Let other jobs hold nodes as after a long day; return those that are free.
+
+        Slurm itself gives all nodes to jobs of 1 to 3, in the order in which
+        they come; then so many of them end, drawn by the seed, that at most
+        `count` nodes stay held.
+
+        Parameters
+        ----------
+        seed : int
+        count : int
+        """
+        self.free()
+        rng = random.Random(f"fragments {seed}")  # noqa: S311  # who leaves first, no secret
+        jobs = self._fill(rng)
+        rng.shuffle(jobs)
+        left = sum(size for _, size in jobs)
+        ended = []
+        for job, size in jobs:
+            if left <= count:
+                break
+            ended.append(job)
+            left -= size
+        if ended:
+            self.says("scancel", *ended)
+        return self._await_free(len(self.nodes) - left)
+
+    def _fill(self, rng: random.Random) -> list[tuple[str, int]]:
+        """Give all nodes to jobs; return (job, nodes) of each."""
+        jobs, left = [], len(self.nodes)
+        while left:
+            size = min(left, rng.choice(_SIZES))
+            jobs.append((self._allocate(size, "other"), size))
+            left -= size
+        return jobs
+
+    def _allocate(self, nodes: int, job: str) -> str:
+        said = self.says("salloc", "--no-shell", "--exclusive", f"-N{nodes}", "-J", job,
+                         "--immediate=10")  # fmt: skip
+        granted = _GRANTED.search(said)
+        if granted is None:
+            raise LaunchError(f"salloc: {printable(said.strip(), 200)}")
+        return granted[1]
+
+    def _await_free(self, count: int) -> list[str]:
+        deadline = time.monotonic() + _PATIENCE
+        while time.monotonic() < deadline:
+            lines = self.says("sinfo", "-h", "-N", "-o", "%N %T").splitlines()
+            idle = {line.split()[0] for line in lines if line.split()[1:] == ["idle"]}
+            if len(idle) == count:
+                return [name for name in self.nodes if name in idle]
+            time.sleep(0.1)
+        raise LaunchError(f"{count} nodes were to be free: Slurm has {len(idle)}")
+
+    def choice(self, count: int) -> list[str]:
+        """Return the nodes that Slurm gives a job now, sorted as it sorts them; it ends again."""
+        job = self._allocate(count, "asked")
+        listed = self.says("squeue", "-h", "-j", job, "-o", "%N").strip()
+        idle = len(self._idle())
+        self.says("scancel", job)
+        self._await_free(idle + count)
+        return list(NodeList.parse(listed, "squeue"))
+
+    def _idle(self) -> list[str]:
+        lines = self.says("sinfo", "-h", "-N", "-o", "%N %T").splitlines()
+        return [line.split()[0] for line in lines if line.split()[1:] == ["idle"]]
+
+    def free(self) -> None:
+        """End all jobs."""
+        jobs = self.says("squeue", "-h", "-o", "%A").split()
+        if jobs:
+            self.says("scancel", *jobs)
+        self._await_free(len(self.nodes))
+
+    def launch(self, nodes: Sequence[str], ppn: int, *words: str) -> str:
+        """Run ranks on nodes, so many a node, and return what they print."""
+        many = len(nodes)
+        return self.says(
+            "srun", "--mpi=pmi2", "-K", "-J", "experiment", "--exclusive", f"-N{many}",
+            f"-n{many * ppn}", f"--ntasks-per-node={ppn}", "--distribution=block",
+            f"-w{','.join(nodes)}", "--immediate=20", *words,
+        )  # fmt: skip

@@ -1,0 +1,163 @@
+"""The command ``nidmap minicray experiment``."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from placement.commands.common import say, to_json, write_output
+from placement.errors import LaunchError, OutputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["experiment"]
+
+SCHEMA = "nidmap.minicray.experiment/1"
+
+#: Cases that show one effect: fewer seeds tell it as well.
+_FEW = 3
+
+
+@click.command("experiment")
+@click.option("--seeds", type=click.IntRange(1, 1000), default=10, show_default=True,
+              help="Fragmentations of each case.")  # fmt: skip
+@click.option("--case", "chosen", multiple=True, metavar="NAME", help="Only this one; may repeat.")
+@click.option("--blocks", type=click.IntRange(6), default=6, show_default=True,
+              help="Blocks of turns that count.")  # fmt: skip
+@click.option("--again", is_flag=True, help="Go on with what is in the folder already.")
+@click.option("-o", "--output", "folder", default="minicray-experiment", show_default=True,
+              metavar="FOLDER", help="For samples, tables and plots.")  # fmt: skip
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+def experiment(
+    seeds: int, chosen: tuple[str, ...], blocks: int, again: bool, folder: str, as_json: bool
+) -> None:
+    """Measure Slurm's choice against nidmap's on fragmented mini-Crays.
+
+    Other jobs hold some nodes; the real slurmctld says what it would give a
+    job, nidmap plan --strategy auto what it would take, and both run side by
+    side in blocks, as bench ab does it. Takes 3 to 5 minutes a seed.
+
+    \b
+    nidmap minicray experiment --seeds 10 -o results
+    nidmap minicray experiment --case stencil --seeds 2
+    """
+    from workloads.minicray.experiment.cases import CASES
+
+    unknown = next((name for name in chosen if name not in CASES), None)
+    if unknown is not None:
+        raise UsageError(f"no case {unknown!r}", f"there are {', '.join(CASES)}")
+    try:
+        Path(folder, "samples").mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot write {folder}: {error.strerror}") from None
+    runs = _measured(chosen or tuple(CASES), seeds, blocks, again, Path(folder))
+    found = _written(runs, Path(folder))
+    from workloads.minicray.experiment.summary import text
+
+    write_output(to_json(found) if as_json else text(found["summary"]), None)
+
+
+def _measured(
+    names: Sequence[str], seeds: int, blocks: int, again: bool, folder: Path
+) -> list[dict[str, Any]]:
+    """Return all runs; what is finished is kept, whatever happens to the rest."""
+    from workloads.minicray.experiment.cases import CASES
+
+    done = _before(folder) if again else {}
+    for machine in dict.fromkeys(CASES[name].machine for name in names):
+        todo = [
+            (name, seed)
+            for seed in range(seeds)
+            for name in names
+            if CASES[name].machine == machine and (CASES[name].strict or seed < _FEW)
+            if (name, seed) not in done
+        ]
+        for run in _on_one(machine, todo, blocks, folder) if todo else ():
+            done[run["case"], run["seed"]] = run
+            lines = "".join(json.dumps(one) + "\n" for one in done.values())
+            write_output(lines, str(folder / "runs.jsonl"))
+    wanted = [(n, s) for n in names for s in range(seeds)]
+    return [done[key] for key in wanted if key in done]
+
+
+def _before(folder: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    path = folder / "runs.jsonl"
+    if not path.exists():
+        return {}
+    runs = [json.loads(line) for line in path.read_text().splitlines()]
+    return {(run["case"], run["seed"]): run for run in runs}
+
+
+def _on_one(
+    spec: str, todo: Sequence[tuple[str, int]], blocks: int, folder: Path
+) -> Iterable[dict[str, Any]]:
+    """Build a mini-Cray, measure on it, and take it down."""
+    from placement.load import load_machine
+    from workloads.minicray.commands import _up
+    from workloads.minicray.experiment.cases import CASES
+    from workloads.minicray.experiment.cluster import Cluster
+    from workloads.minicray.experiment.running import Effort, measured
+    from workloads.minicray.slurm import find_slurm
+
+    slurm, why = find_slurm()
+    if slurm is None:
+        raise LaunchError(f"the experiment compares with Slurm's choice: {why}")
+    name, machine = f"experiment-{os.getpid()}", load_machine(spec)
+    standing = _up((spec,), name)
+    try:
+        cluster = Cluster(name)
+        for case, seed in todo:
+            run = measured(cluster, CASES[case], machine, seed, Effort(blocks), folder / "samples")
+            say(_line(run))
+            yield run
+    finally:
+        standing.down()
+
+
+def _line(run: dict[str, Any]) -> str:
+    arms = [
+        f"{a['arm']} {a['ratio']:.2f} (predicted {a['predicted']:.2f})"
+        for a in run["arms"]
+        if a["arm"] != "slurm" and not a["control"]
+    ]
+    return f"{run['case']}, seed {run['seed']}: {', '.join(arms)}"
+
+
+def _written(runs: list[dict[str, Any]], folder: Path) -> dict[str, Any]:
+    """Write tables and plots; return the summary."""
+    from workloads.minicray.experiment.cases import CASES
+    from workloads.minicray.experiment.plots import PLOTS, draw
+    from workloads.minicray.experiment.summary import arms_table, summary
+
+    found = {
+        "schema": SCHEMA,
+        "runs": len(runs),
+        "summary": summary(runs, [name for name, case in CASES.items() if case.strict]),
+    }
+    write_output(to_json(found), str(folder / "summary.json"))
+    write_output(_csv(arms_table(runs)), str(folder / "arms.csv"))
+    for name in PLOTS:
+        try:
+            write_output(draw(name, runs), str(folder / f"{name}.svg"))
+        except UsageError as error:
+            say(f"nidmap: {error}")
+            break
+    return found
+
+
+def _csv(rows: Sequence[dict[str, Any]]) -> str:
+    import csv
+    import io
+
+    out = io.StringIO()
+    table = csv.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
+    table.writeheader()
+    table.writerows(
+        {k: " ".join(v) if isinstance(v, list) else v for k, v in r.items()} for r in rows
+    )
+    return out.getvalue()

@@ -1,0 +1,327 @@
+"""From a machine to namespaces, links, rates and routes: what is to be built, as plain data.
+
+Every node and every router is a network namespace. A node's one device on the
+fabric is ``hsn0``; the router's side of it is ``p<node>``. The link that
+carries the predictor's channel c leaves its router by the device ``c<c>``, so
+that a kernel counter is a channel's load under its own name. All nodes also
+have ``mgmt0`` on a bridge without limits: Slurm and launchers talk there, and
+the fabric carries the ranks' messages alone, as on a real machine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError
+from workloads.minicray import limits
+from workloads.minicray.routes import equal, single
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.network.model import Channels
+    from workloads.minicray.routes import Table
+
+__all__ = ["BUDGET", "LOGIN", "MTU", "Net", "design"]
+
+#: GB/s that all nodes together may inject: what one core forwards with time to spare.
+BUDGET = 0.06
+
+#: Bytes of a packet on the fabric's links: large, so that few are to be forwarded.
+MTU = 9000
+
+#: Addresses: nodes and routers on the fabric, nodes on the management bridge.
+_FABRIC, _ROUTERS, _MANAGEMENT = "10.64", "10.128", "10.200"
+
+#: All of the management bridge.
+MANAGEMENT = f"{_MANAGEMENT}.0.0/16"
+
+#: Name of the namespace's host from which jobs are started.
+LOGIN = limits.LOGIN
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Net:
+    """A machine as namespaces.
+
+    Attributes
+    ----------
+    machine : Machine
+    rows : int64 (k,)
+        The machine's nodes that have a namespace: its compute nodes.
+    names : tuple of str (k,)
+    router : int32 (k,)
+        Router that each is attached to.
+    channels : Channels
+        Directed links between routers, as the predictor counts them.
+    table : Table
+        Next channels of every router to every one of these nodes.
+    scale : float
+        How many times slower the links are than the machine's own.
+    node_rate : float
+        Bytes a second a node may inject and receive.
+    rates : float64 (c,)
+        Bytes a second of each channel.
+    notes : tuple of str
+        What had to be assumed.
+    ecmp : bool
+        Whether flows are spread over all next hops that are as near.
+    """
+
+    machine: Machine
+    rows: NDArray[np.int64]
+    names: tuple[str, ...]
+    router: NDArray[np.int32]
+    channels: Channels
+    table: Table
+    scale: float
+    node_rate: float
+    rates: NDArray[np.float64]
+    notes: tuple[str, ...] = ()
+    ecmp: bool = False
+
+    @property
+    def routers(self) -> int:
+        """Number of router namespaces."""
+        return self.table.routers
+
+
+def design(machine: Machine, scale: float | None = None, ecmp: bool = False) -> Net:
+    """Return what has to be built for a machine.
+
+    Parameters
+    ----------
+    machine : Machine
+        Its compute nodes get namespaces; a node with several NICs has one here.
+    scale : float or None
+        How many times slower than the machine's own all links are; None: such
+        that all nodes together inject `BUDGET`.
+    ecmp : bool
+        Spread flows over all next hops that are as near, instead of the one
+        that the predictor's routing ``single`` takes.
+
+    Raises
+    ------
+    UsageError
+        The machine is too large, its names cannot be host names, or nothing
+        is known of its bandwidths.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> net = design(nidmap.load_machine("torus:2x2,bw=5,injection=5"), scale=1000)
+    >>> net.routers, net.rates.tolist()[:2], net.node_rate
+    (4, [5000000.0, 5000000.0], 5000000.0)
+    """
+    from placement.network import channels
+
+    if scale is not None and not 0 < scale < float("inf"):
+        raise UsageError(f"--scale {scale:g}: it must be above 0")
+    rows = limits.rows(machine)
+    left_out = tuple(limits.notes(machine, rows))
+    machine = limits.with_one_nic(machine)
+    found = channels(machine, "single")
+    own, assumed = _node_bandwidth(machine, found)
+    factor = own * len(rows) / BUDGET if scale is None else scale
+    gbs = np.where(np.isfinite(found.bandwidth), found.bandwidth, own * 100)
+    limits.refuse_rates(own, gbs, factor)
+    net = Net(
+        machine=machine,
+        rows=rows,
+        names=limits.host_names(machine.names[rows].tolist()),
+        router=machine.router[rows, 0].astype(np.int32),
+        channels=found,
+        table=(equal if ecmp else single)(machine, found, rows),
+        scale=factor,
+        node_rate=own * 1e9 / factor,
+        rates=gbs * 1e9 / factor,
+        notes=(*assumed, *left_out),
+        ecmp=ecmp,
+    )
+    limits.refuse_large(len(rows), net.routers, len(found) // 2)
+    return net
+
+
+def _node_bandwidth(machine: Machine, found: Channels) -> tuple[float, tuple[str, ...]]:
+    """Return GB/s of a node's own link, and what was assumed of it."""
+    figures = machine.topology.bandwidth
+    known = float(figures.get("injection", figures.get("up0", np.inf)))
+    if np.isfinite(known):
+        return known, ()
+    one = found.bandwidth / found.count
+    finite = one[np.isfinite(one)]
+    if not len(finite):
+        raise UsageError(
+            f"{machine.name} states no bandwidth, so its links have no proportions",
+            "give one, such as torus:3x3,bw=5,injection=10",
+        )
+    fastest = float(finite.max())
+    return fastest, (f"injection is not stated: taken as the fastest link, {fastest:g} GB/s",)
+
+
+def node_address(node: int) -> str:
+    """Return a node's address on the fabric."""
+    return f"{_FABRIC}.{node // 250}.{node % 250 + 1}"
+
+
+def router_address(router: int) -> str:
+    """Return a router's address."""
+    return f"{_ROUTERS}.{router // 250}.{router % 250 + 1}"
+
+
+def management_address(node: int) -> str:
+    """Return a node's address on the management bridge; -1: where jobs are started."""
+    return f"{_MANAGEMENT}.{(node + 1) // 250}.{(node + 1) % 250 + 1}"
+
+
+def router_space(router: int) -> str:
+    """Return the name of a router's namespace; no host may be called so."""
+    return f"router+{router}"
+
+
+def namespaces(net: Net) -> Iterator[str]:
+    """Yield the names of all namespaces."""
+    yield from net.names
+    yield from (router_space(r) for r in range(net.routers))
+
+
+def login_setup() -> Iterator[str]:
+    """Yield the ``ip`` lines where jobs are started: a bridge, and a device for MPI without end.
+
+    MPI is told to use ``hsn0``; ranks that are started here by mistake, or for
+    a test, find one.
+    """
+    yield "link set lo up"
+    yield "link add mgmt type bridge"
+    yield "link set mgmt up"
+    yield f"addr add {management_address(-1)}/16 dev mgmt"
+    yield "link add hsn0 type veth peer name hsn0-end"
+    yield f"addr add {_FABRIC}.255.254/32 dev hsn0"
+    yield "link set hsn0 up"
+    yield "link set hsn0-end up"
+
+
+def creation(net: Net) -> Iterator[str]:
+    """Yield the lines for one ``ip -batch`` that makes all namespaces and links."""
+    for space in namespaces(net):
+        yield f"netns add {space}"
+    for node, name in enumerate(net.names):
+        yield _pair("hsn0", name, f"p{node}", router_space(int(net.router[node])))
+        yield f"link add name mgmt0 netns {name} type veth peer name m{node}"
+        yield f"link set m{node} master mgmt up"
+    for c, d in pairs(net.channels):
+        yield _pair(f"c{c}", _at(net, c), f"c{d}", _at(net, d))
+
+
+def pairs(channels: Channels) -> Iterator[tuple[int, int]]:
+    """Yield channels two by two, there and back: one cable each.
+
+    Raises
+    ------
+    UsageError
+        Where a channel has no way back.
+    """
+    waiting: dict[tuple[int, int, int], list[int]] = {}
+    ends = (channels.source.tolist(), channels.target.tolist(), channels.kind.tolist())
+    # On trees the way down is a class of its own, and belongs to the way up.
+    up = [kind.replace("down", "up") for kind in channels.kinds]
+    classes = [channels.kinds.index(kind) for kind in up]
+    for c, (a, b, kind) in enumerate(zip(*ends, strict=True)):
+        back = waiting.get((b, a, classes[kind]))
+        if back:
+            yield back.pop(0), c
+        else:
+            waiting.setdefault((a, b, classes[kind]), []).append(c)
+    if any(waiting.values()):
+        raise UsageError("a link of this machine leads one way only; a cable leads both")
+
+
+def _pair(one: str, here: str, other: str, there: str) -> str:
+    return (
+        f"link add name {one} mtu {MTU} netns {here} type veth "
+        f"peer name {other} mtu {MTU} netns {there}"
+    )
+
+
+def _at(net: Net, channel: int) -> str:
+    return router_space(int(net.channels.source[channel]))
+
+
+def node_setup(net: Net, node: int) -> Iterator[str]:
+    """Yield the ``ip`` lines inside a node's namespace."""
+    router = router_address(int(net.router[node]))
+    yield "link set lo up"
+    yield f"addr add {node_address(node)}/32 dev hsn0"
+    yield "link set hsn0 up"
+    yield f"addr add {management_address(node)}/16 dev mgmt0"
+    yield "link set mgmt0 up"
+    yield f"route add {router}/32 dev hsn0"
+    # A queue that never drops makes a slow link look like a lost packet: wait long for an answer.
+    yield f"route add default via {router} dev hsn0 src {node_address(node)} rto_min 3s"
+
+
+def router_setup(net: Net, router: int) -> Iterator[str]:
+    """Yield the ``ip`` lines inside a router's namespace: devices, then a route a node."""
+    yield "link set lo up"
+    yield f"addr add {router_address(router)}/32 dev lo"
+    for node in attached(net, router):
+        yield f"link set p{node} up"
+        yield f"route add {node_address(node)}/32 dev p{node}"
+    for c in leaving(net, router):
+        yield f"link set c{c} up"
+    for node in range(len(net.names)):
+        hops = [_hop(net, c) for c in net.table.next(router, node)]
+        if len(hops) == 1:
+            yield f"route add {node_address(node)}/32 {hops[0]} onlink"
+        elif hops:
+            several = " ".join(f"nexthop {hop} onlink" for hop in hops)
+            yield f"route add {node_address(node)}/32 {several}"
+
+
+def _hop(net: Net, channel: int) -> str:
+    return f"via {router_address(int(net.channels.target[channel]))} dev c{channel}"
+
+
+def node_limits(net: Net) -> Iterator[str]:
+    """Yield the ``tc`` lines inside any node's namespace."""
+    yield _limit("hsn0", net.node_rate)
+
+
+def router_limits(net: Net, router: int) -> Iterator[str]:
+    """Yield the ``tc`` lines inside a router's namespace."""
+    for node in attached(net, router):
+        yield _limit(f"p{node}", net.node_rate)
+    for c in leaving(net, router):
+        yield _limit(f"c{c}", float(net.rates[c]))
+
+
+def attached(net: Net, router: int) -> list[int]:
+    """Return the nodes on a router."""
+    return [int(k) for k in np.flatnonzero(net.router == router)]
+
+
+def leaving(net: Net, router: int) -> list[int]:
+    """Return the channels that leave a router."""
+    return [int(c) for c in np.flatnonzero(net.channels.source == router)]
+
+
+def _limit(device: str, rate: float) -> str:
+    """Return the tc line of a device that carries `rate` bytes a second.
+
+    The queue is long, as a network with credits loses nothing: senders wait.
+    """
+    burst = max(MTU + 14, round(rate * 0.002))
+    return f"qdisc add dev {device} root tbf rate {round(rate * 8)}bit burst {burst} limit 16m"
+
+
+def hosts(net: Net) -> str:
+    """Return /etc/hosts: a node's name is its address on the management bridge."""
+    lines = ["127.0.0.1 localhost", f"{management_address(-1)} {LOGIN}"]
+    lines += [f"{management_address(k)} {name}" for k, name in enumerate(net.names)]
+    return "\n".join(lines) + "\n"
