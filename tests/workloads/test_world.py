@@ -150,9 +150,12 @@ def test_the_launcher_of_another_mpi_is_an_error_with_a_hint():
     for launcher, library in (("mpich", "openmpi"), ("openmpi", "mpich")):
         place, python = found[launcher], f"{found[library]}/bin/python"
         words = [*mpiexec(place), "-n", "3", python, "-m", "nidmap", "bench", "alltoall"]
-        done = subprocess.run(
-            words, env=variables(place), capture_output=True, text=True, timeout=40, check=False
-        )
+        for _ in range(3):  # prterun may drop the last words of ranks that end at once
+            done = subprocess.run(
+                words, env=variables(place), capture_output=True, text=True, timeout=40, check=False
+            )
+            if said(done):
+                break
         assert done.returncode == 4
         assert len(said(done)) == 1
         assert "two MPIs are mixed" in said(done)[0]

@@ -159,8 +159,9 @@ def test_no_descriptor_is_left_open(fake):
 
 
 def test_one_deadline_covers_several_commands(fake):
-    fake("sleep 0.25")
+    fake("sleep 0.05")
     deadline = Deadline(0.4)
     ask(["sinfo"], deadline=deadline)
+    fake("sleep 60")
     with pytest.raises(LaunchError, match=r"did not answer in 0.4 s"):
         ask(["sinfo"], deadline=deadline)
