@@ -663,7 +663,7 @@ def block_splits(blocks: Longs, first: Longs) -> Longs:
 @kernel
 def multisect(
     ptr: Ints, adj: Ints, w: Floats, cuts: Longs, first: Longs, family: Longs,
-    starts: Longs, work: Floats, far: Floats, state: State,
+    starts: Longs, repeats: Longs, work: Floats, far: Floats, state: State,
 ) -> Ints:  # fmt: skip
     """Return the ranks in slot order, each cut of the nodes being a halving of their ranks.
 
@@ -680,6 +680,8 @@ def multisect(
         equally far apart.
     starts : int64 (nodes - 1,)
         Halvings that are made for each cut.
+    repeats : int64 (nodes - 1,)
+        How often all cuts of a family are made, the best being taken; 1 where `far` is given.
     work : float64 (nodes - 1,)
         How often all ranks of a family's block are placed anew.
     far : float64 (nodes, nodes) or (0, 0)
@@ -689,23 +691,68 @@ def multisect(
     """
     n = len(ptr) - 1
     ranks, local = np.arange(n).astype(np.int32), np.full(n, -1, dtype=np.int32)
-    begin, where = 0, np.zeros((n, 2), dtype=np.int32)
+    where = np.zeros((n, 2), dtype=np.int32)
     where[:, 1] = len(first) - 1
-    for c in range(len(cuts)):
-        low, middle, high = first[cuts[c, 0]], first[cuts[c, 1]], first[cuts[c, 2]]
-        mine = ranks[low:high].copy()
-        p, a, x = part(ptr, adj, w, mine, local)
-        bias = np.zeros(len(mine))
-        if len(far) > 0:
-            pull(ptr, adj, w, mine, where, cuts[c], far, bias, x)
-        cycles = starts[c] + starts[c] // 2
-        half = best_half(p, a, x, bias, middle - low, starts[c], cycles, 4, state)
-        dealt(mine, half, ranks, low, middle)
-        part_from(mine, half, where, cuts[c, 1])
-        if c + 1 == len(cuts) or family[c + 1] != family[c]:
-            siblings(ptr, adj, w, ranks, local, first, cuts[begin : c + 1], work[c], state)
-            begin = c + 1
+    begin = 0
+    while begin < len(cuts):
+        end = begin + 1
+        while end < len(cuts) and family[end] == family[begin]:
+            end += 1
+        low, high = first[cuts[begin, 0]], first[cuts[begin, 2]]
+        given, best, least = ranks[low:high].copy(), ranks[low:high].copy(), 1e300
+        for _ in range(max(1, repeats[begin])):
+            ranks[low:high] = given
+            for c in range(begin, end):
+                divide(ptr, adj, w, ranks, local, first, cuts[c], starts[c], far, where, state)
+            siblings(ptr, adj, w, ranks, local, first, cuts[begin:end], work[begin], state)
+            if repeats[begin] > 1:
+                cost = between(ptr, adj, w, ranks, local, first, cuts[begin:end])
+                if cost < least:
+                    best, least = ranks[low:high].copy(), cost
+        if repeats[begin] > 1:
+            ranks[low:high] = best
+        begin = end
     return ranks
+
+
+@kernel
+def between(
+    ptr: Ints, adj: Ints, w: Floats, ranks: Ints, local: Ints, first: Longs, cuts: Longs
+) -> float:
+    """Return twice the weight between the blocks that a family of cuts parts."""
+    low, high = first[cuts[0, 0]], first[cuts[0, 2]]
+    block = np.zeros(high - low, dtype=np.int32)
+    for c in range(len(cuts)):
+        for i in range(first[cuts[c, 1]], first[cuts[c, 2]]):
+            block[i - low] = c + 1
+    for i in range(low, high):
+        local[ranks[i]] = block[i - low]
+    total = 0.0
+    for i in range(low, high):
+        for e in range(ptr[ranks[i]], ptr[ranks[i] + 1]):
+            other = local[adj[e]]
+            if other >= 0 and other != block[i - low]:
+                total += w[e]
+    for i in range(low, high):
+        local[ranks[i]] = -1
+    return total
+
+
+@inlined
+def divide(
+    ptr: Ints, adj: Ints, w: Floats, ranks: Ints, local: Ints, first: Longs, cut: Longs,
+    starts: int, far: Floats, where: Ints, state: State,
+) -> None:  # fmt: skip
+    """Halve the ranks of the nodes on both sides of a cut."""
+    low, middle, high = first[cut[0]], first[cut[1]], first[cut[2]]
+    mine = ranks[low:high].copy()
+    p, a, x = part(ptr, adj, w, mine, local)
+    bias = np.zeros(len(mine))
+    if len(far) > 0:
+        pull(ptr, adj, w, mine, where, cut, far, bias, x)
+    half = best_half(p, a, x, bias, middle - low, starts, starts + starts // 2, 4, state)
+    dealt(mine, half, ranks, low, middle)
+    part_from(mine, half, where, cut[1])
 
 
 @kernel

@@ -43,6 +43,9 @@ LOOKED_AT = 2.4e5
 #: and among the blocks of one larger block.
 ANEW, ANEW_IN_BLOCK = 10.0, 8.0
 
+#: How often the blocks of a level that makes most of J are made, the best being taken.
+REPEATS = 3
+
 #: Edges a pair of nodes has between it where placing anew does not pay yet, and where it does.
 FEW_SHARED, MANY_SHARED = 2.0, 6.0
 
@@ -128,10 +131,11 @@ def map_ranks(
     known = _cuts(distance, counts)
     first = np.append(0, np.cumsum(counts[known.order]))
     effort *= _affordable(graph)
-    cuts, family, starts, work = _families(distance, known, effort)
+    cuts, family, starts, repeats, work = _families(distance, known, effort)
     progress.step()
+    pulling = _pulling(distance, known)
     ranks = multisect(
-        ptr, adj, graph.weights, cuts, first, family, starts, work, _pulling(distance, known), state
+        ptr, adj, graph.weights, cuts, first, family, starts, repeats, work, pulling, state
     )
     node = np.empty(graph.size, dtype=np.int64)
     node[ranks] = np.repeat(known.order, counts[known.order])
@@ -294,8 +298,13 @@ def _affordable(graph: Graph) -> float:
     return float(np.clip(LOOKED_AT / max(1, len(graph.indices)), 0.2, 1))
 
 
-def _families(distance: Distance, known: Cuts, effort: float) -> tuple[Ints, Ints, Ints, Floats]:
-    """Return the cuts of each block in a row, their block, their halvings, and work on the block.
+def _families(
+    distance: Distance, known: Cuts, effort: float
+) -> tuple[Ints, Ints, Ints, Ints, Floats]:
+    """Return the cuts of each block in a row, their block, and how much is done for each.
+
+    That is the halvings of a cut, how often a block's cuts are made, and how
+    often its ranks are placed anew.
 
     Most is done where most of J is to be won: J that edges between blocks
     make grows with how much farther these are, and about with the root of
@@ -307,6 +316,7 @@ def _families(distance: Distance, known: Cuts, effort: float) -> tuple[Ints, Int
             np.ascontiguousarray(known.cuts),
             np.arange(len(known.cuts)),
             np.full(len(known.cuts), max(1, round(4 * effort))),
+            np.ones(len(known.cuts), dtype=np.int64),
             np.zeros(len(known.cuts)),
         )
     level = distance.level(*ends)
@@ -314,12 +324,16 @@ def _families(distance: Distance, known: Cuts, effort: float) -> tuple[Ints, Int
     grouped = np.lexsort((block, -level))
     share = _shares(distance)
     depth = np.arange(len(share)) / max(1, len(share) - 1)
-    starts = np.maximum(1, np.rint(effort * (1.5 + 1.5 * depth + 9 * share * (depth > 0))))
-    work = effort * ANEW_IN_BLOCK * share
+    outermost = (share > 0.5) & (depth > 0) & distance.exact
+    repeats = np.where(outermost, max(1, round(REPEATS * effort)), 1)
+    some = 1.5 + 1.5 * depth + 9 * np.minimum(share, 0.25) * (depth > 0)
+    starts = np.maximum(1, np.rint(effort * some))
+    work = effort * np.where(outermost, 1.0, ANEW_IN_BLOCK * share)
     return (
         np.ascontiguousarray(known.cuts[grouped]),
         np.asarray(level * (len(distance) + 1) + block)[grouped],
         starts[level - 1][grouped].astype(np.int64),
+        repeats[level - 1][grouped],
         work[level - 1][grouped],
     )
 
