@@ -2,8 +2,10 @@
 
 A file system that hangs, a library that is missing, runs for ever or crashes,
 a signal that arrives meanwhile: the parent gives the child up and goes on. It
-loads nothing that the child needs. That the child still works is not seen from
-outside (a loop without end works too): it says so (`rankmap.progress`).
+loads nothing that the child needs. That a child gets further is not seen from
+outside (a loop without end works hard too): it says so (`rankmap.progress`),
+and may work only so long, or stand still, without a word. Work is counted in
+time on a processor, so that a loaded machine costs nobody their order.
 """
 
 from __future__ import annotations
@@ -28,8 +30,11 @@ __all__ = ["planned"]
 #: Signals that end the planning and not the job; a bare launcher would get them.
 _ENDING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
-#: The part of its time that a child may be silent.
+#: The part of its time that a child may work, or stand still, without a word.
 _STILL = 0.4
+
+#: Seconds between two looks at a silent child.
+_LOOK = 0.05
 
 
 class _GivenUpError(Exception):
@@ -54,7 +59,7 @@ def planned(work: Callable[[], Iterable[dict[str, Any]]], seconds: float) -> dic
         with _signals_end_planning():
             child, answer = _start(work, seconds)
             try:
-                _answer(answer, seconds, heard)
+                _answer(child, answer, seconds, heard)
             finally:
                 os.close(answer)
                 _end(child)
@@ -126,7 +131,7 @@ def _say(mouth: int, found: dict[str, Any]) -> None:
         data = data[os.write(mouth, data) :]
 
 
-def _answer(answer: int, seconds: float, heard: bytearray) -> None:
+def _answer(child: int, answer: int, seconds: float, heard: bytearray) -> None:
     """Add all that the child writes to what has been heard.
 
     Raises
@@ -134,17 +139,45 @@ def _answer(answer: int, seconds: float, heard: bytearray) -> None:
     _GivenUpError
         Too late, silent, or a signal.
     """
-    begun = heard_at = time.monotonic()
+    silence = _Silence(child, seconds)
     while True:
-        ends = min(begun + seconds, heard_at + _STILL * seconds) if seconds else None
-        left = None if ends is None else max(0.0, ends - time.monotonic())
-        if not select.select([answer], [], [], left)[0]:
+        if select.select([answer], [], [], _LOOK if seconds else None)[0]:
+            part = os.read(answer, 1 << 20)
+            if not part:
+                return
+            heard += part
+            silence.broken()
+        if seconds and silence.too_long():
             raise _GivenUpError("planning took too long")
-        part = os.read(answer, 1 << 20)
-        if not part:
-            return
-        heard += part
-        heard_at = time.monotonic()
+
+
+class _Silence:
+    """How long a child has said nothing, and what it did meanwhile."""
+
+    def __init__(self, child: int, seconds: float) -> None:
+        self._child = child
+        self._ends = time.monotonic() + seconds
+        self._most = _STILL * seconds
+        self.broken()
+
+    def broken(self) -> None:
+        """Begin anew: the child has said something."""
+        self._moved = time.monotonic()
+        self._begun = self._work = self._worked()
+
+    def too_long(self) -> bool:
+        """Return True where the time is over, or too much of it went by without a word."""
+        now, work = time.monotonic(), self._worked()
+        if work != self._work:
+            self._moved, self._work = now, work
+        return now > self._ends or now - self._moved > self._most or work - self._begun > self._most
+
+    def _worked(self) -> float:
+        """Return the seconds that the child has been on a processor; 0 where that is not known."""
+        path = f"/proc/{self._child}/schedstat"
+        with contextlib.suppress(OSError, ValueError), open(path) as stream:
+            return int(stream.read().partition(" ")[0]) * 1e-9
+        return 0.0
 
 
 def _end(child: int) -> None:

@@ -55,11 +55,11 @@ def _sensitive(found: tuple[Table, Table]) -> Part:
     varied = {row[0]: row[2] for row in second.rows}
     text = (
         "Which term makes direct blades win? Not bandwidth alone: sent all at once, as a fluid, at"
-        f" 2 GB/s a rank, both winners are named by {max(named['at-once'])} of {rows} combinations"
+        f" 2 GB/s a rank, every winner is named by {max(named['at-once'])} of {rows} combinations"
         " of wiring and routing at most. Pair by pair, as MPI does with long messages, the four"
         " nodes of a blade send to the four of another in the same step and meet on the one green"
         " link between the two blades, 8 GB/s on 5.25; a blade of which one node is used has its"
-        f" links for itself. Then both winners are named by {stepwise} of the other jobs. With"
+        f" links for itself. Then every winner is named by {stepwise} of the other jobs. With"
         " much traffic of others the direct set, which crosses groups where the default stays"
         " near, loses by it.",
         "`minimal` was chosen because it is the predictor's default, and 1 GB/s because it is the"

@@ -14,12 +14,13 @@ from rankmap.study.placing import CLEAR, GRIDS
 from rankmap.study.published import FFT
 from rankmap.study.result import Check, Table, percent
 from rankmap.study.setting import COMMON
-from rankmap.study.timing import Exchange, Transform
+from rankmap.study.timing import Exchange, Transform, predictor
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
+    from rankmap.order import Order
 
     Ints = NDArray[np.int64]
 
@@ -88,7 +89,9 @@ def ordering(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
         )
         for key, value in (("published", paper), ("low", low), ("high", high)):
             series[key].append(value)
-        if clear:
+        if not clear:
+            checks.append(_even(machine, ranks, paper, middle))
+        else:
             checks.append(
                 Check(
                     f"Table III, {ranks:,} ranks: {'Morton' if paper > 0 else 'row-major'} wins",
@@ -98,6 +101,35 @@ def ordering(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
                 )
             )
     return _table(rows), checks, series
+
+
+def _even(machine: Machine, ranks: int, paper: float, middle: float) -> Check:
+    """Return the statement of a size at which the paper finds next to no difference."""
+    dims = grid(ranks)
+    rows = busy(machine, 0, COMMON.share, COMMON.load).room(ranks // PPN)
+    text = f"fft:{dims[0]}x{dims[1]}"
+    morton = arrange(slots(machine, rows), parse_pattern(text), "morton")
+    made = [
+        Exchange(machine, rows, text, PPN, COMMON, (), order, how="at-once")
+        for order in (None, morton)
+    ]
+    base, other = (Transform(one, dims).seconds(2048) for one in made)
+    few, many = (_off_node(machine, rows, text, order) for order in (None, morton))
+    return Check(
+        f"Table III, {ranks:,} ranks: less than 5 % between the two",
+        percent(paper),
+        percent(middle),
+        abs(middle) < CLEAR,
+        f"counting only bytes that leave a node {percent(1 - many / few)}; everything at once,"
+        f" without other jobs {percent(1 - other / base)} (2048 cubed)",
+    )
+
+
+def _off_node(machine: Machine, rows: Ints, text: str, order: Order | None) -> float:
+    """Return the bytes that leave their node in both transposes of a square process grid."""
+    asked = predictor(machine, text, PPN, "at-once")
+    found = asked.phases(asked.pattern, slots(machine, rows), order)
+    return float(sum(phase.total.total for phase in found))
 
 
 def _near(middle: float) -> str:

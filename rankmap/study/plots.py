@@ -96,7 +96,7 @@ def _placement(axes: Any, one: Any) -> None:
 def _order(axes: Any, one: Any) -> None:
     place = np.arange(len(one["ranks"]))
     low, high = (np.clip(100 * np.array(one[k]), -120, None) for k in ("low", "high"))
-    axes.bar(place, high - low, 0.5, low, color=PALE, label="model, all grids and occupancies")
+    axes.bar(place, high - low, 0.5, low, color=PALE, label="model, all grids")
     axes.plot(place, 100 * np.array(one["published"]), "D", color=PAPER, label="paper")
     for k, value in enumerate(one["low"]):
         if value < -1.2:

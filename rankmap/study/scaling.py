@@ -235,7 +235,21 @@ def regions(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
     varied[f"everything at once ({count} cubed)"] = _two(
         _made(machine, SMALL + LARGE, "at-once"), count, CORE
     )
-    return table, _two_regions(near, far, varied), series
+    checks = _two_regions(near, far, varied)
+    return table, [*checks, _boundary(made)], series
+
+
+def _boundary(made: dict[int, Transform]) -> Check:
+    """Return whether the time jumps where the job leaves its chassis."""
+    last, first = SMALL[-1], LARGE[0]
+    ratios = [made[first].seconds(side) / made[last].seconds(side) for side in SIDES]
+    return Check(
+        "Figure 4: a sharp change of the time beyond the chassis",
+        "seen",
+        f"communication on {first} nodes takes {min(ratios):.2f} to {max(ratios):.2f} times that"
+        f" on {last}",
+        min(ratios) > 1,
+    )
 
 
 def _two_regions(near: float, far: float, varied: dict[str, Sequence[float]]) -> list[Check]:

@@ -99,7 +99,7 @@ def assumptions() -> Iterator[tuple[str, str, str]]:
     )
     yield (
         "payload of a link between routers",
-        f"{one.payload:.0%} of the wire",
+        "all of the wire",
         "assumed; 64 % is published for Aries (ISx paper, 4.2) and is varied",
     )
     yield (

@@ -13,7 +13,7 @@ import numpy as np
 
 from placement.errors import UsageError
 from workloads.minicray import talk
-from workloads.minicray.wire import wire_loads
+from workloads.minicray.wire import factor, wire_loads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -132,6 +132,13 @@ def side_by_side(found: Prediction, name: str, times: float = 1.0) -> Side:
     return Side(names[known], payload[known], wire[known], counts[known])
 
 
+def seconds_here(found: Prediction, name: str) -> float:
+    """Return what one run takes on a mini-Cray's slower links, headers and all, latency apart."""
+    about = talk.ask(name, {"do": "status"})
+    bandwidth = sum(phase.bandwidth_s for phase in found.phases)
+    return bandwidth * float(about["scale"]) * factor(int(about["mtu"]))
+
+
 def document(found: Prediction, name: str, times: float) -> dict[str, Any]:
     """Return the comparison as ``--json`` has it."""
     side = side_by_side(found, name, times)
@@ -144,6 +151,7 @@ def document(found: Prediction, name: str, times: float) -> dict[str, Any]:
     return {
         "minicray": name,
         "times": times,
+        "seconds_here": seconds_here(found, name),
         "links": [
             {"link": link, "payload": payload, "wire": wire, "counted": count}
             for link, payload, wire, count in zip(*columns, strict=True)
@@ -157,6 +165,7 @@ def document(found: Prediction, name: str, times: float) -> dict[str, Any]:
 def words(found: Prediction, name: str, times: float) -> str:
     """Return the comparison for a person: the busiest links, and how far counts are off."""
     from placement.commands.tables import aligned
+    from rankmap.predict.prediction import spoken
 
     side = side_by_side(found, name, times)
     order = np.argsort(-np.maximum(side.wire, side.counted), kind="stable")[:_SHOWN]
@@ -165,7 +174,8 @@ def words(found: Prediction, name: str, times: float) -> str:
         ratio = f"{side.counted[k] / side.wire[k]:.3f}" if side.wire[k] else "-"
         figures = (side.payload[k], side.wire[k], side.counted[k])
         rows.append((str(side.names[k]), *(f"{x:,.0f}" for x in figures), ratio))
-    return aligned(rows) + "\n" + _sentence(side, times) + "\n"
+    slow = f"on these links one run takes {spoken(seconds_here(found, name))}, latency apart"
+    return f"{aligned(rows)}\n{_sentence(side, times)}\n{slow}\n"
 
 
 def _sentence(side: Side, times: float) -> str:

@@ -29,8 +29,8 @@ class Case:
     held : int
         Nodes that other jobs hold.
     others : tuple of str
-        Planners whose choice is measured as well; ``random``: random nodes in
-        a random order.
+        Planners whose choice is measured as well; ``NAME order``: Slurm's nodes
+        in this order; ``random``: random nodes in a random order.
     strict : bool
         Whether it counts among the cases by which predictions are judged;
         those that show one effect by themselves do not.
@@ -88,8 +88,9 @@ CASES = {
             strict=False,
         ),
         Case(
-            "Morton loses", "minicray:torus", "alltoall", ("bytes=50000", "inner=1"),
-            "alltoall", 50e3, nodes=8, ppn=1, held=4, others=("morton", "hilbert"),
+            "Morton loses", "minicray:torus", "stencil",
+            ("bytes=50000", "dims=2x4x2", "method=neighbor", "iterations=1"),
+            "stencil:2x4x2", 50e3, nodes=8, ppn=2, held=6, others=("morton order",),
             strict=False,
         ),
     )

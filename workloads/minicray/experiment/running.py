@@ -101,7 +101,7 @@ def arms_for(
     inside[own] = True
     wanted = [_planned("order", case, machine, inside, seed)] if case.ppn > 1 else []
     wanted.append(_planned("nidmap", case, machine, may, seed))
-    wanted += [_other(name, case, machine, may, seed) for name in case.others]
+    wanted += [_other(name, case, machine, may, own, seed) for name in case.others]
     again = Arm("slurm again", own, ranks, "A/A")
     return [first, *wanted, again]
 
@@ -119,17 +119,31 @@ def _planned(name: str, case: Case, machine: Machine, may: NDArray[np.bool_], se
     return Arm(name, np.asarray(found.rows, dtype=np.int64), slots)
 
 
-def _other(name: str, case: Case, machine: Machine, may: NDArray[np.bool_], seed: int) -> Arm:
-    """Return another planner's nodes, ranks one after another; or a random choice of both."""
+def _other(
+    name: str, case: Case, machine: Machine, may: NDArray[np.bool_], own: Ints, seed: int
+) -> Arm:
+    """Return another planner's nodes, another order of Slurm's, or a random choice of both."""
     from placement.plan import plan
 
     ranks = case.nodes * case.ppn
+    if name.endswith(" order"):
+        return Arm(name, own, _ordered(name.removesuffix(" order"), case, machine, own))
     if name != "random":
         rows = plan(machine, case.nodes, strategy=name, candidates=may, seed=seed).rows
         return Arm(name, np.asarray(rows, dtype=np.int64), np.arange(ranks))
     rng = random.Random(f"random {case.name} {seed}")  # noqa: S311  # a choice of nodes, no secret
     rows = np.array(sorted(rng.sample(np.flatnonzero(may).tolist(), case.nodes)))
     return Arm(name, rows, np.array(rng.sample(range(ranks), ranks)))
+
+
+def _ordered(strategy: str, case: Case, machine: Machine, rows: Ints) -> Ints:
+    """Return the slots of the ranks on some nodes by an order's name."""
+    from rankmap.order import arrange
+    from rankmap.predict.asked import fitted
+
+    model = _predictor(case, machine)
+    slots = model.slots(rows)
+    return np.asarray(arrange(slots, fitted(model.pattern, slots), strategy).slots, dtype=np.int64)
 
 
 def measured(
