@@ -39,15 +39,6 @@ PATHS = (
     "state",
 )
 
-#: A server of the peers' kind: waitress with threads, no streams.
-WAITRESS = """
-import sys, waitress, nidmap
-from web.app import make_app
-from web.served import Served
-app = make_app(Served(nidmap.load_machine(sys.argv[1])))
-waitress.serve(app, host="127.0.0.1", port=int(sys.argv[2]), threads=8, connection_limit=1000)
-"""
-
 #: The least that any server of this Python does: what it takes is the machine's own doing.
 BARE = """
 import asyncio, sys
@@ -77,13 +68,6 @@ def main() -> None:
         ):  # fmt: skip
             with server(machine) as (port, pid):
                 rows.append(measured(machine, port, pid, streams, busy, pace))
-    try:
-        import waitress  # noqa: F401 - a contender where it is installed
-    except ImportError:
-        pass
-    else:
-        with other("shaheen2", WAITRESS) as (port, pid):
-            rows.append(measured("shaheen2, waitress 8", port, pid, 0, False, 0.0))
     header = ["machine", "streams", "plans", "readers", "requests/s", "p50", "p99", "longest",
               "memory", "files"]  # fmt: skip
     table(f"{READERS} readers, {REQUESTS} requests each row", header, rows)
