@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
 from placement.errors import UsageError, printable
+from placement.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,7 +39,7 @@ BUNDLED = {
     "training": "training",
 }
 
-_registered: dict[str, Builder] = {}
+_builders: Registry[Builder] = Registry("pattern", "nidmap.patterns", "rankmap", BUNDLED)
 
 
 class Edges(NamedTuple):
@@ -139,19 +140,12 @@ class Pattern(ABC):
 
 def pattern(name: str) -> Callable[[Builder], Builder]:
     """Register the decorated function, from the text after the colon, as pattern `name`."""
-
-    def register(function: Builder) -> Builder:
-        _registered[name] = function
-        return function
-
-    return register
+    return _builders.register(name)
 
 
 def names() -> list[str]:
     """Return the names of all patterns, those of other distributions included."""
-    from importlib.metadata import entry_points
-
-    return sorted(BUNDLED | {e.name: "" for e in entry_points(group="nidmap.patterns")})
+    return _builders.names()
 
 
 def find(name: str) -> Builder:
@@ -162,9 +156,7 @@ def find(name: str) -> Builder:
     UsageError
         Where there is none; the message names those there are.
     """
-    if name not in _registered:
-        _load(name)
-    return _registered[name]
+    return _builders.find(name)
 
 
 def parse_pattern(spec: str) -> Pattern:
@@ -195,17 +187,3 @@ def parse_pattern(spec: str) -> Pattern:
     if colon and not text:
         raise UsageError(f"pattern '{printable(spec)}': nothing after the colon")
     return find(name)(text)
-
-
-def _load(name: str) -> None:
-    from importlib import import_module
-
-    if name in BUNDLED:
-        import_module(f"rankmap.{BUNDLED[name]}")
-        return
-    from importlib.metadata import entry_points
-
-    found = entry_points(group="nidmap.patterns", name=name)
-    if not found:
-        raise UsageError(f"no pattern '{printable(name)}'", f"there are {', '.join(names())}")
-    _registered[name] = next(iter(found)).load()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placement.errors import UsageError
+from placement.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     Planner = Callable[[Machine, Request], NDArray[np.int64]]
     Predicting = Callable[[Machine, Request], Choice]
 
-__all__ = ["PREDICTING", "find", "find_predicting", "names", "planner"]
+__all__ = ["BASELINE", "PREDICTING", "find", "find_predicting", "names", "planner"]
+
+#: What the planners ``slurm-…`` simulate; an output that compares with them says so.
+BASELINE = "Slurm 22.05.8, select/cons_tres with CR_Core, whole nodes"
 
 #: Where each bundled planner lives: imported only when it is asked for.
 BUNDLED = {
@@ -49,25 +52,19 @@ BUNDLED = {
 #: and are known here by name only, as commands are, so that nothing of it is imported before.
 PREDICTING = {"auto": "rankmap.joint.planner"}
 
-_registered: dict[str, Planner] = {}
+_planners: Registry[Planner] = Registry(
+    "strategy", "nidmap.planners", __name__, BUNDLED, PREDICTING
+)
 
 
 def planner(name: str) -> Callable[[Planner], Planner]:
     """Register the decorated function as the planner `name`."""
-
-    def register(function: Planner) -> Planner:
-        _registered[name] = function
-        return function
-
-    return register
+    return _planners.register(name)
 
 
 def names() -> list[str]:
     """Return the names of all planners, those of other distributions included."""
-    from importlib.metadata import entry_points
-
-    others = {e.name: "" for e in entry_points(group="nidmap.planners")}
-    return sorted(BUNDLED | PREDICTING | others)
+    return _planners.names()
 
 
 def find_predicting(name: str) -> Predicting:
@@ -89,24 +86,7 @@ def find(name: str) -> Planner:
     UsageError
         Where there is none; the message names those there are.
     """
-    if name not in _registered:
-        _load(name)
-    return _registered[name]
-
-
-def _load(name: str) -> None:
-    from importlib import import_module
-
-    if name in BUNDLED:
-        import_module(f"placement.planners.{BUNDLED[name]}")
-        return
     if name in PREDICTING:
         predicting = find_predicting(name)
-        _registered[name] = lambda machine, request: predicting(machine, request).rows
-        return
-    from importlib.metadata import entry_points
-
-    found = entry_points(group="nidmap.planners", name=name)
-    if not found:
-        raise UsageError(f"no strategy {name!r}", f"there are {', '.join(names())}")
-    _registered[name] = next(iter(found)).load()
+        return lambda machine, request: predicting(machine, request).rows
+    return _planners.find(name)

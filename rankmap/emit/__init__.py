@@ -10,9 +10,10 @@ distributions add modules under the entry point group ``nidmap.order_formats``.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 from placement.errors import UsageError, printable
+from placement.registry import Registry
 from rankmap.permutation import inverse
 
 if TYPE_CHECKING:
@@ -60,11 +61,12 @@ class Format(Protocol):
         """Return the order that a text holds for these slots."""
 
 
+_formats: Registry[Format] = Registry("format", "nidmap.order_formats", __name__, BUNDLED)
+
+
 def names() -> list[str]:
     """Return the names of all formats, those of other distributions included."""
-    from importlib.metadata import entry_points
-
-    return sorted(BUNDLED | {e.name: "" for e in entry_points(group="nidmap.order_formats")})
+    return _formats.names()
 
 
 def find(name: str) -> Format:
@@ -75,16 +77,7 @@ def find(name: str) -> Format:
     UsageError
         Where there is none; the message names those there are.
     """
-    from importlib import import_module
-
-    if name in BUNDLED:
-        return cast("Format", import_module(f"rankmap.emit.{BUNDLED[name]}"))
-    from importlib.metadata import entry_points
-
-    found = entry_points(group="nidmap.order_formats", name=name)
-    if not found:
-        raise UsageError(f"no format '{printable(name)}'", f"there are {', '.join(names())}")
-    return cast("Format", next(iter(found)).load())
+    return _formats.find(name)
 
 
 def format_of(path: str | None) -> str:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placement.errors import UsageError, printable
+from placement.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,24 +40,17 @@ BUNDLED = {
     "row-major": "row_major",
 }
 
-_registered: dict[str, Ordering] = {}
+_orderings: Registry[Ordering] = Registry("strategy", "nidmap.orders", __name__, BUNDLED)
 
 
 def ordering(name: str) -> Callable[[Ordering], Ordering]:
     """Register the decorated function as the ordering `name`."""
-
-    def register(function: Ordering) -> Ordering:
-        _registered[name] = function
-        return function
-
-    return register
+    return _orderings.register(name)
 
 
 def names() -> list[str]:
     """Return the names of all orderings, those of other distributions included."""
-    from importlib.metadata import entry_points
-
-    return sorted(BUNDLED | {e.name: "" for e in entry_points(group="nidmap.orders")})
+    return _orderings.names()
 
 
 def find(strategy: str) -> Ordering:
@@ -71,9 +65,7 @@ def find(strategy: str) -> Ordering:
         Where there is none (the message names those there are), or it takes no options.
     """
     name, colon, options = strategy.partition(":")
-    if name not in _registered:
-        _load(name)
-    made = _registered[name]
+    made = _orderings.find(name)
     return _with_options(name, made, options) if colon else made
 
 
@@ -85,17 +77,3 @@ def _with_options(name: str, made: Ordering, options: str) -> Ordering:
         raise UsageError(f"strategy {name} takes no options, not '{printable(options, 40)}'")
     takes: Callable[..., Order] = made
     return partial(takes, options=options)
-
-
-def _load(name: str) -> None:
-    from importlib import import_module
-
-    if name in BUNDLED:
-        import_module(f"rankmap.orders.{BUNDLED[name]}")
-        return
-    from importlib.metadata import entry_points
-
-    found = entry_points(group="nidmap.orders", name=name)
-    if not found:
-        raise UsageError(f"no strategy '{printable(name)}'", f"there are {', '.join(names())}")
-    _registered[name] = next(iter(found)).load()

@@ -76,7 +76,7 @@ def test_a_hopeless_strategy_does_not_stop_the_others(monkeypatch):
     def broken(pattern, slots):
         raise UsageError("not here")
 
-    monkeypatch.setitem(orders._registered, "hilbert", broken)
+    monkeypatch.setitem(orders._orderings.known, "hilbert", broken)
     machine = nidmap.load_machine("tree:4x4")
     found = choose(parse_pattern("stencil:9x7").fit(63), slots_of(machine, None, [4] * 15 + [3]))
     assert found.failed.get("hilbert", "not here") == "not here"

@@ -127,7 +127,7 @@ def foreign(monkeypatch):
         monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
 
     yield install
-    orderings._registered.pop("foreign", None)
+    orderings._orderings.known.pop("foreign", None)
 
 
 def test_an_ordering_of_another_distribution_is_found(foreign):

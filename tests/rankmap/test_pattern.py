@@ -236,7 +236,7 @@ def test_a_pattern_of_another_distribution_is_found(monkeypatch):
         return [Entry()] if name in (None, "pairs") else []
 
     monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
-    monkeypatch.delitem(patterns._registered, "pairs", raising=False)
+    monkeypatch.delitem(patterns._builders.known, "pairs", raising=False)
     assert "pairs" in patterns.names()
     assert parse_pattern("pairs:3").dims == (2, 3)
-    monkeypatch.delitem(patterns._registered, "pairs")
+    monkeypatch.delitem(patterns._builders.known, "pairs")

@@ -1,0 +1,106 @@
+"""Things found by name: ours, each in a module of its own, and those of other distributions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from placement.errors import UsageError, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+__all__ = ["Registry"]
+
+Thing = TypeVar("Thing")
+
+
+class Registry(Generic[Thing]):
+    """Named things of one kind, imported when they are asked for.
+
+    A module of ours registers its things with `register`; one that registers
+    nothing is the thing itself. Other distributions name theirs under an
+    entry point group, as ``name = "package.module:thing"``.
+
+    Parameters
+    ----------
+    kind : str
+        What a message calls such a thing: ``strategy``, ``format`` …
+    group : str
+        The entry point group.
+    room : str
+        The package that ours are in.
+    bundled : mapping of str to str
+        The module of each of ours, in that package.
+    elsewhere : iterable of str
+        Names that are found by other means, to be named with the rest.
+
+    Attributes
+    ----------
+    known : dict of str to Thing
+        What has been registered or found so far.
+
+    Examples
+    --------
+    >>> curves = Registry("curve", "nidmap.curves", "placement", {"hilbert": "hilbert"})
+    >>> curves.names(), curves.find("hilbert").__name__
+    (['hilbert'], 'placement.hilbert')
+    >>> curves.find("peano")
+    Traceback (most recent call last):
+        ...
+    placement.errors.UsageError: no curve 'peano'; there are hilbert
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        group: str,
+        room: str,
+        bundled: Mapping[str, str],
+        elsewhere: Iterable[str] = (),
+    ) -> None:
+        self.kind, self.group, self.room, self.bundled = kind, group, room, bundled
+        self.elsewhere = tuple(elsewhere)
+        self.known: dict[str, Thing] = {}
+
+    def register(self, name: str) -> Callable[[Thing], Thing]:
+        """Return a decorator that registers what it is put on as `name`."""
+
+        def registering(thing: Thing) -> Thing:
+            self.known[name] = thing
+            return thing
+
+        return registering
+
+    def names(self) -> list[str]:
+        """Return all names, those of other distributions included."""
+        from importlib.metadata import entry_points
+
+        others = {entry.name for entry in entry_points(group=self.group)}
+        return sorted({*self.bundled, *self.elsewhere, *others})
+
+    def find(self, name: str) -> Thing:
+        """Return the thing called `name`.
+
+        Raises
+        ------
+        UsageError
+            Where there is none; its hint names those there are.
+        """
+        if name not in self.known:
+            found = self._bundled(name) if name in self.bundled else self._foreign(name)
+            self.known.setdefault(name, found)
+        return self.known[name]
+
+    def _bundled(self, name: str) -> Any:
+        from importlib import import_module
+
+        return import_module(f"{self.room}.{self.bundled[name]}")
+
+    def _foreign(self, name: str) -> Any:
+        from importlib.metadata import entry_points
+
+        found = entry_points(group=self.group, name=name)
+        if not found:
+            what = f"no {self.kind} '{printable(name)}'"
+            raise UsageError(what, f"there are {', '.join(self.names())}")
+        return next(iter(found)).load()

@@ -1,0 +1,55 @@
+"""The registry: ours by module, others' by entry point, one clear line where there is none."""
+
+import pytest
+
+from placement.errors import UsageError
+from placement.registry import Registry
+
+
+class Entry:
+    """An entry point of another distribution."""
+
+    name = "theirs"
+    loaded = 0
+
+    def load(self):
+        """Return the thing, and count."""
+        Entry.loaded += 1
+        return "the thing of others"
+
+
+@pytest.fixture
+def things(monkeypatch):
+    def entry_points(group, name=None):
+        assert group == "nidmap.things"
+        return [Entry()] if name in (None, "theirs") else []
+
+    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
+    Entry.loaded = 0
+    return Registry("thing", "nidmap.things", "placement", {"curve": "hilbert"}, ("auto",))
+
+
+def test_all_names_are_told_once(things):
+    assert things.names() == ["auto", "curve", "theirs"]
+
+
+def test_a_module_that_registers_nothing_is_the_thing(things):
+    assert things.find("curve").__name__ == "placement.hilbert"
+
+
+def test_what_is_registered_comes_before_all(things):
+    things.register("curve")(len)
+    assert things.find("curve") is len
+
+
+def test_the_thing_of_another_distribution_is_loaded_once(things):
+    assert things.find("theirs") == things.find("theirs") == "the thing of others"
+    assert Entry.loaded == 1
+
+
+@pytest.mark.parametrize("name", ["auto", "", "Curve", "placement.hilbert", "no\x1b[31mcolour"])
+def test_what_is_not_there_is_said_with_what_is(things, name):
+    with pytest.raises(UsageError) as raised:
+        things.find(name)
+    assert raised.value.hint == "there are auto, curve, theirs"
+    assert "\x1b" not in raised.value.message
