@@ -6,16 +6,13 @@ import re
 from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from placement.errors import ParseError, printable
+from placement.lists.piece import MAX_LENGTH, NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["MAX_LENGTH", "NAME", "NodeList"]
+__all__ = ["NodeList"]
 
-#: Characters of the longest name: more is no host name anywhere.
-MAX_LENGTH = 255
-#: A host name, or ``#`` and a number for an index of the machine's table.
-NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*|#\d+)", re.ASCII)
 _ALL_NAMES = re.compile(rf"(?:{NAME.pattern}\n)*+", re.ASCII)
 
 
@@ -88,7 +85,7 @@ class NodeList(tuple[str, ...]):
         ParseError
             Naming the line and the word that is no node list, and what is
             wrong with it; also where it would hold more than
-            `placement.hostlist.MAX_NAMES` names.
+            `placement.lists.expanding.MAX_NAMES` names.
 
         Examples
         --------
@@ -97,8 +94,8 @@ class NodeList(tuple[str, ...]):
         >>> tuple(NodeList.parse("node1 slots=2  # fast\\nnode2:1"))
         ('node1', 'node1', 'node2')
         """
-        from placement.hostlist import expand
-        from placement.paste import pieces
+        from placement.lists.expanding import expand
+        from placement.lists.pasted import pieces
 
         found, once = pieces(text, source)
         names = expand(found, source)
@@ -125,7 +122,7 @@ class NodeList(tuple[str, ...]):
         >>> NodeList(["n10", "n9", "login"]).fold(sort=True)
         'login,n[9-10]'
         """
-        from placement.folding import fold
+        from placement.lists.folding import fold
 
         return fold(self.sorted() if sort else self)
 
@@ -137,7 +134,7 @@ class NodeList(tuple[str, ...]):
         >>> NodeList(["r10n1", "r9n2", "r9n1"]).sorted()
         NodeList.parse('r9n[1-2],r10n1')
         """
-        from placement.folding import numeric_order
+        from placement.lists.folding import numeric_order
 
         return tuple.__new__(NodeList, [self[k] for k in numeric_order(self)])
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
 
-__all__ = ["DEFAULT", "plan", "spans", "usual_strategy"]
+__all__ = ["DEFAULT", "counted", "plan", "spans", "usual_strategy"]
 
 #: What a plan is compared with: Slurm's choice where no topology plugin is set.
 DEFAULT = "slurm-none"
@@ -220,9 +220,11 @@ def _describe(machine: Machine, request: Request, choice: Choice, strategy: str)
 def _default(machine: Machine, request: Request) -> dict[str, Any]:
     """Return what Slurm's default choice would touch, for the same request."""
     find_default = planners.find(DEFAULT)
-    from placement.planners._slurm import BASELINE
-
-    default: dict[str, Any] = {"strategy": DEFAULT, "baseline": BASELINE, "touches": None}
+    default: dict[str, Any] = {
+        "strategy": DEFAULT,
+        "baseline": planners.BASELINE,
+        "touches": None,
+    }
     try:
         default["touches"] = spans(machine, find_default(machine, request))
     except PlanError as error:
@@ -263,13 +265,26 @@ def _sentence(facts: dict[str, Any], count: int) -> str:
     where = _where(facts["touches"])
     default = facts["default"]["touches"]
     beside = f"; Slurm's default: {_where(default)}" if default else ""
-    return f"{_counted(count, 'node')} in {where} ({facts['free']} were free){beside}"
+    return f"{counted(count, 'node')} in {where} ({facts['free']} were free){beside}"
 
 
 def _where(touches: dict[str, int]) -> str:
-    return ", ".join(_counted(n, level) for level, n in touches.items())
+    return ", ".join(counted(n, level) for level, n in touches.items())
 
 
-def _counted(count: int, word: str) -> str:
+def counted(count: int, word: str) -> str:
+    """Return a number of things in words, as every sentence about a plan says it.
+
+    Parameters
+    ----------
+    count : int
+    word : str
+        One of them: ``node``, or a level of a topology.
+
+    Examples
+    --------
+    >>> counted(1, "group"), counted(3, "chassis"), counted(2, "leaf")
+    ('1 group', '3 chassis', '2 leaf modules')
+    """
     plural = {"chassis": "chassis", "switch": "switches", "leaf": "leaf modules"}
     return f"{count} {word if count == 1 else plural.get(word, word + 's')}"

@@ -182,7 +182,7 @@ def _slots(machine: Machine, nodes: str | None, ppn: str | None) -> Slots:
 
     if nodes is None:
         return slots_of(machine, None, ppn)
-    from placement.paste import read_list
+    from placement.lists.pasted import read_list
 
     text, source = read_list(nodes, "--nodes")
     return slots_of(machine, text, ppn, source, repeats=source != "--nodes")

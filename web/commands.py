@@ -142,7 +142,7 @@ def export(
     machine = _machine(specs)
     text = ""
     if nodes is not None:
-        from placement.paste import read_list
+        from placement.lists.pasted import read_list
 
         text, _ = read_list(nodes, "--nodes")
     asked = _sources(machine, sources) if sources else ()
@@ -150,8 +150,8 @@ def export(
     from web.takeaway import made
 
     snapshot = origin.ask(machine, asked, show_users)
-    wanted = {"format": form, "nodes": text, "marks": [], **picture}
-    raw, said = made(machine, snapshot, wanted, {"ppn": ppn, "pattern": pattern})
+    wanted = {"format": form, "nodes": text, "marks": [], "ppn": ppn, "pattern": pattern, **picture}
+    raw, said = made(machine, snapshot, wanted)
     write_output(raw, output)
     if said:
         say(said)

@@ -132,7 +132,7 @@ def _of_dump(machine: Machine | None, source: str | None) -> _Found:
 def _of_text(machine: Machine | None, source: str) -> _Found:
     """Return what is free in a file or standard input: a dump with states, or a plain list."""
     from placement.assemble import assemble
-    from placement.paste import read_list
+    from placement.lists.pasted import read_list
     from placement.readers import read_text, recognise
 
     text, name = read_list(source, "--from")

@@ -209,7 +209,7 @@ def _named(
 
 def _texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
     """Fetch the texts that the arguments mean; several direct ones are one list."""
-    from placement.paste import read_list
+    from placement.lists.pasted import read_list
 
     if not lists and sys.stdin is not None and sys.stdin.isatty():
         raise click.UsageError("no node list given: name one, or '-' for standard input")
@@ -244,7 +244,8 @@ def _without_machine(text: str, source: str) -> NodeList:
 
 def _nids_named(names: NodeList, source: str) -> NodeList:
     """Give bare NIDs and ranges of them the names that Slurm has for them on a Cray."""
-    from placement.hostlist import Piece, expand
+    from placement.lists.expanding import expand
+    from placement.lists.piece import Piece
     from placement.nodelist import NodeList
 
     words = []

@@ -233,8 +233,8 @@ def _choose(machine: Machine, wish: Wish, slurm: SlurmNodes | None) -> Plan:
             wish.count + wish.slack,
             strategy=wish.strategy,
             candidates=_candidates(machine, wish, slurm),
-            include=_rows(machine, wish.include, "--include"),
-            exclude=_rows(machine, wish.exclude, "--exclude"),
+            include=listed_rows(machine, wish.include, "--include"),
+            exclude=listed_rows(machine, wish.exclude, "--exclude"),
             per_blade=wish.per_blade,
             contiguous=wish.contiguous,
             weights=_weights(machine, slurm),
@@ -257,14 +257,33 @@ def _job(wish: Wish) -> Iterator[dict[str, Any]]:
         yield {**wish.job, "ppn": wish.ppn, "progress": told}
 
 
-def _rows(machine: Machine, text: str | None, option: str) -> NDArray[np.int64]:
-    """Resolve a list option: a list, a file of one, or ``-``."""
+def listed_rows(machine: Machine, text: str | None, option: str) -> NDArray[np.int64]:
+    """Return the rows that a list option names.
+
+    Parameters
+    ----------
+    machine : Machine
+    text : str or None
+        A list, a file of one, or ``-``; None names nothing.
+    option : str
+        The option's name, for errors.
+
+    Returns
+    -------
+    int64 (k,)
+        In the order given.
+
+    Raises
+    ------
+    ParseError
+        A word that names no node of the machine.
+    """
     import numpy as np
 
     if text is None:
         return np.empty(0, dtype=np.int64)
+    from placement.lists.pasted import read_list
     from placement.lookup import rows_of
-    from placement.paste import read_list
 
     content, source = read_list(text, option)
     return rows_of(machine, content, source=source, repeats=True)
@@ -275,11 +294,11 @@ def _candidates(machine: Machine, wish: Wish, slurm: SlurmNodes | None) -> NDArr
     import numpy as np
 
     if slurm is not None:
-        return _from_slurm(machine, slurm)
+        return idle_rows(machine, slurm)
     if wish.source is None:
         return None
     named = np.zeros(len(machine), dtype=bool)
-    named[_rows(machine, wish.source, "--from")] = True
+    named[listed_rows(machine, wish.source, "--from")] = True
     busy = named & ~machine.free
     if busy.any():
         first = machine.names[np.flatnonzero(busy)[0]]
@@ -287,8 +306,23 @@ def _candidates(machine: Machine, wish: Wish, slurm: SlurmNodes | None) -> NDArr
     return named & machine.free
 
 
-def _from_slurm(machine: Machine, slurm: SlurmNodes) -> NDArray[np.bool_]:
-    """Map Slurm's idle nodes onto the machine's rows; what it does not know is said."""
+def idle_rows(machine: Machine, slurm: SlurmNodes) -> NDArray[np.bool_]:
+    """Map Slurm's idle nodes onto the machine's rows; what it does not know is said.
+
+    Parameters
+    ----------
+    machine : Machine
+    slurm : SlurmNodes
+
+    Returns
+    -------
+    bool (n,)
+
+    Raises
+    ------
+    PlanError
+        The two share no node name.
+    """
     import numpy as np
 
     order = np.argsort(machine.names)

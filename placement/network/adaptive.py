@@ -24,7 +24,7 @@ until the largest load is `TOLERANCE` above the bound or no more fit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -234,8 +234,8 @@ def divide(
 
 
 def _divided(detours: Detours, demand: Demand, tolerance: float, effort: float) -> Division:
-    peak = float(max(demand.out.max(initial=0.0), 1e-300))  # the same steps whatever the unit
-    scaled = demand * (1 / peak)
+    peak = float(max(demand.out.max(initial=0.0), 1e-300))
+    scaled = _rounded(demand * (1 / peak))  # the same steps whatever the unit
     total, inner, far = bytes_of(detours, scaled)
     free = detours.linked & detours.valiant
     forced = detours.valiant & ~detours.linked
@@ -260,6 +260,25 @@ def _divided(detours: Detours, demand: Demand, tolerance: float, effort: float) 
         _variables=variables,
         _x=found.x,
     )
+
+
+def _rounded(demand: Demand) -> Demand:
+    """Return a demand to twelve digits: a solver's steps may hang on the last ones."""
+    within = replace(demand.within, scale=_digits(demand.within.scale))
+    return replace(demand, amount=_digits(demand.amount), within=within)
+
+
+def _digits(numbers: Floats) -> Floats:
+    """Return numbers with twelve digits that count.
+
+    Examples
+    --------
+    >>> _digits(np.array([0.0, 0.1 + 0.2, 2e9 / 3])).tolist()
+    [0.0, 0.3, 666666666.667]
+    """
+    size = np.where(numbers == 0, 1.0, np.abs(numbers))
+    unit = 10.0 ** (11 - np.floor(np.log10(size)))
+    return np.asarray(np.round(numbers * unit) / unit)
 
 
 def _solved(problem: _Loads, tolerance: float, effort: float) -> tuple[Solution, float]:

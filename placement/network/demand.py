@@ -39,8 +39,8 @@ __all__ = ["Demand"]
 #: Router pairs of one block of `Demand.blocks`.
 BLOCK = 1 << 22
 
-#: A table of this many router pairs is filled without sorting, whatever it is for.
-_TABLE = 1 << 22
+#: A table of so many router pairs a message is filled rather than the messages sorted.
+_SPARSE = 32
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -391,7 +391,7 @@ def _aggregated(routers: int, listed: list[tuple[Ints, Ints, Floats]]) -> tuple[
     if not apart.all():
         source, target, amount = source[apart], target[apart], amount[apart]
     key = source * routers + target
-    if routers * routers <= max(_TABLE, 4 * len(key)):
+    if routers * routers <= _SPARSE * len(key):
         table = summed(key, amount, routers * routers)
         found = np.flatnonzero(table)
         amount = table[found]

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.network.groups import Groups
-    from placement.network.local import Local
     from placement.network.prices import Costs
 
     Floats = NDArray[np.float64]
@@ -76,31 +75,8 @@ def _inside(groups: Groups, price: Floats) -> Floats:
     key = (groups.group[source] * width + groups.place[source]) * width + groups.place[target]
     priced = summed(key, each, out.size).reshape(out.shape)
     busy = np.flatnonzero(priced.any(axis=(1, 2)))
-    for shape in range(len(groups.local.joined)):
-        some = busy[groups.shape[busy] == shape]
-        if len(some):
-            out[some] = _ways(groups.local, shape, priced[some])
+    out[busy] = groups.local.priced(groups.shape[busy], priced[busy])
     return out
-
-
-def _ways(local: Local, shape: int, priced: Floats) -> Floats:
-    """Return the mean cost of the shortest paths of a wiring, (groups, q, q).
-
-    As `Local.expected`: what the paths of just so many hops cost, from those
-    one hop shorter.
-    """
-    joined, ways = local.joined[shape], local.ways[shape]
-    whole, last = np.zeros_like(priced), np.zeros_like(priced)
-    for hops in range(1, local.most + 1):
-        here = local.length[shape] == hops
-        new = (
-            priced
-            if hops == 1
-            else product(last, joined) + product(local.at(hops - 1)[shape], priced)
-        )
-        last = new * here
-        whole += last
-    return np.asarray(np.divide(whole, ways, out=np.zeros_like(whole), where=ways > 0))
 
 
 def _across(groups: Groups, price: Floats) -> Floats:

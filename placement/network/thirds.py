@@ -115,10 +115,6 @@ class Detours:
     third : float64 (count, count, count)
         ``[g, h, k]``: share of the bytes from g to h that go over group k on
         the ways over a third group; all 0 where there is none.
-    apart : list of float64 (wirings, positions, positions)
-        1 where routers of one group are 1, 2 … hops apart.
-    rate : float64 (wirings, positions, positions)
-        1 / number of shortest paths; 0 where there is none.
     """
 
     groups: Groups
@@ -131,8 +127,6 @@ class Detours:
     share: Floats
     linked: NDArray[np.bool_]
     third: Floats
-    apart: list[Floats]
-    rate: Floats
 
     @property
     def whole(self) -> bool:
@@ -229,26 +223,9 @@ class Detours:
         key = (groups.slot[source] * groups.width) + groups.place[target]
         size = groups.count * groups.width**2
         each = summed(key, groups.ways * price[groups.inside], size)
-        found = _mean_price(self, each.reshape(groups.count, groups.width, groups.width))
+        each = each.reshape(groups.count, groups.width, groups.width)
+        found = groups.local.priced(groups.shape, each)
         return found if self.whole else found[self.home]
-
-
-def _mean_price(detours: Detours, price: Floats) -> Floats:
-    """Return the mean price of the shortest paths inside groups, given that of each channel.
-
-    A path's price is that of its beginning and of its last channel: sums over
-    all paths grow hop by hop, as their numbers do.
-    """
-    local, shape = detours.groups.local, detours.groups.shape
-    if (shape == shape[0]).all():
-        shape = shape[:1]  # one wiring: the tables broadcast
-    last = price * detours.apart[0][shape]
-    whole = last * detours.rate[shape]
-    for hops in range(2, local.most + 1):
-        last = product(last, local.joined[shape]) + product(local.at(hops - 1)[shape], price)
-        last *= detours.apart[hops - 1][shape]
-        whole += last * detours.rate[shape]
-    return whole
 
 
 def detours_of(machine: Machine) -> Detours:
@@ -274,7 +251,7 @@ def detours_of(machine: Machine) -> Detours:
 
 
 def _made(groups: Groups) -> Detours:
-    found, count, local = groups.bundles, groups.parts, groups.local
+    found, count = groups.bundles, groups.parts
     _refuse_large(groups, count)
     pair = found.pair
     low, high = groups.part[found.low[pair], found.a], groups.part[found.high[pair], found.b]
@@ -299,8 +276,6 @@ def _made(groups: Groups) -> Detours:
         share=share,
         linked=linked,
         third=_third(linked),
-        apart=[(local.length == hops + 1).astype(np.float64) for hops in range(max(1, local.most))],
-        rate=np.divide(1, local.ways, out=np.zeros_like(local.ways), where=local.ways > 0),
     )
 
 

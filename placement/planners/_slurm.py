@@ -30,10 +30,7 @@ if TYPE_CHECKING:
     #: Returns the chosen node indices in any order, None where the job would wait.
     Pick = Callable[["Job"], "NDArray[np.int64] | None"]
 
-__all__ = ["BASELINE", "Job", "Pool", "choose", "pool_of", "tree_of"]
-
-#: What the planners ``slurm-…`` simulate; an output that compares with them says so.
-BASELINE = "Slurm 22.05.8, select/cons_tres with CR_Core, whole nodes"
+__all__ = ["Job", "Pool", "choose", "pool_of", "tree_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

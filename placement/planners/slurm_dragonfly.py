@@ -25,7 +25,7 @@ def slurm_dragonfly(machine: Machine, request: Request) -> NDArray[np.int64]:
     The switches are the machine's topology.conf or those of
     `placement.switches.slurm_switches`. With ``request.contiguous`` Slurm
     ignores them and looks for one run of consecutive nodes. The baseline is
-    `placement.planners._slurm.BASELINE`; equal to the real slurmctld's
+    `placement.planners.BASELINE`; equal to the real slurmctld's
     allocations on random occupancies, weights and (uneven, disjoint) trees.
 
     Parameters

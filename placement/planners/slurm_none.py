@@ -25,7 +25,7 @@ def slurm_none(machine: Machine, request: Request) -> NDArray[np.int64]:
     The run of equal weight that is enough and tightest, else the largest run
     and so on; with ``request.contiguous`` one run that is enough
     (`placement.planners._slurm_runs`). The baseline is
-    `placement.planners._slurm.BASELINE`; equal to the real slurmctld's
+    `placement.planners.BASELINE`; equal to the real slurmctld's
     allocations on random occupancies with holes and node weights.
 
     Parameters

@@ -87,14 +87,15 @@ def expand(text: str, source: str, line: int, what: str) -> tuple[str, ...]:
     >>> expand("n[1-3],m7", "topology.conf", 4, "Nodes")
     ('n1', 'n2', 'n3', 'm7')
     """
-    from placement import hostlist
+    from placement.lists import expanding
+    from placement.lists.piece import Piece
 
     if _bound(text) > MAX_NODES:
         raise ParseError(source, line, f"{what}: more than {MAX_NODES:,} names in one list")
     if set(text) & set("*:#"):
         raise ParseError(source, line, f"{what}: {printable(text)!r} is not a list of names")
     try:
-        names = tuple(hostlist.expand([hostlist.Piece(text, line)], source))
+        names = tuple(expanding.expand([Piece(text, line)], source))
     except ParseError as error:
         raise ParseError(source, line, f"{what}: {error.text}", error.hint) from None
     if not names:

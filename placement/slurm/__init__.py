@@ -9,7 +9,7 @@ with suspicion. A Slurm that is missing, down, slow or talks nonsense is a
 from __future__ import annotations
 
 from placement.slurm.command import TIMEOUT, Answer, Deadline, ask
-from placement.slurm.jobs import RunningJob, running_jobs
+from placement.slurm.jobs import RunningJob, jobs_in, running_jobs
 from placement.slurm.nodes import SlurmNodes, free_nodes, topology
 from placement.slurm.reservations import Reservation, reservations
 from placement.slurm.starts import ExpectedStart, PlanCheck, check_plan, expected_start
@@ -27,6 +27,7 @@ __all__ = [
     "check_plan",
     "expected_start",
     "free_nodes",
+    "jobs_in",
     "reservations",
     "running_jobs",
     "topology",

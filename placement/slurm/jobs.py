@@ -11,7 +11,7 @@ from placement.errors import LaunchError, NidmapError, printable
 from placement.nodelist import NodeList
 from placement.slurm.command import Deadline, ask
 
-__all__ = ["RunningJob", "running_jobs"]
+__all__ = ["RunningJob", "jobs_in", "running_jobs"]
 
 #: States of a job that holds its nodes.
 _HOLDING = {"RUNNING", "COMPLETING", "CONFIGURING", "SUSPENDED", "STOPPED", "SIGNALING"}
@@ -58,14 +58,37 @@ def running_jobs() -> tuple[RunningJob, ...]:
     deadline = Deadline()
     answer = ask(["squeue", "--json"], deadline=deadline, fails=True)
     if not answer.code:
-        document = _document(answer.output)
-        if document is not None:
-            return tuple(job for row in document if (job := _job(row)) is not None)
+        found = jobs_in(answer.output)
+        if found is not None:
+            return found
     return _by_text(deadline)
 
 
-def _document(text: str) -> list[dict[str, Any]] | None:
-    """Return the list of jobs in squeue's JSON, None where it is none."""
+def jobs_in(text: str) -> tuple[RunningJob, ...] | None:
+    """Return the jobs that hold nodes in what ``squeue --json`` printed.
+
+    Parameters
+    ----------
+    text : str
+        The JSON of Slurm 22.05, or of 23.11 and later.
+
+    Returns
+    -------
+    tuple of RunningJob or None
+        None where the text is no list of jobs.
+
+    Raises
+    ------
+    LaunchError
+        A job without an id, or nodes that cannot be read.
+
+    Examples
+    --------
+    >>> jobs_in('{"jobs": [{"job_id": 7, "job_state": ["RUNNING"], "nodes": "n[1-2]"}]}')[0].nodes
+    NodeList.parse('n[1-2]')
+    >>> jobs_in("JOBID PARTITION NAME") is None
+    True
+    """
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -73,7 +96,7 @@ def _document(text: str) -> list[dict[str, Any]] | None:
     jobs = found.get("jobs") if isinstance(found, dict) else None
     if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
         return None
-    return jobs
+    return tuple(job for row in jobs if (job := _job(row)) is not None)
 
 
 def _job(row: dict[str, Any]) -> RunningJob | None:

@@ -233,7 +233,7 @@ def _node_text(nodes: str | None) -> tuple[str | None, bool]:
         raise UsageError(
             "run leaves standard input to the program", "give --nodes a list or a file"
         )
-    from placement.paste import read_list
+    from placement.lists.pasted import read_list
 
     text, source = read_list(nodes, "--nodes")
     return text, source != "--nodes"

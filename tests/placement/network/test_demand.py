@@ -65,7 +65,7 @@ def check(machine, found, sent, limit):
 @given(st.data(), machines, st.integers(1, 50), st.sampled_from([0, 1 << 22]))
 def test_pairs(data, machine, limit, table):
     sent = data.draw(messages(machine))
-    with patch.object(demand, "_TABLE", table):
+    with patch.object(demand, "_SPARSE", table):
         check(machine, listed_demand(machine, sent), sent, limit)
 
 

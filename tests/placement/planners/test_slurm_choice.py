@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import PlanError, UsageError
-from placement.planners import _slurm_tree, find
-from placement.planners._slurm import BASELINE
+from placement.planners import BASELINE, _slurm_tree, find
 from placement.request import Request
 from placement.specs import parse_spec
 from placement.switches import slurm_switches

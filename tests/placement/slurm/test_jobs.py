@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import LaunchError, NidmapError
-from placement.slurm import RunningJob, running_jobs
-from placement.slurm.jobs import _document, _job
+from placement.slurm import RunningJob, jobs_in, running_jobs
+from placement.slurm.jobs import _job
 from tests.placement.slurm.test_nodes import says
 from tests.real_slurm import needs_slurm, real_slurm
 
@@ -87,7 +87,7 @@ def test_rows_that_are_none(row):
 
 def test_json_that_is_none_falls_back(fake):
     for text in ("", "[]", '{"jobs": 7}', '{"jobs": [7]}', "[" * 200_000, '{"jobs": [{"job'):
-        assert _document(text) is None
+        assert jobs_in(text) is None
     fake('[ "$1" = --json ] && echo "[[[" || echo "7|n[1-2]"', "squeue")
     assert running_jobs() == (RunningJob("7", running_jobs()[0].nodes),)
 

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from placement.errors import ParseError, printable
-from placement.hostlist import Piece
+from placement.lists.piece import Piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

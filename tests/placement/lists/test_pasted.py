@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import ParseError
+from placement.lists.pasted import MAX_BYTES, read_list
 from placement.nodelist import NodeList
-from placement.paste import MAX_BYTES, read_list
 
 SQUEUE = "%18.18s %9.9s %8.8s %8.8s %2.2s %10.10s %6.6s %s"
 HEADER = SQUEUE % ("JOBID", "PARTITION", "NAME", "USER", "ST", "TIME", "NODES", "NODELIST(REASON)")

@@ -19,12 +19,12 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, printable
-from placement.nodelist import MAX_LENGTH, NAME
+from placement.lists.piece import MAX_LENGTH, NAME, Piece
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["MAX_CHARACTERS", "MAX_NAMES", "Piece", "expand"]
+__all__ = ["MAX_CHARACTERS", "MAX_NAMES", "expand"]
 
 #: Names that one list may hold, repeats counted.
 MAX_NAMES = 4_000_000
@@ -55,24 +55,6 @@ _OPTION = re.compile(
 )
 _INDICES = re.compile(r"#(\d+-\d+)", re.ASCII)
 _ASSIGNED = re.compile(r"(?:SLURM_(?:JOB_|STEP_)?NODELIST|NodeList|Nodes|--nodelist)=")
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """A stretch of host list text and where it stood.
-
-    Attributes
-    ----------
-    text : str
-    line : int
-        Line of the source on which it begins, from 1.
-    expected : int
-        Nodes that the source says there are; 0 where it does not say.
-    """
-
-    text: str
-    line: int = 1
-    expected: int = 0
 
 
 @dataclass(slots=True)

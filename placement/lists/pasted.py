@@ -15,7 +15,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError
-from placement.hostlist import Piece
+from placement.lists.piece import Piece
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -68,15 +68,15 @@ def pieces(text: str, source: str) -> tuple[list[Piece], bool]:
         return [Piece(text)], False
     head = first.group(1)
     if _RECORD.match(head):
-        from placement import paste_records
+        from placement.lists import records
 
-        return paste_records.scontrol(text, source), False
+        return records.scontrol(text, source), False
     if "exec_" in text or _SLOTS.fullmatch(head) or _RANK.match(head):
         return _launchers(text, source, head), False
     if len(text) > len(head) or " " in head:
-        from placement import paste_tables
+        from placement.lists import tables
 
-        table = paste_tables.table(text, source)
+        table = tables.table(text, source)
         if table is not None:
             return table
     return [Piece(text)], False
@@ -84,21 +84,21 @@ def pieces(text: str, source: str) -> tuple[list[Piece], bool]:
 
 def _launchers(text: str, source: str, head: str) -> list[Piece]:
     """Read what PBS and Open MPI write; host list text where it is neither."""
-    from placement import paste_records
+    from placement.lists import records
 
     if _RANK.match(head):
-        return paste_records.rankfile(text, source)
+        return records.rankfile(text, source)
     said = list(_EXEC.finditer(text))
     hosts = [match for match in said if match.group(1) == "exec_host"]
     found: list[Piece] = []
     for match in hosts or said:
         line = text.count("\n", 0, match.start()) + 1
         value = "".join(match.group(2).split())
-        found += paste_records.exec_host(value, line, source, vnodes=not hosts)
+        found += records.exec_host(value, line, source, vnodes=not hosts)
     if said:
         return found
     if _SLOTS.fullmatch(head):
-        return paste_records.exec_host("".join(text.split()), 1, source)
+        return records.exec_host("".join(text.split()), 1, source)
     return [Piece(text)]
 
 

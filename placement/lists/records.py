@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from placement.errors import ParseError, printable
-from placement.hostlist import Piece
+from placement.lists.piece import Piece
 
 __all__ = ["exec_host", "rankfile", "scontrol"]
 

@@ -1,0 +1,31 @@
+"""A stretch of host list text, and what a name is."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+__all__ = ["MAX_LENGTH", "NAME", "Piece"]
+
+#: Characters of the longest name: more is no host name anywhere.
+MAX_LENGTH = 255
+#: A host name, or ``#`` and a number for an index of the machine's table.
+NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*|#\d+)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A stretch of host list text and where it stood.
+
+    Attributes
+    ----------
+    text : str
+    line : int
+        Line of the source on which it begins, from 1.
+    expected : int
+        Nodes that the source says there are; 0 where it does not say.
+    """
+
+    text: str
+    line: int = 1
+    expected: int = 0
