@@ -1,4 +1,8 @@
-"""Start-up of ``nidmap bench`` on 4 ranks against a bare mpi4py program."""
+"""Start-up of every ``nidmap bench`` program on 4 ranks against a bare mpi4py program.
+
+Each does as little as it can: what is timed is the whole launch, by the
+user's own mpiexec (the command, and ``python -m workloads.…``) and by ``-n 4``.
+"""
 
 from __future__ import annotations
 
@@ -10,30 +14,41 @@ from benchmarks.timing import Contender, interleave, ms, ratio, table
 from workloads.launched import mpiexec_words, rank_environment
 
 RANKS = 4
-PROGRAM = ("alltoall", "--bytes", "8", "--kind", "alltoall", "--repeat", "1", "--warmup", "0")
+
+#: The least that each program can be asked for.
+PROGRAMS = {
+    "alltoall": "--bytes 8 --kind alltoall --warmup 0",
+    "stencil": "--bytes 8 --iterations 1 --warmup 0",
+    "sort": "--items 10 --warmup 0",
+    "isx": "--keys 64 --warmup 0",
+    "fft": "--shape 4 --warmup 0",
+    "contention": "--n 16 --m 1 --warmup 0",
+}
 
 
 def main() -> None:
     """Print the ratio of whole launches to one that only starts MPI."""
     ranks = [*mpiexec_words(RANKS), sys.executable]
-    bare = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
-    times = interleave(
-        {
-            "mpiexec -n 4 python -c 'from mpi4py import MPI …'": launch(*ranks, "-c", bare),
-            "mpiexec -n 4 nidmap bench alltoall": launch(*ranks, "-m", "nidmap", "bench", *PROGRAM),
-            "nidmap bench alltoall -n 4": launch(
-                sys.executable, "-m", "nidmap", "bench", *PROGRAM, "-n", str(RANKS)
-            ),
-        },
-        rounds=15,
-    )
-    reference = next(iter(times.values()))
-    rows = [[name, ms(t), f"{ratio(t, reference):.2f}"] for name, t in times.items()]
-    table("Start-up on 4 ranks, whole launch", ["command", "median", "ratio"], rows)
+    bare = "bare mpi4py"
+    program = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
+    contenders = {bare: launch(*ranks, "-c", program)}
+    for name, words in PROGRAMS.items():
+        least = (*words.split(), "--repeat", "1")
+        bench = ("-m", "nidmap", "bench", name, *least)
+        contenders[f"{name}, mpiexec"] = launch(*ranks, *bench)
+        contenders[f"{name}, -m"] = launch(*ranks, "-m", f"workloads.{name}", *least)
+        contenders[f"{name}, -n"] = launch(sys.executable, *bench, "-n", str(RANKS))
+    times = interleave(contenders, rounds=11)
+    rows = [["bare mpi4py", ms(times[bare]), "", "", ""]]
+    for name in PROGRAMS:
+        seconds = [times[f"{name}, {way}"] for way in ("mpiexec", "-m", "-n")]
+        rows.append([name, ms(seconds[0]), *(f"{ratio(t, times[bare]):.2f}" for t in seconds)])
+    head = ["program", "median", "mpiexec nidmap bench", "mpiexec python -m", "nidmap bench -n"]
+    table(f"Start-up on {RANKS} ranks, whole launch", head, rows)
 
 
 def launch(*argv: str) -> Contender:
-    """Return a contender that runs a whole launch."""
+    """Return a contender that runs a whole launch, in the environment that a user has."""
     env = {**os.environ, **rank_environment(RANKS)}
     for name in ("NIDMAP_BENCH_RANKS", "PYTHONDONTWRITEBYTECODE"):
         env.pop(name, None)

@@ -8,9 +8,6 @@ the peer's column is absent.
     python -m venv peers && peers/bin/pip install numpy mpi4py mpich cython setuptools wheel
     MPICC=peers/bin/mpicc CC=peers/bin/mpicc peers/bin/pip install --no-build-isolation mpsort
     NIDMAP_PEERS=peers python -m benchmarks sorts
-
-Start-up is measured too: ``nidmap bench sort`` of a handful of items against
-a bare mpi4py program.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from importlib.util import find_spec
 from statistics import median
 from typing import Any
 
-from benchmarks.timing import interleave, ms, ratio, table
+from benchmarks.timing import ms, table
 
 RANKS = 4
 
@@ -44,7 +41,7 @@ CASES = (
 
 
 def main() -> None:
-    """Print the ratios of every case, and of the start-up."""
+    """Print the ratios of every case."""
     home = os.environ.get("NIDMAP_PEERS", os.path.dirname(os.path.dirname(sys.executable)))
     rows = []
     for kind, items, payload, rounds in CASES:
@@ -61,7 +58,6 @@ def main() -> None:
         rows.append(cells)
     header = [f"{RANKS} ranks", "nidmap", "bisection + sort", "x", "merge sort", "x", "mpsort", "x"]
     table("Sorting, the slowest rank's time; x: how many times nidmap's", header, rows)
-    start_up()
 
 
 def measured(home: str, kind: str, items: int, payload: int, rounds: int) -> dict[str, list[float]]:
@@ -123,25 +119,6 @@ def peer(comm: Any, data: Any, key: str | None) -> Callable[[], Any]:
         return out
 
     return call
-
-
-def start_up() -> None:
-    """Print the whole time of a tiny sort against a bare mpi4py program."""
-    home = os.path.dirname(sys.executable)
-    launch = [f"{home}/mpiexec", "-n", str(RANKS), sys.executable]
-    bare = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
-
-    def run(*words: str) -> Callable[[], object]:
-        return lambda: subprocess.run([*launch, *words], check=True, capture_output=True)
-
-    sort = ("-m", "nidmap", "bench", "sort", "--items", "10", "--repeat", "1", "--warmup", "0")
-    times = interleave({"mpi4py": run("-c", bare), "nidmap bench sort": run(*sort)}, rounds=7)
-    mine, other = times["nidmap bench sort"], times["mpi4py"]
-    rows = [
-        ["bare mpi4py", ms(other), ""],
-        ["nidmap bench sort", ms(mine), f"{ratio(mine, other):.2f}"],
-    ]
-    table(f"Start-up on {RANKS} ranks", ["program", "median", "ratio"], rows)
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def server(machine: str) -> Iterator[tuple[int, int]]:
 
 @contextmanager
 def other(machine: str, program: str) -> Iterator[tuple[int, int]]:
-    """Run another server: the same application under waitress, or next to nothing."""
+    """Run another server: a program that is told the machine and its port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -148,9 +148,9 @@ def _written(found: Comparison, form: str) -> str | bytes:
 
 
 def _rows(machine: Machine, text: str | None, option: str) -> NDArray[np.int64]:
-    from placement.commands.plan import _rows as rows_of
+    from placement.commands.plan import listed_rows
 
-    return rows_of(machine, text, option)
+    return listed_rows(machine, text, option)
 
 
 def _candidates(machine: Machine, source: str | None) -> NDArray[np.bool_] | None:
@@ -158,10 +158,10 @@ def _candidates(machine: Machine, source: str | None) -> NDArray[np.bool_] | Non
     if source is None:
         return None
     if source == "idle":
-        from placement.commands.plan import _from_slurm
+        from placement.commands.plan import idle_rows
         from placement.slurm import free_nodes
 
-        return _from_slurm(machine, free_nodes())
+        return idle_rows(machine, free_nodes())
     import numpy as np
 
     named = np.zeros(len(machine), dtype=bool)

@@ -115,7 +115,7 @@ class Wish:
 @click.option("--background", metavar="FILE|slurm", help="Other jobs that share the links.")
 @click.option("--background-load", type=float, metavar="GBS", help="What their nodes send.")
 @click.option(
-    "--deadline", type=float, metavar="S", help="Seconds that auto may search; default 3.8 of CPU."
+    "--deadline", type=float, metavar="S", help="Seconds that auto may search; default 8 of CPU."
 )
 @click.option("--order-out", metavar="FILE", help="Write auto's order of the ranks there.")
 @click.option("--order-format", metavar="F", help="Its format, as of nidmap order.")

@@ -52,7 +52,7 @@ __all__ = ["TOLERANCE", "Division", "channels", "divide", "hops", "loads", "note
 TOLERANCE = 0.005
 
 #: Numbers that the solver goes through at most, all its steps together.
-WORK = 200_000_000
+WORK = 100_000_000
 
 #: Bytes of a GB.
 GB = 1e9
@@ -193,7 +193,7 @@ def divide(
     tolerance : float
         How far the largest load may be above the least possible.
     effort : float
-        Work at most, 1 being up to 5,000 steps on small machines and 80 for an
+        Work at most, 1 being up to 5,000 steps on small machines and 40 for an
         all-to-all over all of a machine of 1,500 routers. With 0 only the
         beginning is made, a tenth of the work: the division is a few per cent
         off, and `Division.gap` says how far at most.

@@ -254,4 +254,4 @@ def _grid_mean(price: Floats, sides: tuple[int, int]) -> Floats:
     column[:, own_column, :, own_column] = 0
     along = row[:, :, :, None, :] + row.transpose(0, 2, 1, 3)[:, None, :, :, :]
     across = column[:, :, :, :, None] + column.transpose(0, 1, 3, 2)[:, :, None, :, :]
-    return ((along + across) / 2).reshape(price.shape)
+    return np.asarray((along + across) / 2).reshape(price.shape)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 from placement.errors import PlanError, UsageError
 from placement.plan import DEFAULT, plan
+from placement.planners import PREDICTING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -239,7 +242,7 @@ def compared(
     if not orders:
         raise UsageError("no order to compare", "name one, as row-major")
     notes: list[str] = []
-    plans = _plans(asked.machine, count, strategies, request, notes)
+    plans = _plans(asked, count, strategies, request, notes)
     found = [
         one
         for k, chosen in enumerate(plans)
@@ -256,19 +259,21 @@ def compared(
 
 
 def _plans(
-    machine: Machine,
+    asked: Predictor,
     count: int,
     strategies: Sequence[str],
     request: Mapping[str, Any],
     notes: list[str],
 ) -> list[Plan]:
     """Return the default's plan and those of the strategies; what does not apply is noted."""
-    found = [plan(machine, count, strategy=DEFAULT, **request)]
+    found = [plan(asked.machine, count, strategy=DEFAULT, **request)]
     for strategy in dict.fromkeys(strategies or STRATEGIES):
         if strategy == DEFAULT:
             continue
+        # A strategy that predicts has to look for what is compared here.
+        wanted = {**request, "predictor": asked} if strategy in PREDICTING else request
         try:
-            found.append(plan(machine, count, strategy=strategy, **request))
+            found.append(plan(asked.machine, count, strategy=strategy, **wanted))
         except (UsageError, PlanError) as error:
             if strategies:
                 raise
@@ -284,8 +289,18 @@ def _telling(told: Callable[[str], None] | None, k: int, count: int) -> Callable
 def _entries(
     asked: Predictor, chosen: Plan, orders: Sequence[str], told: Callable[[str], None]
 ) -> Iterator[tuple[str, str, Plan, Prediction]]:
-    """Yield (strategy, order, plan, prediction) for each order; the default has its own too."""
+    """Yield (strategy, order, plan, prediction) for each order; the default has its own too.
+
+    Nodes that were chosen together with an order are predicted in that order alone.
+    """
     slots = asked.slots(chosen.rows)
+    if chosen.order is not None:
+        order = cast("Order", chosen.order)
+        told(f"{chosen.strategy}, its own order")
+        plain = np.array_equal(order.slots, np.arange(len(order.slots)))
+        name = DEFAULT_ORDER if plain else chosen.facts["predicted"]["order"]["strategy"]
+        yield chosen.strategy, name, chosen, asked.on(slots, None if plain else order)
+        return
     wanted = list(dict.fromkeys(orders))
     if chosen.strategy == DEFAULT and DEFAULT_ORDER not in wanted:
         wanted.append(DEFAULT_ORDER)

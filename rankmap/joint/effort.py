@@ -21,10 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["DEADLINE", "LONGEST", "Effort"]
 
 #: Seconds of processor time after which a search ends, where nobody says a deadline.
-DEADLINE = 3.8
+DEADLINE = 8.0
 
 #: Seconds by the clock after which it does in any case.
-LONGEST = 20.0
+LONGEST = 60.0
+
+#: How often a part of a search looks at the clock.
+LOOKS = 100
 
 
 class Effort:
@@ -56,20 +59,24 @@ class Effort:
         self.spent = time.thread_time() + (DEADLINE if deadline is None else math.inf)
         self.told = told
         self.late = False
-        self.work = self.done = 0.0
+        self.work = self.done = self._next = 0.0
         self.span = (0.0, 1.0)
         self.text = ""
 
     def begin(self, work: float, text: str, span: tuple[float, float] = (0.0, 1.0)) -> None:
         """Begin a part of the search that may spend so much, `span` of the whole."""
         self.work, self.done, self.text, self.span = float(work), 0.0, text, span
+        self._next = 0.0
         self._tell()
 
     def spend(self, work: float, text: str = "") -> bool:
         """Count some work; return whether there was enough left for it."""
-        if self.over():
-            return False
         self.done += work
+        if self.done >= self._next:
+            self._next = self.done + self.work / LOOKS
+            self.over()
+        if self.late:
+            return False
         self.text = text or self.text
         self._tell()
         return self.done <= self.work

@@ -14,11 +14,14 @@ from placement.request import Choice
 from rankmap.joint.effort import Effort
 from rankmap.joint.job import predictor
 from rankmap.joint.judge import State
+from rankmap.joint.ranks import indifferent, ready
 from rankmap.joint.search import search
 from rankmap.joint.why import why
 from rankmap.order import Order
-from rankmap.predict.lines import MOST_STEPS
+from rankmap.predict.asked import fitted
+from rankmap.predict.lines import most_steps
 from rankmap.predict.phases import ALGORITHMS
+from rankmap.slots import parse_counts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,7 +44,8 @@ SLOW = {"adaptive": "minimal"}
 #: Channels times steps up to which a stepwise algorithm is searched with; else ``at-once`` is.
 STEPWISE = 200_000
 
-#: Of what was found with a stand-in so many are predicted as was asked.
+#: Of what was found with a stand-in for a stepwise algorithm so many are predicted as was asked;
+#: for a slow routing one.
 JUDGED_AGAIN = 2
 
 
@@ -58,7 +62,7 @@ def auto(machine: Machine, request: Request) -> Choice:
     machine : Machine
     request : Request
         ``request.job`` says what the job sends (see `rankmap.joint.job`),
-        with ``deadline`` (seconds of search; default 3.8 of processor time) and ``progress``
+        with ``deadline`` (seconds of search; default 8 of processor time) and ``progress``
         (is told the share done and what is going on). Without a pattern an
         all-to-all of 1 rank a node is assumed, and said.
 
@@ -87,10 +91,11 @@ def auto(machine: Machine, request: Request) -> Choice:
             f"{len(request.include)} nodes are included, but only {request.count} wanted"
         )
     asked, assumed = predictor(machine, request.job)
+    ready(asked.pattern)
     effort = Effort(_deadline(request.job.get("deadline")), request.job.get("progress"))
     quick = _quick(asked, request.count)
     found = search(quick, request, effort)
-    return _Answer(asked, quick is not asked, found, effort, assumed).choice()
+    return _Answer(asked, quick, found, effort, assumed).choice()
 
 
 def _deadline(given: float | None) -> float | None:
@@ -102,7 +107,9 @@ def _deadline(given: float | None) -> float | None:
 def _quick(asked: Predictor, count: int) -> Predictor:
     """Return the predictor to search with: where that is slow, one that stands in for it."""
     routing = SLOW.get(asked.routing, asked.routing)
-    steps = asked.algorithm != ALGORITHMS[0] and min(count, MOST_STEPS) * len(asked.channels)
+    ranks = int(parse_counts(asked.ppn, count).sum())
+    most = min(ranks, most_steps(asked.machine, ranks))
+    steps = asked.algorithm != ALGORITHMS[0] and most * len(asked.channels)
     algorithm = ALGORITHMS[0] if steps > STEPWISE else asked.algorithm
     if (routing, algorithm) == (asked.routing, asked.algorithm):
         return asked
@@ -119,7 +126,7 @@ class _Answer:
     """From what was found to what is said of it."""
 
     asked: Predictor
-    again: bool
+    quick: Predictor
     found: Found
     effort: Effort
     assumed: tuple[str, ...]
@@ -157,11 +164,20 @@ class _Answer:
 
     def _fastest(self) -> State:
         """Return the state with the least time as was asked, not by what stood in for it."""
-        times = self.found.states
-        if self.again:
-            some = [state for _, state in times[:JUDGED_AGAIN]]
-            times = [(self._predicted(state).time_s, state) for state in some]
+        times = [(time, self._sorted(state)) for time, state in self.found.states]
+        if self.quick is not self.asked:
+            some = {_key(state): state for _, state in times}
+            few = 1 if self.asked.routing in SLOW else JUDGED_AGAIN
+            least = list(some.values())[:few]
+            times = [(self._predicted(state).time_s, state) for state in least]
         return min(times, key=lambda one: one[0])[1]
+
+    def _sorted(self, state: State) -> State:
+        """Return a state with its nodes in Slurm's order, where any order of them is the same."""
+        on = self.asked.slots(state.rows)
+        if state.slots is not None or not indifferent(fitted(self.asked.pattern, on), on):
+            return state
+        return State(state.rows[on.sorting()], None, state.name)
 
     def _plain(self, state: State, best: Prediction) -> tuple[State, Prediction]:
         """Return the nodes in Slurm's order with rank r on slot r, where that is as fast."""
@@ -171,8 +187,13 @@ class _Answer:
         plain = State(rows, None, state.name)
         if state.slots is None and np.array_equal(rows, state.rows):
             return state, best
+        if self._quickly(plain) > self._quickly(state) * (1 + 1e-9):
+            return state, best
         other = self._predicted(plain)
         return (plain, other) if other.time_s <= best.time_s * (1 + 1e-9) else (state, best)
+
+    def _quickly(self, state: State) -> float:
+        return self.quick.time(state.rows, state.slots)
 
     def _predicted(self, state: State) -> Prediction:
         key = _key(state)

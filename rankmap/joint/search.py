@@ -11,7 +11,9 @@ from placement.plan import DEFAULT
 from rankmap.joint import table
 from rankmap.joint.guided import Guided
 from rankmap.joint.judge import Judge, State, canonical
-from rankmap.joint.ranks import indifferent, orders_of
+from rankmap.joint.laid import laid
+from rankmap.joint.race import Nodes, Race
+from rankmap.joint.ranks import indifferent
 from rankmap.joint.small import Small, traffic
 from rankmap.joint.starts import default, starts
 from rankmap.predict.asked import fitted
@@ -43,14 +45,15 @@ TABLE_WORK = 1.2e9
 #: Disturbances in a row that win nothing, after which such a search ends.
 STALE = 100
 
-#: What judging may take together, in us on the machine it was set on.
-JUDGING = 8e5
+#: What judging node sets, what orders on them, and what steps may take, in us on the machine
+#: that these were set on.
+SETS, ORDERS, STEPS = 4e5, 1.6e6, 1e6
+
+#: Node sets that are judged, and steps, at least.
+LEAST_SETS, LEAST_STEPS = 12, 12
 
 #: States that the search goes on from.
 KEPT = 6
-
-#: Node sets that all orders of the ranks are tried on.
-ORDERED = 4
 
 #: Groupings of the ranks that a table's search goes on with.
 GROUPINGS = 4
@@ -125,71 +128,81 @@ class _Search:
         self.kept: list[tuple[float, float, int, State]] = []
         self.fastest: tuple[float, State] | None = None
         self.tried: dict[str, float] = {}
-        self.seen: set[tuple[bytes, bytes]] = set()
-        self.most = self._affordable(len(on))
+        self.times: dict[int, float] = {}
+        self.us = self._a_judgement(len(on))
 
-    def _affordable(self, ranks: int) -> int:
-        """Return how many states may be judged: a number that no clock decides."""
+    def _a_judgement(self, ranks: int) -> float:
+        """Return the us that judging a state takes, about: a number that no clock decides."""
         details = self.judge.details(self.rows[: self.request.count])
         size = len(self.asked.channels)
         pairs = [min(len(phase.total.source), 1 << 20) for phase, _ in details]
-        us = 400 + 0.15 * ranks + sum(200 + 0.15 * size + 0.1 * many for many in pairs)
-        return int(np.clip(JUDGING / us, 24, 4000))
+        us = 400 + 0.15 * ranks + sum(200 + 0.12 * size + 0.1 * many for many in pairs)
+        if self.asked.routing == "single" and self.asked.machine.topology.kind == "dragonfly":
+            whole = sum(len(phase.total.within) > 0 for phase, _ in details)
+            us += (0.003 + 0.012 * whole) * details[0][0].total.routers ** 2 if details else 0
+        return us
 
     def offer(self, state: State, score: Score | None = None) -> float:
         """Judge a state unless its score is known, and keep it where it is among the best."""
         state = canonical(state, self.ppn)
         order = b"" if state.slots is None else state.slots.tobytes()
         rows = np.sort(state.rows) if self.alike else state.rows
-        key = rows.tobytes(), order
-        if key in self.seen and score is None:
-            return np.inf
-        self.seen.add(key)
+        key = hash((rows.tobytes(), order))
+        if key in self.times:
+            return self.times[key]
         score = score or self.judge.score(state.rows, state.slots)
-        self.kept.append((score.soft, score.time, len(self.seen), state))
+        self.times[key] = score.time
+        self.kept.append((score.soft, score.time, len(self.times), state))
         self.kept.sort(key=lambda one: one[:3])
         del self.kept[KEPT:]
         if self.fastest is None or score.time < self.fastest[0]:
             self.fastest = score.time, state
         return score.time
 
-    def start(self, name: str, rows: Ints, slots: Ints | None = None, order: str = "") -> None:
-        """Offer a node set with an order."""
-        time = self.offer(State(rows, slots, f"{name}, {order}" if order else name))
+    def start(self, state: State) -> float:
+        """Offer a beginning; return its time."""
+        time = self.offer(state)
+        name = state.name.partition(",")[0]
         self.tried[name] = min(time, self.tried.get(name, np.inf))
+        return time
 
     def begin(self) -> None:
-        """Judge all starts: every node set, and every order on the best of them."""
-        self.effort.begin(self.most, "starts", (0.0, 0.4))
+        """Judge all beginnings: every node set, and orders on them."""
+        self.effort.begin(max(SETS, LEAST_SETS * self.us), "node sets", (0.0, 0.1))
+        sets = []
         if self.default is not None:
-            self.start(DEFAULT, self.default)
+            sets.append(self._set(DEFAULT, self.default))
         for name, rows in starts(self.asked.machine, self.request):
-            if not self.effort.spend(1, name) and self.kept:
-                return
-            self.start(name, rows)
-        if not self.alike:
-            self._order()
+            if not self.effort.spend(self.us, name) and sets:
+                break
+            sets.append(self._set(name, rows))
+        if self.alike:
+            return
+        self.effort.begin(ORDERS, "orders", (0.1, 0.4))
+        sets += self._laid()
+        Race(self.asked, self.pattern, self.request, sets, self.us, self._raced).run()
 
-    def _order(self) -> None:
-        """Judge all orders on the node sets that are best so far."""
-        sets = self._sets()
-        for name, rows in sets:
-            slots = self.asked.slots(rows)
-            for order, made in orders_of(self.pattern, slots):
-                if not self.effort.spend(1, f"{name}, {order}"):
-                    return
-                self.start(name, rows, made, order)
+    def _set(self, name: str, rows: Ints) -> Nodes:
+        time = self.start(State(rows, None, name))
+        return Nodes(name, rows, time, {"row-major": time})
 
-    def _sets(self) -> list[tuple[str, Ints]]:
-        """Return the best node sets, each in the machine's order and as its planner has it."""
-        found: list[tuple[str, Ints]] = []
-        for *_, state in self.kept[:ORDERED]:
-            name = state.name.partition(",")[0]
-            found += [(name, state.rows), (name, np.sort(state.rows))]
-        once: dict[bytes, tuple[str, Ints]] = {}
-        for name, rows in found:
-            once.setdefault(rows.tobytes(), (name, rows))
-        return list(once.values())
+    def _laid(self) -> list[Nodes]:
+        """Judge boxes of a torus that the process grid fits; return their nodes."""
+        found: list[Nodes] = []
+        if self.pattern.dims is None or self.ppn is None:
+            return found
+        ways = laid(self.asked.machine, self.request, self.pattern.dims, self.ppn)
+        for name, rows, slots in ways:
+            if not self.effort.spend(self.us, name):
+                break
+            time = self.start(State(rows, slots, f"{name}, as the grid lies"))
+            found.append(Nodes(name, rows, time))
+        return found
+
+    def _raced(self, state: State, us: float) -> float | None:
+        """Judge a state that took so many us to make; None where there may be no more."""
+        enough = self.effort.spend(us + self.us, state.name)
+        return self.start(state) if enough else None
 
     def at_the_limit(self) -> bool:
         """Return whether the best is as good as any nodes could be for its order of the ranks."""
@@ -258,17 +271,18 @@ class _Search:
         guided = Guided(
             self.judge, self.request.free, self.request.include, not self.alike, self.request.seed
         )
-        left = max(8, self.most - self.judge.judged)
-        self.effort.begin(left, "steps", (0.4, 0.7))
+        self.effort.begin(max(STEPS, LEAST_STEPS * self.us), "steps", (0.4, 0.7))
         for *_, state in list(self.kept):
-            after, score = guided.descend(state, lambda: self.effort.spend(1))
+            after, score = guided.descend(state, lambda: self.effort.spend(self.us))
             self.offer(after, score)
         stale = 0
         going = guided.works and not guided.idle(self.kept[0][3])
         while going and stale < STALE and self.effort.spend(0):
             before = self.kept[0][0]
             some = self.kept[0 if stale % 3 else stale // 3 % len(self.kept)][3]
-            after, score = guided.descend(guided.disturbed(some), lambda: self.effort.spend(1))
+            after, score = guided.descend(
+                guided.disturbed(some), lambda: self.effort.spend(self.us)
+            )
             self.offer(after, score)
             stale = 0 if self.kept[0][0] < before * (1 - CLOSE) else stale + 1
         return guided if going else None

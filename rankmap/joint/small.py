@@ -38,6 +38,9 @@ HOT = 0.5
 #: Multiplications that take as long as all the calls that look at a phase once.
 CALLS = 300_000
 
+#: Multiplications that take as long as looking up what a byte between two places takes of a link.
+GATHERED = 8
+
 #: Multiplications of looking at steps once, beyond which only some places are looked at.
 AT_ONCE = 4_000_000
 
@@ -127,6 +130,7 @@ class Small:
         self.back = np.ascontiguousarray(table.seconds.swapaxes(0, 1))
         self.hot = np.zeros(table.seconds.shape[2], dtype=bool)
         self._forward, self._backward = table.seconds[:, :, :0], table.seconds[:, :, :0]
+        self._last: dict[bytes, list[tuple[Traffic, Floats, float]]] = {}
 
     def time(self, at: Ints) -> float:
         """Return the seconds of a placement: place i on node ``at[i]`` of the table."""
@@ -143,6 +147,15 @@ class Small:
         )
 
     def _loads(self, at: Ints) -> list[tuple[Traffic, Floats, float]]:
+        """Return the load of every link and the hops of each phase; the last two are kept."""
+        key = at.tobytes()
+        if key not in self._last:
+            if len(self._last) > 1:
+                del self._last[next(iter(self._last))]
+            self._last[key] = self._added(at)
+        return self._last[key]
+
+    def _added(self, at: Ints) -> list[tuple[Traffic, Floats, float]]:
         pairs = self.table.seconds[at[:, None], at[None, :]]
         hops = self.table.hops[at[:, None], at[None, :]]
         flat = pairs.reshape(len(at) ** 2, -1)
@@ -181,7 +194,8 @@ class Small:
         """Return the multiplications of looking at steps once, about, and what calls cost."""
         some = self._width(places)
         each = 2 * (len(self.kept) + 2 * places) * some * places * (8 + int(self.hot.sum()))
-        return max(1, len(self.traffic)) * (each + CALLS)
+        gathered = GATHERED * places**2 * self.table.seconds.shape[2]
+        return int(max(1, len(self.traffic)) * (each + CALLS) + gathered)
 
     def _width(self, places: int) -> int:
         """Return how many places are looked at at once: all, where that is little work."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from placement import planners
 from placement.errors import PlanError, UsageError
-from placement.plan import DEFAULT, _counted
+from placement.plan import DEFAULT, counted
 from placement.planners._units import nested
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = ["boxes", "default", "levels", "starts"]
+__all__ = ["boxes", "default", "held", "levels", "starts"]
 
 #: Planners that are asked, each with what of the request is changed.
 ASKED: tuple[tuple[str, dict[str, Any]], ...] = (
@@ -111,7 +111,7 @@ def levels(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
         freest = np.lexsort((-size, ~forced))
         for k in _counts(np.cumsum(size[freest]), request.count, int(forced.sum())):
             within = np.isin(unit, freest[:k])
-            yield _counted(k, words[depth]), _spread(machine, request, rows[within])
+            yield counted(k, words[depth]), _spread(machine, request, rows[within])
 
 
 def _counts(room: Ints, count: int, least: int) -> list[int]:
@@ -161,9 +161,9 @@ def boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
     np.add.at(grid, tuple(coords.T), 1)
     found = 0
     for shape in _shapes(machine, extents, grid, request.count):
-        held = _held(grid, shape)
-        corner = np.array(np.unravel_index(int(np.argmax(held)), held.shape))
-        if held.max() < request.count:
+        free = held(grid, shape)
+        corner = np.array(np.unravel_index(int(np.argmax(free)), free.shape))
+        if free.max() < request.count:
             continue
         away = (coords - corner) % extents
         inside = (away < shape).all(axis=1) | np.isin(rows, request.include)
@@ -209,12 +209,12 @@ def _sides(extent: int) -> list[int]:
     return sorted({*range(1, 9), *(round(extent * k / 8) for k in range(1, 9))})
 
 
-def _held(grid: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
+def held(grid: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
     """Return the free nodes in the box at every corner, round the torus.
 
     Examples
     --------
-    >>> _held(np.array([1, 0, 2]), (2,)).tolist()
+    >>> held(np.array([1, 0, 2]), (2,)).tolist()
     [1, 2, 3]
     """
     for axis, side in enumerate(shape):

@@ -87,18 +87,27 @@ def reason(best: Prediction, default: Prediction) -> str:
 
 
 def _becomes(before: NDArray[np.float64], after: NDArray[np.float64], kind: str) -> str:
-    """Say what the plan makes of the load of the class that binds in the default."""
+    """Say what the plan makes of the load of the class that binds in the default.
+
+    The busiest link's load is all bytes over the links that carry them, times
+    how much more than the mean it has: what of the three changes most is named.
+    """
     if not len(after):
         return f"the plan takes no {kind} link"
-    less = 1 - after.sum() / before.sum()
-    if len(after) > 1.1 * len(before):
+    fewer = before.sum() / after.sum()
+    wider = len(after) / len(before)
+    uneven = after.max() / after.mean()
+    evener = before.max() / before.mean() / uneven
+    most = max(fewer, wider, evener)
+    if most < 1.01:
+        return "the plan's have more bandwidth left"
+    if wider == most:
         return f"the plan spreads it over {len(after)} (there {len(before)})"
-    if less > 0.1:
-        return f"the plan sends {100 * less:.0f} % less over {kind} links"
-    lower = 1 - after.max() / before.max()
-    if lower > 0.01:
-        return f"the busiest of the plan carries {100 * lower:.0f} % less"
-    return "the plan's have more bandwidth left"
+    if fewer == most:
+        return f"the plan sends {100 * (1 - 1 / fewer):.0f} % less over {kind} links"
+    if uneven < 1.05:
+        return "the plan's carry about the same each"
+    return f"the plan's busiest carries {uneven:.1f} x its mean"
 
 
 def _own_links(before: PhaseTime, after: PhaseTime) -> str:

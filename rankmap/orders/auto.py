@@ -59,8 +59,8 @@ CLOSE = 0.005
 #: Edges of a structured pattern up to which it is mapped as a graph too.
 MOST_EDGES = 1 << 17
 
-#: Seconds that loading the compiled kernels takes, and mapping a rank as a graph.
-LOADING, A_RANK = 0.6, 1.6e-4
+#: Seconds that loading the compiled kernels takes, and compiling them.
+LOADING, COMPILING = 0.2, 30.0
 
 #: The least effort that a graph is worth mapping with.
 LEAST_EFFORT = 0.1
@@ -202,11 +202,15 @@ def _effort(pattern: Pattern, slots: Slots, seconds: float | None) -> float:
     """Return with how much effort there is time to map a pattern as a graph, 0 for none."""
     if seconds is None:
         return 1.0
-    whole = A_RANK * len(slots)
-    effort = min(1.0, (seconds - LOADING) / whole)
+    from rankmap.refine.mapping import seconds_for
+    from rankmap.refine.native import compiled
+
+    whole = seconds_for(max(len(slots), 2048))  # few ranks are mapped several times
+    left = seconds - (LOADING if compiled() else COMPILING)
+    effort = min(1.0, left / whole)
     if isinstance(pattern, Graph):
         return effort
-    return effort if seconds >= LOADING + 1.5 * whole else 0.0  # other orders are good enough
+    return effort if left >= 1.5 * whole else 0.0  # other orders are good enough
 
 
 def _candidates(pattern: Pattern, slots: Slots) -> Iterator[tuple[str, Pattern]]:

@@ -79,15 +79,16 @@ def effort_of(options: str) -> float:
 
 def mapped(found: Graph, slots: Slots, distance: Distance, effort: float = 1.0) -> Ints:
     """Return the node of each rank: the best of several beginnings where ranks are few."""
-    from rankmap.refine.mapping import HOT, map_ranks
+    from rankmap.refine.mapping import HOT, RANKS, map_ranks
 
     if found.size > FEW:
         return map_ranks(found, slots.counts, distance, effort=effort)
+    effort *= (found.size / RANKS) ** 0.35  # so that all of them take less than a second
     far = distance.level_distance[distance.level_distance > 0]
     hottest = 4 * (distance.matrix().max() / far.min() if len(far) else 1.0)
     starts = STARTS if found.size <= 16 else STARTS_OF_MORE
     heats = np.geomspace(HOT, max(hottest, HOT), starts).tolist()
-    tried = [map_ranks(found, slots.counts, distance, k, hot) for k, hot in enumerate(heats)]
+    tried = [map_ranks(found, slots.counts, distance, k, h, effort) for k, h in enumerate(heats)]
     return tried[int(np.argmin([cost_of(found, node, distance) for node in tried]))]
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from placement.machine import Machine
     from placement.network.demand import Demand
     from rankmap.predict.phases import Job, Steps
     from rankmap.structured import Lines
@@ -34,13 +35,11 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Step = tuple[Ints, float, float]
 
-__all__ = ["phases"]
+__all__ = ["most_steps", "phases"]
 
-#: Steps of a stepwise algorithm that are looked at; of more an even sample is.
-MOST_STEPS = 64
-
-#: Messages that are looked at in all these steps together.
-MOST_MESSAGES = 1 << 22
+#: us that looking at all steps of a stepwise algorithm may take; of more an even sample is looked
+#: at, at least so many.
+MOST_US, LEAST_STEPS = 8e5, 16
 
 
 def phases(pattern: Lines, job: Job, size: float, algorithm: str) -> Iterator[Phase]:
@@ -57,7 +56,8 @@ def phases(pattern: Lines, job: Job, size: float, algorithm: str) -> Iterator[Ph
         elif algorithm == "bruck":
             yield table.in_steps(name, list(_bruck(dims[axis])))
         else:
-            yield table.in_steps(name, _sampled(dims[axis], algorithm == "pairwise"))
+            most = most_steps(job.machine, len(job.node))
+            yield table.in_steps(name, _sampled(dims[axis], algorithm == "pairwise", most))
 
 
 class _Table:
@@ -177,17 +177,32 @@ def _counted(nodes: Ints, count: int) -> tuple[Ints, Ints, Ints]:
     return line, node, np.diff(np.append(first, len(key)))
 
 
-def _sampled(extent: int, exchange: bool) -> list[Step]:
+def most_steps(machine: Machine, ranks: int) -> int:
+    """Return how many steps of an all-to-all are looked at, by what one takes, about.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> most_steps(nidmap.load_machine("torus:8x8x8"), 512)
+    972
+    """
+    from placement.topologies import links
+
+    us = 300 + 0.3 * len(links(machine)) + 0.12 * ranks
+    return max(LEAST_STEPS, int(MOST_US / us))
+
+
+def _sampled(extent: int, exchange: bool, most: int) -> list[Step]:
     """Return the steps 1 … extent-1, or an even sample of them, each with its partners.
 
     Examples
     --------
-    >>> [(partner.tolist(), times) for partner, _, times in _sampled(4, True)]
+    >>> [(partner.tolist(), times) for partner, _, times in _sampled(4, True, 9)]
     [([1, 0, 3, 2], 1.0), ([2, 3, 0, 1], 1.0), ([3, 2, 1, 0], 1.0)]
     """
     place = np.arange(extent)
     exchange = exchange and extent & (extent - 1) == 0
-    chosen, times = _spread(extent - 1, min(MOST_STEPS, max(4, MOST_MESSAGES // extent)))
+    chosen, times = _spread(extent - 1, most)
     return [
         (place ^ s if exchange else (place + s) % extent, 1.0, t)
         for s, t in zip(chosen, times, strict=True)

@@ -6,8 +6,8 @@ under their slots at a price that rises; then the nodes are made exact; then
 pairs of ranks swap. A step that raises the cost by x is taken with probability
 exp(-x / T), T falling: what a descent is caught in is left again.
 
-numba's cache asks only whether this file has changed: after a change of
-`rankmap.refine.kernels.draw`, touch it.
+numba's own cache asks only whether this file has changed (`rankmap.refine.native`
+asks for all): after a change of `rankmap.refine.kernels.draw`, touch it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankmap.refine.jit import kernel
-from rankmap.refine.kernels import draw
+from rankmap.refine.kernels import draw, tick
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     Table = NDArray[np.float32]
 
 __all__ = ["anneal"]
+
+#: Work that a step is, and nodes whose cost is brought up to date with as much work as an edge is.
+LOOK, WIDTH = 6, 8
 
 #: Steps that raise the cost by more than this times T are not taken, nor is it drawn for them.
 HOPELESS = 13.9
@@ -90,15 +93,17 @@ def allowance(temperature: float, state: State) -> Any:
 @kernel
 def move(
     ptr: Ints, adj: Ints, w: Table, node: Ints, load: Longs, slots: Longs, far: Table,
-    costs: Table, hot: float, cold: float, steps: int, state: State,
+    costs: Table, hot: float, cold: float, allowed: float, state: State,
 ) -> None:  # fmt: skip
     """Move single ranks; a node over or under its slots costs the square of what it is off by."""
     n, nodes = len(node), len(far)
-    chunk = max(1, steps // 256)
     fall, rise = (cold / hot) ** (1 / 256), 10.0 ** (1 / 256)
     temperature, price = hot, 0.5
-    for t in range(steps):
-        if t % chunk == chunk - 1:
+    done, chill = 0, allowed / 256
+    while done < allowed:
+        done += LOOK
+        if done > chill:
+            chill += allowed / 256
             temperature *= fall
             price *= rise
         u = draw(state) % n
@@ -114,7 +119,9 @@ def move(
             node[u] = q
             load[p] -= 1
             load[q] += 1
+            done += LOOK + (ptr[u + 1] - ptr[u]) * (1 + nodes // WIDTH)
             shift(ptr, adj, w, u, p, q, far, costs)
+    tick(state, done)
 
 
 @kernel
@@ -156,7 +163,7 @@ def partner(p: int, first: Longs, q: int, member: Ints, costs: Table, state: Sta
 @kernel
 def swap(
     ptr: Ints, adj: Ints, w: Table, node: Ints, first: Longs, far: Table, costs: Table,
-    hot: float, cold: float, steps: int, state: State,
+    hot: float, cold: float, allowed: float, state: State,
 ) -> None:  # fmt: skip
     """Swap pairs of ranks."""
     n, nodes = len(node), len(far)
@@ -164,10 +171,12 @@ def swap(
     place = np.empty(n, dtype=np.int32)
     for i in range(n):
         place[member[i]] = i
-    chunk = max(1, steps // 256)
     fall, temperature = (cold / hot) ** (1 / 256), hot
-    for t in range(steps):
-        if t % chunk == chunk - 1:
+    done, chill = 0, allowed / 256
+    while done < allowed:
+        done += 3 * LOOK
+        if done > chill:
+            chill += allowed / 256
             temperature *= fall
         u = draw(state) % n
         p = node[u]
@@ -189,14 +198,17 @@ def swap(
             i, j = place[u], place[v]
             member[i], member[j] = v, u
             place[u], place[v] = j, i
+            edges = ptr[u + 1] - ptr[u] + ptr[v + 1] - ptr[v]
+            done += 2 * LOOK + edges * (1 + nodes // WIDTH)
             shift(ptr, adj, w, u, p, q, far, costs)
             shift(ptr, adj, w, v, q, p, far, costs)
+    tick(state, done)
 
 
 @kernel
 def anneal(
     ptr: Ints, adj: Ints, w: Table, node: Ints, slots: Longs, far: Table, outer: Table,
-    hot: float, moves: int, swaps: int, state: State,
+    hot: float, moves: float, swaps: float, state: State,
 ) -> float:  # fmt: skip
     """Improve where ranks are, in place, and return by how much J has fallen (0 or more).
 
@@ -216,9 +228,9 @@ def anneal(
         What edges to ranks elsewhere would cost with the rank on each node.
     hot : float
         Temperature at the first move; 0.8 keeps what a good beginning has.
-    moves, swaps : int
-        Steps of each kind.
-    state : uint64 (1,)
+    moves, swaps : float
+        Work that may be done on each.
+    state : uint64 (2,)
     """
     before = value(ptr, adj, w, node, far, outer)
     now = node.copy()

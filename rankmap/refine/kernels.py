@@ -14,7 +14,10 @@ the better one refined on the coarse graph.
 *Dividing anew*: the ranks of a few nodes near each other are taken and placed
 from nothing, on the real distances to all other ranks; what is better stays.
 
-Everything works on plain arrays in CSR form, each edge in both rows.
+Everything works on plain arrays in CSR form, each edge in both rows. `state`
+holds the random numbers' state and, behind it, the work done so far, about in
+looks at an edge: what may take long is given so much work and no seconds, so
+the same question has the same answer on any machine.
 """
 
 from __future__ import annotations
@@ -46,6 +49,13 @@ TRIES = 2
 #: A large graph is first coarsened to this part of its vertices, and halved from there.
 SHRINK = 6
 
+#: Part of a halving's work that goes into halvings from nothing, and how often at most the
+#: result of each is combined with another.
+FROM_NOTHING, CYCLES = 0.45, 3
+
+#: How often ranks are placed anew on average, at most.
+MOST_ANEW = 40.0
+
 #: Blocks of one larger block that change ranks among each other, in pairs, at most.
 MOST_SIBLINGS = 32
 
@@ -62,6 +72,12 @@ def draw(state: State) -> Any:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.int64((x ^ (x >> np.uint64(31))) >> np.uint64(2))
+
+
+@kernel
+def tick(state: State, work: int) -> None:
+    """Note that so much work has been done."""
+    state[1] += np.uint64(work)
 
 
 @kernel
@@ -221,6 +237,7 @@ def grown(ptr: Ints, adj: Ints, w: Floats, size: Ints, target: int, state: State
     held = 0
     u = draw(state) % n
     while u >= 0:
+        tick(state, n // 2)
         half[u] = 0
         held += size[u]
         for e in range(ptr[u], ptr[u + 1]):
@@ -303,7 +320,8 @@ def prepared(
     """Fill the heaps with the vertices on the cut (or all); return the cut and what leans."""
     cut = 0.0
     place[:] = -1
-    counts[:] = 0
+    counts[:2] = 0
+    counts[2] += 2 * len(adj) + 4 * len(half)
     for u in range(len(half)):
         inside, outside = 0.0, 0.0
         for e in range(ptr[u], ptr[u + 1]):
@@ -330,6 +348,7 @@ def turn(
     counts[h] = drop(heaps[h], place, gain, counts[h], u)
     locked[u] = True
     half[u] = 1 - h
+    counts[2] += 3 * (ptr[u + 1] - ptr[u]) + 4
     for e in range(ptr[u], ptr[u + 1]):
         v = adj[e]
         gain[v] += -2 * w[e] if half[v] == half[u] else 2 * w[e]
@@ -374,7 +393,7 @@ def one_pass(
 @kernel
 def refined(
     ptr: Ints, adj: Ints, w: Floats, bias: Floats, size: Ints, half: Bytes,
-    target: int, slack: int, patience: int, passes: int,
+    target: int, slack: int, patience: int, passes: int, state: State,
 ) -> float:  # fmt: skip
     """Move vertices between the halves while the cost falls; return the cost.
 
@@ -385,7 +404,7 @@ def refined(
     gain = np.empty(n, dtype=np.float64)
     place = np.empty(n, dtype=np.int32)
     heaps = np.empty((2, n), dtype=np.int32)
-    counts = np.zeros(2, dtype=np.int64)
+    counts = np.zeros(3, dtype=np.int64)  # of both heaps, and the work done
     held = in_half(size, half)
     cut = 0.0
     for _ in range(passes):
@@ -397,6 +416,7 @@ def refined(
         )  # fmt: skip
         if max(abs(held - target), slack) >= off and cut >= before - 1e-9 * abs(before):
             break
+    tick(state, counts[2])
     return cut
 
 
@@ -457,7 +477,7 @@ def started(
     for _ in range(TRIES):
         tried = grown(ptr, adj, w, size, target, state)
         turned(bias, size, target, tried)
-        cost = refined(ptr, adj, w, bias, size, tried, target, slack, 60, 4)
+        cost = refined(ptr, adj, w, bias, size, tried, target, slack, 60, 4, state)
         off = max(abs(in_half(size, tried) - target), slack)
         if off < best_off or (off == best_off and cost < best):
             half, best, best_off = tried, cost, off
@@ -494,6 +514,7 @@ def coarsened(
         p, a, x, b, s = graphs[-1]
         most = max(2, min(3 * (whole // len(s) + 1), whole // 12))
         of, count = clustered(p, a, x, s, label, most, state)
+        tick(state, 4 * len(a) + 8 * len(s))
         if count > 0.92 * len(s):
             break
         label = common(of, label, count)
@@ -504,7 +525,7 @@ def coarsened(
 
 
 @kernel
-def uncoarsened(graphs: Any, ofs: Any, half: Bytes, target: int) -> Bytes:
+def uncoarsened(graphs: Any, ofs: Any, half: Bytes, target: int, state: State) -> Bytes:
     """Take halves of the coarsest graph to the finest one, refining them on the way."""
     whole, top = total(graphs[0][4]), len(graphs) - 1
     for level in range(top - 1, -1, -1):
@@ -512,7 +533,7 @@ def uncoarsened(graphs: Any, ofs: Any, half: Bytes, target: int) -> Bytes:
         p, a, x, b, s = graphs[level]
         unit = level == 0 and len(s) == whole
         slack = 0 if unit else max(1, whole // (200 + 100 * (top - level)))
-        refined(p, a, x, b, s, half, target, slack, 60 + len(half) // 40, 3)
+        refined(p, a, x, b, s, half, target, slack, 60 + len(half) // 40, 3, state)
     return half
 
 
@@ -526,7 +547,8 @@ def halved(
     p, a, x, b, s = graphs[-1]
     whole = total(size)
     slack = 0 if len(s) == whole else max(1, whole // 200)
-    return uncoarsened(graphs, ofs, started(p, a, x, b, s, target, slack, state), target)
+    half = started(p, a, x, b, s, target, slack, state)
+    return uncoarsened(graphs, ofs, half, target, state)
 
 
 @kernel
@@ -548,7 +570,7 @@ def fresh(
             cost = worth(p, a, x, b, tried) * (1 + 0.01 * off)
             if cost < best:
                 half, best = tried, cost
-        half = uncoarsened(graphs, ofs, half, target)
+        half = uncoarsened(graphs, ofs, half, target, state)
     exact(ptr, adj, w, bias, half, target)
     return half
 
@@ -566,8 +588,8 @@ def again(
         half = common(ofs[k], half, len(graphs[k][4]))
     p, a, x, b, s = graphs[-1]
     slack = 0 if len(graphs) == 1 else max(1, len(given) // 200)
-    refined(p, a, x, b, s, half, target, slack, 60, 4)
-    half = uncoarsened(graphs, ofs, half, target)
+    refined(p, a, x, b, s, half, target, slack, 60, 4, state)
+    half = uncoarsened(graphs, ofs, half, target, state)
     exact(ptr, adj, w, bias, half, target)
     return half
 
@@ -575,7 +597,7 @@ def again(
 @kernel
 def best_half(
     ptr: Ints, adj: Ints, w: Floats, bias: Floats, target: int,
-    starts: int, cycles: int, tries: int, state: State,
+    starts: int, allowed: float, tries: int, state: State,
 ) -> Bytes:  # fmt: skip
     """Return the half of each vertex, exactly `target` of them in half 0, at little cost.
 
@@ -587,12 +609,15 @@ def best_half(
         What it costs that a vertex is in half 1, may be negative.
     target : int
         Vertices of half 0.
-    starts, cycles : int
-        Halvings from nothing, and how often two of them are combined.
+    starts : int
+        Halvings from nothing, at most.
+    allowed : float
+        Work that may be done: a part of it on halvings from nothing, the rest
+        on combining two of them. One halving is always made.
     tries : int
         Of each halving from nothing.
-    state : uint64 (1,)
-        Of the random numbers.
+    state : uint64 (2,)
+        Of the random numbers, and the work done.
 
     Returns
     -------
@@ -601,28 +626,32 @@ def best_half(
     """
     pool = np.empty((starts, len(ptr) - 1), dtype=np.int8)
     cost = np.empty(starts)
-    for k in range(starts):
-        pool[k] = fresh(ptr, adj, w, bias, target, tries, state)
-        cost[k] = worth(ptr, adj, w, bias, pool[k])
-    best, worst = extremes(cost)
+    begun, made = float(state[1]), 0
+    while made < starts and (made == 0 or float(state[1]) - begun < FROM_NOTHING * allowed):
+        pool[made] = fresh(ptr, adj, w, bias, target, tries, state)
+        cost[made] = worth(ptr, adj, w, bias, pool[made])
+        made += 1
+    best, worst = extremes(cost[:made])
     label = np.empty(len(ptr) - 1, dtype=np.int8)
-    for _ in range(cycles if starts > 1 and cost[best] != 0 else 0):
-        other = (best + 1 + draw(state) % (starts - 1)) % starts
+    cycles = CYCLES * made if made > 1 and cost[best] != 0 else 0
+    while cycles > 0 and float(state[1]) - begun < allowed:
+        cycles -= 1
+        other = (best + 1 + draw(state) % (made - 1)) % made
         for u in range(len(label)):
             label[u] = 2 * pool[best, u] + pool[other, u]
-        made = again(ptr, adj, w, bias, target, label, pool[best], state)
-        found = worth(ptr, adj, w, bias, made)
+        child = again(ptr, adj, w, bias, target, label, pool[best], state)
+        found = worth(ptr, adj, w, bias, child)
         if found < cost[best]:
-            pool[worst] = made
+            pool[worst] = child
             cost[worst] = found
-            best, worst = extremes(cost)
+            best, worst = extremes(cost[:made])
     half: Bytes = pool[best].copy()
     return half
 
 
 @kernel
-def block_splits(blocks: Longs, first: Longs) -> Longs:
-    """Return the cuts that take nodes apart, block by block from the outside in.
+def block_splits(blocks: Longs, first: Longs, out: Longs) -> None:
+    """Find the cuts that take nodes apart, block by block from the outside in.
 
     Parameters
     ----------
@@ -630,14 +659,11 @@ def block_splits(blocks: Longs, first: Longs) -> Longs:
         Nested blocks, innermost first, the nodes of a block standing together.
     first : int64 (nodes + 1,)
         Slots before each node.
-
-    Returns
-    -------
-    int64 (nodes - 1, 3)
-        Nodes ``low … cut - 1`` and ``cut … high - 1`` part; outer cuts first.
+    out : int64 (nodes - 1, 3)
+        The cuts found: nodes ``low … cut - 1`` and ``cut … high - 1`` part;
+        outer cuts first.
     """
     n, depth = blocks.shape
-    out = np.empty((n - 1, 3), dtype=np.int64)
     todo = [(0, n)]
     done = 0
     while len(todo) > 0:
@@ -657,15 +683,15 @@ def block_splits(blocks: Longs, first: Longs) -> Longs:
         done += 1
         todo.append((low, cut))
         todo.append((cut, high))
-    return out
 
 
 @kernel
 def multisect(
     ptr: Ints, adj: Ints, w: Floats, cuts: Longs, first: Longs, family: Longs,
-    starts: Longs, repeats: Longs, work: Floats, far: Floats, state: State,
-) -> Ints:  # fmt: skip
-    """Return the ranks in slot order, each cut of the nodes being a halving of their ranks.
+    starts: Longs, repeats: Longs, shares: Floats, again: Floats, far: Floats, allowed: float,
+    state: State, ranks: Ints,
+) -> None:  # fmt: skip
+    """Bring the ranks into slot order, each cut of the nodes being a halving of their ranks.
 
     Parameters
     ----------
@@ -679,20 +705,30 @@ def multisect(
         Cuts of one number part the blocks of one larger block, which are all
         equally far apart.
     starts : int64 (nodes - 1,)
-        Halvings that are made for each cut.
+        Halvings from nothing that are made for each cut at most.
     repeats : int64 (nodes - 1,)
         How often all cuts of a family are made, the best being taken; 1 where `far` is given.
-    work : float64 (nodes - 1,)
-        How often all ranks of a family's block are placed anew.
+    shares : float64 (nodes - 1,)
+        Of the work, of each cut.
+    again : float64 (nodes - 1,)
+        Of the work, of placing anew all ranks of a family's block: its first cut's entry.
     far : float64 (nodes, nodes) or (0, 0)
         Distances of the nodes in that order, where the blocks alone do not
         decide them: then a cut also looks at where other ranks have gone.
-    state : uint64 (1,)
+    allowed : float
+        Work that may be done in all.
+    state : uint64 (2,)
+    ranks : int32 (ranks,)
+        0 … n-1 in any order, in slot order afterwards.
     """
     n = len(ptr) - 1
-    ranks, local = np.arange(n).astype(np.int32), np.full(n, -1, dtype=np.int32)
+    local = np.full(n, -1, dtype=np.int32)
     where = np.zeros((n, 2), dtype=np.int32)
     where[:, 1] = len(first) - 1
+    left = 0.0
+    for c in range(len(cuts)):
+        left += (shares[c] + again[c]) * repeats[c]
+    allowed += float(state[1])
     begin = 0
     while begin < len(cuts):
         end = begin + 1
@@ -700,11 +736,19 @@ def multisect(
             end += 1
         low, high = first[cuts[begin, 0]], first[cuts[begin, 2]]
         given, best, least = ranks[low:high].copy(), ranks[low:high].copy(), 1e300
-        for _ in range(max(1, repeats[begin])):
+        for _ in range(repeats[begin]):
             ranks[low:high] = given
             for c in range(begin, end):
-                divide(ptr, adj, w, ranks, local, first, cuts[c], starts[c], far, where, state)
-            siblings(ptr, adj, w, ranks, local, first, cuts[begin:end], work[begin], state)
+                part_of = max(0.0, allowed - float(state[1])) / max(left, 1e-300)
+                left -= shares[c]
+                here = part_of * shares[c]
+                divide(
+                    ptr, adj, w, ranks, local, first, cuts[c], starts[c], here, far, where, state
+                )
+            part_of = max(0.0, allowed - float(state[1])) / max(left, 1e-300)
+            left -= again[begin]
+            here = part_of * again[begin]
+            siblings(ptr, adj, w, ranks, local, first, cuts[begin:end], here, state)
             if repeats[begin] > 1:
                 cost = between(ptr, adj, w, ranks, local, first, cuts[begin:end])
                 if cost < least:
@@ -712,7 +756,6 @@ def multisect(
         if repeats[begin] > 1:
             ranks[low:high] = best
         begin = end
-    return ranks
 
 
 @kernel
@@ -741,7 +784,7 @@ def between(
 @inlined
 def divide(
     ptr: Ints, adj: Ints, w: Floats, ranks: Ints, local: Ints, first: Longs, cut: Longs,
-    starts: int, far: Floats, where: Ints, state: State,
+    starts: int, allowed: float, far: Floats, where: Ints, state: State,
 ) -> None:  # fmt: skip
     """Halve the ranks of the nodes on both sides of a cut."""
     low, middle, high = first[cut[0]], first[cut[1]], first[cut[2]]
@@ -750,7 +793,8 @@ def divide(
     bias = np.zeros(len(mine))
     if len(far) > 0:
         pull(ptr, adj, w, mine, where, cut, far, bias, x)
-    half = best_half(p, a, x, bias, middle - low, starts, starts + starts // 2, 4, state)
+        tick(state, 2 * len(a) + (cut[2] - cut[0]) * len(far))
+    half = best_half(p, a, x, bias, middle - low, starts, allowed, 4, state)
     dealt(mine, half, ranks, low, middle)
     part_from(mine, half, where, cut[1])
 
@@ -796,10 +840,10 @@ def pull(
 @inlined
 def siblings(
     ptr: Ints, adj: Ints, w: Floats, ranks: Ints, local: Ints, first: Longs, cuts: Longs,
-    work: float, state: State,
+    allowed: float, state: State,
 ) -> None:  # fmt: skip
     """Let the ranks of blocks that are equally far apart change places."""
-    k = len(cuts) + 1
+    k, allowed = len(cuts) + 1, allowed + float(state[1])
     low, high = len(first), 0
     for c in range(k - 1):
         low, high = min(low, cuts[c, 0]), max(high, cuts[c, 2])
@@ -825,7 +869,9 @@ def siblings(
     p, a, x = part(ptr, adj, w, mine, local)
     nothing = np.empty((0, 0))
     exchanged(p, a, x, where, bounds, far, nothing, 2, state)
-    rework(p, a, x, where, bounds, far, nothing, priority, work, state)
+    rework(
+        p, a, x, where, bounds, far, nothing, priority, MOST_ANEW, allowed - float(state[1]), state
+    )
     inside = members(where, bounds)
     for i in range(len(mine)):
         ranks[begin + i] = mine[inside[i]]
@@ -887,6 +933,7 @@ def exchange(
             r = node[adj[e]]
             if r != p and r != q:
                 bias[i] += w[e] * (far[q, r] - far[p, r])
+    tick(state, 3 * len(sub_adj) + 8 * len(mine))
     given = np.ones(len(mine), dtype=np.int8)
     given[:target] = 0
     before = worth(sub_ptr, sub_adj, sub_w, bias, given)
@@ -941,6 +988,7 @@ def exchanged(
             if p == q:
                 break
             cost[p, q] = 0.0
+            tick(state, nodes * nodes // 4)
             if tried[p, q] >= max(changed[p], changed[q]):
                 continue
             clock += 1
@@ -1040,6 +1088,7 @@ def placed(
         sub_ptr, sub_adj, sub_w = part(ptr, adj, w, these, local)
         bias = leaning(outer, these, low, cut, high)
         pull(ptr, adj, w, these, where, np.array([low, cut, high]), near, bias, sub_w)
+        tick(state, 3 * len(sub_adj) + 8 * len(these))
         half = fresh(sub_ptr, sub_adj, sub_w, bias, b - a, 1, state)
         dealt(these, half, ranks, a, b)
         part_from(these, half, where, cut)
@@ -1069,6 +1118,7 @@ def anew(
     others = outside(ptr, adj, w, node, far, outer, mine, some)
     now = placed(p, a, x, bounds, near, others, some, priority, state)
     exchanged(p, a, x, now, bounds, near, others, 2, state)
+    tick(state, 4 * len(a) + 2 * len(mine) * k)
     before = costs(p, a, x, was, near, others)
     gain = before - costs(p, a, x, now, near, others)
     if gain <= 1e-9 * abs(before):
@@ -1084,7 +1134,7 @@ def anew(
 @kernel
 def rework(
     ptr: Ints, adj: Ints, w: Floats, node: Ints, first: Longs, far: Floats, outer: Floats,
-    priority: Longs, work: float, state: State,
+    priority: Longs, most: float, allowed: float, state: State,
 ) -> None:  # fmt: skip
     """Place the ranks of a few nodes anew, again and again, wherever ranks talk across nodes.
 
@@ -1102,15 +1152,18 @@ def rework(
         What edges to ranks elsewhere would cost with the rank on each node.
     priority : int64 (nodes,)
         Which of the machine's cuts parts a node from the one before, outer ones first.
-    work : float
-        How often each rank is placed anew, on average.
-    state : uint64 (1,)
+    most : float
+        How often each rank is placed anew on average, at most.
+    allowed : float
+        Work that may be done.
+    state : uint64 (2,)
     """
     n = len(node)
     member = members(node, first)
     local = np.full(n, -1, dtype=np.int32)
     done, idle = 0, 0
-    while done < work * n and idle < 1000:
+    allowed += float(state[1])
+    while done < most * n and idle < 1000 and float(state[1]) < allowed:
         idle += 1
         u = draw(state) % n
         row = ptr[u + 1] - ptr[u]
@@ -1121,6 +1174,7 @@ def rework(
             continue
         idle = 0
         some = chosen(far, p, q, 2 << (draw(state) & 1), state)
+        tick(state, 8 * len(far))
         anew(ptr, adj, w, node, member, first, far, outer, some, priority, local, state)
         for r in some:
             done += first[r + 1] - first[r]

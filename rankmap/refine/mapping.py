@@ -14,9 +14,7 @@ import numpy as np
 
 from placement.errors import UsageError
 from rankmap import progress
-from rankmap.refine import jit
-from rankmap.refine.annealing import anneal
-from rankmap.refine.kernels import block_splits, multisect, rework
+from rankmap.refine.native import anneal, block_splits, installed, multisect, rework
 from rankmap.refine.torus import torus_splits
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["map_ranks", "polish"]
+__all__ = ["map_ranks", "polish", "seconds_for"]
 
 #: Ranks that are mapped where the kernels are not compiled, which is a hundred times slower.
 MOST_UNCOMPILED = 4096
@@ -36,12 +34,25 @@ MOST_UNCOMPILED = 4096
 #: Temperature that annealing begins with where the beginning is good.
 HOT = 0.8
 
-#: Edges of a graph up to which all that is worth while is tried; of larger ones less.
-LOOKED_AT = 2.4e5
+#: Work (`rankmap.refine.kernels.tick`) for so many ranks, and the powers of the ranks with which
+#: it is more for more of them, and less for fewer.
+WORK, RANKS, MORE, LESS = 1.6e8, 4096, 0.68, 0.35
 
-#: How often ranks are placed anew on average, at the end (most where nodes share many edges)
-#: and among the blocks of one larger block.
-ANEW, ANEW_IN_BLOCK = 10.0, 8.0
+#: The part of it that is done where the kernels are not compiled.
+UNCOMPILED = 0.01
+
+#: Work that is done in a second, about.
+A_SECOND = 2.0e8
+
+#: How often ranks are placed anew on average, at most.
+MOST_ANEW = 40.0
+
+#: Parts of the work: for the beginning, and of the rest for placing ranks anew where nodes share
+#: many edges.
+BEGINNING, ANEW = 0.7, 0.75
+
+#: Work of a family of cuts for placing anew, as often as these, beside one halving.
+ANEW_IN_BLOCK = 8.0
 
 #: How often the blocks of a level that makes most of J are made, the best being taken.
 REPEATS = 3
@@ -49,8 +60,8 @@ REPEATS = 3
 #: Edges a pair of nodes has between it where placing anew does not pay yet, and where it does.
 FEW_SHARED, MANY_SHARED = 2.0, 6.0
 
-#: Moves a rank while annealing: so many in all, but no fewer and no more than these for each.
-MOVES, FEWEST, MOST = 2.4e6, 200, 600
+#: Work a rank while annealing, at most.
+MOST = 12e3
 
 #: Nodes of which all distances are looked at while they are taken apart.
 MOST_PULLING = 2048
@@ -122,21 +133,21 @@ def map_ranks(
     >>> np.bincount(node).tolist()
     [2, 2, 2, 2]
     """
-    if not jit.COMPILED and graph.size > MOST_UNCOMPILED:
+    if not installed() and graph.size > MOST_UNCOMPILED:
         raise UsageError(
             f"{graph.size} ranks are mapped as a graph only with numba", "pip install numba"
         )
-    state = np.array([2 * seed + 1], dtype=np.uint64)
+    state = np.array([2 * seed + 1, 0], dtype=np.uint64)
     ptr, adj = graph.indptr.astype(np.int32), graph.indices.astype(np.int32)
     known = _cuts(distance, counts)
     first = np.append(0, np.cumsum(counts[known.order]))
-    effort *= _affordable(graph)
-    cuts, family, starts, repeats, work = _families(distance, known, effort)
+    families = _families(distance, known, first)
+    allowed = BEGINNING * _work(graph, effort)
     progress.step()
     pulling = _pulling(distance, known)
-    ranks = multisect(
-        ptr, adj, graph.weights, cuts, first, family, starts, repeats, work, pulling, state
-    )
+    ranks = np.arange(graph.size, dtype=np.int32)
+    cuts, family, *plan = families
+    multisect(ptr, adj, graph.weights, cuts, first, family, *plan, pulling, allowed, state, ranks)
     node = np.empty(graph.size, dtype=np.int64)
     node[ranks] = np.repeat(known.order, counts[known.order])
     return polish(graph, node, counts, distance, state, known, hot, effort)
@@ -161,29 +172,31 @@ def polish(
         Exactly as many ranks on each node as it has slots.
     counts : int64 (nodes,)
     distance : Distance
-    state : uint64 (1,) or None
-        Of the random numbers.
+    state : uint64 (2,) or None
+        Of the random numbers, and the work done of all that is allowed.
     known : Cuts or None
         How the nodes are taken apart; None: by the machine's tree.
     hot, effort : float
         See `map_ranks`.
     """
     if state is None:
-        state = np.array([3], dtype=np.uint64)
+        state = np.array([3, BEGINNING * _work(graph, effort)], dtype=np.uint64)
     if known is None:
         known = _cuts(distance, counts)
-    if not jit.COMPILED or not len(graph.weights):
+    if not installed() or not len(graph.weights):
         return node
     node = node.copy()
     by_node = np.argsort(node, kind="stable")
     first = np.append(0, np.cumsum(counts))
+    left = max(0.1 * _work(graph, effort), _work(graph, effort) - float(state[1])) / len(node)
     for low, high in _pieces(known, counts):
         nodes = known.order[low:high]
         ranks = np.concatenate([by_node[first[p] : first[p + 1]] for p in nodes.tolist()])
         progress.step()
         piece = _Piece(graph, node, nodes, np.sort(ranks), distance)
         if piece.inner:
-            piece.improve(node, counts, known.priority()[low:high], hot, effort, state)
+            allowed = left * len(ranks)
+            piece.improve(node, counts, known.priority()[low:high], hot, allowed, state)
     return node
 
 
@@ -219,28 +232,26 @@ class _Piece:
         counts: Ints,
         priority: Ints,
         hot: float,
-        effort: float,
+        allowed: float,
         state: NDArray[np.uint64],
     ) -> None:
         """Place ranks anew and anneal, in place, where that is better."""
         place = np.full(len(counts), -1, dtype=np.int32)
         place[self.nodes] = np.arange(len(self.nodes))
         mine, slots = place[node[self.ranks]], counts[self.nodes]
-        shared = self._shared(mine)
+        shared, end = self._shared(mine), float(state[1]) + allowed
         if shared:
             first = np.append(0, np.cumsum(slots))
             graph = self.ptr, self.adj, self.weight
+            part = ANEW * shared * allowed
             progress.step()
-            rework(
-                *graph, mine, first, self.far, self.outer, priority, shared * effort * ANEW, state
-            )
+            rework(*graph, mine, first, self.far, self.outer, priority, MOST_ANEW, part, state)
         progress.step()
-        steps = int((3 - 2 * shared) * effort * np.clip(MOVES / len(node), FEWEST, MOST))
-        steps = max(1, steps) * len(mine)
+        work = min(MOST * len(mine), max(0.2 * allowed, end - float(state[1])))
         anneal(
             self.ptr, self.adj, self.weight.astype(np.float32), mine, slots,
             self.far.astype(np.float32), self.outer.astype(np.float32),
-            hot, steps, steps // 5, state,
+            hot, 0.7 * work, 0.3 * work, state,
         )  # fmt: skip
         node[self.ranks] = self.nodes[mine]
 
@@ -281,7 +292,8 @@ def _cuts(distance: Distance, counts: Ints) -> Cuts:
     columns = np.stack([np.unique(c, return_inverse=True)[1] for c in distance.blocks.T])
     order = np.lexsort(columns)
     first = np.append(0, np.cumsum(counts[order]))
-    cuts = block_splits(np.ascontiguousarray(distance.blocks[order]), first)
+    cuts = np.empty((len(order) - 1, 3), dtype=np.int64)
+    block_splits(np.ascontiguousarray(distance.blocks[order]), first, cuts)
     level = distance.level(order[cuts[:, 0]], order[cuts[:, 2] - 1])
     return Cuts(order, cuts[np.argsort(-level, kind="stable")])
 
@@ -293,49 +305,64 @@ def _pulling(distance: Distance, known: Cuts) -> Floats:
     return np.ascontiguousarray(distance.between(known.order[:, None], known.order[None, :]))
 
 
-def _affordable(graph: Graph) -> float:
-    """Return the part of all tries and steps that a graph of this size can have."""
-    return float(np.clip(LOOKED_AT / max(1, len(graph.indices)), 0.2, 1))
+def seconds_for(ranks: int) -> float:
+    """Return about how many seconds mapping so many ranks takes."""
+    return _whole(ranks) / A_SECOND
+
+
+def _work(graph: Graph, effort: float) -> float:
+    """Return the work that is done for a graph."""
+    return effort * _whole(graph.size) * (1.0 if installed() else UNCOMPILED)
+
+
+def _whole(ranks: int) -> float:
+    return float(WORK * (ranks / RANKS) ** (MORE if ranks > RANKS else LESS))
 
 
 def _families(
-    distance: Distance, known: Cuts, effort: float
-) -> tuple[Ints, Ints, Ints, Ints, Floats]:
-    """Return the cuts of each block in a row, their block, and how much is done for each.
+    distance: Distance, known: Cuts, first: Ints
+) -> tuple[Ints, Ints, Ints, Ints, Floats, Floats]:
+    """Return the cuts of each block in a row, their block, and what is done for each.
 
-    That is the halvings of a cut, how often a block's cuts are made, and how
-    often its ranks are placed anew.
+    That is the halvings of a cut at most, how often a block's cuts are made,
+    and the shares of all work for a cut and for placing its block's ranks anew.
 
     Most is done where most of J is to be won: J that edges between blocks
     make grows with how much farther these are, and about with the root of
     their number.
     """
-    ends = known.order[known.cuts[:, 0]], known.order[known.cuts[:, 2] - 1]
-    if distance.coords is not None or not len(known.cuts):
-        return (
-            np.ascontiguousarray(known.cuts),
-            np.arange(len(known.cuts)),
-            np.full(len(known.cuts), max(1, round(4 * effort))),
-            np.ones(len(known.cuts), dtype=np.int64),
-            np.zeros(len(known.cuts)),
-        )
+    cuts = known.cuts
+    slots = (first[cuts[:, 2]] - first[cuts[:, 0]]).astype(np.float64)
+    if distance.coords is not None or not len(cuts):
+        few, none = np.full(len(cuts), 16), np.zeros(len(cuts))
+        return cuts.copy(), np.arange(len(cuts)), few, np.ones_like(few), slots, none
+    ends = known.order[cuts[:, 0]], known.order[cuts[:, 2] - 1]
     level = distance.level(*ends)
     block = distance.blocks[ends[0], level - 1]
     grouped = np.lexsort((block, -level))
+    level, slots = level[grouped] - 1, slots[grouped]
     share = _shares(distance)
     depth = np.arange(len(share)) / max(1, len(share) - 1)
     outermost = (share > 0.5) & (depth > 0) & distance.exact
-    repeats = np.where(outermost, max(1, round(REPEATS * effort)), 1)
     some = 1.5 + 1.5 * depth + 9 * np.minimum(share, 0.25) * (depth > 0)
-    starts = np.maximum(1, np.rint(effort * some))
-    work = effort * np.where(outermost, 1.0, ANEW_IN_BLOCK * share)
+    again = np.where(outermost, 1.0, ANEW_IN_BLOCK * share)
+    family = np.asarray(level * (len(distance) + 1) + block[grouped])
+    _, begin, which = np.unique(family, return_index=True, return_inverse=True)
+    whole = np.zeros(len(cuts))
+    whole[begin] = np.maximum.reduceat(slots[np.argsort(which, kind="stable")], _starts(which))
     return (
-        np.ascontiguousarray(known.cuts[grouped]),
-        np.asarray(level * (len(distance) + 1) + block)[grouped],
-        starts[level - 1][grouped].astype(np.int64),
-        repeats[level - 1][grouped],
-        work[level - 1][grouped],
+        np.ascontiguousarray(cuts[grouped]),
+        family,
+        np.ceil(3 * some).astype(np.int64)[level],
+        np.where(outermost, REPEATS, 1)[level],
+        some[level] * slots,
+        again[level] * whole,
     )
+
+
+def _starts(which: Ints) -> Ints:
+    """Return where each of the numbers 0 … begins once all are sorted."""
+    return np.append(0, np.cumsum(np.bincount(which))[:-1])
 
 
 def _shares(distance: Distance) -> Floats:

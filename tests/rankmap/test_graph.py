@@ -178,9 +178,9 @@ def test_too_many_edges_are_refused_with_a_way_out():
 
 
 def test_many_ranks_without_numba_are_refused(monkeypatch):
-    from rankmap.refine import jit, mapping
+    from rankmap.refine import mapping
 
-    monkeypatch.setattr(jit, "COMPILED", False)
+    monkeypatch.setattr(mapping, "installed", lambda: False)
     machine = nidmap.load_machine("tree:64x64")
     on = slots_of(machine, None, 2)
     with pytest.raises(UsageError, match="only with numba; pip install numba"):

@@ -12,7 +12,7 @@ from placement.plan import plan
 from placement.planners import find, names
 from placement.request import Request
 from placement.specs import parse_spec
-from rankmap.joint import search
+from rankmap.joint import race, search
 from rankmap.predict import Predictor, predict
 from rankmap.predict.background import Other
 
@@ -36,7 +36,10 @@ def little_work():
     """Search less: what is promised here does not depend on how long is searched."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(search, "TABLE_WORK", 1e8)
-        patch.setattr(search, "JUDGING", 2e5)
+        patch.setattr(search, "ORDERS", 3e5)
+        patch.setattr(search, "STEPS", 2e5)
+        patch.setattr(race, "QUICK_WORK", 1e5)
+        patch.setattr(race, "DEAR_WORK", 5e4)
         patch.setattr(search, "STALE", 10)
         yield
 

@@ -90,7 +90,8 @@ def test_run_puts_every_rank_where_the_order_says(mpi, tmp_path, ppn, grid, veri
     nodes = "nid[00009,00003,00007]"
     command = [
         sys.executable, "-m", "nidmap", "run", "--nodes", nodes, "--ppn", ppn, "--grid", grid,
-        "--strategy", "hilbert", "--strict", *verify, "--", "mpiexec", *words, "-n", "6",
+        "--strategy", "hilbert", "--strict", "--patience", "60", *verify, "--",
+        "mpiexec", *words, "-n", "6",
         *where(name),
     ]  # fmt: skip
     said, talk = launched(command, {**env, "PYTHONPATH": ROOT}, tmp_path)
@@ -104,7 +105,8 @@ def test_run_takes_the_hosts_of_the_command(mpi, tmp_path):
     (tmp_path / "hosts").write_text(text)
     option = {"mpich": "-f", "intel": "-machinefile", "openmpi": "--hostfile"}[name]
     command = [
-        sys.executable, "-m", "nidmap", "run", "--grid", "2x2", "--strategy", "morton", "--strict",
+        sys.executable, "-m", "nidmap", "run", "--grid", "2x2", "--strategy", "morton",
+        "--strict", "--patience", "60",
         "--", "mpiexec", *words, option, "hosts", "-n", "4", *where(name),
     ]  # fmt: skip
     said, _ = launched(command, {**env, "PYTHONPATH": ROOT}, tmp_path)

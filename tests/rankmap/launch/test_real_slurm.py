@@ -204,7 +204,9 @@ def test_verify_finds_ranks_that_are_elsewhere(slurm):
 @pytest.mark.parametrize("options", ["-N2 -n 8", "-n 3", "-n 8 -c 8"])
 def test_steps_smaller_than_the_job_and_of_several_cpus(slurm, options):
     ranks = int(options.split("-n ")[1].split()[0])
-    script = f"{NIDMAP} run --strict --verify --pattern ring -- srun {options} {WHERE}"
+    script = (
+        f"{NIDMAP} run --strict --patience 60 --verify --pattern ring -- srun {options} {WHERE}"
+    )
     out, said = in_job(slurm, script)
     plain, _ = in_job(slurm, f"srun {options} {WHERE}")
     assert f"verified: all {ranks} ranks" in said
@@ -225,8 +227,8 @@ def test_hydra_keeps_the_order_inside_slurm(slurm, ppn):
     )
     mpiexec = os.path.join(os.path.dirname(sys.executable), "mpiexec")
     script = (
-        f"{NIDMAP} run --strict --nodes 'nid[00045,00003,00020,00012]' --ppn {ppn} --grid 2x4"
-        f" --strategy morton -- {mpiexec} -bind-to user:0 -n 8"
+        f"{NIDMAP} run --strict --patience 60 --nodes 'nid[00045,00003,00020,00012]'"
+        f" --ppn {ppn} --grid 2x4 --strategy morton -- {mpiexec} -bind-to user:0 -n 8"
         f" {shlex.quote(sys.executable)} -c {shlex.quote(program)}"
     )
     out, said = in_job(slurm, script, "--ntasks-per-node=3")

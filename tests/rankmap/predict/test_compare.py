@@ -71,6 +71,17 @@ def test_a_row_is_what_plan_and_predict_say():
         assert entry.found.time_s == asked.time(chosen.rows)
 
 
+def test_auto_is_compared_with_its_own_order_and_never_beaten(tool):
+    words = "-m torus:8x8x8,bw=4 -N 64 --grid 4x4x4 --strategies auto,hilbert,compact"
+    code, out, _ = tool(f"compare {words} --orders row-major,auto --json")
+    rows = json.loads(out)["rows"]
+    assert code == 0
+    assert [row["strategy"] for row in rows].count("auto") == 1
+    mine = next(row for row in rows if row["strategy"] == "auto")
+    assert mine["time_s"] <= min(row["time_s"] for row in rows) * (1 + 1e-9)
+    assert mine["time_s"] < 0.2 * next(row for row in rows if row["default"])["time_s"]
+
+
 def test_without_names_all_that_apply_are_tried(tool):
     code, out, _ = tool("compare -m torus:4x4x4 -N 8 --pattern alltoall")
     assert code == 0
