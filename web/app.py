@@ -6,17 +6,17 @@ import gzip
 import hashlib
 import http
 import sys
-import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import flask
 import msgspec
 from werkzeug.exceptions import HTTPException
 
-from placement.errors import LaunchError, NidmapError, printable
+from placement.errors import LaunchError, NidmapError, UsageError, printable
 from web import asked as bodies
-from web.guard import HEADERS
+from web.guard import HEADERS, VARY, cookies_of
 from web.pool import BusyError, DefectError, TooSlowError
+from web.ready import ready, unpacks
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +89,7 @@ def _guarded() -> flask.Response | None:
         request.path,
         request.query_string.decode("latin-1"),
         {name.lower(): value for name, value in request.headers.items()},
-        request.cookies,
+        cookies_of(flask.request.headers.get("Cookie", "")),
     )
     if found is None:
         return None
@@ -102,7 +102,7 @@ def _finished(response: flask.Response) -> flask.Response:
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     response.headers.setdefault("Cache-Control", "no-store")
-    response.headers["Vary"] = "Accept-Encoding, Cookie, Authorization"
+    response.headers["Vary"] = VARY
     if _packs(response):
         response.direct_passthrough = False
         raw = response.get_data()
@@ -114,7 +114,7 @@ def _finished(response: flask.Response) -> flask.Response:
 
 def _packs(response: flask.Response) -> bool:
     return (
-        flask.request.accept_encodings.quality("gzip") > 0
+        unpacks(flask.request.headers.get("Accept-Encoding", ""))
         and "Content-Encoding" not in response.headers
         and response.status_code not in (204, 304)
         and (response.mimetype or "").startswith(_PACKED)
@@ -162,16 +162,11 @@ def _defect(error: Exception) -> flask.Response:
     return problem(500, "a defect of nidmap; its server's messages say more")
 
 
-def _sent(found: Body) -> flask.Response:
+def _sent(found: Body, age: int | None = None) -> flask.Response:
     """Return a document that is ready, packed or not, or that it has not changed."""
-    headers = {"Cache-Control": "private, no-cache", "ETag": f'W/"{found.tag}"'}
-    if flask.request.if_none_match.contains_weak(found.tag):
-        return flask.Response(status=304, headers=headers)
-    raw = found.raw
-    if flask.request.accept_encodings.quality("gzip") > 0:
-        raw = found.packed
-        headers["Content-Encoding"] = "gzip"
-    return flask.Response(raw, headers=headers, content_type="application/json")
+    asked = flask.request.headers
+    made = ready(found, asked.get("Accept-Encoding", ""), asked.get("If-None-Match", ""), age)
+    return flask.Response(made.raw, made.status, made.headers)
 
 
 def _json(raw: bytes) -> flask.Response:
@@ -236,15 +231,17 @@ def _machine() -> flask.Response:
 
 
 def _layout() -> flask.Response:
-    return _sent(_served().layout_body)
+    view = _parameter("view", 200, "")
+    bodies = _served().layout_bodies
+    if view not in bodies:
+        known = ", ".join(name for name in bodies if name)
+        raise UsageError(f"no view {printable(view)!r}", f"there are {known}")
+    return _sent(bodies[view])
 
 
 def _state() -> flask.Response:
     live = _served().live
-    response = _sent(live.body)
-    if live.snapshot.taken is not None:
-        response.headers["Age"] = str(max(0, round(time.time() - live.snapshot.taken)))
-    return response
+    return _sent(live.body, live.age)
 
 
 def _jobs() -> flask.Response:
@@ -265,6 +262,8 @@ def _status() -> flask.Response:
 
 
 def _no_stream() -> flask.Response:
+    if flask.request.method == "HEAD":
+        return flask.Response(content_type="text/event-stream")
     return problem(503, "event streams need nidmap's own server", "nidmap web serve")
 
 

@@ -15,16 +15,19 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from werkzeug.http import parse_cookie
 
+from placement.errors import printable
 from web.app import EVENTS, make_app
 from web.asked import BODY
-from web.guard import HEADERS
+from web.guard import HEADERS, VARY, cookies_of
+from web.page import STATIC
+from web.ready import files, ready
 from web.streams import Streams
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from web.live import Body
     from web.served import Served
 
     Scope = dict[str, Any]
@@ -39,11 +42,18 @@ HEAD = 32 * 2**10
 #: Seconds in which a body must have come.
 PATIENCE = 20.0
 
-#: What is ready is answered in the loop itself: to wake a thread for it would take longer.
-READY = frozenset(f"/api/v1/{name}" for name in ("machine", "layout", "state", "jobs", "status"))
+#: What is quick is answered in the loop itself: to wake a thread for it would take longer.
+QUICK = "/api/v1/status"
 
 #: Threads that answer; those that wait for a calculation among them.
 THREADS = 32
+
+
+#: A request with one of these has a body, which is to be read first.
+_BODIES = {"content-length", "transfer-encoding"}
+
+#: What every document is sent with.
+_ALWAYS = [(k.lower().encode(), v.encode("latin-1")) for k, v in {**HEADERS, "Vary": VARY}.items()]
 
 
 class _RefusedError(Exception):
@@ -69,6 +79,7 @@ class Application:
         self.streams = Streams(served.live, streams)
         served.streams = lambda: len(self.streams)
         self._flask = make_app(served)
+        self._files = files(STATIC, "/static")
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="nidmap-web")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -81,8 +92,12 @@ class Application:
             if scope["path"] == EVENTS and scope["method"] == "GET":
                 await self._stream(receive, send)
                 return
+            found = None if _BODIES & headers.keys() else self._document(scope)
+            if found is not None:
+                await self._ready(send, found, headers)
+                return
             environ = _environ(scope, headers, await _body(receive, headers))
-            if scope["path"] in READY and self.served.ready:
+            if scope["path"] == QUICK:
                 status, answer, raw = self._answer(environ)
             else:
                 loop = asyncio.get_running_loop()
@@ -95,6 +110,11 @@ class Application:
         except RuntimeError:  # the threads have ended: so has the server
             await _refuse(send, _RefusedError(503, "the server is being stopped"))
             return
+        except Exception as error:  # a defect must not cost the answer its headers
+            what = printable(f"{type(error).__name__}: {error}", 500)
+            sys.stderr.write(f"nidmap: {printable(scope['path'], 200)}: {what}\n")
+            await _refuse(send, _RefusedError(500, "a defect of nidmap"))
+            return
         await send({"type": "http.response.start", "status": status, "headers": answer})
         await send({"type": "http.response.body", "body": raw})
 
@@ -106,11 +126,46 @@ class Application:
     def _guard(self, scope: Scope, headers: dict[str, str]) -> None:
         query = scope["query_string"].decode("latin-1")
         found = self.served.guard.refusal(
-            scope["method"], scope["path"], query, headers, parse_cookie(headers.get("cookie", ""))
+            scope["method"], scope["path"], query, headers, cookies_of(headers.get("cookie", ""))
         )
         if found is not None:
             more = {"WWW-Authenticate": "Bearer"} if found.status == 401 else {}
             raise _RefusedError(found.status, found.detail, found.hint, **more)
+
+    def _document(self, scope: Scope) -> tuple[Body, str] | None:
+        """Return what is asked for and its media type; None where it is none, or not ready."""
+        if scope["method"] != "GET":
+            return None
+        found = self._files.get(scope["path"])
+        if found is None:
+            body = self._figures(scope)
+            return None if body is None else (body, "application/json")
+        return found
+
+    def _figures(self, scope: Scope) -> Body | None:
+        served, path = self.served, scope["path"]
+        if path == "/api/v1/state":
+            return served.live.body
+        if path == "/api/v1/jobs":
+            return served.live.jobs
+        if not served.ready:
+            return None
+        if path == "/api/v1/layout":
+            query: str = scope["query_string"].decode("latin-1")
+            return served.layout_bodies.get(query.removeprefix("view="))
+        return served.machine_body if path == "/api/v1/machine" else None
+
+    async def _ready(self, send: Send, found: tuple[Body, str], headers: dict[str, str]) -> None:
+        """Send a document as the application would, without the way through it."""
+        live, (body, kind) = self.served.live, found
+        accept, known = headers.get("accept-encoding", ""), headers.get("if-none-match", "")
+        made = ready(body, accept, known, live.age if body is live.body else None, kind)
+        own = [(k.lower().encode(), v.encode("latin-1")) for k, v in made.headers.items()]
+        if made.status != 304:
+            own.append((b"content-length", b"%d" % len(made.raw)))
+        start = {"type": "http.response.start", "status": made.status, "headers": own + _ALWAYS}
+        await send(start)
+        await send({"type": "http.response.body", "body": made.raw})
 
     async def _stream(self, receive: Receive, send: Send) -> None:
         if self.streams.full:

@@ -106,6 +106,7 @@ class Mark(Struct, forbid_unknown_fields=True):
 
     nodes: Text
     name: Word = ""
+    hue: Annotated[int, Meta(ge=0, le=7)] | None = None
 
 
 class Export(Struct, forbid_unknown_fields=True):
@@ -118,6 +119,10 @@ class Export(Struct, forbid_unknown_fields=True):
     colour: Literal["state", "job", "group"] = "state"
     theme: Literal["light", "dark"] = "light"
     width: Annotated[int, Meta(ge=200, le=8000)] = 1600
+    ppn: Ppn = 1
+    pattern: Word = "alltoall"
+    bytes: Size | None = None
+    order: Word = ""
 
 
 def decoded(raw: bytes, kind: type[T]) -> T:
@@ -128,13 +133,21 @@ def decoded(raw: bytes, kind: type[T]) -> T:
     msgspec.ValidationError, msgspec.DecodeError
         It is something else.
     """
-    value = msgspec.json.decode(raw)
-    if isinstance(value, dict):  # JSON's 4.0 is an integer too
-        value = {k: _whole(v) for k, v in value.items()}
-    return msgspec.convert(value, kind)
+    return msgspec.convert(_whole(msgspec.json.decode(raw)), kind)
 
 
 def _whole(value: Any) -> Any:
+    """Return a value with whole numbers as integers: JSON's 4.0 is one too.
+
+    Examples
+    --------
+    >>> _whole({"ppn": 4.0, "marks": [{"hue": 1.0}], "bytes": 0.5})
+    {'ppn': 4, 'marks': [{'hue': 1}], 'bytes': 0.5}
+    """
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -106,7 +106,12 @@ def serve(
 @web.command()
 @machine_option
 @click.option("--nodes", metavar="LIST|FILE|-", help="Nodes to mark, in any form that is pasted.")
-@click.option("--view", default="", metavar="V", help="cabinets, slices or switches.")
+@click.option(
+    "--view",
+    default="",
+    metavar="V",
+    help="cabinets, switches, or slices of a torus (slices-x, …).",
+)
 @click.option(
     "--colour", type=click.Choice(["state", "job", "group"]), default="state", show_default=True
 )

@@ -80,7 +80,7 @@ def _default(model: Predictor, free: Mask, rows: Ints, time: float) -> dict[str,
     """Return what Slurm would have chosen of the free nodes and these, and how long it takes."""
     from placement.plan import DEFAULT, spans
     from placement.plan import plan as choose
-    from placement.planners._slurm import BASELINE
+    from placement.planners import BASELINE
 
     machine = model.machine
     usable = free.copy()
@@ -119,10 +119,25 @@ Slurm's default would take 1.17 x as long"
         parts.append("nothing leaves a router")
     else:
         kind, ends, ratio = busiest
-        parts.append(f"busiest: {kind} link {ends} at {ratio:.1f} x the mean")
+        parts.append(f"busiest: {kind} link {ends} at {ratio:.1f} x the mean{_bound(said)}")
     if said["default"] is not None:
         parts.append(f"Slurm's default would take {_times(said['default']['ratio'])}")
     return "; ".join(parts)
+
+
+def _bound(said: dict[str, Any]) -> str:
+    """Return what is to be said where no link between routers bounds the job, but its nodes' own.
+
+    Examples
+    --------
+    >>> _bound({"prediction": {"bottleneck": {"class": "injection", "seconds": 0.1}}})
+    " (the nodes' own links take longer)"
+    >>> _bound({"prediction": {"bottleneck": {"class": "blue", "seconds": 0.1}}})
+    ''
+    """
+    worst = (said.get("prediction") or {}).get("bottleneck") or {}
+    own = worst.get("class") in ("injection", "ejection") and worst.get("seconds", 0) > 0
+    return " (the nodes' own links take longer)" if own else ""
 
 
 def _times(ratio: float) -> str:
@@ -140,7 +155,7 @@ def _times(ratio: float) -> str:
 
 def _counted(machine: Machine, said: dict[str, Any]) -> str:
     """Return the nodes and what they touch: the outermost level and the innermost."""
-    from placement.plan import _counted as counted
+    from placement.plan import counted
 
     touches = said["touches"]
     words = [

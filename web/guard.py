@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote
 
+from werkzeug.http import parse_cookie
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["HEADERS", "Guard", "Refusal", "own_names", "policy"]
+__all__ = ["HEADERS", "VARY", "Guard", "Refusal", "cookies_of", "own_names", "policy"]
 
 #: What every answer carries.
 HEADERS = {
@@ -31,6 +33,9 @@ HEADERS = {
         "require-trusted-types-for 'script'; trusted-types 'none'"
     ),
 }
+
+#: What an answer depends on besides its path.
+VARY = "Accept-Encoding, Cookie, Authorization"
 
 _LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.\-]+)(?::\d{1,5})?", re.ASCII)
@@ -60,6 +65,20 @@ def own_names(host: str, more: Iterable[str] = ()) -> frozenset[str]:
         names |= {name.lower() for name in here if name}
         names.add(f"[{host.lower()}]" if ":" in host else host.lower())
     return frozenset(names)
+
+
+def cookies_of(text: str) -> dict[str, str]:
+    """Return the cookies of a header; what is no text in UTF-8 has none.
+
+    Examples
+    --------
+    >>> cookies_of("a=1; b=2"), cookies_of("a=\\xff")
+    ({'a': '1', 'b': '2'}, {})
+    """
+    try:
+        return dict(parse_cookie(text))
+    except UnicodeError:
+        return {}
 
 
 def _is_loopback(host: str) -> bool:

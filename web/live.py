@@ -92,6 +92,12 @@ class Live:
         return self._now[2]
 
     @property
+    def age(self) -> int | None:
+        """Seconds since the data was taken; None where that is not known."""
+        taken = self.snapshot.taken
+        return None if taken is None else max(0, round(time.time() - taken))
+
+    @property
     def event(self) -> bytes:
         """What a stream is told: version, time of the data, whether they are stale."""
         now = self.snapshot

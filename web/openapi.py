@@ -50,7 +50,6 @@ _GETS: dict[str, tuple[str, list[str]]] = {
         "The machine in compact columns; never changes while the server runs.",
         ["schema", "name", "kind", "levels", "count", "nodes", "routers", "choices"],
     ),
-    "layout": ("Where everything stands: boxes and nodes in units.", ["schema", "views"]),
     "state": (
         "States of the nodes and the jobs on them, with the time of the data.",
         ["schema", "version", "source", "taken", "stale", "error", "state", "jobs"],
@@ -109,6 +108,7 @@ def document() -> dict[str, Any]:
         paths[f"/api/v1/{name}"] = {"post": _post(name, text, body, _json(_object(keys)))}
     paths["/api/v1/export"] = {"post": _post("export", "A file to take away.", bodies[-1], _FILES)}
     paths["/api/v1/nodes"] = {"get": _asking("nodes", _NODES, ["nodes"])}
+    paths["/api/v1/layout"] = {"get": _asking("layout", _VIEW, ["schema", "views"])}
     paths["/api/v1/hops"] = {"get": _asking("hops", _HOPS, ["from", "hops"])}
     paths["/api/v1/events"] = {"get": _events()}
     return {
@@ -142,6 +142,16 @@ _NODES: list[dict[str, Any]] = [
         "description": "A node list in any form that is pasted; at most 1,000 nodes.",
         "schema": {"type": "string", "minLength": 1, "maxLength": 2000},
         "example": "12-15",
+    }
+]
+
+_VIEW: list[dict[str, Any]] = [
+    {
+        "name": "view",
+        "in": "query",
+        "description": "One view by its id; usual: the first whole, the others by id and title.",
+        "schema": {"type": "string", "maxLength": 200},
+        "example": "usual",
     }
 ]
 
@@ -185,7 +195,11 @@ def _get(name: str, text: str, keys: list[str]) -> dict[str, Any]:
 
 
 def _asking(name: str, parameters: list[dict[str, Any]], keys: list[str]) -> dict[str, Any]:
-    text = {"nodes": "All that is known of some nodes.", "hops": "Links from one node to all."}
+    text = {
+        "nodes": "All that is known of some nodes.",
+        "hops": "Links from one node to all.",
+        "layout": "Where everything stands: boxes and nodes in units; all views, or one.",
+    }
     return {
         "operationId": name,
         "summary": text[name],

@@ -10,6 +10,7 @@ import numpy as np
 from placement.errors import ParseError, printable
 from placement.lookup import nodes_of, rows_of
 from placement.nodelist import NodeList
+from web.wrapping import jobs_text, unwrapped
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,6 +25,9 @@ MOST_ERRORS = 20
 #: Words that are looked up one by one when so many are bad already.
 _MOST_TRIED = 500
 
+#: Characters of a text up to which what stands around its names is looked for.
+_LONGEST_WRAPPED = 200_000
+
 _QUOTED = re.compile(r"'([^']{1,80})'")
 _WORD = re.compile(r"(?:[^\s,\[\]]|\[[^\[\]]*\]|[\[\]])+")
 #: Words that may name several nodes: ranges, indices, places.
@@ -37,7 +41,9 @@ def resolve(machine: Machine, text: str) -> dict[str, Any]:
     ----------
     machine : Machine
     text : str
-        Anything that `placement.nodelist.NodeList.parse` reads.
+        Anything that `placement.nodelist.NodeList.parse` reads; also with what
+        stands around a list in a batch script, in quotes, in JSON, in PBS's
+        vnodes, and what ``squeue --json`` prints.
 
     Returns
     -------
@@ -53,6 +59,18 @@ def resolve(machine: Machine, text: str) -> dict[str, Any]:
     >>> found["rows"], found["errors"][0]["token"], found["errors"][0]["column"]
     ([2, 5, 6], 'nope', 10)
     """
+    found = _read(machine, text)
+    if found["ok"] or len(text) > _LONGEST_WRAPPED:
+        return found
+    for other in (*unwrapped(text), jobs_text(text)):
+        bare = _read(machine, other) if other.strip() else found
+        if bare["ok"] or bare["count"] > found["count"]:
+            found = bare
+    return found
+
+
+def _read(machine: Machine, text: str) -> dict[str, Any]:
+    """Return the rows that a text names as it stands, and what in it names nothing."""
     try:
         return _document(machine, rows_of(machine, text, repeats=True), [], 0)
     except ParseError:
@@ -136,7 +154,7 @@ def _looked_up(
     """Return the rows of the names that there are, and how many more words are bad."""
     known = _known(machine)
     bad: dict[str, ParseError | None] = {}
-    for tried, word in enumerate(w for w in dict.fromkeys(names) if w.lower() not in known):
+    for tried, word in enumerate(w for w in dict.fromkeys(names) if w not in known):
         if len(bad) >= MOST_ERRORS and (tried > _MOST_TRIED or not _PLACE.match(word)):
             bad[word] = None
             continue
@@ -155,8 +173,8 @@ def _looked_up(
 
 def _known(machine: Machine) -> set[str]:
     """Return the words that surely name one node: host names, cnames and NIDs."""
-    words = {name.lower() for name in machine.names.tolist() if name == name.lower()}
-    words.update(cname.lower() for cname in machine.cname.tolist() if cname)
+    words = set(machine.names.tolist())
+    words.update(cname for cname in machine.cname.tolist() if cname)
     words.update(map(str, machine.nid[machine.nid >= 0].tolist()))
     return words
 

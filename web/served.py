@@ -81,14 +81,19 @@ class Served:
 
     @property
     def layout_body(self) -> Body:
-        """The layout as it is sent."""
+        """The layout as it is sent, with all its views."""
+        return self.layout_bodies[""]
+
+    @property
+    def layout_bodies(self) -> dict[str, Body]:
+        """The layout's views as they are sent one by one (`web.layout.parts`), and all under ''."""
         with self._making:
-            return self._layout_body
+            return self._layout_bodies
 
     @property
     def ready(self) -> bool:
         """Whether all documents are made."""
-        return "_layout_body" in self.__dict__ and "_machine_body" in self.__dict__
+        return "_layout_bodies" in self.__dict__ and "_machine_body" in self.__dict__
 
     def prepare(self) -> None:
         """Begin to make in the background what the first viewer will ask for."""
@@ -114,8 +119,11 @@ class Served:
         return _tagged("machine", said)
 
     @cached_property
-    def _layout_body(self) -> Body:
-        return _tagged("layout", layout.document(self.machine))
+    def _layout_bodies(self) -> dict[str, Body]:
+        said = layout.document(self.machine)
+        return {
+            name: _tagged("layout", one) for name, one in {"": said, **layout.parts(said)}.items()
+        }
 
     def free(self) -> bytes:
         """Return the mask of the nodes that a plan may use now, packed."""

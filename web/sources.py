@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -106,19 +105,12 @@ def _text(path: str) -> tuple[str, float]:
     return raw.decode("utf-8", errors="replace"), taken
 
 
-def _jobs(text: str, path: str) -> list[RunningJob] | None:
+def _jobs(text: str, path: str) -> tuple[RunningJob, ...] | None:
     """Return the running jobs of ``squeue --json``; None where the text is something else."""
-    from placement.slurm.jobs import _job
+    from placement.slurm import jobs_in
 
     try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    rows: Any = found.get("jobs") if isinstance(found, dict) else None
-    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        return None
-    try:
-        return [job for row in rows if (job := _job(row)) is not None]
+        return jobs_in(text)
     except NidmapError as error:
         raise ParseError(path, 0, error.message, error.hint) from None
 

@@ -25,7 +25,7 @@ _KINDS = {
 }
 
 #: What the sentence is about where nobody says.
-_USUAL = {"ppn": 1, "pattern": "alltoall"}
+_USUAL = {"ppn": 1, "pattern": "alltoall", "bytes": None, "order": ""}
 
 
 def taken(served: Served, wanted: dict[str, Any]) -> tuple[bytes, str, str]:
@@ -35,9 +35,7 @@ def taken(served: Served, wanted: dict[str, Any]) -> tuple[bytes, str, str]:
     return raw, _KINDS[wanted["format"]], f"{name}.{wanted['format']}"
 
 
-def made(
-    machine: Machine, now: Snapshot, wanted: dict[str, Any], job: dict[str, Any] | None = None
-) -> tuple[bytes, str]:
+def made(machine: Machine, now: Snapshot, wanted: dict[str, Any]) -> tuple[bytes, str]:
     """Return a file's content and the sentence that stands in it.
 
     Parameters
@@ -46,12 +44,11 @@ def made(
     now : Snapshot
     wanted : dict
         ``format``, ``nodes``, ``marks``, ``view``, ``colour``, ``theme``,
-        ``width`` (`web.asked.Export`).
-    job : dict or None
-        ``ppn`` and ``pattern`` that the sentence is about.
+        ``width``, and ``ppn``, ``pattern``, ``bytes`` and ``order`` that the
+        sentence is about (`web.asked.Export`).
     """
     marks = _marks(machine, wanted)
-    said = _described(machine, now, marks, job or _USUAL)
+    said = _described(machine, now, marks, {key: wanted.get(key, _USUAL[key]) for key in _USUAL})
     sentence = said["sentence"] if said else _whole(machine, now)
     if wanted["format"] == "html":
         return _page(machine, now, marks, said).encode(), sentence
@@ -63,12 +60,13 @@ def made(
 def _marks(machine: Machine, wanted: dict[str, Any]) -> list[Mark]:
     """Return the marks that name a node."""
     listed = [{"name": "", "nodes": wanted["nodes"]}, *wanted["marks"]]
-    found = []
+    found: list[Mark] = []
     for one in listed:
         if one["nodes"].strip():
             rows = rows_of(machine, one["nodes"], repeats=True)
             once = np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int64)
-            found.append(Mark(one["name"], once))
+            hue = one.get("hue")
+            found.append(Mark(one["name"], once, len(found) if hue is None else hue))
     return found
 
 
@@ -81,7 +79,7 @@ def _described(
     from web.figures import describe
 
     text = nodes_of(machine, marks[0].rows).fold()
-    asked = {"nodes": text, "bytes": None, "routing": "", "order": "", "links": 300, **job}
+    asked = {"nodes": text, "routing": "", "links": 300, **job}
     return describe(machine, now.free(machine), asked)
 
 
@@ -107,6 +105,7 @@ def _page(machine: Machine, now: Snapshot, marks: list[Mark], said: dict[str, An
             {
                 "name": mark.name,
                 "rows": mark.rows.tolist(),
+                "hue": mark.hue,
                 "nodelist": nodes_of(machine, mark.rows).fold(),
             }
             for mark in marks

@@ -13,6 +13,7 @@ import nidmap
 from placement.topologies import router_coords
 from tests.web.machines import in_states
 from tests.web.serving import running, squeue, until
+from web.app import make_app
 
 
 def cli(*argv, text=None):
@@ -41,7 +42,12 @@ def test_machine_columns_are_the_machine(site, small):
 def test_layout_is_the_pictures_layout(site, small):
     from web.layout import document
 
-    assert site.ask("/api/v1/layout").json == json.loads(json.dumps(document(small)))
+    whole = json.loads(json.dumps(document(small)))
+    assert site.ask("/api/v1/layout").json == whole
+    assert site.ask("/api/v1/layout?view=usual").json == whole, "a dragonfly has one view"
+    assert site.ask("/api/v1/layout?view=switches").json == whole
+    assert site.ask("/api/v1/layout?view=nope").status == 409
+    assert site.ask("/api/v1/layout?view=switches&x=1").json == whole
 
 
 @pytest.mark.parametrize("path", ["machine", "layout", "state", "jobs", "nodes?nodes=0-3"])
@@ -59,6 +65,32 @@ def test_gets_have_tags_and_are_packed(site, path):
     assert site.ask(f"/api/v1/{path}", headers={"If-None-Match": '"x"'}).status == 200
     head = site.ask(f"/api/v1/{path}", method="HEAD")
     assert (head.status, head.body) == (200, b"")
+
+
+@pytest.mark.parametrize("path", ["machine", "layout", "state", "jobs"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {}, {"Accept-Encoding": "gzip"}, {"Accept-Encoding": "gzip;q=0, br"},
+        {"If-None-Match": "tag"}, {"If-None-Match": '"other", tag'}, {"If-None-Match": "*"},
+        {"If-None-Match": "junk"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_the_short_way_answers_as_the_application(site, path, asked):
+    path = f"/api/v1/{path}"
+    assert site.ask("/api/v1/machine").status == site.ask("/api/v1/layout").status == 200
+    assert site.served.ready
+    tag = site.ask(path).headers["etag"]
+    head = {key: value.replace("tag", tag) for key, value in asked.items()}
+    short = site.ask(path, headers=head)
+    client = make_app(site.served).test_client()
+    long = client.get(path, headers={**head, "Host": "localhost"})
+    assert (short.status, short.body) == (long.status_code, long.data)
+    mine = {k: v for k, v in short.headers.items() if k not in ("date", "content-length")}
+    theirs = {k.lower(): v for k, v in long.headers.items() if k.lower() != "content-length"}
+    assert mine == theirs
+    assert site.ask(path, method="HEAD", headers=head).status == short.status
 
 
 def test_shaheen2_is_small_on_the_wire(shaheen2):

@@ -20,7 +20,10 @@ from web.layout import CELL, layout
 from web.page import ENTRY, STATIC, bundle, shell
 from web.picture import Mark, picture
 from web.picture.kinds import KINDS, kinds
+from web.picture.palette import THEMES
 from web.snapshot import of_dump
+
+FIRST = THEMES["light"].hues[0]
 
 EXPORT = ("web", "export", "-m", "torus:4x4x4")
 SVG = "{http://www.w3.org/2000/svg}"
@@ -48,8 +51,9 @@ def test_a_mark_stands_where_its_nodes_are(name):
     rows = np.flatnonzero(machine.compute)[5:60]
     text = picture(machine, of_dump(machine), [Mark("mine", rows)], "svg").decode()
     view = layout(machine)[0]
-    wanted = set(zip(view.x[rows].tolist(), view.y[rows].tolist(), strict=True))
-    marked = squares(text)["#0072b2"]
+    right = (max(view.width, 420) - view.width) // 2  # a small machine stands in the middle
+    wanted = set(zip((view.x[rows] + right).tolist(), view.y[rows].tolist(), strict=True))
+    marked = squares(text)[FIRST]
     down = {y for _, y in marked}
     shift = min(down) - min(y for _, y in wanted)
     legend = max(y for _, y in marked)
@@ -90,13 +94,13 @@ def test_png_shows_the_mark_where_the_svg_does(small):
     drawn = scene(small, of_dump(small), [Mark("", rows)])
     scale = made.width / drawn.width
     view = layout(small)[0]
-    marks = next(p for p in drawn.parts if getattr(p, "fill", "") == "#0072b2")
-    top = int(marks.y.min() - view.y[rows].min())
+    marks = next(p for p in drawn.parts if getattr(p, "fill", "") == FIRST)
+    top, left = int(marks.y.min() - view.y[rows].min()), int(marks.x.min() - view.x[rows].min())
     for row in (0, 17, 63):
-        place = (view.x[row] + CELL / 2) * scale, (view.y[row] + top + CELL / 2) * scale
-        assert _near(made.getpixel(tuple(map(int, place))), (0x00, 0x72, 0xB2))
-    place = (view.x[100] + CELL / 2) * scale, (view.y[100] + top + CELL / 2) * scale
-    assert not _near(made.getpixel(tuple(map(int, place))), (0x00, 0x72, 0xB2))
+        place = (view.x[row] + left + CELL / 2) * scale, (view.y[row] + top + CELL / 2) * scale
+        assert _near(made.getpixel(tuple(map(int, place))), tuple(bytes.fromhex(FIRST[1:])))
+    place = (view.x[100] + left + CELL / 2) * scale, (view.y[100] + top + CELL / 2) * scale
+    assert not _near(made.getpixel(tuple(map(int, place))), tuple(bytes.fromhex(FIRST[1:])))
 
 
 def _near(found, wanted):

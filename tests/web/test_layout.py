@@ -144,7 +144,7 @@ def test_a_group_is_two_cabinets(shaheen2):
 
 def test_a_torus_has_its_slices():
     machine = nidmap.load_machine("bluewaters")
-    cabinets, slices = layout(machine)
+    cabinets, slices, _, _ = layout(machine)
     assert cabinets.id == "cabinets"
     assert slices.levels[0].label[:3] == ("z0", "z1", "z2")
     x, y = slices.x, slices.y

@@ -13,6 +13,12 @@ pytest_plugins = ("tests.web.browser",)
 STATIC = Path(web.__file__).parent / "static"
 TEMPLATE = Path(web.__file__).parent / "templates" / "page.html"
 
+#: NIDs 9, 4 and 3 are other columns than the nodes'.
+SQUEUE = """  JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)
+      9     workq      fft      ada  R       0:05      3 nid[00004-00006]
+      4     workq     wait      bob PD       0:00      3 (Resources)
+"""
+
 GRAVE = ("serious", "critical")
 
 
@@ -148,6 +154,17 @@ def test_forced_colours_are_the_systems(opened, site):
     assert list(page.colour_at(4, 4)) == system
 
 
+def test_forced_colours_leave_marks_apart(opened, site):
+    marks = "&".join(
+        f"m={name}:{hue}:{hue * 8}-{hue * 8 + 7}" for hue, name in enumerate("ABCDEFGH")
+    )
+    page = opened(site, forced_colors="active").go(f"#{marks}")
+    looks = page.page.locator("#marks canvas").evaluate_all(
+        "all => all.map(c => [...c.getContext('2d').getImageData(0, 0, 32, 32).data].join())"
+    )
+    assert len(looks) == len(set(looks)) == 8
+
+
 def test_little_motion_where_it_is_asked_for(opened, site):
     page = opened(site, reduced_motion="reduce").go()
     page.page.focus("#map")
@@ -207,11 +224,24 @@ def test_an_exported_file_works_from_disk(opened, small, site, tmp_path):
     page.page.goto(path.as_uri())
     page.settle()
     assert list(page.marks().values()) == [8]
+    assert page.sentence("8 nodes") == site.post("describe", nodes=nodes).json["sentence"]
+    assert page.page.locator("#traffic .bars").count() == 1
     page.page.fill("#paste-text", "nid[00010-00012] nid00020-nowhere 5")
     page.page.click("#paste button[type=submit]")
     assert list(page.marks().values()) == [8, 4]
     assert page.page.locator(".bad-list mark").all_inner_texts() == ["nid00020-nowhere"]
     assert page.page.locator("#tab-plans").is_hidden()
+    assert page.page.locator("#save-open").is_hidden()
+    for text, number in (
+        (SQUEUE, 3),
+        ("JobId=9 JobName=x\n   ReqNodeList=(null)\n   NodeList=nid[00001-00002]\n", 2),
+        ("#SBATCH -N 2 -w nid[00001-00002]", 2),
+        ("NODELIST NODES PARTITION STATE\nnid00003 1 workq* idle\n", 1),
+    ):
+        page.page.fill("#paste-text", text)
+        page.page.click("#paste button[type=submit]")
+        assert list(page.marks().values())[-1] == number
+        assert page.page.locator(".bad-list mark").count() == 0
 
 
 def test_a_machine_without_cnames_or_jobs_or_many_nodes(opened, tmp_path):

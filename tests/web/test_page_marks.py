@@ -188,6 +188,40 @@ def test_a_mark_is_copied_back(opened, busy, form):
         assert rows_of(text, busy) == rows_of("c1-0c1s3n2,nid[00136-00139],00200", busy)
 
 
+@pytest.mark.parametrize("form", ["html", "svg", "png"])
+def test_what_is_marked_is_saved_as_a_file(opened, busy, form):
+    page = opened(busy).go("#by=job&c=dark")
+    page.paste("nid[00136-00139]")
+    page.page.click("#legend-head")
+    page.paste("nid[00500-00501]")
+    page.page.click("#save-open")
+    page.page.check(f"#save input[value={form}]")
+    with page.page.expect_download() as caught:
+        page.page.locator("#save").get_by_text("Save", exact=True).last.click()
+    raw = caught.value.path().read_bytes()
+    assert caught.value.suggested_filename == f"shaheen2.{form}"
+    line = page.text("#save-line")
+    asked = json.loads(line.split("--json '")[1].split("' '")[0])
+    assert [(m["name"], m["hue"]) for m in asked["marks"]] == [("B", 1), ("A", 0)]
+    assert (asked["colour"], asked["theme"]) == ("job", "dark")
+    same = busy.ask("/api/v1/export", body=asked).body
+    if form == "html":  # it holds the time at which it was made
+        assert [raw[:200], len(raw)] == [same[:200], len(same)]
+        assert b'"name":"B"' in raw
+    else:
+        assert raw == same
+    assert raw[:4] == {"html": b"<!DO", "svg": b"<svg", "png": b"\x89PNG"}[form]
+    assert f"-o shaheen2.{form}" in line
+
+
+def test_a_mark_has_a_rank_file_too(opened, busy):
+    page = opened(busy).go("#p=ring&n=2")
+    page.paste("nid[00136-00139]")
+    page.page.locator("#copy").get_by_text("Rank file").click()
+    page.until("() => document.querySelector('#file textarea').value !== ''")
+    assert "8 ranks" in page.text("#file [role=status]")
+
+
 def test_a_link_brings_all_back(opened, busy):
     page = opened(busy).go()
     page.paste("nid00300 nid[00136-00150]")

@@ -54,6 +54,20 @@ def test_pointing_at_a_node_in_one_plan_points_in_all(opened, site):
     pytest.fail("no node was under the pointer")
 
 
+def test_pointing_at_two_groups_in_one_plan_points_in_all(opened, site):
+    page = opened(site).go("#t=plans&plan=80;1;row-major;free;compact,hilbert;alltoall")
+    page.page.wait_for_selector(".plan .heat-square canvas")
+    square = page.page.locator(".plan .heat-square canvas").first
+    square.scroll_into_view_if_needed()
+    box = square.bounding_box()
+    page.page.mouse.move(box["x"] + box["width"] * 0.9, box["y"] + 4)
+    words = page.page.locator(".plan .heat > p").all_inner_texts()
+    assert len(words) >= 2
+    assert all(re.match(r"g\d+ to g\d+: ", word) for word in words), words
+    assert len({word.split(":")[0] for word in words}) == 1
+    assert page.page.locator(".plan .heat-frame:not([hidden])").count() == len(words)
+
+
 def test_a_plan_is_taken_as_a_mark_and_as_a_rank_file(opened, site):
     page = opened(site).go()
     compared(page, 24)
@@ -121,14 +135,48 @@ def test_hops_are_counted_from_the_focus_node(opened, site):
     assert int(near) == hops.count(0)
 
 
+def test_no_node_of_a_whole_machine_is_out_of_reach(opened, busy):
+    page = opened(busy).go("#by=hops&f=nid00500")
+    page.until("() => document.getElementById('legend').textContent.includes('0 hops')")
+    hops = busy.ask("/api/v1/hops?from=nid00500").json["hops"]
+    counts = dict(
+        zip(
+            page.page.locator("#legend .words").all_inner_texts(),
+            page.page.locator("#legend .num").all_inner_texts(),
+            strict=True,
+        )
+    )
+    assert min(hops) >= 0
+    assert "unreachable" not in counts
+    for far in sorted({int(each + 0.5) for each in hops}):
+        shown = counts["1 hop" if far == 1 else f"{far} hops"]
+        assert int(shown.replace(",", "")) == sum(int(each + 0.5) == far for each in hops)
+
+
 def test_link_load_of_the_mark_is_coloured_and_drawn(opened, site):
     page = opened(site).go("#by=load")
     page.paste("#0-3,#32-35,#64-67")
     page.page.wait_for_selector("#traffic .bars")
     page.until("() => document.getElementById('legend').textContent.includes('busiest link')")
-    assert page.page.locator("#traffic .heat canvas").count() == 1
+    assert page.page.locator("#traffic .heat-square canvas").count() == 1
     assert page.page.locator("#traffic .tops li").count() >= 1
     page.page.uncheck("#links")
+
+
+def test_a_torus_is_cut_along_each_axis(opened):
+    import nidmap
+
+    with running(nidmap.load_machine("torus:6x5x4,nodes=2")) as torus:
+        page = opened(torus).go()
+        for view, axis, slices in (("slices", "z", 4), ("slices-y", "y", 5), ("slices-x", "x", 6)):
+            page.page.select_option("#view", view)
+            page.settle()
+            labels = page.page.locator(".box-label:not([hidden]):not(.fixed)").all_inner_texts()
+            assert [label for label in labels if re.fullmatch(rf"{axis}\d", label)] == [
+                f"{axis}{n}" for n in range(slices)
+            ]
+        page.until("() => location.hash.includes('v=slices-x')")
+        page.leave()
 
 
 def test_the_table_is_the_maps_twin(opened, site):
@@ -199,5 +247,5 @@ def test_answers_are_asked_for_once(opened, site):
     asked = []
     page.page.on("request", lambda request: asked.append(request.url.rsplit("/", 1)[1]))
     page.go()
-    for name in ("machine", "layout", "state"):
+    for name in ("machine", "layout?view=usual", "state"):
         assert asked.count(name) == 1, json.dumps(asked)

@@ -1,5 +1,6 @@
 """Pasted text: what is known is found, what is not is named where it stands."""
 
+import json
 import random
 
 import numpy as np
@@ -48,9 +49,42 @@ def test_no_text_breaks_it(text):
     try:
         rows = rows_of(MACHINE, text, repeats=True)
     except ParseError:
-        assert not found["ok"]
+        assert not found["ok"] or set(text) & set("\"'`;#({")
     else:
         assert found["rows"] == list(dict.fromkeys(rows.tolist()))
+
+
+WRAPPED = {
+    "a batch script": "#!/bin/sh\n#SBATCH -N 3\n#SBATCH -w nid[00004-00006]\n",
+    "our own line": "#SBATCH -N 3 --nodelist=nid[00004-00006]",
+    "quoted": "#SBATCH --nodelist='nid[00004-00006]'",
+    "JSON": '["nid00004", "nid00005", "nid00006"]',
+    "Python": "['nid00004', 'nid00005', 'nid00006']",
+    "CSV": '"nid00004","nid00005","nid00006"',
+    "semicolons": "nid00004;nid00005;nid00006",
+    "vnodes": "(nid00004:ncpus=64)+(nid00005:ncpus=64:mpiprocs=4)+(nid00006:ncpus=1)",
+    "squeue --json": json.dumps(
+        {"jobs": [{"job_id": 9, "job_state": "RUNNING", "nodes": "nid[00004-00006]"}]}
+    ),
+}
+
+
+@pytest.mark.parametrize("text", WRAPPED.values(), ids=WRAPPED)
+def test_what_stands_around_a_list_is_left_out(text):
+    found = resolve(MACHINE, text)
+    assert (found["ok"], found["rows"]) == (True, [4, 5, 6])
+
+
+def test_bad_words_are_named_where_they_stand_in_what_is_wrapped():
+    found = resolve(MACHINE, "#SBATCH -N 2\n#SBATCH -w nid00004,nowhere")
+    assert found["rows"] == [4]
+    assert [(e["token"], e["line"], e["column"]) for e in found["errors"]] == [("nowhere", 2, 21)]
+
+
+def test_capital_letters_are_another_name():
+    found = resolve(MACHINE, "NID00004 nid00005")
+    assert found["rows"] == [5]
+    assert "did you mean nid00004" in found["errors"][0]["hint"]
 
 
 def test_what_squeue_prints():

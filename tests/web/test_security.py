@@ -1,6 +1,8 @@
 """Who may ask, what every answer carries, and that what others wrote is text everywhere."""
 
+import contextlib
 import json
+import random
 import re
 import socket
 import xml.etree.ElementTree as ElementTree
@@ -105,6 +107,47 @@ def test_what_is_no_request_is_refused(site, raw):
     assert re.match(rb"http/1.1 4\d\d ", head)
     assert b"content-security-policy: default-src 'none'" in head
     assert b"traceback" not in answer.lower()
+    assert site.ask("/api/v1/status").status == 200
+
+
+METHODS = (b"GET", b"POST", b"HEAD", b"OPTIONS", b"FOO", b"\x00")
+TARGETS = (
+    b"/", b"/api/v1/state", b"/api/v1/events", b"/api/v1/nodes?nodes=1", b"/api/v1/hops?from=1",
+    b"/api/v1/resolve", b"/api/v1/describe", b"/static/../app.py", b"/static/%2e%2e/app.py",
+    b"/static/main.js", b"//evil", b"*", b"/%00", b"/%ff", b"/openapi.json", b"/static/",
+)  # fmt: skip
+HEADERS = (
+    b"Cookie: \x80=\xff; a", b"Host: \xff", b"Host: localhost:99999999", b"Transfer-Encoding: gzip",
+    b"Content-Length: 99999999999999999", b"Expect: 100-continue", b'If-None-Match: "',
+    b"Accept-Encoding: gzip;q=x", b"Authorization: Bearer", b"Authorization: Basic \xff",
+    b"Range: bytes=0-5", b"Range: bytes=5-1", b"Upgrade: websocket\r\nConnection: Upgrade",
+    b"Origin: null", b"Sec-Fetch-Site: cross-site", b"Content-Type: application/json; charset=\xff",
+)  # fmt: skip
+BODIES = (
+    b"", b"{}", b"[" * 2000, b"null", b"NaN", b'{"text": "\xff"}', b'{"text": "\\ud800"}',
+    b'{"text": 1e400}', b'{"nodes": "1", "ppn": 1e99}', b'{"nodes": "1-4", "pattern": "\\udfff"}',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_odd_requests_are_no_defect(site, seed):
+    lot = random.Random(seed)
+    for _ in range(60):
+        body = lot.choice(BODIES)
+        head = [b"Host: localhost", b"Connection: close", *lot.sample(HEADERS, lot.randrange(4))]
+        if lot.random() < 0.7:
+            head += [b"Content-Type: application/json", b"Content-Length: %d" % len(body)]
+        line = lot.choice(METHODS) + b" " + lot.choice(TARGETS) + b" HTTP/1.1"
+        raw = b"\r\n".join([line, *head, b"", body])
+        with socket.create_connection(("127.0.0.1", site.port), 10) as sock:
+            sock.sendall(raw)
+            sock.shutdown(socket.SHUT_WR)
+            answer = b""
+            with contextlib.suppress(ConnectionResetError):
+                while b"\r\n\r\n" not in answer and (chunk := sock.recv(65536)):
+                    answer += chunk
+        found = re.match(rb"HTTP/1.1 (\d+)", answer)
+        assert found is None or int(found.group(1)) < 500, (raw, answer)
     assert site.ask("/api/v1/status").status == 200
 
 

@@ -15,7 +15,7 @@ from web.layout.boxes import CELL, PITCH, Boxes, Pad, Text, View
 if TYPE_CHECKING:
     from placement.machine import Machine
 
-__all__ = ["CELL", "PITCH", "Boxes", "Pad", "Text", "View", "document", "layout"]
+__all__ = ["CELL", "PITCH", "Boxes", "Pad", "Text", "View", "document", "layout", "parts"]
 
 SCHEMA = "nidmap.layout/1"
 
@@ -30,14 +30,15 @@ def layout(machine: Machine) -> tuple[View, ...]:
     Returns
     -------
     tuple of View
-        ``cabinets`` where the nodes have cnames, ``slices`` of a torus,
-        ``switches`` for every other network and for dragonflies without cnames.
+        ``cabinets`` where the nodes have cnames; ``slices`` of a torus across its
+        last axis, ``slices-y`` and ``slices-x`` across the others; ``switches``
+        for every other network and for dragonflies without cnames.
 
     Examples
     --------
     >>> from placement.specs import parse_spec
     >>> [view.id for view in layout(parse_spec("torus:4x4x4"))]
-    ['slices']
+    ['slices', 'slices-y', 'slices-x']
     >>> (only,) = layout(parse_spec("fattree:leaf=4,leaves=3,spines=2"))
     >>> only.levels[0].level, len(only.levels[0])
     ('leaf', 3)
@@ -46,10 +47,36 @@ def layout(machine: Machine) -> tuple[View, ...]:
 
     found = [cabinets.view(machine)] if cabinets.applies(machine) else []
     if machine.topology.kind == "torus":
-        found.append(slices.view(machine))
+        found.extend(slices.views(machine))
     return tuple(found) or (switches.view(machine),)
 
 
 def document(machine: Machine) -> dict[str, Any]:
     """Return all views as JSON takes them."""
     return {"schema": SCHEMA, "views": [view.document() for view in layout(machine)]}
+
+
+def parts(said: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return a document's views one by one, for those who show one at a time.
+
+    Parameters
+    ----------
+    said : dict
+        What `document` returns.
+
+    Returns
+    -------
+    dict
+        By id; under ``usual`` the first one whole and the others by id and title.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> found = parts(document(parse_spec("torus:4x4x4")))
+    >>> list(found), [len(view) > 2 for view in found["usual"]["views"]]
+    (['usual', 'slices', 'slices-y', 'slices-x'], [True, False, False])
+    """
+    first, *others = said["views"]
+    named = [{"id": view["id"], "title": view["title"]} for view in others]
+    found = {"usual": {"schema": SCHEMA, "views": [first, *named]}}
+    return found | {view["id"]: {"schema": SCHEMA, "views": [view]} for view in said["views"]}

@@ -56,7 +56,7 @@ def with_spines(machine: Machine, anchors: Ints, width: int) -> Boxes | None:
     left = max(4, (width - pitch * len(rows)) // 2)
     x = (left + pitch * np.arange(len(rows))).astype(np.int32)
     w = np.full(len(rows), max(2, pitch - 4), dtype=np.int32)
-    anchors[rows, 0], anchors[rows, 1] = x + w // 2, 12
+    anchors[rows, 0], anchors[rows, 1] = x + w // 2, 20  # the lower edge: the name stays in sight
     return Boxes(
         level="switch",
         x=x,

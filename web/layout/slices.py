@@ -1,4 +1,4 @@
-"""A torus in slices: two axes in the plane, the others from tile to tile."""
+"""A torus in slices: two axes in the plane, the others from tile to tile, each way to cut it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int32]
 
-__all__ = ["view"]
+__all__ = ["view", "views"]
 
 MARGIN = 24
 GAP = 14
@@ -27,17 +27,43 @@ _TILE = Pad(14, 4)
 _MOST_HOLES = 200_000
 
 
-def view(machine: Machine) -> View:
-    """Return a torus as tiles: the first axis to the right, the second down, one tile a slice.
+def views(machine: Machine) -> list[View]:
+    """Return the slices across each axis, the usual ones (across the last axis) first.
 
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> found = view(parse_spec("torus:4x3x2,nodes=2"))
+    >>> [(v.id, v.title) for v in views(parse_spec("torus:4x3x2"))]
+    [('slices', 'z slices'), ('slices-y', 'y slices'), ('slices-x', 'x slices')]
+    >>> [v.title for v in views(parse_spec("torus:4x3"))]
+    ['The torus']
+    """
+    axes = len(machine.topology.levels) - 1
+    return [view(machine, axis) for axis in (range(axes - 1, -1, -1) if axes == 3 else (None,))]
+
+
+def view(machine: Machine, across: int | None = None) -> View:
+    """Return a torus as tiles, one a slice: in each one axis runs to the right, one down.
+
+    Parameters
+    ----------
+    machine : Machine
+    across : int or None
+        The axis of a torus of three that changes from tile to tile; None: all
+        but the first two.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> torus = parse_spec("torus:4x3x2,nodes=2")
+    >>> found = view(torus)
     >>> [(b.level, len(b)) for b in found.levels], found.levels[0].label
     ([('slice', 2), ('router', 24)], ('z0', 'z1'))
+    >>> found = view(torus, 0)
+    >>> found.levels[0].label, [text.text for text in found.texts]
+    (('x0', 'x1', 'x2', 'x3'), ['y →', 'z ↓'])
     """
-    grid = _Grid(machine)
+    grid = _Grid(machine, across)
     coords = machine.coords.astype(np.int64)
     x, y = grid.corner(coords)
     routers, box = np.unique(coords[:, :-1], axis=0, return_inverse=True)
@@ -54,8 +80,8 @@ def view(machine: Machine) -> View:
         vacant=np.zeros(len(routers), dtype=bool),
     )
     return View(
-        id="slices",
-        title="Slices",
+        id=grid.id,
+        title=grid.title,
         width=grid.width,
         height=grid.height,
         x=x,
@@ -71,10 +97,18 @@ def view(machine: Machine) -> View:
 class _Grid:
     """The tiles of one torus and the places in them."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, across: int | None = None) -> None:
         topology = machine.topology
-        self.names = topology.levels[:-1]
-        self.extents = topology.extents[:-1]
+        axes = list(range(len(topology.levels) - 1))
+        if across is not None:  # the axes of the plane first
+            axes = [axis for axis in axes if axis != across] + [across]
+        self.axes = axes
+        self.names = [topology.levels[axis] for axis in axes]
+        self.extents = tuple(topology.extents[axis] for axis in axes)
+        usual = across is None or across == len(axes) - 1
+        cut = " ".join(self.names[2:])
+        self.id = "slices" if usual else f"slices-{cut}"
+        self.title = f"{cut} slices" if len(axes) > 2 else "The torus"
         self.across = int(topology.extents[-1])
         self.plane = (self.extents[0], self.extents[1] if len(self.extents) > 1 else 1)
         self.step = (self.across * PITCH + 2, PITCH + 2)
@@ -91,14 +125,15 @@ class _Grid:
         """Return the tile of each row of coordinates."""
         if not self.rest:
             return np.zeros(len(coords), dtype=np.int64)
-        more = tuple(coords[:, 2 : 2 + len(self.rest)].T)
+        more = tuple(coords[:, axis] for axis in self.axes[2:])
         return np.asarray(np.ravel_multi_index(more, self.rest, mode="clip"), dtype=np.int64)
 
     def corner(self, coords: NDArray[np.int64]) -> tuple[Ints, Ints]:
         """Return the top left corner of each node place."""
         left, top = self._tile_corner(self.tile(coords))
-        second = coords[:, 1] if len(self.extents) > 1 else 0
-        x = left + _TILE.side + 1 + coords[:, 0] * self.step[0] + coords[:, -1] * PITCH
+        second = coords[:, self.axes[1]] if len(self.axes) > 1 else 0
+        first = coords[:, self.axes[0]]
+        x = left + _TILE.side + 1 + first * self.step[0] + coords[:, -1] * PITCH
         y = top + _TILE.top + _TILE.side + 1 + second * self.step[1]
         return x.astype(np.int32), y.astype(np.int32)
 

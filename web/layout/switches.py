@@ -6,6 +6,7 @@ inwards; both for all boxes of a level at once.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,12 @@ _CHARACTER = 6.4
 #: Boxes of the outermost level up to which each is made as wide as its label.
 _FEW = 256
 
+#: Leaves up to which a tree is drawn as one row, each leaf higher than wide.
+_ONE_ROW = 12
+
+#: Width over height of the whole, and of a tree, whose leaves hang below their switches.
+_WIDE, _WIDE_TREE = 1.7, 2.2
+
 
 _NO_PAD = Pad(0, 0)
 
@@ -73,10 +80,12 @@ def view(machine: Machine) -> View:
     [('group', 2), ('chassis', 4), ('blade', 16)]
     """
     levels = _levels(machine)
-    floor, width, height = _floor(levels[0])
-    top = STRIP if machine.topology.kind in ("fattree", "tree") else 0
+    floor, width, height = _floor(levels[0], _WIDE_TREE if _hangs(machine) else _WIDE)
+    top = STRIP if _hangs(machine) else 0
     boxes, node_x, node_y = _placed(machine, levels, floor, top)
     anchors = middles(machine, node_x, node_y)
+    if _hangs(machine) and boxes:
+        _hung(machine, boxes[-1], levels[-1].parent, anchors)
     above = with_spines(machine, anchors, width)
     return View(
         id="switches",
@@ -91,6 +100,21 @@ def view(machine: Machine) -> View:
         routers=anchors,
         spines=above,
     )
+
+
+def _hangs(machine: Machine) -> bool:
+    """Tell whether there are switches above those that the nodes hang on."""
+    return machine.topology.kind in ("fattree", "tree")
+
+
+def _hung(machine: Machine, leaves: Boxes, box: Ints, anchors: NDArray[np.int32]) -> None:
+    """Let the links of a leaf begin at its box's upper edge, so that they hide no node."""
+    if not machine.router.shape[1]:
+        return
+    mine = machine.router[:, 0] >= 0
+    router, at = machine.router[mine, 0], box[mine]
+    anchors[router, 0] = leaves.x[at] + leaves.w[at] // 2
+    anchors[router, 1] = leaves.y[at]
 
 
 def _title(machine: Machine) -> str:
@@ -162,7 +186,7 @@ def _arrange(
     else:
         place = _ordinal(inner.parent)
         size = np.bincount(inner.parent, minlength=count)
-        columns = _columns(inner, size, (1.4 if outermost else 0.8) if deepest else 1.6)
+        columns = _columns(inner, size, _aspect(machine, count, deepest, outermost))
     gap = _gap(inner.name)
     width = _widest(inner, count)
     pad = outer.pad = _pad(outer.name, outermost, int((columns * (width + gap)).max(initial=0)))
@@ -177,6 +201,15 @@ def _arrange(
     outer.h = pad.top + 2 * pad.side + row_sum - gap
     if style and deepest:
         inner.vacant = _holes(inner, size[0], pad, gap)
+
+
+def _aspect(machine: Machine, count: int, deepest: bool, outermost: bool) -> float:
+    """Return how wide over high the inside of a box should be."""
+    if not deepest:
+        return 1.6
+    if _hangs(machine) and outermost and count <= _ONE_ROW:
+        return 0.55
+    return 1.4 if outermost else 0.8
 
 
 def _ordinal(parent: Ints) -> Ints:
@@ -194,7 +227,7 @@ def _columns(inner: _Level, size: Ints, aspect: float) -> Ints:
     Of the counts near that the one is taken that leaves the fewest places empty.
     """
     sizes, which = np.unique(size, return_inverse=True)
-    shape = aspect * (_mean(inner.h) + 4) / (_mean(inner.w) + 4)
+    shape = aspect * (_mean(inner.h) + 4) / (float(inner.w.max(initial=1)) + 4)
     return np.array([_across(n, (n * shape) ** 0.5) for n in sizes.tolist()])[which.reshape(-1)]
 
 
@@ -203,12 +236,12 @@ def _across(count: int, wanted: float) -> int:
 
     Examples
     --------
-    >>> _across(32, 9.0), _across(5, 3.6), _across(1, 0.2)
-    (8, 5, 1)
+    >>> _across(32, 9.0), _across(5, 3.6), _across(1, 0.2), _across(5, 2.6)
+    (8, 5, 1, 3)
     """
-    low, high = max(1, int(wanted * 0.7)), max(1, -int(-wanted * 1.4 // 1))
+    low, high = max(1, int(wanted * 0.7)), max(1, -int(-wanted * 1.6 // 1))
     near = range(min(low, count), max(1, min(high, count)) + 1)
-    return min(near, key=lambda c: (-(-count // c) * c / count + abs(c - wanted) / wanted / 4, c))
+    return min(near, key=lambda c: (-(-count // c) * c / count + abs(math.log(c / wanted)) / 2, c))
 
 
 def _mean(values: Ints) -> float:
@@ -241,12 +274,12 @@ def _holes(inner: _Level, extent: int, pad: Pad, gap: int) -> Ints:
     return np.column_stack([box, np.full(len(box), pad.side), dy])
 
 
-def _floor(outermost: _Level) -> tuple[tuple[Ints, Ints], int, int]:
+def _floor(outermost: _Level, aspect: float) -> tuple[tuple[Ints, Ints], int, int]:
     """Return where the outermost boxes stand, and the size of the whole."""
     count = len(outermost.coords)
     whole = _empty("floor", np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))
     size = np.array([count])
-    columns = _columns(outermost, size, 1.7)
+    columns = _columns(outermost, size, aspect)
     outermost_parent = np.zeros(count, dtype=np.int64)
     place = np.arange(count)
     row, column = place // columns[0], place % columns[0]

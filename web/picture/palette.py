@@ -1,23 +1,21 @@
-"""Colours that people with any colour vision can tell apart, on light and on dark ground.
+"""The page's colours for the server's own pictures: the same as in ``static/theme.js``.
 
-The marks' eight are Okabe and Ito's; what a node's state is can be seen by
-its shape as well.
+The hues of marks, jobs and groups can be told apart with any colour vision:
+by CIEDE2000 they are at least 12 apart also as people without one kind of
+cones see them (tests/web/test_colours.py simulates that after Machado,
+Oliveira and Fernandes, IEEE TVCG 15, 2009). What a node's state is can be
+seen by its shape as well.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["CYCLE", "THEMES", "Theme"]
-
-#: Okabe and Ito's colours, those first that differ most in brightness too.
-CYCLE = (
-    "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#b8a800", "#7a5195",
-)  # fmt: skip
+__all__ = ["THEMES", "Theme"]
 
 
 class Theme(NamedTuple):
-    """Colours of a picture's ground and of what is not a job's."""
+    """Colours of a picture's ground, of what is no job's, and of marks, jobs and groups."""
 
     ground: str
     text: str
@@ -33,17 +31,24 @@ class Theme(NamedTuple):
     service: str
     vacant: str
     outline: str
+    hues: tuple[str, ...]
 
 
 THEMES = {
     "light": Theme(
-        ground="#ffffff", text="#1a1a1a", faint="#595959", frame="#8a8f98", inner="#d4d7dc",
-        box="#f6f7f9", free="#dfe5ec", edge="#aab4c0", busy="#7d8794", held="#b9a26a",
-        down="#b3261e", service="#5f5f77", vacant="#e3e3e3", outline="#111111",
+        ground="#fbfcfd", text="#16202a", faint="#52606d", frame="#d3d9df", inner="#d3d9df",
+        box="#eef1f4", free="#c9d5dd", edge="#6087a3", busy="#3c5568", held="#a86905",
+        down="#a0231d", service="#8a7a5a", vacant="#c3cad2", outline="#16202a",
+        hues=(
+            "#3280fc", "#cf075c", "#00654d", "#858a00", "#5b43b5", "#a26e9b", "#860309", "#73065a",
+        ),
     ),
     "dark": Theme(
-        ground="#14171c", text="#eef0f3", faint="#a9b0ba", frame="#6b7482", inner="#343b45",
-        box="#1c2128", free="#39434f", edge="#56626f", busy="#8e99a7", held="#b59b55",
-        down="#ff8a80", service="#a3a3c2", vacant="#2a2f37", outline="#ffffff",
+        ground="#161c22", text="#e8edf2", faint="#a3b1bd", frame="#36424d", inner="#36424d",
+        box="#1e262e", free="#344552", edge="#6b93b0", busy="#a9c3d6", held="#e0a545",
+        down="#da655b", service="#c7b893", vacant="#4a5763", outline="#e8edf2",
+        hues=(
+            "#3f7bf5", "#ef93a1", "#3fe6d2", "#aca907", "#acb6ff", "#a6678d", "#d9ee97", "#6f8049",
+        ),
     ),
 }  # fmt: skip

@@ -17,6 +17,9 @@ __all__ = ["png"]
 #: Pixels of a unit at most.
 _LARGEST = 2
 
+#: Signs that Pillow's own font does not have.
+_PLAIN = str.maketrans({"→": ">", "↓": "v", "…": "..."})
+
 #: Pixels that are drawn at most.
 _MOST = 160_000_000
 
@@ -121,7 +124,5 @@ class _Brush:
         anchor = {"start": "ls", "middle": "ms", "end": "rs"}[part.anchor]
         place = (part.x * self.scale, part.y * self.scale)
         bold = self._line(0.5) if part.bold else 0
-        self.draw_on.text(
-            place, printable(part.text, 600), part.colour, self.fonts[size], anchor,
-            stroke_width=bold,
-        )  # fmt: skip
+        text = printable(part.text, 600).translate(_PLAIN)
+        self.draw_on.text(place, text, part.colour, self.fonts[size], anchor, stroke_width=bold)

@@ -11,7 +11,7 @@ import numpy as np
 from placement.errors import UsageError, printable
 from web.layout import CELL, layout
 from web.picture.kinds import KINDS, kinds
-from web.picture.palette import CYCLE, THEMES, Theme
+from web.picture.palette import THEMES, Theme
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,10 +36,11 @@ _MOST_LINES = 12
 
 
 class Mark(NamedTuple):
-    """A named set of rows."""
+    """A named set of rows; `hue` counts the palette's colours."""
 
     name: str
     rows: NDArray[np.int64]
+    hue: int = 0
 
 
 class Rectangles(NamedTuple):
@@ -149,16 +150,17 @@ def scene(
     foot, bottom = _legend(legend, width, top + chosen.height, look)
     made = Scene(width, bottom, look.ground, machine.name, sentence)
     made.parts += head
-    made.parts += [_moved(part, top) for part in _boxes(chosen, look)]
-    made.parts += [_moved(part, top) for part in glyphs]
+    right = (width - chosen.width) // 2
+    made.parts += [_moved(part, right, top) for part in _boxes(chosen, look)]
+    made.parts += [_moved(part, right, top) for part in glyphs]
     made.parts += foot
     return made
 
 
-def _moved(part: Rectangles | Glyphs | Word, down: int) -> Rectangles | Glyphs | Word:
+def _moved(part: Rectangles | Glyphs | Word, right: int, down: int) -> Rectangles | Glyphs | Word:
     if isinstance(part, Word):
-        return part._replace(y=part.y + down)
-    return part._replace(y=part.y + np.int32(down))
+        return part._replace(x=part.x + right, y=part.y + down)
+    return part._replace(x=part.x + np.int32(right), y=part.y + np.int32(down))
 
 
 def _head(
@@ -221,7 +223,7 @@ def _nodes(
         left[mark.rows] = False
     parts: list[Rectangles | Glyphs | Word] = []
     legend: list[_Line] = []
-    coloured = [*_by(machine, now, colour)]
+    coloured = [*_by(machine, now, colour, look)]
     for _, rows, _fill in coloured:
         left[rows[codes[rows] <= 1]] &= False
     for code, (kind, words) in enumerate(KINDS.items()):
@@ -236,7 +238,7 @@ def _nodes(
         _add(parts, legend, view, rows, "square", fill, fill, words)
     for number, mark in enumerate(marks):
         plain = colour != "state" and not number  # told apart from what is coloured
-        fill = look.outline if plain else CYCLE[number % len(CYCLE)]
+        fill = look.outline if plain else look.hues[mark.hue % len(look.hues)]
         words = f"marked: {mark.name}" if mark.name else "marked"
         _add(parts, legend, view, mark.rows, "square", fill, look.outline, words)
     if len(view.vacant):
@@ -261,7 +263,7 @@ def _add(
 
 
 def _by(
-    machine: Machine, now: Snapshot, colour: str
+    machine: Machine, now: Snapshot, colour: str, look: Theme
 ) -> Iterator[tuple[str, NDArray[np.int64], str]]:
     """Yield words, rows and a colour for each job or group; nothing for the states."""
     if colour == "job":
@@ -269,13 +271,13 @@ def _by(
         for number, job in enumerate(jobs[:_MOST_LINES]):
             user = f" {job.user}" if job.user else ""
             words = f"job {job.id} {job.name}{user}".rstrip()
-            yield words, job.rows, CYCLE[number % len(CYCLE)]
+            yield words, job.rows, look.hues[number % len(look.hues)]
     elif colour == "group":
         level = machine.topology.levels[0]
         values = np.unique(machine.coords[:, 0])
-        for number, fill in enumerate(CYCLE):
-            mine = np.isin(machine.coords[:, 0], values[number :: len(CYCLE)])
-            some = values[number :: len(CYCLE)].tolist()
+        for number, fill in enumerate(look.hues):
+            mine = np.isin(machine.coords[:, 0], values[number :: len(look.hues)])
+            some = values[number :: len(look.hues)].tolist()
             listed = ", ".join(map(str, some[:6])) + (" …" if len(some) > 6 else "")
             yield f"in {level} {listed}", np.flatnonzero(mine), fill
 

@@ -2,6 +2,7 @@
 
 import { saidOf } from "./api.js";
 import { byId, counted, el, grouped, refill } from "./dom.js";
+import { spokenTouches } from "./figures.js";
 import { SHAPES } from "./machine.js";
 
 const WAIT_MS = 180;
@@ -58,7 +59,9 @@ async function describe(app) {
     return;
   }
   if (!app.served) {
-    say(app, plainWords(app, mark));
+    const known = exported(app, mark);
+    app.store.set({ describe: known });
+    say(app, known?.sentence ?? plainWords(app, mark));
     return;
   }
   byId("sentence").classList.add("busy");
@@ -71,6 +74,14 @@ async function describe(app) {
     app.store.set({ describe: null });
     say(app, `${plainWords(app, mark)} ${saidOf(error)}`);
   }
+}
+
+/** What an exported file knows of its own first mark, null of others. */
+function exported(app, mark) {
+  const { marks, describe: known } = app.exported ?? {};
+  const own = marks?.[0]?.rows ?? [];
+  const same = own.length === mark.rows.length && own.every((row, i) => row === mark.rows[i]);
+  return known && same ? known : null;
 }
 
 function bodyOf(app, mark) {
@@ -97,8 +108,11 @@ function showSentence(app) {
 /** What a mark touches, where no server says more. */
 function plainWords(app, mark) {
   const { machine } = app;
-  const touched = machine.levels.slice(0, -1).map((level, i) => `${new Set(mark.rows.map((row) => prefix(machine, row, i))).size} ${level}s`);
-  return `${counted(mark.rows.length, "node")} in ${touched.join(", ")}.`;
+  const levels = machine.levels.slice(0, -1);
+  const number = (depth) => new Set(mark.rows.map((row) => prefix(machine, row, depth))).size;
+  const torus = machine.answer.kind === "torus";
+  const touched = torus ? [["router", number(levels.length - 1)]] : levels.map((level, i) => [level, number(i)]);
+  return `${counted(mark.rows.length, "node")} ${torus ? "on" : "in"} ${spokenTouches(Object.fromEntries(touched))}.`;
 }
 
 function prefix(machine, row, last) {

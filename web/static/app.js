@@ -1,8 +1,8 @@
 /** The page's heart: what is shown, and who is told when it changes. */
 
 import { announce, notice } from "./announce.js";
-import { postJson, saidOf } from "./api.js";
-import { coloured, keysOf } from "./colouring.js";
+import { getJson, postJson, saidOf } from "./api.js";
+import { coloured, distinct, keysOf } from "./colouring.js";
 import { counted, grouped } from "./dom.js";
 import { askedRows, rangesOf, Snapshot } from "./machine.js";
 import { Marks, MOST_MARKS } from "./marks.js";
@@ -23,14 +23,26 @@ export class App {
   constructor(machine, layout, state, served) {
     this.machine = machine;
     this.served = served;
-    this.scenes = layout.views.map((view) => new Scene(view));
+    this.layouts = layout.views;
+    const first = new Scene(layout.views[0]);
+    this.scenes = new Map([[first.id, first]]);
     this.marks = new Marks(() => this.store.touch("marks"));
     this.store = new Store({
-      snapshot: new Snapshot(state, machine), scene: this.scenes[0], theme: themeNow(""), themeChoice: "",
+      snapshot: new Snapshot(state, machine), scene: first, theme: themeNow(""), themeChoice: "",
       way: "state", hidden: new Set(), marks: 0, focus: -1, hover: -1, tab: "map", ranks: null, hops: null,
       describe: null, order: "row-major", rank: 0, links: true, pattern: "alltoall", ppn: 1, bytes: "", curl: [],
     });
     this.questions = new Map();
+  }
+
+  /** The scene of a layout, asked for and made when it is first shown; null where there is none of that name. */
+  async sceneOf(id) {
+    const known = this.layouts.find((each) => each.id === id);
+    if (!known || this.scenes.has(id)) return this.scenes.get(id) ?? null;
+    this.stage.host.dataset.settled = "false";
+    const view = known.node ? known : (await getJson(`/api/v1/layout?view=${encodeURIComponent(id)}`)).views[0];
+    this.scenes.set(id, new Scene(view));
+    return this.scenes.get(id);
   }
 
   get scene() {
@@ -55,7 +67,7 @@ export class App {
 
   /** Sprites for some colours; the last ones again where they would look the same. */
   looksFor(colours) {
-    const hues = this.marks.list.map((mark) => this.hue(mark));
+    const hues = this.marks.list.map((mark) => this.look(mark));
     const fill = this.store.get("way") === "state";
     const signature = JSON.stringify([this.theme.name, hues, fill, colours.classes.map((each) => [each.colour, each.hatch])]);
     const same = signature === this.signature;
@@ -70,9 +82,9 @@ export class App {
     return keysOf(colours, this.snapshot.shape, markOf, this.store.get("hidden"));
   }
 
-  /** The colour of a mark, as #rrggbb. */
-  hue(mark) {
-    return this.theme.hues[mark.hue % this.theme.hues.length];
+  /** Colour (#rrggbb) and hatching of a mark; the system's forced colours are too few for all marks. */
+  look(mark) {
+    return distinct(this.theme, mark.hue);
   }
 
   /** Put the focus on a node and say what it is. */
@@ -138,8 +150,9 @@ export class App {
     const from = this.anchor ?? (this.store.get("focus") >= 0 ? this.store.get("focus") : row);
     this.anchor = from;
     const [low, high] = [Math.min(from, row), Math.max(from, row)];
-    this.marks.include(this.computing(Array.from({ length: high - low + 1 }, (_, i) => low + i)));
-    announce(`${counted(high - low + 1, "node")} in the range`);
+    const rows = this.computing(Array.from({ length: high - low + 1 }, (_, i) => low + i));
+    this.marks.include(rows);
+    announce(`${counted(rows.length, "node")} in the range`);
   }
 
   /** Ranks on a node, as ranges; '' where none are known. */

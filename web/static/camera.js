@@ -1,7 +1,15 @@
 /** Which part of the scene is seen, and how large; zoom rests at whole pixels a node. */
 
-/** CSS pixels left free around a scene that is shown as a whole, where its nodes are large. */
+/** CSS pixels left free around a scene that is shown as a whole: where its nodes are large, and at least. */
 const MARGIN = 12;
+const LEAST_MARGIN = 4;
+
+/** Device pixels a pitch from which the larger margin is worth its room. */
+const LARGE = 8;
+
+/** A zoom of whole pixels is taken where it shows the scene at least so large as it might be. */
+const WORTH = 0.85;
+
 const STEPS = [0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 24, 29, 35, 42, 50, 60, 72, 86, 104];
 
 /** A window on the scene; lengths are device pixels, `k` of them are a node's pitch. */
@@ -13,6 +21,7 @@ export class Camera {
     this.width = 1;
     this.height = 1;
     this.ratio = 1;
+    this.inset = { left: 0, top: 0 };
   }
 
   get scale() {
@@ -63,14 +72,24 @@ export class Camera {
 
   /** The zoom at which all is seen. */
   fitting(width = this.scene.width, height = this.scene.height) {
-    const tight = Math.min(this.width / width, this.height / height) * this.scene.pitch;
-    const free = tight < 6 ? 0 : 2 * MARGIN * this.ratio;
-    const k = Math.min((this.width - free) / width, (this.height - free) / height) * this.scene.pitch;
-    return k >= 2 ? Math.floor(k) : k;
+    const fit = (margin) => {
+      const [across, down] = [this.width - this.inset.left, this.height - this.inset.top].map((room) => room - 2 * margin * this.ratio);
+      return Math.max(Math.min(across / width, down / height) * this.scene.pitch, 0.05);
+    };
+    const tight = fit(LEAST_MARGIN);
+    const roomy = fit(MARGIN);
+    if (tight < 2) return tight;
+    const whole = Math.floor(roomy >= LARGE ? roomy : tight);
+    return whole >= WORTH * tight ? whole : tight;
   }
 
   least() {
     return Math.min(this.fitting(), STEPS[5]) * 0.9;
+  }
+
+  /** Keep pixels free at the left and at the top of a scene that is shown as a whole, for rulers. */
+  leave({ left, top }) {
+    this.inset = { left: left * this.ratio, top: top * this.ratio };
   }
 
   /** Show a box of units, whole scene by default, in the middle. */
@@ -96,13 +115,13 @@ export class Camera {
 
   /** Keep at least a part of the scene in sight; centre what is smaller than the window. */
   hold() {
-    this.left = held(this.left, this.scene.width * this.scale, this.width);
-    this.top = held(this.top, this.scene.height * this.scale, this.height);
+    this.left = held(this.left, this.scene.width * this.scale, this.width, this.inset.left);
+    this.top = held(this.top, this.scene.height * this.scale, this.height, this.inset.top);
   }
 }
 
-function held(offset, length, window) {
-  if (length <= window) return Math.round((length - window) / 2);
+function held(offset, length, window, inset) {
+  if (length <= window) return Math.round(Math.max(length - window, (length - window - inset) / 2));
   const slack = window * 0.25;
   return Math.round(Math.min(Math.max(offset, -slack), length - window + slack));
 }

@@ -93,7 +93,7 @@ function byJob({ machine, snapshot, theme }, keyOf, labelOf) {
 }
 
 /** Hue first, then hatching: what lies near in the list looks least alike. */
-function distinct(theme, i) {
+export function distinct(theme, i) {
   return { colour: theme.hues[i % theme.hues.length], hatch: Math.floor(i / theme.hues.length) % HATCHES };
 }
 
@@ -125,15 +125,16 @@ function byRank({ machine, theme, ranks }) {
 
 function byHops({ machine, theme, hops }) {
   if (!hops) return nothing(machine, theme, "put the focus on a node to count hops from it");
-  const most = Math.max(...new Set(hops.hops), 1);
+  const whole = hops.hops.map(Math.round); // a mean over the ways that the routing takes
+  const most = Math.max(...new Set(whole), 1);
   const classes = [];
   for (let far = 0; far <= most; far++) {
     const colour = rampColour(theme.ramps.rank, 1 - far / most);
     classes.push({ id: `${far}`, label: far === 1 ? "1 hop" : `${far} hops`, colour, hatch: 0, shape: 2, count: 0 });
   }
   classes.push({ id: "none", label: "unreachable", colour: theme.vacant, hatch: 0, shape: 1, count: 0 });
-  const codes = Uint16Array.from(hops.hops, (far) => (far < 0 ? classes.length - 1 : Math.round(far)));
-  return counted(classes, codes, null, `hops from ${machine.called(hops.from)}`);
+  const codes = Uint16Array.from(whole, (far) => (far < 0 ? classes.length - 1 : far));
+  return counted(classes, codes, null, `hops from ${machine.called(hops.from)}, the mean of the ways taken`);
 }
 
 function byLoad({ machine, theme, load }) {

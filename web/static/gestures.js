@@ -31,7 +31,7 @@ export class Gestures {
   }
 
   down(event) {
-    if (event.button !== 0 || event.target.closest(".map-tools, .minimap")) return;
+    if (event.button !== 0 || event.target.closest(".minimap")) return;
     this.pointers.set(event.pointerId, this.at(event));
     this.start = this.at(event);
     this.last = this.start;

@@ -16,6 +16,7 @@ import { Machine, Snapshot } from "./machine.js";
 import { marksPanel } from "./markspanel.js";
 import { showNode } from "./nodecard.js";
 import { PlanView, withoutPlans } from "./plans.js";
+import { saveBox } from "./savebox.js";
 import { searchBox } from "./searchbox.js";
 import { MapStage } from "./stage.js";
 import { showStepper } from "./stepper.js";
@@ -24,14 +25,17 @@ import { themeNow } from "./theme.js";
 import { showTraffic } from "./traffic.js";
 
 const TABS = ["map", "plans", "table"];
-const THEMES = { "": "Auto", light: "Light", dark: "Dark" };
+const THEMES = { "": "auto", light: "light", dark: "dark" };
 const LONG_LINK = 8000;
+const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 async function boot() {
   try {
     const data = embedded();
-    const [machine, layout, state] = data ? [data.machine, data.layout, data.state] : await Promise.all(["machine", "layout", "state"].map((name) => getJson(`/api/v1/${name}`)));
-    start(new App(new Machine(machine), layout, state, !data), state, data);
+    const [machine, layout, state] = data ? [data.machine, data.layout, data.state] : await Promise.all(["machine", "layout?view=usual", "state"].map((name) => getJson(`/api/v1/${name}`)));
+    const app = new App(new Machine(machine), layout, state, !data);
+    app.exported = data;
+    start(app, state, data);
   } catch (error) {
     byId("sentence").textContent = saidOf(error);
     throw error;
@@ -48,6 +52,7 @@ function start(app, state, data) {
   marksPanel(app);
   answers(app);
   searchBox(app);
+  saveBox(app);
   keyboard(app);
   curlLines(app);
   app.table = new TableTwin(app);
@@ -151,7 +156,8 @@ function wireTabs(app) {
       byId(`tab-${name}`).tabIndex = mine ? 0 : -1;
     }
     byId("desk").classList.toggle("wide", app.store.get("tab") === "plans");
-    byId("colour-choice").hidden = app.store.get("tab") !== "map";
+    for (const id of ["colour-choice", "map-tools"]) byId(id).hidden = app.store.get("tab") !== "map";
+    byId("view-choice").hidden = app.layouts.length < 2 || app.store.get("tab") === "table";
   });
   byId("skip").addEventListener("click", (event) => {
     event.preventDefault();
@@ -162,14 +168,19 @@ function wireTabs(app) {
 
 function wireViews(app) {
   const select = byId("view");
-  byId("view-choice").hidden = app.scenes.length < 2;
-  refill(select, ...app.scenes.map((scene) => el("option", { value: scene.id, text: scene.title })));
+  byId("view-choice").hidden = app.layouts.length < 2;
+  refill(select, ...app.layouts.map(({ id, title }) => el("option", { value: id, text: title })));
   select.addEventListener("change", () => showScene(app, select.value));
 }
 
-function showScene(app, id) {
-  const scene = app.scenes.find((each) => each.id === id);
-  if (!scene || scene === app.scene) return;
+async function showScene(app, id) {
+  app.wantedScene = id;
+  const scene = await app.sceneOf(id).catch((error) => app.failed(error));
+  if (!scene || scene === app.scene || app.wantedScene !== id) {
+    byId("view").value = app.scene.id;
+    app.view.ask();
+    return;
+  }
   byId("view").value = id;
   app.store.set({ scene });
   app.stage.setScene(scene);
@@ -182,8 +193,7 @@ function wireTheme(app) {
     const choice = app.store.get("themeChoice");
     if (choice) document.documentElement.dataset.theme = choice;
     else delete document.documentElement.dataset.theme;
-    button.textContent = THEMES[choice];
-    button.setAttribute("aria-label", `Colours: ${choice || "as the system has them"}`);
+    byId("theme-name").textContent = THEMES[choice];
     app.store.set({ theme: themeNow(choice) });
   };
   button.addEventListener("click", () => {
@@ -208,12 +218,12 @@ function wireUrl(app, data) {
       if (written !== location.hash) history.replaceState(null, "", written);
     }, 60);
   };
-  if (data && !location.hash) app.marks.restore(data.marks.map((mark, i) => ({ name: mark.name, rows: rowsIn(mark), hue: i % 8 })), 0);
+  if (data && !location.hash) app.marks.restore(data.marks.map((mark, i) => ({ name: mark.name || LETTERS[i % 26], rows: rowsIn(mark), hue: mark.hue ?? i % 8 })), 0);
   else read();
   window.addEventListener("hashchange", () => location.hash !== written && read());
   app.store.on(["marks", "way", "scene", "tab", "focus", "hidden", "pattern", "ppn", "bytes", "order", "rank", "themeChoice", "plan"], write);
   byId("share").addEventListener("click", () => {
-    const link = `${location.origin}${location.pathname}#${hashOf(wordsOf(app), app.machine)}`;
+    const link = `${location.href.replace(/[?#].*$/s, "")}#${hashOf(wordsOf(app), app.machine)}`;
     copyText(link, "Link");
     if (link.length > LONG_LINK) notice(`the link has ${link.length} characters; some programs cut such links`);
   });
@@ -226,7 +236,7 @@ function rowsIn(mark) {
 /** What of the page goes into the URL; what is as usual is left out. */
 function wordsOf(app) {
   const { store, marks } = app;
-  const usual = { by: "state", v: app.scenes[0].id, t: "map", f: -1, p: "alltoall", n: 1, b: "", o: "row-major", r: 0, c: "" };
+  const usual = { by: "state", v: app.layouts[0].id, t: "map", f: -1, p: "alltoall", n: 1, b: "", o: "row-major", r: 0, c: "" };
   const now = {
     by: store.get("way"), v: app.scene.id, t: store.get("tab"), f: store.get("focus"), p: store.get("pattern"), n: store.get("ppn"),
     b: store.get("bytes"), o: store.get("order"), r: store.get("rank"), c: store.get("themeChoice"),
@@ -242,7 +252,7 @@ function wordsOf(app) {
 function restore(app, { marks, active, words, lost }) {
   const { machine, store } = app;
   const ways = waysToColour(machine).map((way) => way.id);
-  showScene(app, words.v ?? app.scenes[0].id);
+  showScene(app, words.v ?? app.layouts[0].id);
   store.set({
     way: ways.includes(words.by) ? words.by : "state", tab: TABS.includes(words.t) && (app.served || words.t !== "plans") ? words.t : "map",
     focus: words.f ? machine.find(words.f) : -1, pattern: words.p ?? "alltoall", ppn: Math.min(Math.max(Number(words.n) || 1, 1), 4096),

@@ -7,14 +7,20 @@ import { TILE, Tiles } from "./tiles.js";
 const BUDGET = 7;
 const GLIDE = 130;
 
+/** CSS pixels that the rulers of a floor of cabinets take. */
+const NO_RULERS = { left: 0, top: 0 };
+const RULERS = { left: 22, top: 16 };
+
 /** Draws one scene into one canvas. */
 export class MapView {
   /**
    * @param {HTMLElement} host element whose size the canvas takes
    * @param {HTMLCanvasElement} canvas
+   * @param {boolean} bare without rulers
    */
-  constructor(host, canvas) {
+  constructor(host, canvas, bare = false) {
     this.host = host;
+    this.bare = bare;
     this.canvas = canvas;
     this.context = canvas.getContext("2d", { alpha: false });
     this.camera = new Camera();
@@ -47,8 +53,18 @@ export class MapView {
     this.overview.setZoom((Math.min(TILE / scene.width, TILE / scene.height) * scene.pitch), 1);
     this.backdrop = null;
     this.fitted = true;
-    this.camera.fit();
+    this.fitAll();
     this.rest();
+  }
+
+  /** Take the zoom at which all is seen, and its rulers where the boxes are too small to be named. */
+  fitAll() {
+    const { camera, scene } = this;
+    camera.leave(NO_RULERS);
+    camera.fit();
+    if (!scene.ruledBelow || camera.k / camera.ratio >= scene.ruledBelow || this.bare) return;
+    camera.leave(RULERS);
+    camera.fit();
   }
 
   /** Recolour. */
@@ -77,7 +93,7 @@ export class MapView {
   resized() {
     this.size();
     if (!this.scene) return;
-    if (this.fitted) this.camera.fit();
+    if (this.fitted) this.fitAll();
     this.rest();
     if (this.tiles.keys) this.drawAll();
   }
@@ -125,7 +141,8 @@ export class MapView {
   fit(...box) {
     this.glide = null;
     this.fitted = box.length === 0;
-    this.camera.fit(...box);
+    if (this.fitted) this.fitAll();
+    else this.camera.fit(...box);
     this.rest();
   }
 
@@ -192,7 +209,7 @@ export class MapView {
   advance(now) {
     const { glide } = this;
     if (!glide) return false;
-    const share = Math.min((now - glide.since) / GLIDE, 1);
+    const share = Math.min(Math.max((now - glide.since) / GLIDE, 0), 1); // a late frame's time may lie before the glide
     this.zoomTo(glide.from * (glide.to / glide.from) ** share, glide.x, glide.y);
     if (share < 1) return true;
     this.glide = null;

@@ -4,6 +4,7 @@ import { announce, notice } from "./announce.js";
 import { saidOf } from "./api.js";
 import { copyText } from "./clipboard.js";
 import { byId, counted, el, refill } from "./dom.js";
+import { openRankFile } from "./rankfile.js";
 import { drawSwatch } from "./swatch.js";
 
 const FORMATS = [["nodelist", "Node list"], ["nids", "NIDs"], ["cnames", "cnames"], ["hostfile", "Host file"], ["sbatch", "#SBATCH"]];
@@ -32,7 +33,7 @@ function show(app) {
 function item(app, mark, i) {
   const active = i === app.marks.active;
   const swatch = el("canvas", { class: "swatch", width: 32, height: 32, "aria-hidden": "true" });
-  drawSwatch(swatch, app.theme, { colour: app.hue(mark), hatch: 0, shape: 2 });
+  drawSwatch(swatch, app.theme, { ...app.look(mark), shape: 2 });
   const name = el("button", {
     type: "button", class: "name", "aria-pressed": String(active), text: mark.name,
     title: active ? "Rename" : "Make this the active mark", on: { click: () => (active ? rename(app, i) : app.marks.select(i)) },
@@ -146,7 +147,12 @@ function showCopy(app) {
   const out = el("textarea", { rows: 2, readonly: true, "aria-label": "What was copied", spellcheck: "false", hidden: true });
   const buttons = FORMATS.filter(([id]) => known.includes(id)).map(([id, title]) =>
     el("button", { type: "button", text: title, "data-format": id, on: { click: () => copyAs(app, mark, id, title, out) } }));
-  refill(host, el("span", { class: "soft", text: `Copy mark ${mark.name} as` }), el("div", { class: "row" }, ...buttons), out);
+  const file = el("button", { type: "button", text: "Rank file", hidden: !app.served, on: { click: () => openRankFile(app, mark, jobOf(app)) } });
+  refill(host, el("span", { class: "soft", text: `Copy mark ${mark.name} as` }), el("div", { class: "row" }, ...buttons, file), out);
+}
+
+function jobOf({ store }) {
+  return { ppn: store.get("ppn"), pattern: store.get("pattern"), order: store.get("order") };
 }
 
 async function copyAs(app, mark, format, title, out) {

@@ -1,9 +1,9 @@
 /** What lies over the canvas: labels that can be clicked, the focus ring, outlines and links. */
 
 import { el, place, svgEl } from "./dom.js";
+import { LEAST_STRIP } from "./scene.js";
 
 const MOST_LABELS = 260;
-const LEAST_STRIP = 9;
 const LEAST_FONT = 9;
 
 /** CSS pixels of a box that is named even without a strip of its own. */
@@ -12,6 +12,9 @@ const LEAST_WIDE = 60;
 /** CSS pixels that more than a few links must be long in the mean: shorter ones only hide the nodes. */
 const LEAST_LINK = 26;
 const FEW = 24;
+
+/** CSS pixels between a ruler and the cabinets. */
+const RULER_GAP = 5;
 
 /** Labels, rings and lines of one map view. */
 export class Overlay {
@@ -146,7 +149,7 @@ export class Overlay {
     for (const text of scene.texts) if (text.size * unit >= LEAST_STRIP) wanted.push(textLabel(this.view, text, unit));
     if (scene.spines) spineLabels(this.view, scene.spines, unit, wanted);
     const cabinets = scene.levelNamed("cabinet");
-    if (cabinets >= 0 && !strips[cabinets]) rulers(this.view, scene.levels[cabinets], wanted);
+    if (cabinets >= 0 && !strips[cabinets]) rulers(this.view, scene.levels[cabinets], scene.levels[0], wanted);
     wanted.length = Math.min(wanted.length, MOST_LABELS);
     while (this.pool.length < wanted.length) this.pool.push(this.newLabel());
     this.pool.forEach((node, i) => showLabel(node, wanted[i]));
@@ -208,7 +211,7 @@ function spineLabels(view, spines, unit, into) {
 }
 
 /** Where cabinets are too small to be named: their columns along the top, their rows at the left. */
-function rulers(view, cabinets, into) {
+function rulers(view, cabinets, outer, into) {
   const columns = new Map();
   const rows = new Map();
   cabinets.label.forEach((label, box) => {
@@ -219,13 +222,16 @@ function rulers(view, cabinets, into) {
   });
   const room = cabinets.w[0] * view.unit;
   const step = Math.max(1, Math.ceil(26 / room));
+  const [edge, ceiling] = view.css(Math.min(...outer.x), Math.min(...outer.y));
+  const beside = Math.max(edge - RULER_GAP, 22);
+  const above = Math.max(ceiling - RULER_GAP - 12, 2);
   for (const [name, x] of columns) {
     const [left] = view.css(x, 0);
-    if (Number(name) % step === 0 && left > 24) into.push({ text: `c${name}`, left, top: 2, size: 10, anchor: "ruler middle", level: -1 });
+    if (Number(name) % step === 0 && left > 24) into.push({ text: `c${name}`, left, top: above, size: 10, anchor: "ruler middle", level: -1 });
   }
   for (const [name, y] of rows) {
     const [, top] = view.css(0, y);
-    if (top > 20 && top < view.host.clientHeight - 56) into.push({ text: `-${name}`, left: 3, top: top - 6, size: 10, anchor: "ruler", level: -1 });
+    if (top > 20 && top < view.host.clientHeight - 6) into.push({ text: `-${name}`, left: beside, top: top - 6, size: 10, anchor: "ruler end", level: -1 });
   }
 }
 
@@ -253,7 +259,7 @@ function showLabel(node, label) {
 
 function drawOutline(context, { x, y, w, h, colour, wide = 2 }, camera) {
   const [left, top] = camera.pixel(x, y);
-  const thick = wide * camera.ratio;
+  const thick = Math.min(wide, Math.max(1, (0.3 * w * camera.scale) / camera.ratio)) * camera.ratio;
   context.strokeStyle = colour;
   context.lineWidth = thick;
   context.strokeRect(left - thick / 2, top - thick / 2, w * camera.scale + thick, h * camera.scale + thick);

@@ -2,7 +2,7 @@
 
 import { announce, notice } from "./announce.js";
 import { saidOf } from "./api.js";
-import { keysOf } from "./colouring.js";
+import { distinct, keysOf } from "./colouring.js";
 import { copyText } from "./clipboard.js";
 import { byId, counted, el, refill } from "./dom.js";
 import { spokenSeconds, spokenTouches } from "./figures.js";
@@ -12,6 +12,7 @@ import { newMark } from "./marks.js";
 import { Overlay } from "./overlay.js";
 import { openRankFile } from "./rankfile.js";
 import { Looks } from "./sprites.js";
+import { unitBoxes } from "./stage.js";
 import { classBars, noteList } from "./traffic.js";
 
 const MOST = 3;
@@ -127,11 +128,11 @@ export class PlanView {
     const best = i === 0 && this.answer.rows.length > 1 && !row.default;
     const title = el("h3", {}, row.strategy, row.default ? el("span", { class: "tag", text: "the default" }) : null, best ? el("span", { class: "tag win", text: "fastest" }) : null);
     const map = el("div", { class: "small-map" }, el("canvas", { class: "picture", role: "img", "aria-label": `Where ${row.strategy} puts the job: ${spokenTouches(row.touches)}` }));
-    const heat = row.matrix && row.matrix.labels.length > 1 ? heatOf(row.matrix, { theme: this.app.theme, most: scale.most, hover: () => {} }) : null;
-    map.style.aspectRatio = String(Math.min(Math.max(this.app.scene.width / this.app.scene.height, 1), 3));
-    const parts = [title, timeOf(row, scale), map, figuresOf(row), classBars(row), heat ?? el("div"), this.deeds(row)];
+    const heat = row.matrix && row.matrix.labels.length > 1 ? heatOf(row.matrix, { theme: this.app.theme, most: scale.most, hover: (from, to) => this.pointPair(row.matrix, from, to) }) : null;
+    map.style.aspectRatio = String(Math.min(Math.max(this.app.scene.width / this.app.scene.height, 1.3), 3));
+    const parts = [title, timeOf(row, scale), map, this.deeds(row), figuresOf(row), classBars(row), heat ?? el("div")];
     const node = el("article", { class: best ? "plan best" : "plan", "aria-label": `Plan ${row.strategy}` }, ...parts);
-    return { node, map, row };
+    return { node, map, row, heat };
   }
 
   deeds(row) {
@@ -155,19 +156,30 @@ export class PlanView {
   paint(card) {
     const { app } = this;
     const { scene, theme } = app;
-    card.view = new MapView(card.map, card.map.querySelector("canvas"));
+    card.view = new MapView(card.map, card.map.querySelector("canvas"), true);
     card.view.setScene(scene, () => "");
     card.overlay = new Overlay(card.view, card.map, { label: () => {} });
     const markOf = new Uint8Array(app.machine.count);
     for (const row of card.row.node_rows) markOf[row] = 1;
     const colours = { classes: [{ id: "", colour: theme.idle, hatch: 0, shape: 1 }], codes: new Uint16Array(app.machine.count) };
-    const looks = new Looks(theme, colours.classes, [theme.hues[card.row.default ? 7 : 0]], true);
+    const looks = new Looks(theme, colours.classes, [distinct(theme, card.row.default ? 1 : 0)], true);
     card.view.setKeys(keysOf(colours, app.snapshot.shape, markOf, new Set()), looks, false);
     card.map.addEventListener("pointermove", (event) => {
       const box = card.map.getBoundingClientRect();
       app.store.set({ hover: scene.at(...card.view.units(event.clientX - box.left, event.clientY - box.top)) });
     });
     card.map.addEventListener("pointerleave", () => app.store.set({ hover: -1 }));
+  }
+
+  /** Point at a pair of groups in all plans: in their heats, and around both groups on their maps. */
+  pointPair(matrix, from, to) {
+    const [a, b] = [matrix.labels[from], matrix.labels[to]];
+    const boxes = from < 0 ? [] : unitBoxes(this.app, matrix.level, [from, to], matrix.labels);
+    for (const card of this.cards) {
+      card.overlay.outline(boxes);
+      const names = card.row.matrix?.labels ?? [];
+      card.heat?.point(names.indexOf(a), names.indexOf(b));
+    }
   }
 
   /** Point at one node in all plans: itself, and the chassis or group around it. */
@@ -178,6 +190,12 @@ export class PlanView {
       card.overlay.outline(row < 0 ? [] : around(scene, row, theme.hues[1]));
     }
   }
+}
+
+/** The bottleneck's link in words: its name already ends with its class. */
+function boundBy({ class: kind, link }) {
+  const ends = (link ?? "").replace(new RegExp(`\\s${kind}$`), "").replace("->", " to ");
+  return `${kind} ${ends}`.trim();
 }
 
 function capital(text) {
@@ -203,7 +221,7 @@ function figuresOf(row) {
   const worst = row.bottleneck;
   const facts = [
     ["touches", spokenTouches(row.touches)],
-    ["bound by", worst ? `${worst.class} ${worst.link ?? ""}` : "nothing"],
+    ["bound by", worst ? boundBy(worst) : "nothing"],
     ["of the bound", `${Math.round(row.percent_of_bound)} %`],
     ["order", row.order],
     ...Object.entries(row.terms).filter(([, seconds]) => seconds > 0).map(([name, seconds]) => [name, spokenSeconds(seconds)]),

@@ -36,6 +36,12 @@ export class Raster {
     this.rect(x + w - 1, y, 1, h, colour);
   }
 
+  /** Draw a dotted outline: where something might stand, and nothing does. */
+  dotted(x, y, w, h, colour) {
+    for (let at = 0; at < w; at += 4) for (const row of [y, y + h - 1]) this.rect(x + at, row, Math.min(2, w - at), 1, colour);
+    for (let at = 0; at < h; at += 4) for (const column of [x, x + w - 1]) this.rect(column, y + at, 1, Math.min(2, h - at), colour);
+  }
+
   /** Copy a square sprite; pixels of 0 are left as they are. */
   blit(sprite, side, x, y) {
     const left = x - this.left;

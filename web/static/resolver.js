@@ -16,7 +16,7 @@ export function resolveHere(text, machine) {
   let repeated = 0;
   let line = 1;
   let lineStart = 0;
-  for (const match of text.matchAll(/\n|[^\s,;\[\]]*(?:\[[^\]\n]*\][^\s,;\[\]]*)+|[^\s,;]+/g)) {
+  for (const match of listsOf(text).matchAll(/\n|[^\s,;\[\]]*(?:\[[^\]\n]*\][^\s,;\[\]]*)+|[^\s,;]+/g)) {
     if (match[0] === "\n") {
       line += 1;
       lineStart = match.index + 1;
@@ -32,6 +32,43 @@ export function resolveHere(text, machine) {
   }
   const shown = errors.slice(0, SHOWN);
   return { ok: !errors.length, count: rows.length, rows, repeated, errors: shown, more_errors: errors.length - shown.length };
+}
+
+/** A text with all but its node lists blanked, every place kept: what Slurm prints, a batch script. */
+function listsOf(text) {
+  const lines = text.split("\n");
+  const head = lines.findIndex((line) => /\bNODELIST\b/.test(line) && /\b(JOBID|PARTITION|STATE|NODES)\b/.test(line));
+  if (head >= 0) return tableOf(lines, head);
+  if (/^\s*(JobId|NodeName)=/m.test(text)) return kept(lines, /(?:^|\s)(?:NodeList|NodeName)=(?!\(null\))(\S+)/g);
+  if (/^\s*#\s?SBATCH\b/m.test(text)) return kept(lines, /(?:\s-w[ =]?|--nodelist[ =])["']?([^\s"']+)/g);
+  return text.replaceAll(/["'`]/g, " ");
+}
+
+/** The column of a table by squeue or sinfo that its heading stands over. */
+function tableOf(lines, head) {
+  const from = lines[head].search(/\bNODELIST\b/);
+  const others = lines[head].slice(from).trim().split(/\s+/).length > 1;
+  return lines.map((line, i) => {
+    if (i <= head) return blank(line);
+    const rest = line.slice(from);
+    const word = others ? /^\S*/.exec(rest)[0] : rest;
+    return word.startsWith("(") ? blank(line) : blank(line.slice(0, from)) + word;
+  }).join("\n");
+}
+
+function kept(lines, pattern) {
+  return lines.map((line) => {
+    let made = "";
+    for (const match of line.matchAll(pattern)) {
+      const at = match.index + match[0].lastIndexOf(match[1]);
+      made = made.padEnd(at) + match[1];
+    }
+    return made;
+  }).join("\n");
+}
+
+function blank(line) {
+  return " ".repeat(line.length);
 }
 
 /** The words of a folded list, "nid[01-03]" or "5-7". */

@@ -2,6 +2,9 @@
 
 const BUCKET = 32;
 
+/** CSS pixels of the lowest strip that a label stands in. */
+export const LEAST_STRIP = 9;
+
 /** One view's places in layout units. */
 export class Scene {
   /** @param {Object} view of /api/v1/layout */
@@ -21,6 +24,7 @@ export class Scene {
     this.texts = view.texts || [];
     this.pad = view.pad || {};
     this.pitch = pitchOf(this);
+    this.ruledBelow = ruledBelow(this);
     this.buckets = bucketsOf(this.x, this.y, this);
     this.vacantBuckets = bucketsOf(view.vacant.x, view.vacant.y, this);
   }
@@ -87,6 +91,7 @@ function levelOf(level) {
     h: Float32Array.from(level.h),
     label: level.label,
     parent: level.parent,
+    vacant: level.vacant,
     count: level.x.length,
   };
 }
@@ -113,6 +118,12 @@ function pitchOf(scene) {
   }
   const best = [...seen].sort((a, b) => b[1] - a[1] || a[0] - b[0])[0];
   return best && best[0] < 2 * scene.node.w ? best[0] : scene.node.w + 1;
+}
+
+/** CSS pixels a pitch below which cabinets have no room for their names; 0 where there are none. */
+function ruledBelow(scene) {
+  const strip = scene.levelNamed("cabinet") < 0 ? 0 : scene.pad.cabinet?.[0];
+  return strip ? (LEAST_STRIP * scene.pitch) / strip : 0;
 }
 
 function sortedByBox(of, count) {

@@ -37,14 +37,15 @@ export class Looks {
   /**
    * @param {Object} theme of theme.js
    * @param {Array<{colour: string, hatch: number}>} classes
-   * @param {string[]} marks colours of the marks, the first being mark 1
+   * @param {Array<{colour: string, hatch: number}>} marks how the marks look, the first being mark 1
    * @param {boolean} marksFill whether a mark colours the whole node (else it frames it)
    */
   constructor(theme, classes, marks, marksFill) {
     this.theme = theme;
     this.ground = packed(theme.inner);
     this.classes = classes.map((each) => ({ fill: packed(each.colour), hatch: each.hatch || 0 }));
-    this.marks = [0, ...marks.map(packed)];
+    this.marks = [0, ...marks.map((mark) => packed(mark.colour))];
+    this.hatches = [0, ...marks.map((mark) => mark.hatch)];
     this.marksFill = marksFill;
     this.down = packed(theme.down);
     this.ghost = packed(theme.ghost);
@@ -68,10 +69,11 @@ export class Looks {
 
   parts(key) {
     const shape = (key >>> KEY.shape) & 7;
-    const mark = this.marks[(key >>> KEY.mark) & 31];
+    const number = (key >>> KEY.mark) & 31;
+    const mark = this.marks[number];
     const kind = this.classes[key & 4095] || { fill: this.ghost, hatch: 0 };
     const fill = shape === 6 ? this.ghost : mark && this.marksFill ? mark : kind.fill;
-    const hatch = mark && this.marksFill ? 0 : kind.hatch;
+    const hatch = mark && this.marksFill ? this.hatches[number] : kind.hatch;
     return { shape, mark, fill, hatch, faded: (key >>> KEY.faded) & 1 };
   }
 
@@ -101,7 +103,7 @@ export class Looks {
 /** A node of one to three pixels: its colour, lighter where it is idle or hatched. */
 function tiny(looks, key, { shape, hatch, mark }) {
   const own = looks.colour(key);
-  if (mark && looks.marksFill) return own;
+  if (mark && looks.marksFill && !hatch) return own;
   return mixed(own, looks.ground, shape === 1 ? 0.6 : TONES[hatch]);
 }
 

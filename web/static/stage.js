@@ -126,15 +126,7 @@ export class MapStage {
 
   /** Outline boxes of a level by their place in a list of labels; -1 for none. */
   pointAt(level, indices, labels) {
-    const { scene, theme, machine } = this.app;
-    const column = machine.levels.indexOf(level);
-    const wanted = [...new Set(indices)].filter((index) => index >= 0).map((index) => unitOf(labels[index], index));
-    const named = scene.levelNamed(level);
-    const boxes = named < 0 || column < 0 ? [] : boxesOfUnits(scene, named, machine.coords[column], wanted);
-    this.pointed = boxes.map((box) => {
-      const { x, y, w, h } = scene.levels[named];
-      return { x: x[box], y: y[box], w: w[box], h: h[box], colour: theme.hues[1], wide: 3 };
-    });
+    this.pointed = unitBoxes(this.app, level, indices, labels);
     this.decorate();
   }
 
@@ -161,6 +153,25 @@ export class MapStage {
     }
     return [clientWidth / 2, clientHeight / 2];
   }
+}
+
+/** Outlines of the boxes that some of a list of labels name; -1 for none. */
+export function unitBoxes({ scene, theme, machine }, level, indices, labels) {
+  const column = machine.levels.indexOf(level);
+  const wanted = [...new Set(indices)].filter((index) => index >= 0 && index < labels.length).map((index) => unitOf(labels[index], index));
+  if (column < 0 || !wanted.length) return [];
+  const named = scene.levelNamed(level);
+  const at = named < 0 ? sliceLevel(scene, level) : named;
+  if (at < 0) return [];
+  const { x, y, w, h } = scene.levels[at];
+  const boxes = boxesOfUnits(scene, at, machine.coords[column], wanted);
+  return boxes.map((box) => ({ x: x[box], y: y[box], w: w[box], h: h[box], colour: theme.hues[1], wide: 2.5 }));
+}
+
+/** The slices of a torus are boxes of the axis that they are cut across. */
+function sliceLevel(scene, axis) {
+  const slices = scene.levelNamed("slice");
+  return slices >= 0 && scene.levels[slices].label[0] === `${axis}0` ? slices : -1;
 }
 
 /** The coordinate that a label such as g12 names. */

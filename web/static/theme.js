@@ -1,31 +1,31 @@
 /** Colours of the picture: light, dark, and what the system's forced colours leave. */
 
-/** Hues that are told apart with any colour vision, by lightness too; marks and jobs use them. */
+/** Hues that are told apart with any colour vision (a test simulates each); marks and jobs use them. */
 const HUES = {
-  light: ["#0a64a8", "#c9451d", "#00805c", "#8a3fa0", "#9c6a00", "#00788f", "#b32d63", "#5a4fcf"],
-  dark: ["#5cadf0", "#ff8f66", "#3fcf9f", "#cf98ee", "#ecb84a", "#4fd3e6", "#ff7fae", "#a69dff"],
+  light: ["#3280fc", "#cf075c", "#00654d", "#858a00", "#5b43b5", "#a26e9b", "#860309", "#73065a"],
+  dark: ["#3f7bf5", "#ef93a1", "#3fe6d2", "#aca907", "#acb6ff", "#a6678d", "#d9ee97", "#6f8049"],
 };
 
 const GROUNDS = {
   light: {
     page: "#f4f5f7", map: "#fbfcfd", box: "#eef1f4", inner: "#e6eaee", line: "#d3d9df",
-    vacant: "#c3cad2", ink: "#16202a", soft: "#52606d", idle: "#6f93ad", allocated: "#3d5568",
-    down: "#b3261e", service: "#8a7a55", other: "#a3660a", ghost: "#d5dade",
+    vacant: "#c3cad2", ink: "#16202a", soft: "#52606d", idle: "#6087a3", allocated: "#3c5568",
+    down: "#a0231d", service: "#8a7a5a", other: "#a86905", ghost: "#d5dade",
   },
   dark: {
     page: "#11161b", map: "#161c22", box: "#1e262e", inner: "#252e37", line: "#36424d",
     vacant: "#4a5763", ink: "#e8edf2", soft: "#a3b1bd", idle: "#6b93b0", allocated: "#a9c3d6",
-    down: "#ff7a6b", service: "#b7a67c", other: "#e0a545", ghost: "#39444e",
+    down: "#da655b", service: "#c7b893", other: "#e0a545", ghost: "#39444e",
   },
 };
 
 const RAMPS = {
   rank: {
-    light: ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#8fd13f", "#d8d02a"],
-    dark: ["#8a63d2", "#5f7fdc", "#3f9cd0", "#34b5ab", "#5fca7d", "#a5d95a", "#e4e45c", "#fff7a8"],
+    light: ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#46b86a", "#84c53c", "#dcd428"],
+    dark: ["#6343b5", "#5674d6", "#3f9cd0", "#34b5ab", "#58c477", "#9bd052", "#e6e455", "#fffbd0"],
   },
   load: {
-    light: ["#dfe5ea", "#f5d9a8", "#f0b35a", "#dd7a2b", "#b94a17", "#7d1d0c"],
+    light: ["#eef1f3", "#f5d9a8", "#f0b35a", "#dd7a2b", "#b94a17", "#7d1d0c"],
     dark: ["#2b343d", "#5b4524", "#94661f", "#cf8a2d", "#f4b860", "#fff0c9"],
   },
 };

@@ -229,6 +229,10 @@ function paintLevel(raster, level, scale, [x0, y0, x1, y1], { fill, line }) {
     const top = Math.round(y[box] * scale);
     const width = Math.round((x[box] + w[box]) * scale) - left;
     const height = Math.round((y[box] + h[box]) * scale) - top;
+    if (level.vacant[box]) {
+      raster.dotted(left, top, width, height, line || fill);
+      continue;
+    }
     raster.rect(left, top, width, height, fill);
     if (line) raster.frame(left, top, width, height, line);
   }

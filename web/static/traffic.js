@@ -18,7 +18,7 @@ export function showTraffic(app) {
     return;
   }
   const box = el("input", { type: "checkbox", checked: app.store.get("links"), id: "links", on: { change: (event) => app.store.set({ links: event.target.checked }) } });
-  const draw = el("label", {}, box, " Draw the busiest links on the map");
+  const draw = el("label", { class: "check" }, box, el("span", { text: `Draw the ${drawn(prediction)} on the map (darker: busier)` }));
   const matrix = prediction.matrix && prediction.matrix.labels.length > 1 ? heat(app, prediction.matrix) : null;
   refill(byId("traffic"), classBars(prediction), matrix, topLinks(prediction), draw, noteList([...(found.notes ?? []), `wiring: ${prediction.wiring}; routing: ${prediction.routing}`]));
 }
@@ -26,6 +26,12 @@ export function showTraffic(app) {
 function heat(app, matrix) {
   const hover = (from, to) => app.stage.pointAt(matrix.level, [from, to], matrix.labels);
   return heatOf(matrix, { theme: app.theme, most: mostOf(matrix) || 1, hover });
+}
+
+/** What is drawn over the map: all links with traffic, or the busiest of them. */
+function drawn({ links }) {
+  const some = links.name.length;
+  return some < links.total ? `${some} busiest of ${links.total} links` : "busy links";
 }
 
 /** Bars of the seconds that the busiest link of each class needs. */
@@ -42,7 +48,7 @@ export function classBars(prediction) {
 }
 
 function topLinks({ links }) {
-  const rows = links.name.slice(0, TOP).map((name, i) => el("li", {}, el("span", { text: name, title: name }), el("span", { class: "num", text: spokenSeconds(links.seconds[i]) })));
+  const rows = links.name.slice(0, TOP).map((name, i) => el("li", {}, el("span", { text: name.replace("->", " \u2192 "), title: name }), el("span", { class: "num", text: spokenSeconds(links.seconds[i]) })));
   return rows.length ? el("ul", { class: "tops", "aria-label": "Busiest links" }, ...rows) : null;
 }
 
