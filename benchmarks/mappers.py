@@ -1,9 +1,11 @@
 """Graph mappers side by side: J and user time of each, on the same graphs and machines.
 
-Peers are run where they are found: ``chszlablib`` (SharedMap), ``kahip`` and
-``pymetis`` of PyPI, Scotch's ``scotch_gmap`` of Debian on the PATH. They are
-not dependencies; install them in the environment that runs this. KaHIP and
-METIS partition level by level down the tree, as global multisection does.
+Peers are run where they are found: ``chszlablib`` (SharedMap) and ``kahip`` of
+PyPI, Scotch's ``scotch_gmap`` of Debian on the PATH, and TreeMatch inside Open
+MPI 4: ``$TREEMATCH`` names its ``mca_topo_treematch.so`` (Debian's libopenmpi3;
+what it needs must be on LD_LIBRARY_PATH). They are not dependencies; install
+them in the environment that runs this. KaHIP partitions level by level down the
+tree, as global multisection does.
 Every J is computed here. A peer that overfills a node is marked, its figure
 being no valid order's.
 """
@@ -177,6 +179,36 @@ def scotch(case: Case) -> Any:
     return node
 
 
+def treematch(case: Case) -> Any:
+    """Return TreeMatch's nodes; it is called as Open MPI calls it, with a dense matrix."""
+    import ctypes as c
+
+    class Solution(c.Structure):
+        """What tm_compute_mapping returns: the core of each rank first."""
+
+        _fields_ = [("core", c.POINTER(c.c_int)), ("ranks", c.c_size_t)]
+
+    library = c.CDLL(os.environ["TREEMATCH"], mode=os.RTLD_LAZY)
+    steps = ("build_synthetic_topology", "build_affinity_mat", "build_tree_from_topology")
+    for name in steps:
+        getattr(library, f"tm_{name}").restype = c.c_void_p
+    library.tm_compute_mapping.restype = c.POINTER(Solution)
+    n, (a, b, weight) = case.graph.size, case.graph.upper()
+    dense = np.zeros((n, n))
+    dense[a, b] = dense[b, a] = weight
+    rows = (c.c_void_p * n)(*(dense.ctypes.data + dense.strides[0] * i for i in range(n)))
+    sizes = [*case.sizes[::-1], case.ppn]
+    arity = (c.c_int * (len(sizes) + 1))(*sizes, 0)
+    cost = (c.c_double * (len(sizes) + 1))(*case.far[::-1], 0.0, 0.0)
+    cores = (c.c_int * n)(*range(n))
+    tree = c.c_void_p(library.tm_build_synthetic_topology(arity, cost, len(arity), cores, n))
+    library.tm_optimize_topology(c.byref(tree))
+    matrix = c.c_void_p(library.tm_build_affinity_mat(rows, n))
+    groups = c.c_void_p(library.tm_build_tree_from_topology(tree, matrix, None, None))
+    found = library.tm_compute_mapping(tree, groups).contents
+    return np.array(found.core[:n]) // case.ppn
+
+
 def contenders(case: Case, large: bool) -> dict[str, Callable[[], Any]]:
     """Return what can be run here."""
     found: dict[str, Callable[[], Any]] = {"nidmap graph": lambda: ours(case)}
@@ -191,6 +223,8 @@ def contenders(case: Case, large: bool) -> dict[str, Callable[[], Any]]:
         }
     if shutil.which("scotch_gmap"):
         found["Scotch"] = lambda: scotch(case)
+    if "TREEMATCH" in os.environ and not large:  # its matrix of 65,536 ranks needs 34 GB
+        found["TreeMatch"] = lambda: treematch(case)
     return found
 
 

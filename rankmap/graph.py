@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["Graph", "expanded", "from_edges", "from_entries"]
+__all__ = ["Graph", "distinct", "expanded", "from_edges", "from_entries"]
 
 _THERE_IS = "METIS, npz, csv, MatrixMarket, Open MPI monitoring, CrayPat and mpiP files are read"
 
@@ -159,6 +159,18 @@ def from_edges(n: int, a: Ints, b: Ints, weight: Floats, **more: Any) -> Graph:
     row, column = np.divmod(key, max(n, 1))
     indptr = np.searchsorted(row, np.arange(n + 1)).astype(np.int64)
     return Graph(indptr, column, weight.astype(np.float64), **more)
+
+
+def distinct(values: Ints) -> int:
+    """Return how many different values there are; numpy's `unique` loads masked arrays for that.
+
+    Examples
+    --------
+    >>> distinct(np.array([3, 1, 3])), distinct(np.array([], dtype=np.int64))
+    (2, 0)
+    """
+    ordered = np.sort(values)
+    return int((ordered[1:] != ordered[:-1]).sum()) + min(1, len(ordered))
 
 
 def expanded(wanted: Pattern) -> Graph:

@@ -39,6 +39,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pytest
 
+from workloads.minicray.slurm import CONF, cgroup_conf, version_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -47,42 +49,6 @@ F = TypeVar("F", bound="Callable[..., Any]")
 __all__ = ["RealSlurm", "needs_slurm", "real_slurm", "scrubbed_environment", "why_no_slurm"]
 
 _PREFIXES = ("SLURM", "SBATCH_", "SALLOC_", "SINFO_", "SQUEUE_", "SCANCEL_", "PMI", "PMIX")
-
-_CONF = """\
-ClusterName=nidmaptest
-SlurmctldHost=localhost(127.0.0.1)
-SlurmctldPort={port}
-AuthType=auth/none
-CredType=cred/none
-SlurmUser={user}
-SlurmdUser={user}
-StateSaveLocation={folder}/state
-SlurmdSpoolDir={folder}/spool.%n
-SlurmctldPidFile={folder}/slurmctld.pid
-SlurmdPidFile={folder}/slurmd.%n.pid
-SlurmctldLogFile={folder}/slurmctld.log
-SlurmdLogFile={folder}/slurmd.%n.log
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
-JobCompType=jobcomp/none
-SwitchType=switch/none
-MpiDefault=none
-SlurmdParameters=config_overrides
-ReturnToService=2
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-SchedulerType={scheduler}
-SchedulerParameters=batch_sched_delay=0{scheduling}
-PriorityType=priority/basic
-SlurmdTimeout=0
-InactiveLimit=0
-KillWait=1
-MinJobAge=2
-TopologyPlugin=topology/{topology}
-{extra}
-"""
 
 
 def why_no_slurm() -> str:
@@ -336,20 +302,23 @@ def real_slurm(
         env = {**scrubbed_environment(), "SLURM_CONF": str(folder / "slurm.conf")}
         slurm = RealSlurm(folder, env, tuple(nodes), served, ports[0])
         dragonfly = "TopologyParam=Dragonfly\n" if plugin == "dragonfly" else ""
+        topology = "topology/none" if plugin == "none" else "topology/tree"
         slurm.conf.write_text(
-            _CONF.format(
-                port=ports[0],
+            CONF.format(
+                cluster="nidmaptest",
+                host="localhost(127.0.0.1)",
                 user=getpass.getuser(),
                 folder=folder,
                 scheduler=scheduler,
                 scheduling=f",{scheduling}" if scheduling else "",
-                topology="none" if plugin == "none" else "tree",
-                extra=dragonfly + extra,
+                age=2,
+                more=f"SlurmctldPort={ports[0]}\nTopologyPlugin={topology}\n{dragonfly}{extra}",
             )
             + _node_lines(nodes, served, ports[1:], weights or {}, features or {}, cores, memory)
             + _partition_lines(partitions or {"debug": nodes})
         )
-        (folder / "cgroup.conf").write_text("CgroupPlugin=autodetect\n")
+        version = version_of(_find_program("slurmctld") or "slurmctld")
+        (folder / "cgroup.conf").write_text(cgroup_conf(version))
         if topology_conf is not None:
             (folder / "topology.conf").write_text(topology_conf)
         (folder / "state").mkdir()

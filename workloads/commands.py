@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import Any
 
 import click
 
-from placement.errors import NidmapError, UsageError
+from placement.errors import UsageError
 from workloads.launched import launched
 
-__all__ = ["PROGRAMS", "bench", "program"]
+__all__ = ["PROGRAMS", "bench"]
 
 #: Program, where its command is, and its one line of help.
 PROGRAMS = {
@@ -47,20 +46,26 @@ class BenchGroup(click.Group):
             formatter.write_dl([(name, line) for name, (_, _, line) in PROGRAMS.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a program; options that are wrong are said once over all ranks."""
+        """Run a program; what is wrong before it begins is said once over all ranks.
+
+        A rank that left without a word, its program being broken on one node
+        only, would keep the others waiting in MPI_Init.
+        """
         try:
             return super().invoke(ctx)
-        except (click.UsageError, NidmapError) as error:
+        except (click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
             if launched() is None:
                 raise
             raise click.exceptions.Exit(_said_once(error)) from None
 
 
-def _said_once(error: click.UsageError | NidmapError) -> int:
+def _said_once(error: Exception) -> int:
     from workloads.world import guarded
 
     def fail() -> None:
-        if isinstance(error, NidmapError):
+        if not isinstance(error, click.UsageError):
             raise error
         command = error.ctx.command_path if error.ctx else "nidmap bench"
         raise UsageError(f"{error.format_message()} (see {command} --help)")
@@ -80,10 +85,3 @@ def bench() -> None:
     srun -n 512 nidmap bench ab --workload fft --orders default,auto -o ab.csv
     nidmap bench report ab.csv -o report.html
     """
-
-
-def program(name: str) -> None:
-    """Run one program as ``python -m workloads.<name>`` does, and leave with its exit code."""
-    from placement.commands import run
-
-    sys.exit(run(["bench", name, *sys.argv[1:]]))

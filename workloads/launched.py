@@ -1,30 +1,36 @@
 """Inside a launch or not: what the launcher's environment says, and starting mpiexec.
 
-Nothing here imports MPI, so that ``nidmap bench … -n 4`` on a login node costs
-no more than the command line itself.
+Nothing here imports MPI, the command line's parser or anything else that takes
+milliseconds: what stands before ``mpiexec`` in ``nidmap bench … -n 4`` is part of
+its start-up.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from collections import namedtuple
+from typing import TYPE_CHECKING
 
 from placement.errors import LaunchError, printable
 from workloads.progress import TERMINAL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from typing import Any, NamedTuple, NoReturn
 
 __all__ = [
     "MPIEXEC",
     "STARTED",
     "Launched",
+    "Launches",
     "become_mpiexec",
     "launched",
     "mpiexec_words",
+    "program",
     "rank_environment",
+    "start",
 ]
 
 #: Set by us for the ranks that we start: how many there should be.
@@ -44,12 +50,28 @@ _LAUNCHERS = (
     ("PMIx", "PMIX_RANK", ""),
 )
 
+#: Words with which a command has more to do than to start ranks.
+_FIRST = ("-h", "--help", "--jobs", "--launches", "--pool", "report", "--")
+
+#: Words that start ranks with MPICH's own mpiexec; Open MPI's gets more of them.
+_PLAIN = 3
+
 #: Slurm's step ids from here on are no steps of srun: batch, extern and interactive ones.
 _NO_STEP = 0xFFFFFFF0
 
 
-@dataclass(frozen=True, slots=True)
-class Launched:
+if TYPE_CHECKING:
+
+    class _Launched(NamedTuple):
+        by: str
+        rank: int
+        size: int | None
+
+else:  # typing.NamedTuple and dataclass take longer to import than all the rest here
+    _Launched = namedtuple("_Launched", ["by", "rank", "size"])
+
+
+class Launched(_Launched):
     """What the environment says of the launch that this process is a rank of.
 
     Attributes
@@ -62,9 +84,7 @@ class Launched:
         None where the launcher does not say.
     """
 
-    by: str
-    rank: int
-    size: int | None
+    __slots__ = ()
 
 
 def launched(env: Mapping[str, str] | None = None) -> Launched | None:
@@ -121,13 +141,11 @@ def mpiexec_words(count: int, env: Mapping[str, str] | None = None) -> list[str]
         Where there is no mpiexec.
     """
     env = os.environ if env is None else env
-    import shutil
-
     given = _given(env)
     if given:
         return [*given, "-n", str(count)]
     home = os.path.dirname(sys.executable)
-    program = shutil.which("mpiexec", path=home) or shutil.which("mpiexec", path=env.get("PATH"))
+    program = _which("mpiexec", home) or _which("mpiexec", env.get("PATH", os.defpath))
     if program is None:
         raise LaunchError(
             "no mpiexec beside this Python or on PATH",
@@ -136,11 +154,23 @@ def mpiexec_words(count: int, env: Mapping[str, str] | None = None) -> list[str]
     return [program, *_more(program), "-n", str(count)]
 
 
+def _which(name: str, path: str) -> str | None:
+    """Return the first program of that name in the folders of `path`, as shutil.which would."""
+    for folder in path.split(os.pathsep):
+        program = os.path.join(folder, name)
+        if folder and os.path.isfile(program) and os.access(program, os.X_OK):
+            return program
+    return None
+
+
 def _given(env: Mapping[str, str]) -> list[str]:
+    text = env.get(MPIEXEC, "")
+    if not text:
+        return []
     import shlex
 
     try:
-        return shlex.split(env.get(MPIEXEC, ""))
+        return shlex.split(text)
     except ValueError as error:
         raise LaunchError(f"${MPIEXEC} cannot be read: {error}") from None
 
@@ -173,6 +203,114 @@ def rank_environment(count: int) -> dict[str, str]:
     return env
 
 
+def start(words: Sequence[str]) -> None:
+    """Become mpiexec at once where the words of ``nidmap bench`` ask for ranks and no more.
+
+    Loading the command line only to hand its words on takes a third of the
+    time that a launch of four ranks does. What else it may have to do before
+    there are ranks (help, several launches, samples to pool) is left to it,
+    as are errors: each rank reads the same words, and one of them speaks.
+
+    Parameters
+    ----------
+    words : sequence of str
+        The program's name and its options.
+    """
+    count = _asked(words)
+    if count < 2 or launched() is not None:
+        return
+    try:
+        if not os.environ.get(MPIEXEC) and len(mpiexec_words(count)) == _PLAIN:
+            become_mpiexec(count)
+    except LaunchError:
+        return  # the command line will run into it too, and knows how to say it
+
+
+def _asked(words: Sequence[str]) -> int:
+    """Return the ranks that ``-n`` or ``--ranks`` asks for, 0 where the command must look itself.
+
+    Examples
+    --------
+    >>> _asked(["sort", "-n", "4"]), _asked(["sort", "-n4"]), _asked(["fft", "--ranks=8"])
+    (4, 4, 8)
+    >>> _asked(["sort", "-n", "4", "--help"]), _asked(["sort"]), _asked(["sort", "-n", "x"])
+    (0, 0, 0)
+    """
+    home = os.path.dirname(__file__)
+    if not words or not os.path.isfile(os.path.join(home, words[0], "command.py")):
+        return 0
+    count = "0"
+    for k, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if word in _FIRST or name in _FIRST:
+            return 0
+        if word in ("-n", "--ranks"):
+            count = words[k + 1] if k + 1 < len(words) else ""
+        elif name == "--ranks" and equals:
+            count = value
+        elif word.startswith("-n") and not word.startswith("--"):
+            count = word[2:]
+    return _number(count) or 0
+
+
+class Launches:
+    """Launches run one after another as children, which signals do not cut short.
+
+    SIGINT and SIGTERM are passed on to the launch that runs, once each, so that
+    its ranks can keep what they have finished; a child is in a process group
+    of its own, as a terminal would send it a second one.
+
+    Attributes
+    ----------
+    stopped : bool
+        Whether there was such a signal: no other launch should be begun.
+    """
+
+    __slots__ = ("_before", "_child", "stopped")
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._child: Any = None
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Launches:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._pass_on)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _pass_on(self, number: int, frame: object) -> None:
+        self.stopped = True
+        if self._child is not None:
+            self._child.send_signal(number)
+
+    def run(
+        self, words: Sequence[str], env: Mapping[str, str], *, heard: bool = False
+    ) -> tuple[int, bytes]:
+        """Return a launch's exit code, and its standard output where that is heard, not shown.
+
+        Raises
+        ------
+        LaunchError
+            Where it cannot be started.
+        """
+        import subprocess
+
+        out = subprocess.PIPE if heard else None
+        try:
+            self._child = subprocess.Popen(
+                words, env=env, stdin=subprocess.DEVNULL, stdout=out, process_group=0
+            )
+        except OSError as error:
+            raise LaunchError(f"cannot start {words[0]}: {error.strerror or error}") from None
+        said, _ = self._child.communicate()
+        code, self._child = self._child.returncode, None
+        return code, said or b""
+
+
 def become_mpiexec(count: int) -> NoReturn:
     """Replace this process by mpiexec, which starts it `count` times with the same words.
 
@@ -181,11 +319,21 @@ def become_mpiexec(count: int) -> NoReturn:
     LaunchError
         Where there is no mpiexec, or it cannot be started.
     """
-    from rankmap.launch import Launch
-    from rankmap.launch.process import become
-
     words = [*mpiexec_words(count), sys.executable, *sys.orig_argv[1:]]
     env = rank_environment(count)
     sys.stderr.flush()
-    become(Launch(tuple(words)), env)
-    raise LaunchError(f"cannot start {printable(words[0])}")
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by Python, and so by what it execs
+        signal.signal(ignored, signal.SIG_DFL)
+    try:
+        os.execvpe(words[0], words, env)  # noqa: S606  # the launcher's own words, no shell
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LaunchError(f"cannot start {printable(words[0])}: {reason}") from None
+
+
+def program(name: str) -> NoReturn:
+    """Run one program as ``python -m workloads.<name>`` does, and leave with its exit code."""
+    start([name, *sys.argv[1:]])
+    from placement.commands import run
+
+    sys.exit(run(["bench", name, *sys.argv[1:]]))

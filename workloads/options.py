@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -22,11 +23,11 @@ from workloads.launched import become_mpiexec, launched
 from workloads.world import guarded, world
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from mpi4py import MPI
 
-__all__ = ["Bytes", "Common", "Duration", "Param", "measured"]
+__all__ = ["Bytes", "Common", "Duration", "Param", "Sizes", "choice", "measured"]
 
 
 if TYPE_CHECKING:
@@ -68,6 +69,39 @@ class Bytes(Param):
             return self.fail(f"{value!r} is no size; 8, 64kB, 4MiB", param, ctx)
         power = " kMGT".index((match[2] or " ").replace("K", "k"))
         return int(match[1]) * (1024 if match[3] else 1000) ** power
+
+
+class Sizes(Param):
+    """Sizes in bytes: ``8,64,1KiB``, or a range ``8-4MiB``: powers of two times its start, its end.
+
+    Examples
+    --------
+    >>> Sizes().convert("8,1KiB-3KiB", None, None)
+    (8, 1024, 2048, 3072)
+    """
+
+    name = "sizes"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the sizes as a tuple of int."""
+        found: list[int] = []
+        for part in str(value).split(","):
+            ends = [Bytes().convert(end.strip(), param, ctx) for end in part.split("-")]
+            if len(ends) > 2 or (len(ends) == 2 and not 0 < ends[0] <= ends[1]):
+                self.fail(f"{part!r} is no range of sizes", param, ctx)
+            size = ends[0]
+            while len(ends) == 2 and size < ends[1]:
+                found.append(size)
+                size *= 2
+            found.append(ends[-1])
+        return tuple(found)
+
+
+def choice(name: str, values: Sequence[str], default: str, words: str) -> Callable[..., Any]:
+    """Return an option that is one of several words, as a decorator; `words` are its help."""
+    return click.option(
+        name, type=click.Choice(values), default=default, show_default=True, help=words
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +214,7 @@ def measured(
     @functools.wraps(main)
     def callback(**options: Any) -> None:
         common = Common(**{name: options.pop(name) for name in Common.__slots__})
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a rank is one process of one thread
         if launched() is None:
             code = outside(common, **options) if outside else None
             if code is not None:
@@ -200,7 +235,10 @@ def _checked(
     from workloads.results import check_name
 
     check_name(common.output)
-    return function(common, **options)
+    try:
+        return function(common, **options)
+    except click.exceptions.Exit as leaving:  # who reads the result has gone: no error of ours
+        return leaving.exit_code
 
 
 def leave(code: int) -> None:

@@ -22,7 +22,7 @@ from placement.commands.common import say
 from workloads.phases import reduced
 from workloads.progress import Progress
 from workloads.results import Journal
-from workloads.world import oversubscribed, processor, same, together
+from workloads.world import forget_segments, oversubscribed, processor, same, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -115,6 +115,7 @@ class Session:
         self._before: dict[int, Any] = {}
         shared = ("repeat", "warmup", "seed", "time_limit", "as_json", "output")
         same(self.comm, **{**options, **{name: getattr(common, name) for name in shared}})
+        forget_segments()
         header = header_of(self.comm, workload, {**options}, common)
         self.root = self.comm.Get_rank() == 0
         with together(self.comm):
@@ -139,8 +140,14 @@ class Session:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        try:
+            self._end(error)
+        finally:  # not before: what was measured is to be written whatever comes in
+            for number, handler in self._before.items():
+                signal.signal(number, handler)
+
+    def _end(self, error: BaseException | None) -> None:
+        """Write what there is."""
         if error is None:
             with together(self.comm):
                 self.journal.close(self.ended)
@@ -330,7 +337,7 @@ def _versions() -> dict[str, str]:
         "nidmap": nidmap.__version__,
         "python": sys.version.split()[0],
         "mpi4py": mpi4py.__version__,
-        "mpi": MPI.Get_library_version().split("\n")[0].strip(" \0"),
+        "mpi": " ".join(MPI.Get_library_version().split("\n")[0].strip("\0").split()),
     }
     for name in ("numpy", "scipy", "ducc0"):
         module = sys.modules.get(name)

@@ -66,11 +66,14 @@ def bytes_text(count: float) -> str:
 
 
 def bandwidth_text(rate: float) -> str:
-    """Return bytes a second in MB/s or GB/s (10^6, 10^9).
+    """Return bytes a second in kB/s, MB/s or GB/s (10^3, 10^6, 10^9).
 
     Examples
     --------
-    >>> bandwidth_text(2.5e9), bandwidth_text(3e6)
-    ('2.5 GB/s', '3 MB/s')
+    >>> bandwidth_text(2.5e9), bandwidth_text(3e6), bandwidth_text(1470.0), bandwidth_text(0)
+    ('2.5 GB/s', '3 MB/s', '1.47 kB/s', '0 kB/s')
     """
-    return f"{rate / 1e9:.3g} GB/s" if rate >= 1e9 else f"{rate / 1e6:.3g} MB/s"
+    for scale, unit in ((1e9, "GB/s"), (1e6, "MB/s")):
+        if rate >= scale:
+            return f"{rate / scale:.3g} {unit}"
+    return f"{rate / 1e3:.3g} kB/s"

@@ -17,7 +17,7 @@ import sys
 import time
 import warnings
 from array import array
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import LaunchError, NidmapError, UsageError, printable
@@ -28,7 +28,17 @@ if TYPE_CHECKING:
 
     from mpi4py import MPI
 
-__all__ = ["DefectError", "guarded", "oversubscribed", "processor", "same", "together", "world"]
+__all__ = [
+    "DefectError",
+    "forget_segments",
+    "guarded",
+    "interrupted",
+    "oversubscribed",
+    "processor",
+    "same",
+    "together",
+    "world",
+]
 
 #: Seconds that a failing rank waits for the others to fail as well, before it aborts.
 PATIENCE = 1.0
@@ -38,6 +48,9 @@ _SILENT = 2.0
 
 #: Seconds for the launcher to pass our line on before the job is ended: it drops what it holds.
 _FORWARD = 0.3
+
+#: How the names of MPICH's shared memory begin.
+_SEGMENT = "/dev/shm/mpich_shm_"  # noqa: S108  # not ours to make, only to take away
 
 #: The communicator of failing ranks: no measurement ever talks on it.
 _alarm: list[MPI.Intracomm] = []
@@ -54,8 +67,22 @@ def _mpi() -> Any:
     mpi = _loaded()
     if not mpi.Is_initialized():
         _refuse_mixed(mpi)
+        _quieten()
         mpi.Init_thread(mpi.THREAD_FUNNELED)
     return mpi
+
+
+def _quieten() -> None:
+    """Keep Open MPI from trying UCX for windows where there is no device for it.
+
+    It fails there, says so twice a rank and window, and takes another way.
+    """
+    try:
+        devices = os.listdir("/sys/class/infiniband")
+    except OSError:
+        devices = []
+    if not devices:
+        os.environ.setdefault("OMPI_MCA_osc", "^ucx")
 
 
 def _loaded() -> Any:
@@ -125,6 +152,25 @@ def world(expected: int | None = None) -> MPI.Intracomm:
     if not _alarm:
         _alarm.append(comm.Dup())
     return comm
+
+
+def forget_segments() -> None:
+    """Take away the name of the memory that this node's ranks share inside MPICH.
+
+    MPICH takes it away when it is finalised; ranks that are killed would leave
+    the memory itself in /dev/shm for good. To be called once all ranks have
+    found it, which they have in MPI_Init: the memory stays until the last of
+    them is gone. Only what this process has mapped itself is touched.
+    """
+    try:
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as stream:
+            mapped = {line[line.index("/") :].rstrip("\n") for line in stream if _SEGMENT in line}
+    except (OSError, ValueError):
+        return
+    for path in mapped:
+        if path.startswith(_SEGMENT):
+            with suppress(OSError):  # another rank of the node was faster
+                os.unlink(path)
 
 
 def _wrong_size(size: int, by: str, wanted: int) -> str:
@@ -310,7 +356,7 @@ def guarded(main: Callable[[], int | None]) -> int:
     except NidmapError as error:
         return _fail(error)
     except KeyboardInterrupt:
-        return _fail(_interrupted())
+        return _fail(interrupted())
     except Exception as error:
         if os.environ.get("NIDMAP_DEBUG"):
             import traceback
@@ -319,7 +365,8 @@ def guarded(main: Callable[[], int | None]) -> int:
         return _fail(_ours(error) if isinstance(error, (MemoryError, OSError)) else _defect(error))
 
 
-def _interrupted() -> NidmapError:
+def interrupted() -> NidmapError:
+    """Return the error of a run that was interrupted (exit code 130)."""
     error = NidmapError("interrupted")
     error.exit_code = 130
     return error
@@ -362,6 +409,7 @@ def _fail_on(alarm: MPI.Intracomm, error: NidmapError) -> int:
     else:
         _say(error, f"rank {rank}: ")
         time.sleep(_FORWARD)
+    forget_segments()
     _mpi().COMM_WORLD.Abort(error.exit_code)
     return error.exit_code
 

@@ -62,7 +62,7 @@ def read(text: str, on: Slots, source: str) -> Order:
 def _one_a_line(text: str, source: str) -> None:
     """Refuse a line with several numbers: that is another format."""
     for number, line in enumerate(without_comments(text).split("\n"), start=1):
-        if "," in line or len(line.split(None, 1)) > 1 or "-" in line:
+        if "," in line or len(line.split(None, 1)) > 1 or "-" in line.strip()[1:]:
             raise ParseError(
                 source, number, "more than one slot on a line", "is this --format mpich?"
             )

@@ -67,7 +67,7 @@ def laid(
     >>> m = parse_spec("torus:4x4")
     >>> name, rows, slots = next(laid(m, Request(4, m.free), (2, 2), 1))
     >>> name, rows.tolist(), slots
-    ('box 2x2', [0, 1, 4, 5], None)
+    ('box 2x2', [0, 4, 1, 5], None)
     """
     if machine.topology.kind != "torus":
         return

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["Nodes", "Race"]
 
 #: us that quick orders and those that are searched for may take.
-QUICK_WORK, DEAR_WORK = 6e5, 5e5
+QUICK_WORK, DEAR_WORK = 6e5, 8e5
 
 #: us that mapping a graph may take: before it is mapped node by node, that, and all together.
 FIRST_WORK, NODE_WORK, GRAPH_WORK = 2e5, 4e5, 1.1e6

@@ -46,6 +46,9 @@ SHAPES = 6
 #: us that an order may take.
 MOST = 1.5e6
 
+#: Ranks of an FFT's grid up to which order boxes is quick.
+FEW_RANKS = 4096
+
 #: Vertices up to which order graph begins several times.
 STARTED_ONCE = 256
 
@@ -176,8 +179,10 @@ def dear_orders(pattern: Pattern, slots: Slots) -> dict[str, tuple[float, Make]]
         effort = "" if us <= MOST else f":effort={MOST / us:.2g}"
         return {"graph": (min(us, MOST), _by_name(f"graph{effort}", pattern))}
     torus = slots.machine is not None and slots.machine.topology.kind == "torus"
-    lines = isinstance(pattern, Lines)
-    us = 30_000 + 100.0 * ranks if torus or lines else min(15_000 + 40.0 * ranks, MOST / 3)
+    if isinstance(pattern, Lines):
+        us = 20_000 + (25.0 if ranks <= FEW_RANKS else 110.0) * ranks
+    else:
+        us = 30_000 + 100.0 * ranks if torus else min(15_000 + 40.0 * ranks, MOST / 3)
     if pattern.dims is None or us > MOST:
         return {}
     return {"boxes": (us, _by_name("boxes", pattern))}

@@ -49,6 +49,9 @@ STALE = 100
 #: that these were set on.
 SETS, ORDERS, STEPS = 4e5, 1.6e6, 1e6
 
+#: us that a rank of many all-to-alls takes on a torus, where their ranks are scattered.
+SCATTERED = 2.0
+
 #: Node sets that are judged, and steps, at least.
 LEAST_SETS, LEAST_STEPS = 12, 12
 
@@ -137,6 +140,8 @@ class _Search:
         size = len(self.asked.channels)
         pairs = [min(len(phase.total.source), 1 << 20) for phase, _ in details]
         us = 400 + 0.15 * ranks + sum(200 + 0.12 * size + 0.1 * many for many in pairs)
+        if self.asked.machine.topology.kind == "torus":  # lines are looked at router by router
+            us += SCATTERED * ranks * sum(len(phase.total.within) > 1 for phase, _ in details)
         if self.asked.routing == "single" and self.asked.machine.topology.kind == "dragonfly":
             whole = sum(len(phase.total.within) > 0 for phase, _ in details)
             us += (0.003 + 0.012 * whole) * details[0][0].total.routers ** 2 if details else 0

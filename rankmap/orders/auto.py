@@ -189,7 +189,7 @@ def choose(pattern: Pattern, slots: Slots, seconds: float | None = None) -> Choi
             break
         if name == "graph" and effort < 1:
             if effort < LEAST_EFFORT:
-                best.failed[name] = best.left = f"graph is left out: not in {seconds:g} s"
+                best.failed[name] = best.left = _left_out(seconds)
                 continue
             name = f"graph:effort={effort:.2g}"
         _try(name, wanted, pattern, slots, distance, best)
@@ -211,6 +211,14 @@ def _effort(pattern: Pattern, slots: Slots, seconds: float | None) -> float:
     if isinstance(pattern, Graph):
         return effort
     return effort if left >= 1.5 * whole else 0.0  # other orders are good enough
+
+
+def _left_out(seconds: float | None) -> str:
+    """Return why a pattern is not mapped as a graph."""
+    from rankmap.refine.native import compiled
+
+    first = "" if compiled() else " (its kernels are not compiled yet; nidmap order does that)"
+    return f"graph is left out: not in {seconds or 0:g} s{first}"
 
 
 def _candidates(pattern: Pattern, slots: Slots) -> Iterator[tuple[str, Pattern]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError
+from rankmap.graph import distinct
 from rankmap.readers import Entries, checked
 from rankmap.readers.text import blocks, whole
 from rankmap.slots import MOST_SLOTS
@@ -117,6 +118,6 @@ def _right_count(entries: Entries, m: int, source: str) -> None:
     """Refuse another number of edges than the header has."""
     low, high = np.minimum(entries.a, entries.b), np.maximum(entries.a, entries.b)
     joined = low != high
-    edges = len(np.unique(low[joined] * entries.ranks + high[joined]))
+    edges = distinct(low[joined] * entries.ranks + high[joined])
     if m not in (edges, -(-len(entries.a) // 2)):
         raise ParseError(source, 1, f"{edges} edges, the header has {m}", "is the file cut short?")

@@ -14,6 +14,7 @@ import numpy as np
 
 from placement.errors import UsageError
 from rankmap import progress
+from rankmap.graph import distinct
 from rankmap.refine.native import anneal, block_splits, installed, multisect, rework
 from rankmap.refine.torus import torus_splits
 
@@ -36,7 +37,7 @@ HOT = 0.8
 
 #: Work (`rankmap.refine.kernels.tick`) for so many ranks, and the powers of the ranks with which
 #: it is more for more of them, and less for fewer.
-WORK, RANKS, MORE, LESS = 1.6e8, 4096, 0.68, 0.35
+WORK, RANKS, MORE, LESS = 1.4e8, 4096, 0.7, 0.35
 
 #: The part of it that is done where the kernels are not compiled.
 UNCOMPILED = 0.01
@@ -259,8 +260,8 @@ class _Piece:
         """Return 1 where the nodes that talk share many edges, 0 where few, or what is between."""
         row = np.repeat(mine, np.diff(self.ptr)).astype(np.int64)
         off = row < mine[self.adj]
-        pairs = np.unique(row[off] * len(self.nodes) + mine[self.adj][off])
-        edges = float(off.sum()) / max(1, len(pairs))
+        pairs = distinct(row[off] * len(self.nodes) + mine[self.adj][off])
+        edges = float(off.sum()) / max(1, pairs)
         return float(np.clip((edges - FEW_SHARED) / (MANY_SHARED - FEW_SHARED), 0, 1))
 
 
@@ -367,7 +368,7 @@ def _starts(which: Ints) -> Ints:
 
 def _shares(distance: Distance) -> Floats:
     """Return which part of J the edges that leave the blocks of each level make, about."""
-    parts = [len(distance), *(len(np.unique(c)) for c in distance.blocks.T)]
+    parts = [len(distance), *(distinct(c) for c in distance.blocks.T)]
     rise = np.maximum(np.diff(distance.level_distance), 0)
     value = rise * np.sqrt(parts[: len(rise)])
     return np.asarray(value / max(float(value.sum()), 1e-300))

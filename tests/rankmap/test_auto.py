@@ -95,6 +95,20 @@ def test_what_there_is_no_time_for_is_left_out_and_said():
     assert arrange(on, some, "auto:seconds=0.7").strategy.startswith("auto: ")
 
 
+def test_kernels_that_are_not_compiled_yet_are_not_waited_for(monkeypatch):
+    from rankmap.refine import native
+
+    on = slots_of(nidmap.load_machine("tree:4x4x4,dist=1:2:3"), None, 16)
+    rng = np.random.default_rng(5)
+    any_edges = from_edges(1024, *rng.integers(0, 1024, (2, 3000)), np.ones(3000))
+    monkeypatch.setattr(native, "compiled", lambda: False)
+    found = choose(any_edges, on, 20.0)
+    assert found.strategy == DEFAULT
+    assert "graph is left out: not in 20 s (its kernels are not compiled yet" in found.words()
+    monkeypatch.setattr(native, "compiled", lambda: True)
+    assert choose(any_edges, on, 20.0).strategy == "graph"
+
+
 @pytest.mark.parametrize("options", ["second=1", "seconds=", "seconds=-1", "seconds=nan", "x"])
 def test_options_of_auto_that_make_no_sense(options):
     with pytest.raises(UsageError, match="auto takes seconds=NUMBER"):

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from workloads.alltoall.command import Sizes, bandwidths
+from workloads.alltoall.command import bandwidths
+from workloads.options import Sizes
 from workloads.results import load
 from workloads.session import Result
 

@@ -2,8 +2,11 @@
 
 import json
 import os
+import signal
 import subprocess
+import sys
 import textwrap
+import threading
 import time
 
 import pytest
@@ -11,7 +14,8 @@ import pytest
 from placement.errors import LaunchError
 from tests.rankmap.mpis import with_mpi4py
 from tests.workloads.conftest import mpiexec, variables
-from workloads.launched import STARTED, launched, mpiexec_words
+from workloads.launched import STARTED, Launches, launched, mpiexec_words
+from workloads.results import load
 from workloads.world import _crowded
 
 pytestmark = pytest.mark.mpi
@@ -219,9 +223,129 @@ def test_outside_a_launch_ranks_are_started_with_the_same_words(place, tmp_path)
     assert list(tmp_path.iterdir()) == [out]
 
 
-def test_a_run_that_is_interrupted_keeps_what_is_finished(place, tmp_path):
-    import signal
+def test_nobody_reads_the_result(place):
+    words = ["-m", "nidmap", "bench", "sort", "--items", "100", "--repeat", "1"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [f"{place}/bin/python", *words],
+        env=variables(place),
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    os.close(writing)
+    assert done.returncode == 141
+    assert said(done) == []
 
+
+@pytest.mark.skipif(not os.path.isdir("/dev/shm"), reason="no /dev/shm")
+def test_killed_ranks_leave_no_shared_memory_behind(place, tmp_path):
+    before = set(os.listdir("/dev/shm"))
+    out = tmp_path / "samples.jsonl"
+    words = ["alltoall", "--bytes", "8", "--repeat", "100000000", "-o", str(out)]
+    command = [*mpiexec(place), "-n", "2", f"{place}/bin/python", "-c", KILLED, *words]
+    subprocess.run(
+        command, env=variables(place), capture_output=True, timeout=60, check=False, text=True
+    )
+    header, frame = load(f"{out}.part")
+    assert (header["ranks"], len(frame) > 0) == (2, True)
+    left = {n for n in set(os.listdir("/dev/shm")) - before if n.startswith("mpich_shm_")}
+    assert not {name for name in left if not _mapped(name)}
+
+
+#: Runs the command line, its last rank killed once there are samples.
+KILLED = """
+import os, signal, sys, threading, time
+import nidmap
+def kill():
+    part = sys.argv[-1] + ".part"
+    while not os.path.exists(part) or os.path.getsize(part) < 5000:
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGKILL)
+if os.environ.get("PMI_RANK", os.environ.get("OMPI_COMM_WORLD_RANK")) == "1":
+    threading.Thread(target=kill, daemon=True).start()
+sys.argv[:1] = ["nidmap", "bench"]
+nidmap.main()
+"""
+
+
+def _mapped(name):
+    """Tell whether a process still has it: another job's, which is not over."""
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{process}/maps", errors="replace") as stream:
+                if name in stream.read():
+                    return True
+        except OSError:
+            continue
+    return False
+
+
+def test_a_signal_goes_on_to_the_launch_once_and_ends_the_row():
+    child = (
+        "import signal, sys, time; seen = []\n"
+        "signal.signal(signal.SIGTERM, lambda *_: seen.append(1))\n"
+        "print('ready', flush=True)\n"
+        "end = time.monotonic() + 20\n"
+        "while not seen and time.monotonic() < end: time.sleep(0.01)\n"
+        "time.sleep(0.3); print(len(seen)); sys.exit(130)"
+    )
+    before = signal.getsignal(signal.SIGTERM)
+    with Launches() as children:
+        assert children.run([sys.executable, "-c", "print(7)"], os.environ, heard=True) == (
+            0,
+            b"7\n",
+        )
+        assert not children.stopped
+        timer = threading.Timer(1.5, os.kill, (os.getpid(), signal.SIGTERM))
+        timer.start()
+        found = children.run([sys.executable, "-c", child], os.environ, heard=True)
+        timer.join()
+        assert found == (130, b"ready\n1\n")
+        assert children.stopped
+        with pytest.raises(LaunchError, match="cannot start"):
+            children.run(["/no/such/mpiexec"], os.environ)
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_small_run_loads_no_compiler_and_starts_no_threads(place):
+    program = """
+        import runpy, sys
+        sys.argv = ["sort", *{words!r}.split()]
+        try:
+            runpy.run_module("workloads.{name}", run_name="__main__")
+        except SystemExit as left:
+            assert not left.code
+        heavy = ("numba", "scipy", "pandas", "matplotlib", "importlib.metadata", "subprocess")
+        with open("/proc/self/status") as stream:
+            threads = [line for line in stream if line.startswith("Threads")]
+        print([name for name in heavy if name in sys.modules], threads[0].split()[1])
+    """
+    for name, words in (
+        ("sort", "--items 10"),
+        ("isx", "--keys 64"),
+        ("stencil", "--bytes 8 --iterations 1"),
+        ("contention", "--n 16 --m 1"),
+        ("alltoall", "--bytes 8"),
+    ):
+        text = textwrap.dedent(program.format(name=name, words=f"{words} --repeat 1 --warmup 0"))
+        done = subprocess.run(
+            [f"{place}/bin/python", "-c", text],
+            env=variables(place, {"MPIR_CVAR_ASYNC_PROGRESS": "0"}),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        loaded, threads = done.stdout.splitlines()[-1].rsplit(" ", 1)
+        assert loaded == "[]", name
+        assert int(threads) <= 4, name  # MPI's own: numpy's would be one more a core
+
+
+def test_a_run_that_is_interrupted_keeps_what_is_finished(place, tmp_path):
     out = tmp_path / "samples.jsonl"
     words = ["bench", "alltoall", "--bytes", "1kB", "--repeat", "100000000", "-o", str(out)]
     command = [*mpiexec(place), "-n", "2", f"{place}/bin/python", "-m", "nidmap", *words]
@@ -244,8 +368,6 @@ def test_a_run_that_is_interrupted_keeps_what_is_finished(place, tmp_path):
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-    from workloads.results import load
-
     kept = out if out.exists() else part  # a launcher may kill before a rank can say goodbye
     header, frame = load(str(kept))
     assert header["ended"] in ("interrupted", "running")
@@ -260,8 +382,6 @@ def test_a_time_limit_ends_a_run_with_its_samples(bench, tmp_path):
     done = bench([*words, "-o", str(out)], 2)
     assert time.monotonic() - began < 20
     assert "ended early (time limit)" in done.stderr
-    from workloads.results import load
-
     header, frame = load(str(out))
     assert header["ended"] == "time limit"
     assert len(frame) > 0

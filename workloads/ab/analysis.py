@@ -9,6 +9,7 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from workloads.ab.statistics import FEWEST, interval
+from workloads.session import median
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -160,7 +161,7 @@ def _log(visits: list[list[float]]) -> float:
     """Return the mean over visits of the log of the median; nan for what is not whole."""
     if len(visits) != _VISITS:
         return float("nan")
-    medians = np.array([np.median(seconds) for seconds in visits])
+    medians = np.array([median(seconds) for seconds in visits])
     return float(np.log(medians).mean()) if (medians > 0).all() else float("nan")
 
 

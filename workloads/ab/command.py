@@ -29,7 +29,8 @@ def _outside(common: Common, **options: Any) -> int | None:
     if options["launches"] > 1:
         from workloads.ab.launches import many
 
-        return _pooled(common, many(common, options["launches"]), options["level"])
+        runs, stopped = many(common, options["launches"])
+        return _pooled(common, runs, options["level"], "interrupted" if stopped else None)
     return None
 
 
@@ -182,13 +183,14 @@ def _pool(common: Common, paths: Sequence[str], level: float) -> int:
     return _pooled(common, runs, level)
 
 
-def _pooled(common: Common, runs: Sequence[Run], level: float) -> int:
+def _pooled(common: Common, runs: Sequence[Run], level: float, ended: str | None = None) -> int:
     from workloads.ab.analysis import pooled
     from workloads.results import check_name, save
 
     check_name(common.output)
     header, rows = pooled(runs)
+    header = {**header, "ended": ended or header.get("ended", "complete")}
     if common.output:
         save(common.output, header, rows)
-    _show(common, header, rows, level, str(header.get("ended", "complete")))
-    return 0
+    _show(common, header, rows, level, str(header["ended"]))
+    return 130 if ended == "interrupted" else 0

@@ -8,14 +8,13 @@ launches tell what an order does.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
-import tempfile
 from typing import TYPE_CHECKING
 
 from placement.commands.common import say
 from placement.errors import LaunchError, UsageError
-from workloads.launched import mpiexec_words, rank_environment
+from workloads.launched import Launches, mpiexec_words, rank_environment
+from workloads.world import interrupted
 
 if TYPE_CHECKING:
     from workloads.ab.analysis import Run
@@ -27,10 +26,10 @@ __all__ = ["LAUNCH", "many"]
 LAUNCH = "NIDMAP_AB_LAUNCH"
 
 
-def many(common: Common, launches: int) -> list[Run]:
-    """Start the launches and return their samples.
+def many(common: Common, launches: int) -> tuple[list[Run], bool]:
+    """Start the launches and return their samples, and whether they were interrupted.
 
-    Where one fails, those before it are returned, with a word about it.
+    Where one fails or is interrupted, what there is until then is returned.
 
     Raises
     ------
@@ -38,36 +37,39 @@ def many(common: Common, launches: int) -> list[Run]:
         Without ``-n``.
     LaunchError
         Where not even the first one succeeds.
+    NidmapError
+        Interrupted before there are samples.
     """
+    import tempfile
+
     if common.ranks is None:
         raise UsageError("--launches starts mpiexec: how many ranks?", "-n says it")
     runs: list[Run] = []
-    with tempfile.TemporaryDirectory(prefix="nidmap-ab-") as folder:
+    with tempfile.TemporaryDirectory(prefix="nidmap-ab-") as folder, Launches() as children:
         for number in range(launches):
-            run = _launch(common.ranks, number, os.path.join(folder, f"launch-{number}.jsonl"))
-            if run is None:
+            path = os.path.join(folder, f"launch-{number}.jsonl")
+            run = _launch(children, common.ranks, number, path)
+            runs += [run] if run is not None else []
+            if run is None or children.stopped:
                 break
-            runs.append(run)
     if not runs:
-        raise LaunchError("the launch failed")
-    return runs
+        raise interrupted() if children.stopped else LaunchError("the launch failed")
+    return runs, children.stopped
 
 
-def _launch(ranks: int, number: int, path: str) -> Run | None:
+def _launch(children: Launches, ranks: int, number: int, path: str) -> Run | None:
     """Run one launch and return its samples, None where it failed."""
     from workloads.ab.analysis import Run
     from workloads.results import load, records
 
     env = {**rank_environment(ranks), LAUNCH: f"{number}:{path}"}
     command = [*mpiexec_words(ranks), sys.executable, *sys.orig_argv[1:]]
-    try:
-        done = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, check=False)
-    except OSError as error:
-        raise LaunchError(f"cannot start {command[0]}: {error.strerror or error}") from None
-    if done.returncode:
-        say(f"nidmap: launch {number + 1} failed (code {done.returncode})")
+    code, _ = children.run(command, env)
+    children.stopped |= code == interrupted().exit_code
+    if code and not children.stopped:
+        say(f"nidmap: launch {number + 1} failed (code {code})")
     kept = path if os.path.exists(path) else f"{path}.part"
-    if not os.path.exists(kept) or done.returncode not in (0, 130):
+    if not os.path.exists(kept) or (code and not children.stopped):
         return None
     header, frame = load(kept)
     return Run(f"launch {number + 1}", header, records(frame)) if len(frame) else None

@@ -1,6 +1,6 @@
 """Run as ``mpiexec -n P python -m workloads.alltoall``."""
 
-from workloads.commands import program
+from workloads.launched import program
 
 if __name__ == "__main__":
     program("alltoall")

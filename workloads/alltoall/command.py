@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from placement.errors import UsageError
-from workloads.options import Bytes, Common, Param, measured
+from workloads.options import Common, Param, Sizes, choice, measured
 from workloads.places import Place, place
 from workloads.session import Session
 from workloads.table import bandwidth_text, bytes_text, seconds_text, table
@@ -19,30 +19,6 @@ if TYPE_CHECKING:
     from workloads.session import Result
 
 __all__ = ["alltoall", "bandwidths"]
-
-
-class Sizes(Param):
-    """Sizes in bytes: ``8,64,1KiB``, or a range ``8-4MiB`` in powers of two."""
-
-    name = "sizes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the sizes as a tuple of int."""
-        found: list[int] = []
-        for part in str(value).split(","):
-            low, dash, high = part.partition("-")
-            ends = [
-                Bytes().convert(end.strip(), param, ctx) for end in ([low, high] if dash else [low])
-            ]
-            if dash and not 0 < ends[0] <= ends[1]:
-                self.fail(f"{part!r} is no range of sizes", param, ctx)
-            size = ends[0]
-            while size <= ends[-1]:
-                found.append(size)
-                if not dash:
-                    break
-                size *= 2
-        return tuple(found)
 
 
 class Counts(Param):
@@ -70,13 +46,7 @@ class Counts(Param):
     show_default=True,
     help="Payload of each ordered pair: 8,64,1KiB or 8-4MiB (powers of two).",
 )
-@click.option(
-    "--kind",
-    type=click.Choice(["alltoall", "alltoallv", "both"]),
-    default="both",
-    show_default=True,
-    help="Which call of MPI.",
-)
+@choice("--kind", ["alltoall", "alltoallv", "both"], "both", "Which call of MPI.")
 @click.option(
     "--ppn",
     type=Counts(),

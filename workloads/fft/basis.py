@@ -98,6 +98,8 @@ def field_of(shape: tuple[int, ...], basis: str, real: bool) -> Field:
     waves = [axis for axis, letter in enumerate(letters) if letter == "F"]
     half = waves[-1] if real and waves else -1
     order = sorted(range(3), key=lambda axis: axis >= len(shape) or shape[axis] == 1)
+    if order[0] == half:  # a line: the real axis goes first, and the first axis is the last one
+        order[:2] = order[1::-1]
     padded, spectrum = [*shape, 1][:3], [*shape, 1][:3]
     if half >= 0:
         spectrum[half] = shape[half] // 2 + 1
@@ -116,7 +118,7 @@ def _turned(extents: list[int], order: list[int]) -> tuple[int, int, int]:
 
 
 def _letters(basis: str, axes: int) -> str:
-    word = basis.upper() or "F" * axes
+    word = (basis or "").upper() or "F" * axes
     if len(word) == 3 and axes == 2:
         word = word[0] + word[2]
     if len(word) != axes or not re.fullmatch("[SC]*F*", word):

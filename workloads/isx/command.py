@@ -11,10 +11,11 @@ import click
 from placement.commands.common import to_json, write_output
 from placement.errors import UsageError
 from workloads.launched import launched
-from workloads.options import Common, measured
+from workloads.options import Common, choice, measured
 from workloads.session import Session
 from workloads.sort.numbers import Number
 from workloads.table import bandwidth_text, seconds_text, table
+from workloads.world import interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -62,12 +63,11 @@ def _with_jobs(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.command("isx", context_settings={"default_map": {"repeat": 20}})
-@click.option(
+@choice(
     "--mode",
-    type=click.Choice(["strong", "weak", "weak_iso"]),
-    default="weak",
-    show_default=True,
-    help="Keys over all ranks; keys a rank; the same with buckets of one width.",
+    ["strong", "weak", "weak_iso"],
+    "weak",
+    "Keys over all ranks; keys a rank; the same with buckets of one width.",
 )
 @click.option(
     "--keys",
@@ -76,13 +76,7 @@ def _with_jobs(function: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="Keys over all ranks (strong) or a rank.",
 )
-@click.option(
-    "--dtype",
-    type=click.Choice(["i4", "u8"]),
-    default="i4",
-    show_default=True,
-    help="Signed 32-bit or unsigned 64-bit keys.",
-)
+@choice("--dtype", ["i4", "u8"], "i4", "Signed 32-bit or unsigned 64-bit keys.")
 @click.option(
     "--max-key",
     type=Number(),
@@ -97,12 +91,11 @@ def _with_jobs(function: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="Width of a bucket (weak_iso).",
 )
-@click.option(
+@choice(
     "--bucketing",
-    type=click.Choice(["auto", "shift", "division"]),
-    default="auto",
-    show_default=True,
-    help="auto: by shift where the width is a power of two.",
+    ["auto", "shift", "division"],
+    "auto",
+    "auto: by shift where the width is a power of two.",
 )
 @click.option(
     "--exchange",
@@ -112,13 +105,7 @@ def _with_jobs(function: Callable[..., Any]) -> Callable[..., Any]:
     callback=_schemes,
     help="alltoallv, at-once, naive (in-cast), round-robin, random; several with commas, or all.",
 )
-@click.option(
-    "--sided",
-    type=click.Choice(["two", "put", "both"]),
-    default="two",
-    show_default=True,
-    help="Messages, or MPI_Put with a notification.",
-)
+@choice("--sided", ["two", "put", "both"], "two", "Messages, or MPI_Put with a notification.")
 @_with_jobs
 @measured
 def isx(common: Common, schemes: tuple[str, ...], sided: str, **options: Any) -> int:
@@ -251,17 +238,18 @@ def _rates(results: Sequence[Result], model: Traffic) -> str:
     return table(head, rows)
 
 
-def _pool(jobs: int, options: dict[str, Any]) -> None:
+def _pool(jobs: int, options: dict[str, Any]) -> int:
     """Run the jobs and print the minimum over them."""
     from workloads.isx.jobs import pooled, run_jobs
 
-    documents = run_jobs(jobs, options["ranks"] or 1, options["output"])
+    documents, stopped = run_jobs(jobs, options["ranks"] or 1, options["output"])
     rows = pooled(documents)
+    code = interrupted().exit_code if stopped else 0
     if options["as_json"]:
         found = {"schema": "nidmap.bench.isx-jobs/1", "minimum": rows, "jobs": documents}
         write_output(to_json(found), None)
-        return
-    head = ["exchange", "sides", "slowest rank", "all ranks", f"range over {jobs} jobs"]
+        return code
+    head = ["exchange", "sides", "slowest rank", "all ranks", f"range over {len(documents)} jobs"]
     cells = [
         [
             row["exchange"],
@@ -273,3 +261,4 @@ def _pool(jobs: int, options: dict[str, Any]) -> None:
         for row in rows
     ]
     write_output("minimum over jobs of the exchange's best iteration\n" + table(head, cells), None)
+    return code

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import LaunchError, NidmapError, printable
-from workloads.launched import mpiexec_words, rank_environment
+from workloads.launched import Launches, mpiexec_words, rank_environment
+from workloads.world import interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["pooled", "run_jobs"]
 
 
-def run_jobs(jobs: int, ranks: int, output: str | None) -> list[dict[str, Any]]:
-    """Launch this command so many times, one after another; return each job's document.
+def run_jobs(jobs: int, ranks: int, output: str | None) -> tuple[list[dict[str, Any]], bool]:
+    """Launch this command so many times, one after another.
+
+    Returns each job's document, and whether they were interrupted: then only
+    those of the jobs that were finished by then.
 
     Parameters
     ----------
@@ -37,30 +40,34 @@ def run_jobs(jobs: int, ranks: int, output: str | None) -> list[dict[str, Any]]:
     LaunchError
         Where a job cannot be started or prints no result.
     NidmapError
-        What a job has said itself, with its exit code.
+        What a job has said itself, with its exit code; or interrupted before
+        one was finished.
     """
-    documents = []
-    for job in range(jobs):
-        words = [*mpiexec_words(ranks), sys.executable, *sys.orig_argv[1:], "--json"]
-        if output is not None:
-            stem, suffix = os.path.splitext(output)
-            words += ["-o", f"{stem}.{job}{suffix}"]
-        done = subprocess.run(
-            words, env=rank_environment(ranks), stdout=subprocess.PIPE, check=False
-        )
-        documents.append(_document(done, job))
-    return documents
+    documents: list[dict[str, Any]] = []
+    with Launches() as children:
+        for job in range(jobs):
+            words = [*mpiexec_words(ranks), sys.executable, *sys.orig_argv[1:], "--json"]
+            if output is not None:
+                stem, suffix = os.path.splitext(output)
+                words += ["-o", f"{stem}.{job}{suffix}"]
+            code, out = children.run(words, rank_environment(ranks), heard=True)
+            if children.stopped or code == interrupted().exit_code:
+                if not documents:
+                    raise interrupted()
+                return documents, True
+            documents.append(_document(code, out, job))
+    return documents, False
 
 
-def _document(done: subprocess.CompletedProcess[bytes], job: int) -> dict[str, Any]:
-    if done.returncode:
-        error = NidmapError(f"job {job} ended with code {done.returncode}")
-        error.exit_code = done.returncode if 0 < done.returncode < 126 else 4
+def _document(code: int, out: bytes, job: int) -> dict[str, Any]:
+    if code:
+        error = NidmapError(f"job {job} ended with code {code}")
+        error.exit_code = code if 0 < code < 126 else 4
         raise error
     try:
-        document: dict[str, Any] = json.loads(done.stdout)
+        document: dict[str, Any] = json.loads(out)
     except ValueError:
-        shown = printable(done.stdout[:60].decode("utf-8", "replace"))
+        shown = printable(out[:60].decode("utf-8", "replace"))
         raise LaunchError(f"job {job} printed no result but {shown!r}") from None
     return document
 

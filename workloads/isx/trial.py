@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import UsageError
+from workloads.isx.buckets import bucketed
 from workloads.isx.problem import Problem, problem
 from workloads.isx.schemes import SCHEMES, SIDES, Window, order, two_sided
 from workloads.memory import fits
@@ -42,7 +43,7 @@ def trial(
     sided: str = "two",
     seed: int = 0,
 ) -> Isx:
-    """Return a bucket sort with its buffers made and its kernels compiled. Collective.
+    """Return a bucket sort with its buffers made and its loops compiled. Collective.
 
     Parameters
     ----------
@@ -104,7 +105,7 @@ class Isx:
         with together(comm):
             keys = self._generate()
             self._bucketed = np.empty_like(keys)
-            self.send = self._bucket(keys)  # compiles the kernels as well
+            self.send = self._bucket(keys)  # compiles what loops there are, too
             self._before = checksum(keys)
         self.receive = self.ranks.swap(np.ascontiguousarray(self.send[:, None]))[:, 0]
         self._room: Keys = np.empty(int(self.receive.sum()), keys.dtype)
@@ -115,22 +116,7 @@ class Isx:
 
     def _bucket(self, keys: Keys) -> Ints:
         """Put the keys into buckets and return the keys of each bucket (P,)."""
-        from workloads.isx import kernels
-
-        size, shift = self.ranks.size, self.problem.shift
-        kind: type[Any] = np.uint32 if self.problem.dtype == "i4" else np.uint64
-        plain, out = keys.view(kind), self._bucketed.view(kind)
-        counts = np.zeros((4, size), np.int64)
-        by = kind(self.problem.width if shift is None else shift)
-        count, deal = (
-            (kernels.count_by_division, kernels.deal_by_division)
-            if shift is None
-            else (kernels.count_by_shift, kernels.deal_by_shift)
-        )
-        count(plain, by, counts)
-        sizes: Ints = counts.sum(axis=0)
-        deal(plain, by, np.cumsum(sizes) - sizes, out)
-        return sizes
+        return bucketed(self.problem, keys, self._bucketed)
 
     def run(self) -> dict[str, float]:
         """Sort once and return this rank's seconds; the total is without the generation."""

@@ -186,7 +186,10 @@ def _sentence(side: Side, times: float) -> str:
     error = np.abs(side.error)
     said = f"{len(error)} links: counts are off by {np.median(error):.1%} in the median"
     said += f", {error.max():.1%} at most"
-    runs = times * float(np.median(side.error) + 1)
+    stray = float(side.counted[side.wire == 0].max(initial=0))
+    if stray > _LEAST * side.wire.max():
+        return f"{said}; links that should be idle have carried {stray:,.0f} bytes: other nodes ran"
     if error.max() > 0.25:
+        runs = times * float(np.median(side.error) + 1)
         said += f"; they would be those of {runs:.3g} runs (--times)"
     return said

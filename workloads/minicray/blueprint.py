@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 __all__ = ["blueprint"]
 
 #: Knobs of a namespace's network, below /proc/sys/net: routers forward by the flow,
-#: where there are several ways; nodes are patient, and their windows never shrink.
+#: where there are several ways; nodes are patient, their windows never shrink, and they send
+#: no tail twice to probe for a loss (early_retrans), as nothing is ever lost.
 _ROUTER = {
     "ipv4/ip_forward": "1",
     "ipv4/conf/all/rp_filter": "0",
@@ -29,6 +30,7 @@ _NODE = {
     "ipv4/tcp_congestion_control": "reno",
     "ipv4/tcp_slow_start_after_idle": "0",
     "ipv4/tcp_no_metrics_save": "1",
+    "ipv4/tcp_early_retrans": "0",
     "ipv4/tcp_wmem": "4096 4194304 4194304",
     "ipv4/tcp_rmem": "4096 131072 131072",
     "ipv6/conf/all/disable_ipv6": "1",

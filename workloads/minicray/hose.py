@@ -90,4 +90,5 @@ def _connected(address: str, port: int) -> Any:
 
 
 if __name__ == "__main__":
-    main()
+    with contextlib.suppress(KeyboardInterrupt):  # the one who started it has had enough
+        main()

@@ -357,12 +357,30 @@ def _reap_for(worker: int) -> int:
     while True:
         pid, status = os.wait()
         if pid == worker:
-            return os.waitstatus_to_exitcode(status)
+            code = os.waitstatus_to_exitcode(status)
+            if code < 0:
+                _last_word(f"the keeper was ended by {_signal_name(-code)}")
+            return code
+
+
+def _signal_name(number: int) -> str:
+    """Return a signal as a person reads it; SIGKILL is mostly the kernel's, for want of memory."""
+    with contextlib.suppress(ValueError):
+        name = signal.Signals(number).name
+        return f"{name} (out of memory?)" if number == signal.SIGKILL else name
+    return f"signal {number}"
+
+
+def _last_word(text: str) -> None:
+    """Say on stderr why this ends; where nobody listens any more, nobody needs to know."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{text}\n".encode(errors="replace"))
 
 
 def _watch(lifeline: int) -> None:
     """End everything when the starter is gone before it has let go."""
     if os.read(lifeline, 1) != b"k":
+        _last_word("the command that was building it has ended")
         os._exit(3)
 
 
@@ -387,7 +405,8 @@ def main() -> None:
     with os.fdopen(blueprint, "rb") as pipe:
         text = pipe.read()
     if not text.endswith(b"\n"):
-        os._exit(3)  # the starter died while it wrote
+        _last_word("the command that was building it ended before it had said what to build")
+        os._exit(3)
     outer = socket.socket(fileno=listener)
     outer.listen(64)  # here, so that the other side sees this process as its peer
     keeper = Keeper(json.loads(text))
@@ -402,9 +421,15 @@ def _stand(keeper: Keeper, ready: int) -> socket.socket:
         try:
             keeper.build()
             listener = _inner_listener()
-        except (Trouble, OSError, subprocess.SubprocessError) as error:
-            pipe.write(json.dumps({"error": str(error)}) + "\n")
+        except BaseException as error:  # whatever it is, the starter is to hear of it
+            pipe.write(json.dumps({"error": _why(error)}) + "\n")
             pipe.flush()
             os._exit(1)
         pipe.write(json.dumps({"ready": True}) + "\n")
     return listener
+
+
+def _why(error: BaseException) -> str:
+    """Return what went wrong: in words where it is foreseen, else with its kind."""
+    foreseen = (Trouble, OSError, subprocess.SubprocessError)
+    return str(error) if isinstance(error, foreseen) and str(error) else repr(error)

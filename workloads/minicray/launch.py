@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +59,7 @@ class Ranks:
         if about["slurm"]:
             where = [f"-w{','.join(listed)}"] if listed else []
             return ["srun", f"--mpi={_slurm_mpi()}", f"-N{count}", f"-n{total}", *where, "-K",
-                    *command]  # fmt: skip
+                    "--quit-on-interrupt", *command]  # fmt: skip
         return _mpiexec(listed or about["names"][:count], total, command)
 
     def _listed(self, known: Sequence[str]) -> list[str]:
@@ -83,14 +84,20 @@ def starter(about: dict[str, Any]) -> dict[str, str]:
 
 
 def _slurm_mpi() -> str:
-    """Return what srun starts this environment's MPI with."""
-    return "pmix" if _flavour() == "openmpi" else "pmi2"
+    """Return what srun starts this environment's MPI with; a program without MPI minds neither."""
+    return "pmix" if _found() and _flavour() == "openmpi" else "pmi2"
+
+
+def _found() -> str | None:
+    """Return the mpiexec on PATH, or the one beside this Python."""
+    beside = os.path.dirname(sys.executable)
+    return shutil.which("mpiexec") or shutil.which("mpiexec", path=beside)
 
 
 def _flavour() -> str:
     from rankmap.launch.ask import flavour
 
-    mpiexec = shutil.which("mpiexec")
+    mpiexec = _found()
     if mpiexec is None:
         raise LaunchError("mpiexec not found", "pip install 'nidmap[mpi]'")
     return str(flavour(mpiexec, dict(os.environ))[0])
@@ -100,7 +107,7 @@ def _mpiexec(names: Sequence[str], ranks: int, command: Sequence[str]) -> list[s
     each = -(-ranks // len(names))
     if _flavour() == "openmpi":
         hosts = ",".join(f"{name}:{each}" for name in names)
-        return ["mpiexec", "--prtemca", "plm_ssh_agent", f"{HOME}/ssh", "--host", hosts,
+        return [str(_found()), "--prtemca", "plm_ssh_agent", f"{HOME}/ssh", "--host", hosts,
                 "-n", str(ranks), *command]  # fmt: skip
-    return ["mpiexec", "-launcher", "ssh", "-launcher-exec", f"{HOME}/ssh",
+    return [str(_found()), "-launcher", "ssh", "-launcher-exec", f"{HOME}/ssh",
             "-hosts", ",".join(names), "-ppn", str(each), "-n", str(ranks), *command]  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -190,12 +191,14 @@ def make_noise(name: str, noise: Noise, seconds: float) -> dict[str, Any]:
     """
     about = talk.ask(name, {"do": "status"})
     before = talk.ask(name, {"do": "links"})["links"]
+    began = time.monotonic()
     code = talk.run(name, _command(about, noise, seconds))
+    lasted = min(seconds, time.monotonic() - began)  # less after a Ctrl-C
     if code not in (0, 130):
         raise LaunchError(f"the noise ended with code {code}", "are its nodes free?")
     after = talk.ask(name, {"do": "links"})["links"]
     carried = {link: row["bytes"] - before[link]["bytes"] for link, row in after.items()}
-    return {"seconds": seconds, "nodes": [about["names"][k] for k in noise.nodes], "bytes": carried}
+    return {"seconds": lasted, "nodes": [about["names"][k] for k in noise.nodes], "bytes": carried}
 
 
 def _command(about: dict[str, Any], noise: Noise, seconds: float) -> list[str]:
@@ -213,7 +216,8 @@ def _command(about: dict[str, Any], noise: Noise, seconds: float) -> list[str]:
     if about["slurm"]:
         many = len(listed)
         return ["srun", "-J", "noise", f"-N{many}", f"-n{many}", f"-w{','.join(listed)}",
-                "--exclusive", f"--immediate={_IMMEDIATE}", "--mpi=none", *program]  # fmt: skip
+                "--exclusive", "--quit-on-interrupt", f"--immediate={_IMMEDIATE}",
+                "--mpi=none", *program]  # fmt: skip
     from workloads.minicray.keeper import HOME
 
     script = 'for n in $1; do "$0" "$n" "$2" "$3" "$4" "$5" "$6" & done; wait'

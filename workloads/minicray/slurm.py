@@ -19,7 +19,8 @@ from workloads.minicray.talk import may_administer
 if TYPE_CHECKING:
     from workloads.minicray.net import Net
 
-__all__ = ["TOPOLOGIES", "Slurm", "find_slurm", "maps_ids", "slurm_files", "slurm_start"]
+__all__ = ["CONF", "TOPOLOGIES", "Slurm", "cgroup_conf", "find_slurm", "maps_ids", "slurm_files",
+           "slurm_start", "version_of"]  # fmt: skip
 
 #: How Slurm may choose nodes.
 TOPOLOGIES = ("tree", "none", "dragonfly")
@@ -33,19 +34,21 @@ _WITHOUT_GROUPS = (24, 5)
 #: Cores that a node is given where the machine does not say.
 _CORES = 64
 
-_CONF = """\
-ClusterName=minicray
-SlurmctldHost={login}({address})
+#: slurm.conf of a private Slurm, but for its nodes and partitions: no munge, no accounting, no
+#: control groups, pretended cores; the tests' own clusters have the same.
+CONF = """\
+ClusterName={cluster}
+SlurmctldHost={host}
 AuthType=auth/none
 CredType=cred/none
-SlurmUser=root
-SlurmdUser=root
-StateSaveLocation={home}/state
-SlurmdSpoolDir={home}/spool.%n
-SlurmctldPidFile={home}/slurmctld.pid
-SlurmdPidFile={home}/slurmd.%n.pid
-SlurmctldLogFile={home}/slurmctld.log
-SlurmdLogFile={home}/slurmd.%n.log
+SlurmUser={user}
+SlurmdUser={user}
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool.%n
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.%n.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
@@ -57,15 +60,14 @@ SlurmdParameters=config_overrides
 ReturnToService=2
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
-SchedulerType=sched/backfill
-SchedulerParameters=batch_sched_delay=0,sched_min_interval=0
+SchedulerType={scheduler}
+SchedulerParameters=batch_sched_delay=0{scheduling}
 PriorityType=priority/basic
 SlurmdTimeout=0
 InactiveLimit=0
 KillWait=1
-MinJobAge=60
-TreeWidth=64
-{topology}
+MinJobAge={age}
+{more}
 """
 
 #: The daemons and the commands that a mini-Cray with Slurm needs.
@@ -106,7 +108,7 @@ def find_slurm(topology: str = "tree") -> tuple[Slurm | None, str]:
     missing = [name for name, path in programs.items() if path is None]
     if missing:
         return None, f"{', '.join(missing)} not installed"
-    version = _version(str(programs["slurmctld"]))
+    version = version_of(str(programs["slurmctld"]))
     if version < _OLDEST:
         said = ".".join(map(str, version)) or "of an unknown version"
         return None, f"Slurm {said} is too old: {_OLDEST[0]}.{_OLDEST[1]:02d} is needed"
@@ -116,7 +118,7 @@ def find_slurm(topology: str = "tree") -> tuple[Slurm | None, str]:
     return Slurm(version, {k: str(v) for k, v in programs.items()}, topology), ""
 
 
-def _version(slurmctld: str) -> tuple[int, ...]:
+def version_of(slurmctld: str) -> tuple[int, ...]:
     """Return what a Slurm says it is; () where it does not."""
     try:
         said = subprocess.run(
@@ -159,21 +161,38 @@ def _listed(path: str) -> bool:
     return any(line.split(":")[0] in user for line in lines if ":" in line)
 
 
+def cgroup_conf(version: tuple[int, ...]) -> str:
+    """Return the text of cgroup.conf for a Slurm that is to leave control groups alone.
+
+    Examples
+    --------
+    >>> cgroup_conf((22, 5, 8)), cgroup_conf((24, 11, 5))
+    ('CgroupPlugin=autodetect\\n', 'CgroupPlugin=disabled\\n')
+    """
+    return f"CgroupPlugin={'disabled' if version >= _WITHOUT_GROUPS else 'autodetect'}\n"
+
+
 def slurm_files(net: Net, slurm: Slurm) -> dict[str, tuple[str, int]]:
     """Return the text and mode of each of Slurm's files."""
     tree = slurm.topology != "none"  # no plugin named: Slurm's default, under whatever name
     words = "TopologyPlugin=topology/tree" if tree else ""
     words += "\nTopologyParam=Dragonfly" if slurm.topology == "dragonfly" else ""
-    conf = _CONF.format(
-        login=lay.LOGIN, address=lay.management_address(-1), home=HOME, topology=words
+    conf = CONF.format(
+        cluster="minicray",
+        host=f"{lay.LOGIN}({lay.management_address(-1)})",
+        user="root",
+        folder=HOME,
+        scheduler="sched/backfill",
+        scheduling=",sched_min_interval=0",
+        age=60,
+        more=f"TreeWidth=64\n{words}",
     )
     lines = [_node_line(net, k) for k in range(len(net.names))]
     everything = ",".join(net.names)
     lines.append(f"PartitionName=debug Nodes={everything} Default=YES MaxTime=INFINITE State=UP")
-    groups = "disabled" if slurm.version >= _WITHOUT_GROUPS else "autodetect"
     files = {
         "slurm.conf": (conf + "\n".join(lines) + "\n", 0o644),
-        "cgroup.conf": (f"CgroupPlugin={groups}\n", 0o644),
+        "cgroup.conf": (cgroup_conf(slurm.version), 0o644),
     }
     return {**files, "topology.conf": (_switches(net), 0o644)} if tree else files
 

@@ -43,6 +43,9 @@ _KEEPER = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {module} import
 #: Number of the capability that makes namespaces.
 _CAP_SYS_ADMIN = 21
 
+#: Seconds that one that fails has to say why.
+_LAST_WORDS = 10.0
+
 #: Seconds that a mini-Cray has to be gone after it was told to go.
 _GONE = 20.0
 
@@ -164,26 +167,64 @@ def _await(process: subprocess.Popen[bytes], lifeline: int, ready: int) -> Stand
     """Wait until it stands; whatever comes between takes it down again."""
     try:
         with os.fdopen(ready) as pipe:
-            said = json.loads(pipe.readline() or "{}")
+            said = _parsed(pipe.readline())
     except BaseException:
         Standing(process, lifeline).down()
         raise
     if said.get("ready"):
         return Standing(process, lifeline)
+    # Its end is near: what it still has to say would be lost with its lifeline.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_LAST_WORDS)
     Standing(process, lifeline).down()
-    talk = process.stderr.read().decode(errors="replace") if process.stderr else ""
-    why = said.get("error") or (talk.strip().splitlines() or ["it ended without a word"])[-1]
+    why = said.get("error") or _last_words(process)
     raise LaunchError(f"the mini-Cray cannot be built: {printable(why, 400)}", _hint(why))
+
+
+def _parsed(line: str) -> dict[str, Any]:
+    """Return what a keeper says; nothing where it was ended while it said it."""
+    try:
+        return dict(json.loads(line))
+    except ValueError:
+        return {}
+
+
+def _last_words(process: subprocess.Popen[bytes]) -> str:
+    """Return the last line on stderr of a process that has ended, or how it ended."""
+    talk = process.stderr.read().decode(errors="replace") if process.stderr else ""
+    lines = talk.strip().splitlines()
+    if lines:
+        return lines[-1]
+    code = process.returncode
+    if code >= 0:
+        return f"it ended with code {code} and said nothing"
+    return f"it was ended by signal {-code}{' (out of memory?)' if code == -signal.SIGKILL else ''}"
 
 
 def _hint(why: str) -> str:
     if "unshare" in why and any(w in why for w in ("not permitted", "No space", "not allowed")):
-        return "user namespaces are switched off here (/proc/sys/user/max_user_namespaces)"
+        return f"user namespaces are switched off here ({_switch()})"
     if "sch_tbf" in why:
         return "modprobe sch_tbf, as root, where the kernel has it as a module"
     if "unrecognized option" in why:
         return "util-linux 2.38 or newer is needed"
     return "nidmap minicray up --no-slurm stands without it" if "Slurm" in why else ""
+
+
+#: What may switch user namespaces off, and the value with which it does: Debian's, Ubuntu's.
+_SWITCHES = (
+    ("/proc/sys/kernel/unprivileged_userns_clone", "0"),
+    ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
+)
+
+
+def _switch() -> str:
+    """Return the setting that forbids user namespaces; the kernel's own where no other does."""
+    for path, off in _SWITCHES:
+        with contextlib.suppress(OSError), open(path, encoding="ascii") as stream:
+            if stream.read().strip() == off:
+                return path
+    return "/proc/sys/user/max_user_namespaces"
 
 
 def _unshare(map_all: bool) -> list[str]:

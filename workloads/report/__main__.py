@@ -1,6 +1,6 @@
 """Run as ``python -m workloads.report``."""
 
-from workloads.commands import program
+from workloads.launched import program
 
 if __name__ == "__main__":
     program("report")

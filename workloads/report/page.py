@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import printable
-from workloads.table import bytes_text, seconds_text
+from workloads.table import bandwidth_text, bytes_text, seconds_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from workloads.report.sections import Section
 
 __all__ = ["csv_text", "html_text", "plain_text"]
+
+#: Letters from which on a cell's text may take several lines.
+_LONG = 24
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -28,6 +31,7 @@ table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabula
 th, td { padding: .25rem .7rem; text-align: right; border-bottom: 1px solid #ddd; }
 th { border-bottom: 2px solid #888; text-align: right; vertical-align: bottom; }
 td.t, th.t { text-align: left; }
+td { white-space: nowrap; } td.w { text-align: left; white-space: normal; min-width: 18rem; }
 figure { margin: 1rem 0; } svg { max-width: 100%; height: auto; }
 details summary { cursor: pointer; color: #444; }
 p.note { color: #555; }
@@ -77,13 +81,15 @@ def _table(section: Section) -> str:
 
 
 def _columns(section: Section) -> list[str]:
-    """Return the columns in which any row says something."""
+    """Return the columns in which any row says something; the files that it is from come last."""
     names = dict.fromkeys(name for row in section.rows for name in row)
-    return [n for n in names if any(row.get(n) not in (None, "") for row in section.rows)]
+    said = [n for n in names if any(row.get(n) not in (None, "") for row in section.rows)]
+    return sorted(said, key=lambda name: name in ("file", "files"))
 
 
 def _cell(tag: str, text: str, left: bool) -> str:
-    return f"<{tag}{' class=t' if left else ''}>{escape(text)}</{tag}>"
+    kind = " class=w" if len(text) > _LONG else " class=t" if left else ""
+    return f"<{tag}{kind}>{escape(text)}</{tag}>"
 
 
 def _head(name: str) -> str:
@@ -107,7 +113,7 @@ def shown(name: str, value: Any) -> str:
     if isinstance(value, str):
         return printable(value, 300)
     if name.endswith("_bytes_per_s"):
-        return f"{value / 1e9:.3g} GB/s" if value >= 1e9 else f"{value / 1e6:.3g} MB/s"
+        return bandwidth_text(value)
     if name.endswith("_s"):
         return seconds_text(value)
     if name == "bytes":

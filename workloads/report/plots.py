@@ -14,10 +14,10 @@ mpl.use("svg")
 from matplotlib.figure import Figure  # after the backend is chosen
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from workloads.table import bytes_text, seconds_text
+from workloads.table import bandwidth_text, bytes_text, seconds_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from matplotlib.axes import Axes
 
@@ -82,11 +82,15 @@ def _ranks_axis(axes: Axes, ranks: Sequence[int]) -> None:
     axes.set_xlabel("ranks")
 
 
-def _seconds_axis(axes: Axes) -> None:
+def _log_axis(axes: Axes, words: Callable[[float], str]) -> None:
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0), numticks=12))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: seconds_text(value)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: words(value)))
     axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _seconds_axis(axes: Axes) -> None:
+    _log_axis(axes, seconds_text)
     axes.set_ylabel("time of the slowest rank, median")
 
 
@@ -139,13 +143,12 @@ def bandwidth(rows: Sequence[Mapping[str, Any]]) -> str:
         for k, (name, found) in enumerate(lines.items()):
             ranked = sorted((row for row in found if row["bytes"]), key=lambda row: row["bytes"])
             sizes = [row["bytes"] for row in ranked]
-            rates = [row[f"{column}_bytes_per_s"] / 1e9 for row in ranked]
+            rates = [row[f"{column}_bytes_per_s"] for row in ranked]
             label = name if column == "process" else None
             axes.plot(sizes, rates, label=label, **_style(k))
         _bytes_axis(axes, [row["bytes"] for row in rows if row["bytes"]])
-        axes.set_yscale("log")
-        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axes.set_ylabel("GB/s sent to other ranks")
+        _log_axis(axes, bandwidth_text)
+        axes.set_ylabel("sent to other ranks")
         axes.set_title(title, fontsize=10, loc="left")
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return _svg(figure)
@@ -207,7 +210,7 @@ def forest(
             axes.plot([said], [k], "D", mfc="none", mec="#1b1b1f", markersize=7)
     labels = [f"{row['workload']} {row['options']}: {row['arm']}"[:70] for row in shown]
     axes.set_yticks(range(len(shown)), labels)
-    axes.invert_yaxis()
+    axes.set_ylim(len(shown) - 0.4, -0.6)  # the first on top, none on the frame
     axes.grid(visible=False, axis="y")
     axes.set_xlim(left, right)
     phase = shown[0]["phase"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from workloads.options import Bytes, Common, measured
+from workloads.options import Bytes, Common, choice, measured
 from workloads.session import Session
 from workloads.sort.numbers import Number
 from workloads.table import seconds_text, table
@@ -29,13 +29,7 @@ _DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "pair")
     show_default=True,
     help="Items a rank; several with commas (the paper's: 1e5,1e6,1e7).",
 )
-@click.option(
-    "--data",
-    type=click.Choice(_DATA),
-    default="random",
-    show_default=True,
-    help="Kind of keys; one: random, all on rank 0.",
-)
+@choice("--data", _DATA, "random", "Kind of keys; one: random, all on rank 0.")
 @click.option(
     "--key-bits",
     type=click.IntRange(1, 128),
@@ -43,48 +37,34 @@ _DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "pair")
     show_default=True,
     help="Keys are below 2 to this power.",
 )
-@click.option(
-    "--dtype",
-    type=click.Choice(_DTYPES),
-    default="u8",
-    show_default=True,
-    help="Type of the keys: signed or unsigned, bytes; pair: 128 bits.",
-)
+@choice("--dtype", _DTYPES, "u8", "Type of the keys: signed or unsigned, bytes; pair: 128 bits.")
 @click.option("--payload", type=Bytes(), default=0, help="Bytes carried beside each key.")
-@click.option(
-    "--target",
-    type=click.Choice(["brought", "even", "ramp", "first"]),
-    default="brought",
-    show_default=True,
-    help="How many items each rank gets.",
+@choice(
+    "--target", ["brought", "even", "ramp", "first"], "brought", "How many items each rank gets."
 )
-@click.option(
+@choice(
     "--algorithm",
-    type=click.Choice(["mpsort", "mergesort"]),
-    default="mpsort",
-    show_default=True,
-    help="Partition sort, or the distributed merge sort it replaced.",
+    ["mpsort", "mergesort"],
+    "mpsort",
+    "Partition sort, or the distributed merge sort it replaced.",
 )
-@click.option(
+@choice(
     "--splitters",
-    type=click.Choice(["histogram", "bisection"]),
-    default="histogram",
-    show_default=True,
-    help="Many probes a round, or the paper's one probe a bit.",
+    ["histogram", "bisection"],
+    "histogram",
+    "Many probes a round, or the paper's one probe a bit.",
 )
-@click.option(
+@choice(
     "--exchange",
-    type=click.Choice(["auto", "alltoallv", "sparse"]),
-    default="auto",
-    show_default=True,
-    help="One Alltoallv, or point to point without empty messages.",
+    ["auto", "alltoallv", "sparse"],
+    "auto",
+    "One Alltoallv, or point to point without empty messages.",
 )
-@click.option(
+@choice(
     "--final",
-    type=click.Choice(["auto", "merge", "sort"]),
-    default="auto",
-    show_default=True,
-    help="Merge the runs that arrive, or sort anew as the paper does.",
+    ["auto", "merge", "sort"],
+    "auto",
+    "Merge the runs that arrive, or sort anew as the paper does.",
 )
 @click.option("--stable/--unstable", default=True, show_default=True, help="Order of equal keys.")
 @measured

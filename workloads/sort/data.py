@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DTYPES", "KINDS", "item_type", "keys_type", "make"]
 
+#: A payload has fewer bytes: numpy counts those of an item in a C int.
+MOST = 1 << 30
+
 #: Key types by name; pair is a key of 128 bits.
 DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "pair")
 
@@ -146,6 +149,8 @@ def make(
         )
     if count < 0 or payload < 0 or not 1 <= bits <= 128:
         raise UsageError("items and payload are at least 0, key bits between 1 and 128")
+    if payload >= MOST:
+        raise UsageError(f"a payload of {payload} bytes is none that numpy knows", f"below {MOST}")
     rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence((seed, rank))))
     if kind == "one":
         count = count * size if rank == 0 else 0

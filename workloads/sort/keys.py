@@ -130,7 +130,7 @@ def key_words(items: NDArray[Any], key: Key) -> tuple[list[Word], Fields | None]
     Returns
     -------
     list of integer arrays (n,)
-        In native byte order; views of the items where that can be.
+        Views of the items, or in native byte order where they are apart.
     tuple of str or None
         See `fields_of`.
 
@@ -152,8 +152,8 @@ def key_words(items: NDArray[Any], key: Key) -> tuple[list[Word], Fields | None]
     if made.shape[:1] != (len(items),) or made.ndim > 2:
         raise UsageError(f"{len(items)} items have keys of shape {made.shape}", "one key an item")
     if made.ndim == 2:
-        return [_whole(made[:, k]) for k in range(made.shape[1])], None
-    return [_whole(word) for word in words_of(made, _own_fields(made))], None
+        return [_native(made[:, k]) for k in range(made.shape[1])], None
+    return [_native(word) for word in words_of(made, _own_fields(made))], None
 
 
 def _called(key: Callable[[NDArray[Any]], ArrayLike], items: NDArray[Any]) -> ArrayLike:
@@ -164,10 +164,15 @@ def _called(key: Callable[[NDArray[Any]], ArrayLike], items: NDArray[Any]) -> Ar
         raise UsageError(f"the key function failed on {len(items)} items ({said})") from error
 
 
+def _native(word: Word) -> Word:
+    """Return a key word in native byte order."""
+    return _whole(word).astype(word.dtype.newbyteorder("="), copy=False)
+
+
 def _whole(word: Word) -> Word:
-    """Return a key word in native byte order; anything but whole numbers is refused."""
+    """Return a key word as it is; anything but whole numbers is refused."""
     if word.dtype.kind in "iu" and word.ndim == 1 and word.dtype.itemsize <= 8:
-        return word if word.dtype.isnative else word.astype(word.dtype.newbyteorder("="))
+        return word
     why = ""
     if word.dtype.kind in "fc" and np.isnan(word).any():
         why = ", NaN among them"

@@ -4,8 +4,10 @@
 beside the place into 64 bits is packed with it into one word, and numpy's
 vectorised sort of plain words does the work: about ten times faster than an
 argsort, and stable for free, the place being the lowest part. Keys that are
-too wide for that keep their high bits; the few items that share them are
-parted afterwards, in the same way.
+too wide for that keep their high bits; the items that share them are parted
+afterwards, in the same way, or, where they are many, the order is found from
+the low bits first. Keys are read where they lie, a block at a time: what an
+order takes is its own packed words and little more.
 """
 
 from __future__ import annotations
@@ -23,13 +25,16 @@ if TYPE_CHECKING:
     Codes = NDArray[np.uint64]
     Places = NDArray[np.int64] | NDArray[np.uint32]
 
-__all__ = ["flat", "gather", "order", "short", "sort_keys"]
+__all__ = ["flat", "gather", "gather_last", "order", "short", "sort_keys"]
 
 #: Items handled at a time where a whole temporary array would cost memory.
 BLOCK = 1 << 16
 
-#: Up to so many sorted runs are merged; more are sorted anew.
-RUNS = 32
+#: Up to so many sorted runs are merged; more are sorted anew, which numpy's vectors do faster.
+RUNS = 4
+
+#: Part of the items that may share their high bits for these to be parted by themselves.
+_FEW = 1 / 16
 
 
 def sort_keys(keys: Word, runs: int = 0) -> None:
@@ -70,17 +75,13 @@ def order(words: Sequence[Word], runs: int = 0) -> Places:
     """
     if len(words[0]) < 2:
         return np.arange(len(words[0]))
-    low, bits = _ranges(words)
-    if len(words) == 1:
-        return _order(words[0], low[0], bits[0], runs)
-    if sum(bits) <= 64:
-        return _order(_joined(words, low, bits), 0, sum(bits), runs)
-    places = short(_order(words[-1], low[-1], bits[-1], 0))
-    for word, least, width in zip(words[-2::-1], low[-2::-1], bits[-2::-1], strict=True):
-        column = word[places]
-        then = _order(column, least, width, 0)
-        del column
-        places = places[then]
+    columns = _columns(words)
+    if len(columns) == 1:
+        return _order(columns[0], None, runs)
+    places: Places | None = None
+    for column in reversed(columns):
+        places = short(_order(column, places, 0))
+    assert places is not None
     return places
 
 
@@ -89,50 +90,110 @@ def short(places: Places) -> Places:
     return places.astype(np.uint32) if len(places) < 2**32 else places
 
 
-def _ranges(words: Sequence[Word]) -> tuple[list[int], list[int]]:
-    """Return the least value of each word and the bits of its range."""
+class _Column:
+    """One key word, or several narrow ones, as codes of one 64-bit word each: 0 is the least."""
+
+    __slots__ = ("bits", "count", "low", "widths", "words")
+
+    def __init__(self, words: Sequence[Word], low: Sequence[int], widths: Sequence[int]) -> None:
+        self.words, self.low, self.widths = words, low, widths
+        self.count, self.bits = len(words[0]), sum(widths)
+
+    def at(self, where: slice | NDArray[Any]) -> Codes:
+        """Return the codes of some items."""
+        codes: Codes | None = None
+        for word, low, width in zip(self.words, self.low, self.widths, strict=True):
+            part: Codes = word[where].astype(np.uint64)
+            part -= _wrapped(low)
+            if codes is not None:
+                codes <<= np.uint64(width)
+                part |= codes
+            codes = part
+        assert codes is not None
+        return codes
+
+
+def _columns(words: Sequence[Word]) -> list[_Column]:
+    """Return the words as one column where their ranges fit 64 bits, else as one each."""
     low = [int(word.min()) for word in words]
-    return low, [(int(w.max()) - least).bit_length() for w, least in zip(words, low, strict=True)]
+    widths = [(int(w.max()) - least).bit_length() for w, least in zip(words, low, strict=True)]
+    if sum(widths) <= 64:
+        return [_Column(words, low, widths)]
+    return [_Column([w], [n], [bits]) for w, n, bits in zip(words, low, widths, strict=True)]
 
 
-def _joined(words: Sequence[Word], low: Sequence[int], bits: Sequence[int]) -> Codes:
-    """Return several narrow words as one code each."""
-    codes = np.zeros(len(words[0]), np.uint64)
-    for word, least, width in zip(words, low, bits, strict=True):
-        for start in range(0, len(codes), BLOCK):
-            part = codes[start : start + BLOCK]
-            part <<= np.uint64(width)
-            part |= word[start : start + BLOCK].astype(np.uint64) - _wrapped(least)
-    return codes
+def _order(column: _Column, before: Places | None, runs: int) -> Places:
+    """Return the stable order by one column of items taken in the order `before`.
 
-
-def _order(word: Word, low: int, bits: int, runs: int) -> NDArray[np.int64]:
-    """Return the stable order by one word with a range of so many bits."""
-    places = (len(word) - 1).bit_length()
+    Parameters
+    ----------
+    column : _Column
+    before : (n,) or None
+        None: as they lie.
+    runs : int
+        See `sort_keys`.
+    """
+    places = (column.count - 1).bit_length()
     if 2 * places > 64:
-        return np.argsort(word, kind="stable")
-    drop = max(bits + places - 64, 0)
-    packed = _packed(word, low, drop, places)
+        return _plainly(column, before)
+    drop = max(column.bits - (64 - places), 0)
+    packed = np.empty(column.count, np.uint64)
+    _pack(packed, column, before, drop, places)
     packed.sort(kind="stable" if 0 < runs <= RUNS else None)
-    tied = _ties(packed, places) if drop else None
+    if drop:
+        tied = _tied(packed, places)
+        if np.count_nonzero(tied) > _FEW * len(packed):
+            return _twice(packed, column, before, places)
+        _part(packed, np.flatnonzero(tied), column, before, drop, places)
+    return _through(before, _unpacked(packed, places))
+
+
+def _plainly(column: _Column, before: Places | None) -> Places:
+    """Return the order of more items than fit beside half a key."""
+    codes = column.at(slice(None) if before is None else before)
+    return _through(before, np.argsort(codes, kind="stable"))
+
+
+def _pack(packed: Codes, column: _Column, before: Places | None, drop: int, places: int) -> None:
+    """Write the codes without their lowest `drop` bits, with the place below them.
+
+    What does not fit above the place is lost: the highest bits, where `drop`
+    leaves too many.
+    """
+    for start in range(0, len(packed), BLOCK):
+        end = min(start + BLOCK, len(packed))
+        part = column.at(slice(start, end) if before is None else before[start:end])
+        part >>= np.uint64(drop)
+        part <<= np.uint64(places)
+        part |= np.arange(start, end, dtype=np.uint64)
+        packed[start:end] = part
+
+
+def _unpacked(packed: Codes, places: int) -> NDArray[np.int64]:
+    """Return the places of packed words, in their memory."""
     packed &= np.uint64((1 << places) - 1)
-    found = packed.view(np.int64)
-    if tied is not None:
-        _part(found, tied, word, low, drop)
+    return packed.view(np.int64)
+
+
+def _through(before: Places | None, found: NDArray[np.int64]) -> Places:
+    """Return ``before[found]``, in the memory of `found`."""
+    if before is not None:
+        for start in range(0, len(found), BLOCK):
+            found[start : start + BLOCK] = before[found[start : start + BLOCK]]
     return found
 
 
-def _packed(word: Word, low: int, drop: int, places: int) -> Codes:
-    """Return (key - low) without its lowest `drop` bits, with the place below it."""
-    packed = np.empty(len(word), np.uint64)
-    for start in range(0, len(word), BLOCK):
-        part = word[start : start + BLOCK].astype(np.uint64)
-        part -= _wrapped(low)
-        part >>= np.uint64(drop)
-        part <<= np.uint64(places)
-        part |= np.arange(start, start + len(part), dtype=np.uint64)
-        packed[start : start + BLOCK] = part
-    return packed
+def _twice(packed: Codes, column: _Column, before: Places | None, places: int) -> Places:
+    """Return the order of codes of which many share their high bits: the low bits first."""
+    room = 64 - places
+    for drop in (0, room):
+        _pack(packed, column, before, drop, places)
+        packed.sort()
+        before = _through(before, _unpacked(packed, places))
+        if drop == 0:
+            before = short(before) if len(packed) < 2**32 else before.copy()
+    assert before is not None
+    return before
 
 
 def _wrapped(value: int) -> np.uint64:
@@ -140,37 +201,37 @@ def _wrapped(value: int) -> np.uint64:
     return np.uint64(value & (2**64 - 1))
 
 
-def _ties(packed: Codes, places: int) -> tuple[NDArray[np.int64], Codes] | None:
-    """Return where neighbours share their high bits and the number of each such group."""
+def _tied(packed: Codes, places: int) -> NDArray[np.bool_]:
+    """Return which words share their high bits with a neighbour."""
     tied = np.zeros(len(packed), np.bool_)
     for start in range(0, len(packed) - 1, BLOCK):
         high = packed[start : start + BLOCK + 1] >> np.uint64(places)
-        pairs = start + np.flatnonzero(high[1:] == high[:-1])
-        tied[pairs] = tied[pairs + 1] = True
-    at = np.flatnonzero(tied)
-    if not len(at):
-        return None
-    high = packed[at] >> np.uint64(places)
-    group = np.zeros(len(at), np.uint64)
-    group[1:] = np.cumsum(high[1:] != high[:-1])
-    return at, group
+        same = high[1:] == high[:-1]
+        tied[start : start + len(same)] |= same
+        tied[start + 1 : start + 1 + len(same)] |= same
+    return tied
 
 
 def _part(
-    found: NDArray[np.int64],
-    tied: tuple[NDArray[np.int64], Codes],
-    word: Word,
-    low: int,
+    packed: Codes,
+    at: NDArray[np.int64],
+    column: _Column,
+    before: Places | None,
     drop: int,
+    places: int,
 ) -> None:
-    """Order each group of items that share their high bits by the bits that were dropped."""
-    at, codes = tied
-    codes <<= np.uint64(drop)
-    codes |= (word[found[at]].astype(np.uint64) - _wrapped(low)) & np.uint64((1 << drop) - 1)
-    if (codes[1:] >= codes[:-1]).all():
+    """Order the few items at `at`, in groups that share their high bits, by the bits dropped."""
+    if not len(at):
         return
-    width = int(codes.max()).bit_length()
-    found[at] = found[at[_order(codes, 0, width, 0)]]
+    few = packed[at]
+    high = few >> np.uint64(places)
+    codes = np.zeros(len(at), np.uint64)
+    codes[1:] = np.cumsum(high[1:] != high[:-1])
+    codes <<= np.uint64(drop)
+    items = _unpacked(few.copy(), places)
+    codes |= column.at(items if before is None else before[items]) & np.uint64((1 << drop) - 1)
+    if (codes[1:] < codes[:-1]).any():
+        packed[at] = few[_order(_Column([codes], [0], [int(codes.max()).bit_length()]), None, 0)]
 
 
 def flat(items: NDArray[Any]) -> NDArray[Any]:
@@ -193,15 +254,21 @@ def flat(items: NDArray[Any]) -> NDArray[Any]:
     return items.reshape(len(items), -1).view(kind)[:, 0]
 
 
-def gather(items: NDArray[Any], places: Places, out: NDArray[Any]) -> None:
-    """Write ``items[places]`` to `out`, all flat, without a temporary array.
-
-    Parameters
-    ----------
-    items, out : (n,) and (m,)
-    places : integers (m,)
-    """
+def gather(items: NDArray[Any], places: Places) -> NDArray[Any]:
+    """Return ``items[places]``, flat, without a temporary array of places."""
+    out = np.empty(len(places), items.dtype)
     for start in range(0, len(places), BLOCK):
         part = places[start : start + BLOCK].astype(np.int64, copy=False)
         # numpy would buffer the output in its default mode
         np.take(items, part, out=out[start : start + len(part)], mode="clip")
+    return out
+
+
+def gather_last(items: NDArray[Any], places: Places) -> NDArray[Any]:
+    """Do as `gather` and use the places up: items of their size get their memory."""
+    if items.dtype.itemsize != places.itemsize:
+        return gather(items, places)
+    out = places.view(items.dtype)
+    for start in range(0, len(places), BLOCK):
+        out[start : start + BLOCK] = items[places[start : start + BLOCK]]
+    return out

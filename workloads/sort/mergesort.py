@@ -52,6 +52,6 @@ def merge_all(
         first = (ranks.rank >> level) << level
         share = (counts if level == top else brought)[first : first + (1 << level)]
         group = ranks.part(ranks.rank >> level)
-        job = partition(group, job, share, plan, watch, seen)
+        job = partition(group, job, share, plan, watch, seen, last=level == top)
         group.free()
     return job

@@ -14,7 +14,7 @@ import numpy as np
 
 from workloads.sort import layout
 from workloads.sort.keys import words_of
-from workloads.sort.local import RUNS, flat, gather, order, short, sort_keys
+from workloads.sort.local import RUNS, flat, gather, gather_last, order, short, sort_keys
 from workloads.sort.splitters import bisection, histogram
 
 if TYPE_CHECKING:
@@ -132,53 +132,61 @@ def run(
         Filled in.
     """
     watch, seen = phases or _untimed, seen or Seen()
+    dtype, plain = job.items.dtype, job.plain
     with watch("LocalSort1"):
         mine = sorted_job(job)
+    job.items, job.words = job.items[:0].copy(), []  # a copy, where the user's did not lie in a row
     if plan.algorithm == "mergesort":
         from workloads.sort.mergesort import merge_all
 
-        return merge_all(ranks, mine, brought, counts, plan, watch, seen).items
-    return partition(ranks, mine, counts, plan, watch, seen).items
+        out = merge_all(ranks, mine, brought, counts, plan, watch, seen).items
+    else:
+        out = partition(ranks, mine, counts, plan, watch, seen, last=True).items
+    if plain and not dtype.isnative:
+        return out.byteswap(inplace=True).view(dtype)
+    return out
 
 
 def sorted_job(job: Job) -> Job:
-    """Return the job with its items in the order of their keys; a copy."""
+    """Return the job with its items in the order of their keys; a copy.
+
+    Items that are their own keys are in native byte order from here on.
+    """
     if job.plain:
         keys = job.items.astype(job.items.dtype.newbyteorder("="))
         sort_keys(keys)
-        return _plain(keys, job.items.dtype)
+        return Job(keys, [keys], ())
     return _ordered(job, 0)
 
 
-def _plain(keys: Word, dtype: np.dtype[Any]) -> Job:
-    """Return keys as a job of items of a byte order that may not be this machine's."""
-    if dtype.isnative:
-        return Job(keys, [keys], ())
-    items = keys.astype(dtype)
-    return Job(items, [keys], ())
+def _ordered(job: Job, runs: int, last: bool = False) -> Job:
+    """Return the job in stable order, its own arrays given up on the way.
 
-
-def _ordered(job: Job, runs: int) -> Job:
-    """Return the job in stable order; keys that are apart are ordered with their items."""
-    places = order(job.words, runs)
-    apart = [word[places] for word in job.words] if job.fields is None else []
-    job.words = []
-    if places.itemsize == 8 and job.items[:1].nbytes <= 16:
+    Keys that are apart are left out where this is the last order.
+    """
+    size = job.items[:1].nbytes
+    places = order(job.words, 0 if size <= 8 else runs)  # a merge would take more than such items
+    apart = []
+    if job.fields is None:
+        places = short(places)
+        apart = [] if last else [gather(word, places) for word in job.words]
+    elif 8 < size <= 16:
         places = short(places)  # for short items the memory of the places counts
-    out = np.empty_like(job.items)
-    gather(flat(job.items), places, flat(out))
-    return Job(out, apart if job.fields is None else _words(out, job.fields), job.fields)
-
-
-def _words(items: NDArray[Any], fields: Fields) -> list[Word]:
-    return [
-        word if word.dtype.isnative else word.astype(word.dtype.newbyteorder("="))
-        for word in words_of(items, fields)
-    ]
+    shape, dtype = job.items.shape, job.items.dtype
+    job.words = []
+    out = gather_last(flat(job.items), places).view(dtype).reshape(shape)
+    return Job(out, apart if job.fields is None else words_of(out, job.fields), job.fields)
 
 
 def partition(
-    ranks: Ranks, job: Job, counts: Ints, plan: Plan, watch: Stopwatch, seen: Seen
+    ranks: Ranks,
+    job: Job,
+    counts: Ints,
+    plan: Plan,
+    watch: Stopwatch,
+    seen: Seen,
+    *,
+    last: bool = False,
 ) -> Job:
     """Part locally sorted items among the ranks, exchange and merge them.
 
@@ -191,6 +199,8 @@ def partition(
         Items that each rank gets.
     plan, watch, seen
         See `run`.
+    last : bool
+        Whether nobody needs the keys afterwards.
     """
     if ranks.size == 1:
         seen.sent = counts
@@ -205,7 +215,7 @@ def partition(
         seen.rounds += found.rounds
         arrived = _exchange(ranks, job, send, receive, plan, seen)
     with watch("LocalSort2"):
-        return _merged(arrived, receive, plan)
+        return _merged(arrived, receive, plan, last)
 
 
 def _exchange(ranks: Ranks, job: Job, send: Ints, receive: Ints, plan: Plan, seen: Seen) -> Job:
@@ -219,7 +229,7 @@ def _exchange(ranks: Ranks, job: Job, send: Ints, receive: Ints, plan: Plan, see
     move(flat(job.items), send, flat(out), receive)
     job.items = job.items[:0].copy()
     if job.fields is not None:
-        return Job(out, _words(out, job.fields), job.fields)
+        return Job(out, words_of(out, job.fields), job.fields)
     words = []
     while apart:
         word = np.ascontiguousarray(apart.pop(0))
@@ -243,7 +253,7 @@ def _sparse(ranks: Ranks, send: Ints, receive: Ints, exchange: str) -> bool:
     return bool(full < SPARSE * ranks.size**2)
 
 
-def _merged(job: Job, receive: Ints, plan: Plan) -> Job:
+def _merged(job: Job, receive: Ints, plan: Plan, last: bool) -> Job:
     """Return what arrived, one sorted run a rank, as one sorted run."""
     runs = int(np.count_nonzero(receive))
     if runs < 2:
@@ -253,7 +263,6 @@ def _merged(job: Job, receive: Ints, plan: Plan) -> Job:
     elif plan.final == "merge":
         runs = min(runs, RUNS)
     if not job.plain:
-        return _ordered(job, runs)
-    dtype = job.items.dtype
-    sort_keys(job.words[0], runs)
-    return _plain(job.words[0], dtype)
+        return _ordered(job, runs, last)
+    sort_keys(job.items, runs)
+    return job

@@ -157,7 +157,7 @@ def _probes(ranks: Ranks, word: Word, lower: Ints, upper: Ints, open_: Ints) -> 
     splitter = np.repeat(np.arange(len(m)), taken)
     nth = np.arange(len(splitter)) - np.repeat(np.cumsum(taken) - taken, taken) + first[splitter]
     at = (2 * nth + 1) * open_[splitter] // (2 * m[splitter]) - before[splitter] + lower[splitter]
-    kind = np.dtype([("owner", np.int64), ("value", word.dtype)])
+    kind = np.dtype([("owner", np.int64), ("value", word.dtype.newbyteorder("="))])
     said = np.empty(len(splitter), kind)
     said["owner"], said["value"] = splitter, word[at]
     heard = ranks.collect(said)
@@ -173,10 +173,10 @@ def _places(word: Word, begin: Ints, end: Ints, values: Word, side: str, whole: 
     """Return how many items come before each value (`side` left) or not after it (right).
 
     Each value is looked for in its own stretch [begin, end) of the sorted
-    items. Where the whole array is sorted by this word and contiguous, numpy's
-    own search does it.
+    items. Where the whole array is sorted by this word, contiguous and in
+    native byte order, numpy's own search does it, without a copy.
     """
-    if whole and word.flags.c_contiguous:
+    if whole and word.flags.c_contiguous and word.dtype.isnative:
         found = np.searchsorted(word, values, "left" if side == "left" else "right")
         return np.clip(found, begin, end)
     low, high = begin.copy(), end.copy()
@@ -202,13 +202,18 @@ def _halve_word(
         probe = decode(middle, word.dtype)
         lower = _places(word, begin, end, probe, "left", whole)
         upper = _places(word, begin, end, probe, "right", whole)
-        below, above = ranks.total(lower), ranks.total(upper)
+        below, above = (ranks.total(_from_nothing(bound))[1:] for bound in (lower, upper))
         good = (below <= target) & (target <= above)
         if ranks.all(bool(good.all())):
             return Bounds(lower, upper, rounds)
         short, far = ~good & (above < target), ~good & (below > target)
         low[short] = middle[short] + np.uint64(1)
         high[far] = middle[far] - np.uint64(1)
+
+
+def _from_nothing(bound: Ints) -> Ints:
+    """Return a bound with that of the paper's E[0] before it, below which there is nothing."""
+    return np.concatenate([np.zeros(1, np.int64), bound])
 
 
 def _extent(

@@ -8,7 +8,7 @@ import click
 
 from placement.commands.common import machine_option
 from placement.errors import UsageError
-from workloads.options import Bytes, Common, Param, measured
+from workloads.options import Common, Sizes, measured
 from workloads.session import Session
 from workloads.table import bandwidth_text, bytes_text, seconds_text, table
 
@@ -25,26 +25,6 @@ _ENOUGH = 4 << 30
 _PAPER = 10_000
 
 _METHODS = ("put", "put-all", "sendrecv", "neighbor")
-
-
-class Sizes(Param):
-    """Sizes in bytes: ``1,64,1KiB``, or a range ``1-2MiB`` in powers of two."""
-
-    name = "sizes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the sizes as a tuple of int."""
-        found: list[int] = []
-        for part in str(value).split(","):
-            ends = [Bytes().convert(end.strip(), param, ctx) for end in part.split("-")]
-            if len(ends) > 2 or (len(ends) == 2 and not 0 < ends[0] <= ends[1]):
-                self.fail(f"{part!r} is no range of sizes", param, ctx)
-            size = ends[0]
-            while len(ends) == 2 and size < ends[1]:
-                found.append(size)
-                size *= 2
-            found.append(ends[-1])
-        return tuple(found)
 
 
 @click.command("stencil")

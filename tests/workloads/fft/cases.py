@@ -222,6 +222,9 @@ def other_ways(comm):
     """Try what the cases leave out: norms, arrays that are one, several at once, odd inputs."""
     from workloads.fft import Transform
 
+    for basis in ("FFF", "SFF", "SSF", "SSS"):  # a line is a field as well
+        for line in ((1, 1, 24), (24, 1, 1), (1, 24, 1)):
+            check(comm, line, "d", basis)
     shape = (6, 5, 8)
     whole = field(shape, "D")
     expected = spectrum(whole, "FFF")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import UsageError
-from workloads.isx import kernels
+from workloads.isx import buckets, kernels
 from workloads.isx.model import modelled
 from workloads.isx.problem import problem
 from workloads.isx.schemes import order
@@ -73,6 +73,21 @@ def test_kernels_put_keys_into_buckets_in_their_order(dtype, buckets, width):
         assert counts.sum(0).tolist() == sizes.tolist()
         deal(keys, dtype(by), np.cumsum(sizes) - sizes, out)
         assert out.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 8])
+@pytest.mark.parametrize(("dtype", "bucketing"), [("i4", "auto"), ("u8", "division")])
+def test_few_keys_are_bucketed_as_many_are(monkeypatch, ranks, dtype, bucketing):
+    what = problem("weak", ranks, 777, dtype=dtype, max_key=1 << 20, bucketing=bucketing)
+    keys = what.generate(ranks - 1, 5)
+    found = []
+    for compiled in (10**9, 0):
+        monkeypatch.setattr(buckets, "COMPILED", compiled)
+        out = np.empty_like(keys)
+        found.append((buckets.bucketed(what, keys, out).tolist(), out.tolist()))
+    assert found[0] == found[1]
+    assert found[0][0] == np.bincount(keys // what.width, minlength=ranks).tolist()
+    assert found[0][1] == keys[np.argsort(keys // what.width, kind="stable")].tolist()
 
 
 @pytest.mark.parametrize("scheme", ["naive", "round-robin", "random", "at-once", "alltoallv"])

@@ -55,7 +55,7 @@ def _found(tool):
 
 @pytest.fixture(autouse=True)
 def _needs_namespaces(request):
-    if request.node.get_closest_marker("slow") and why_no_minicray():
+    if request.node.get_closest_marker("minicray") and why_no_minicray():
         pytest.skip(why_no_minicray())
 
 

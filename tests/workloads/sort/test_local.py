@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from workloads.sort import local
-from workloads.sort.local import flat, gather, order, sort_keys
+from workloads.sort.local import flat, gather, gather_last, order, sort_keys
 
 INTS = ["i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"]
 
@@ -59,14 +59,33 @@ def test_runs_are_merged_stably(runs):
     assert plain.tolist() == sorted(keys.tolist())
 
 
-def test_more_places_than_can_be_packed_fall_back(monkeypatch):
+def test_more_places_than_can_be_packed_fall_back():
     keys = np.array([5, -3, 5, 2**62])
+    column = local._Column([keys], [-3], [63])
+    column.count = 2**33
+    assert local._order(column, None, 0).tolist() == [1, 0, 2, 3]
+    before = np.array([3, 2, 1, 0])
+    assert local._order(column, before, 0).tolist() == [1, 2, 0, 3]
 
-    class Huge(np.ndarray):
-        def __len__(self):
-            return 2**33
 
-    assert local._order(keys.view(Huge), -3, 63, 0).tolist() == [1, 0, 2, 3]
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.03, 0.5, 1.0])
+@pytest.mark.parametrize("words", [1, 2])
+def test_an_outlier_that_takes_the_high_bits_from_all_others(share, words):
+    rng = np.random.default_rng(3)
+    keys = rng.integers(0, 2**64 - 1, 70_000, np.uint64, endpoint=True)
+    near = rng.random(len(keys)) < share
+    keys[near] = 5 + keys[near] % np.uint64(2**14)  # all in the bits that do not fit
+    keys[-1] = 2**64 - 1
+    given_words = [rng.integers(0, 3, len(keys)).astype(">i4")] * (words - 1) + [keys]
+    assert order(given_words).tolist() == expected(given_words)
+
+
+@pytest.mark.parametrize("kind", [">u8", ">i2", "<i4"])
+def test_keys_of_any_byte_order_and_stride(kind):
+    rng = np.random.default_rng(4)
+    keys = rng.integers(-300, 300, (5000, 2)).astype(kind)[::-1, 1]
+    assert order([keys]).tolist() == expected([keys])
+    assert order([keys, keys[::-1]]).tolist() == expected([keys, keys[::-1]])
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 8, 12, 16, 24, 100])
@@ -75,9 +94,10 @@ def test_gather_moves_whole_items(size, kind):
     rng = np.random.default_rng(size)
     items = rng.integers(0, 256, (70_001, size), np.uint8)
     places = rng.permutation(len(items)).astype(kind)
-    out = np.empty_like(items)
-    gather(flat(items), places, flat(out))
-    assert (out == items[places]).all()
+    expected_items = items[places]
+    for move in (gather, gather_last):  # the second takes the places' memory
+        out = move(flat(items), places).view(np.uint8).reshape(-1, size)
+        assert (out == expected_items).all()
 
 
 def test_flat_takes_rows_and_nothing():

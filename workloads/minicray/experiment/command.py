@@ -27,7 +27,7 @@ _FEW = 3
 @click.option("--seeds", type=click.IntRange(1, 1000), default=10, show_default=True,
               help="Fragmentations of each case.")  # fmt: skip
 @click.option("--case", "chosen", multiple=True, metavar="NAME", help="Only this one; may repeat.")
-@click.option("--blocks", type=click.IntRange(6), default=6, show_default=True,
+@click.option("--blocks", type=click.IntRange(6), default=9, show_default=True,
               help="Blocks of turns that count.")  # fmt: skip
 @click.option("--again", is_flag=True, help="Go on with what is in the folder already.")
 @click.option("-o", "--output", "folder", default="minicray-experiment", show_default=True,
@@ -40,7 +40,7 @@ def experiment(
 
     Other jobs hold some nodes; the real slurmctld says what it would give a
     job, nidmap plan --strategy auto what it would take, and both run side by
-    side in blocks, as bench ab does it. Takes 3 to 5 minutes a seed.
+    side in blocks, as bench ab does it. Ten seeds take an hour on two cores.
 
     \b
     nidmap minicray experiment --seeds 10 -o results

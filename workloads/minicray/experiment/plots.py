@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from placement.errors import UsageError
 
 if TYPE_CHECKING:
@@ -14,7 +16,16 @@ __all__ = ["PLOTS", "draw"]
 
 Run = dict[str, Any]
 
-_COLOURS = ("#1b6ca8", "#d1495b", "#3a7d44", "#e08e0b", "#6a4c93", "#5c5c5c")
+#: Of cases, where points of several share a panel; and of arms.
+_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#5c5c5c", "#882255")
+_ARMS = {"nidmap": "#0072b2", "order": "#009e73", "random": "#8a8a8a"}
+_OTHER = "#d55e00"
+
+#: What an arm is called where there is room for two short lines.
+_WORDS = {"order": "nidmap's\norder", "nidmap": "nidmap", "random": "random"}
+
+#: Inches of each picture.
+SIZES = {"gains": (11.6, 4.4), "predicted": (5.6, 5.4), "links": (9.2, 4.0)}
 
 
 def draw(name: str, runs: Sequence[Run]) -> bytes:
@@ -37,7 +48,7 @@ def draw(name: str, runs: Sequence[Run]) -> bytes:
     except ImportError:
         raise UsageError("plots need matplotlib", "pip install 'nidmap[plot]'") from None
     with mpl.rc_context({"svg.hashsalt": "nidmap", "svg.fonttype": "none", "font.size": 9}):
-        figure = Figure(figsize=(7.2, 4.0), layout="constrained")
+        figure = Figure(figsize=SIZES[name], layout="constrained")
         PLOTS[name](figure, runs)
         stream = io.BytesIO()
         figure.savefig(stream, format="svg", metadata={"Date": None})
@@ -48,74 +59,123 @@ def _cases(runs: Sequence[Run]) -> list[str]:
     return list(dict.fromkeys(run["case"] for run in runs))
 
 
+def _plain(panel: Any) -> None:
+    """Leave nothing on a panel but what is read."""
+    for side in ("top", "right"):
+        panel.spines[side].set_visible(False)
+    panel.grid(axis="y", color="#e4e4e4", linewidth=0.6)
+    panel.set_axisbelow(True)
+
+
 def _gains(figure: Any, runs: Sequence[Run]) -> None:
-    """Draw each seed's ratio with its interval, a panel a case."""
+    """Draw each seed's ratio with its interval, a panel a case, and the median of each arm."""
     cases = _cases(runs)
-    panels = figure.subplots(1, len(cases), sharey=True, squeeze=False)[0]
-    arms = [a for a in dict.fromkeys(arm["arm"] for run in runs for arm in run["arms"])
-            if a not in ("slurm", "slurm again")]  # fmt: skip
+    arms = {case: _arms(runs, case) for case in cases}
+    panels = figure.subplots(
+        1, len(cases), sharey=True, squeeze=False,
+        width_ratios=[len(arms[case]) + 0.2 for case in cases],
+    )[0]  # fmt: skip
+    ratios = [arm["ratio"] for run in runs for arm in run["arms"]]
     for panel, case in zip(panels, cases, strict=True):
-        panel.axhline(1.0, color="black", linewidth=0.6)
-        for k, name in enumerate(arms):
-            found = [(run["seed"], arm) for run in runs if run["case"] == case
+        _plain(panel)
+        panel.axhline(1.0, color="black", linewidth=0.8)
+        for k, name in enumerate(arms[case]):
+            found = [arm for run in runs if run["case"] == case
                      for arm in run["arms"] if arm["arm"] == name]  # fmt: skip
-            if found:
-                _points(panel, k, len(arms), name, found)
-        panel.set_title(case, fontsize=8)
-        panel.set_xlabel("seed")
+            _points(panel, k, _ARMS.get(name, _OTHER), found)
+        panel.set_title(case, fontsize=9, fontweight="bold")
+        words = [_WORDS.get(name, name.replace(" ", "\n")) for name in arms[case]]
+        panel.set_xticks(range(len(words)), words, fontsize=7.5)
+        panel.set_xlim(-0.6, len(words) - 0.4)
         panel.set_yscale("log")
-        panel.set_yticks([0.5, 1, 2, 3], ["0.5", "1", "2", "3"])
+        panel.set_ylim(min(ratios) / 1.25, max(ratios) * 1.25)
+        ticks = [t for t in (0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4) if min(ratios) / 1.25 < t]
+        panel.set_yticks([t for t in ticks if t < max(ratios) * 1.25], minor=False)
+        panel.yaxis.set_major_formatter("{x:g} x")
+        panel.tick_params(axis="x", length=0)
         panel.minorticks_off()
     panels[0].set_ylabel("times as fast as Slurm's choice")
-    handles = {h.get_label(): h for p in panels for h in p.get_legend_handles_labels()[0]}
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=len(arms))
 
 
-def _points(panel: Any, k: int, arms: int, name: str, found: list[tuple[int, Run]]) -> None:
-    at = [seed + (k - arms / 2) * 0.12 for seed, _ in found]
-    ratio = [arm["ratio"] for _, arm in found]
-    low = [max(0.0, arm["ratio"] - (arm["low"] or 0)) for _, arm in found]
-    high = [max(0.0, (arm["high"] or arm["ratio"]) - arm["ratio"]) for _, arm in found]
+def _arms(runs: Sequence[Run], case: str) -> list[str]:
+    """Return what was measured against Slurm's choice in a case; its controls are left out."""
+    names = [a["arm"] for run in runs if run["case"] == case for a in run["arms"]]
+    return [name for name in dict.fromkeys(names) if name not in ("slurm", "slurm again")]
+
+
+def _points(panel: Any, at: int, colour: str, found: list[Run]) -> None:
+    """Draw the seeds of an arm side by side, and their median as a bar with its figure."""
+    step = 0.5 / max(1, len(found) - 1)
+    x = [at - 0.25 + k * step for k in range(len(found))] if len(found) > 1 else [at]
+    ratio = [arm["ratio"] for arm in found]
+    low = [max(0.0, arm["ratio"] - (arm["low"] or 0)) for arm in found]
+    high = [max(0.0, (arm["high"] or arm["ratio"]) - arm["ratio"]) for arm in found]
     panel.errorbar(
-        at, ratio, [low, high], fmt="o", markersize=3, linewidth=0.8, label=name,
-        color=_COLOURS[k % len(_COLOURS)],
+        x, ratio, [low, high], fmt="o", markersize=3.5, linewidth=0.7, color=colour, alpha=0.75
+    )
+    middle = float(np.median(ratio))
+    panel.plot([at - 0.36, at + 0.36], [middle, middle], color=colour, linewidth=2.2)
+    # Above all points and intervals that are in sight, where nothing is hidden by it.
+    panel.annotate(
+        f"{middle:.2f}", (at, max(ratio)), (0, 8), textcoords="offset points", ha="center",
+        fontsize=8, color=colour, fontweight="bold",
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.8},
     )  # fmt: skip
 
 
 def _predicted(figure: Any, runs: Sequence[Run]) -> None:
-    """Draw measured over predicted ratios."""
+    """Draw measured over predicted ratios, and what 15 % more or less would be."""
     panel = figure.subplots()
+    _plain(panel)
     ends = [1.0]
     for k, case in enumerate(_cases(runs)):
         arms = [a for r in runs if r["case"] == case for a in r["arms"]
                 if a["arm"] != "slurm" and not a["control"]]  # fmt: skip
         x, y = [a["predicted"] for a in arms], [a["ratio"] for a in arms]
         ends += x + y
-        panel.plot(x, y, "o", markersize=3.5, color=_COLOURS[k % len(_COLOURS)], label=case)
+        panel.plot(
+            x, y, "o", markersize=5, markeredgecolor="white", markeredgewidth=0.4,
+            color=_COLOURS[k % len(_COLOURS)], label=case, alpha=0.85,
+        )  # fmt: skip
     low, high = min(ends) * 0.9, max(ends) * 1.1
-    panel.plot([low, high], [low, high], color="black", linewidth=0.6)
+    line = np.array([low, high])
+    panel.fill_between(line, line / 1.15, line * 1.15, color="#ececec", label="15 % off", zorder=0)
+    panel.plot(line, line, color="black", linewidth=0.6, zorder=1)
     panel.set(xscale="log", yscale="log", xlabel="predicted: times as fast as Slurm's choice",
-              ylabel="measured", xlim=(low, high), ylim=(low, high))  # fmt: skip
+              ylabel="measured", xlim=(low, high), ylim=(low, high), aspect="equal")  # fmt: skip
     ticks = [t for t in (0.4, 0.6, 1, 1.5, 2, 3, 4) if low < t < high]
     for axis in (panel.xaxis, panel.yaxis):
         axis.set_ticks(ticks, [f"{t:g}" for t in ticks])
         axis.set_ticks([], minor=True)
-    panel.legend(fontsize=8)
+    panel.legend(fontsize=8, frameon=False, loc="upper left")
 
 
 def _links(figure: Any, runs: Sequence[Run]) -> None:
-    """Draw counted over predicted bytes of every link."""
-    panel = figure.subplots()
-    high = 1.0
+    """Draw one seed's bytes link by link, and how far all counts are off."""
+    one, every = figure.subplots(1, 2)
+    bins = np.arange(-0.06, 0.0601, 0.0025)
+    high = 0.0
     for k, case in enumerate(_cases(runs)):
-        found = [link for r in runs if r["case"] == case for a in r["arms"] for link in a["links"]]
-        x = [link["predicted"] / 1e6 for link in found]
-        y = [link["counted"] / 1e6 for link in found]
-        high = max([high, *x, *y])
-        panel.plot(x, y, ".", markersize=3, color=_COLOURS[k % len(_COLOURS)], label=case)
-    panel.plot([0, high], [0, high], color="black", linewidth=0.6)
-    panel.set(xlabel="predicted with headers, MB a run", ylabel="counted by the kernel, MB a run")
-    panel.legend(fontsize=8)
+        colour = _COLOURS[k % len(_COLOURS)]
+        mine = [run for run in runs if run["case"] == case]
+        first = [link for arm in mine[0]["arms"] for link in arm["links"]]
+        x = [link["predicted"] / 1e6 for link in first]
+        high = max([high, *x])
+        y = [link["counted"] / 1e6 for link in first]
+        one.plot(x, y, "o", markersize=2.6, color=colour, label=case, alpha=0.6)
+        off = [link["counted"] / link["predicted"] - 1
+               for run in mine for arm in run["arms"] for link in arm["links"]]  # fmt: skip
+        counts, _ = np.histogram(np.clip(off, bins[0], bins[-1]), bins)
+        every.stairs(counts / max(1, len(off)), bins, color=colour, linewidth=1.3)
+    one.plot([0, high], [0, high], color="black", linewidth=0.6)
+    one.set(xlabel="predicted with headers, MB a run", ylabel="counted by the kernel, MB a run")
+    one.legend(fontsize=8, frameon=False)
+    every.axvspan(-0.05, 0.05, color="#f1f1f1", zorder=0)
+    every.set(xlabel="counted over predicted", ylabel="part of all links")
+    every.xaxis.set_major_formatter(lambda x, _: f"{x:+.0%}")
+    every.yaxis.set_major_formatter(lambda y, _: f"{y:.0%}")
+    for panel in (one, every):
+        _plain(panel)
 
 
 #: Pictures by name.

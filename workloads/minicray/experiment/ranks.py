@@ -21,9 +21,12 @@ from workloads.session import Session, quiet_barrier
 from workloads.world import guarded, processor, together
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mpi4py import MPI
 
     from workloads.ab.running import _Side
+    from workloads.trial import Trial
 
 __all__ = ["Counts", "arms_of", "main"]
 
@@ -39,12 +42,14 @@ def main() -> int:
 
 
 class Counts:
-    """Bytes of every link, added up over the turns of each arm; on rank 0 only.
+    """Bytes of every link, added up over the runs of each arm.
+
+    The first rank of an arm reads them, whichever rank of the world that is.
 
     Parameters
     ----------
     name : str
-        Of the mini-Cray; '' on the other ranks.
+        Of the mini-Cray.
     """
 
     def __init__(self, name: str) -> None:
@@ -65,8 +70,6 @@ class Counts:
             kept["links"][link] = kept["links"].get(link, 0.0) + count - self._before[link]
 
     def _read(self) -> dict[str, float]:
-        if not self.name:
-            return {}
         from workloads.minicray.against import counted
 
         return counted(self.name)
@@ -91,11 +94,14 @@ def _measure(job: dict[str, Any]) -> int:
             if side.comm is not None:
                 side.trial = make(side.comm, seed=common.seed, **options)
         _blocks(session, sides, comparison)
-        counts = Counts(job["minicray"] if session.root else "")
-        _count(session, sides, counts)
+        counts = Counts(job["minicray"])
+        for side in sides:
+            _count(session, side, counts, job["phase"])
+        every = session.comm.gather(counts.arms, root=0)
         _finish(session, sides)
-        if session.root:
-            write_output(json.dumps(counts.arms), job["counts"])
+        if every is not None:
+            found = {arm: row for one in every for arm, row in one.items()}
+            write_output(json.dumps(found), job["counts"])
     return session.exit_code
 
 
@@ -109,17 +115,49 @@ def _blocks(session: Session, sides: list[_Side], comparison: Comparison) -> Non
             quiet_barrier(session.comm)
 
 
-def _count(session: Session, sides: list[_Side], counts: Counts) -> None:
-    """Run each arm a few times without a word between, and look at the links before and after."""
-    for side in sides:
-        session.comm.Barrier()
+def _count(session: Session, side: _Side, counts: Counts, phase: str) -> None:
+    """Run an arm a few times more, and look at the links before and after."""
+    session.comm.Barrier()
+    if side.comm is not None and side.trial is not None:
+        if phase == "communication":
+            _between(side, counts, lambda: _repeated(side), _COUNTED)
+        else:
+            _exchanges_alone(side, counts)
+    quiet_barrier(session.comm)
+
+
+def _repeated(side: _Side) -> None:
+    for _ in range(_COUNTED):
+        cast("Trial", side.trial).run()
+
+
+def _between(side: _Side, counts: Counts, do: Callable[[], None], runs: int = 1) -> None:
+    """Do something on all ranks of an arm, and count what the links carry meanwhile."""
+    comm = cast("MPI.Intracomm", side.comm)
+    reads = comm.Get_rank() == 0
+    if reads:
         counts.begin()
-        session.comm.Barrier()
-        if side.trial is not None:
-            for _ in range(_COUNTED):
-                side.trial.run()
-        quiet_barrier(session.comm)
-        counts.end(side.arm.name, _COUNTED)
+    comm.Barrier()
+    do()
+    comm.Barrier()
+    if reads:
+        counts.end(side.arm.name, runs)
+    comm.Barrier()  # nobody goes on before the counters are read
+
+
+def _exchanges_alone(side: _Side, counts: Counts) -> None:
+    """Run a sort some times, and count the exchange of its items alone.
+
+    The search for splitters before it sends as much as a small exchange, and
+    is not what is predicted.
+    """
+    ranks = cast("Any", side.trial).ranks
+    exchange = ranks.alltoallv
+    ranks.alltoallv = lambda *given: _between(side, counts, lambda: exchange(*given))
+    try:
+        _repeated(side)
+    finally:
+        ranks.alltoallv = exchange
 
 
 def _finish(session: Session, sides: list[_Side]) -> None:

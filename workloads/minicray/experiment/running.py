@@ -74,7 +74,7 @@ class Effort:
         Repetitions of each turn.
     """
 
-    blocks: int = 6
+    blocks: int = 9
     repeat: int = 1
 
 
@@ -190,6 +190,7 @@ def _job(
         "workload": case.workload,
         "options": list(case.options),
         "pattern": case.pattern,
+        "phase": case.phase,
         "seed": seed,
         **asdict(effort),
         "output": f"{stem}.csv",
@@ -283,7 +284,7 @@ def _links(
 
 
 class _Idle:
-    """How many cores have had nothing to do since it was made."""
+    """How many of the cores that this process may use have had nothing to do since it was made."""
 
     def __init__(self) -> None:
         self.began, self.idle = time.monotonic(), self._read()
@@ -294,6 +295,8 @@ class _Idle:
 
     @staticmethod
     def _read() -> float:
+        own = {f"cpu{k}" for k in os.sched_getaffinity(0)}
         with open("/proc/stat", encoding="ascii") as stream:
-            words = stream.readline().split()
-        return (float(words[4]) + float(words[5])) / os.sysconf("SC_CLK_TCK")
+            rows = [line.split() for line in stream if line.startswith("cpu")]
+        ticks = sum(float(row[4]) + float(row[5]) for row in rows if row[0] in own)
+        return ticks / os.sysconf("SC_CLK_TCK")

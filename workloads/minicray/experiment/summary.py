@@ -63,11 +63,11 @@ def summary(runs: Sequence[Run], strict: Iterable[str]) -> dict[str, Any]:
         ``gains`` by case and arm, ``predictions`` over the strict cases,
         ``links``, ``idle_cores``.
     """
-    rows = arms_table(runs)
+    rows = _rows(runs)
     wanted = set(strict)
     judged = [r for r in rows if r["case"] in wanted and not r["control"] and r["arm"] != "slurm"]
     return {
-        "gains": _gains(runs, rows),
+        "gains": _gains(rows),
         "predictions": _predictions(judged),
         "links": _links(runs, wanted),
         "idle_cores": float(np.median([run["idle_cores"] for run in runs])) if runs else None,
@@ -75,8 +75,17 @@ def summary(runs: Sequence[Run], strict: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _gains(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _rows(runs: Iterable[Run]) -> list[dict[str, Any]]:
+    """Return one row an arm; `kept` where nidmap's choice is Slurm's."""
+    runs = list(runs)
     kept = {(run["case"], run["seed"]) for run in runs if run["kept"]}
+    return [
+        {**row, "kept": (row["case"], row["seed"]) in kept and row["arm"] == "nidmap"}
+        for row in arms_table(runs)
+    ]
+
+
+def _gains(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     by_arm: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         if row["arm"] != "slurm" and not row["control"]:
@@ -89,15 +98,20 @@ def _gains(runs: Sequence[Run], rows: Sequence[dict[str, Any]]) -> list[dict[str
             "median": float(np.median([r["ratio"] for r in found])),
             "least": float(min(r["ratio"] for r in found)),
             "most": float(max(r["ratio"] for r in found)),
-            "faster": sum(r["shown"] and r["ratio"] > 1 for r in found),
-            "slower": sum(r["shown"] and r["ratio"] < 1 for r in found),
-            "losers": [r["seed"] for r in found if r["shown"] and r["ratio"] < 1],
-            "kept": sum((case, r["seed"]) in kept for r in found) if arm == "nidmap" else 0,
+            "faster": sum(_shown(r) and r["ratio"] > 1 for r in found),
+            "slower": sum(_shown(r) and r["ratio"] < 1 for r in found),
+            "losers": [r["seed"] for r in found if _shown(r) and r["ratio"] < 1],
+            "kept": sum(r["kept"] for r in found),
             "predicted": float(np.median([r["predicted"] for r in found])),
             "whole_run": float(np.median([r["whole_run"] for r in found])),
         }
         for (case, arm), found in by_arm.items()
     ]
+
+
+def _shown(row: dict[str, Any]) -> bool:
+    """Tell whether an arm differs from Slurm's: one that is the same cannot."""
+    return bool(row["shown"]) and not row["kept"]
 
 
 def _predictions(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -147,7 +161,7 @@ def _links(runs: Sequence[Run], strict: set[str]) -> dict[str, Any]:
 
 
 def _controls(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    found = [r for r in rows if r["control"]]
+    found = [r for r in rows if r["control"] or r["kept"]]
     return {
         "seen": len(found),
         "shown": sum(bool(r["shown"]) for r in found),
@@ -159,16 +173,23 @@ def text(found: Mapping[str, Any]) -> str:
     """Return the summary for a person."""
     from placement.commands.tables import aligned
 
-    head = ("case", "arm", "gain", "least", "most", "faster", "slower", "predicted")
+    head = ("case", "arm", "gain", "least", "most", "faster", "slower", "predicted", "whole run")
     rows = [head]
     for gain in found["gains"]:
         figures = [f"{gain[key]:.2f}" for key in ("median", "least", "most")]
         counts = [f"{gain[key]} of {gain['seeds']}" for key in ("faster", "slower")]
-        rows.append((gain["case"], gain["arm"], *figures, *counts, f"{gain['predicted']:.2f}"))
+        more = [f"{gain[key]:.2f}" for key in ("predicted", "whole_run")]
+        rows.append((gain["case"], gain["arm"], *figures, *counts, *more))
     return aligned(rows) + "\n\n" + "\n".join(_sentences(found)) + "\n"
 
 
 def _sentences(found: Mapping[str, Any]) -> Iterable[str]:
+    for gain in found["gains"]:
+        if gain["kept"]:
+            yield (
+                f"{gain['case']}: nidmap keeps Slurm's nodes and order in "
+                f"{gain['kept']} of {gain['seeds']}"
+            )
     said = found["predictions"]
     if said["cases"]:
         yield (
