@@ -11,13 +11,16 @@ that command needs; in Python it offers the few names that a user imports::
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # importing typing takes longer than all the rest here
 if TYPE_CHECKING:
+    from typing import Any
+
     from placement.load import load_machine
     from placement.plan import plan
     from rankmap.compare import compare
@@ -41,6 +44,9 @@ __all__ = [
 ]
 __version__ = "0.1.0"
 
+#: Garbage collection of a command: loading makes many objects, all of which stay.
+RARELY = 100_000, 50, 50
+
 #: The Python names of the front door and where they live; loaded at first use.
 _API = {
     "load_machine": ("placement.load", "load_machine"),
@@ -61,6 +67,7 @@ def __getattr__(name: str) -> Any:
     """Load a name of the front door when it is first asked for."""
     if name not in _API:
         raise AttributeError(f"module 'nidmap' has no attribute {name!r}")
+    gc.set_threshold(*RARELY)
     hidden = shadowed()
     if hidden:
         raise ImportError(hidden)
@@ -99,6 +106,7 @@ def _location(spec: Any) -> str | None:
 
 def main() -> None:
     """Run the command line (the ``nidmap`` command and ``python -m nidmap``)."""
+    gc.set_threshold(*RARELY)
     hidden = shadowed()
     if hidden:
         sys.stderr.write(f"nidmap: {hidden}\n")

@@ -11,11 +11,11 @@ import os
 import signal
 import sys
 from collections import namedtuple
-from typing import TYPE_CHECKING
 
 from placement.errors import LaunchError, printable
 from workloads.progress import TERMINAL
 
+TYPE_CHECKING = False  # importing typing takes longer than all the rest here
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any, NamedTuple, NoReturn
@@ -331,9 +331,9 @@ def become_mpiexec(count: int) -> NoReturn:
         raise LaunchError(f"cannot start {printable(words[0])}: {reason}") from None
 
 
-def program(name: str) -> NoReturn:
+def program(name: str) -> None:
     """Run one program as ``python -m workloads.<name>`` does, and leave with its exit code."""
-    start([name, *sys.argv[1:]])
-    from placement.commands import run
+    from nidmap import main
 
-    sys.exit(run(["bench", name, *sys.argv[1:]]))
+    sys.argv[1:1] = ["bench", name]
+    main()

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import sys
 import time
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # importing typing takes longer than all the rest here
 if TYPE_CHECKING:
     from types import TracebackType
 

@@ -7,11 +7,12 @@ that ``nidmap plan`` never pays for the web page or for MPI.
 from __future__ import annotations
 
 import errno
+import gc
 import io
 import os
 import sys
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -71,13 +72,15 @@ def cli() -> None:
     """
 
 
-def main(argv: list[str] | None = None) -> None:
+def main(argv: list[str] | None = None) -> NoReturn:
     """Run the command line and leave with the design's exit codes.
 
     0 yes; 1 the answer is no; 2 usage; 3 bad input; 4 launcher or Slurm;
     5 the output cannot be written; 130 on Ctrl-C.
     """
-    sys.exit(run(argv))
+    code = run(argv)
+    gc.freeze()  # nothing is looked for in what goes with the process: a tenth of a short command
+    sys.exit(code)
 
 
 def run(argv: list[str] | None = None) -> int:
