@@ -480,7 +480,7 @@ def _talk_of_ranks(result: Plan, wish: Wish) -> None:
     if not order or not order["needed"]:
         return
     plain, time = order["sorted_time_s"], result.facts["predicted"]["time_s"]
-    left = f"{plain / time:.2f} x the time"
+    left = f"{plain / time:.2f} x the time" if plain >= 1.005 * time else "hardly more time"
     if wish.order_out is None:
         say(f"nidmap: needs its order of the ranks ({left} without): --order-out FILE writes it")
     else:
