@@ -44,7 +44,7 @@ $(VENV)/.core: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml
-	$(PIP) --editable '.[dev,mpi,web,fft,plot]'
+	$(PIP) --editable '.[dev,mpi,web,fft,plot,parquet]'
 	@touch $@ $(VENV)/.core
 
 # Two MPIs cannot share an environment: both bring their own mpiexec.
