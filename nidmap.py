@@ -47,6 +47,9 @@ __version__ = "0.1.0"
 #: Garbage collection of a command: loading makes many objects, all of which stay.
 RARELY = 100_000, 50, 50
 
+#: Numpy's linear algebra starts a thread a core, which spin and have next to nothing to do.
+ONE_THREAD = "OPENBLAS_NUM_THREADS", "1"
+
 #: The Python names of the front door and where they live; loaded at first use.
 _API = {
     "load_machine": ("placement.load", "load_machine"),
@@ -68,6 +71,8 @@ def __getattr__(name: str) -> Any:
     if name not in _API:
         raise AttributeError(f"module 'nidmap' has no attribute {name!r}")
     gc.set_threshold(*RARELY)
+    if sys.argv[1:2] not in (["run"], ["minicray"]):  # what these start gets the user's own
+        os.environ.setdefault(*ONE_THREAD)
     hidden = shadowed()
     if hidden:
         raise ImportError(hidden)
@@ -107,6 +112,8 @@ def _location(spec: Any) -> str | None:
 def main() -> None:
     """Run the command line (the ``nidmap`` command and ``python -m nidmap``)."""
     gc.set_threshold(*RARELY)
+    if sys.argv[1:2] not in (["run"], ["minicray"]):  # what these start gets the user's own
+        os.environ.setdefault(*ONE_THREAD)
     hidden = shadowed()
     if hidden:
         sys.stderr.write(f"nidmap: {hidden}\n")

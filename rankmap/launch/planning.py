@@ -100,6 +100,7 @@ def _work(work: Callable[[], Iterable[dict[str, Any]]], mouth: int, seconds: flo
     """Be the child: do the work, answer, and end without any of the parent's clean-up."""
     try:
         signal.signal(signal.SIGTERM, _leave)
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the child's alone: cores for the plan
         if seconds:
             signal.alarm(int(seconds) + 5)
         nothing = os.open(os.devnull, os.O_WRONLY)

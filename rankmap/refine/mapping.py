@@ -37,7 +37,7 @@ HOT = 0.8
 
 #: Work (`rankmap.refine.kernels.tick`) for so many ranks, and the powers of the ranks with which
 #: it is more for more of them, and less for fewer.
-WORK, RANKS, MORE, LESS = 1.4e8, 4096, 0.7, 0.35
+WORK, RANKS, MORE, LESS = 1.6e8, 4096, 0.65, 0.35
 
 #: The part of it that is done where the kernels are not compiled.
 UNCOMPILED = 0.01
