@@ -70,9 +70,6 @@ def __getattr__(name: str) -> Any:
     """Load a name of the front door when it is first asked for."""
     if name not in _API:
         raise AttributeError(f"module 'nidmap' has no attribute {name!r}")
-    gc.set_threshold(*RARELY)
-    if sys.argv[1:2] not in (["run"], ["minicray"]):  # what these start gets the user's own
-        os.environ.setdefault(*ONE_THREAD)
     hidden = shadowed()
     if hidden:
         raise ImportError(hidden)

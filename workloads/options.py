@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
 import sys
 from dataclasses import dataclass
@@ -214,7 +213,6 @@ def measured(
     @functools.wraps(main)
     def callback(**options: Any) -> None:
         common = Common(**{name: options.pop(name) for name in Common.__slots__})
-        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # a rank is one process of one thread
         if launched() is None:
             code = outside(common, **options) if outside else None
             if code is not None:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from placement.network.routes import FOLLOWED
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -25,14 +27,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 __all__ = ["Costs", "costs"]
-
-#: Routings whose routes the prices here follow, by kind of network.
-FOLLOWED = {
-    "dragonfly": ("minimal",),
-    "torus": ("dimension-order", "single"),
-    "fattree": ("d-mod-k", "single"),
-    "tree": ("single",),
-}
 
 
 class Costs(Protocol):

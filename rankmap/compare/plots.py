@@ -13,6 +13,8 @@ import numpy as np
 from placement.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from numpy.typing import NDArray
 
     from rankmap.compare import Comparison, Entry
@@ -46,15 +48,29 @@ def draw(found: Comparison, form: str) -> bytes:
     UsageError
         matplotlib is not there.
     """
+    return picture(form, lambda new: _figure(found, new), {"text.parse_math": False})
+
+
+def picture(form: str, build: Callable[[Any], Any], style: Mapping[str, Any]) -> bytes:
+    """Return a figure as ``svg`` or ``png``, the same bytes for the same figure.
+
+    Parameters
+    ----------
+    form : str
+    build : callable
+        Takes matplotlib's class of figures and returns one.
+    style : mapping
+        Settings of matplotlib beside those of all our pictures.
+
+    Raises
+    ------
+    UsageError
+        matplotlib is not there.
+    """
     matplotlib, figures = _matplotlib(form)
-    style = {
-        "svg.hashsalt": "nidmap",
-        "svg.fonttype": "none",
-        "font.size": 9.0,
-        "text.parse_math": False,
-    }
-    with matplotlib.rc_context(style):
-        figure = _figure(found, figures.Figure)
+    ours = {"svg.hashsalt": "nidmap", "svg.fonttype": "none", "font.size": 9.0}
+    with matplotlib.rc_context({**ours, **style}):
+        figure = build(figures.Figure)
         out = io.BytesIO()
         made = {"Date": None} if form == "svg" else {}
         figure.savefig(out, format=form, dpi=144, metadata=made)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankmap.refine.jit import kernel
+from rankmap.refine.kernels import costs as value
 from rankmap.refine.kernels import draw, tick
 
 if TYPE_CHECKING:
@@ -61,18 +62,6 @@ def filled(ptr: Ints, adj: Ints, w: Table, node: Ints, far: Table, outer: Table)
             for k in range(len(row)):
                 row[k] += weight * there[k]
     return costs
-
-
-@kernel
-def value(ptr: Ints, adj: Ints, w: Table, node: Ints, far: Table, outer: Table) -> float:
-    """Return J of the ranks, the edges to ranks elsewhere counted once too."""
-    total = 0.0
-    for u in range(len(node)):
-        for e in range(ptr[u], ptr[u + 1]):
-            total += 0.5 * w[e] * far[node[u], node[adj[e]]]
-        if len(outer) > 0:
-            total += outer[u, node[u]]
-    return total
 
 
 @kernel

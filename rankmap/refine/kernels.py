@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     Bytes = NDArray[np.int8]
     Flags = NDArray[np.bool_]
     Floats = NDArray[np.float64]
+    Reals = NDArray[np.floating[Any]]
     Ints = NDArray[np.int32]
     Longs = NDArray[np.int64]
     State = NDArray[np.uint64]
@@ -900,7 +901,7 @@ def part(ptr: Ints, adj: Ints, w: Floats, mine: Ints, local: Ints) -> tuple[Ints
 
 
 @kernel
-def costs(ptr: Ints, adj: Ints, w: Floats, node: Ints, far: Floats, outer: Floats) -> float:
+def costs(ptr: Ints, adj: Ints, w: Reals, node: Ints, far: Reals, outer: Reals) -> float:
     """Return J of the ranks, the edges to ranks elsewhere counted once too."""
     total = 0.0
     for u in range(len(node)):

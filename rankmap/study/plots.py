@@ -5,7 +5,7 @@ matplotlib is loaded here and nowhere else.
 
 from __future__ import annotations
 
-import io
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,14 @@ __all__ = ["draw"]
 PAPER, MODEL, THIRD, FOURTH = "#d55e00", "#0072b2", "#009e73", "#cc79a7"
 PALE = "#a6cee8"
 
+STYLE = {
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.titlesize": 10.0,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+}
+
 
 def draw(parts: Sequence[Part], form: str = "svg") -> dict[str, bytes]:
     """Return a picture for each paper that has series, as ``svg`` or ``png``.
@@ -32,32 +40,22 @@ def draw(parts: Sequence[Part], form: str = "svg") -> dict[str, bytes]:
     UsageError
         matplotlib is not there.
     """
-    from rankmap.compare.plots import _matplotlib
+    from rankmap.compare.plots import picture
 
-    matplotlib, figures = _matplotlib(form)
-    style = {
-        "svg.hashsalt": "nidmap",
-        "svg.fonttype": "none",
-        "font.size": 9.0,
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.titlesize": 10.0,
-        "axes.titleweight": "bold",
-        "axes.titlelocation": "left",
-    }
     out = {}
     for paper, make in PICTURES.items():
         series = {k: v for part in parts if part.paper == paper for k, v in part.series.items()}
         if not series:
             continue
-        with matplotlib.rc_context(style):
-            figure = figures.Figure(layout="constrained")
-            make(figure, series)
-            made = io.BytesIO()
-            dated = {"metadata": {"Date": None}} if form == "svg" else {}
-            figure.savefig(made, format=form, dpi=144, **dated)
-        out[paper] = made.getvalue()
+        out[paper] = picture(form, partial(_filled, make, series), STYLE)
     return out
+
+
+def _filled(make: Callable[[Any, dict[str, Any]], None], series: dict[str, Any], new: Any) -> Any:
+    """Return a new figure that holds a paper's series."""
+    figure = new(layout="constrained")
+    make(figure, series)
+    return figure
 
 
 def _fft(figure: Any, series: dict[str, Any]) -> None:

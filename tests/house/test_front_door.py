@@ -58,6 +58,16 @@ def test_an_unknown_name_is_an_attribute_error():
         nidmap.plann  # noqa: B018  # the access is the test
 
 
+def test_a_program_that_imports_keeps_its_own_settings(tmp_path):
+    said = (
+        "import gc, os; os.environ.pop('OPENBLAS_NUM_THREADS', None);"
+        " before = gc.get_threshold(), dict(os.environ); import nidmap;"
+        " nidmap.plan, nidmap.reorder; print(before == (gc.get_threshold(), dict(os.environ)))"
+    )
+    done = run("-c", said, cwd=tmp_path, PYTHONPATH=str(ROOT))
+    assert done.stdout == "True\n", done.stderr
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """Build the wheel from the checkout with the project's own build backend."""
