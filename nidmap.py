@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from placement.load import load_machine
     from placement.plan import plan
     from rankmap.compare import compare
-    from rankmap.dims import dims
-    from rankmap.order import order
+    from rankmap.grid.dims import dims
+    from rankmap.orders import order
     from rankmap.predict import predict
-    from rankmap.record import record
     from rankmap.runtime import cart_create, reorder
+    from rankmap.runtime.record import record
 
 __all__ = [
     "cart_create",
@@ -42,7 +42,6 @@ __all__ = [
     "record",
     "reorder",
 ]
-__version__ = "0.1.0"
 
 #: Garbage collection of a command: loading makes many objects, all of which stay.
 RARELY = 100_000, 50, 50
@@ -52,27 +51,50 @@ ONE_THREAD = "OPENBLAS_NUM_THREADS", "1"
 
 #: The Python names of the front door and where they live; loaded at first use.
 _API = {
+    "__version__": ("placement", "__version__"),
     "load_machine": ("placement.load", "load_machine"),
     "plan": ("placement.plan", "plan"),
-    "order": ("rankmap.order", "order"),
+    "order": ("rankmap.orders", "order"),
     "predict": ("rankmap.predict", "predict"),
     "compare": ("rankmap.compare", "compare"),
-    "dims": ("rankmap.dims", "dims"),
-    "record": ("rankmap.record", "record"),
+    "dims": ("rankmap.grid.dims", "dims"),
+    "record": ("rankmap.runtime.record", "record"),
     "reorder": ("rankmap.runtime", "reorder"),
     "cart_create": ("rankmap.runtime", "cart_create"),
 }
 
 _ROOMS = ("placement", "rankmap", "workloads", "web")
 
+#: Command -> where it lives, and its one line of help; in the order in which a job meets them.
+_COMMANDS = {
+    "site": ("placement.commands.site:site", "List, show and check site configurations."),
+    "machine": ("placement.commands.machine:machine", "Show, export and check a machine."),
+    "nodes": ("placement.commands.nodes:nodes", "Fold, expand and look up node lists."),
+    "plan": ("placement.commands.plan:plan", "Choose the nodes that a job should sit on."),
+    "order": ("rankmap.commands.order:order", "Order a job's ranks on its nodes."),
+    "score": ("rankmap.commands.score:score", "Score an order of ranks, anyone's."),
+    "predict": ("rankmap.commands.predict:predict", "Predict link loads and time."),
+    "compare": ("rankmap.commands.compare:compare", "Compare strategies in one table."),
+    "run": ("rankmap.commands.order:run", "Run a launcher with reordered ranks."),
+    "record": ("rankmap.commands.record:record", "Keep who sends how much to whom in a program."),
+    "pattern": ("rankmap.commands.record:pattern", "Show what a program was seen to send."),
+    "preload": ("rankmap.commands.record:preload", "Build what nidmap record loads before it."),
+    "bench": ("workloads.commands:bench", "Measure sorts, FFTs, stencils; A/B tests."),
+    "minicray": ("workloads.minicray.commands:minicray", "A small machine of real links."),
+    "web": ("web.commands:web", "See machine, jobs and plans on a page."),
+}
+
+#: What else a later room brings to an earlier one, which may not import it.
+_STRATEGIES = {"auto": "rankmap.joint.planner:auto"}
+_SERVICES = {"predict --against": "workloads.minicray.against"}
+
 
 def __getattr__(name: str) -> Any:
     """Load a name of the front door when it is first asked for."""
     if name not in _API:
         raise AttributeError(f"module 'nidmap' has no attribute {name!r}")
-    hidden = shadowed()
-    if hidden:
-        raise ImportError(hidden)
+    if _HIDDEN:
+        raise ImportError(_HIDDEN)
     module, attribute = _API[name]
     value = getattr(import_module(module), attribute)
     globals()[name] = value
@@ -106,19 +128,31 @@ def _location(spec: Any) -> str | None:
     return str(spec.origin)
 
 
+def _open_rooms() -> str:
+    """Tell the rooms what later ones bring; return why they cannot be opened, or ''."""
+    hidden = shadowed()
+    if not hidden:
+        hooks = import_module("placement.hooks")
+        hooks.COMMANDS.update(_COMMANDS)
+        hooks.STRATEGIES.update(_STRATEGIES)
+        hooks.SERVICES.update(_SERVICES)
+    return hidden
+
+
 def main() -> None:
     """Run the command line (the ``nidmap`` command and ``python -m nidmap``)."""
     gc.set_threshold(*RARELY)
     if sys.argv[1:2] not in (["run"], ["minicray"]):  # what these start gets the user's own
         os.environ.setdefault(*ONE_THREAD)
-    hidden = shadowed()
-    if hidden:
-        sys.stderr.write(f"nidmap: {hidden}\n")
+    if _HIDDEN:
+        sys.stderr.write(f"nidmap: {_HIDDEN}\n")
         sys.exit(2)
     if sys.argv[1:2] == ["bench"]:  # ranks to start need no command line before them
         import_module("workloads.launched").start(sys.argv[2:])
     import_module("placement.commands").main()
 
+
+_HIDDEN = _open_rooms()
 
 if __name__ == "__main__":
     main()

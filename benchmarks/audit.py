@@ -18,9 +18,9 @@ from statistics import median
 import numpy as np
 
 from benchmarks.timing import table
+from nidmap import plan
 from placement import planners
 from placement.errors import NidmapError
-from placement.plan import plan
 from placement.specs import parse_spec
 from rankmap import orders
 from rankmap.predict import Predictor

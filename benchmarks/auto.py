@@ -34,9 +34,9 @@ import numpy as np
 from benchmarks.audit import audit
 from benchmarks.simgrid_check import alltoall, interpreter, simulated, stencil
 from benchmarks.timing import calibration, process, table
+from nidmap import plan
 from placement.network import Demand, channels, loads
 from placement.network.model import injection_bandwidth
-from placement.plan import plan
 from placement.specs import parse_spec
 from rankmap import orders
 from rankmap.pattern import parse_pattern

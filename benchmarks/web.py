@@ -76,19 +76,18 @@ def main() -> None:
 def sizes() -> None:
     """Print what the documents weigh."""
     import nidmap
-    from web.served import Served
+    from web.service import Service
 
     rows = []
     for name in ("shaheen2", "bluewaters"):
         begun = time.perf_counter()
-        served = Served(nidmap.load_machine(name))
-        bodies = {"machine": served.machine_body, "layout": served.layout_body,
-                  "state": served.live.body}  # fmt: skip
+        service = Service(nidmap.load_machine(name))
+        bodies = {what: asyncio.run(service.document(f"/api/v1/{what}"))
+                  for what in ("machine", "layout", "state")}  # fmt: skip
         spent = time.perf_counter() - begun
         for what, body in bodies.items():
             rows.append([name, what, f"{len(body.raw):,}", f"{len(body.packed):,}"])
         rows.append([name, "all made in", f"{1e3 * spent:.0f} ms", ""])
-        served.close()
     table("Documents", ["machine", "document", "bytes", "compressed"], rows)
 
 

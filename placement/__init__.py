@@ -4,3 +4,5 @@ Data flows one way: `readers` turn a dump into records, `assemble` turns
 records into a `Machine`, `planners` choose nodes of it, `emit` writes them
 down.
 """
+
+__version__ = "0.1.0"

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import ParseError
+import placement.views  # noqa: F401  # lets machines export themselves
+from placement.contradictions import absent_cabinets, contradictions, settled
+from placement.errors import ParseError, place
 from placement.geometry import locate
 from placement.machine import Machine
 from placement.tables import fill, join
@@ -35,7 +37,15 @@ __all__ = ["assemble"]
 #: Formats that list links and no nodes.
 LISTS = ("rtr-aries", "rtr-gemini")
 
-_SLURM = ("sinfo", "topology-conf", "topology-yaml", "scontrol-topology")
+#: Remarks on a dump that change what the machine has or where: every plan on it says them.
+_TOLD = ("two-leaves", "unnamed-host")
+
+_TOPOLOGIES = ("topology-conf", "topology-yaml", "scontrol-topology")
+#: What runs the jobs of a machine, by the formats that it prints.
+_SCHEDULER = {
+    **dict.fromkeys((*_TOPOLOGIES, "sinfo", "scontrol-nodes", "slurm-json"), "slurm"),
+    "pbsnodes": "pbs",
+}
 
 
 def assemble(
@@ -43,6 +53,7 @@ def assemble(
     site: Source | None = None,
     name: str = "",
     groups: Groups | None = None,
+    prefer: str = "",
 ) -> Machine:
     """Build the machine that some dumps describe together.
 
@@ -59,6 +70,9 @@ def assemble(
         What to call the machine; '' takes the site's or the first dump's.
     groups : Groups or None
         How xnames make dragonfly groups.
+    prefer : str
+        ``last`` takes the word of the last dump where some contradict one
+        another; '' refuses them.
 
     Returns
     -------
@@ -81,20 +95,27 @@ def assemble(
     """
     for dump in dumps:
         _refuse(dump)
-    dumps = _with_nodes(dumps) if site is None else list(dumps)
-    table = _in_order(_table(dumps, site))
+    found = contradictions(dumps, site)
+    if found and prefer != "last":
+        raise found[0].error(len(found) - 1)
+    dumps = settled(dumps, found)
+    dumps = _with_nodes(dumps) if site is None else dumps
+    table = _in_order(_table(dumps, site, as_given=prefer == "last"))
+    if found:
+        table.notes.append(f"of {len(found)} contradictions the last dump counts: {found[0].text}")
     if site is None:
         network = locate(table, dumps, None, groups)
     else:
-        nodes = site.records().nodes
-        places = None if nodes is None else nodes.position
-        network = locate(table, dumps, site.topology(), groups, site.name, places)
+        network = locate(table, dumps, site.topology(), groups, site.name, _places_of(site, dumps))
+    table.notes += [note for dump in dumps for note in _remarks(dump)]
     machine = _machine(table, network, name or _name(dumps, site))
+    scheduler = _scheduler(dumps, site)
     return replace(
         machine,
         switches=_switches(dumps, machine.names),
         site="" if site is None else site.name,
-        scheduler=_scheduler(dumps, site),
+        scheduler=scheduler,
+        batch=scheduler if site is None else site.batch or scheduler,
         sources=_sources(dumps, site),
     )
 
@@ -106,6 +127,13 @@ def _refuse(dump: Dump) -> None:
             raise fault.error(dump.source)
 
 
+def _remarks(dump: Dump) -> list[str]:
+    """Return what the user of a machine should know of what its dump leaves out."""
+    told = [fault for fault in dump.faults if fault.kind in _TOLD]
+    more = [f"{len(told) - 2} more like these in {place(dump.source)}"] if len(told) > 3 else []
+    return [str(fault.error(dump.source)) for fault in told[: 2 if more else 3]] + more
+
+
 def _with_nodes(dumps: Sequence[Dump]) -> list[Dump]:
     """Return the dumps, with the nodes that a lone link list implies."""
     if any(d.nodes is not None and len(d.nodes) for d in dumps):
@@ -115,16 +143,28 @@ def _with_nodes(dumps: Sequence[Dump]) -> list[Dump]:
     return [with_nodes(d) for d in dumps]
 
 
-def _table(dumps: Sequence[Dump], site: Source | None) -> Table:
+def _places_of(site: Source, dumps: Sequence[Dump]) -> NDArray[np.int32] | None:
+    """Return where a site has nodes, those of cabinets left out that a whole dump lacks."""
+    nodes = site.records().nodes
+    if nodes is None or nodes.position is None or nodes.cname is None:
+        return None if nodes is None else nodes.position
+    absent = {cabinet for dump in dumps for cabinet in absent_cabinets(site, dump)}
+    if not absent:
+        return nodes.position
+    gone = [name[: name.index("c", 1)] in absent for name in nodes.cname.tolist()]
+    return np.asarray(nodes.position[~np.array(gone)])
+
+
+def _table(dumps: Sequence[Dump], site: Source | None, *, as_given: bool) -> Table:
     """Join the nodes, a site's own where no dump says where its nodes are."""
     if site is None or any(d.format == "site" for d in dumps):
-        table = join(dumps)
+        table = join(dumps, as_given=as_given)
         if all(d.format in LISTS for d in dumps):
             table.notes.append("a link list tells no service nodes: all count as compute nodes")
         return table
     if not any(_places(d) for d in dumps):
-        return join([site.records(), *dumps])
-    table = join(dumps)
+        return join([site.records(), *dumps], as_given=as_given)
+    table = join(dumps, as_given=as_given)
     fill(table, site.records())
     return table
 
@@ -215,7 +255,7 @@ def _filled(column: NDArray[np.str_], word: str) -> NDArray[np.str_]:
 def _switches(dumps: Sequence[Dump], names: NDArray[np.str_]) -> Switches | None:
     """Return Slurm's switches where a dump has them."""
     for dump in reversed(dumps):
-        if dump.format in _SLURM and (dump.switches or dump.fabric == "flat"):
+        if dump.format in _TOPOLOGIES and (dump.switches or dump.fabric == "flat"):
             from placement.geometry.slurm_tree import switches_of
 
             return switches_of(dump, names)
@@ -233,7 +273,7 @@ def _name(dumps: Sequence[Dump], site: Source | None) -> str:
 def _scheduler(dumps: Sequence[Dump], site: Source | None) -> str:
     if site is not None and site.scheduler:
         return site.scheduler
-    return "slurm" if any(d.format in _SLURM for d in dumps) else ""
+    return next((_SCHEDULER[d.format] for d in dumps if d.format in _SCHEDULER), "")
 
 
 def _sources(dumps: Sequence[Dump], site: Source | None) -> tuple[str, ...]:

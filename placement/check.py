@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placement.contradictions import contradictions
 from placement.errors import NidmapError, ParseError, place
 from placement.records import Fault
 
@@ -84,6 +85,9 @@ def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
 
     found = [_of_fault(d.source, f) for d in sources.dumps for f in d.faults]
     found += [x for d in sources.dumps for x in _numbering(d) if x.line not in _lines(found)]
+    if not sources.prefer and not any(x.fault for x in found):
+        apart = contradictions(sources.dumps, sources.site)
+        found += [Finding(c.source, c.line, "contradiction", c.text) for c in apart]
     machine = None
     if not any(x.fault for x in found):
         try:
@@ -177,13 +181,15 @@ def check(machine: Machine, dumps: Sequence[Dump] = ()) -> list[Finding]:
     []
     """
     source = dumps[0].source if dumps else machine.name
-    checks = (_places, _names, _blue_ports, _group_pairs, _holes, _switches)
+    checks = (_places, _names, _blue_ports, _group_pairs, _holes, _switches, _unlinked)
     found = [
         Finding(source, f.line, f.kind, f.text, f.hint, f.fatal)
         for one in checks
         for f in one(machine)
     ]
-    return found + [Finding(source, 0, "note", note, fault=False) for note in machine.notes]
+    told = {str(f.error(dump.source)) for dump in dumps for f in dump.faults}
+    notes = [note for note in machine.notes if note not in told]
+    return found + [Finding(source, 0, "note", note, fault=False) for note in notes]
 
 
 def _remark(kind: str, text: str, hint: str = "") -> Fault:
@@ -332,3 +338,21 @@ def _switches(machine: Machine) -> Iterator[Fault]:
     if len(rows):
         text = f"{len(rows)} compute nodes are on no switch, {machine.names[rows[0]]} the first"
         yield _remark("no-switch", text, "Slurm's topology plugin will not use them together")
+
+
+def _unlinked(machine: Machine) -> Iterator[Fault]:
+    """Find routers with nodes and without a link, where others have links."""
+    from placement.topologies import links, router_names
+
+    found = links(machine)
+    if not len(found):
+        return
+    used = np.unique(machine.router[machine.router >= 0])
+    alone = np.setdiff1d(used, np.concatenate([found.a, found.b]))
+    for router in alone[:MOST].tolist():
+        nodes = machine.names[(machine.router == router).any(axis=1)]
+        word = "node" if len(nodes) == 1 else "nodes"
+        text = f"router {router_names(machine)[router]} has no link: its {len(nodes)} {word}, "
+        yield _remark("no-link", f"{text}{nodes[0]} the first, reach no other router")
+    if len(alone) > MOST:
+        yield _remark("no-link", f"{len(alone) - MOST} more routers have no link")

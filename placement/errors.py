@@ -76,6 +76,10 @@ class NidmapError(Exception):
     def __str__(self) -> str:
         return f"{self.message}; {self.hint}" if self.hint else self.message
 
+    def __reduce__(self) -> tuple[type[NidmapError], tuple[object, ...]]:
+        """Let an error be carried from a worker process to the one that asked."""
+        return type(self), (self.message, self.hint)
+
 
 class UsageError(NidmapError):
     """The request makes no sense as asked (exit code 2)."""
@@ -130,3 +134,6 @@ class ParseError(NidmapError):
         self.line = line
         self.text = text
         super().__init__(f"{place(source, line)}: {text}", hint)
+
+    def __reduce__(self) -> tuple[type[NidmapError], tuple[object, ...]]:
+        return type(self), (self.source, self.line, self.text, self.hint)

@@ -169,11 +169,10 @@ def _routers_csv(machine: Machine) -> str:
 
 
 def _parquet(machine: Machine) -> bytes:
+    import pyarrow  # noqa: F401  # pandas would say less clearly that it is missing
+
     stream = io.BytesIO()
-    try:
-        to_pandas(machine).to_parquet(stream)
-    except ImportError:
-        raise UsageError("parquet needs pyarrow", "pip install pyarrow, or take csv") from None
+    to_pandas(machine).to_parquet(stream)
     return stream.getvalue()
 
 

@@ -29,6 +29,8 @@ class Sources:
         In the order given.
     groups : Groups or None
         How xnames make dragonfly groups (``xname:…``).
+    prefer : str
+        ``last`` where the last dump counts of those that contradict one another.
     """
 
     def __init__(
@@ -36,10 +38,12 @@ class Sources:
         site: Source | None = None,
         dumps: Sequence[Dump] = (),
         groups: Groups | None = None,
+        prefer: str = "",
     ) -> None:
         self.site = site
         self.dumps = list(dumps)
         self.groups = groups
+        self.prefer = prefer
 
 
 class SyntheticSite:
@@ -60,6 +64,11 @@ class SyntheticSite:
 
     @property
     def scheduler(self) -> str:
+        """None is known."""
+        return ""
+
+    @property
+    def batch(self) -> str:
         """None is known."""
         return ""
 
@@ -95,7 +104,8 @@ def load_machine(*specs: str) -> Machine:
         (`placement.specs`). Several combine: names and states from one dump,
         links from another, what is in the nodes from a site; at most one
         site or synthetic machine. ``xname:group=half-cabinet`` says how
-        xnames make dragonfly groups.
+        xnames make dragonfly groups, ``prefer:last`` that of dumps which
+        contradict one another the last one counts.
 
     Returns
     -------
@@ -148,12 +158,14 @@ def build(sources: Sources) -> Machine:
     dumps = list(sources.dumps)
     if not dumps and sources.site is not None:
         dumps = [sources.site.records()]
-    return assemble(dumps, sources.site, groups=sources.groups)
+    return assemble(dumps, sources.site, groups=sources.groups, prefer=sources.prefer)
 
 
 def _open(found: Sources, spec: str) -> None:
     if is_spec(spec):
         _set_site(found, SyntheticSite(parse_spec(spec)))
+    elif spec == "prefer:last":
+        found.prefer = "last"
     elif spec.startswith("xname:"):
         from placement.geometry.slingshot import parse_groups
 

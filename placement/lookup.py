@@ -52,6 +52,8 @@ def rows_of(
 ) -> NDArray[np.int64]:
     """Return the rows of the nodes that a list names, in its order.
 
+    A name with a domain behind it, as PBS writes them, is the name.
+
     Parameters
     ----------
     machine : Machine
@@ -70,8 +72,9 @@ def rows_of(
     ------
     ParseError
         Where the list is empty, or names a node that the machine does not
-        have, or one twice although `repeats` is False. It says the word, its
-        line, and names like it.
+        have, or one twice although `repeats` is False, or a word makes more
+        names than the machine has nodes. It says the word, its line, and
+        names like it.
 
     Examples
     --------
@@ -80,7 +83,10 @@ def rows_of(
     >>> rows_of(m, "nid[00045,00012] 7 #3-4").tolist()
     [45, 12, 7, 3, 4]
     """
-    names = NodeList.parse(nodes, source) if isinstance(nodes, str) else NodeList(nodes)
+    if isinstance(nodes, str):
+        names = NodeList.parse(nodes, source, most=len(machine))
+    else:
+        names = NodeList(nodes)
     if not names:
         raise ParseError(source or "node list", 0, "names no node", "the list is empty")
     finder = _Finder(machine)
@@ -138,6 +144,7 @@ class _Finder:
         from placement.names.numbered import name_numbers
 
         prefixes, numbers, widths = name_numbers(np.array(words, dtype=np.str_))
+        prefixes = np.char.rstrip(prefixes, "0")  # 20 digits are a number too, if enough are 0
         nid = np.where((prefixes == "") & (widths > 0), self._row_of_nid(numbers), -1)
         is_index = (prefixes == "#") & (numbers < len(self.machine))
         return np.where(is_index, numbers, nid)
@@ -169,7 +176,7 @@ class _Finder:
 
     def _several(self, word: str) -> NDArray[np.int64]:
         """Return the rows of a NID range, cabinet, chassis, blade or router."""
-        for find in (self._range, self._place, self._router):
+        for find in (self._range, self._place, self._router, self._without_domain):
             rows = find(word)
             if self.unknown is not None or len(rows):
                 return rows
@@ -215,6 +222,12 @@ class _Finder:
         if place.gemini is not None:
             mask &= parts[:, 4] // 2 == place.gemini
         return mask
+
+    def _without_domain(self, word: str) -> NDArray[np.int64]:
+        """Return the row of ``nid00012.cray.example``, where names have no domain."""
+        name, _, domain = word.partition(".")
+        row = self._index("names", self.machine.names, str).get(name, -1) if domain else -1
+        return np.array([row], dtype=np.int64) if row >= 0 else _NONE
 
     def _router(self, word: str) -> NDArray[np.int64]:
         from placement.topologies import router_names
@@ -279,8 +292,19 @@ def _unknown(machine: Machine, word: str) -> tuple[str, str]:
     twin = alike[numbers[alike] == number]
     if len(twin):
         return problem, f"did you mean {machine.names[twin[0]]}?"
-    ends = alike[[np.argmin(numbers[alike]), np.argmax(numbers[alike])]]
-    return problem, f"such names run from {machine.names[ends[0]]} to {machine.names[ends[1]]}"
+    return problem, _nearest_names(machine, alike, numbers, number)
+
+
+def _nearest_names(
+    machine: Machine, alike: NDArray[np.intp], numbers: NDArray[np.int64], number: int
+) -> str:
+    """Say which names of the same kind stand on either side of a number; there may be holes."""
+    below, above = alike[numbers[alike] < number], alike[numbers[alike] > number]
+    last = machine.names[below[np.argmax(numbers[below])]] if len(below) else ""
+    first = machine.names[above[np.argmin(numbers[above])]] if len(above) else ""
+    if last and first:
+        return f"the nearest are {last} and {first}"
+    return f"the last such name is {last}" if last else f"the first such name is {first}"
 
 
 def _reason(word: str) -> str:

@@ -16,16 +16,19 @@ import numpy as np
 from placement.errors import PlanError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import networkx
     import pandas
     from numpy.typing import NDArray
 
-__all__ = ["FREE_STATES", "LISTED", "Links", "Machine", "Switches", "Topology"]
+__all__ = ["EXPORTS", "FREE_STATES", "LISTED", "Links", "Machine", "Switches", "Topology"]
 
 #: States (of a dump or of Slurm) in which a node may be planned on.
 FREE_STATES = ("up", "idle")
+
+#: What turns a machine into a form of another library's; `placement.views` puts it here.
+EXPORTS: dict[str, Callable[[Machine], Any]] = {}
 
 #: How the wiring of a machine begins whose links were read from a dump.
 LISTED = "links of "
@@ -173,6 +176,9 @@ class Machine:
         Name of the site config that filled gaps, '' for none.
     scheduler : str
         ``slurm``, ``pbs``, ``alps`` (Torque or Cobalt with aprun) or '' where unknown.
+    batch : str
+        What takes job scripts: the scheduler, or ``torque`` or ``cobalt`` where ALPS starts
+        the jobs.
     sources : tuple of str
         What it was made from, for the reader of an output.
     router_coords : int32 (r, topology.router_levels) or None
@@ -208,6 +214,7 @@ class Machine:
     switches: Switches | None = None
     site: str = ""
     scheduler: str = ""
+    batch: str = ""
     sources: tuple[str, ...] = ()
     router_coords: NDArray[np.int32] | None = None
     weight: NDArray[np.int64] | None = None
@@ -262,15 +269,13 @@ class Machine:
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return one row a node as a pandas table (see `placement.views.to_pandas`)."""
-        from placement.views import to_pandas
-
-        return to_pandas(self)
+        table: pandas.DataFrame = EXPORTS["pandas"](self)
+        return table
 
     def to_networkx(self) -> networkx.Graph[str]:
         """Return nodes and routers as a networkx graph (see `placement.views.to_networkx`)."""
-        from placement.views import to_networkx
-
-        return to_networkx(self)
+        graph: networkx.Graph[str] = EXPORTS["networkx"](self)
+        return graph
 
 
 def _same(x: Any, y: Any) -> bool:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import MAX_LENGTH, NAME
+from placement.regex import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["NodeList"]
 
-_ALL_NAMES = re.compile(rf"(?:{NAME.pattern}\n)*+", re.ASCII)
+_ALL_NAMES = compiled(rf"(?:{NAME.pattern}\n)*+", re.ASCII)
 
 
 class NodeList(tuple[str, ...]):
@@ -56,7 +57,7 @@ class NodeList(tuple[str, ...]):
         return super().__new__(cls, _checked([str(name) for name in names]))
 
     @classmethod
-    def parse(cls, text: str, source: str = "") -> NodeList:
+    def parse(cls, text: str, source: str = "", most: int | None = None) -> NodeList:
         """Read a node list as people paste it.
 
         Folded lists (``nid[00045,00012]``, ``r[1-2]n[01-03]``) with commas or
@@ -74,6 +75,9 @@ class NodeList(tuple[str, ...]):
         text : str
         source : str
             Name of the file it comes from, for errors; '' for text given directly.
+        most : int or None
+            Nodes that there are: a word such as ``n[0-3999999]`` that makes more
+            names is refused before it is expanded. None: not known.
 
         Returns
         -------
@@ -94,12 +98,36 @@ class NodeList(tuple[str, ...]):
         >>> tuple(NodeList.parse("node1 slots=2  # fast\\nnode2:1"))
         ('node1', 'node1', 'node2')
         """
-        from placement.lists.expanding import expand
+        from placement.lists.expanding import MAX_NAMES, expand
         from placement.lists.pasted import pieces
 
         found, once = pieces(text, source)
-        names = expand(found, source)
+        names = expand(found, source, MAX_NAMES if most is None else most)
         return tuple.__new__(cls, dict.fromkeys(names) if once else names)
+
+    @staticmethod
+    def length_of(text: str, source: str = "") -> int:
+        """Return how many names a text holds, repeats counted, without expanding it.
+
+        Parameters
+        ----------
+        text, source : str
+            As for `parse`.
+
+        Raises
+        ------
+        ParseError
+            As `parse`.
+
+        Examples
+        --------
+        >>> NodeList.length_of("nid[00000-99999],login*3")
+        100003
+        """
+        from placement.lists.expanding import count
+        from placement.lists.pasted import pieces
+
+        return count(pieces(text, source)[0], source)
 
     def fold(self, sort: bool = False) -> str:
         """Write the list as Slurm does, runs of consecutive numbers in brackets.

@@ -10,6 +10,7 @@ import numpy as np
 from placement import planners
 from placement.errors import PlanError, UsageError
 from placement.request import Choice, Plan, Request
+from placement.switches import forest_roots
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
 
-__all__ = ["DEFAULT", "counted", "plan", "spans", "usual_strategy"]
+__all__ = ["DEFAULT", "counted", "overfull", "plan", "spans", "usual_strategy"]
 
 #: What a plan is compared with: Slurm's choice where no topology plugin is set.
 DEFAULT = "slurm-none"
+
+#: Planners that choose the top switch themselves, as Slurm does.
+_KNOW_TREES = ("slurm-tree", "slurm-dragonfly")
 
 
 def plan(
@@ -47,7 +51,8 @@ def plan(
         Nodes wanted.
     strategy : str or None
         A planner's name (`placement.planners.names`); None: ``auto`` where a
-        pattern is given, else ``compact``.
+        pattern is given, else ``compact``. Where a topology.conf has several
+        trees, any of them chooses inside the tree that Slurm would take.
     candidates : bool (n,) or None
         Rows that may be chosen; None takes the machine's free compute nodes.
     include, exclude : iterable of int
@@ -71,7 +76,8 @@ def plan(
     Raises
     ------
     PlanError
-        Too few nodes are free, or an included node is not free.
+        Too few nodes are free, or free in one tree of a topology.conf, or an
+        included node is not free.
     UsageError
         `count` is not positive, the strategy does not fit the topology, or
         it predicts nothing and is told what the job sends.
@@ -93,6 +99,8 @@ def plan(
         seed=seed,
         job=job,
     )
+    if name not in _KNOW_TREES:
+        request = _inside_one_tree(machine, request)
     choice = _chosen(machine, request, name)
     _verify(machine, request, choice.rows, name)
     return _describe(machine, request, choice, name)
@@ -173,6 +181,32 @@ def _refuse_short(machine: Machine, free: NDArray[np.bool_], count: int, dropped
         f"{count} nodes wanted, {have} free: {count - have} missing",
         f"{machine.name} has {total} compute nodes{excluded}",
     )
+
+
+def _inside_one_tree(machine: Machine, request: Request) -> Request:
+    """Leave free only nodes of the tree that Slurm would take: it starts no job across several."""
+    switches = machine.switches
+    if switches is None or switches.kind != "tree":
+        return request
+    tree = np.where(switches.leaf_of >= 0, forest_roots(switches)[switches.leaf_of], -1)
+    found, free = np.unique(tree[request.free], return_counts=True)
+    if len(found) == 1 and found[0] >= 0:
+        return request
+    names = [switches.names[k] for k in found if k >= 0]
+    parted = f"Slurm starts no job across {', '.join(names[:4])}, which no switch joins"
+    needed = np.unique(tree[request.include])
+    if len(needed) > 1 or -1 in needed:
+        raise PlanError("the included nodes are not below one top switch", parted)
+    free[found < 0] = 0
+    if free.max() < request.count:
+        raise PlanError(
+            f"{request.count} nodes wanted, at most {free.max()} are free below one top switch",
+            parted if names else "no free node hangs on a switch of topology.conf",
+        )
+    ours = needed if len(needed) else tree[planners.find("slurm-tree")(machine, request)[:1]]
+    inside = request.free & (tree == ours[0])
+    _refuse_short(machine, inside, request.count, 0)
+    return replace(request, free=inside)
 
 
 def _verify(machine: Machine, request: Request, rows: NDArray[np.int64], strategy: str) -> None:
@@ -261,11 +295,38 @@ def _count_distinct(values: NDArray[np.int64]) -> int:
     return int((ordered[1:] != ordered[:-1]).sum()) + (len(ordered) > 0)
 
 
+def overfull(machine: Machine, rows: NDArray[np.int64], counts: NDArray[np.int64]) -> str:
+    """Say which nodes get more ranks than they have cores; '' where none does.
+
+    Parameters
+    ----------
+    machine : Machine
+    rows, counts : int64 (k,)
+        Nodes, and the ranks on each.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> overfull(nidmap.load_machine("shaheen2"), np.array([100]), np.array([500]))
+    '1 node gets more ranks than it has cores: nid00108 500 on 32'
+    """
+    cores = machine.cores[rows]
+    full = np.flatnonzero((cores > 0) & (counts > cores))
+    if not len(full):
+        return ""
+    first = full[0]
+    who = "1 node gets" if len(full) == 1 else f"{len(full)} nodes get"
+    it = "it has" if len(full) == 1 else "they have"
+    where = f"{machine.names[rows[first]]} {counts[first]} on {cores[first]}"
+    return f"{who} more ranks than {it} cores: {where}"
+
+
 def _sentence(facts: dict[str, Any], count: int) -> str:
     where = _where(facts["touches"])
     default = facts["default"]["touches"]
     beside = f"; Slurm's default: {_where(default)}" if default else ""
-    return f"{counted(count, 'node')} in {where} ({facts['free']} were free){beside}"
+    free = "1 was free" if facts["free"] == 1 else f"{facts['free']} were free"
+    return f"{counted(count, 'node')} in {where} ({free}){beside}"
 
 
 def _where(touches: dict[str, int]) -> str:
@@ -285,6 +346,11 @@ def counted(count: int, word: str) -> str:
     --------
     >>> counted(1, "group"), counted(3, "chassis"), counted(2, "leaf")
     ('1 group', '3 chassis', '2 leaf modules')
+    >>> counted(3, "level1"), counted(2, "switch")
+    ('3 level-1 switches', '2 switches')
     """
-    plural = {"chassis": "chassis", "switch": "switches", "leaf": "leaf modules"}
-    return f"{count} {word if count == 1 else plural.get(word, word + 's')}"
+    if word.startswith("level"):
+        word = f"level-{word.removeprefix('level')} switch"
+    plural = {"chassis": "chassis", "leaf": "leaf modules"}
+    many = plural.get(word, word + ("es" if word.endswith("ch") else "s"))
+    return f"{count} {word if count == 1 else many}"

@@ -228,3 +228,8 @@ class Dump:
     fabric: str = ""
     parameters: dict[str, object] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
+
+    @property
+    def lists_jobs(self) -> bool:
+        """True where it names the nodes that jobs have: of others it says nothing."""
+        return bool(self.parameters.get("jobs"))

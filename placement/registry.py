@@ -59,7 +59,7 @@ class Registry(Generic[Thing]):
         elsewhere: Iterable[str] = (),
     ) -> None:
         self.kind, self.group, self.room, self.bundled = kind, group, room, bundled
-        self.elsewhere = tuple(elsewhere)
+        self.elsewhere = elsewhere
         self.known: dict[str, Thing] = {}
 
     def register(self, name: str) -> Callable[[Thing], Thing]:

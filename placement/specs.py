@@ -19,12 +19,14 @@ a direction:
     ``injection``.
 ``fattree:leaf=N,leaves=L,spines=S``
     Leaf by leaf; every leaf is joined to every spine. Options: ``links``
-    (a pair), ``bw``. Deeper: ``fattree:down=18x16x4,up=1x9x4[,parallel=1x1x2]``
-    (children and parents of each level, the nodes' first, as in XGFT).
+    (a pair), ``bw``, ``injection`` (a node's own link). Deeper:
+    ``fattree:down=18x16x4,up=1x9x4[,parallel=1x1x2]`` (children and parents of each
+    level, the nodes' first, as in XGFT).
 ``tree:4x16x6``
     4 nodes a level-1 switch, 16 of these a level-2 switch, 6 of those a root;
     first level fastest. Options: ``dist=1:2:3`` (distance of nodes that part
-    at each level), ``bw`` (one figure, or one a level: ``bw=10:20:40``).
+    at each level), ``bw`` (one figure, or one a level: ``bw=10:20:40``),
+    ``injection`` (a node's own link).
 ``minicray:dragonfly``, ``minicray:torus``, ``minicray:fattree``
     Small ones of these, with the bandwidths of Aries, Gemini and InfiniBand
     QDR, that one computer can hold; options as of the kind.
@@ -39,6 +41,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+import placement.views  # noqa: F401  # lets machines export themselves
 from placement.errors import UsageError, printable
 from placement.machine import Machine, Topology
 
@@ -297,10 +300,10 @@ def _torus(options: _Options) -> Machine:
 def _fattree(options: _Options) -> Machine:
     deep = "down" in options.given or "up" in options.given
     if deep:
-        options.only("down", "up", "parallel", "bw")
+        options.only("down", "up", "parallel", "bw", "injection")
         down, up, parallel = _deep(options)
     else:
-        options.only("leaf", "leaves", "spines", "links", "bw", "down", "up")
+        options.only("leaf", "leaves", "spines", "links", "bw", "injection", "down", "up")
         down = (options.whole("leaf"), options.whole("leaves"))
         up = (1, options.whole("spines"))
         parallel = (1, options.whole("links", 1, most=MAX_PARALLEL))
@@ -311,7 +314,8 @@ def _fattree(options: _Options) -> Machine:
         levels=(*middle, "leaf", "node") if len(down) > 1 else ("leaf", "node"),
         extents=down[::-1] if len(down) > 1 else (1, *down),
         router_levels=max(1, len(down) - 1),
-        bandwidth={f"up{n}": every for n in range(len(down))},
+        bandwidth={f"up{n}": every for n in range(len(down))}
+        | {"up0": options.speed("injection", every)},
         parameters={"spines": up[-1], "up": up, "parallel": parallel},
     )
     _refuse_many_switches(topology)
@@ -341,7 +345,7 @@ def _deep(options: _Options) -> tuple[tuple[int, ...], tuple[int, ...], tuple[in
 
 
 def _tree(options: _Options) -> Machine:
-    options.only("dist", "bw")
+    options.only("dist", "bw", "injection")
     down = options.dims(options.sizes, "the tree's levels", 12)
     figures = options.given.get("bw", "").split(":") if "bw" in options.given else []
     bandwidth = [_positive(f, "bw") for f in figures]
@@ -349,13 +353,14 @@ def _tree(options: _Options) -> Machine:
         bandwidth *= len(down)
     if bandwidth and len(bandwidth) != len(down):
         raise _Wrong(f"bw has {len(bandwidth)} figures", f"one, or one a level: {len(down)}")
+    own = {"up0": options.speed("injection", 0.0)} if "injection" in options.given else {}
     levels = tuple(f"level{n}" for n in range(len(down) - 1, 0, -1)) or ("level1",)
     topology = Topology(
         kind="tree",
         levels=(*levels, "node"),
         extents=down[::-1] if len(down) > 1 else (1, *down),
         router_levels=len(levels),
-        bandwidth={f"up{n}": figure for n, figure in enumerate(bandwidth)},
+        bandwidth={f"up{n}": figure for n, figure in enumerate(bandwidth)} | own,
         parameters={"dist": _distances(options, len(down)), "up": (1,) * len(down)},
     )
     return _built(options, topology)

@@ -21,15 +21,27 @@ if TYPE_CHECKING:
 
     from placement.records import Dump, NodeRecords
 
-__all__ = ["UNLISTED", "Table", "fill", "join"]
+__all__ = [
+    "INVENTORY",
+    "STATES_ONLY",
+    "UNLISTED",
+    "Table",
+    "fill",
+    "join",
+    "match_rows",
+    "refuse_other_nodes",
+]
 
 #: State of a node that Slurm does not list although it lists others.
 UNLISTED = "unlisted"
 
 #: Formats that only say what state nodes are in: they bring no nodes of their own.
-STATES_ONLY = ("sinfo",)
+STATES_ONLY = ("sinfo", "scontrol-nodes", "slurm-json", "pbsnodes", "flux-resources", "job-list")
 
-_RANK = {"site": 0, "xtprocadmin": 2, "xtdb2proc": 2, "sls": 2, "sinfo": 4}
+#: Formats that list a machine's nodes, their roles and states.
+INVENTORY = ("xtprocadmin", "xtdb2proc", "sls")
+
+_RANK = {"site": 0, "xtprocadmin": 2, "xtdb2proc": 2, "sls": 2}
 _TOPOLOGY = ("topology-conf", "topology-yaml", "scontrol-topology")
 
 _WORDS = ("name", "cname", "role", "state", "mode", "router", "features")
@@ -79,6 +91,19 @@ class Table:
     def __getitem__(self, name: str) -> NDArray[Any]:
         return self.columns[name]
 
+    @classmethod
+    def of(cls, dump: Dump) -> Table:
+        """Return the table of one dump that has nodes."""
+        assert dump.nodes is not None
+        n = len(dump.nodes)
+        return cls(
+            source=np.zeros(n, dtype=np.int64),
+            line=dump.nodes.line.astype(np.int64),
+            columns=_columns(dump.nodes) | {"row": np.arange(n)},
+            sources=[dump.source],
+            notes=[],
+        )
+
     def has(self, name: str) -> bool:
         """Return True where some row knows the column."""
         return name in self.columns and bool(_known(name, self.columns[name]).any())
@@ -110,7 +135,7 @@ class Table:
         return Table(self.source[rows], self.line[rows], kept, self.sources, self.notes)
 
 
-def join(dumps: Sequence[Dump]) -> Table:
+def join(dumps: Sequence[Dump], *, as_given: bool = False) -> Table:
     """Join the nodes of all dumps.
 
     Parameters
@@ -119,6 +144,8 @@ def join(dumps: Sequence[Dump]) -> Table:
         In any order: inventories come before topologies, and these before
         Slurm's states. Where a topology or an inventory is there, dumps that
         only list states bring no nodes of their own.
+    as_given : bool
+        Let the last of several inventories count most, not the one that says most.
 
     Returns
     -------
@@ -131,10 +158,13 @@ def join(dumps: Sequence[Dump]) -> Table:
         them has nodes.
     """
     table: Table | None = None
-    for dump in sorted(dumps, key=_rank):
+    for dump in sorted(dumps, key=lambda d: 1 if as_given and _rank(d) == 2 else _rank(d)):
         if dump.nodes is None or not len(dump.nodes):
             continue
-        table = _first(dump) if table is None else _joined(table, dump)
+        if table is None and dump.lists_jobs:
+            text = "says which nodes have jobs, not which there are"
+            raise ParseError(dump.source, 0, text, "name the machine with -m as well")
+        table = Table.of(dump) if table is None else _joined(table, dump)
     if table is None:
         raise ParseError(
             dumps[0].source if dumps else "-", 0, "no node in it", "give a dump that lists nodes"
@@ -154,7 +184,7 @@ def fill(table: Table, site: Dump) -> None:
     assert site.nodes is not None
     new = _columns(site.nodes)
     try:
-        _, at = _match(table, new, site)
+        _, at = match_rows(table, new, site)
     except ParseError as error:
         text = f"none of its nodes is in {printable(site.source)}"
         raise ParseError(table.sources[0], 0, text, error.hint) from None
@@ -166,6 +196,8 @@ def fill(table: Table, site: Dump) -> None:
 
 
 def _rank(dump: Dump) -> int:
+    if dump.format in STATES_ONLY:
+        return 4 + dump.lists_jobs
     return 3 if dump.format in _TOPOLOGY else _RANK.get(dump.format, 1)
 
 
@@ -208,36 +240,39 @@ def _nids(records: NodeRecords) -> NDArray[np.int64]:
     return np.where((given < 0) & (prefixes == "nid"), numbers, given)
 
 
-def _first(dump: Dump) -> Table:
-    assert dump.nodes is not None
-    n = len(dump.nodes)
-    return Table(
-        source=np.zeros(n, dtype=np.int64),
-        line=dump.nodes.line.astype(np.int64),
-        columns=_columns(dump.nodes) | {"row": np.arange(n)},
-        sources=[dump.source],
-        notes=[],
-    )
-
-
 def _joined(table: Table, dump: Dump) -> Table:
     """Return `table` with what `dump` adds."""
     assert dump.nodes is not None
     new = _columns(dump.nodes)
-    key, at = _match(table, new, dump)
-    _refuse_contradictions(table, new, at, key, dump)
+    key, at = match_rows(table, new, dump)
+    refuse_other_nodes(table, new, at, key, dump)
     table, at = _grown(table, new, at, dump)
     found = at >= 0
     _overwrite(table, {name: c[found] for name, c in new.items()}, at[found])
-    if dump.format in STATES_ONLY:
+    if dump.format in STATES_ONLY and not dump.lists_jobs:
         _mark_unlisted(table, at[found])
     return table
 
 
-def _match(table: Table, new: dict[str, NDArray[Any]], dump: Dump) -> tuple[str, NDArray[np.int64]]:
+def match_rows(
+    table: Table, new: dict[str, NDArray[Any]], dump: Dump
+) -> tuple[str, NDArray[np.int64]]:
     """Return the key that joins and, for each new row, its row in the table (-1: none).
 
     A new row that lacks that key (``gpu1`` among ``nid00001`` …) is joined by the next one.
+
+    Parameters
+    ----------
+    table : Table
+    new : dict of str to array
+        Columns of the dump's nodes.
+    dump : Dump
+        For errors.
+
+    Raises
+    ------
+    ParseError
+        Where the two share no node.
     """
     joined = ""
     at = np.full(len(new["nid"]), -1, dtype=np.int64)
@@ -287,10 +322,16 @@ def _lookup(
     return out
 
 
-def _refuse_contradictions(
+def refuse_other_nodes(
     table: Table, new: dict[str, NDArray[Any]], at: NDArray[np.int64], key: str, dump: Dump
 ) -> None:
-    """Raise where a joined row has another NID or cname than it had, or two rows are one."""
+    """Refuse a dump whose nodes are not those they are joined with.
+
+    Raises
+    ------
+    ParseError
+        Where a joined row has another NID or cname than it had, or two rows are one.
+    """
     assert dump.nodes is not None
     rows = np.flatnonzero(at >= 0)
     twice = len(np.unique(at[rows])) < len(rows)

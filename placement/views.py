@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import printable
+from placement.machine import EXPORTS
 from placement.topologies import links, router_coords, router_names, wiring_text
 
 if TYPE_CHECKING:
@@ -217,3 +218,6 @@ def _add_attachments(graph: networkx.Graph[str], machine: Machine, routers: list
         for name, router in zip(names, column, strict=True):
             if router >= 0:
                 _add_edge(graph, name, routers[router], kind, 1, one)
+
+
+EXPORTS.update(pandas=to_pandas, networkx=to_networkx)

@@ -15,7 +15,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankmap.distance import Distance
+    from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 
     Ints = NDArray[np.int64]
@@ -89,7 +89,7 @@ def units_of(slots: Slots, distance: Distance, blocks: Ints | None = None) -> Un
     Examples
     --------
     >>> import nidmap
-    >>> from rankmap.distance import job_distance
+    >>> from rankmap.score.distance import job_distance
     >>> from rankmap.slots import slots_of
     >>> on = slots_of(nidmap.load_machine("tree:2x2,dist=1:3"), "nid0000[3,0,2]", 2)
     >>> found = units_of(on, job_distance(on))

@@ -6,18 +6,24 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
+import nidmap  # noqa: F401  # the front door tells the rooms what later ones bring
+
 pytest.register_assert_rewrite("tests.web.browser")  # a plugin of several test modules
 
 #: A script for a person's hand: it needs atheris, which is no part of the tests.
 collect_ignore = ["fuzz_readers.py"]
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
-settings.register_profile("ci", deadline=None, max_examples=200, suppress_health_check=_QUIET)
+settings.register_profile("quick", deadline=None, max_examples=10, suppress_health_check=_QUIET)
+settings.register_profile("ci", deadline=None, max_examples=100, suppress_health_check=_QUIET)
 settings.register_profile("long", deadline=None, max_examples=2000, suppress_health_check=_QUIET)
 settings.register_profile(
     "board", deadline=None, max_examples=100_000, suppress_health_check=_QUIET
 )
 settings.load_profile(os.environ.get("NIDMAP_HYPOTHESIS", "ci"))
+
+# Orders that an earlier run of other code has kept are none of these tests' business.
+os.environ["NIDMAP_ORDERS"] = ""
 
 # A shell starts background commands with SIGINT ignored, and children inherit that:
 # the tests of Ctrl-C must not depend on how the tests themselves were started.

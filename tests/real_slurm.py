@@ -112,7 +112,7 @@ class RealSlurm:
         argv: Sequence[str],
         *,
         check: bool = True,
-        timeout: float = 30.0,
+        timeout: float = 600.0,
         stdin: str | None = None,
         env: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
@@ -167,7 +167,7 @@ class RealSlurm:
             ]
         )
 
-    def wait_idle(self, names: Iterable[str], timeout: float = 20.0) -> None:
+    def wait_idle(self, names: Iterable[str], timeout: float = 600.0) -> None:
         """Wait until these nodes are idle."""
         listed, last = ",".join(names), ""
         deadline = time.monotonic() + timeout
@@ -216,7 +216,7 @@ class RealSlurm:
         self.thaw_controller()
         if self.controller and self.controller.poll() is None and self.slurmds:
             with contextlib.suppress(OSError, subprocess.SubprocessError):
-                self.run(["scancel", "-u", getpass.getuser()], check=False, timeout=3)
+                self.run(["scancel", "-u", getpass.getuser()], check=False, timeout=30)
         for daemon in (self.controller, *self.slurmds.values()):
             if daemon:
                 _end(daemon)
@@ -399,7 +399,7 @@ def _port_numbers() -> Iterator[int]:
     return (low + (start + i) % many for i in range(many))
 
 
-def _wait_for_answer(slurm: RealSlurm, timeout: float = 20.0) -> None:
+def _wait_for_answer(slurm: RealSlurm, timeout: float = 600.0) -> None:
     """Wait until slurmctld answers; one that has died fails the test with its log."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:

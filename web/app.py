@@ -1,305 +1,263 @@
-"""The Flask application: the page, its files, and the JSON API under ``/api/v1``."""
+"""The Quart application: the page, and the parts of the JSON API that do not lie ready.
+
+Quart is Flask's interface on ASGI: views are coroutines, so that an event
+stream or a long calculation holds no thread, and a view is cancelled when its
+client hangs up.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import hashlib
-import http
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import flask
 import msgspec
-from werkzeug.exceptions import HTTPException
+import quart
+from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
-from placement.errors import LaunchError, NidmapError, UsageError, printable
-from web import asked as bodies
-from web.guard import HEADERS, VARY, cookies_of
-from web.pool import BusyError, DefectError, TooSlowError
-from web.ready import ready, unpacks
+from placement.errors import NidmapError, printable
+from web import requests
+from web.documents import unpacks
+from web.problems import KIND, problem, problem_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
-    from web.live import Body
-    from web.served import Served
+    from web.service import Service
 
-__all__ = ["EVENTS", "make_app", "problem"]
+__all__ = ["make_app"]
 
 S = TypeVar("S", bound=msgspec.Struct)
 
-#: The path of the event stream, which the server answers itself (`web.asgi`).
-EVENTS = "/api/v1/events"
+#: Seconds in which a request's body must have come.
+PATIENCE = 20.0
+
+#: Answers of so many bytes are packed, and from so many on in a thread.
+_WORTH_PACKING, _LONG_TO_PACK = 1_000, 100_000
 
 _PACKED = ("application/json", "application/problem+json", "text/", "image/svg+xml")
 
+_JSON = "application/json"
 
-def make_app(served: Served) -> flask.Flask:
+
+def make_app(service: Service) -> quart.Quart:
     """Return the application that serves one machine.
 
     Parameters
     ----------
-    served : Served
+    service : Service
     """
-    app = flask.Flask("web", static_folder="static", template_folder="templates")
+    app = quart.Quart("web", static_folder=None)
     app.config.update(
-        MAX_CONTENT_LENGTH=bodies.BODY,
+        MAX_CONTENT_LENGTH=requests.BODY,
+        BODY_TIMEOUT=PATIENCE,
+        RESPONSE_TIMEOUT=3 * PATIENCE,
         PROVIDE_AUTOMATIC_OPTIONS=False,
-        SEND_FILE_MAX_AGE_DEFAULT=None,
     )
-    app.extensions["nidmap"] = served
-    app.before_request(_guarded)
-    app.after_request(_finished)
+    app.after_request(_pack)
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(NidmapError, _nidmap_error)
     app.register_error_handler(Exception, _defect)
-    _add_routes(app)
+    app.extensions["nidmap"] = service
+    for method, views in (("GET", _GET), ("POST", _POST)):
+        for path, view in views.items():
+            app.add_url_rule(path, path, view, methods=[method])
     return app
 
 
-def _add_routes(app: flask.Flask) -> None:
-    for path, view in (
-        ("/", _page), ("/favicon.ico", _no_icon), ("/openapi.json", _openapi),
-        ("/api/v1/machine", _machine), ("/api/v1/layout", _layout), ("/api/v1/state", _state),
-        ("/api/v1/jobs", _jobs), ("/api/v1/nodes", _nodes), ("/api/v1/hops", _hops),
-        ("/api/v1/status", _status), (EVENTS, _no_stream),
-    ):  # fmt: skip
-        app.add_url_rule(path, view_func=view, methods=["GET"])
-    for name, kind in (
-        ("describe", bodies.Describe), ("compare", bodies.Compare), ("plan", bodies.Plan),
-        ("order", bodies.Order),
-    ):  # fmt: skip
-        app.add_url_rule(f"/api/v1/{name}", name, _figure(name, kind), methods=["POST"])
-    for name, view in (("resolve", _resolve), ("emit", _emit), ("export", _export)):
-        app.add_url_rule(f"/api/v1/{name}", name, view, methods=["POST"])
+# --- answers --------------------------------------------------------------------------
 
 
-def _served() -> Served:
-    found: Served = flask.current_app.extensions["nidmap"]
-    return found
-
-
-# --- what every request goes through -------------------------------------------------
-
-
-def _guarded() -> flask.Response | None:
-    request = flask.request
-    found = _served().guard.refusal(
-        request.method,
-        request.path,
-        request.query_string.decode("latin-1"),
-        {name.lower(): value for name, value in request.headers.items()},
-        cookies_of(flask.request.headers.get("Cookie", "")),
-    )
-    if found is None:
-        return None
-    headers = {"WWW-Authenticate": "Bearer"} if found.status == 401 else {}
-    return problem(found.status, found.detail, found.hint, headers)
-
-
-def _finished(response: flask.Response) -> flask.Response:
-    """Add what every answer carries, and pack it where the other end can unpack it."""
-    for name, value in HEADERS.items():
-        response.headers.setdefault(name, value)
-    response.headers.setdefault("Cache-Control", "no-store")
-    response.headers["Vary"] = VARY
-    if _packs(response):
-        response.direct_passthrough = False
-        raw = response.get_data()
-        if len(raw) > 1000:
-            response.set_data(gzip.compress(raw, 5, mtime=0))
-            response.headers["Content-Encoding"] = "gzip"
-    return response
-
-
-def _packs(response: flask.Response) -> bool:
-    return (
-        unpacks(flask.request.headers.get("Accept-Encoding", ""))
-        and "Content-Encoding" not in response.headers
+async def _pack(response: quart.Response) -> quart.Response:
+    """Pack an answer where the other end can unpack it."""
+    packable = (
+        unpacks(quart.request.headers.get("Accept-Encoding", ""))
         and response.status_code not in (204, 304)
         and (response.mimetype or "").startswith(_PACKED)
+        and response.mimetype != "text/event-stream"
     )
-
-
-def problem(
-    status: int, detail: str, hint: str = "", headers: dict[str, str] | None = None
-) -> flask.Response:
-    """Return an error as ``application/problem+json``."""
-    said = {
-        "type": "about:blank",
-        "title": http.HTTPStatus(status).phrase,
-        "status": status,
-        "detail": printable(detail, 1000),
-        "hint": printable(hint, 1000),
-    }
-    return flask.Response(
-        msgspec.json.encode(said), status, headers, content_type="application/problem+json"
-    )
-
-
-def _http_error(error: HTTPException) -> flask.Response:
-    kept = {k: v for k, v in error.get_headers() if k in ("Allow", "Retry-After")}
-    status = error.code or 500
-    if error.response is not None or status < 400:
-        found = error.get_response()
-        return flask.Response(found.get_data(), found.status_code, found.headers)
-    return problem(status, error.description or "", "", kept)
-
-
-def _nidmap_error(error: NidmapError) -> flask.Response:
-    text = getattr(error, "text", "") or error.message
-    if isinstance(error, BusyError):
-        return problem(429, text, error.hint, {"Retry-After": "2"})
-    if isinstance(error, DefectError):
-        return _defect(error)
-    status = 503 if isinstance(error, LaunchError) else 409
-    return problem(504 if isinstance(error, TooSlowError) else status, text, error.hint)
-
-
-def _defect(error: Exception) -> flask.Response:
-    what = printable(f"{type(error).__name__}: {error}", 500)
-    sys.stderr.write(f"nidmap: {flask.request.path}: {what}\n")
-    return problem(500, "a defect of nidmap; its server's messages say more")
-
-
-def _sent(found: Body, age: int | None = None) -> flask.Response:
-    """Return a document that is ready, packed or not, or that it has not changed."""
-    asked = flask.request.headers
-    made = ready(found, asked.get("Accept-Encoding", ""), asked.get("If-None-Match", ""), age)
-    return flask.Response(made.raw, made.status, made.headers)
-
-
-def _json(raw: bytes) -> flask.Response:
-    """Return JSON; what a GET returns gets a tag by which it is asked for again."""
-    response = flask.Response(raw, content_type="application/json")
-    if flask.request.method in ("GET", "HEAD"):
-        tag = hashlib.sha256(raw).hexdigest()[:16]
-        response.headers.update({"Cache-Control": "private, no-cache", "ETag": f'W/"{tag}"'})
-        if flask.request.if_none_match.contains_weak(tag):
-            return flask.Response(status=304, headers=response.headers)
+    if packable:
+        raw = await response.get_data(as_text=False)
+        if len(raw) > _LONG_TO_PACK:
+            raw = await asyncio.to_thread(gzip.compress, raw, 5, mtime=0)
+        elif len(raw) > _WORTH_PACKING:
+            raw = gzip.compress(raw, 5, mtime=0)
+        else:
+            return response
+        response.set_data(raw)
+        response.headers["Content-Encoding"] = "gzip"
     return response
 
 
-def _body(kind: type[S]) -> S:
-    """Return the request's body; 400, 413 or 415 where it is not what it should be."""
-    if flask.request.mimetype != "application/json":
-        flask.abort(415, "the body must be application/json")
+def _problem(
+    status: int, detail: str, hint: str = "", headers: dict[str, str] | None = None
+) -> quart.Response:
+    return quart.Response(problem(status, detail, hint), status, headers, content_type=KIND)
+
+
+async def _http_error(error: HTTPException) -> quart.Response:
+    kept = {k: v for k, v in error.get_headers() if k in ("Allow", "Retry-After")}
+    return _problem(error.code or 500, error.description or "", "", kept)
+
+
+async def _nidmap_error(error: NidmapError) -> quart.Response:
+    status, headers, raw = problem_of(error)
+    if status == 500:
+        return await _defect(error)
+    return quart.Response(raw, status, headers)
+
+
+async def _defect(error: Exception) -> quart.Response:
+    what = printable(f"{type(error).__name__}: {error}", 500)
+    sys.stderr.write(f"nidmap: {printable(quart.request.path, 200)}: {what}\n")
+    return _problem(500, "a defect of nidmap; its server's messages say more")
+
+
+def _answer(raw: bytes) -> quart.Response:
+    """Return JSON; what a GET returns gets a tag by which it is asked for again."""
+    response = quart.Response(raw, content_type=_JSON)
+    if quart.request.method in ("GET", "HEAD"):
+        tag = hashlib.sha256(raw).hexdigest()[:16]
+        response.headers.update({"Cache-Control": "private, no-cache", "ETag": f'W/"{tag}"'})
+        if quart.request.if_none_match.contains_weak(tag):
+            return quart.Response(b"", 304, response.headers)
+    return response
+
+
+async def _body(kind: type[S]) -> S:
+    """Return the request's body; 400, 408, 413 or 415 where it is not what it should be."""
+    if quart.request.mimetype != _JSON:
+        raise UnsupportedMediaType("the body must be application/json")
+    raw = await quart.request.get_data(cache=False, as_text=False)
     try:
-        return bodies.decoded(flask.request.get_data(cache=False), kind)
+        return requests.decoded(raw, kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        flask.abort(400, printable(str(error), 300))
+        raise BadRequest(printable(str(error), 300)) from None
 
 
 def _parameter(name: str, most: int, default: str | None = None) -> str:
     """Return one parameter of the query; 400 where it is missing, empty or too long."""
-    value = flask.request.args.get(name, default)
+    value: str | None = quart.request.args.get(name, default)
     if value is None or len(value) > most or (not value and default is None):
-        flask.abort(400, f"parameter {name}: 1 to {most} characters are needed")
+        raise BadRequest(f"parameter {name}: 1 to {most} characters are needed")
     return value
 
 
-# --- the page ---------------------------------------------------------------------
+# --- the page, and what is read -------------------------------------------------------
 
 
-def _page() -> flask.Response:
+def _service() -> Service:
+    service: Service = quart.current_app.extensions["nidmap"]
+    return service
+
+
+async def _page() -> quart.Response:
     from web.page import shell
 
-    guard = _served().guard
-    if "token" in flask.request.args:
-        response = flask.Response(status=303, headers={"Location": "/"})
-        if guard.token:
-            response.set_cookie(guard.cookie, guard.token, httponly=True, samesite="Lax", path="/")
-        return response
-    return flask.Response(shell(_served().machine.name), content_type="text/html; charset=utf-8")
+    guard = _service().guard
+    if "token" not in quart.request.args:
+        title = _service().machine.name
+        return quart.Response(shell(title), content_type="text/html; charset=utf-8")
+    response = quart.Response(b"", 303, {"Location": "/"})
+    if guard.token:
+        response.set_cookie(guard.cookie, guard.token, httponly=True, samesite="Lax", path="/")
+    return response
 
 
-def _no_icon() -> flask.Response:
-    return flask.Response(status=204)
+async def _no_icon() -> quart.Response:
+    return quart.Response(b"", 204)
 
 
-def _openapi() -> flask.Response:
+async def _openapi() -> quart.Response:
     from web.openapi import document
 
-    return _json(msgspec.json.encode(document()))
+    return _answer(msgspec.json.encode(document()))
 
 
-# --- what is ready ----------------------------------------------------------------
+async def _status() -> quart.Response:
+    return quart.Response(msgspec.json.encode(_service().status()), content_type=_JSON)
 
 
-def _machine() -> flask.Response:
-    return _sent(_served().machine_body)
+async def _events() -> quart.Response:
+    kind, streams = "text/event-stream", _service().streams
+    if quart.request.method == "HEAD":
+        return quart.Response(b"", content_type=kind)
+    if streams.full:
+        return _problem(
+            503, "too many viewers have a stream open",
+            "ask /api/v1/state every half minute instead", {"Retry-After": "30"},
+        )  # fmt: skip
+    response = quart.Response(streams.events(), content_type=kind)
+    response.timeout = None
+    return response
 
 
-def _layout() -> flask.Response:
-    view = _parameter("view", 200, "")
-    bodies = _served().layout_bodies
-    if view not in bodies:
-        known = ", ".join(name for name in bodies if name)
-        raise UsageError(f"no view {printable(view)!r}", f"there are {known}")
-    return _sent(bodies[view])
+# --- what is calculated ---------------------------------------------------------------
 
 
-def _state() -> flask.Response:
-    live = _served().live
-    return _sent(live.body, live.age)
-
-
-def _jobs() -> flask.Response:
-    return _sent(_served().live.jobs)
-
-
-def _nodes() -> flask.Response:
-    from web.people import nodes
-
-    wanted = _parameter("nodes", 2000)
-    return _json(msgspec.json.encode(nodes(_served(), wanted)))
-
-
-def _status() -> flask.Response:
-    from web.people import status
-
-    return flask.Response(msgspec.json.encode(status(_served())), mimetype="application/json")
-
-
-def _no_stream() -> flask.Response:
-    if flask.request.method == "HEAD":
-        return flask.Response(content_type="text/event-stream")
-    return problem(503, "event streams need nidmap's own server", "nidmap web serve")
-
-
-# --- what is calculated -----------------------------------------------------------
-
-
-def _figure(name: str, kind: type[msgspec.Struct]) -> Callable[[], flask.Response]:
+def _figure(name: str, kind: type[msgspec.Struct]) -> Callable[[], Awaitable[quart.Response]]:
     """Return the view that answers one of `web.figures`."""
 
-    def view() -> flask.Response:
-        wanted = bodies.plain(_body(kind))
-        return _json(_served().figure(name, wanted))
+    async def view() -> quart.Response:
+        wanted = requests.plain(await _body(kind))
+        return _answer(await _service().figure(name, wanted))
 
     return view
 
 
-def _hops() -> flask.Response:
+async def _hops() -> quart.Response:
     wanted = {"from": _parameter("from", 300), "routing": _parameter("routing", 200, "")}
-    return _json(_served().figure("hops", wanted))
+    return _answer(await _service().figure("hops", wanted))
 
 
-def _resolve() -> flask.Response:
-    return _json(_served().resolve(_body(bodies.Resolve).text))
+async def _nodes() -> quart.Response:
+    from web.nodes import described
+
+    wanted, service = _parameter("nodes", 2000), _service()
+    return _answer(await service.short.json(described, service.live.snapshot, wanted))
 
 
-def _emit() -> flask.Response:
-    from web.people import emitted
+async def _resolve() -> quart.Response:
+    from web.resolve import resolve
 
-    wanted = _body(bodies.Emit)
-    return _json(msgspec.json.encode(emitted(_served().machine, wanted)))
+    wanted = await _body(requests.Resolve)
+    return _answer(await _service().short.json(resolve, wanted.text))
 
 
-def _export() -> flask.Response:
-    from web.takeaway import taken
+async def _emit() -> quart.Response:
+    from web.nodes import emitted
 
-    wanted = _body(bodies.Export)
-    raw, kind, name = taken(_served(), bodies.plain(wanted))
-    headers: dict[str, Any] = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return flask.Response(raw, headers=headers, content_type=kind)
+    return _answer(await _service().short.json(emitted, await _body(requests.Emit)))
+
+
+async def _export() -> quart.Response:
+    from web.export import export, file_name
+
+    wanted, service = requests.plain(await _body(requests.Export)), _service()
+    raw, _ = await service.short.call(export, service.live.snapshot, wanted)
+    name, kind = file_name(service.machine, wanted["format"])
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return quart.Response(raw, headers=headers, content_type=kind)
+
+
+_GET = {
+    "/": _page,
+    "/favicon.ico": _no_icon,
+    "/openapi.json": _openapi,
+    "/api/v1/status": _status,
+    "/api/v1/events": _events,
+    "/api/v1/hops": _hops,
+    "/api/v1/nodes": _nodes,
+}
+
+_POST = {
+    "/api/v1/describe": _figure("describe", requests.Describe),
+    "/api/v1/compare": _figure("compare", requests.Compare),
+    "/api/v1/plan": _figure("plan", requests.Plan),
+    "/api/v1/order": _figure("order", requests.Order),
+    "/api/v1/resolve": _resolve,
+    "/api/v1/emit": _emit,
+    "/api/v1/export": _export,
+}

@@ -145,9 +145,8 @@ def _choices(machine: Machine) -> dict[str, Any]:
     formats = ["nodelist", "lines", "nids", "cnames", "hostfile", "json"]
     if not (machine.cname != "").any():
         formats.remove("cnames")
-    formats += {"slurm": ["sbatch"], "pbs": ["pbs"], "alps": ["aprun", "pbs"]}.get(
-        machine.scheduler, ["sbatch", "aprun", "pbs"]
-    )
+    headers = {"slurm": ["sbatch"], "pbs": ["pbs"], "torque": ["aprun", "pbs"], "cobalt": ["aprun"]}
+    formats += headers.get(machine.batch, ["sbatch", "aprun", "pbs"])
     try:
         known = list(routings(machine))
     except NidmapError:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import machine_from, machine_option, say, write_output
-from placement.errors import NidmapError, UsageError, printable
+from placement.errors import UsageError, printable
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from web.guard import Guard
-    from web.served import Served
+    from web.service import Service
 
 __all__ = ["web"]
 
@@ -88,19 +88,19 @@ def serve(
     """
     machine = _machine(specs)
     guard = _guard(host, port, no_token, allow_host)
-    asked = _sources(machine, sources)
-    from web.served import Served
+    origins = _sources(machine, sources)
     from web.server import run
+    from web.service import Service
 
     with _listening(host, port, path) as sock:
         if not path:
             guard = _guard(host, sock.getsockname()[1], no_token, allow_host, guard.token)
-        served = Served(
-            machine, asked, guard, users=show_users, every=refresh, plans=plans or 0,
-            seconds=time_limit,
+        service = Service(
+            machine, origins, guard, users=show_users, every=refresh, plans=plans or 0,
+            seconds=time_limit, streams=streams,
         )  # fmt: skip
-        _announce(served, sock, path, host)
-        run(served, sock, streams)
+        _announce(service, sock, path, host)
+        run(service, sock)
 
 
 @web.command()
@@ -138,7 +138,7 @@ def export(
     file, which needs no server and no network).
 
     \b
-    nidmap web export -m shaheen2 --nodes nid[00012-00227] -o job.svg
+    nidmap web export -m shaheen2 --nodes nid[00324-00383] -o job.svg
     squeue -h -j 4711 -o %N | nidmap web export -m shaheen2 --nodes - -o job.html
     """
     form = os.path.splitext(output)[1].lower().lstrip(".")
@@ -150,24 +150,22 @@ def export(
         from placement.lists.pasted import read_list
 
         text, _ = read_list(nodes, "--nodes")
-    asked = _sources(machine, sources) if sources else ()
-    from web import sources as origin
-    from web.takeaway import made
+    origins = _sources(machine, sources) if sources else ()
+    from web.export import export as exported
+    from web.sources import ask
 
-    snapshot = origin.ask(machine, asked, show_users)
+    snapshot = ask(machine, origins, show_users)
     wanted = {"format": form, "nodes": text, "marks": [], "ppn": ppn, "pattern": pattern, **picture}
-    raw, said = made(machine, snapshot, wanted)
+    raw, sentence = exported(machine, snapshot, wanted)
     write_output(raw, output)
-    if said:
-        say(said)
+    if sentence:
+        say(sentence)
 
 
 def _machine(specs: tuple[str, ...]) -> Machine:
-    try:
-        import flask  # noqa: F401 - asked for early, to say what is missing
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise NidmapError(f"{error.name} is not installed", "pip install 'nidmap[web]'") from None
+    import quart  # noqa: F401 - asked for early, to say what is missing
+    import uvicorn  # noqa: F401
+
     return machine_from(specs)
 
 
@@ -206,12 +204,12 @@ def _listening(host: str, port: int, path: str | None) -> AbstractContextManager
     return bound_socket(os.path.expanduser(path)) if path else closing(bound(host, port))
 
 
-def _announce(served: Served, sock: socket, path: str | None, host: str) -> None:
+def _announce(service: Service, sock: socket, path: str | None, host: str) -> None:
     """Print the URL, and say what becomes visible to whom."""
-    token = served.guard.token
+    token = service.guard.token
     tail = f"/?token={token}" if token else "/"
-    where = ", ".join(served.live.sources) or "the machine's own dump"
-    say(f"{printable(served.machine.name)}: {len(served.machine)} nodes; states from {where}")
+    where = ", ".join(service.live.sources) or "the machine's own dump"
+    say(f"{printable(service.machine.name)}: {len(service.machine)} nodes; states from {where}")
     if path:
         say(f"listening on {path}, for you alone; from elsewhere: ssh -L 8770:{path} HOST, then")
         click.echo(f"http://localhost:8770{tail}")
@@ -219,13 +217,13 @@ def _announce(served: Served, sock: socket, path: str | None, host: str) -> None
     name, port = sock.getsockname()[:2]
     shown = f"[{host}]" if ":" in host else host
     shown = "localhost" if host in ("", "0.0.0.0", "::") else shown  # noqa: S104 - compared
-    _warn(name, bool(token), served)
+    _warn(name, bool(token), service)
     click.echo(f"http://{shown}:{port}{tail}")
 
 
-def _warn(address: str, token: bool, served: Served) -> None:
+def _warn(address: str, token: bool, service: Service) -> None:
     local = address.startswith("127.") or address == "::1"
-    what = "nodes, their states, jobs" + (" and their users" if served.users else "")
+    what = "nodes, their states, jobs" + (" and their users" if service.users else "")
     if not local:
         who = "whoever has the URL" if token else "EVERYONE"
         say(f"nidmap: this is no loopback address: {what} become visible on the network to {who}")

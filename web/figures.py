@@ -1,7 +1,7 @@
 """The figures behind the page, by the same functions as the command line's.
 
 Each takes the machine and a request as plain values and returns what JSON
-takes; they run in a process of their own (`web.worker`), where a long one
+takes; they run in processes of their own (`web.workers`), where a long one
 can be ended.
 """
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from placement.request import Plan
     from rankmap.order import Order
     from rankmap.predict import Predictor
+    from rankmap.slots import Slots
 
     Ints = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
-__all__ = ["compare", "describe", "hops", "order", "plan", "sentence"]
+__all__ = ["compare", "describe", "hops", "order", "plan", "sentence", "takes_long"]
 
 #: Ranks that a page may ask for.
 MOST_RANKS = 1 << 20
@@ -38,11 +38,11 @@ _MOST_EDGES = 1_000_000
 _AS_IS = ("", "row-major")
 
 
-def describe(machine: Machine, free: Mask, asked: dict[str, Any]) -> dict[str, Any]:
+def describe(machine: Machine, free: Mask, wanted: dict[str, Any]) -> dict[str, Any]:
     """Say what a set of nodes is worth: the sentence, what it touches, what its wires carry."""
     from placement.plan import spans
 
-    rows = rows_of(machine, asked["nodes"], repeats=True)
+    rows = rows_of(machine, wanted["nodes"], repeats=True)
     rows = np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int64)
     said: dict[str, Any] = {
         "count": len(rows),
@@ -54,7 +54,7 @@ def describe(machine: Machine, free: Mask, asked: dict[str, Any]) -> dict[str, A
         "notes": [],
     }
     try:
-        _predicted(machine, free, asked, rows, said)
+        _predicted(machine, free, wanted, rows, said)
     except NidmapError as error:
         said["reason"] = str(error)
     said["sentence"] = said.pop("words", "") or _counted(machine, said)
@@ -62,18 +62,18 @@ def describe(machine: Machine, free: Mask, asked: dict[str, Any]) -> dict[str, A
 
 
 def _predicted(
-    machine: Machine, free: Mask, asked: dict[str, Any], rows: Ints, said: dict[str, Any]
+    machine: Machine, free: Mask, wanted: dict[str, Any], rows: Ints, said: dict[str, Any]
 ) -> None:
     """Add a prediction and the default's to what is said."""
-    from web import wires
+    from web import link_loads
 
-    model = _predictor(machine, asked, len(rows))
+    model = _predictor(machine, wanted, len(rows))
     slots = model.slots(rows)
-    found = model.on(slots, _arranged(model, slots, asked.get("order", "")))
-    said["prediction"] = wires.document(found, asked["links"])
+    found = model.on(slots, _arranged(model, slots, wanted))
+    said["prediction"] = link_loads.document(found, wanted["links"])
     said["notes"] = list(found.notes)
     said["default"] = _default(model, free, rows, found.time_s)
-    said["words"] = sentence(machine, said, wires.busiest(found))
+    said["words"] = sentence(machine, said, link_loads.busiest(found))
 
 
 def _default(model: Predictor, free: Mask, rows: Ints, time: float) -> dict[str, Any] | None:
@@ -165,115 +165,142 @@ def _counted(machine: Machine, said: dict[str, Any]) -> str:
     return counted(said["count"], "node") + (where if words else "")
 
 
-def compare(machine: Machine, free: Mask, asked: dict[str, Any]) -> dict[str, Any]:
-    """Set plans side by side, as ``nidmap compare`` does, each with its nodes and wires."""
-    from rankmap.compare import DEFAULT_ORDER, compared
-    from web import wires
+def compare(machine: Machine, free: Mask, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Set plans side by side, as ``nidmap compare`` does, each with its nodes and links.
 
-    model = _predictor(machine, asked, asked["count"])
+    A row whose nodes were chosen together with an order of the ranks has it as
+    ``own_order``: the slot of every rank (None where rank r is on slot r), and
+    the time without it.
+    """
+    from rankmap.compare import DEFAULT_ORDER, compared
+    from web import link_loads
+
+    model = _predictor(machine, wanted, wanted["count"])
     found = compared(
         model,
-        asked["count"],
-        asked["strategies"],
-        [_named(order) for order in asked["orders"]] or [DEFAULT_ORDER],
-        candidates=_candidates(machine, free, asked),
-        exclude=_rows(machine, asked["exclude"]),
-        per_blade=asked["per_blade"],
-        seed=asked["seed"],
+        wanted["count"],
+        wanted["strategies"],
+        [_named(order) for order in wanted["orders"]] or [DEFAULT_ORDER],
+        candidates=_candidates(machine, free, wanted),
+        exclude=_rows(machine, wanted["exclude"]),
+        per_blade=wanted["per_blade"],
+        seed=wanted["seed"],
     )
-    said = found.document()
+    said = found.document() | {"schema": "nidmap.page-compare/1"}
     for row, entry in zip(said["rows"], found.entries, strict=True):
         row["node_rows"] = entry.plan.rows.tolist()
-        row |= {
-            key: value
-            for key, value in wires.document(entry.found, asked["links"]).items()
-            if key in ("links", "routers", "matrix")
-        }
+        row["own_order"] = entry.plan.facts["predicted"].get("order")
+        drawn = link_loads.document(entry.found, wanted["links"])
+        row |= {key: drawn[key] for key in ("links", "routers", "matrix")}
     return said
 
 
-def plan(machine: Machine, free: Mask, asked: dict[str, Any]) -> dict[str, Any]:
-    """Choose nodes, as ``nidmap plan`` does."""
+def plan(machine: Machine, free: Mask, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Choose nodes: the document that ``nidmap plan --json`` prints."""
+    from placement.commands.plan_report import plan_document
     from placement.plan import plan as choose
-    from placement.plan import usual_strategy
     from placement.planners import PREDICTING
 
-    wanted = asked["pattern"] and _pattern(asked["pattern"])
-    strategy = asked["strategy"] or usual_strategy({"pattern": wanted} if wanted else {})
+    strategy = _strategy(wanted)
     job = {}
     if strategy in PREDICTING:
-        _refuse_ranks(asked["count"], asked["ppn"])
-        job = {"pattern": wanted or "alltoall", "ppn": asked["ppn"]}
-        if asked["bytes"] is not None:
-            job["bytes"] = asked["bytes"]
+        _refuse_ranks(wanted["count"], wanted["ppn"])
+        job = {"pattern": _pattern(wanted["pattern"]) or "alltoall", "ppn": wanted["ppn"]}
+        if wanted["bytes"] is not None:
+            job["bytes"] = wanted["bytes"]
+    elif wanted["pattern"]:
+        _pattern(wanted["pattern"])
     chosen = choose(
         machine,
-        asked["count"],
+        wanted["count"],
         strategy=strategy,
-        candidates=_candidates(machine, free, asked),
-        include=_rows(machine, asked["include"]),
-        exclude=_rows(machine, asked["exclude"]),
-        per_blade=asked["per_blade"],
-        seed=asked["seed"],
+        candidates=_candidates(machine, free, wanted),
+        include=_rows(machine, wanted["include"]),
+        exclude=_rows(machine, wanted["exclude"]),
+        per_blade=wanted["per_blade"],
+        seed=wanted["seed"],
         **job,
     )
-    return _plan_document(machine, chosen)
+    return plan_document(machine, chosen, wanted["seed"])
 
 
-def _plan_document(machine: Machine, chosen: Plan) -> dict[str, Any]:
-    from placement.topologies import wiring_text
+def _strategy(wanted: dict[str, Any]) -> str:
+    from placement.plan import usual_strategy
 
-    return {
-        "schema": "nidmap.plan/1",
-        "machine": machine.name,
-        "wiring": wiring_text(machine),
-        "strategy": chosen.strategy,
-        "count": len(chosen.rows),
-        "nodelist": chosen.nodes.fold(),
-        "node_rows": chosen.rows.tolist(),
-        "why": chosen.why,
-        "touches": chosen.facts["touches"],
-        "default": chosen.facts["default"],
-        "free": chosen.facts["free"],
-        "warnings": list(chosen.warnings),
-    }
+    named: str = wanted["strategy"]
+    return named or usual_strategy({"pattern": wanted["pattern"]} if wanted["pattern"] else {})
 
 
-def order(machine: Machine, free: Mask, asked: dict[str, Any]) -> dict[str, Any]:
-    """Order ranks on nodes, as ``nidmap order`` does, with the file's text."""
+def takes_long(name: str, wanted: dict[str, Any]) -> bool:
+    """Tell whether a question may take seconds, so that quick ones must not stand behind it.
+
+    Parameters
+    ----------
+    name : str
+        One of this module's functions.
+    wanted : dict
+        What it is asked.
+    """
+    from placement.planners import PREDICTING
+
+    if name == "plan":
+        return _strategy(wanted) in PREDICTING
+    if name in ("describe", "order"):
+        return not wanted["slots"] and wanted[_ORDER_IS[name]] not in _AS_IS
+    return name == "compare"
+
+
+#: By which name a question says its order of the ranks.
+_ORDER_IS = {"describe": "order", "order": "strategy"}
+
+
+def order(machine: Machine, free: Mask, wanted: dict[str, Any]) -> dict[str, Any]:
+    """Order ranks on nodes, as ``nidmap order`` does, or write an order that is known.
+
+    The document that ``nidmap order --json`` prints is under ``order``.
+    """
     from rankmap.emit import emit
-    from rankmap.order import arrange
+    from rankmap.emit.document import document
+    from rankmap.orders import arrange
     from rankmap.pattern import parse_pattern
     from rankmap.slots import Slots, parse_counts
 
     del free
-    rows = rows_of(machine, asked["nodes"])
-    _refuse_ranks(len(rows), asked["ppn"])
-    slots = Slots(machine.names[rows], parse_counts(asked["ppn"], len(rows)), machine, rows)
-    wanted = parse_pattern(_pattern(asked["pattern"]))
-    made = arrange(slots, wanted, _named(asked["strategy"]))
+    rows = rows_of(machine, wanted["nodes"])
+    _refuse_ranks(len(rows), wanted["ppn"])
+    slots = Slots(machine.names[rows], parse_counts(wanted["ppn"], len(rows)), machine, rows)
+    pattern = parse_pattern(_pattern(wanted["pattern"]))
+    if wanted["slots"]:
+        found = _given(slots, wanted)
+    else:
+        found = arrange(slots, pattern, _named(wanted["strategy"]))
     return {
-        "schema": "nidmap.order/1",
-        "strategy": made.strategy,
-        "pattern": made.pattern,
-        "ranks": len(made),
-        "slots": made.slots.tolist(),
-        "node_rows": rows[made.node].tolist(),
-        "format": asked["format"],
-        "filename": _FILES.get(asked["format"], f"ranks.{asked['format']}"),
-        "text": emit(made, asked["format"], asked["launcher_order"]),
-        "neighbours": _neighbours(made, wanted.on(slots)),
-        "notes": [made.remark] if made.remark else [],
+        "schema": "nidmap.page-order/1",
+        "order": document(found),
+        "node_rows": rows[found.node].tolist(),
+        "format": wanted["format"],
+        "filename": _FILES.get(wanted["format"], f"ranks.{wanted['format']}"),
+        "text": emit(found, wanted["format"], wanted["launcher_order"]),
+        "neighbours": _neighbours(found, pattern.on(slots)),
+        "notes": [found.remark] if found.remark else [],
     }
 
 
 _FILES = {"mpich": "MPICH_RANK_ORDER", "json": "ranks.json", "slurm": "ranks.hosts"}
 
 
-def _neighbours(made: Order, wanted: Any) -> dict[str, list[int]] | None:
+def _given(slots: Slots, wanted: dict[str, Any]) -> Order:
+    """Return the order that a question brings along."""
+    from rankmap.order import Order
+
+    name = wanted.get("strategy") or wanted.get("order", "")
+    return Order(np.array(wanted["slots"]), slots, name, wanted["pattern"])
+
+
+def _neighbours(found: Order, pattern: Any) -> dict[str, list[int]] | None:
     """Return whom each rank talks to; None where that is too much for a page."""
     blocks, total = [], 0
-    for a, b, _ in wanted.edges(1 << 18):
+    for a, b, _ in pattern.edges(1 << 18):
         total += len(a)
         if total > _MOST_EDGES:
             return None
@@ -282,18 +309,18 @@ def _neighbours(made: Order, wanted: Any) -> dict[str, list[int]] | None:
     b = np.concatenate([y for _, y in blocks] or [np.empty(0, dtype=np.int64)])
     one, other = np.concatenate([a, b]), np.concatenate([b, a])
     at = np.lexsort((other, one))
-    offsets = np.r_[0, np.cumsum(np.bincount(one, minlength=len(made)))]
+    offsets = np.r_[0, np.cumsum(np.bincount(one, minlength=len(found)))]
     return {"offsets": offsets.tolist(), "ranks": other[at].tolist()}
 
 
-def hops(machine: Machine, free: Mask, asked: dict[str, Any]) -> dict[str, Any]:
+def hops(machine: Machine, free: Mask, wanted: dict[str, Any]) -> dict[str, Any]:
     """Return how many links lie between one node's router and every other's."""
     from placement.network import channels
     from placement.network import hops as count
     from placement.topologies import router_count
 
     del free
-    row = int(rows_of(machine, asked["from"])[0])
+    row = int(rows_of(machine, wanted["from"])[0])
     source = int(machine.router[row, 0])
     if source < 0:
         raise UsageError(f"{machine.names[row]} hangs on no router")
@@ -301,10 +328,10 @@ def hops(machine: Machine, free: Mask, asked: dict[str, Any]) -> dict[str, Any]:
     others = every[every != source]
     found = np.zeros(router_count(machine))
     found[others] = count(
-        machine, np.full(len(others), source, dtype=np.int64), others, asked["routing"]
+        machine, np.full(len(others), source, dtype=np.int64), others, wanted["routing"]
     ).sum(axis=1)
     mine = machine.router[:, 0]
-    known = channels(machine, asked["routing"])
+    known = channels(machine, wanted["routing"])
     return {
         "from": row,
         "name": str(machine.names[row]),
@@ -313,12 +340,12 @@ def hops(machine: Machine, free: Mask, asked: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _predictor(machine: Machine, asked: dict[str, Any], nodes: int) -> Predictor:
+def _predictor(machine: Machine, wanted: dict[str, Any], nodes: int) -> Predictor:
     from rankmap.predict import Predictor
 
-    _refuse_ranks(nodes, asked["ppn"])
+    _refuse_ranks(nodes, wanted["ppn"])
     return Predictor(
-        machine, _pattern(asked["pattern"]), asked["ppn"], asked["bytes"], asked["routing"]
+        machine, _pattern(wanted["pattern"]), wanted["ppn"], wanted["bytes"], wanted["routing"]
     )
 
 
@@ -351,21 +378,24 @@ def _named(strategy: str) -> str:
     return name
 
 
-def _arranged(model: Predictor, slots: Any, name: str) -> Order | None:
-    if name in _AS_IS:
+def _arranged(model: Predictor, slots: Slots, wanted: dict[str, Any]) -> Order | None:
+    """Return the order that is asked for; None for the one that every launcher makes."""
+    if wanted["slots"]:
+        return _given(slots, wanted)
+    if wanted["order"] in _AS_IS:
         return None
-    from rankmap.order import arrange
+    from rankmap.orders import arrange
     from rankmap.predict.asked import fitted
 
-    return arrange(slots, fitted(model.pattern, slots), _named(name))
+    return arrange(slots, fitted(model.pattern, slots), _named(wanted["order"]))
 
 
-def _candidates(machine: Machine, free: Mask, asked: dict[str, Any]) -> Mask:
+def _candidates(machine: Machine, free: Mask, wanted: dict[str, Any]) -> Mask:
     """Return the mask of the nodes that may be chosen."""
-    if not asked["from"].strip():
+    if not wanted["from"].strip():
         return free
     named = np.zeros(len(machine), dtype=bool)
-    named[rows_of(machine, asked["from"], repeats=True)] = True
+    named[rows_of(machine, wanted["from"], repeats=True)] = True
     return named & free
 
 

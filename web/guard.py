@@ -138,7 +138,7 @@ class Guard:
         """
         return (
             self._host(headers.get("host", ""))
-            or self._origin(method, headers)
+            or self._origin(method, path, headers)
             or self._token(headers, query if path == "/" else "", cookies)
         )
 
@@ -152,13 +152,13 @@ class Guard:
             "use the address that nidmap web serve printed; --allow-host NAME adds one",
         )  # fmt: skip
 
-    def _origin(self, method: str, headers: Mapping[str, str]) -> Refusal | None:
-        """Refuse what another site's page sends."""
+    def _origin(self, method: str, path: str, headers: Mapping[str, str]) -> Refusal | None:
+        """Refuse what another site's page sends; a link there may open the page, no more."""
         other = headers.get("sec-fetch-site", "") in ("cross-site", "same-site")
-        navigating = method == "GET" and headers.get("sec-fetch-mode", "") == "navigate"
+        opens = (method, path, headers.get("sec-fetch-mode", "")) == ("GET", "/", "navigate")
         origin = headers.get("origin", "")
         foreign = origin != "" and origin.partition("://")[2].lower() != headers["host"].lower()
-        if foreign or (other and not navigating):
+        if foreign or (other and not opens):
             return Refusal(403, "a page of another site may not ask")
         return None
 

@@ -2,44 +2,30 @@
 
 from __future__ import annotations
 
-import gzip
+import asyncio
 import os
-import threading
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from placement.errors import NidmapError, printable
 from placement.lookup import nodes_of
+from web.documents import Document, json_document
 from web.snapshot import of_dump
 from web.sources import SLURM
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from placement.machine import Machine
     from web.snapshot import Snapshot
 
-__all__ = ["Body", "Live"]
+__all__ = ["Live"]
 
 #: Seconds between two questions at least.
 LEAST = 1.0
-
-
-class Body(NamedTuple):
-    """A JSON document as it is sent."""
-
-    raw: bytes
-    packed: bytes
-    tag: str
-
-
-def body(value: object, tag: str) -> Body:
-    """Return a value as JSON, plain and packed."""
-    raw = msgspec.json.encode(value)
-    return Body(raw, gzip.compress(raw, 6, mtime=0), tag)
 
 
 class Live:
@@ -50,7 +36,7 @@ class Live:
     machine : Machine
     sources : tuple of str
         ``slurm`` or files (`web.sources`); empty: the machine's own states, for ever.
-    ask : callable
+    ask : async callable
         Returns a new snapshot, or raises a NidmapError.
     every : float
         Seconds between two questions.
@@ -60,7 +46,7 @@ class Live:
         self,
         machine: Machine,
         sources: tuple[str, ...],
-        ask: Callable[[], Snapshot],
+        ask: Callable[[], Awaitable[Snapshot]],
         every: float = 30.0,
     ) -> None:
         self.machine = machine
@@ -68,8 +54,7 @@ class Live:
         self.every = max(LEAST, every)
         self._ask = ask
         self._listeners: list[Callable[[], None]] = []
-        self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._task: asyncio.Task[None] | None = None
         self._seen: tuple[object, ...] = ()
         first = of_dump(machine)
         if sources:
@@ -79,17 +64,7 @@ class Live:
     @property
     def snapshot(self) -> Snapshot:
         """The newest snapshot."""
-        return self._now[0]
-
-    @property
-    def body(self) -> Body:
-        """The newest snapshot as it is sent."""
-        return self._now[1]
-
-    @property
-    def jobs(self) -> Body:
-        """Its jobs with their node lists, as they are sent."""
-        return self._now[2]
+        return self._newest
 
     @property
     def age(self) -> int | None:
@@ -111,40 +86,38 @@ class Live:
         return b"event: state\ndata: " + msgspec.json.encode(said) + b"\n\n"
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Call `listener`, from the background thread, whenever there is something new."""
+        """Call `listener` whenever there is something new."""
         self._listeners.append(listener)
 
     def start(self) -> None:
         """Begin to ask in the background; a Live without sources has nothing to ask."""
-        if self.sources and self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="nidmap-live", daemon=True)
-            self._thread.start()
+        if self.sources and self._task is None:
+            self._task = asyncio.ensure_future(self._keep_asking())
 
     def stop(self) -> None:
         """Ask no more."""
-        self._stop.set()
+        if self._task is not None:
+            self._task.cancel()
 
-    def _run(self) -> None:
-        while not self._stop.is_set():
+    async def _keep_asking(self) -> None:
+        while True:
             begun = time.monotonic()
-            self.renew()
-            self._stop.wait(max(LEAST, self.every - (time.monotonic() - begun)))
+            await self.renew()
+            await asyncio.sleep(max(LEAST, self.every - (time.monotonic() - begun)))
 
-    def renew(self) -> None:
+    async def renew(self) -> None:
         """Ask once and keep the answer; where there is none, the last one goes stale."""
         signs = self._signs()
         if signs and signs == self._seen and not self.snapshot.stale:
             return  # files, and none has changed
         try:
-            found = self._ask()
+            found = await self._ask()
             self._seen = signs
         except NidmapError as error:
             found = replace(self.snapshot, stale=True, error=printable(str(error), 300))
         except Exception as error:  # whatever it is, viewers keep the last good answer
             what = printable(f"{type(error).__name__}: {error}", 300)
             found = replace(self.snapshot, stale=True, error=what)
-        if self._stop.is_set():
-            return
         self._set(found)
         for listener in self._listeners:
             listener()
@@ -163,16 +136,18 @@ class Live:
         return tuple(found)
 
     def _set(self, found: Snapshot) -> None:
-        old = getattr(self, "_now", None)
+        """Take a snapshot, and write it down as it is sent."""
+        old: Snapshot | None = getattr(self, "_newest", None)
         version = 1
         if old is not None:
-            version = old[0].version if old[0].same(found) else old[0].version + 1
-        found = replace(found, version=version)
-        if old is not None and version == old[0].version and found.taken == old[0].taken:
-            return
+            version = old.version if old.same(found) else old.version + 1
+            if version == old.version and found.taken == old.taken:
+                return
+        self._newest = replace(found, version=version)
         mark = f"{version}-{found.taken or 0:.3f}"
-        made = body(found.document(self.machine), f"state-{mark}")
-        self._now = (found, made, body(self._jobs(found), f"jobs-{mark}"))
+        #: The snapshot as it is sent, and its jobs with their node lists.
+        self.state: Document = json_document(self._newest.document(self.machine), "state", mark)
+        self.jobs: Document = json_document(self._jobs(self._newest), "jobs", mark)
 
     def _jobs(self, now: Snapshot) -> dict[str, object]:
         """Return the jobs that hold nodes, each with its list."""

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from web import asked
+from web import requests
 
 __all__ = ["document"]
 
@@ -60,31 +60,31 @@ _GETS: dict[str, tuple[str, list[str]]] = {
 
 _POSTS: dict[str, tuple[type, str, list[str]]] = {
     "resolve": (
-        asked.Resolve,
+        requests.Resolve,
         "What a pasted text names; bad words are named where they stand.",
         ["ok", "count", "rows", "nodelist", "errors"],
     ),
     "describe": (
-        asked.Describe,
+        requests.Describe,
         "What a set of nodes is worth: a sentence, and what its wires carry.",
         ["sentence", "count", "touches", "prediction", "default"],
     ),
     "compare": (
-        asked.Compare,
+        requests.Compare,
         "Plans side by side, as nidmap compare makes them.",
         ["rows", "sentence", "notes"],
     ),
     "plan": (
-        asked.Plan,
+        requests.Plan,
         "One plan, as nidmap plan makes it.",
-        ["strategy", "count", "nodelist", "node_rows", "why"],
+        ["schema", "strategy", "count", "nodelist", "why"],
     ),
     "order": (
-        asked.Order,
+        requests.Order,
         "The slot of every rank, and the file for the launcher.",
-        ["strategy", "ranks", "slots", "text"],
+        ["schema", "order", "node_rows", "text"],
     ),
-    "emit": (asked.Emit, "Nodes written in a scheduler's format.", ["format", "count", "text"]),
+    "emit": (requests.Emit, "Nodes written in a scheduler's format.", ["format", "count", "text"]),
 }
 
 
@@ -97,7 +97,7 @@ def document() -> dict[str, Any]:
     >>> found["openapi"], "/api/v1/machine" in found["paths"]
     ('3.1.0', True)
     """
-    kinds = [kind for kind, _, _ in _POSTS.values()] + [asked.Export]
+    kinds = [kind for kind, _, _ in _POSTS.values()] + [requests.Export]
     bodies, schemas = msgspec.json.schema_components(
         kinds, ref_template="#/components/schemas/{name}"
     )

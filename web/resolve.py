@@ -76,7 +76,7 @@ def _read(machine: Machine, text: str) -> dict[str, Any]:
     except ParseError:
         pass  # word by word then
     errors: list[_Problem] = []
-    names = _names(text, errors)
+    names = _names(machine, text, errors)
     if not names and not errors:
         errors.append(_Problem("", 0, 0, "names no node", "paste names, NIDs or a job's nodes"))
     rows, more = _looked_up(machine, text, names, errors)
@@ -108,18 +108,18 @@ def _document(
     }
 
 
-def _names(text: str, errors: list[_Problem]) -> NodeList:
+def _names(machine: Machine, text: str, errors: list[_Problem]) -> NodeList:
     """Return the names in a text, words that cannot be read left out and noted."""
     lines = text.split("\n")
     for _ in range(MOST_ERRORS):
         try:
-            return NodeList.parse("\n".join(lines))
+            return NodeList.parse("\n".join(lines), most=len(machine))
         except ParseError as error:
             at = error.line - 1 if error.line or len(lines) > 1 else 0
             if not 0 <= at < len(lines) or "this row does not fit" in error.text:
                 errors.append(_noted(text, error))
                 return NodeList()
-            kept, bad = _readable(lines[at], at + 1)
+            kept, bad = _readable(machine, lines[at], at + 1)
             errors += bad or [_noted(text, error)]
             lines[at] = " ".join(kept) if bad else ""
     return NodeList()
@@ -131,14 +131,14 @@ def _noted(text: str, error: ParseError) -> _Problem:
     return _Problem(word, line, column, error.text, error.hint)
 
 
-def _readable(line: str, number: int) -> tuple[list[str], list[_Problem]]:
+def _readable(machine: Machine, line: str, number: int) -> tuple[list[str], list[_Problem]]:
     """Return the words of a line that can be read, and the others, up to the limit."""
     kept: list[str] = []
     bad: list[_Problem] = []
     for match in _WORD.finditer(line):
         word = match.group()
         try:
-            NodeList.parse(word)
+            NodeList.parse(word, most=len(machine))
             kept.append(word)
         except ParseError as error:
             shown = printable(word)

@@ -1,7 +1,8 @@
-"""The server: an event loop that holds the connections, threads that answer."""
+"""The server: sockets, limits on connections, and uvicorn in between."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import ctypes
 import errno
@@ -11,21 +12,28 @@ import resource
 import signal
 import socket
 import stat
-from typing import TYPE_CHECKING
+import time
+from typing import TYPE_CHECKING, Any
 
 import click
 import uvicorn
 
 from placement.errors import OutputError, UsageError
-from web.asgi import HEAD, Application
-from web.protocol import Protocol, Server
+from web.app import make_app
+from web.gateway import HEAD, Gateway
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from web.served import Served
+    from web.service import Service
 
-__all__ = ["bound", "bound_socket", "run"]
+__all__ = ["bound", "bound_socket", "make_server", "run", "serve"]
+
+#: Seconds in which the head of a request must have come.
+PATIENCE = 20.0
+
+#: Connections at once; who asks on more is told that the server is busy.
+CONNECTIONS = 1500
 
 #: glibc's name for the number of heaps.
 _M_ARENA_MAX = -8
@@ -123,30 +131,73 @@ def _clear(path: str) -> None:
         probe.close()
 
 
-def run(served: Served, sock: socket.socket, streams: int = 256) -> None:
+def run(service: Service, sock: socket.socket) -> None:
     """Serve until a signal ends it.
 
     Parameters
     ----------
-    served : Served
+    service : Service
     sock : socket
         Listening.
-    streams : int
-        Event streams at once.
     """
     _allow_files()
     _share_arenas()
-    application = Application(served, streams)
-    server = make_server(application)
     before = signal.signal(signal.SIGTERM, _terminated)  # uvicorn hands it on when it has ended
     try:
-        served.prepare()
-        served.live.start()
-        server.run(sockets=[sock])
+        asyncio.run(serve(service, make_server(service), sock))
     finally:
         signal.signal(signal.SIGTERM, before)
-        application.close()
-        served.close()
+
+
+async def serve(service: Service, server: uvicorn.Server, sock: socket.socket) -> None:
+    """Serve until the server is told to end; then end all that was started."""
+    service.start()
+    watching = asyncio.ensure_future(_close_idle(server))
+    try:
+        await server.serve(sockets=[sock])
+    finally:
+        watching.cancel()
+        service.close()
+
+
+def make_server(service: Service) -> uvicorn.Server:
+    """Return the server of a service."""
+    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
+    config = uvicorn.Config(
+        Gateway(make_app(service), service),
+        http="h11",  # its heads are limited, httptools' are not
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        access_log=False,
+        log_config=None,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=int(PATIENCE),
+        timeout_graceful_shutdown=1,
+        h11_max_incomplete_event_size=HEAD,
+    )
+    return uvicorn.Server(config)
+
+
+async def _close_idle(server: uvicorn.Server) -> None:
+    """Hang up on those who send no whole request in time: uvicorn would wait for ever."""
+    waiting: dict[Any, tuple[Any, float]] = {}
+    while True:
+        await asyncio.sleep(PATIENCE / 4)
+        now, known, waiting = time.monotonic(), waiting, {}
+        for connection in list(server.server_state.connections):
+            request = getattr(connection, "cycle", None)
+            if request is not None and not request.response_complete:
+                continue  # being answered
+            last, since = known.get(connection, (request, now))
+            waiting[connection] = (request, since if request is last else now)
+            idle = now - waiting[connection][1]
+            if idle > 3 * PATIENCE:  # it does not even read its last answer
+                connection.transport.abort()
+            elif idle > PATIENCE:
+                connection.transport.close()
 
 
 def _share_arenas() -> None:
@@ -168,23 +219,3 @@ def _allow_files() -> None:
     if soft < wanted:
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
-def make_server(application: Application) -> uvicorn.Server:
-    """Return the server of an application; its `run` takes the sockets."""
-    logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-    config = uvicorn.Config(
-        application,
-        http=Protocol,
-        ws="none",
-        lifespan="off",
-        interface="asgi3",
-        access_log=False,
-        log_config=None,
-        proxy_headers=False,
-        server_header=False,
-        timeout_keep_alive=20,
-        timeout_graceful_shutdown=1,
-        h11_max_incomplete_event_size=HEAD,
-    )
-    return Server(config, application.streams.close)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.slurm import RunningJob
 
-__all__ = ["SLURM", "ask", "is_live", "usual"]
+__all__ = ["SLURM", "ask", "usual"]
 
 #: The source that asks Slurm.
 SLURM = "slurm"
@@ -30,11 +30,6 @@ def usual(machine: Machine) -> tuple[str, ...]:
     """Return the sources where none is named: Slurm where it is here and may know the machine."""
     here = all(shutil.which(command) for command in ("sinfo", "squeue"))
     return (SLURM,) if here and machine.scheduler in ("", "slurm") else ()
-
-
-def is_live(sources: tuple[str, ...]) -> bool:
-    """Tell whether what the sources say can change."""
-    return bool(sources)
 
 
 def ask(machine: Machine, sources: tuple[str, ...], users: bool = False) -> Snapshot:

@@ -28,7 +28,6 @@ __all__ = [
     "become_mpiexec",
     "launched",
     "mpiexec_words",
-    "program",
     "rank_environment",
     "start",
 ]
@@ -176,8 +175,17 @@ def _given(env: Mapping[str, str]) -> list[str]:
 
 
 def _more(program: str) -> list[str]:
-    """Return what lets Open MPI start more ranks than it counts cores, '' for the others."""
+    """Return what lets Open MPI start more ranks than it counts cores; nothing for the others.
+
+    The executable's own name decides (a distribution's mpiexec is a link to
+    ``mpiexec.hydra`` or ``orterun``), else what its library has put beside it.
+    """
     real = os.path.realpath(program)
+    name = os.path.basename(real)
+    if "hydra" in name or "mpich" in name:
+        return []
+    if name == "orterun":
+        return ["--oversubscribe"]
     beside = [os.path.dirname(program), os.path.dirname(real)]
     if any(os.path.exists(os.path.join(folder, "prte_info")) for folder in beside):
         return ["--map-by", ":OVERSUBSCRIBE"]
@@ -329,11 +337,3 @@ def become_mpiexec(count: int) -> NoReturn:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise LaunchError(f"cannot start {printable(words[0])}: {reason}") from None
-
-
-def program(name: str) -> None:
-    """Run one program as ``python -m workloads.<name>`` does, and leave with its exit code."""
-    from nidmap import main
-
-    sys.argv[1:1] = ["bench", name]
-    main()

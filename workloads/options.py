@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import to_json, write_output
+from placement.commands.quantities import Bytes, Param
 from workloads.launched import become_mpiexec, launched
 from workloads.world import guarded, world
 
@@ -27,12 +28,6 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
 __all__ = ["Bytes", "Common", "Duration", "Param", "Sizes", "choice", "measured"]
-
-
-if TYPE_CHECKING:
-    Param = click.ParamType[Any]
-else:  # not yet generic in older versions of click
-    Param = click.ParamType
 
 
 class Duration(Param):
@@ -54,22 +49,6 @@ class Duration(Param):
         return self.fail(f"{text!r} is no time; 90, 90s, 10m, 2h or 1:30:00", param, ctx)
 
 
-class Bytes(Param):
-    """A number of bytes: ``8``, ``64kB`` (10^3), ``64KiB`` (2^10), ``4MiB`` (2^20)."""
-
-    name = "bytes"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the bytes as int."""
-        if isinstance(value, int):
-            return value
-        match = re.fullmatch(r"(\d{1,15})\s?(?:([kKMGT])(i?)B?|B)?", str(value), re.ASCII)
-        if match is None:
-            return self.fail(f"{value!r} is no size; 8, 64kB, 4MiB", param, ctx)
-        power = " kMGT".index((match[2] or " ").replace("K", "k"))
-        return int(match[1]) * (1024 if match[3] else 1000) ** power
-
-
 class Sizes(Param):
     """Sizes in bytes: ``8,64,1KiB``, or a range ``8-4MiB``: powers of two times its start, its end.
 
@@ -85,7 +64,7 @@ class Sizes(Param):
         """Return the sizes as a tuple of int."""
         found: list[int] = []
         for part in str(value).split(","):
-            ends = [Bytes().convert(end.strip(), param, ctx) for end in part.split("-")]
+            ends = [Bytes(whole=True).convert(end.strip(), param, ctx) for end in part.split("-")]
             if len(ends) > 2 or (len(ends) == 2 and not 0 < ends[0] <= ends[1]):
                 self.fail(f"{part!r} is no range of sizes", param, ctx)
             size = ends[0]

@@ -110,13 +110,8 @@ def _plain(value: Any) -> Any:
 
 
 def _pyarrow() -> Any:
-    try:
-        import_module("pyarrow.parquet")
-        return import_module("pyarrow")
-    except ImportError:
-        raise OutputError(
-            "Parquet needs pyarrow, which is not installed", "pip install pyarrow, or write .csv"
-        ) from None
+    import_module("pyarrow.parquet")
+    return import_module("pyarrow")
 
 
 def _parquet(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bytes:

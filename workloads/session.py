@@ -18,6 +18,7 @@ from array import array
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from placement import __version__
 from placement.commands.common import say
 from workloads.phases import reduced
 from workloads.progress import Progress
@@ -120,8 +121,7 @@ class Session:
         self.root = self.comm.Get_rank() == 0
         with together(self.comm):
             self.journal = Journal(common.output if self.root else None, header)
-        if self.root and header["oversubscribed"]:
-            say(f"nidmap: {header['oversubscribed']}")
+        self._remark = str(header["oversubscribed"])
 
     def __enter__(self) -> Session:
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -161,6 +161,12 @@ class Session:
             self.journal.close("interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
         except Exception as wrong:  # the first error is the one to tell
             say(f"nidmap: samples are lost: {wrong}")
+
+    def _say_remark(self) -> None:
+        """Say once that ranks share cores; not before something runs, as a refusal stands alone."""
+        if self.root and self._remark:
+            say(f"nidmap: {self._remark}")
+        self._remark = ""
 
     def _say_ended(self) -> None:
         if self.root and self.ended != "complete":
@@ -222,6 +228,7 @@ class Session:
         """
         result = Result(dict(labels))
         self.results.append(result)
+        self._say_remark()
         warmup, total = self.common.warmup, self.common.warmup + self.common.repeat
         done, last = 0, 0.0
         with Progress(self._title(labels), total, shown=self.root) as progress:
@@ -261,6 +268,7 @@ class Session:
 
     def sample(self, seconds: Mapping[str, Mapping[str, float]], **labels: Any) -> None:
         """Keep one repetition: a row a phase, on rank 0."""
+        self._say_remark()
         if self.root:
             self.journal.add({**labels, "phase": name, **entry} for name, entry in seconds.items())
 
@@ -331,10 +339,8 @@ def _versions() -> dict[str, str]:
     import mpi4py
     from mpi4py import MPI
 
-    import nidmap
-
     found = {
-        "nidmap": nidmap.__version__,
+        "nidmap": __version__,
         "python": sys.version.split()[0],
         "mpi4py": mpi4py.__version__,
         "mpi": " ".join(MPI.Get_library_version().split("\n")[0].strip("\0").split()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from placement.errors import printable
+from placement.commands.tables import aligned
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,14 +22,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     total  1.2 s
     x       3 ms
     """
-    cells = [[printable(str(cell)) for cell in row] for row in (head, *rows)]
-    widths = [max(len(row[k]) for row in cells) for k in range(len(head))]
-    lines = []
-    for row in cells:
-        first = row[0].ljust(widths[0])
-        rest = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        lines.append("  ".join([first, *rest]).rstrip() + "\n")
-    return "".join(lines)
+    return aligned([head, *rows])
 
 
 def seconds_text(seconds: float) -> str:

@@ -49,6 +49,9 @@ _SILENT = 2.0
 #: Seconds for the launcher to pass our line on before the job is ended: it drops what it holds.
 _FORWARD = 0.3
 
+#: Seconds between two looks at what is waited for.
+_LOOK = 0.002
+
 #: How the names of MPICH's shared memory begin.
 _SEGMENT = "/dev/shm/mpich_shm_"  # noqa: S108  # not ours to make, only to take away
 
@@ -87,10 +90,8 @@ def _quieten() -> None:
 
 def _loaded() -> Any:
     """Return the module, its library loaded but not initialised where we are the first."""
-    try:
-        import mpi4py
-    except ImportError:
-        raise LaunchError("mpi4py is not installed", "pip install 'nidmap[mpi]'") from None
+    import mpi4py
+
     if "mpi4py.MPI" not in sys.modules:
         mpi4py.rc.initialize, mpi4py.rc.finalize = False, True
     try:
@@ -415,13 +416,16 @@ def _fail_on(alarm: MPI.Intracomm, error: NidmapError) -> int:
 
 
 def _until(done: Callable[[], bool], seconds: float) -> bool:
-    """Wait until something is so; False when the time is over."""
-    end = time.monotonic() + seconds
-    while not done():
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.002)
-    return True
+    """Wait until something is so; False when the time is over.
+
+    Time is counted in looks: ranks that share their cores with many others look
+    more seldom, and the others, which get as little, have as much longer.
+    """
+    for _ in range(int(seconds / _LOOK)):
+        if done():
+            return True
+        time.sleep(_LOOK)
+    return done()
 
 
 def _say(error: NidmapError, where: str = "") -> None:

@@ -1,7 +1,7 @@
 """The command line's frame: commands found by name, loaded when asked for.
 
-Each room brings its own commands; this frame knows only where they live, so
-that ``nidmap plan`` never pays for the web page or for MPI.
+Each room brings its own commands; the front door names them in
+`placement.hooks`, so that ``nidmap plan`` never pays for the web page or for MPI.
 """
 
 from __future__ import annotations
@@ -11,30 +11,15 @@ import gc
 import io
 import os
 import sys
-from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
+from placement import __version__
 from placement.commands.common import silence_stdout
 from placement.errors import NidmapError, printable
-
-#: Command, the module and attribute that bring it, and its one line of help.
-COMMANDS = {
-    "site": ("placement.commands.site", "site", "List, show and check site configurations."),
-    "machine": ("placement.commands.machine", "machine", "Show, export and check a machine."),
-    "nodes": ("placement.commands.nodes", "nodes", "Fold, expand and look up node lists."),
-    "plan": ("placement.commands.plan", "plan", "Choose the nodes that a job should sit on."),
-    "order": ("rankmap.commands", "order", "Order a job's ranks on its nodes."),
-    "score": ("rankmap.commands_score", "score", "Score an order of ranks, anyone's."),
-    "predict": ("rankmap.commands_predict", "predict", "Predict link loads and time."),
-    "compare": ("rankmap.commands_compare", "compare", "Compare strategies in one table."),
-    "study": ("rankmap.commands_study", "study", "The papers' experiments in the model."),
-    "run": ("rankmap.commands", "run", "Run a launcher with reordered ranks."),
-    "bench": ("workloads.commands", "bench", "Measure sorts, FFTs, stencils; A/B tests."),
-    "minicray": ("workloads.minicray.commands", "minicray", "A small machine of real links."),
-    "web": ("web.commands", "web", "See machine, jobs and plans on a page."),
-}
+from placement.extras import missing
+from placement.hooks import COMMANDS, load
 
 
 class LazyGroup(click.Group):
@@ -48,21 +33,20 @@ class LazyGroup(click.Group):
         """Import and return one command."""
         if cmd_name not in COMMANDS:
             return None
-        module, attribute, _ = COMMANDS[cmd_name]
-        command: click.Command = getattr(import_module(module), attribute)
+        command: click.Command = load(COMMANDS[cmd_name][0])
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing any."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in COMMANDS.items()])
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
 
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-@click.version_option(package_name="nidmap", prog_name="nidmap")
+@click.version_option(__version__, prog_name="nidmap")
 def cli() -> None:
     """Which nodes should a job sit on, in which order, and what does that buy?
 
@@ -115,6 +99,8 @@ def _explain(error: BaseException) -> int:
         return fail("out of memory; a smaller machine or pattern is needed", 3)
     if isinstance(error, RecursionError):
         return fail("the input is nested too deeply", 3)
+    if isinstance(error, ModuleNotFoundError) and (needed := missing(error.name or "")):
+        return fail(str(needed), needed.exit_code)
     if os.environ.get("NIDMAP_DEBUG"):
         raise error
     what = f"{type(error).__name__}: {error}"

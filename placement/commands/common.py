@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import sys
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from placement.errors import OutputError
+from placement.suffixes import format_of_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +23,7 @@ __all__ = [
     "machine_from",
     "machine_option",
     "machine_specs",
+    "report_options",
     "say",
     "silence_stdout",
     "to_json",
@@ -29,15 +32,47 @@ __all__ = [
 
 
 def machine_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``-m/--machine`` (may repeat: dumps combine; default ``$NIDMAP_MACHINE``)."""
-    return click.option(
+    """Add ``-m/--machine`` (may repeat, default ``$NIDMAP_MACHINE``) and ``--prefer``."""
+    machine = click.option(
         "-m",
         "--machine",
         "specs",
         multiple=True,
         metavar="SPEC",
-        help="Site name, TOML, dump file, '-' or e.g. dragonfly:groups=9; may repeat.",
-    )(command)
+        callback=_with_preference,
+        help="Site name, TOML, dump file, '-' or e.g. torus:8x8x8; may repeat.",
+    )
+    prefer = click.option(
+        "--prefer",
+        type=click.Choice(["last"]),
+        is_eager=True,
+        expose_value=False,
+        callback=lambda context, _, value: context.meta.update(prefer=value),
+        help="Of dumps that contradict one another, take the last; without it they are refused.",
+    )
+    return machine(prefer(command))
+
+
+def _with_preference(
+    context: click.Context, _: click.Parameter, specs: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return the ``-m`` options with what ``--prefer`` says."""
+    if not context.meta.get("prefer"):
+        return specs
+    given = specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split())
+    return (*given, f"prefer:{context.meta['prefer']}") if given else specs
+
+
+def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add ``--json`` and ``-o`` to a command that writes text or JSON; ``-o x.json`` means both."""
+
+    @functools.wraps(command)
+    def called(*args: Any, as_json: bool, output: str | None, **options: Any) -> Any:
+        wanted = as_json or format_of_name(output, {".json": "json"}, "text") == "json"
+        return command(*args, as_json=wanted, output=output, **options)
+
+    output = click.option("-o", "--output", metavar="FILE", help="Write there: text, or .json.")
+    return click.option("--json", "as_json", is_flag=True, help="All as JSON.")(output(called))
 
 
 def machine_from(specs: tuple[str, ...]) -> Machine:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import machine_option, say, to_json, write_output
+from placement.commands.common import machine_option, report_options, say, to_json, write_output
 from placement.errors import ParseError, UsageError, printable
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ class _Found:
 @click.option("--partition", "-p", help="Only what Slurm has in this partition.")
 @click.option("--constraint", "-C", help="Only nodes with these Slurm features, as gpu&a100.")
 @click.option("--reservation", help="Only nodes of this Slurm reservation.")
-@click.option("--json", "as_json", is_flag=True, help="Names, states and counts as JSON.")
-@click.option("-o", "--output", metavar="FILE", help="Write there, whole or not at all.")
+@report_options
 def free(
     specs: tuple[str, ...], source: str | None, as_json: bool, output: str | None, **slurm: Any
 ) -> None:
@@ -57,15 +56,18 @@ def free(
     The folded list goes to stdout, how many nodes are in which state to
     stderr; the exit code is 1 where none is free. Slurm is asked unless -m
     or a file says it: with -m alone the machine's own states count, with
-    --from as well only nodes that are in both are listed. Nodes that
-    backfill has planned for another job, or that a reservation holds which
-    was not asked for, are not free.
+    --from as well only nodes that are free in both are listed. A list of jobs
+    (squeue) takes its nodes from the machine's. Nodes that backfill has
+    planned for another job, or that a reservation holds which was not asked
+    for, are not free.
 
     \b
     nidmap nodes free
     nidmap nodes free -p workq -C "gpu&a100" --json
     nidmap nodes free -m daint.xtprocadmin
     sinfo -N | nidmap nodes free -m shaheen2 --from -
+    pbsnodes -a -F json | nidmap nodes free --from -
+    squeue | nidmap nodes free -m shaheen2 --from -
     """
     machine = _machine(specs, source)
     asked = {name: value for name, value in slurm.items() if value is not None}
@@ -125,39 +127,39 @@ def _of_dump(machine: Machine | None, source: str | None) -> _Found:
 
     if source is None:
         assert machine is not None  # without both, Slurm is asked
-        return _Found(nodes_of(machine, machine.free.nonzero()[0]), _states(machine), machine.name)
+        return _Found(
+            nodes_of(machine, machine.free.nonzero()[0]), _counts(_words(machine)), machine.name
+        )
     return _of_text(machine, source)
 
 
 def _of_text(machine: Machine | None, source: str) -> _Found:
-    """Return what is free in a file or standard input: a dump with states, or a plain list."""
-    from placement.assemble import assemble
+    """Return what is free in a file or standard input: states, jobs or a plain list."""
+    import numpy as np
+
+    from placement.availability import availability
     from placement.lists.pasted import read_list
-    from placement.readers import read_text, recognise
+    from placement.lookup import nodes_of
+    from placement.nodelist import NodeList
 
     text, name = read_list(source, "--from")
     if name == "--from":
         raise ParseError("--from", 0, f"no such file: {printable(source)}", "use idle, a file or -")
-    try:
-        recognise(text, name)
-    except ParseError:
+    found = availability(text, name)
+    if found is None:
         return _of_list(machine, text, name)
-    other = assemble([read_text(text, name)])
-    return _shared(machine, other)
-
-
-def _shared(machine: Machine | None, other: Machine) -> _Found:
-    """Return the nodes that are free in a dump and, where one is given, in the machine."""
-    import numpy as np
-
-    from placement.lookup import nodes_of
-
-    mask = other.free
-    inside = np.ones(len(other), dtype=bool)
-    if machine is not None:
-        inside = np.isin(other.names, machine.names)
-        mask = mask & np.isin(other.names, machine.names[machine.free])
-    return _Found(nodes_of(other, mask.nonzero()[0]), _states(other, inside), other.name)
+    if machine is None and found.jobs:
+        raise ParseError(
+            name, 0, "says which nodes have jobs, not which are free", "name the machine with -m"
+        )
+    if machine is None:
+        return _Found(NodeList(found.names[found.free].tolist()), _counts(found.state), found.name)
+    rows = np.flatnonzero(found.free_in(machine))
+    if found.jobs:
+        busy = machine.free & np.isin(machine.names, found.names)
+        return _Found(nodes_of(machine, rows), _counts(_words(machine, busy)), name)
+    inside = np.isin(found.names, machine.names)
+    return _Found(nodes_of(machine, rows), _counts(found.state[inside]), found.name)
 
 
 def _of_list(machine: Machine | None, text: str, name: str) -> _Found:
@@ -171,13 +173,13 @@ def _of_list(machine: Machine | None, text: str, name: str) -> _Found:
     return _Found(nodes_of(machine, chosen), _counts(machine.state[rows]), name)
 
 
-def _states(machine: Machine, inside: NDArray[np.bool_] | None = None) -> dict[str, int]:
-    """Count the states of a machine's compute nodes, its service nodes as ``service``."""
+def _words(machine: Machine, busy: NDArray[np.bool_] | None = None) -> NDArray[np.str_]:
+    """Return the state of a machine's compute nodes, of its service nodes ``service``."""
     import numpy as np
 
     words = np.where(machine.compute, machine.state, machine.role)
     words = np.where(machine.compute & machine.planned, "planned", words)
-    return _counts(words if inside is None else words[inside])
+    return words if busy is None else np.where(busy, "allocated", words)
 
 
 def _counts(words: NDArray[np.str_]) -> dict[str, int]:

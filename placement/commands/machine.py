@@ -11,6 +11,7 @@ from placement.commands.common import (
     machine_from,
     machine_option,
     machine_specs,
+    report_options,
     say,
     to_json,
     write_output,
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["machine"]
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
-_OUTPUT = click.option("-o", "--output", metavar="FILE", help="Write to FILE, not to stdout.")
 
 #: Graph and table formats by file suffix; listed here so that help loads none of them.
 SUFFIXES = {
@@ -60,8 +59,7 @@ def machine() -> None:
 
 @machine.command()
 @machine_option
-@_JSON
-@_OUTPUT
+@report_options
 def show(specs: tuple[str, ...], as_json: bool, output: str | None) -> None:
     """Say what a machine is: its network, nodes, holes, links and the wiring used.
 
@@ -175,7 +173,7 @@ def _link_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
 @machine.command()
 @machine_option
 @click.option("--format", "name", metavar="NAME", help="See below; default by suffix of -o.")
-@_OUTPUT
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE, not to stdout.")
 def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None:
     """Write a machine in a format that other programs read.
 
@@ -222,8 +220,7 @@ def _by_suffix(output: str | None) -> str:
 
 @machine.command()
 @machine_option
-@_JSON
-@_OUTPUT
+@report_options
 @click.pass_context
 def check(ctx: click.Context, specs: tuple[str, ...], as_json: bool, output: str | None) -> None:
     """List what is inconsistent in a machine's dumps; exit code 1 where something is.

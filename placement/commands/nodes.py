@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import machine_from, machine_option, to_json, write_output
+from placement.commands.common import (
+    machine_from,
+    machine_option,
+    report_options,
+    to_json,
+    write_output,
+)
 from placement.errors import ParseError, UsageError, printable
 
 if TYPE_CHECKING:
@@ -20,7 +26,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.nodelist import NodeList
 
-__all__ = ["nodes"]
+__all__ = ["nodes", "nodes_document"]
 
 #: Commands that other modules bring, imported when they are asked for.
 _ELSEWHERE = {
@@ -80,10 +86,7 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
             machine_option,
             click.option("--sort", "in_order", is_flag=True, help="Sort, numbers by value."),
             click.option("--unique", is_flag=True, help="Each node once."),
-            click.option("--json", "as_json", is_flag=True, help="As a JSON document."),
-            click.option(
-                "-o", "--output", metavar="FILE", help="Write there, whole or not at all."
-            ),
+            report_options,
         )
     ):
         command = add(command)
@@ -279,8 +282,7 @@ def _document(names: NodeList) -> dict[str, Any]:
 @nodes.command()
 @machine_option
 @click.argument("lists", nargs=-1, metavar="[LIST|FILE|-]...")
-@click.option("--json", "as_json", is_flag=True, help="As a JSON document.")
-@click.option("-o", "--output", metavar="FILE", help="Write there, whole or not at all.")
+@report_options
 def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool, output: str | None) -> None:
     """Say where nodes sit and what they are.
 
@@ -297,7 +299,7 @@ def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool, output: 
     parts = [_rows(machine, text, source) for text, source in _texts(lists)]
     every = np.concatenate(parts)
     rows = every[np.sort(np.unique(every, return_index=True)[1])]
-    text = to_json(_report(machine, rows)) if as_json else _page(machine, rows)
+    text = to_json(nodes_document(machine, rows)) if as_json else _page(machine, rows)
     write_output(text, output)
 
 
@@ -311,7 +313,15 @@ def _columns(machine: Machine, rows: NDArray[np.int64]) -> dict[str, list[Any]]:
     return {label: column.tolist() for label, column in table.items()}
 
 
-def _report(machine: Machine, rows: NDArray[np.int64]) -> dict[str, Any]:
+def nodes_document(machine: Machine, rows: NDArray[np.int64]) -> dict[str, Any]:
+    """Return nodes as the document ``nidmap.nodes/1``.
+
+    Parameters
+    ----------
+    machine : Machine
+    rows : int64 (k,)
+        Each once, in the order in which they are listed.
+    """
     from placement.lookup import nodes_of
     from placement.plan import spans
 
@@ -335,6 +345,7 @@ def _report(machine: Machine, rows: NDArray[np.int64]) -> dict[str, Any]:
 
 def _page(machine: Machine, rows: NDArray[np.int64]) -> str:
     """Return the table and the summary for a person."""
+    from placement.commands.tables import aligned
     from placement.plan import spans
 
     columns = _columns(machine, rows)
@@ -346,15 +357,6 @@ def _page(machine: Machine, rows: NDArray[np.int64]) -> str:
     shown = {k: v for k, v in columns.items() if k not in _OPTIONAL or any(v)}
     touched = ", ".join(f"{level} {count}" for level, count in spans(machine, rows).items())
     summary = f"{len(rows)} nodes of {machine.name or 'the machine'}; they touch {touched}"
-    return _aligned(shown) + summary + "\n"
-
-
-def _aligned(columns: dict[str, list[Any]]) -> str:
-    """Write columns under their headings, numbers to the right."""
-    written = []
-    for label, values in columns.items():
-        words = [label, *(printable(str(value)) for value in values)]
-        width = max(map(len, words))
-        right = isinstance(values[0], int)
-        written.append([w.rjust(width) if right else w.ljust(width) for w in words])
-    return "".join("  ".join(row).rstrip() + "\n" for row in zip(*written, strict=True))
+    words = [k for k, column in enumerate(shown.values()) if not isinstance(column[0], int)]
+    table = [list(shown), *zip(*shown.values(), strict=True)]
+    return aligned(table, left=words) + summary + "\n"

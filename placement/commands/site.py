@@ -6,20 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import say, to_json, write_output
+from placement.commands.common import report_options, say, to_json, write_output
+from placement.commands.tables import aligned
 from placement.errors import SiteError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from placement.records import Dump
-    from placement.sites.against import Finding
+    from placement.sites.findings import Finding
     from placement.sites.model import Site
 
 __all__ = ["site"]
-
-_JSON = click.option("--json", "as_json", is_flag=True, help="Write JSON.")
-_OUTPUT = click.option("-o", "--output", metavar="FILE", help="Write to FILE, not to stdout.")
 
 
 @click.group()
@@ -36,8 +34,7 @@ def site() -> None:
 
 
 @site.command("list")
-@_JSON
-@_OUTPUT
+@report_options
 def list_sites(as_json: bool, output: str | None) -> None:
     """List the sites that there are.
 
@@ -52,7 +49,8 @@ def list_sites(as_json: bool, output: str | None) -> None:
         write_output(to_json(rows), output)
         return
     head = ("name", "system", "kind", "nodes", "scheduler")
-    write_output(_table(head, [[str(row[key]) for key in head] for row in rows]), output)
+    table = [head, *([row[key] for key in head] for row in rows)]
+    write_output(aligned(table, left=range(len(head))), output)
 
 
 def _listed(name: str) -> dict[str, Any] | None:
@@ -78,8 +76,7 @@ def _listed(name: str) -> dict[str, Any] | None:
 
 @site.command("show")
 @click.argument("name")
-@_JSON
-@_OUTPUT
+@report_options
 def show(name: str, as_json: bool, output: str | None) -> None:
     """Show every figure of a site with its mark and its source.
 
@@ -123,13 +120,14 @@ def _as_text(found: Site) -> str:
         f"{size} {level}" for level, size in zip(topology.levels, topology.extents, strict=True)
     )
     wiring = f"; wiring {topology.wiring}" if topology.wiring else ""
-    head = f"{found.config.title}, {found.config.place}\n"
-    head += f"{topology.kind} ({topology.fabric}): {extents}{wiring}"
+    about = f"{found.config.title}, {found.config.place}\n"
+    about += f"{topology.kind} ({topology.fabric}): {extents}{wiring}"
+    head = ("figure", "value", "mark", "source")
     rows = [
         [key, f"{_value(f.value)} {f.unit}".rstrip(), f.mark, f.source]
         for key, f in found.figures()
     ]
-    return f"{head}\n\n{_table(('figure', 'value', 'mark', 'source'), rows)}"
+    return f"{about}\n\n{aligned([head, *rows], left=range(4))}"
 
 
 def _value(value: Any) -> str:
@@ -144,8 +142,7 @@ def _value(value: Any) -> str:
 @site.command("check")
 @click.argument("name")
 @click.option("--against", metavar="DUMP", help="A dump of the machine ('-' for stdin).")
-@_JSON
-@_OUTPUT
+@report_options
 def check(name: str, against: str | None, as_json: bool, output: str | None) -> int:
     """Check a site's file, and whether a dump of the machine agrees with it.
 
@@ -223,17 +220,4 @@ def _findings(found: Site, against: str, findings: Sequence[Finding]) -> str:
     differ = sum(f.agrees is False for f in findings)
     last = f"{differ} of {len(findings)} differ" if differ else "no contradiction"
     head = ("what", found.name, against, "")
-    return f"{_table(head, rows)}\n{found.name} against {against}: {last}\n"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return rows below a head, columns aligned; foreign text made printable."""
-    from placement.errors import printable
-
-    lines = [[printable(cell, limit=200) for cell in row] for row in [head, *rows]]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(head) - 1)]
-    return "".join(
-        "  ".join([*(c.ljust(w) for c, w in zip(line, widths, strict=False)), line[-1]]).rstrip()
-        + "\n"
-        for line in lines
-    )
+    return f"{aligned([head, *rows], left=range(4))}\n{found.name} against {against}: {last}\n"

@@ -6,8 +6,10 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from placement.errors import printable
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 __all__ = ["aligned", "rendered"]
 
@@ -37,8 +39,15 @@ def rendered(
     return "\n".join(lines) + "\n\n" + aligned(table)
 
 
-def aligned(table: Sequence[Sequence[str]]) -> str:
-    """Return rows in columns: the first to the left, the others to the right.
+def aligned(table: Sequence[Sequence[object]], left: Collection[int] = (0,)) -> str:
+    """Return rows in columns, control characters of foreign text escaped.
+
+    Parameters
+    ----------
+    table : sequence of rows
+    left : collection of int
+        The columns that stand to the left, words; the others are numbers and
+        stand to the right.
 
     Examples
     --------
@@ -46,13 +55,16 @@ def aligned(table: Sequence[Sequence[str]]) -> str:
     class  links
     x        192
     """
-    widths = [max(len(row[i]) for row in table) for i in range(len(table[0]))]
-    out = []
-    for row in table:
-        cells = [f"{row[0]:<{widths[0]}}"]
-        cells += [f"{cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True)]
-        out.append("  ".join(cells).rstrip() + "\n")
-    return "".join(out)
+    rows = [[printable(str(cell), limit=200) for cell in row] for row in table]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "".join(
+        "  ".join(
+            cell.ljust(width) if k in left else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        + "\n"
+        for row in rows
+    )
 
 
 def _rich(facts: Sequence[tuple[str, str]], table: Sequence[Sequence[str]]) -> str:

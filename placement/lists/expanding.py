@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import MAX_LENGTH, NAME, Piece
+from placement.regex import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["MAX_CHARACTERS", "MAX_NAMES", "expand"]
+__all__ = ["MAX_CHARACTERS", "MAX_NAMES", "count", "expand"]
 
 #: Names that one list may hold, repeats counted.
 MAX_NAMES = 4_000_000
@@ -34,17 +35,17 @@ MAX_CHARACTERS = 64 * 2**20
 _DIGITS = 18  # of one number: an int64 surely holds it
 
 #: Text in which every word is surely a plain name.
-_PLAIN = re.compile(r"[,\s]*+(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*+[,\s]*+)*+", re.ASCII)
+_PLAIN = compiled(r"[,\s]*+(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*+(?:[,\s]++|\Z))*+", re.ASCII)
 #: The words that host files are mostly made of: one range, one count, or neither.
-_SIMPLE = re.compile(
+_SIMPLE = compiled(
     r"([A-Za-z0-9_][A-Za-z0-9_.\-]*+|#\d++)(?:\[(\d{1,18})-(\d{1,18})\])?+"
     r"(?:\*(\d{1,9})|:(\d{1,9})|[ \t]++slots=(\d{1,9})"
     r"(?:[ \t]++max[-_]slots=\d{1,9})?+)?+(?=[,\s]|\Z)[,\s]*+",
     re.ASCII,
 )
-_ALL_SIMPLE = re.compile(rf"[,\s]*+(?:{_SIMPLE.pattern})*+", re.ASCII)
+_ALL_SIMPLE = compiled(rf"[,\s]*+(?:{_SIMPLE.pattern})*+", re.ASCII)
 #: A word with whole brackets, or whatever else stands between separators.
-_WORD = re.compile(r"(?:[^\s,\[\]]++|\[[^\[\]]*+\])++(?![\[\]])|[^\s,]++")
+_WORD = compiled(r"(?=[^\s,])[^\s,\[\]]*+(?:\[[^\[\]]*+\][^\s,\[\]]*+)*+(?![^\s,])|[^\s,]++")
 _INDEX = r"#(?:\d+(?:-\d+)?|\[[\d,\-]*\])(?=[\s,*]|\Z)"
 _COMMENT = re.compile(rf"(?!(?<![^\s,]){_INDEX})#[^\n]*|^[ \t]*\([^\n]*\)[ \t]*$", re.M)
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")
@@ -116,7 +117,7 @@ class _Entry:
         ]
 
 
-def expand(pieces: Iterable[Piece], source: str) -> list[str]:
+def expand(pieces: Iterable[Piece], source: str, most: int = MAX_NAMES) -> list[str]:
     """Return all names of some host list text, in order, repeats kept.
 
     Parameters
@@ -124,6 +125,9 @@ def expand(pieces: Iterable[Piece], source: str) -> list[str]:
     pieces : iterable of Piece
     source : str
         Name of the source for errors; '' for text given directly.
+    most : int
+        Nodes that there are: a word that makes more different names is refused
+        before it is expanded.
 
     Returns
     -------
@@ -140,9 +144,28 @@ def expand(pieces: Iterable[Piece], source: str) -> list[str]:
     >>> expand([Piece("r[1-2]n[01-02],login nid00045*2")], "")
     ['r1n01', 'r1n02', 'r2n01', 'r2n02', 'login', 'nid00045', 'nid00045']
     """
-    budget = _Budget(source)
+    budget = _Budget(source, most)
     parts = [_read(piece, budget) for piece in pieces]
     return [name for part in parts for entry in part for name in _of(entry)]
+
+
+def count(pieces: Iterable[Piece], source: str) -> int:
+    """Return how many names a text holds, repeats counted, without expanding it.
+
+    Raises
+    ------
+    ParseError
+        As `expand`.
+
+    Examples
+    --------
+    >>> count([Piece("r[1-2]n[01-03],login nid[0-499]*3")], "")
+    1507
+    """
+    budget = _Budget(source)
+    for piece in pieces:
+        _read(piece, budget, expanded=False)
+    return budget.names
 
 
 def _of(entry: list[str] | _Entry) -> list[str]:
@@ -154,6 +177,7 @@ class _Budget:
     """What of the caps is used up, and where errors happen."""
 
     source: str
+    most: int = MAX_NAMES  # different names of one word
     names: int = 0
     characters: int = 0
     several: bool = False
@@ -163,6 +187,17 @@ class _Budget:
         direct = not self.source or option  # a list on the command line has no lines
         where = 0 if direct and not self.several else line
         return ParseError(self.source or "node list", where, text, hint)
+
+    def refuse_more(self, line: int, word: str, names: int) -> None:
+        """Refuse a word that makes more names than there are nodes."""
+        if names > self.most:
+            raise self.error(
+                line,
+                f"'{printable(word)}' makes {_short(names)} names",
+                f"there are {self.most} nodes"
+                if self.most < MAX_NAMES
+                else f"a list may hold {MAX_NAMES} names",
+            )
 
     def spend(self, line: int, word: str, names: int, characters: int) -> None:
         self.names += names
@@ -185,14 +220,14 @@ def _short(number: int) -> str:
     return str(number) if number < 10**15 else "far too many"
 
 
-def _read(piece: Piece, budget: _Budget) -> list[list[str] | _Entry]:
-    """Take one piece apart, without expanding what may be large."""
+def _read(piece: Piece, budget: _Budget, expanded: bool = True) -> list[list[str] | _Entry]:
+    """Take one piece apart; where it is to be `expanded`, the usual host file at once."""
     budget.several = budget.several or piece.line > 1 or "\n" in piece.text.strip()
     before = budget.names
     marked = "#" in piece.text or "(" in piece.text
     text = _COMMENT.sub("", piece.text) if marked else piece.text
     found = _plain(text, piece.line, budget)
-    if found is None:
+    if found is None and expanded:
         found = _simple(text, budget)
     entries: list[list[str] | _Entry] = [] if found is None else [found]
     if found is None:
@@ -229,10 +264,11 @@ def _simple(text: str, budget: _Budget) -> list[str] | None:
     rows = _SIMPLE.findall(text)
     names = characters = 0
     for name, low, high, times, slots, more in rows:
-        count = (int(high) - int(low) + 1 if high else 1) * int(times or slots or more or 1)
-        names += count
-        characters += count * (len(name) + len(high))
-        if count < 1 or len(name) + len(high) > MAX_LENGTH:
+        different = int(high) - int(low) + 1 if high else 1
+        made = different * int(times or slots or more or 1)
+        names += made
+        characters += made * (len(name) + len(high))
+        if made < 1 or different > budget.most or len(name) + len(high) > MAX_LENGTH:
             return None
     if budget.names + names > MAX_NAMES or budget.characters + characters > MAX_CHARACTERS:
         return None
@@ -303,6 +339,7 @@ def _entry(word: str, line: int, budget: _Budget) -> _Entry:
     ranges = [_ranges(text, word, line, budget) for text in inner]
     entry = _Entry(word, line, literals, ranges, times, slots)
     _refuse_bad_name(entry, budget)
+    budget.refuse_more(line, word, prod(r.count for r in ranges))
     return entry
 
 

@@ -2,7 +2,7 @@
 
 `pieces` recognises by content the tables of ``squeue``, ``sinfo`` and
 ``sacct``, the records of ``scontrol show job|node|step|reservation|partition``, PBS's
-``exec_host`` and Open MPI's rank files, and returns the stretches of host
+``exec_host``, Flux's R and Open MPI's rank files, and returns the stretches of host
 list text in them; anything else is host list text as a whole. `read_list`
 fetches the text that a command-line argument means.
 """
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 from placement.errors import ParseError
 from placement.lists.piece import Piece
+from placement.regex import compiled
+from placement.stdin import claim_stdin
 
 if TYPE_CHECKING:
     from typing import BinaryIO
@@ -25,9 +27,9 @@ __all__ = ["MAX_BYTES", "pieces", "read_list"]
 #: Bytes of the largest list that is read.
 MAX_BYTES = 64 * 2**20
 
-_HEAD = re.compile(r"^[^\S\n]*+([^\s#][^\n]*)", re.ASCII | re.M)
+_HEAD = compiled(r"^[^\S\n]*+([^\s#][^\n]*)", re.ASCII | re.M)
 _RECORD = re.compile(r"(?:JobId|NodeName|StepId|ReservationName|PartitionName)=")
-_EXEC = re.compile(
+_EXEC = compiled(
     r"^[ \t]*+(exec_host|exec_vnode)[ \t]*+=[ \t]*+([^\n]*+(?:\n(?:\t|[ ]{8})[^\n]*+)*+)", re.M
 )
 _SLOTS = re.compile(r"[A-Za-z0-9_][\w.\-]*/\d[\w.\-/*+,\s]*", re.ASCII)
@@ -71,6 +73,10 @@ def pieces(text: str, source: str) -> tuple[list[Piece], bool]:
         from placement.lists import records
 
         return records.scontrol(text, source), False
+    if head[0] == "{" and '"R_lite"' in text:
+        from placement.lists import records
+
+        return records.flux_resource_set(text, source), False
     if "exec_" in text or _SLOTS.fullmatch(head) or _RANK.match(head):
         return _launchers(text, source, head), False
     if len(text) > len(head) or " " in head:
@@ -132,6 +138,7 @@ def read_list(argument: str, option: str = "") -> tuple[str, str]:
     ('nid[00012-00015]', '--nodes')
     """
     if argument == "-":
+        claim_stdin(f"{option} -".lstrip())
         return _stdin(), f"{option} -".lstrip()
     path = argument[1:] if argument.startswith("@") else argument
     if path is argument and (not argument or not os.path.exists(argument) or os.path.isdir(path)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["MAX_LENGTH", "NAME", "Piece"]
 
@@ -24,8 +24,11 @@ class Piece:
         Line of the source on which it begins, from 1.
     expected : int
         Nodes that the source says there are; 0 where it does not say.
+    state : str
+        State of the job that has them, as printed; '' where the source says none.
     """
 
     text: str
     line: int = 1
     expected: int = 0
+    state: str = field(default="", repr=False, compare=False)

@@ -7,7 +7,7 @@ import re
 from placement.errors import ParseError, printable
 from placement.lists.piece import Piece
 
-__all__ = ["exec_host", "rankfile", "scontrol"]
+__all__ = ["exec_host", "flux_resource_set", "rankfile", "scontrol"]
 
 #: The field of each kind of record that says its nodes.
 _FIELDS = {
@@ -19,6 +19,7 @@ _FIELDS = {
 }
 _BEGIN = re.compile(rf"^[ \t]*({'|'.join(_FIELDS)})=", re.M)
 _NONE = ("", "(null)", "None")
+_JOB_STATE = re.compile(r"\s(?:Job)?State=(\S+)")
 _SLOT = re.compile(
     r"([A-Za-z0-9_][\w.\-]*)/(?:(\d+)\*(\d{1,9})|(\d{1,9}(?:-\d{1,9})?(?:,\d{1,9}(?:-\d{1,9})?)*))",
     re.ASCII,
@@ -66,8 +67,13 @@ def _record(record: str, kind: str, line: int, source: str) -> list[Piece]:
             f"{field}= twice in one {kind} record",
             "a job's name may hold anything: paste the output of squeue -h -j ID -o %N",
         )
+    state = _JOB_STATE.search(record)
     return [
-        Piece(value.group(1), line + record.count("\n", 0, value.start()))
+        Piece(
+            value.group(1),
+            line + record.count("\n", 0, value.start()),
+            state=state.group(1) if state and field == "NodeList" else "",
+        )
         for value in values
         if value.group(1) not in _NONE
     ]
@@ -154,3 +160,31 @@ def rankfile(text: str, source: str) -> list[Piece]:
     if missing is not None:
         raise ParseError(source or "node list", 0, f"rank {missing} is missing from the rank file")
     return [ranks[r] for r in range(len(ranks))]
+
+
+def flux_resource_set(text: str, source: str) -> list[Piece]:
+    """Return the nodes of Flux's R, as ``flux job info ID R`` or ``flux resource R`` print it.
+
+    Raises
+    ------
+    ParseError
+        Where it is not JSON, or names no nodes (an R without ``nodelist``
+        knows only the ranks of brokers).
+
+    Examples
+    --------
+    >>> flux_resource_set('{"version":1,"execution":{"R_lite":[],"nodelist":["n[1-2]"]}}', "")
+    [Piece(text='n[1-2]', line=1, expected=0)]
+    """
+    import json
+
+    source = source or "node list"
+    try:
+        found = json.loads(text)["execution"]["nodelist"]
+    except (ValueError, RecursionError):
+        raise ParseError(source, 0, "not the JSON of a Flux R", "is it whole?") from None
+    except (KeyError, TypeError):
+        raise ParseError(source, 0, "a Flux R without a nodelist") from None
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise ParseError(source, 0, "a Flux R whose nodelist is no list of names")
+    return [Piece(names) for names in found]

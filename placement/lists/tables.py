@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import Piece
+from placement.regex import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["table"]
+__all__ = ["command_of", "table"]
 
 _LISTS = ("NODELIST", "NODELIST(REASON)", "HOSTNAMES")
 #: Columns whose text may hold blanks.
 _BLANKS = {"NAME", "JOBNAME", "REASON", "COMMENT", "COMMAND", "WORK_DIR"}
 _WAITING = {"PD", "PENDING"}
+_STATE_WORDS = ("ST", "STATE")
 _COUNT = re.compile(r"\d{1,8}", re.ASCII)
 _DATE = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}")
 _WORD = re.compile(r"\S+")
@@ -37,12 +39,12 @@ _STATE = rf"(?:{_STATES})[*~#$@^!%+\-]*"
 _BARE = (
     (
         "squeue",
-        re.compile(
-            r"\s*\d[\d_\[\]\-%,+.]*+\s+\S++\s+\S.*\s[A-Z]{1,2}\s+(?:[\d:\-]+|INVALID|UNLIMITED)"
-            r"\s+(\d+)\s+(\S.*?)\s*",
+        compiled(
+            r"\s*\d[\d_\[\]\-%,+.]*+\s+\S++\s+\S.*\s(?P<state>[A-Z_]{1,12})"
+            r"(?:\s+(?:[\d:\-]+|INVALID|UNLIMITED)){1,2}\s+(\d+)\s+(\S.*?)\s*",
             re.ASCII,
         ),
-        (2, 1),
+        (3, 2),
     ),
     ("sinfo", re.compile(rf"\s*(\S+)\s+(\d+)\s+\S+\s+{_STATE}\s*", re.ASCII), (1, 2)),
     (
@@ -52,6 +54,17 @@ _BARE = (
     ),
     ("sinfo", re.compile(rf"\s*(\S+)\s+{_STATE}\s*"), (1, 0)),
 )
+
+
+def command_of(line: str) -> str:
+    """Return the command that prints such a line without a header; '' for none.
+
+    Examples
+    --------
+    >>> command_of("  7 debug a.sh me R 0:01 2 n[1-2]"), command_of("nid00012")
+    ('squeue', '')
+    """
+    return next((command for command, form, _ in _BARE if form.fullmatch(line)), "")
 
 
 class _Row(NamedTuple):
@@ -119,6 +132,7 @@ class _Header:
         self.starts = [match.start() for match in _WORD.finditer(text)]
         self.at = at
         self.last = at == len(words) - 1
+        self.state_at = next((k for k, word in enumerate(self.words) if word in _STATE_WORDS), -1)
         self.nodes = self.words.index("NODES") if "NODES" in self.words else -1
         self.sinfo = bool({"AVAIL", "TIMELIMIT", "HOSTNAMES"} & set(self.words)) or (
             "PARTITION" in self.words and "JOBID" not in self.words and "STATE" in self.words
@@ -132,7 +146,7 @@ class _Header:
         extra = len(words) - len(self.words)
         if extra < 0 and _WAITING & {word for word, _ in words}:
             return None
-        shift = self._shift(extra)
+        shift = self._shift(extra, self.at)
         if shift is None:
             start = self.starts[self.at]
             found = next((word for word, begin in words if begin == start), None)
@@ -140,13 +154,20 @@ class _Header:
         count = words[self.nodes + shift][0] if self.nodes >= 0 else ""
         return words[self.at + shift][0], int(count) if _COUNT.fullmatch(count) else 0
 
-    def _shift(self, extra: int) -> int | None:
-        """Return by how many words the list is shifted; None where there is no telling."""
-        before = bool(_BLANKS & set(self.words[: self.at]))
-        after = bool(_BLANKS & set(self.words[self.at + 1 :]))
+    def state(self, row: str) -> str:
+        """Return the state of a row's job; '' where the table has no such column."""
+        words = row.split()
+        shift = self._shift(len(words) - len(self.words), self.state_at)
+        return words[self.state_at + shift] if self.state_at >= 0 and shift is not None else ""
+
+    def _shift(self, extra: int, at: int) -> int | None:
+        """Return by how many words column `at` is shifted; None where there is no telling."""
+        before = bool(_BLANKS & set(self.words[:at]))
+        after = bool(_BLANKS & set(self.words[at + 1 :]))
         if extra == 0 or (extra > 0 and after and not before):
             return 0
-        return extra if extra > 0 and (self.last or (before and not after)) else None
+        last = at == len(self.words) - 1
+        return extra if extra > 0 and (last or (before and not after)) else None
 
 
 def _headed(header: _Header, rows: Iterator[_Row], source: str) -> tuple[list[Piece], bool]:
@@ -167,7 +188,8 @@ def _headed(header: _Header, rows: Iterator[_Row], source: str) -> tuple[list[Pi
         if not re.match(r"[A-Za-z0-9_\[(]", cell[0]):
             raise _misfit(row, source)
         if cell[0][0] != "(":
-            found.append(Piece(cell[0], row.line, 0 if _leaving(row.text) else cell[1]))
+            expected = 0 if _leaving(row.text) else cell[1]
+            found.append(Piece(cell[0], row.line, expected, header.state(row.text)))
     return found, once
 
 
@@ -195,7 +217,7 @@ def _bare(
             continue
         count = match.group(groups[1]) if groups[1] else "0"
         expected = 0 if _leaving(row.text) or len(count) > 8 else int(count)
-        found.append(Piece(text, row.line, expected))
+        found.append(Piece(text, row.line, expected, match.groupdict().get("state", "")))
     return found, command == "sinfo"
 
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
 
 __all__ = [
+    "SINGLE_PATH",
     "Channels",
     "Demand",
     "Loads",
@@ -61,6 +62,9 @@ ROUTINGS = {
     "fattree": ("d-mod-k", "single"),
     "tree": ("single",),
 }
+
+#: Routings that have one path for each pair of nodes.
+SINGLE_PATH = ("single", "dimension-order", "dimension-order-simgrid", "d-mod-k")
 
 #: Kinds that may be irregular: their module says which routings apply to a machine.
 BY_SHAPE = ("fattree", "tree")
@@ -181,8 +185,13 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Loads:
     demand.refuse_other(machine)
     module = _module(machine, routing)
     found = module.channels(machine, routing)
-    load = module.loads(machine, demand, routing)
-    say, own = getattr(module, "notes", None), getattr(module, "ports", None)
+    notes = module.notes(machine, routing)
+    if routing == "adaptive":  # how bytes are divided is a matter of this demand
+        division = module.divide(machine, demand)
+        load, notes = division.load, (*notes, division.text())
+    else:
+        load = module.loads(machine, demand, routing)
+    own = getattr(module, "ports", None)
     injection, ejection = own(machine, demand) if own else (demand.out, demand.into)
     return Loads(
         channels=found,
@@ -191,7 +200,7 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Loads:
         ejection=ejection,
         routing=routing,
         wiring=wiring_text(machine),
-        notes=tuple(say(machine, routing)) if say else (),
+        notes=notes,
     )
 
 
@@ -231,20 +240,27 @@ def hops(
     return found
 
 
-def next_channel(machine: Machine) -> NDArray[np.int32]:
-    """Return the channel by which a router forwards to a node under ``single``.
+def next_channel(machine: Machine, routing: str = "single") -> NDArray[np.int32]:
+    """Return the channel by which a router forwards to a node.
+
+    Parameters
+    ----------
+    machine : Machine
+    routing : str
+        One of `SINGLE_PATH` that applies to the machine.
 
     Returns
     -------
     int32 (routers, nodes)
-        Row of `channels` ``(machine, "single")``; -1 where the node is
+        Row of `channels` ``(machine, routing)``; -1 where the node is
         attached to the router. A node with several NICs is reached by the
         switch of its first one, or by any that lies on the way.
 
     Raises
     ------
     UsageError, NidmapError
-        As for `loads`; also where the table would be too large.
+        As for `loads`; also where the table would be too large, or the
+        routing has several paths.
 
     Examples
     --------
@@ -252,6 +268,8 @@ def next_channel(machine: Machine) -> NDArray[np.int32]:
     >>> next_channel(parse_spec("dragonfly:groups=1,chassis=1,blades=2,nodes=1")).tolist()
     [[-1, 0], [1, -1]]
     """
-    module = _module(machine, _routing(machine, "single"))
-    found: NDArray[np.int32] = module.next_channel(machine)
+    routing = _routing(machine, routing)
+    if routing not in SINGLE_PATH:
+        raise UsageError(f"routing {routing} has several paths", "take single")
+    found: NDArray[np.int32] = _module(machine, routing).next_channel(machine, routing)
     return found

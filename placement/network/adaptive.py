@@ -11,7 +11,7 @@ adaptive routing sees its own router's queues alone and late, so it is no
 better than this; nor is any other division of these ways.
 
 It is a linear program: one share a router pair, one row a channel. It is
-solved from both sides (`placement.network.saddle`), so every answer comes
+solved by descent (`placement.network.balancing`), and every answer comes
 with a lower bound and the gap to it: at most `TOLERANCE` while the router
 pairs that exchange bytes are few enough to be divided one by one (`Division.by`
 is ``router pairs``), and as stated in `Division.gap` beyond. Pairs inside one
@@ -29,11 +29,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.saddle import Solution, certify, descend, dot, least_max, refill
+from placement.network.balancing import Solution, balance, dot, refill
 from placement.network.shares import variables_of
-from placement.network.thirds import Ways, bytes_of, detours_of
-from placement.network.valiant import channels, way_hops
-from placement.network.valiant import notes as few
+from placement.network.third_groups import Ways, bytes_of, third_groups_of
+from placement.network.valiant import channels, notes, way_hops
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,18 +40,18 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.network.demand import Demand
     from placement.network.shares import Variables
-    from placement.network.thirds import Bytes, Detours
+    from placement.network.third_groups import Bytes, ThirdGroups
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["TOLERANCE", "Division", "channels", "divide", "hops", "loads", "notes"]
+__all__ = ["TOLERANCE", "Division", "channels", "divide", "hops", "notes"]
 
 #: How far the largest load may be above the least possible.
 TOLERANCE = 0.005
 
 #: Numbers that the solver goes through at most, all its steps together.
-WORK = 100_000_000
+WORK = 160_000_000
 
 #: Bytes of a GB.
 GB = 1e9
@@ -77,7 +76,7 @@ class Division:
     by : str
         What has a share of its own: ``router pairs``, ``both sides of group
         pairs`` or ``group pairs``.
-    iterations : int
+    steps : int
         Steps of the solver.
     """
 
@@ -87,8 +86,8 @@ class Division:
     minimal: float
     minimal_share: float
     by: str
-    iterations: int
-    _detours: Detours
+    steps: int
+    _thirds: ThirdGroups
     _variables: Variables
     _x: Floats
 
@@ -112,9 +111,9 @@ class Division:
         """
         source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
         found = self._variables.share(self._x, source, target)
-        g, h = self._detours.unit[source], self._detours.unit[target]
-        linked = (g == h) | self._detours.linked[g, h] | self._detours.lost[g, h]
-        free = self._detours.linked[g, h] & self._detours.valiant[g, h]
+        g, h = self._thirds.unit[source], self._thirds.unit[target]
+        linked = (g == h) | self._thirds.linked[g, h] | self._thirds.lost[g, h]
+        free = self._thirds.linked[g, h] & self._thirds.valiant[g, h]
         return np.where(free, found, np.where(linked, 1.0, 0.0))
 
     def hops(self, source: Ints, target: Ints) -> Floats:
@@ -130,7 +129,7 @@ class Division:
             Where no way joins a pair.
         """
         source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
-        minimal, valiant = way_hops(self._detours, source, target)
+        minimal, valiant = way_hops(self._thirds, source, target)
         share = self.share(source, target)[:, None]
         return share * minimal + (1 - share) * valiant
 
@@ -144,20 +143,22 @@ class Division:
 
 
 class _Loads:
-    """Relative loads by the bytes on minimal ways: a `placement.network.saddle.Problem`."""
+    """Relative loads by the bytes on minimal ways: a `placement.network.balancing.Problem`."""
 
-    def __init__(self, detours: Detours, variables: Variables, every: Bytes, fixed: Floats) -> None:
-        self.detours, self.variables, self.every = detours, variables, every
-        self.scale = 1 / (detours.groups.channels.bandwidth * GB)
+    def __init__(
+        self, thirds: ThirdGroups, variables: Variables, every: Bytes, fixed: Floats
+    ) -> None:
+        self.thirds, self.variables, self.every = thirds, variables, every
+        self.scale = 1 / (thirds.groups.channels.bandwidth * GB)
         self.fixed = fixed * self.scale
         self.cap = variables.cap
-        both = detours.prices(self.scale)
+        both = thirds.prices(self.scale)
         self.weight = variables.price(Ways(*(a + b for a, b in zip(*both, strict=True))))
 
     def bytes(self, x: Floats) -> Floats:
         """Return the divided bytes on every channel."""
         minimal = self.variables.bytes(x)
-        return self.detours.load(minimal, self.every.minus(minimal))
+        return self.thirds.load(minimal, self.every.minus(minimal))
 
     def load(self, x: Floats) -> Floats:
         """Return load / bandwidth of every channel."""
@@ -165,23 +166,23 @@ class _Loads:
 
     def price(self, prices: Floats) -> Floats:
         """Return what a byte costs more on the minimal ways."""
-        return self.variables.price(self.detours.prices(prices * self.scale).extra)
+        return self.variables.price(self.thirds.prices(prices * self.scale).extra)
 
     def bound(self, none: Floats, prices: Floats) -> float:
         """Return the bound that prices prove for all divisions by router pairs."""
-        extra = self.detours.prices(prices * self.scale).extra
+        extra = self.thirds.prices(prices * self.scale).extra
         return dot(prices, none) + self.variables.saved(extra)
 
     @property
     def size(self) -> int:
-        """Numbers that one iteration goes through."""
-        groups = self.detours.groups
+        """Numbers that one step goes through."""
+        groups = self.thirds.groups
         inside = groups.count * groups.width**2
         return 3 * inside + self.variables.size + len(groups.channels)
 
 
 def divide(
-    machine: Machine, demand: Demand, *, tolerance: float = TOLERANCE, effort: float = 1.0
+    machine: Machine, demand: Demand, *, tolerance: float = TOLERANCE, steps: int | None = None
 ) -> Division:
     """Divide a demand between minimal ways and those over a third group.
 
@@ -192,11 +193,11 @@ def divide(
     demand : Demand
     tolerance : float
         How far the largest load may be above the least possible.
-    effort : float
-        Work at most, 1 being up to 5,000 steps on small machines and 40 for an
-        all-to-all over all of a machine of 1,500 routers. With 0 only the
-        beginning is made, a tenth of the work: the division is a few per cent
-        off, and `Division.gap` says how far at most.
+    steps : int or None
+        Steps of the solver at most; None: up to 1,000 on small machines, 40
+        for an all-to-all over all of a machine of 1,500 routers. After few
+        the division is a few per cent off, and `Division.gap` says how far at
+        most.
 
     Returns
     -------
@@ -222,28 +223,17 @@ def divide(
     >>> round(found.minimal, 2), round(found.worst, 2), round(found.minimal_share, 2)
     (3.0, 1.0, 0.33)
     """
-    detours = detours_of(machine)
-    remembered = machine._cache.get("network.adaptive")
-    if remembered is not None and remembered[:3] == (id(demand), tolerance, effort):
-        made: Division = remembered[4]
-        return made
-    found = _divided(detours, demand, tolerance, effort)
-    # the demand is kept with it, so that its id stays its own
-    machine._cache["network.adaptive"] = (id(demand), tolerance, effort, demand, found)
-    return found
-
-
-def _divided(detours: Detours, demand: Demand, tolerance: float, effort: float) -> Division:
+    thirds = third_groups_of(machine)
     peak = float(max(demand.out.max(initial=0.0), 1e-300))
     scaled = _rounded(demand * (1 / peak))  # the same steps whatever the unit
-    total, inner, far = bytes_of(detours, scaled)
-    free = detours.linked & detours.valiant
-    forced = detours.valiant & ~detours.linked
+    total, inner, far = bytes_of(thirds, scaled)
+    free = thirds.linked & thirds.valiant
+    forced = thirds.valiant & ~thirds.linked
     every = total.times(free)
-    fixed = far + detours.load(total.times(~free & ~forced), total.times(forced), inner)
-    variables = variables_of(detours, scaled, every, free)
-    problem = _Loads(detours, variables, every, fixed)
-    found, minimal = _solved(problem, tolerance, effort)
+    fixed = far + thirds.load(total.times(~free & ~forced), total.times(forced), inner)
+    variables = variables_of(thirds, scaled, every, free)
+    problem = _Loads(thirds, variables, every, fixed)
+    found, minimal = _solved(problem, tolerance, steps)
     load = fixed + problem.bytes(found.x)
     inside = float(inner.sum() - np.einsum("gss->", inner))
     everything = inside + float(total.between.sum())
@@ -255,8 +245,8 @@ def _divided(detours: Detours, demand: Demand, tolerance: float, effort: float) 
         minimal=minimal * peak,
         minimal_share=1 - over / everything if everything > 0 else 1.0,
         by=variables.name,
-        iterations=found.iterations,
-        _detours=detours,
+        steps=found.steps,
+        _thirds=thirds,
         _variables=variables,
         _x=found.x,
     )
@@ -281,42 +271,22 @@ def _digits(numbers: Floats) -> Floats:
     return np.asarray(np.round(numbers * unit) / unit)
 
 
-def _solved(problem: _Loads, tolerance: float, effort: float) -> tuple[Solution, float]:
+def _solved(problem: _Loads, tolerance: float, steps: int | None) -> tuple[Solution, float]:
     """Return the division, and the largest load were all on minimal ways."""
-    none, full = problem.load(np.zeros_like(problem.cap)), problem.load(problem.cap)
-    minimal = float(full.max(initial=0.0))
+    minimal = float(problem.load(problem.cap).max(initial=0.0))
     if not minimal or not problem.cap.any():
-        return Solution(problem.cap, minimal, minimal, none), minimal
-    found = Solution(problem.cap, minimal, *_reversed(certify(problem, none, full)))
-    if found.gap > tolerance:
-        x, load = descend(problem, full)
-        found.offer(x, float(load.max()))
-        found.prove(*certify(problem, none, load))
-        steps = int(effort * np.clip(WORK / problem.size, 40, 5000))
-        found = least_max(problem, none, found, tolerance, steps)
-    proven = problem.bound(none, found.prices)
-    if minimal <= proven * (1 + tolerance):
-        return Solution(problem.cap, minimal, proven, found.prices, found.iterations), minimal
-    limit = max(found.worst, proven * (1 + tolerance))
-    x = refill(problem, found.x, limit)
-    worst = float(problem.load(x).max())
-    return Solution(x, worst, proven, found.prices, found.iterations), minimal
-
-
-def _reversed(pair: tuple[Floats, float]) -> tuple[float, Floats]:
-    return pair[1], pair[0]
-
-
-def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:
-    """Return what a reader of the loads should know: of the demand that was divided last too."""
-    remembered = machine._cache.get("network.adaptive")
-    said = few(machine, routing)
-    return said if remembered is None else (*said, remembered[4].text())
-
-
-def loads(machine: Machine, demand: Demand, routing: str = "adaptive") -> Floats:
-    """Return the bytes on every channel, float64 (c,); see `divide` for more."""
-    return divide(machine, demand).load
+        return Solution(problem.cap, minimal, minimal, np.zeros_like(problem.fixed)), minimal
+    most = int(np.clip(WORK / problem.size, 40, 1000)) if steps is None else steps
+    found = balance(problem, tolerance, most)
+    none = problem.load(np.zeros_like(problem.cap))
+    found.bound = problem.bound(none, found.prices)
+    if minimal <= found.bound * (1 + tolerance):
+        found.x, found.worst = problem.cap, minimal
+    else:
+        limit = max(found.worst, found.bound * (1 + tolerance))
+        found.x = refill(problem, found.x, limit)
+        found.worst = float(problem.load(found.x).max())
+    return found, minimal
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "adaptive") -> Floats:
@@ -326,8 +296,8 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "adaptive"
     third group where there are no others). Those of a demand as it is
     divided: ``divide(machine, demand).hops(source, target)``.
     """
-    detours = detours_of(machine)
+    thirds = third_groups_of(machine)
     source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
-    minimal, valiant = way_hops(detours, source, target)
-    g, h = detours.unit[source], detours.unit[target]
-    return np.where(((g == h) | detours.linked[g, h])[:, None], minimal, valiant)
+    minimal, valiant = way_hops(thirds, source, target)
+    g, h = thirds.unit[source], thirds.unit[target]
+    return np.where(((g == h) | thirds.linked[g, h])[:, None], minimal, valiant)

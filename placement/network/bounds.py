@@ -31,10 +31,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from placement.errors import UsageError
-from placement.network.labels import leaving
+from placement.network.arrays import summed
+from placement.network.leaving import Folded, leaving
 from placement.network.lines import Lines
-from placement.network.model import GB, injection_bandwidth
-from placement.network.sums import summed
+from placement.network.model import GB, injection_bandwidth, once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,15 +114,6 @@ class Family(NamedTuple):
 
     unit: Ints
     partitions: tuple[Partition, ...]
-
-
-class Folded(NamedTuple):
-    """A demand between units: what `labels.leaving` reads of a `Demand`."""
-
-    source: Ints
-    target: Ints
-    amount: Floats
-    within: Lines
 
 
 NOTHING = Bound(0.0, "", "nothing is limited")
@@ -211,7 +202,7 @@ def best_bound(
         room = _room(machine, parts.label[family.unit], len(parts.out), eligible)
         if room is not None:
             seconds = _least(count, out, pair, room, parts.out)
-            text = f"any {count} nodes, however they lie on the {parts.name}s"
+            text = f"any {count} nodes, whichever {parts.name} each is on"
             found.append(Bound(seconds, "cut", text))
     return max(found, key=lambda one: one.seconds)
 
@@ -308,10 +299,7 @@ def _unshifted(machine: Machine) -> Iterator[tuple[Family, Partition]]:
 
 def _families(machine: Machine) -> list[Family]:
     """Return the partitions of a machine, made once."""
-    key = "network cuts"
-    if key not in machine._cache:
-        machine._cache[key] = list(_made(machine))
-    found: list[Family] = machine._cache[key]
+    found: list[Family] = once(machine, "network cuts", lambda: list(_made(machine)))
     return found
 
 
@@ -391,9 +379,12 @@ def _least(count: int, out: float, pair: float, room: Ints, gbs: Floats) -> floa
     most = np.minimum(room, count)
     some = most > 0
     most, gbs = most[some].astype(np.float64), gbs[some]
+    unlimited = np.isinf(gbs)  # such parts hold all that have room in them at any time
+    held = float(most[unlimited].sum())
+    most, gbs = most[~unlimited], gbs[~unlimited]
 
     def fits(seconds: float) -> bool:
-        return float(_held(most, out, pair, seconds * gbs * GB).sum()) >= count
+        return held + float(_held(most, out, pair, seconds * gbs * GB).sum()) >= count
 
     high = float(np.max(_time(_out_of(most, out, pair), gbs), initial=0.0))
     if fits(0.0) or not fits(high * (1 + 1e-9)):

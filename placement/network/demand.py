@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import NidmapError, UsageError
+from placement.network.arrays import summed
 from placement.network.lines import NO_LINES, Lines
 from placement.network.nodewise import everyone, messages
-from placement.network.sums import summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network import detour, minimal
+from placement.network import minimal, unlinked_groups
 from placement.network.groups import channels_of, groups_of
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def channels(machine: Machine, routing: str) -> Channels:
 
 def notes(machine: Machine, routing: str) -> tuple[str, ...]:
     """Return what has to be said of the routes, one sentence each."""
-    said = detour.note(groups_of(machine))
+    said = unlinked_groups.note(groups_of(machine))
     return (said,) if said else ()
 
 
@@ -91,9 +91,9 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
 
         return single.loads(groups, demand)
     load = _direct(groups, demand, routing)
-    far = detour.left_out(groups, demand)
+    far = unlinked_groups.left_out(groups, demand)
     if len(far[0]):
-        load += detour.Detours(groups).loads(*far)
+        load += unlinked_groups.FewestGlobalHops(groups).loads(*far)
     return np.maximum(load, 0)  # what is subtracted for nodes of several switches may round
 
 
@@ -134,15 +134,15 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str) -> Floats:
         return minimal.hops(groups, source, target)
     from placement.network import mean_hops
 
-    near = detour.direct(groups, source, target)
+    near = unlinked_groups.direct(groups, source, target)
     out = np.zeros((len(source), len(groups.channels.kinds)))
     out[near] = mean_hops.hops(groups, source[near], target[near], routing)
     if not near.all():
-        out[~near] = detour.Detours(groups).hops(source[~near], target[~near])
+        out[~near] = unlinked_groups.FewestGlobalHops(groups).hops(source[~near], target[~near])
     return out
 
 
-def next_channel(machine: Machine) -> NDArray[np.int32]:
+def next_channel(machine: Machine, routing: str = "") -> NDArray[np.int32]:
     """Return the channel by which a router forwards to a node, -1 where it is attached.
 
     Returns

@@ -27,8 +27,9 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.network import graph, tree
+from placement.network.arrays import summed
+from placement.network.model import once
 from placement.network.nodewise import Everyone, Messages
-from placement.network.sums import summed
 from placement.topologies.fattree import Shape, shape
 
 if TYPE_CHECKING:
@@ -42,7 +43,17 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["channels", "hops", "loads", "next_channel", "notes", "ports", "routings"]
+__all__ = [
+    "by_residue",
+    "channels",
+    "hops",
+    "loads",
+    "next_channel",
+    "notes",
+    "ports",
+    "regular_tree",
+    "routings",
+]
 
 #: Numbers in one table of lines of an all-to-all.
 _TABLE = 1 << 22
@@ -84,7 +95,7 @@ def routings(machine: Machine) -> tuple[str, ...]:
     >>> routings(parse_spec("fattree:leaf=2,leaves=2,spines=2"))
     ('d-mod-k', 'single')
     """
-    return ("d-mod-k", "single") if _regular(machine) is not None else ("shortest", "single")
+    return ("d-mod-k", "single") if regular_tree(machine) is not None else ("shortest", "single")
 
 
 def loads(machine: Machine, demand: Demand, routing: str = "d-mod-k") -> Floats:
@@ -106,7 +117,7 @@ def loads(machine: Machine, demand: Demand, routing: str = "d-mod-k") -> Floats:
     >>> [(n, x) for n, x in zip(found.names().tolist(), loads(m, one).tolist()) if x]
     [('leaf0->spine1 up1', 10.0), ('spine1->leaf1 down1', 10.0)]
     """
-    regular = _regular(machine)
+    regular = regular_tree(machine)
     if regular is None:
         found = channels(machine)
         if routing == "single":
@@ -140,7 +151,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "d-mod-k")
     [[0.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
     """
     source, target = np.asarray(source, np.int64), np.asarray(target, np.int64)
-    regular, found = _regular(machine), channels(machine)
+    regular, found = regular_tree(machine), channels(machine)
     out = np.zeros((len(source), max(1, len(found.kinds))))
     if regular is None:
         out[:, 0] = graph.hops(_graph(machine), machine, source, target)
@@ -154,7 +165,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "d-mod-k")
     return out
 
 
-def next_channel(machine: Machine) -> NDArray[np.int32]:
+def next_channel(machine: Machine, routing: str = "") -> NDArray[np.int32]:
     """Return the channel from each switch towards each node, -1 where it is attached.
 
     Returns
@@ -167,7 +178,7 @@ def next_channel(machine: Machine) -> NDArray[np.int32]:
     >>> next_channel(parse_spec("fattree:leaf=1,leaves=2,spines=2")).tolist()
     [[-1, 1], [2, -1], [4, 6], [5, 7]]
     """
-    regular = _regular(machine)
+    regular = regular_tree(machine)
     if regular is None:
         return graph.next_channel(_graph(machine), machine)
     whole, d, half = regular.shape, regular.index, regular.first[-1]
@@ -199,7 +210,7 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
     >>> notes(parse_spec("fattree:leaf=2,leaves=2,spines=2"))
     ()
     """
-    if _regular(machine) is not None or routing == "single":
+    if regular_tree(machine) is not None or routing == "single":
         return ()
     climb = " that climb and then descend" if _graph(machine).copies > 1 else ""
     return (
@@ -226,7 +237,7 @@ def ports(machine: Machine, demand: Demand) -> tuple[Floats, Floats]:
     >>> [x.tolist() for x in ports(m, Demand.complete(m, np.arange(4), 1, 1.0))]
     [[4.0, 4.0, 4.0, 4.0], [6.0, 6.0, 6.0, 6.0]]
     """
-    regular = _regular(machine)
+    regular = regular_tree(machine)
     if regular is None or regular.shape.up[0] == 1:
         return demand.out, demand.into
     wide = regular.shape.up[0]
@@ -298,6 +309,20 @@ def _by_link(whole: Shape, level: int, load: Floats) -> Floats:
     return np.swapaxes(table, 1, 2).ravel()
 
 
+def by_residue(regular: Regular, level: int, price: Floats) -> tuple[Floats, Floats]:
+    """Return the prices of a level's channels up and down, (subtrees, residues) each."""
+    whole, half = regular.shape, regular.first[-1]
+    rows = slice(regular.first[level - 1], regular.first[level])
+    up, down = (_by_residue(whole, level, some[rows]) for some in (price[:half], price[half:]))
+    return up, down
+
+
+def _by_residue(whole: Shape, level: int, price: Floats) -> Floats:
+    """Return the prices of a level's links by (subtree, residue): `_by_link`, turned round."""
+    table = price.reshape(whole.trees(level), whole.twins(level), whole.up[level])
+    return np.swapaxes(table, 1, 2).reshape(whole.trees(level), -1)
+
+
 def _link(regular: Regular, level: int, subtree: Ints, port: Ints) -> Ints:
     """Return the row of the link from a subtree of a level by the number of the upper twin."""
     whole = regular.shape
@@ -306,12 +331,9 @@ def _link(regular: Regular, level: int, subtree: Ints, port: Ints) -> Ints:
     return regular.first[level - 1] + lower * whole.up[level] + port // twins
 
 
-def _regular(machine: Machine) -> Regular | None:
+def regular_tree(machine: Machine) -> Regular | None:
     """Return the whole fat tree, None where the listed cables make none."""
-    key = "network fattree"
-    if key not in machine._cache:
-        machine._cache[key] = _made(machine)
-    found: Regular | None = machine._cache[key]
+    found: Regular | None = once(machine, "network fattree", lambda: _made(machine))
     return found
 
 
@@ -346,10 +368,7 @@ def _two_levels(machine: Machine) -> Shape | None:
 
 def _graph(machine: Machine) -> graph.Graph:
     """Return the switches as a graph whose paths climb and then descend, where those reach all."""
-    key = "network fattree graph"
-    if key not in machine._cache:
-        machine._cache[key] = _up_down(machine)
-    found: graph.Graph = machine._cache[key]
+    found: graph.Graph = once(machine, "network fattree graph", lambda: _up_down(machine))
     return found
 
 

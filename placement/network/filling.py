@@ -123,10 +123,13 @@ def _fill(  # noqa: C901  # one compiled loop nest: numba inlines it, and its ca
 _COMPILED: list[Any] = []
 
 
-def fill(*arguments: Any) -> Floats:
-    """Return when each flow ends (see `_fill`), compiled at the first call."""
+def fill(*arguments: Any) -> Floats | None:
+    """Return when each flow ends (see `_fill`), compiled at the first call; None without numba."""
     if not _COMPILED:
-        from numba import njit
+        try:
+            from numba import njit
+        except ImportError:
+            return None
 
         options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
         try:

@@ -33,9 +33,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import NidmapError, UsageError, printable
+from placement.network.arrays import summed
 from placement.network.demand import Demand
 from placement.network.nodewise import Messages
-from placement.network.sums import summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

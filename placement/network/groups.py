@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError
+from placement.network.arrays import summed
 from placement.network.local import UNREACHED, Local
-from placement.network.model import from_links
-from placement.network.sums import summed
+from placement.network.model import from_links, once
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,6 +83,8 @@ class Groups:
     local : Local
     inside : int64 (c,)
         Channels inside groups.
+    spot : int64 (c,)
+        Where each of them stands in tables (groups, positions, positions), flat.
     ways : float64 (c,)
         Paths over each of them: 1, but for parallel blue links inside a group.
     bundles : Bundles
@@ -99,6 +101,7 @@ class Groups:
     shape: Ints
     local: Local
     inside: Ints
+    spot: Ints
     ways: Floats
     bundles: Bundles
     part: Ints
@@ -126,10 +129,13 @@ class Groups:
 
     def inner(self, flow: Floats) -> Floats:
         """Return what each channel of `inside` finds in tables (groups, positions, positions)."""
-        source, target = (
-            x[self.inside].astype(np.int64) for x in (self.channels.source, self.channels.target)
-        )
-        return self.ways * flow[self.group[source], self.place[source], self.place[target]]
+        found: Floats = self.ways * flow.reshape(-1)[self.spot]
+        return found
+
+    def table(self, of_channels: Floats) -> Floats:
+        """Return what is known of all channels as tables (groups, positions, positions)."""
+        each = summed(self.spot, self.ways * of_channels[self.inside], self.count * self.width**2)
+        return each.reshape(self.count, self.width, self.width)
 
 
 def channels_of(machine: Machine) -> Channels:
@@ -153,11 +159,8 @@ def groups_of(machine: Machine) -> Groups:
     >>> found.count, found.width, found.local.most, len(found.bundles.low)
     (3, 8, 2, 3)
     """
-    cache = machine._cache
-    if "network.groups" not in cache:
-        cache["network.groups"] = _made(machine)
-    made: Groups = cache["network.groups"]
-    return made
+    found: Groups = once(machine, "network.groups", lambda: _made(machine))
+    return found
 
 
 def _made(machine: Machine) -> Groups:
@@ -174,7 +177,9 @@ def _made(machine: Machine) -> Groups:
     place[order] = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     same = group[channels.source] == group[channels.target]
     inside = np.flatnonzero(same)
-    shape, local = _wirings(channels, inside, group, place, (count, width))
+    source, target = channels.source[inside], channels.target[inside]
+    spot = (group[source] * width + place[source]) * width + place[target]
+    shape, local = _wirings(channels, inside, spot, count, width)
     exists = np.arange(width) < sizes[:, None]
     return Groups(
         channels=channels,
@@ -185,6 +190,7 @@ def _made(machine: Machine) -> Groups:
         shape=shape,
         local=local,
         inside=inside,
+        spot=spot,
         ways=_ways(channels, inside),
         bundles=_bundles(channels, ~same, group, place),
         part=_parts(local, shape, exists),
@@ -211,16 +217,13 @@ def _between_kinds(channels: Channels) -> list[int]:
 
 
 def _wirings(
-    channels: Channels, inside: Ints, group: Ints, place: Ints, size: tuple[int, int]
+    channels: Channels, inside: Ints, spot: Ints, count: int, width: int
 ) -> tuple[Ints, Local]:
     """Return the wiring of each group by number, and the paths of each wiring."""
-    count, width = size
-    source, target = (x[inside].astype(np.int64) for x in (channels.source, channels.target))
-    key = (group[source] * width + place[source]) * width + place[target]
-    joined = summed(key, _ways(channels, inside), count * width * width)
+    joined = summed(spot, _ways(channels, inside), count * width * width)
     joined = joined.reshape(count, width, width)
     kind = 1024.0 ** channels.kind[inside]  # the classes must be alike too
-    looks = np.bincount(key, kind * channels.count[inside], minlength=joined.size)
+    looks = np.bincount(spot, kind * channels.count[inside], minlength=joined.size)
     known: dict[bytes, int] = {}
     looks = looks.reshape(count, -1)
     shape = np.array([known.setdefault(table.tobytes(), len(known)) for table in looks], dtype=int)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.sums import mixed, product, summed
+from placement.network.arrays import mixed, product, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

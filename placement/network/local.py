@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.sums import product
+from placement.network.arrays import product
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from placement.errors import UsageError
+from placement.network.arrays import summed
 from placement.network.model import GB, injection_bandwidth
-from placement.network.sums import summed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,14 +116,17 @@ def finish(size: Floats, paths: Paths, bandwidth: Floats) -> Finish:
     rank = np.full(len(size), -1, dtype=np.int64)
     rank[first] = np.arange(len(first))
     state = _Sharing(rank[flow[kept]], channel[kept], share[kept], many, bandwidth * GB)
-    ends = state.compiled(size[first]) if len(state.flow) > FEW else _in_time(size[first], state)
+    ends = state.compiled(size[first]) if len(state.flow) > FEW else None
+    ends = _in_time(size[first], state) if ends is None else ends
     seconds = np.zeros(len(size))
     busy = kind >= 0
     seconds[busy] = ends[kind[busy]]
     return Finish(seconds, float(seconds.max(initial=0.0)))
 
 
-def fair(machine: Machine, a: Ints, b: Ints, amount: Floats | float) -> Finish:
+def fair(
+    machine: Machine, a: Ints, b: Ints, amount: Floats | float, routing: str = "single"
+) -> Finish:
     """Return when messages between nodes end that all start at once, on single paths.
 
     Parameters
@@ -134,6 +137,8 @@ def fair(machine: Machine, a: Ints, b: Ints, amount: Floats | float) -> Finish:
         Rows of the machine; a message to oneself takes no time.
     amount : float64 (m,) or float
         Bytes of each.
+    routing : str
+        One of `placement.network.SINGLE_PATH`.
 
     Returns
     -------
@@ -142,8 +147,8 @@ def fair(machine: Machine, a: Ints, b: Ints, amount: Floats | float) -> Finish:
     Raises
     ------
     UsageError
-        Where nodes have several NICs, or the machine is so large that its
-        table of next hops is refused.
+        Where the routing has several paths, or the machine is so large that
+        its table of next hops is refused.
 
     Examples
     --------
@@ -156,19 +161,23 @@ def fair(machine: Machine, a: Ints, b: Ints, amount: Floats | float) -> Finish:
     from placement.network import channels
 
     a, b = np.asarray(a, dtype=np.int64), np.asarray(b, dtype=np.int64)
-    gbs, own = channels(machine, "single").bandwidth, injection_bandwidth(machine)
+    gbs, own = channels(machine, routing).bandwidth, injection_bandwidth(machine)
     size = np.where(a == b, 0.0, np.broadcast_to(np.asarray(amount, dtype=np.float64), a.shape))
-    return finish(size, paths(machine, a, b), np.concatenate([gbs, own, own]))
+    return finish(size, paths(machine, a, b, routing), np.concatenate([gbs, own, own]))
 
 
-def paths(machine: Machine, a: Ints, b: Ints) -> Paths:
-    """Return the channels of messages under ``single``, the nodes' own links among them.
+def paths(machine: Machine, a: Ints, b: Ints, routing: str = "single") -> Paths:
+    """Return the channels of messages on single paths, the nodes' own links among them.
+
+    A node with several links to switches sends by its first.
 
     Parameters
     ----------
     machine : Machine
     a, b : int64 (m,)
         Rows of the machine.
+    routing : str
+        One of `placement.network.SINGLE_PATH`.
 
     Returns
     -------
@@ -191,9 +200,7 @@ def paths(machine: Machine, a: Ints, b: Ints) -> Paths:
     """
     from placement.network import channels, next_channel
 
-    if (machine.router[:, 1:] >= 0).any():
-        raise UsageError("nodes with several links to switches have no single path")
-    table, found = next_channel(machine), channels(machine, "single")
+    table, found = next_channel(machine, routing), channels(machine, routing)
     nodes, every = len(machine), np.arange(len(a))
     steps = [(every, len(found) + a), (every, len(found) + nodes + b)]
     flow, at = every, machine.router[a, 0].astype(np.int64)
@@ -245,8 +252,8 @@ class _Sharing:
             self.flow, self.channel = self.flow[kept], self.channel[kept]
             self.share = self.share[kept]
 
-    def compiled(self, size: Floats) -> Floats:
-        """Return when each kind of flow ends, by the compiled kernel."""
+    def compiled(self, size: Floats) -> Floats | None:
+        """Return when each kind of flow ends, by the compiled kernel; None where it cannot be."""
         from placement.network.filling import fill
 
         first = np.searchsorted(self.flow, np.arange(len(size) + 1))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.crossing import reach
+from placement.network.global_links import reach
 from placement.network.local import UNREACHED
 from placement.network.minimal import kind_ways
 
@@ -33,7 +33,7 @@ def hops(groups: Groups, source: Ints, target: Ints, routing: str) -> Floats:
     ----------
     groups : Groups
     source, target : int64 (m,)
-        Routers with a path of at most one global hop (`detour.direct`).
+        Routers with a path of at most one global hop (`unlinked_groups.direct`).
     routing : str
         ``shortest`` or ``minimal``.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.sums import product, summed
+from placement.network.arrays import product, summed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +31,7 @@ def applies(groups: Groups) -> bool:
     """Return whether every two groups are linked and each is in one piece.
 
     Then no path is missing and this module's products are all there is to
-    do; else the shares depend on the router (`placement.network.crossing`).
+    do; else the shares depend on the router (`placement.network.global_links`).
     """
     pairs = groups.count * (groups.count - 1) // 2
     return len(groups.bundles.low) == pairs and groups.parts == groups.count

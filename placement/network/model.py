@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from placement.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from placement.machine import Machine
 
     Floats = NDArray[np.float64]
 
-__all__ = ["Channels", "Loads", "Worst", "from_links", "injection_bandwidth"]
+__all__ = ["Channels", "Loads", "Worst", "from_links", "injection_bandwidth", "once"]
 
 #: Bytes of a GB.
 GB = 1e9
@@ -141,6 +143,13 @@ def injection_bandwidth(machine: Machine) -> Floats:
     one = float(figures.get("injection", figures.get("up0", np.inf)))
     nics = np.maximum(1, (machine.router >= 0).sum(axis=1))
     return np.asarray(one * nics, dtype=np.float64)
+
+
+def once(machine: Machine, key: str, make: Callable[[], Any]) -> Any:
+    """Return what was made of a machine before under `key`, or make it: machines never change."""
+    if key not in machine._cache:
+        machine._cache[key] = make()
+    return machine._cache[key]
 
 
 class Worst(NamedTuple):

@@ -108,22 +108,22 @@ def _ways_round(grid: Grid, position: Ints) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _fattree(machine: Machine, rows: Ints) -> Iterator[tuple[Ints, Ints]] | None:
-    from placement.network.fattree import _regular
+    from placement.network.fattree import regular_tree
 
-    regular = _regular(machine)
+    regular = regular_tree(machine)
     return None if regular is None else _climbs(regular, rows)
 
 
 def _climbs(regular: Regular, rows: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Yield the steps up and down at each level: the prices of channels that cost their number."""
-    from placement.network.prices_fattree import tables
+    from placement.network.fattree import by_residue
 
     count = len(rows)
     number = np.arange(2.0 * regular.first[-1])
     pair = np.arange(count * count)
     a, b = np.repeat(rows, count), np.tile(rows, count)
     for level in range(1, regular.shape.height):
-        up, down = tables(regular, level, number)
+        up, down = by_residue(regular, level, number)
         subtree = regular.subtree(level)
         port = (regular.index % regular.shape.twins(level + 1))[b]
         on = np.flatnonzero(subtree[a] != subtree[b])
@@ -132,9 +132,9 @@ def _climbs(regular: Regular, rows: Ints) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _tree(machine: Machine, rows: Ints) -> Iterator[tuple[Ints, Ints]] | None:
-    from placement.network.tree import _forest
+    from placement.network.tree import forest_of
 
-    forest = _forest(machine)
+    forest = forest_of(machine)
     return None if forest is None else _branches(forest, machine.router[rows, 0].astype(np.int64))
 
 

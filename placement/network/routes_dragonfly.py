@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.network import minimal
+from placement.network.arrays import product, summed
 from placement.network.groups import groups_of
-from placement.network.sums import product, summed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

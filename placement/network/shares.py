@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.minimal import FEW_LINES, weights
-from placement.network.saddle import dot
-from placement.network.sums import summed
-from placement.network.thirds import Bytes
+from placement.network.arrays import summed
+from placement.network.balancing import dot
+from placement.network.third_groups import Bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.network.demand import Demand
-    from placement.network.thirds import Detours, Ways
+    from placement.network.third_groups import ThirdGroups, Ways
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -43,21 +42,21 @@ class Pairs:
 
     Parameters
     ----------
-    detours : Detours
+    thirds : ThirdGroups
     source, target : int64 (n,)
     amount : float64 (n,)
     """
 
     name = "router pairs"
 
-    def __init__(self, detours: Detours, source: Ints, target: Ints, amount: Floats) -> None:
+    def __init__(self, thirds: ThirdGroups, source: Ints, target: Ints, amount: Floats) -> None:
         self.source, self.target, self.cap = source, target, amount
         self.size = 6 * len(amount)
-        self.routers = len(detours.unit)
-        self.shape = detours.count, detours.groups.width, detours.count
-        g, h = detours.unit[source], detours.unit[target]
-        self.away = detours.slot(source) * detours.count + h
-        self.home = detours.slot(target) * detours.count + g
+        self.routers = len(thirds.unit)
+        self.shape = thirds.count, thirds.groups.width, thirds.count
+        g, h = thirds.unit[source], thirds.unit[target]
+        self.away = thirds.slot(source) * thirds.count + h
+        self.home = thirds.slot(target) * thirds.count + g
 
     def bytes(self, x: Floats) -> Bytes:
         """Return bytes by router and far group."""
@@ -92,15 +91,15 @@ class Between:
 
     Parameters
     ----------
-    detours : Detours
+    thirds : ThirdGroups
     every : Bytes
         What can be divided.
     """
 
     name = "group pairs"
 
-    def __init__(self, detours: Detours, every: Bytes) -> None:
-        self.every, self.unit = every, detours.unit
+    def __init__(self, thirds: ThirdGroups, every: Bytes) -> None:
+        self.every, self.unit = every, thirds.unit
         self.total = every.between
         self.cap = self.total.reshape(-1)
         self.size = 2 * every.away.size
@@ -140,80 +139,6 @@ class Between:
         return found
 
 
-class Table:
-    """Bytes between routers by group pair.
-
-    Parameters
-    ----------
-    bytes_ : float64 (groups, groups, senders, receivers)
-        ``[g, h, s, t]``.
-    """
-
-    def __init__(self, bytes_: Floats) -> None:
-        self.bytes, self.size = bytes_, bytes_.size
-
-    def times(self, by: Floats) -> Floats:
-        """Return sums over the receivers times ``by[g, h, t]``."""
-        found: Floats = np.einsum("ghst,ght->ghs", self.bytes, by)
-        return found
-
-    def transposed(self, by: Floats) -> Floats:
-        """Return sums over the senders times ``by[g, h, s]``."""
-        found: Floats = np.einsum("ghst,ghs->ght", self.bytes, by)
-        return found
-
-    def of(self, g: int) -> Floats:
-        """Return the bytes from group g."""
-        found: Floats = self.bytes[g]
-        return found
-
-
-class Product:
-    """Bytes between routers as products of weights: a few all-to-alls.
-
-    Parameters
-    ----------
-    lines : list of (float, float64 (groups, senders), float64 (groups, receivers))
-        Scale and weights of each.
-    free : bool (groups, groups)
-        Group pairs that count.
-    """
-
-    def __init__(self, lines: list[tuple[float, Floats, Floats]], free: NDArray[np.bool_]) -> None:
-        self.lines, self.free = lines, free
-        self.size = len(lines) * free.size
-
-    def times(self, by: Floats) -> Floats:
-        """Return sums over the receivers times ``by[g, h, t]``."""
-        return sum(
-            (
-                a[:, None, :] * (scale * self.free * np.einsum("ht,ght->gh", b, by))[:, :, None]
-                for scale, a, b in self.lines
-            ),
-            start=np.zeros(()),
-        )
-
-    def transposed(self, by: Floats) -> Floats:
-        """Return sums over the senders times ``by[g, h, s]``."""
-        return sum(
-            (
-                b[None, :, :] * (scale * self.free * np.einsum("gs,ghs->gh", a, by))[:, :, None]
-                for scale, a, b in self.lines
-            ),
-            start=np.zeros(()),
-        )
-
-    def of(self, g: int) -> Floats:
-        """Return the bytes from group g."""
-        return sum(
-            (
-                (scale * self.free[g])[:, None, None] * (a[g][:, None] * b[:, None, :])
-                for scale, a, b in self.lines
-            ),
-            start=np.zeros(()),
-        )
-
-
 class Sides:
     """A share of its own for every (source, far group) and every (target, far group), added.
 
@@ -223,24 +148,21 @@ class Sides:
 
     Parameters
     ----------
-    detours : Detours
-    table : Table or Product
-        Bytes that can be divided.
+    thirds : ThirdGroups
+    table : float64 (groups, groups, senders, receivers)
+        Bytes that can be divided, ``[g, h, s, t]``.
     senders, receivers : int64 (groups, senders), (groups, receivers)
         Positions that the table's last two axes stand for.
     """
 
     name = "both sides of group pairs"
 
-    def __init__(
-        self, detours: Detours, table: Table | Product, senders: Ints, receivers: Ints
-    ) -> None:
+    def __init__(self, thirds: ThirdGroups, table: Floats, senders: Ints, receivers: Ints) -> None:
         self.table, self.senders, self.receivers = table, senders, receivers
-        self.detours = detours
-        shape = (detours.count, *senders.shape), (detours.count, *receivers.shape)
-        self.sent, self.got = table.times(np.ones(shape[1])), table.transposed(np.ones(shape[0]))
+        self.thirds = thirds
+        self.sent, self.got = table.sum(axis=3), table.sum(axis=2)
         self.cap = np.concatenate([self.sent.reshape(-1), self.got.reshape(-1)]) / 2
-        self.groups = np.arange(detours.count)[:, None]
+        self.groups = np.arange(thirds.count)[:, None]
         self.size = table.size + 4 * len(self.cap)
 
     def _split(self, x: Floats) -> tuple[Floats, Floats]:
@@ -252,9 +174,9 @@ class Sides:
         """Return bytes by router and far group."""
         sent, got = self._split(x)
         p, q = _over(sent, self.sent), _over(got, self.got)
-        away = sent + self.table.times(q)
-        home = got + self.table.transposed(p)
-        shape = self.detours.count, self.detours.groups.width, self.detours.count
+        away = sent + _over_receivers(self.table, q)
+        home = got + _over_senders(self.table, p)
+        shape = self.thirds.count, self.thirds.groups.width, self.thirds.count
         out = Bytes(np.zeros(shape), np.zeros(shape))
         out.away[self.groups, self.senders] = away.transpose(0, 2, 1)
         out.home[self.groups, self.receivers] = home.transpose(1, 2, 0)
@@ -264,19 +186,19 @@ class Sides:
         """Return what a byte of each variable costs."""
         away = (ways.away + ways.across[:, None, :])[self.groups, self.senders].transpose(0, 2, 1)
         home = ways.home[self.groups, self.receivers].transpose(2, 0, 1)
-        far = _over(self.table.times(home), self.sent)
-        near = _over(self.table.transposed(away), self.got)
+        far = _over(_over_receivers(self.table, home), self.sent)
+        near = _over(_over_senders(self.table, away), self.got)
         return np.concatenate([(away + far).reshape(-1), (home + near).reshape(-1)])
 
     def share(self, x: Floats, source: Ints, target: Ints) -> Floats:
         """Return the share on minimal ways of router pairs."""
         sent, got = self._split(x)
         p, q = _over(sent, self.sent, 0.5), _over(got, self.got, 0.5)
-        count, width = self.detours.count, self.detours.groups.width
+        count, width = self.thirds.count, self.thirds.groups.width
         by_source, by_target = np.full((2, count, width, count), 0.5)
         by_source[self.groups, self.senders] = p.transpose(0, 2, 1)
         by_target[self.groups, self.receivers] = q.transpose(1, 2, 0)
-        unit, place = self.detours.unit, self.detours.groups.place
+        unit, place = self.thirds.unit, self.thirds.groups.place
         g, h = unit[source], unit[target]
         found: Floats = by_source[g, place[source], h] + by_target[h, place[target], g]
         return found
@@ -286,14 +208,25 @@ class Sides:
         away = (ways.away + ways.across[:, None, :])[self.groups, self.senders].transpose(0, 2, 1)
         home = ways.home[self.groups, self.receivers].transpose(2, 0, 1)
         total = 0.0
-        for g, (a, b) in enumerate(zip(away, home, strict=True)):
-            some = self.table.of(g)
+        for some, a, b in zip(self.table, away, home, strict=True):
             cost = a[:, :, None] + b[:, None, :]
             total += float(np.einsum("hst,hst->", some, np.minimum(cost, 0, out=cost)))
         return total
 
 
 Variables = Pairs | Sides | Between
+
+
+def _over_receivers(table: Floats, by: Floats) -> Floats:
+    """Return sums of bytes over the receivers times ``by[g, h, t]``."""
+    found: Floats = np.einsum("ghst,ght->ghs", table, by)
+    return found
+
+
+def _over_senders(table: Floats, by: Floats) -> Floats:
+    """Return sums of bytes over the senders times ``by[g, h, s]``."""
+    found: Floats = np.einsum("ghst,ghs->ght", table, by)
+    return found
 
 
 def _over(part: Floats, whole: Floats, otherwise: float = 0.0) -> Floats:
@@ -303,13 +236,13 @@ def _over(part: Floats, whole: Floats, otherwise: float = 0.0) -> Floats:
 
 
 def variables_of(
-    detours: Detours, demand: Demand, every: Bytes, free: NDArray[np.bool_]
+    thirds: ThirdGroups, demand: Demand, every: Bytes, free: NDArray[np.bool_]
 ) -> Variables:
     """Return the finest variables that the size of the demand allows.
 
     Parameters
     ----------
-    detours : Detours
+    thirds : ThirdGroups
     demand : Demand
     every : Bytes
         What can be divided, of `demand`.
@@ -318,17 +251,11 @@ def variables_of(
     """
     sends, gets = (x.sum(axis=2) > 0 for x in every)
     if len(demand.source) + _products(demand) <= MOST_PAIRS:
-        return Pairs(detours, *_listed(detours, demand, free))
+        return Pairs(thirds, *_listed(thirds, demand, free))
     senders, receivers = (_compact(x) for x in (sends, gets))
-    if detours.whole and not len(demand.source) and len(demand.within) <= FEW_LINES:
-        lines = [
-            (k, np.take_along_axis(w, senders, 1), np.take_along_axis(w, receivers, 1))
-            for k, w in weights(detours.groups, demand)
-        ]
-        return Sides(detours, Product(lines, free), senders, receivers)
-    if detours.count**2 * senders.shape[1] * receivers.shape[1] <= MOST_TABLE:
-        return _sides(detours, demand, free, senders, receivers)
-    return Between(detours, every)
+    if thirds.count**2 * senders.shape[1] * receivers.shape[1] <= MOST_TABLE:
+        return _sides(thirds, demand, free, senders, receivers)
+    return Between(thirds, every)
 
 
 def _products(demand: Demand) -> int:
@@ -338,14 +265,16 @@ def _products(demand: Demand) -> int:
     return int((size**2).sum())
 
 
-def _listed(detours: Detours, demand: Demand, free: NDArray[np.bool_]) -> tuple[Ints, Ints, Floats]:
+def _listed(
+    thirds: ThirdGroups, demand: Demand, free: NDArray[np.bool_]
+) -> tuple[Ints, Ints, Floats]:
     """Return the router pairs that can be divided, ascending."""
     parts = [tuple(map(np.asarray, part)) for part in demand.blocks()]
     if not parts:
         none = np.zeros(0, dtype=np.int64)
         return none, none, np.zeros(0)
     source, target, amount = (np.concatenate([part[i] for part in parts]) for i in range(3))
-    unit = detours.unit
+    unit = thirds.unit
     kept = free[unit[source], unit[target]]
     return source[kept].astype(np.int64), target[kept].astype(np.int64), amount[kept]
 
@@ -357,12 +286,12 @@ def _compact(used: NDArray[np.bool_]) -> Ints:
 
 
 def _sides(
-    detours: Detours, demand: Demand, free: NDArray[np.bool_], senders: Ints, receivers: Ints
+    thirds: ThirdGroups, demand: Demand, free: NDArray[np.bool_], senders: Ints, receivers: Ints
 ) -> Sides:
-    count, width = detours.count, detours.groups.width
+    count, width = thirds.count, thirds.groups.width
     at = np.full(count * width, -1, dtype=np.int64)
-    every = np.arange(len(detours.unit))
-    at[detours.slot(every)] = every
+    every = np.arange(len(thirds.unit))
+    at[thirds.slot(every)] = every
     router = at.reshape(count, width)
     rows, columns = (np.take_along_axis(router, x, axis=1) for x in (senders, receivers))
     table = np.zeros((count, count, senders.shape[1], receivers.shape[1]))
@@ -372,4 +301,4 @@ def _sides(
         picked = block[np.maximum(rows[g] - low, 0)][:, np.maximum(columns, 0)]
         picked *= (rows[g] >= 0)[:, None, None] & (columns >= 0) & free[g][:, None]
         table[g] = picked.transpose(1, 0, 2)
-    return Sides(detours, Table(table), senders, receivers)
+    return Sides(thirds, table, senders, receivers)

@@ -1,7 +1,7 @@
 """Routing ``shortest``: the fewest hops, at most one of them global; all such paths alike.
 
 Also ``minimal`` where groups are in pieces, so that not every router reaches
-every link of a group pair: both differ in what of `crossing.Reach` counts.
+every link of a group pair: both differ in what of `global_links.Reach` counts.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.crossing import crossings, pushed, reach
+from placement.network.global_links import crossings, pushed, reach
+from placement.network.group_tables import group_tables
 from placement.network.minimal import FEW_LINES, inner_demand, weights
-from placement.network.squares import squares
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from placement.network.crossing import Crossing
     from placement.network.demand import Demand
+    from placement.network.global_links import Crossing
     from placement.network.groups import Groups
 
     Floats = NDArray[np.float64]
@@ -82,7 +82,7 @@ def loads(groups: Groups, demand: Demand, routing: str = "shortest") -> Floats:
     """
     sums = _Sums(groups, inner_demand(groups, demand))
     lines = weights(groups, demand) if len(demand.within) <= FEW_LINES else []
-    listed = squares(groups, demand, with_lines=not lines)
+    listed = group_tables(groups, demand, with_lines=not lines)
     for batch in crossings(groups, reach(groups, routing)):
         for scale, weight in lines:
             _line(batch, scale, weight, sums)

@@ -19,10 +19,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError
-from placement.network import detour
-from placement.network.crossing import crossings, reach
+from placement.network import unlinked_groups
 from placement.network.first_hops import FirstHops
+from placement.network.global_links import crossings, reach
 from placement.network.local import UNREACHED
+from placement.network.model import once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from placement.network.crossing import Crossing, Side
     from placement.network.demand import Demand
+    from placement.network.global_links import Crossing, Side
     from placement.network.groups import Groups
 
     Floats = NDArray[np.float64]
@@ -81,7 +82,7 @@ class Routes:
         ):
             self._between(batch, up=True)
             self._between(batch, up=False)
-        if not detour.whole(groups):
+        if not unlinked_groups.whole(groups):
             self._around()
 
     def _inside(self) -> None:
@@ -123,11 +124,11 @@ class Routes:
         if not len(place):
             return
         target = goal[place]
-        channel, steps = detour.Detours(groups).next_hops(target, source)
+        channel, steps = unlinked_groups.FewestGlobalHops(groups).next_hops(target, source)
         to = groups.group[target] - self.first, groups.place[target]
-        at = groups.group[source], groups.place[source]
-        self.next[*to, *at] = channel
-        self.steps[*to, *at] = steps
+        at = (*to, groups.group[source], groups.place[source])
+        self.next[at] = channel
+        self.steps[at] = steps
 
     def loads(self, sent: Floats) -> Floats:
         """Return the bytes on every channel, float64 (c,).
@@ -165,7 +166,9 @@ class Routes:
             at = [int(x[0]) for x in np.nonzero(lost)]
             slot = self.groups.slot
             ends = (at[2] * size[1] + at[3], (at[0] + self.first) * size[1] + at[1])
-            detour.refuse_apart(self.groups, *(int(np.flatnonzero(slot == x)[0]) for x in ends))
+            unlinked_groups.refuse_apart(
+                self.groups, *(int(np.flatnonzero(slot == x)[0]) for x in ends)
+            )
 
     def walked(self, source: Ints, target: Ints) -> Floats:
         """Return the channels of each class on the way between routers, float64 (m, classes)."""
@@ -178,7 +181,7 @@ class Routes:
             used = self.next[to[0][going], to[1][going], groups.group[at], groups.place[at]]
             if (used < 0).any():
                 row = going[int(np.argmax(used < 0))]
-                detour.refuse_apart(groups, int(source[row]), int(target[row]))
+                unlinked_groups.refuse_apart(groups, int(source[row]), int(target[row]))
             out[going, channels.kind[used]] += 1
             here[going] = channels.target[used]
             going = going[here[going] != target[going]]
@@ -186,11 +189,10 @@ class Routes:
 
 
 def _first_hops(groups: Groups) -> FirstHops:
-    cache = groups.channels.machine._cache
-    if "network.first_hops" not in cache:
-        cache["network.first_hops"] = FirstHops(groups)
-    made: FirstHops = cache["network.first_hops"]
-    return made
+    found: FirstHops = once(
+        groups.channels.machine, "network.first_hops", lambda: FirstHops(groups)
+    )
+    return found
 
 
 class _Links:
@@ -259,13 +261,11 @@ def _parts(groups: Groups) -> Iterator[tuple[int, int]]:
 
 def routes(groups: Groups, first: int, last: int) -> Routes:
     """Return the routes to some groups; those to all groups are made once a machine."""
-    cache = groups.channels.machine._cache
     if (first, last) != (0, groups.count):
         return Routes(groups, first, last)
-    if "network.single" not in cache:
-        cache["network.single"] = Routes(groups, first, last)
-    made: Routes = cache["network.single"]
-    return made
+    machine = groups.channels.machine
+    found: Routes = once(machine, "network.single", lambda: Routes(groups, first, last))
+    return found
 
 
 def loads(groups: Groups, demand: Demand) -> Floats:

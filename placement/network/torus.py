@@ -116,7 +116,7 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
     >>> loads(m, Demand.complete(m, np.arange(4), 1, 1.0)).tolist()
     [3.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0]
     """
-    grid = replace(made(machine)[0], back=routing == LIKE_SIMGRID)
+    grid = _grid(machine, routing)
     dense = np.zeros((len(grid.extents), 2, grid.size))
     for weight, scale in _wide(grid, demand):
         _product(grid, weight, scale, dense)
@@ -156,7 +156,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Flo
     return out
 
 
-def next_channel(machine: Machine) -> NDArray[np.int32]:
+def next_channel(machine: Machine, routing: str = "") -> NDArray[np.int32]:
     """Return the channel by which each router forwards to each node.
 
     Returns
@@ -175,7 +175,7 @@ def next_channel(machine: Machine) -> NDArray[np.int32]:
     >>> next_channel(parse_spec("torus:3")).tolist()
     [[-1, 0, 3], [4, -1, 1], [2, 5, -1]]
     """
-    grid = made(machine)[0]
+    grid = _grid(machine, routing)
     routers = len(grid.position)
     if routers * max(routers, len(machine)) > _MOST:
         raise UsageError(f"a table of {routers} x {len(machine)} next hops is too large")
@@ -209,6 +209,11 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
         "other way round"
     )
     return (text,)
+
+
+def _grid(machine: Machine, routing: str) -> Grid:
+    """Return the grid of a machine as a routing goes round it."""
+    return replace(made(machine)[0], back=routing == LIKE_SIMGRID)
 
 
 def _wide(grid: Grid, demand: Demand) -> Iterator[tuple[Floats, float]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.model import Channels
+from placement.network.model import Channels, once
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -99,10 +99,7 @@ class Grid:
 
 def made(machine: Machine) -> tuple[Grid, Channels]:
     """Return the grid and the channels, made once a machine."""
-    key = "network torus"
-    if key not in machine._cache:
-        machine._cache[key] = _grid(machine)
-    found: tuple[Grid, Channels] = machine._cache[key]
+    found: tuple[Grid, Channels] = once(machine, "network torus", lambda: _grid(machine))
     return found
 
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.network import graph
-from placement.network.labels import leaving
-from placement.network.model import Channels, from_links
+from placement.network.leaving import leaving
+from placement.network.model import Channels, from_links, once
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,7 +28,16 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["channels", "hops", "loads", "next_channel", "notes", "routings"]
+__all__ = [
+    "channels",
+    "forest_of",
+    "hops",
+    "joined_above",
+    "loads",
+    "next_channel",
+    "notes",
+    "routings",
+]
 
 #: Rows times columns of the largest table of next channels.
 _MOST = 1 << 28
@@ -62,7 +71,7 @@ def routings(machine: Machine) -> tuple[str, ...]:
     >>> routings(parse_spec("tree:4x4"))
     ('single',)
     """
-    return ("single",) if _forest(machine) is not None else ("shortest", "single")
+    return ("single",) if forest_of(machine) is not None else ("shortest", "single")
 
 
 def channels(machine: Machine, routing: str = "") -> Channels:
@@ -74,10 +83,7 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     >>> channels(parse_spec("tree:2x2,bw=5")).names().tolist()[::2]
     ['level1-0->level2-0 up1', 'level2-0->level1-0 down1']
     """
-    key = "network tree"
-    if key not in machine._cache:
-        machine._cache[key] = directed(machine)
-    found: Channels = machine._cache[key]
+    found: Channels = once(machine, "network tree", lambda: directed(machine))
     return found
 
 
@@ -122,7 +128,7 @@ def loads(machine: Machine, demand: Demand, routing: str = "single") -> Floats:
     >>> loads(m, Demand.complete(m, np.arange(4), 1, 1.0)).tolist()
     [4.0, 4.0, 4.0, 4.0]
     """
-    forest = _forest(machine)
+    forest = forest_of(machine)
     found = channels(machine)
     if forest is None:
         if routing == "single":
@@ -151,7 +157,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "single") 
     [[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]]
     """
     source, target = np.asarray(source, np.int64), np.asarray(target, np.int64)
-    forest, found = _forest(machine), channels(machine)
+    forest, found = forest_of(machine), channels(machine)
     out = np.zeros((len(source), max(1, len(found.kinds))))
     if forest is None:
         out[:, 0] = graph.hops(_graph(machine), machine, source, target)
@@ -164,7 +170,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "single") 
     return out
 
 
-def next_channel(machine: Machine) -> NDArray[np.int32]:
+def next_channel(machine: Machine, routing: str = "") -> NDArray[np.int32]:
     """Return the channel from each router towards each node, -1 where it is attached.
 
     Examples
@@ -173,7 +179,7 @@ def next_channel(machine: Machine) -> NDArray[np.int32]:
     >>> next_channel(parse_spec("tree:1x2")).tolist()
     [[-1, 0], [1, -1], [2, 3]]
     """
-    forest = _forest(machine)
+    forest = forest_of(machine)
     if forest is None:
         return graph.next_channel(_graph(machine), machine)
     routers, at = len(forest.depth), machine.router[:, 0].astype(np.int64)
@@ -201,8 +207,8 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
     >>> notes(parse_spec("tree:2x2"))
     ()
     """
-    forest = _forest(machine)
-    if forest is not None and _joined_above(machine, forest):
+    forest = forest_of(machine)
+    if forest is not None and joined_above(machine):
         roots = len(np.unique(forest.ancestor[0]))
         return (f"nothing listed joins the {roots} top switches: no limit is known above them",)
     if forest is not None or routing == "single":
@@ -216,19 +222,17 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
 def _graph(machine: Machine) -> graph.Graph:
     from placement.topologies import router_count
 
-    key = "network tree graph"
-    if key not in machine._cache:
-        machine._cache[key] = graph.graph_of(channels(machine), router_count(machine), None)
-    found: graph.Graph = machine._cache[key]
+    found: graph.Graph = once(
+        machine,
+        "network tree graph",
+        lambda: graph.graph_of(channels(machine), router_count(machine), None),
+    )
     return found
 
 
-def _forest(machine: Machine) -> Forest | None:
+def forest_of(machine: Machine) -> Forest | None:
     """Return the tree, None where the links make none."""
-    key = "network forest"
-    if key not in machine._cache:
-        machine._cache[key] = _rooted(machine)
-    found: Forest | None = machine._cache[key]
+    found: Forest | None = once(machine, "network forest", lambda: _rooted(machine))
     return found
 
 
@@ -283,7 +287,7 @@ def _ancestors(parent: Ints, depth: Ints) -> Ints:
 def _refuse_apart(machine: Machine, forest: Forest, demand: Demand) -> None:
     """Raise where bytes go between trees that nothing joins."""
     root = forest.ancestor[0]
-    if not (root != root[0]).any() or _joined_above(machine, forest):
+    if not (root != root[0]).any() or joined_above(machine):
         return
     rows = np.flatnonzero(root[demand.source] != root[demand.target])
     if len(rows):
@@ -293,14 +297,15 @@ def _refuse_apart(machine: Machine, forest: Forest, demand: Demand) -> None:
     _refuse_ends(machine, forest, first, lines.router)
 
 
-def _joined_above(machine: Machine, forest: Forest) -> bool:
+def joined_above(machine: Machine) -> bool:
     """Return whether several trees are taken as joined: Slurm's files may leave the top out."""
-    apart = bool((forest.ancestor[0] != forest.ancestor[0][:1]).any())
+    forest = forest_of(machine)
+    apart = forest is not None and bool((forest.ancestor[0] != forest.ancestor[0][:1]).any())
     return apart and machine.topology.fabric != "infiniband"
 
 
 def _refuse_ends(machine: Machine, forest: Forest, source: Ints, target: Ints) -> None:
-    if _joined_above(machine, forest):
+    if joined_above(machine):
         return
     apart = np.flatnonzero(forest.ancestor[0][source] != forest.ancestor[0][target])
     if len(apart):

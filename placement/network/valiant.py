@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.detour import Detours as Search
-from placement.network.thirds import bytes_of, detours_of
+from placement.network.third_groups import bytes_of, third_groups_of
+from placement.network.unlinked_groups import FewestGlobalHops
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.network.demand import Demand
     from placement.network.model import Channels
-    from placement.network.thirds import Detours
+    from placement.network.third_groups import ThirdGroups
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -49,7 +49,7 @@ FEW = "fewer than three groups: valiant and adaptive are the same as minimal"
 
 def channels(machine: Machine, routing: str = "valiant") -> Channels:
     """Return the channels of a dragonfly: two a row of its links."""
-    return detours_of(machine).groups.channels
+    return third_groups_of(machine).groups.channels
 
 
 def notes(machine: Machine, routing: str = "valiant") -> tuple[str, ...]:
@@ -61,7 +61,7 @@ def notes(machine: Machine, routing: str = "valiant") -> tuple[str, ...]:
     >>> notes(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1"))
     ('fewer than three groups: valiant and adaptive are the same as minimal',)
     """
-    return () if detours_of(machine).count > 2 else (FEW,)
+    return () if third_groups_of(machine).count > 2 else (FEW,)
 
 
 def loads(machine: Machine, demand: Demand, routing: str = "valiant") -> Floats:
@@ -89,10 +89,10 @@ def loads(machine: Machine, demand: Demand, routing: str = "valiant") -> Floats:
     {'g0c0b0->g2c0b0 blue': 0.5, 'g0c0b0->g3c0b0 blue': 0.5, 'g2c0b0->g1c0b0 blue': 0.5, \
 'g3c0b0->g1c0b0 blue': 0.5}
     """
-    detours = detours_of(machine)
-    every, inner, far = bytes_of(detours, demand)
-    over = detours.valiant
-    return far + detours.load(every.times(~over), every.times(over), inner)
+    thirds = third_groups_of(machine)
+    every, inner, far = bytes_of(thirds, demand)
+    over = thirds.valiant
+    return far + thirds.load(every.times(~over), every.times(over), inner)
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "valiant") -> Floats:
@@ -106,14 +106,14 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "valiant")
     >>> hops(m, np.array([0]), np.array([9])).tolist()
     [[2.0, 0.0, 2.0]]
     """
-    detours = detours_of(machine)
+    thirds = third_groups_of(machine)
     source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
-    minimal, valiant = way_hops(detours, source, target)
-    over = detours.valiant[detours.unit[source], detours.unit[target]]
+    minimal, valiant = way_hops(thirds, source, target)
+    over = thirds.valiant[thirds.unit[source], thirds.unit[target]]
     return np.where(over[:, None], valiant, minimal)
 
 
-def way_hops(detours: Detours, source: Ints, target: Ints) -> tuple[Floats, Floats]:
+def way_hops(thirds: ThirdGroups, source: Ints, target: Ints) -> tuple[Floats, Floats]:
     """Return the expected channels of each class on the minimal ways and over a third group.
 
     A channel's price is 1 in its class: what a way costs is the hops it has.
@@ -129,28 +129,28 @@ def way_hops(detours: Detours, source: Ints, target: Ints) -> tuple[Floats, Floa
     NidmapError
         Where no path joins a pair.
     """
-    channels = detours.groups.channels
+    channels = thirds.groups.channels
     found = [
-        _cost(detours, (channels.kind == kind).astype(np.float64), source, target)
+        _cost(thirds, (channels.kind == kind).astype(np.float64), source, target)
         for kind in range(len(channels.kinds))
     ]
     minimal, valiant = (np.stack(columns, axis=1) for columns in zip(*found, strict=True))
-    lost = detours.lost[detours.unit[source], detours.unit[target]]
+    lost = thirds.lost[thirds.unit[source], thirds.unit[target]]
     if lost.any():
-        search = Search(detours.groups)
+        search = FewestGlobalHops(thirds.groups)
         minimal[lost] = valiant[lost] = search.hops(source[lost], target[lost])
     return minimal, valiant
 
 
-def _cost(detours: Detours, price: Floats, source: Ints, target: Ints) -> tuple[Floats, Floats]:
+def _cost(thirds: ThirdGroups, price: Floats, source: Ints, target: Ints) -> tuple[Floats, Floats]:
     """Return the price of both kinds of way between routers, float64 (m,) each."""
-    groups = detours.groups
-    g, h = detours.unit[source], detours.unit[target]
+    groups = thirds.groups
+    g, h = thirds.unit[source], thirds.unit[target]
     s, t = groups.place[source], groups.place[target]
-    inside = detours._priced(price)[g, s, t]
+    inside = thirds._priced(price)[g, s, t]
     same = g == h
     minimal, valiant = (
         np.where(same, inside, way.away[g, s, h] + way.home[h, t, g] + way.across[g, h])
-        for way in detours.prices(price)
+        for way in thirds.prices(price)
     )
     return minimal, valiant

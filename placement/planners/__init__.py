@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from placement.hooks import STRATEGIES, load
 from placement.registry import Registry
 
 if TYPE_CHECKING:
@@ -48,9 +49,8 @@ BUNDLED = {
     "spread": "spread",
 }
 
-#: Strategies that predict what a job's traffic takes: they live in a room that is further on
-#: and are known here by name only, as commands are, so that nothing of it is imported before.
-PREDICTING = {"auto": "rankmap.joint.planner"}
+#: Strategies that predict what a job's traffic takes: the front door says where they live.
+PREDICTING = STRATEGIES
 
 _planners: Registry[Planner] = Registry(
     "strategy", "nidmap.planners", __name__, BUNDLED, PREDICTING
@@ -68,13 +68,8 @@ def names() -> list[str]:
 
 
 def find_predicting(name: str) -> Predicting:
-    """Return the strategy called `name` that predicts: it answers a `Choice`, with its figures.
-
-    Its module has a function of the strategy's name.
-    """
-    from importlib import import_module
-
-    found: Predicting = getattr(import_module(PREDICTING[name]), name)
+    """Return the strategy called `name` that predicts: it answers a `Choice`, with its figures."""
+    found: Predicting = load(PREDICTING[name])
     return found
 
 

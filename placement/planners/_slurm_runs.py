@@ -13,16 +13,12 @@ lowest weight, and of these only the largest while none is enough.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from numpy.typing import NDArray
 
     from placement.planners._slurm import Job
@@ -38,27 +34,23 @@ class _Runs:
     ----------
     nodes : int64 (m,)
         The free nodes that are not required, ascending.
-    first, last : list of int
+    first, last : int64 (m,)
         Each run is ``nodes[first:last]``.
-    weight, cpus : list of int
+    weight, cpus : int64 (m,)
         Of the run.
-    required : list of int
+    required : int64 (m,)
         The first required node in it, -1 for none.
+    size : int64 (m,)
+        Nodes that it has to give.
     """
 
     nodes: NDArray[np.int64]
-    first: list[int]
-    last: list[int]
-    weight: list[int]
-    cpus: list[int]
-    required: list[int]
-
-    def __len__(self) -> int:
-        return len(self.first)
-
-    def size(self, run: int) -> int:
-        """Return how many nodes the run has to give."""
-        return self.last[run] - self.first[run]
+    first: NDArray[np.int64]
+    last: NDArray[np.int64]
+    weight: NDArray[np.int64]
+    cpus: NDArray[np.int64]
+    required: NDArray[np.int64]
+    size: NDArray[np.int64]
 
 
 def pick(job: Job) -> NDArray[np.int64] | None:
@@ -77,13 +69,14 @@ def pick(job: Job) -> NDArray[np.int64] | None:
     if job.contiguous:
         found = _one_run(runs, left, bool(must.any()))
         return None if found < 0 else np.concatenate([*chosen, _take(job, runs, found, left)])
-    stretches = _Stretches(runs)
+    stretches = _stretches(runs)
     while left > 0:
-        best = _best(runs, stretches.offers(left), left)
-        if best < 0:
+        if not stretches:
             return None
+        offered = np.sort(np.concatenate([_offered(runs, s[-1], left) for s in stretches]))
+        best = _best(runs, offered, left)
         chosen.append(_take(job, runs, best, left))
-        stretches.drop(best)
+        _drop(best, stretches)
         left -= len(chosen[-1])
     return np.concatenate(chosen)
 
@@ -112,14 +105,7 @@ def _runs(job: Job, must: NDArray[np.bool_]) -> _Runs:
     cpus = np.add.reduceat(job.cpus[nodes], first) if len(first) else first
     # A contiguous run may mix weights; Slurm remembers its last node's.
     run_weight = weight[last - 1] if len(first) else first
-    return _Runs(
-        nodes,
-        first.tolist(),
-        last.tolist(),
-        run_weight.tolist(),
-        cpus.tolist(),
-        required.tolist(),
-    )
+    return _Runs(nodes, first, last, run_weight, cpus, required, last - first)
 
 
 def _with_required(
@@ -192,93 +178,50 @@ def _walk(
     return np.array(runs, dtype=np.int64).reshape(-1, 3)
 
 
-class _Stretches:
-    """The runs grouped so that only those that can be the best are looked at.
+def _stretches(runs: _Runs) -> list[list[NDArray[np.int64]]]:
+    """Return the runs between two with a required node, and each of those alone.
 
-    A run with a required node stands alone; the runs between two of them are
-    sorted by weight and size. What has been taken is dropped.
+    Of each stretch the runs of one weight, the lightest at the end; of these
+    those with most CPUs first, the first of equals.
     """
+    required = runs.required >= 0
+    stretch = 2 * np.cumsum(required) - required
+    order = np.lexsort((-runs.cpus, -runs.weight, stretch))
+    found: dict[int, list[NDArray[np.int64]]] = {}
+    keys = np.stack([stretch[order], runs.weight[order]])
+    cuts = np.flatnonzero((np.diff(keys) != 0).any(axis=0)) + 1
+    for alike in np.split(order, cuts) if len(order) else []:
+        found.setdefault(int(stretch[alike[0]]), []).append(alike)
+    return list(found.values())
 
-    def __init__(self, runs: _Runs) -> None:
-        self.runs = runs
-        required = np.array(runs.required, dtype=np.int64) >= 0
-        stretch = 2 * np.cumsum(required) - required
-        weight = np.array(runs.weight, dtype=np.int64)
-        cpus = np.array(runs.cpus, dtype=np.int64)
-        order = np.lexsort((-cpus, weight, stretch))
-        size = (np.array(runs.last, dtype=np.int64) - np.array(runs.first, dtype=np.int64))[order]
-        cut = (np.diff(stretch[order], prepend=-1) != 0) | (np.diff(weight[order], prepend=-1) != 0)
-        starts = [*np.flatnonzero(cut).tolist(), len(order)]
-        self.classes: dict[int, deque[_Class]] = {}
-        self.where: dict[int, _Class] = {}
-        for a, b in pairwise(starts):
-            self._add(int(stretch[order[a]]), order[a:b], size[a:b])
 
-    def _add(self, stretch: int, ids: NDArray[np.int64], sizes: NDArray[np.int64]) -> None:
-        group = _Class(ids.tolist(), _largest_from(sizes))
-        self.classes.setdefault(stretch, deque()).append(group)
-        for run in group.ids:
-            self.where[run] = group
+def _offered(runs: _Runs, lightest: NDArray[np.int64], left: int) -> NDArray[np.int64]:
+    """Return those of a stretch's lightest runs that can be the best for `left` nodes.
 
-    def offers(self, left: int) -> Iterable[int]:
-        """Yield in table order the runs that can be the best for `left` nodes."""
-        spent = []
-        for stretch, groups in self.classes.items():
-            while groups and groups[0].empty:
-                groups.popleft()
-            if groups:
-                yield from groups[0].offers(left)
-            else:
-                spent.append(stretch)
-        for stretch in spent:
-            del self.classes[stretch]
+    While none of them is enough only the first can.
+    """
+    return lightest if runs.size[lightest].max() >= left else lightest[:1]
 
-    def drop(self, run: int) -> None:
-        """Take a run out."""
-        group = self.where.pop(run)
-        if group.ids[group.head] == run:
-            group.head += 1
+
+def _drop(run: int, stretches: list[list[NDArray[np.int64]]]) -> None:
+    """Take a run out, and what is empty then."""
+    for classes in stretches:
+        rest = classes[-1][classes[-1] != run]
+        if len(rest) < len(classes[-1]):
+            classes[-1:] = [rest] if len(rest) else []
+            if not classes:
+                stretches.remove(classes)
             return
-        rest = [r for r in group.ids[group.head :] if r != run]
-        group.ids, group.head = rest, 0
-        group.largest = _largest_from(np.array([self.runs.size(r) for r in rest], dtype=np.int64))
 
 
-@dataclass(slots=True)
-class _Class:
-    """Runs of one stretch and weight, those with most CPUs first, the first of equals first.
-
-    `largest[k]` is the most nodes that any run from place k on has.
-    """
-
-    ids: list[int]
-    largest: list[int]
-    head: int = 0
-
-    @property
-    def empty(self) -> bool:
-        """Tell whether all its runs are taken."""
-        return self.head == len(self.ids)
-
-    def offers(self, left: int) -> Sequence[int]:
-        """Return the first run where none is enough, else all in table order."""
-        if self.largest[self.head] < left:
-            return self.ids[self.head : self.head + 1]
-        return sorted(self.ids[self.head :])
-
-
-def _largest_from(sizes: NDArray[np.int64]) -> list[int]:
-    found: list[int] = np.maximum.accumulate(sizes[::-1])[::-1].tolist()
-    return found
-
-
-def _best(runs: _Runs, offered: Iterable[int], left: int) -> int:
+def _best(runs: _Runs, offered: NDArray[np.int64], left: int) -> int:
     """Walk the runs as Slurm does and return the one it takes, -1 for none."""
     best = -1
     best_enough, best_cpus, best_weight, best_required = False, 0, 0, False
-    for run in offered:
-        weight, cpus = runs.weight[run], runs.cpus[run]
-        enough, required = runs.size(run) >= left, runs.required[run] >= 0
+    columns = (runs.weight, runs.cpus, runs.size, runs.required)
+    rows = zip(*(column[offered].tolist() for column in columns), strict=True)
+    for run, (weight, cpus, size, node) in zip(offered.tolist(), rows, strict=True):
+        enough, required = size >= left, node >= 0
         if (
             best < 0
             or (required and not best_required)
@@ -301,12 +244,13 @@ def _fits_better(enough: bool, cpus: int, best_enough: bool, best_cpus: int) -> 
 def _one_run(runs: _Runs, left: int, required: bool) -> int:
     """Return the run for ``--contiguous``, -1 where the walk does not end at one that is enough."""
     if required:
-        at = next((r for r in range(len(runs)) if runs.required[r] >= 0), -1)
-        return at if at >= 0 and runs.size(at) >= left else -1
+        with_one = np.flatnonzero(runs.required >= 0)
+        return int(with_one[0]) if len(with_one) and runs.size[with_one[0]] >= left else -1
     best = -1
     best_enough, best_cpus, best_weight = False, 0, 0
-    for run in range(len(runs)):
-        weight, cpus, enough = runs.weight[run], runs.cpus[run], runs.size(run) >= left
+    columns = (runs.weight, runs.cpus, runs.size >= left)
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for run, (weight, cpus, enough) in enumerate(rows):
         better = best < 0 or weight < best_weight or (enough and not best_enough)
         if better or (weight == best_weight and _fits_better(enough, cpus, best_enough, best_cpus)):
             best, best_enough, best_cpus, best_weight = run, enough, cpus, weight
@@ -316,7 +260,7 @@ def _one_run(runs: _Runs, left: int, required: bool) -> int:
 def _take(job: Job, runs: _Runs, run: int, left: int) -> NDArray[np.int64]:
     """Return the nodes that the job gets of a run."""
     nodes = runs.nodes[runs.first[run] : runs.last[run]]
-    required = runs.required[run]
+    required = int(runs.required[run])
     if required >= 0:  # up from the first required node, then down from it
         above = int(np.searchsorted(nodes, required))
         return np.concatenate([nodes[above:], nodes[:above][::-1]])[:left]

@@ -30,9 +30,11 @@ def blades(machine: Machine, request: Request) -> NDArray[np.int64]:
     parallel FFT", section IV-E: blade n of chassis m of all groups is joined
     directly to its like (as far as the machine's wiring does so; `blades-linked`
     goes by the links). A column is one (chassis, blade) position in all
-    groups. The first is the one with most free nodes, the first of several.
-    When it is used up the job grows to the next blade of that chassis (after
-    the last the first) until the chassis is used up, then to the next chassis
+    groups, a slice (section IV-E: 288 blades, 1,152 nodes) one chassis
+    position. The job starts in the slice from which it needs the fewest, at
+    the column of which most nodes can be taken, the first of several. When
+    that is used up the job grows to the next blade of that chassis (after the
+    last the first) until the chassis is used up, then to the next chassis
     from its first blade on. Of every blade at most `per_blade` nodes are
     taken, its first free ones.
 
@@ -69,10 +71,11 @@ def blades(machine: Machine, request: Request) -> NDArray[np.int64]:
     needs(machine, "dragonfly", "blades", "compact, spread, hilbert, morton and random")
     rows, must = free_rows(request)
     column, slot, group = column_places(machine, rows, must, request.per_blade)
-    order = np.lexsort((group, slot, turns(machine, column)))
     within = (slot < request.per_blade) | must
+    refuse_short(request, len(rows), int(within.sum()))
+    turn = turns(machine, column[within], must[within], request.count)[column]
+    order = np.lexsort((group, slot, turn))
     order = order[within[order]]
-    refuse_short(request, len(rows), len(order))
     others = order[~must[order]][: request.count - int(must.sum())]
     taken = must.copy()
     taken[others] = True
@@ -119,27 +122,55 @@ def _columns(machine: Machine) -> int:
     return int(np.prod(machine.topology.extents[1:-1]))
 
 
-def turns(machine: Machine, column: Ints) -> Ints:
-    """Return the turn of each free node's column.
+def turns(machine: Machine, column: Ints, must: NDArray[np.bool_], count: int) -> Ints:
+    """Return the turn of every column.
 
     Parameters
     ----------
     machine : Machine
     column : int64 (k,)
-        Columns of all free nodes.
+        Columns of the nodes that may be taken.
+    must : bool (k,)
+        Those that are taken in any case.
+    count : int
+        Nodes wanted, those included; at most k.
 
     Returns
     -------
-    int64 (k,)
-        0 for the column with most of them, then its chassis round, then the next chassis.
+    int64 (columns,)
+        0 for the first column, then its chassis round, then the next chassis.
     """
-    free = np.bincount(column, minlength=_columns(machine))
     blades = machine.topology.extents[-2]
-    start, first = divmod(int(np.argmax(free)), blades)
-    c, b = np.divmod(np.arange(len(free)), blades)
-    c = (c - start) % (len(free) // blades)
+    size = _columns(machine)
+    room = np.bincount(column, minlength=size).reshape(-1, blades)
+    forced = np.bincount(column[must], minlength=size).reshape(-1, blades).sum(axis=1)
+    slices = _slices_from_each(room.sum(axis=1) - forced, forced, count)
+    start, first = divmod(int(np.argmax(np.where(slices == slices.min(), room.T, -1).T)), blades)
+    c, b = np.divmod(np.arange(size), blades)
+    c = (c - start) % len(room)
     b = np.where(c == 0, (b - first) % blades, b)
-    return (c * blades + b)[column]
+    return c * blades + b
+
+
+def _slices_from_each(room: Ints, forced: Ints, count: int) -> Ints:
+    """Return how many slices a job touches that starts in each of them.
+
+    Parameters
+    ----------
+    room : int64 (chassis,)
+        Nodes that may be taken of each slice besides those that must.
+    forced : int64 (chassis,)
+        Nodes of each slice that must be taken.
+    count : int
+        Nodes wanted in all.
+    """
+    touched = np.empty(len(room), dtype=np.int64)
+    for start in range(len(room)):
+        turned = np.roll(room, -start)
+        before = np.cumsum(turned) - turned
+        reached = (before < count - forced.sum()) & (turned > 0)
+        touched[start] = np.count_nonzero(reached | (np.roll(forced, -start) > 0))
+    return touched
 
 
 def refuse_short(request: Request, free: int, reach: int) -> None:

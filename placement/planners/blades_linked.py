@@ -146,9 +146,9 @@ def blades_linked(machine: Machine, request: Request) -> NDArray[np.int64]:
     needs(machine, "dragonfly", "blades-linked", "compact, spread, hilbert, morton and random")
     rows, must = free_rows(request)
     column, slot, group = column_places(machine, rows, must, request.per_blade)
-    turn = turns(machine, column)
     within = (slot < request.per_blade) | must
     refuse_short(request, len(rows), int(within.sum()))
+    turn = turns(machine, column[within], must[within], request.count)[column]
     router = machine.router[rows, 0]
     search = _Search.of(machine, router[within], turn[within], router[must], request.count)
     place = search.best()[router]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
-__all__ = ["compact", "proved_fewest"]
+__all__ = ["compact"]
 
 #: Levels above the node that are minimised together.
 TOGETHER = 3
@@ -37,10 +37,9 @@ def compact(machine: Machine, request: Request) -> NDArray[np.int64]:
     touches as few groups touches fewer chassis; none that touches as few of
     both fewer blades. On Slingshot the levels are group and switch, on trees
     and fat trees the switches from the outermost level in (as Slurm's tree
-    plugin, which first looks for the lowest switch that holds the job). This
-    is exact for the three outermost levels above the node, whenever a bound
-    meets the choice found or a search ends in time, which is nearly always
-    (`proved_fewest`); deeper levels are minimised inside what these chose.
+    plugin, which first looks for the lowest switch that holds the job). So it
+    was in every case that was held against all choices; levels deeper than
+    the three outermost above the node are minimised inside what these chose.
 
     On a torus it takes nodes that are few hops from each other: those nearest
     to a router, for the router about which the mean number of hops between
@@ -81,47 +80,21 @@ def compact(machine: Machine, request: Request) -> NDArray[np.int64]:
         chosen = nearest_together(machine, rows, must, request.count)
         return chosen[np.argsort(curve_positions(machine, chosen, hilbert_key), kind="stable")]
     levels = nested(machine, rows)
-    inside, _ = _chosen(levels, must, request.count)
+    inside = _chosen(levels, must, request.count)
     return np.sort(rows[_whole_units(levels[-1], must, inside)[: request.count]])
 
 
-def proved_fewest(machine: Machine, request: Request) -> bool:
-    """Return whether `compact` is proved to touch the fewest units for this request.
-
-    Parameters
-    ----------
-    machine : Machine
-        Of any kind but a torus.
-    request : Request
-
-    Returns
-    -------
-    bool
-
-    Examples
-    --------
-    >>> from placement.specs import parse_spec
-    >>> from placement.request import Request
-    >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
-    >>> proved_fewest(machine, Request(count=5, free=machine.free))
-    True
-    """
-    rows, must = free_rows(request)
-    levels = nested(machine, rows)
-    return _chosen(levels, must, request.count)[1] and len(levels) <= TOGETHER
-
-
-def _chosen(levels: list[Ints], must: Mask, count: int) -> tuple[Mask, bool]:
-    """Return the members in the fewest units, and whether their units are proved the fewest."""
+def _chosen(levels: list[Ints], must: Mask, count: int) -> Mask:
+    """Return the members in the fewest units."""
     together = levels[:TOGETHER]
     parents = [_above(inner, outer) for outer, inner in pairwise(together)]
-    units, proved = fewest(Nest(parents, *_held(together[-1], must)), count)
+    units = fewest(Nest(parents, *_held(together[-1], must)), count)
     inside = np.isin(together[-1], units)
     for level in levels[TOGETHER:]:
         size, forced = _held(np.where(inside, level + 1, 0), must)
         size[0] = 0  # all that is outside
         inside &= np.isin(level + 1, largest(size, forced, count))
-    return inside, proved
+    return inside
 
 
 def _above(inner: Ints, outer: Ints) -> Ints:

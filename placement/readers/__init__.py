@@ -37,11 +37,16 @@ BUNDLED = {
     "ibnetdiscover": "ibnetdiscover",
     "topology-yaml": "topology_yaml",
     "sls": "sls",
+    "scontrol-nodes": "scontrol_nodes",
+    "slurm-json": "slurm_json",
+    "pbsnodes": "pbsnodes",
+    "flux-resources": "flux_resources",
+    "job-list": "job_list",
     "sinfo": "sinfo",
 }
 
 #: Formats whose single lines could be anything: no line of another dump is taken for theirs.
-_VAGUE = ("sinfo",)
+_VAGUE = ("sinfo", "job-list")
 
 #: How much of a text its format is recognised by.
 HEAD = 64 * 1024

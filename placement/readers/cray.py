@@ -27,6 +27,7 @@ __all__ = [
     "cnames",
     "coordinate_faults",
     "fabric_of",
+    "hex_faults",
     "node_faults",
     "node_key",
     "positions_of",
@@ -174,6 +175,31 @@ def node_faults(
         lambda row: f"cname {names[some[row]]}",
     )
     return found
+
+
+def hex_faults(
+    line: NDArray[np.int32], nid: NDArray[np.int64], printed: NDArray[np.int64]
+) -> list[Fault]:
+    """Return the rows whose NID in hexadecimal is another one.
+
+    Parameters
+    ----------
+    line : int32 (n,)
+    nid : int64 (n,)
+    printed : int64 (n,)
+        What stands under HEX; the NID itself where nothing does.
+
+    Returns
+    -------
+    list of Fault
+        Of kind ``hex``.
+    """
+    return listed(
+        np.flatnonzero(printed != nid),
+        line,
+        "hex",
+        lambda row: f"HEX 0x{printed[row]:x} is not NID {nid[row]} (0x{nid[row]:x})",
+    )
 
 
 def _impossible(name: str, parts: NDArray[np.int32]) -> str:

@@ -54,6 +54,8 @@ _ADAPTER = re.compile(
 )
 #: What an adapter calls its host while nobody has told it the name.
 NO_NAME = {"localhost", "localhost.localdomain", "(none)", "none"}
+#: A switch's own adapter, which computes for SHARP: no host is missing behind it.
+_SHARP = "Mellanox Technologies Aggregation Node"
 
 
 def bandwidth(width: str, rate: str) -> float:
@@ -324,16 +326,20 @@ class _View:
             yield Fault(int(self.line[row]), kind, text, hint, fatal=other)
 
     def _unnamed(self) -> Iterator[Fault]:
-        """Remark on adapters that nobody has told the name of their host."""
-        firsts = [
-            text.split(maxsplit=1)[0].lower()
-            for text, kind in zip(self.fabric.descriptions, self.fabric.kinds, strict=True)
-            if kind == "host" and text
+        """Count the adapters whose description names no host, by what it says instead."""
+        said = [
+            " ".join(text.split()[:2])
+            for text, kind, name in zip(
+                self.fabric.descriptions, self.fabric.kinds, self.names, strict=True
+            )
+            if kind == "host" and not name and not text.startswith(_SHARP)
         ]
-        nameless = [word for word in firsts if word in NO_NAME]
-        if nameless:
-            text = f"{len(nameless)} adapters call their host {nameless[0]}"
-            yield Fault(0, "unnamed-host", text, "these hosts are left out", fatal=False)
+        if said:
+            some = ", ".join(f"{n} {printable(text)!r}" for text, n in Counter(said).most_common(3))
+            what = "adapter names no host" if len(said) == 1 else "adapters name no host"
+            text = f"{len(said)} {what} ({some}): left out"
+            hint = "the driver of the host writes its name; ibnetdiscover --node-name-map gives one"
+            yield Fault(0, "unnamed-host", text, hint, fatal=False)
 
     def _port(self, row: np.int64) -> str:
         return f"port {int(self.a_port[row])} of {self._thing(int(self.a[row]))}"

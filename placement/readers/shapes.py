@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["BIGGEST", "LONGEST_LINE", "Piece", "numbers_in", "pieces", "shape_of"]
+__all__ = ["BIGGEST", "LONGEST_LINE", "Piece", "numbers_in", "pieces"]
 
 #: The biggest number that a dump may hold; a bigger one is read as -1.
 BIGGEST = 2**31 - 1
@@ -59,17 +59,6 @@ class Piece:
     shapes: tuple[str, ...]
     first: NDArray[np.int64]
     numbers: NDArray[np.int32]
-
-
-def shape_of(line: str) -> str:
-    """Return the shape of one line.
-
-    Examples
-    --------
-    >>> shape_of("   115     0x73 c0-0c1s12n3  compute      down interactive")
-    '0 0x0 c0-0c0s0n0 compute down interactive'
-    """
-    return next(pieces(line, "")).shapes[0]
 
 
 def numbers_in(shape: str) -> int:

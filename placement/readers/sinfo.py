@@ -24,13 +24,14 @@ from placement.readers.plain import count_lines, refuse_empty, split_lines, stra
 from placement.readers.slurm_states import is_known, node_state, worst
 from placement.readers.slurm_switches import MAX_NODES, expand
 from placement.records import Dump, Fault, LineCounts, NodeRecords
+from placement.regex import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["QUERY", "read", "sniff"]
+__all__ = ["QUERY", "gpus_of", "read", "sniff"]
 
 #: The one format in which nidmap itself asks, as ``sinfo -e -o QUERY`` or ``sinfo -N -o QUERY``.
 #: Without ``-e`` or ``-N`` sinfo puts nodes of different size and weight into one row (``16+``).
@@ -72,7 +73,7 @@ SHAPES = (
 )
 
 _DATE = re.compile(r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ 0-9][0-9] [0-9:]{8} [0-9]{4}\s*")
-_NAMES = re.compile(r"[A-Za-z0-9_.-]++(?:\n[A-Za-z0-9_.-]++)*+")
+_NAMES = compiled(r"[A-Za-z0-9_.-]++(?:\n[A-Za-z0-9_.-]++)*+")
 _NUMBER = re.compile(r"([0-9]{1,15})(?:\.[0-9]+)?([KMGTP]?)\+?")
 _GPU = re.compile(r"(?:^|,)gpu(?::[^:(,]+)??(?::([0-9]{1,6}))?(?:\([^)]*\))?(?=,|$)")
 _MERGING = ("cpus", "memory", "sct", "sockets", "cores", "weight")
@@ -352,7 +353,7 @@ class _Table:
         )
 
     def _gpus(self, first: NDArray[np.int64]) -> NDArray[np.int32] | None:
-        found = self._column("gres", _gpus, first)
+        found = self._column("gres", gpus_of, first)
         return None if found is None else found.astype(np.int32)
 
     def _features(self, first: NDArray[np.int64]) -> NDArray[np.str_] | None:
@@ -392,8 +393,10 @@ def _no_nodes() -> Fault:
 def _header(line: str) -> tuple[str, ...]:
     """Return the columns that a header names ('' for those left out), () for no header."""
     words = [w.strip() for w in line.split("|")] if "|" in line else line.split()
-    if not {"NODELIST", "HOSTNAMES"} & set(words):
+    if not {"NODELIST", "HOSTNAMES"} & set(words) or "JOBID" in words:
         return ()
+    if len(words) == 1:
+        return ()  # names without states: a plain list
     if any(w != w.upper() for w in words if w not in COLUMNS):
         return ()
     return tuple(COLUMNS.get(w, "") for w in words)
@@ -450,12 +453,12 @@ def _part(text: str, at: int) -> int:
     return _number(parts[at])
 
 
-def _gpus(text: str) -> int:
+def gpus_of(text: str) -> int:
     """Return the GPUs in a list of generic resources.
 
     Examples
     --------
-    >>> _gpus("gpu:a100:4(S:0-1),nic:2"), _gpus("gpu:2,gpu:h100:1"), _gpus("(null)")
+    >>> gpus_of("gpu:a100:4(S:0-1),nic:2"), gpus_of("gpu:2,gpu:h100:1"), gpus_of("(null)")
     (4, 3, 0)
     """
     return sum(int(count or 1) for count in _GPU.findall(text))

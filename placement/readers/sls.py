@@ -12,14 +12,14 @@ Checked on an SLS input file of a Mountain cabinet with River nodes beside it
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.errors import ParseError, printable
-from placement.records import Dump, Fault, LineCounts, NodeRecords
+from placement.readers.json_text import count_json_lines, load_json
+from placement.records import Dump, Fault, NodeRecords
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["normalise_xname", "read", "sniff"]
 
-#: Values in one file at most; a machine of 10,000 nodes has some 300,000.
-MAX_ITEMS = 1_500_000
 #: NIDs are 31 bits wide.
 MAX_NID = 2**31 - 1
 
@@ -100,6 +98,7 @@ def read(text: str, source: str) -> Dump:
 
     Examples
     --------
+    >>> import json
     >>> extra = {"NID": 1, "Role": "Compute", "Aliases": ["nid000001"]}
     >>> node = {"Type": "comptype_node", "Class": "Mountain", "ExtraProperties": extra}
     >>> dump = read(json.dumps({"Hardware": {"x1000c0s0b0n0": node}}), "sls.json")
@@ -113,7 +112,7 @@ def read(text: str, source: str) -> Dump:
     return Dump(
         format="sls",
         source=source,
-        counts=_count(text),
+        counts=count_json_lines(text),
         nodes=reader.nodes(),
         routers=reader.routers(),
         fabric="slingshot" if reader.mountain or _is_slingshot(networks) else "",
@@ -129,7 +128,7 @@ class _Reader:
         self.text = text
         self.doubles: list[str] = []
         self.places: dict[str, tuple[int, int]] | None = None
-        self.root = _load(text, source, self.doubles)
+        self.root = load_json(text, source, _pairs(self.doubles))
         self.faults: list[Fault] = []
         self.mountain = False
         self.switches: dict[str, None] = {}
@@ -266,29 +265,6 @@ class _Reader:
             if other is not key:
                 text = f"{printable(key)} has the {what} {value} of {printable(other)}"
                 yield Fault(self.line(key), kind, text)
-
-
-def _count(text: str) -> LineCounts:
-    """Count lines without making a list of them: JSON has many short ones."""
-    if not text:
-        return LineCounts(rows=0)
-    total = text.count("\n") + (not text.endswith("\n"))
-    blank = sum(1 for _ in re.finditer(r"^[ \t\r]*(?:\n|(?<!\n)\Z)", text, re.MULTILINE))
-    return LineCounts(rows=total - blank, blank=blank)
-
-
-def _load(text: str, source: str, doubles: list[str]) -> Any:
-    """Parse JSON, refusing what would take the memory or the stack."""
-    if text.count(",") + text.count("{") + text.count("[") > MAX_ITEMS:
-        raise ParseError(source, 0, f"more than {MAX_ITEMS:,} values", "no machine has as many")
-    try:
-        return json.loads(text, object_pairs_hook=_pairs(doubles))
-    except json.JSONDecodeError as error:
-        raise ParseError(source, error.lineno, f"not JSON: {error.msg}", "is it whole?") from None
-    except RecursionError:
-        raise ParseError(source, 0, "nested too deeply for a file of SLS") from None
-    except ValueError:  # Python refuses to convert thousands of digits
-        raise ParseError(source, 0, "a number with thousands of digits") from None
 
 
 def _pairs(doubles: list[str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:

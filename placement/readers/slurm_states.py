@@ -79,7 +79,7 @@ NEUTRAL |= {"power_down", "powering_down", "power_drain", "external", "resume", 
 #: Signs after the word that take an idle node out of service.
 SIGNS = {"*": "down", "$": "maint", "@": "reboot", "^": "reboot"}
 
-_FORM = re.compile(r"([a-z][a-z_]*(?:\+[a-z_]+)*)([*~#!%$@^+-]*)")
+_PART = re.compile(r"([a-z_]+)([*~#!%$@^-]*)")
 _RANK = {word: i for i, word in enumerate(ORDER)}
 _LONG = sorted({*ORDER, *WORDS, *NEUTRAL, "not_responding"})
 
@@ -90,7 +90,7 @@ def node_state(text: str) -> tuple[str, bool] | None:
     Parameters
     ----------
     text : str
-        Such as ``idle``, ``drng*``, ``ALLOCATED+``, ``idle+drain+not_respo``.
+        Such as ``idle``, ``drng*``, ``ALLOCATED+``, ``idle+drain+not_respo``, ``DOWN*+DRAIN``.
 
     Returns
     -------
@@ -105,16 +105,18 @@ def node_state(text: str) -> tuple[str, bool] | None:
     >>> node_state("drng*"), node_state("idle-"), node_state("idle@"), node_state("7")
     (('draining', False), ('idle', True), ('reboot', False), None)
     """
-    match = _FORM.fullmatch(text.lower())
-    if not match:
+    parts = [_PART.fullmatch(part) for part in text.lower().rstrip("+").split("+")]
+    words = [_long(part.group(1)) for part in parts if part]
+    if len(words) < len(parts) or not text[0].isalpha():
         return None
-    words = [_long(word) for word in match.group(1).split("+") if word]
-    signs = match.group(2)
+    signs = "".join(part.group(2) for part in parts if part)
     planned = "-" in signs or "planned" in words
     if "not_responding" in words:
         signs += "*"
     counted = [w for w in words if w not in NEUTRAL and w != "not_responding"] or words[:1]
     state = _worst_known(counted)
+    if state == "drained" and {"allocated", "mixed", "completing"} & set(counted):
+        state = "draining"
     if state in ("idle", "planned"):
         state = max([state, *(SIGNS[s] for s in signs if s in SIGNS)], key=worst)
     return state, planned

@@ -5,15 +5,16 @@ same thing differently. Each reader turns its words into `Declared` rows; here
 the folded lists are expanded and the result is judged by Slurm's own rules
 (read in the sources of its tree, block and ring plugins, 22.05 to 26.05):
 what makes slurmctld stop is a fatal `Fault`, what it only warns of is a
-remark. Two things that Slurm lets pass are fatal here all the same, because a
-machine has one place for each node: a node under two leaves (Slurm warns) and
-a switch with two parents (the last one wins).
+remark. A node under two leaves of a tree, of which Slurm warns, has its place
+below the first one here; Slurm counts it below both (22.05: its address is
+``top.a,b.node``). A switch with two parents, of which Slurm takes the last
+one, is fatal: no machine is cabled so.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, printable
@@ -166,10 +167,11 @@ def resolve(
         switches.append(switch)
     faults += _empty_faults(kind, switches)
     faults += _name_faults(kind, switches)
-    faults += _node_faults(kind, switches)
     if kind == "tree":
+        switches = _below_one_leaf(switches, faults)
         leveled, tree_faults = _leveled(switches, declared)
         return leveled, faults + tree_faults
+    faults += _node_faults(switches)
     if kind == "ring":
         faults += _ring_faults(switches)
     return tuple(switches), faults
@@ -239,30 +241,48 @@ def _name_faults(kind: str, switches: Iterable[SwitchRecord]) -> list[Fault]:
     return faults
 
 
-def _node_faults(kind: str, switches: Sequence[SwitchRecord]) -> list[Fault]:
-    """Find nodes that hang on two leaves."""
-    total = sum(len(s.nodes) for s in switches)
-    if len(set().union(*(s.nodes for s in switches))) == total:
-        return []
+def _below_one_leaf(switches: list[SwitchRecord], faults: list[Fault]) -> list[SwitchRecord]:
+    """Leave each node of a tree below the first of its leaves, with a remark on the others."""
+    if len(set().union(*(s.nodes for s in switches))) == sum(len(s.nodes) for s in switches):
+        return switches
+    first: dict[str, SwitchRecord] = {}
+    kept = []
+    for switch in switches:
+        again: dict[str, list[str]] = {}
+        for node in switch.nodes:
+            other = first.setdefault(node, switch)
+            if other is not switch:
+                again.setdefault(other.name, []).append(node)
+        faults += [_two_leaves(nodes, first[nodes[0]], switch) for nodes in again.values()]
+        kept.append(replace(switch, nodes=tuple(n for n in switch.nodes if first[n] is switch)))
+    return kept
+
+
+def _two_leaves(nodes: list[str], one: SwitchRecord, other: SwitchRecord) -> Fault:
+    """Return the remark on nodes of the leaf `other` that are below `one` already."""
+    more = f" and {len(nodes) - 1} more are" if len(nodes) > 1 else " is"
+    here, before = printable(other.name), printable(one.name)
+    text = f"node {printable(nodes[0])}{more} below {here} and, on line {one.line}, below {before}"
+    hint = f"{before}, the first, counts; Slurm warns, and counts them below both"
+    return Fault(other.line, "two-leaves", text, hint, fatal=False)
+
+
+def _node_faults(switches: Sequence[SwitchRecord]) -> list[Fault]:
+    """Find nodes in two blocks or rings."""
     where: dict[str, SwitchRecord] = {}
     faults: list[Fault] = []
     for switch in switches:
         for node in switch.nodes:
             other = where.setdefault(node, switch)
             if other is not switch:
-                faults.append(_two_leaves(kind, node, other, switch))
+                text = (
+                    f"node {printable(node)} is below {printable(switch.name)} and, "
+                    f"on line {other.line}, below {printable(other.name)}"
+                )
+                faults.append(Fault(switch.line, "duplicate-name", text))
                 if len(faults) == MAX_FAULTS:
                     return [*faults, Fault(switch.line, "duplicate-name", "and more of them")]
     return faults
-
-
-def _two_leaves(kind: str, node: str, one: SwitchRecord, other: SwitchRecord) -> Fault:
-    text = (
-        f"node {printable(node)} is below {printable(other.name)} and, "
-        f"on line {one.line}, below {printable(one.name)}"
-    )
-    hint = "Slurm warns and goes on; a machine needs one place a node" if kind == "tree" else ""
-    return Fault(other.line, "duplicate-name", text, hint)
 
 
 def _ring_faults(switches: Iterable[SwitchRecord]) -> list[Fault]:

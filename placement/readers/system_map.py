@@ -14,7 +14,7 @@ import numpy as np
 
 from placement.readers import rows as r
 from placement.readers.coordinates import dump_of
-from placement.readers.cray import written
+from placement.readers.cray import hex_faults, written
 from placement.readers.faults import listed
 from placement.records import Dump, Fault
 
@@ -93,12 +93,7 @@ def _hex_faults(rows: r.Rows, text: str) -> list[Fault]:
         lines = text.split("\n")
         words = (lines[i - 1].split()[1][:9] for i in rows.line[bare].tolist())
         printed[bare] = [int(word, 16) for word in words]
-    return listed(
-        np.flatnonzero(printed != nid),
-        rows.line,
-        "hex",
-        lambda row: f"HEX 0x{printed[row]:x} is not NID {nid[row]} (0x{nid[row]:x})",
-    )
+    return hex_faults(rows.line, nid.astype(np.int64), printed)
 
 
 def _router_faults(rows: r.Rows, home: NDArray[np.int32], router: NDArray[np.str_]) -> list[Fault]:

@@ -15,6 +15,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError
+from placement.stdin import claim_stdin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -237,6 +238,7 @@ class _Raw:
     def _standard_input(self) -> Callable[[], bytes]:
         if sys.stdin is None or sys.stdin.closed:
             raise ParseError(self.source, 0, "standard input is closed")
+        claim_stdin("the dump's -")
         stream = getattr(sys.stdin, "buffer", None)
         if stream is None:
             return lambda: sys.stdin.read(_PIECE).encode("utf-8", "surrogateescape")

@@ -18,6 +18,7 @@ from placement.errors import ParseError, printable
 from placement.readers.plain import count_lines, refuse_empty, split_lines
 from placement.readers.slurm_switches import Declared, block_size_faults, resolve, switch_dump
 from placement.readers.topology_conf import sizes_of
+from placement.readers.torus_cells import Region, TorusWords, read_torus
 from placement.readers.yaml_tree import Mapping, Scalar, Sequence, parse_yaml
 from placement.records import Dump, Fault
 
@@ -202,8 +203,6 @@ def _declared(keys: dict[str, Node], line: int, name: str, source: str) -> Decla
 
 def _torus(found: Found, node: Node, source: str) -> Found:
     """Read the torus of a torus3d topology; a machine has one."""
-    from placement.readers.torus_cells import read_torus
-
     rows = _rows(node, "torus3d", "toruses", TORUS_KEYS, source)
     if not rows:
         raise ParseError(source, found.line, f"topology {printable(found.name)} is empty")
@@ -223,28 +222,6 @@ def _torus(found: Found, node: Node, source: str) -> Found:
 
 
 TORUS_KEYS = ("name", "nodes", "dims", "placements", "regions")
-
-
-@dataclass(frozen=True, slots=True)
-class Region:
-    """Part of a torus: where it begins, how far it reaches, its nodes."""
-
-    line: int
-    anchor: tuple[int, int, int]
-    dims: tuple[int, int, int]
-    nodes: str
-
-
-@dataclass(frozen=True, slots=True)
-class TorusWords:
-    """One torus as the file words it."""
-
-    line: int
-    name: str
-    dims: tuple[int, int, int]
-    nodes: str
-    regions: tuple[Region, ...]
-    placements: tuple[dict[str, tuple[int, int, int]], ...]
 
 
 def _torus_words(keys: dict[str, Node], line: int, source: str) -> TorusWords:

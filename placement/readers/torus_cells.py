@@ -14,11 +14,31 @@ from placement.records import Fault, NodeRecords, SwitchRecord
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from placement.readers.topology_yaml import TorusWords
-
     Triple = tuple[int, int, int]
 
-__all__ = ["Torus", "cell_coords", "read_torus"]
+__all__ = ["Region", "Torus", "TorusWords", "cell_coords", "read_torus"]
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Part of a torus: where it begins, how far it reaches, its nodes."""
+
+    line: int
+    anchor: tuple[int, int, int]
+    dims: tuple[int, int, int]
+    nodes: str
+
+
+@dataclass(frozen=True, slots=True)
+class TorusWords:
+    """One torus as the file words it."""
+
+    line: int
+    name: str
+    dims: tuple[int, int, int]
+    nodes: str
+    regions: tuple[Region, ...]
+    placements: tuple[dict[str, tuple[int, int, int]], ...]
 
 
 @dataclass(frozen=True, slots=True)

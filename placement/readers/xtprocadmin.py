@@ -17,9 +17,9 @@ import numpy as np
 
 from placement.errors import printable
 from placement.readers import rows as r
-from placement.readers.cray import cnames, node_faults
+from placement.readers.cray import cnames, hex_faults, node_faults
 from placement.readers.faults import in_order, listed
-from placement.records import Dump, Fault, NodeRecords
+from placement.records import Dump, NodeRecords
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,7 +110,8 @@ def read(text: str, source: str) -> Dump:
     parts = rows.table(r.PARTS)
     names = cnames(parts)
     nid = rows.number("nid").astype(np.int64)
-    faults += _hex_faults(rows, nid) + node_faults(rows, nid, parts, names)
+    printed = np.where(rows.having("hex"), rows.number("hex"), nid)
+    faults += hex_faults(rows.line, nid, printed) + node_faults(rows, nid, parts, names)
     cores = rows.number("cores")
     nodes = NodeRecords(
         line=rows.line,
@@ -127,16 +128,6 @@ def read(text: str, source: str) -> Dump:
 def _given(words: NDArray[np.str_]) -> NDArray[np.str_]:
     """Return the words with '' for a dash."""
     return np.where(words == "-", "", words)
-
-
-def _hex_faults(rows: r.Rows, nid: NDArray[np.int64]) -> list[Fault]:
-    printed = rows.number("hex")
-    return listed(
-        np.flatnonzero((printed != nid) & rows.having("hex")),
-        rows.line,
-        "hex",
-        lambda row: f"HEX 0x{printed[row]:x} is not NID {nid[row]} (0x{nid[row]:x})",
-    )
 
 
 class _Lines:

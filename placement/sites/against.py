@@ -7,11 +7,13 @@ as an extract: what it lists is checked, what it leaves out is not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placement.contradictions import WHOLE
+from placement.sites.against_links import leaf_findings, link_findings
+from placement.sites.findings import Finding, examples
 from placement.sites.layout import CLASSES
 
 if TYPE_CHECKING:
@@ -24,30 +26,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = ["Finding", "compare", "examples"]
-
-#: A dump with a smaller share of the configured nodes is an extract.
-_WHOLE = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that both the configuration and the dump state.
-
-    Attributes
-    ----------
-    what : str
-        ``compute nodes``, ``NID rule``, ``wiring`` …
-    site, dump : str
-        What each says.
-    agrees : bool or None
-        None where they cannot be compared (an extract).
-    """
-
-    what: str
-    site: str
-    dump: str
-    agrees: bool | None
+__all__ = ["Finding", "compare"]
 
 
 def compare(site: Site, dump: Dump) -> tuple[Finding, ...]:
@@ -70,8 +49,6 @@ def compare(site: Site, dump: Dump) -> tuple[Finding, ...]:
     >>> all(found.agrees for found in compare(tara, tara.records()))
     True
     """
-    from placement.sites.against_links import leaf_findings, link_findings
-
     found = list(_fabric(site, dump))
     if dump.nodes is not None and len(dump.nodes):
         pair = _Pair(site, dump.nodes)
@@ -81,19 +58,6 @@ def compare(site: Site, dump: Dump) -> tuple[Finding, ...]:
         found += link_findings(site, dump.links)
     found += leaf_findings(site, dump)
     return tuple(found)
-
-
-def examples(words: NDArray[np.str_], most: int = 3) -> str:
-    """Return the first few of many, and how many there are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> examples(np.array(["a", "b", "c", "d"]))
-    '4 (a, b, c, …)'
-    """
-    shown = ", ".join(words[:most].tolist())
-    return f"{len(words)} ({shown}{', …' if len(words) > most else ''})"
 
 
 def _fabric(site: Site, dump: Dump) -> Iterator[Finding]:
@@ -126,7 +90,7 @@ class _Pair:
     @property
     def extract(self) -> bool:
         """True where the dump lists only a part of the machine."""
-        return len(self.dump) < _WHOLE * len(self.site)
+        return len(self.dump) < WHOLE * len(self.site)
 
     def column(self, key: str) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Return one column of both sides for the nodes in common, where both know it."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError
+from placement.sites.findings import Finding, examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from placement.machine import Topology
     from placement.records import Dump, LinkRecords
-    from placement.sites.against import Finding
     from placement.sites.model import Site
 
     Ints = NDArray[np.int64]
@@ -45,7 +45,6 @@ def link_findings(site: Site, links: LinkRecords) -> Iterator[Finding]:
 
 
 def _torus(topology: Topology, links: LinkRecords) -> Iterator[Finding]:
-    from placement.sites.against import Finding
 
     assert links.coords_a is not None
     there = tuple((links.coords_a.max(axis=0) + 1).tolist())
@@ -58,7 +57,6 @@ def _by(extents: tuple[int, ...]) -> str:
 
 
 def _dragonfly(site: Site, topology: Topology, links: LinkRecords) -> Iterator[Finding]:
-    from placement.sites.against import Finding
 
     assert links.coords_a is not None
     assert links.coords_b is not None
@@ -104,8 +102,6 @@ def _crossing(a: NDArray[np.int32], b: NDArray[np.int32]) -> Ints:
 
 def _pairs(topology: Topology, real: Ints) -> Iterator[Finding]:
     """Compare the number of links of every group pair."""
-    from placement.sites.against import Finding
-
     # a dump prints each link from both ends
     _, ends = np.unique(real[:, [0, 3]], axis=0, return_counts=True)
     found = sorted(set((ends // 2).tolist()))
@@ -116,7 +112,6 @@ def _pairs(topology: Topology, real: Ints) -> Iterator[Finding]:
 
 def _wiring(topology: Topology, real: Ints, groups: NDArray[np.int32]) -> Finding:
     """Compare the real list with what the rule makes for the groups that are there."""
-    from placement.sites.against import Finding
     from placement.topologies.wiring import Shape, cables
 
     count = int(topology.parameters["global"])
@@ -151,7 +146,7 @@ def leaf_findings(site: Site, dump: Dump) -> Iterator[Finding]:
     dump : Dump
         With Slurm's switches, or with the switch of every node.
     """
-    from placement.sites.against import Finding, examples
+    from placement.sites.findings import Finding
 
     nodes, there = site.records().nodes, _switch_of(dump)
     if site.topology().kind != "fattree" or nodes is None or not there:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import tomllib
+import sys
 from typing import Any, get_type_hints
 
 import msgspec
@@ -12,6 +12,11 @@ from placement.errors import SiteError, place, printable
 from placement.sites.model import Site
 from placement.sites.schema import Config
 from placement.sites.wrong import WrongFigure
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 __all__ = ["MAX_BYTES", "parse_site", "read_site"]
 

@@ -54,6 +54,12 @@ class Site(Struct, frozen=True, dict=True):
         return self.config.software.scheduler.value
 
     @property
+    def batch(self) -> str:
+        """What takes job scripts where it is not the scheduler: ``torque``, ``cobalt``; else ''."""
+        batch = self.config.software.batch
+        return "" if batch is None else batch.value.partition("/")[0].lower()
+
+    @property
     def kind(self) -> str:
         """Kind of network: ``dragonfly``, ``torus`` or ``fattree``."""
         return self.topology().kind

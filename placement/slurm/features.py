@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import UsageError, printable
+from placement.errors import ParseError, UsageError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,9 @@ def with_features(expression: str, features: NDArray[np.str_]) -> NDArray[np.boo
     Raises
     ------
     UsageError
-        An expression that is none, a feature that no node has, or a count.
+        An expression that is none, or a count.
+    ParseError
+        A feature that no node has.
 
     Examples
     --------
@@ -113,5 +115,6 @@ class _Expression:
         if not value.any():
             known = sorted({w for some in self.sets for w in some})
             there = f"there are {printable(', '.join(known), 200)}" if known else "there are none"
-            raise self._wrong(f"asks for {printable(word)!r}, which no node has", there)
+            what = f"asks for {printable(word)!r}, which no node has"
+            raise ParseError("--constraint", 0, f"{printable(self.text)!r} {what}", there)
         return value

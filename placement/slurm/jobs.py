@@ -9,7 +9,7 @@ from typing import Any
 
 from placement.errors import LaunchError, NidmapError, printable
 from placement.nodelist import NodeList
-from placement.slurm.command import Deadline, ask
+from placement.slurm.command import Deadline, ask, slurm_deadline
 
 __all__ = ["RunningJob", "jobs_in", "running_jobs"]
 
@@ -55,7 +55,7 @@ def running_jobs() -> tuple[RunningJob, ...]:
     LaunchError
         Slurm is missing, down, slow, or prints what is not squeue's.
     """
-    deadline = Deadline()
+    deadline = slurm_deadline()
     answer = ask(["squeue", "--json"], deadline=deadline, fails=True)
     if not answer.code:
         found = jobs_in(answer.output)

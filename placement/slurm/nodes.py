@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.errors import LaunchError, ParseError, UsageError, printable
 from placement.node_order import slurm_order
 from placement.nodelist import NodeList
-from placement.slurm.command import Deadline, ask
+from placement.slurm.command import Deadline, ask, slurm_deadline
 from placement.slurm.reservations import reservations
 
 if TYPE_CHECKING:
@@ -43,7 +43,10 @@ class SlurmNodes:
     cores, memory_mb : int64 (n,)
         0 where sinfo does not say.
     default_partition : str
-        '' where there is none, or only one partition was asked for.
+        Where a job goes that names none: that of the reservation asked for, else
+        the default one; '' where there is none, or a partition was asked for.
+    partition : str or None
+        The one partition that these nodes are chosen in; None: nothing says.
     notes : tuple of str
         What the user should know of the answer.
     """
@@ -57,6 +60,7 @@ class SlurmNodes:
     cores: NDArray[np.int64]
     memory_mb: NDArray[np.int64]
     default_partition: str = ""
+    partition: str | None = None
     notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
@@ -70,6 +74,11 @@ class SlurmNodes:
     def free_names(self) -> NodeList:
         """Return the names of the free nodes, in Slurm's order."""
         return NodeList(self.names[self.free].tolist())
+
+    def inside(self, partition: str) -> SlurmNodes:
+        """Return the nodes of one partition."""
+        member = [partition in names.split(",") for names in self.partitions.tolist()]
+        return replace(_only(self, np.array(member, dtype=bool)), partition=partition)
 
     def counts(self) -> dict[str, int]:
         """Return how many nodes are in each state; planned idle ones count as ``planned``."""
@@ -105,19 +114,18 @@ def free_nodes(
     LaunchError
         Slurm is missing, down, slow or prints what is not sinfo's.
     ParseError
-        There is no such partition or reservation.
+        There is no such partition or reservation, or no node has such a feature.
     UsageError
-        The constraint is none, or no node has its features.
+        The constraint is none.
     """
-    deadline = Deadline()
+    deadline = slurm_deadline()
     found = _asked(partition, deadline)
-    held, notes = _reservations(reservation, deadline)
-    found = _reserved(found, held, reservation, notes)
     if constraint is not None:
         from placement.slurm.features import with_features
 
         found = _only(found, with_features(constraint, found.features))
-    return found
+    held, notes = _reservations(reservation, deadline)
+    return _reserved(found, held, reservation, notes)
 
 
 def _asked(partition: str | None, deadline: Deadline) -> SlurmNodes:
@@ -239,6 +247,8 @@ def _reserved(
     inside = np.isin(found.names, list(ours.nodes))
     usable = _OURS if ours.maintenance else _OURS[:2]
     state[inside & ~taken & np.isin(state, usable)] = "idle"
+    if found.default_partition and ours.partition:
+        found = replace(found, default_partition=ours.partition)
     return _only(_with_state(found, state, notes), inside)
 
 
@@ -248,18 +258,11 @@ def _with_state(found: SlurmNodes, state: NDArray[np.str_], notes: tuple[str, ..
 
 def _only(found: SlurmNodes, mask: NDArray[np.bool_]) -> SlurmNodes:
     """Return the rows of a mask."""
-    return SlurmNodes(
-        names=found.names[mask],
-        state=found.state[mask],
-        planned=found.planned[mask],
-        weight=None if found.weight is None else found.weight[mask],
-        features=found.features[mask],
-        partitions=found.partitions[mask],
-        cores=found.cores[mask],
-        memory_mb=found.memory_mb[mask],
-        default_partition=found.default_partition,
-        notes=found.notes,
-    )
+    values = {field.name: getattr(found, field.name) for field in fields(found)}
+    kept: dict[str, Any] = {
+        name: value[mask] for name, value in values.items() if isinstance(value, np.ndarray)
+    }
+    return replace(found, **kept)
 
 
 def topology() -> Dump | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Reservation", "reservations"]
 
 _RECORD = re.compile(r"ReservationName=(?P<name>.*?) StartTime=(?P<start>\S+) (?P<rest>.*)")
-_FIELD = re.compile(r"(?:^|\s)(Nodes|Flags|State)=(\S*)")
+_FIELD = re.compile(r"(?:^|\s)(Nodes|Flags|State|PartitionName)=(\S*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class Reservation:
         When it begins or began, as Slurm prints it, in UTC.
     maintenance : bool
         True where its nodes show as ``maint``.
+    partition : str
+        '' where it has none.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Reservation:
     active: bool
     start: str
     maintenance: bool
+    partition: str = ""
 
 
 def reservations(deadline: Deadline | None = None) -> tuple[Reservation, ...]:
@@ -89,4 +92,5 @@ def _parsed(line: str) -> Reservation:
         active=fields.get("State") == "ACTIVE",
         start=match["start"],
         maintenance="MAINT" in fields.get("Flags", "").split(","),
+        partition=fields.get("PartitionName", "").removeprefix("(null)"),
     )

@@ -9,16 +9,17 @@ and rest on the time limits of the jobs that run.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from placement.errors import LaunchError, NidmapError, UsageError, printable
+from placement.emit.job import slurm_options
+from placement.errors import LaunchError, NidmapError, printable
 from placement.nodelist import NodeList
-from placement.slurm.command import Deadline, ask
+from placement.slurm.command import Deadline, ask, slurm_deadline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from placement.emit.job import Job
 
 __all__ = ["ExpectedStart", "PlanCheck", "check_plan", "expected_start"]
 
@@ -27,6 +28,9 @@ _REFUSED = re.compile(r"(?:allocation failure|error: .*?submission failed|error)
 
 #: A start within so many seconds of the question is "at once".
 _AT_ONCE = 60.0
+
+#: Slurm counts a job without a time limit as one of a year: what waits for its end has no start.
+_NO_END = 364 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +57,26 @@ class ExpectedStart:
     partition: str = ""
     refused: str = ""
 
+    @property
+    def never(self) -> bool:
+        """True where Slurm refuses the job, or it waits for one that has no time limit."""
+        return self.start is None or self.seconds >= _NO_END
+
     def words(self) -> str:
         """Return the answer for a person.
 
         Examples
         --------
-        >>> from datetime import UTC, datetime
-        >>> ExpectedStart(datetime(2026, 1, 2, 3, 4, tzinfo=UTC), 0.0).words()
+        >>> from datetime import datetime, timezone
+        >>> ExpectedStart(datetime(2026, 1, 2, 3, 4, tzinfo=timezone.utc), 0.0).words()
         'would start at once'
         >>> ExpectedStart(None, float("nan"), refused="Invalid feature").words()
         'would never start: Slurm refuses it (Invalid feature)'
         """
         if self.start is None:
             return f"would never start: Slurm refuses it ({self.refused})"
+        if self.never:
+            return "would wait for a job without a time limit, which may never end"
         if self.seconds < _AT_ONCE:
             return "would start at once"
         local = self.start.astimezone()
@@ -105,9 +116,9 @@ class PlanCheck:
     Attributes
     ----------
     pinned : ExpectedStart
-        Of the job with the list.
+        Of the job with its nodes (or with what a softer header asks for instead).
     unpinned : ExpectedStart
-        Of the same job without it.
+        Of the same job on any nodes.
     """
 
     pinned: ExpectedStart
@@ -121,8 +132,8 @@ class PlanCheck:
     def sentence(self) -> str:
         """Return both starts in one sentence."""
         return (
-            f"sbatch --test-only: with this list the job {self.pinned.words()}; "
-            f"without it, it {self.unpinned.words()}"
+            f"sbatch --test-only: on these nodes the job {self.pinned.words()}; "
+            f"on any nodes it {self.unpinned.words()}"
         )
 
     def document(self) -> dict[str, Any]:
@@ -136,24 +147,13 @@ class PlanCheck:
         }
 
 
-def check_plan(
-    nodes: Iterable[str],
-    count: int,
-    *,
-    partition: str | None = None,
-    constraint: str | None = None,
-    reservation: str | None = None,
-) -> PlanCheck:
-    """Ask Slurm when a job would start on exactly these nodes, and when without the list.
+def check_plan(job: Job) -> PlanCheck:
+    """Ask Slurm when a job would start as its header says, and when on any nodes.
 
     Parameters
     ----------
-    nodes : iterable of str
-        The list; its order does not matter to Slurm.
-    count : int
-        Nodes of the job without the list.
-    partition, constraint, reservation : str or None
-        As of the job.
+    job : Job
+        The very job that the header is made from.
 
     Raises
     ------
@@ -161,57 +161,30 @@ def check_plan(
         Slurm is missing, down, slow, or its answer is not understood. A job
         that Slurm refuses is an answer.
     """
-    deadline = Deadline()
-    options = _options(partition, constraint, reservation)
-    return PlanCheck(
-        pinned=_asked(options, len(listed := NodeList(nodes)), listed, deadline),
-        unpinned=_asked(options, count, None, deadline),
-    )
+    deadline = slurm_deadline()
+    anywhere = replace(job, nodelist=NodeList(), exclude=NodeList(), switches=0)
+    return PlanCheck(expected_start(job, deadline), expected_start(anywhere, deadline))
 
 
-def expected_start(
-    count: int,
-    nodes: Iterable[str] | None = None,
-    *,
-    partition: str | None = None,
-    constraint: str | None = None,
-    reservation: str | None = None,
-) -> ExpectedStart:
-    """Ask Slurm when a job of `count` whole nodes would start.
+def expected_start(job: Job, deadline: Deadline | None = None) -> ExpectedStart:
+    """Ask Slurm when a job would start.
+
+    Its options go into a script, where no limit cuts a long list.
 
     Parameters
     ----------
-    count : int
-    nodes : iterable of str or None
-        The nodes it is pinned to, all of them: Slurm refuses a list that is
-        shorter than `count`.
-    partition, constraint, reservation : str or None
+    job : Job
+    deadline : Deadline or None
 
     Raises
     ------
     LaunchError
         As `check_plan`.
     """
-    listed = None if nodes is None else NodeList(nodes)
-    return _asked(_options(partition, constraint, reservation), count, listed, Deadline())
-
-
-def _options(partition: str | None, constraint: str | None, reservation: str | None) -> list[str]:
-    given = {"partition": partition, "constraint": constraint, "reservation": reservation}
-    for name, value in given.items():
-        if value is not None and (not value or not value.isprintable()):
-            raise UsageError(f"--{name} {printable(value)!r} is no name")
-    return [f"--{name}={value}" for name, value in given.items() if value is not None]
-
-
-def _asked(
-    options: list[str], count: int, nodes: NodeList | None, deadline: Deadline
-) -> ExpectedStart:
-    """Run ``sbatch --test-only``; a long list goes into the script, where no limit cuts it."""
-    pinned = f"#SBATCH --nodelist={nodes.fold(sort=True)}\n" if nodes else ""
+    options = "".join(f"#SBATCH {option}\n" for option in slurm_options(job))
     answer = ask(
-        ["sbatch", "--test-only", f"--nodes={count}", "--exclusive", *options],
-        script=f"#!/bin/sh\n{pinned}true\n",
+        ["sbatch", "--test-only"],
+        script=f"#!/bin/sh\n{options}true\n",
         deadline=deadline,
         fails=True,
     )
@@ -230,11 +203,11 @@ def _asked(
 
 def _started(match: re.Match[str]) -> ExpectedStart:
     try:
-        start = datetime.fromisoformat(match[1]).replace(tzinfo=UTC)
+        start = datetime.fromisoformat(match[1]).replace(tzinfo=timezone.utc)
         nodes = NodeList.parse(match[2])
     except (ValueError, NidmapError):
         raise LaunchError(
             f"sbatch --test-only gave a start that cannot be read: {printable(match[0])}"
         ) from None
-    seconds = (start - datetime.now(UTC)).total_seconds()
+    seconds = (start - datetime.now(timezone.utc)).total_seconds()
     return ExpectedStart(start, max(0.0, seconds), nodes, match[3] or "")

@@ -1,7 +1,8 @@
 """Routers and links of a machine: the dump's own, or by a named rule.
 
 One module a kind of network says how routers are joined and what they are
-called; this one answers for any machine and remembers the answer. Routers
+called (``router_coords``, ``router_names``, ``links`` and ``wiring_text`` of a
+machine); this one answers for any machine and remembers the answer. Routers
 are numbered in the order of their coordinates (on a torus x fastest),
 switches above the leaves after all leaves, so that an index means the same
 thing in `Machine.router`, in `Links` and here.
@@ -119,28 +120,10 @@ def wiring_text(machine: Machine) -> str:
     >>> wiring_text(parse_spec("torus:4x4"))
     'rings along x, y'
     """
-    topology = machine.topology
-    if topology.wiring.startswith(LISTED):
-        return topology.wiring
-    if topology.kind == "dragonfly":
-        return f"{topology.wiring or 'consecutive'}, {_between(machine)} links a group pair"
-    if topology.kind == "torus":
-        return f"rings along {', '.join(topology.levels[: topology.router_levels])}"
-    if topology.kind == "fattree":
-        return "every switch to all above it"
-    return "every switch to the one above"
-
-
-def _between(machine: Machine) -> str:
-    """Return the links a group pair, from the fewest to the most."""
-    table = machine.topology.parameters.get("global_table")
-    if table is not None:
-        found = {n for g, row in enumerate(table) for h, n in enumerate(row) if g != h}
-        return f"{min(found)} to {max(found)}"
-    from placement.topologies.dragonfly import global_links
-
-    groups = np.flatnonzero(np.bincount(router_coords(machine)[:, 0]))  # np.unique costs 6 ms cold
-    return str(global_links(machine.topology, len(groups)))
+    if machine.topology.wiring.startswith(LISTED):
+        return machine.topology.wiring
+    text: str = _kind(machine).wiring_text(machine)
+    return text
 
 
 def _kind(machine: Machine) -> ModuleType:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from placement.machine import Links, Machine, Topology
 
-__all__ = ["Shape", "links", "router_coords", "router_names", "shape"]
+__all__ = ["Shape", "links", "router_coords", "router_names", "shape", "wiring_text"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,11 @@ def links(machine: Machine) -> Links:
     one = np.array([figures.get(k, figures.get("up", math.nan)) for k in kinds])
     a, b = (np.concatenate([s[end] for s in steps]) for end in (0, 1))
     return bundle(a, b, kind, kinds, count, one[kind] * count)
+
+
+def wiring_text(machine: Machine) -> str:
+    """Say how switches are joined."""
+    return "every switch to all above it"
 
 
 def _step(whole: Shape, level: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

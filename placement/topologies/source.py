@@ -22,6 +22,10 @@ class Source(Protocol):
     def scheduler(self) -> str:
         """``slurm``, ``pbs``, ``alps`` or ''."""
 
+    @property
+    def batch(self) -> str:
+        """``torque`` or ``cobalt`` where ALPS starts their jobs; else ''."""
+
     def topology(self) -> Topology:
         """Return the network."""
 

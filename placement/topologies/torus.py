@@ -22,7 +22,15 @@ if TYPE_CHECKING:
 
     from placement.machine import Links, Machine
 
-__all__ = ["AXES", "GEMINI", "link_bandwidth", "links", "router_coords", "router_names"]
+__all__ = [
+    "AXES",
+    "GEMINI",
+    "link_bandwidth",
+    "links",
+    "router_coords",
+    "router_names",
+    "wiring_text",
+]
 
 #: Axis names, the first being the fastest in the numbering.
 AXES = ("x", "y", "z", "w")
@@ -62,6 +70,12 @@ def router_names(machine: Machine) -> NDArray[np.str_]:
         return _cnames(coords, int(parameters["columns"]), int(parameters["rows"]))
     form = "".join(f"{axis}%d" for axis in machine.topology.levels[: coords.shape[1]])
     return np.array([form % tuple(row) for row in coords.tolist()], dtype=np.str_)
+
+
+def wiring_text(machine: Machine) -> str:
+    """Say along which axes the rings run."""
+    topology = machine.topology
+    return f"rings along {', '.join(topology.levels[: topology.router_levels])}"
 
 
 def _cnames(coords: NDArray[np.int32], columns: int, rows: int) -> NDArray[np.str_]:

@@ -17,10 +17,15 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
 
-__all__ = ["links", "router_coords", "router_names"]
+__all__ = ["links", "router_coords", "router_names", "wiring_text"]
 
 links = fattree.links
 router_coords = fattree.router_coords
+
+
+def wiring_text(machine: Machine) -> str:
+    """Say how switches are joined."""
+    return "every switch to the one above"
 
 
 def router_names(machine: Machine) -> NDArray[np.str_]:

@@ -184,21 +184,24 @@ def _link_table(shape: Shape) -> NDArray[np.int64]:
 
 
 def _same_chassis(shape: Shape) -> Cables:
-    """Blade (2·i(g,h) + j) mod B of g to blade (2·i(h,g) + j) mod B of h, in every chassis.
+    """Blade (k·i(g,h) + j) mod B of g to blade (k·i(h,g) + j) mod B of h, in every chassis.
 
     i(g,h) is the rank of h among the other groups present, j = 0 … k-1, two
-    links each: so it is on all 210 directed group pairs of Edison (k = 2).
-    Where the links are no multiple of two a chassis, the first chassis have
-    one blade more than the others.
+    links each: so it is on all 210 directed group pairs of Edison (k = 2) and
+    all 72 of Theta (k = 4). A cable holds the links of two blades, so blades
+    are dealt out by twos at least. Where the links are no multiple of two a
+    chassis, which no known machine has, the first chassis have one blade more
+    than the others.
     """
     k, more = divmod(shape.links // 2, shape.chassis)
+    step = max(k, 2)
     blades = k + (np.arange(shape.chassis) < more)
     first = np.repeat(np.cumsum(blades) - blades, blades)
     g, h, place = _spread(shape, shape.links // 2)
     chassis = np.repeat(np.arange(shape.chassis), blades)[place]
     j = place - first[place]
-    leave = chassis * shape.blades + (2 * (h - 1) + j) % shape.blades
-    enter = chassis * shape.blades + (2 * g + j) % shape.blades
+    leave = chassis * shape.blades + (step * (h - 1) + j) % shape.blades
+    enter = chassis * shape.blades + (step * g + j) % shape.blades
     return Cables(g, h, leave, enter, 2)
 
 

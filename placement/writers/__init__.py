@@ -13,12 +13,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from placement.errors import UsageError, printable
-from placement.readers import BUNDLED
+from placement.readers import BUNDLED as READ
 
 if TYPE_CHECKING:
     from placement.machine import Machine
 
 __all__ = ["BUNDLED", "write"]
+
+#: Formats that are only read: they say states and not where a node sits, and sinfo says the same.
+READ_ONLY = ("scontrol-nodes", "slurm-json", "pbsnodes", "flux-resources", "job-list")
+
+#: Every format and the module that writes it.
+BUNDLED = {name: module for name, module in READ.items() if name not in READ_ONLY}
 
 
 def write(machine: Machine, format: str) -> str:  # noqa: A002 - it is what the option is called
@@ -28,7 +34,7 @@ def write(machine: Machine, format: str) -> str:  # noqa: A002 - it is what the 
     ----------
     machine : Machine
     format : str
-        A key of `BUNDLED`, the formats that are read.
+        A key of `BUNDLED`.
 
     Returns
     -------

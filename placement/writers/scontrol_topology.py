@@ -92,4 +92,4 @@ def _nodes(folded: str) -> str:
 
 
 def _size(folded: str) -> int:
-    return len(NodeList.parse(folded)) if folded else 0
+    return NodeList.length_of(folded) if folded else 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from placement.errors import PlanError, UsageError
+from placement.network.unjoined import without_unjoined
 from placement.plan import DEFAULT, plan
 from placement.planners import PREDICTING
 
@@ -69,6 +70,7 @@ class Entry:
             "default": self.default,
             "time_s": self.found.time_s,
             "ratio": self.ratio,
+            "binds": self.found.binds,
             "bottleneck": worst_document(self.found.bottleneck),
             "by_class": self.found.by_class,
             "terms": {term.name: term.seconds for term in self.found.terms},
@@ -241,7 +243,10 @@ def compared(
     """
     if not orders:
         raise UsageError("no order to compare", "name one, as row-major")
-    notes: list[str] = []
+    free = request.get("candidates")
+    free, note = without_unjoined(asked.machine, asked.machine.free if free is None else free)
+    request["candidates"] = free
+    notes = [note] if note else []
     plans = _plans(asked, count, strategies, request, notes)
     found = [
         one
@@ -312,7 +317,7 @@ def _entries(
 def _order(asked: Predictor, slots: Any, name: str) -> Order | None:
     if name == DEFAULT_ORDER:
         return None
-    from rankmap.order import arrange
+    from rankmap.orders import arrange
     from rankmap.predict.asked import fitted
 
     return arrange(slots, fitted(asked.pattern, slots), name)

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import UsageError
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -41,13 +39,7 @@ MOST_GROUPS = 64
 
 
 def draw(found: Comparison, form: str) -> bytes:
-    """Return a comparison as ``svg`` or ``png``.
-
-    Raises
-    ------
-    UsageError
-        matplotlib is not there.
-    """
+    """Return a comparison as ``svg`` or ``png``."""
     return picture(form, lambda new: _figure(found, new), {"text.parse_math": False})
 
 
@@ -61,33 +53,18 @@ def picture(form: str, build: Callable[[Any], Any], style: Mapping[str, Any]) ->
         Takes matplotlib's class of figures and returns one.
     style : mapping
         Settings of matplotlib beside those of all our pictures.
-
-    Raises
-    ------
-    UsageError
-        matplotlib is not there.
     """
-    matplotlib, figures = _matplotlib(form)
-    ours = {"svg.hashsalt": "nidmap", "svg.fonttype": "none", "font.size": 9.0}
-    with matplotlib.rc_context({**ours, **style}):
-        figure = build(figures.Figure)
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    #: Any: matplotlib types its settings by their several hundred names.
+    settings: Any = {"svg.hashsalt": "nidmap", "svg.fonttype": "none", "font.size": 9.0, **style}
+    with matplotlib.rc_context(settings):
+        figure = build(Figure)
         out = io.BytesIO()
         made = {"Date": None} if form == "svg" else {}
         figure.savefig(out, format=form, dpi=144, metadata=made)
     return out.getvalue()
-
-
-def _matplotlib(form: str) -> tuple[Any, Any]:
-    """Return matplotlib and its figures; they may not be installed."""
-    from importlib import import_module
-
-    try:
-        return import_module("matplotlib"), import_module("matplotlib.figure")
-    except ImportError:
-        raise UsageError(
-            f"a picture (.{form}) needs matplotlib, which is not installed",
-            "pip install 'nidmap[plot]'",
-        ) from None
 
 
 def heat(entry: Entry) -> tuple[NDArray[np.float64], str]:

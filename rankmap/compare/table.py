@@ -6,6 +6,8 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
+from placement.commands.tables import aligned
+
 if TYPE_CHECKING:
     from rankmap.compare import Comparison, Entry
 
@@ -25,8 +27,9 @@ def cells(found: Comparison, entry: Entry) -> list[str]:
     """Return one entry as the cells of a row."""
     from rankmap.predict.prediction import amount, spoken
 
-    worst = entry.found.bottleneck
-    link = worst.name.rpartition(" ")[0] or worst.name
+    worst, binds, link = entry.found.bottleneck, entry.found.binds, "-"
+    if binds == "link":
+        binds, link = worst.kind, worst.name.rpartition(" ")[0] or worst.name
     touches = [str(entry.plan.facts["touches"][level]) for level in levels(found)]
     return [
         entry.strategy,
@@ -34,7 +37,7 @@ def cells(found: Comparison, entry: Entry) -> list[str]:
         spoken(entry.found.time_s),
         f"{entry.ratio:.3f}",
         f"{100 * entry.found.share:.3g} %" if entry.found.bound_s else "-",
-        worst.kind,
+        binds or "-",
         link,
         amount(entry.found.hop_bytes),
         *touches,
@@ -51,22 +54,12 @@ def heads(found: Comparison) -> list[str]:
 
 def as_text(found: Comparison) -> str:
     """Return a comparison for a person: a sentence, the table, what was assumed."""
-    rows = [heads(found), *(cells(found, entry) for entry in found.entries)]
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
+    table = [heads(found), *(cells(found, entry) for entry in found.entries)]
     loads = found.best.found.loads
-    lines = [found.sentence, "", *(_line(row, widths) for row in rows), ""]
+    lines = [found.sentence, "", aligned(table, left=_WORDS)]
     lines.append(f"wiring: {loads.wiring}; routing: {loads.routing}")
     lines += [f"note: {note}" for note in found.notes]
     return "\n".join(lines) + "\n"
-
-
-def _line(row: list[str], widths: list[int]) -> str:
-    """Return a row of the table: words to the left, figures to the right."""
-    padded = [
-        f"{cell:<{width}}" if k in _WORDS else f"{cell:>{width}}"
-        for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-    ]
-    return "  ".join(padded).rstrip()
 
 
 def as_csv(found: Comparison) -> str:
@@ -76,7 +69,7 @@ def as_csv(found: Comparison) -> str:
     """
     kinds = list(found.best.found.by_class)
     head = [
-        "strategy", "order", "default", "time_s", "ratio", "bound_s", "percent_of_bound",
+        "strategy", "order", "default", "time_s", "ratio", "bound_s", "percent_of_bound", "binds",
         "bottleneck_class", "bottleneck_link", "bottleneck_load", "bottleneck_bandwidth",
         "hop_bytes", *levels(found), *(f"{kind}_s" for kind in kinds), "nodelist",
     ]  # fmt: skip
@@ -88,8 +81,9 @@ def as_csv(found: Comparison) -> str:
         worst = one["bottleneck"]
         row = [
             one["strategy"], one["order"], int(one["default"]), one["time_s"], one["ratio"],
-            one["bound_s"], one["percent_of_bound"], worst["class"], worst["link"], worst["load"],
-            worst["bandwidth"], one["hop_bytes"], *(one["touches"][x] for x in levels(found)),
+            one["bound_s"], one["percent_of_bound"], one["binds"], worst["class"],
+            worst["link"], worst["load"], worst["bandwidth"], one["hop_bytes"],
+            *(one["touches"][x] for x in levels(found)),
             *(one["by_class"][kind] for kind in kinds), one["nodelist"],
         ]  # fmt: skip
         write([_harmless(value) for value in row])

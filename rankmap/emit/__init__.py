@@ -9,18 +9,18 @@ distributions add modules under the entry point group ``nidmap.order_formats``.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Protocol
 
 from placement.errors import UsageError, printable
 from placement.registry import Registry
+from placement.suffixes import format_of_name
 from rankmap.permutation import inverse
 
 if TYPE_CHECKING:
     from rankmap.order import Order
     from rankmap.slots import Slots
 
-__all__ = ["LAUNCHER_ORDERS", "emit", "find", "format_of", "names", "read_order"]
+__all__ = ["LAUNCHER_ORDERS", "SUFFIXES", "emit", "find", "format_of", "names", "read_order"]
 
 #: Where each bundled format lives: imported only when it is asked for.
 BUNDLED = {
@@ -39,7 +39,8 @@ BUNDLED = {
 LAUNCHER_ORDERS = ("sorted", "given")
 
 #: What a file's name says of its format, where `--format` says nothing.
-_ENDINGS = {
+SUFFIXES = {
+    "MPICH_RANK_ORDER": "mpich",
     ".json": "json",
     ".slots": "slots",
     ".hosts": "slurm",
@@ -83,15 +84,17 @@ def find(name: str) -> Format:
 def format_of(path: str | None) -> str:
     """Return the format that a file's name asks for, ``slots`` where it says nothing.
 
+    Raises
+    ------
+    UsageError
+        A suffix of no format.
+
     Examples
     --------
     >>> format_of("run7/MPICH_RANK_ORDER"), format_of("a.json"), format_of(None)
     ('mpich', 'json', 'slots')
     """
-    name = os.path.basename(path or "")
-    if name.startswith("MPICH_RANK_ORDER"):
-        return "mpich"
-    return _ENDINGS.get(os.path.splitext(name)[1].lower(), "slots")
+    return format_of_name(path, SUFFIXES, "slots")
 
 
 def emit(order: Order, form: str, launcher_order: str = "sorted") -> str:

@@ -22,17 +22,24 @@ if TYPE_CHECKING:
 
     from rankmap.slots import Slots
 
-__all__ = ["SCHEMA", "read", "write"]
+__all__ = ["SCHEMA", "document", "read", "write"]
 
 SCHEMA = "nidmap.order/1"
 
 
 def write(order: Order) -> str:
     """Return the order as a JSON object, a key a line."""
+    # Whole arrays on one line: indented, a million ranks would be a million lines.
+    body = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in document(order).items())
+    return f"{{\n{body}\n}}\n"
+
+
+def document(order: Order) -> dict[str, Any]:
+    """Return the order as the document ``nidmap.order/1``."""
     from placement.nodelist import NodeList
 
     names = order.on.names.tolist()
-    document = {
+    return {
         "schema": SCHEMA,
         "strategy": order.strategy,
         "pattern": order.pattern,
@@ -42,9 +49,6 @@ def write(order: Order) -> str:
         "counts": order.on.counts.tolist(),
         "slots": order.slots.tolist(),
     }
-    # Whole arrays on one line: indented, a million ranks would be a million lines.
-    body = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in document.items())
-    return f"{{\n{body}\n}}\n"
 
 
 def read(text: str, on: Slots, source: str) -> Order:
@@ -55,12 +59,12 @@ def read(text: str, on: Slots, source: str) -> Order:
     ParseError, BrokenOrderError
         See `rankmap.emit.read_order`.
     """
-    document = _document(text, source)
-    _same_nodes(document, on, source)
-    slots = _slots(document, source)
+    said = _document(text, source)
+    _same_nodes(said, on, source)
+    slots = _slots(said, source)
     found = broken(slots, len(on))
     if found is None:
-        return Order(slots, on, str(document.get("strategy", "")), str(document.get("pattern", "")))
+        return Order(slots, on, str(said.get("strategy", "")), str(said.get("pattern", "")))
     if len(slots) != len(on):
         raise BrokenOrderError(source, 0, f"{len(slots)} ranks for {len(on)} slots")
     if found.kind == "outside":

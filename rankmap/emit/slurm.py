@@ -108,7 +108,8 @@ def _line_of(text: str, index: int, source: str) -> int:
     lines = without_comments(text).split("\n")
     for number, line in enumerate(lines, start=1):
         folded = _FOLDED.search(line)
-        seen += len(NodeList.parse(line, source)) if folded else len(line.replace(",", " ").split())
+        words = line.replace(",", " ").split()
+        seen += NodeList.length_of(line, source) if folded else len(words)
         if seen > index:
             return number
     return len(lines) - (len(lines) > 1 and not lines[-1])

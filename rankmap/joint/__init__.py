@@ -1,8 +1,9 @@
 """Nodes and the order of the ranks, chosen together by what the predictor says of them.
 
-`rankmap.joint.planner.auto` is strategy ``auto`` of ``nidmap plan``. Its
-parts: `starts` (node sets to begin with), `ranks` (orders to begin with),
-`judge` (the predictor, asked again and again), `table` and `small` (few free
-nodes: every step is looked at), `guided` (many: steps follow the prices of
-the links), `effort` (how long), `why` (the sentence for a person).
+`rankmap.joint.planner.auto` is strategy ``auto`` of ``nidmap plan``. It asks
+`search`, which begins with `node_sets` and `torus_boxes`, tries `rank_orders`
+on them (`pairing`), and steps on from the best by `priced_steps` (many free
+nodes: by what links cost) and `exact_steps` (few: every step is looked at, by
+a `route_table`). `judge` asks the predictor; `budget`, `work` and `tuning`
+say how long; `job` is what the user asked, `why` the sentence in answer.
 """

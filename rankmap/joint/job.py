@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import UsageError, printable
+from placement.network import channels
+from rankmap.joint import work
+from rankmap.joint.tuning import TUNING
 from rankmap.predict import Predictor
+from rankmap.predict.phases import ALGORITHMS
+from rankmap.slots import parse_counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from placement.machine import Machine
     from rankmap.predict.background import Other
 
-__all__ = ["ASSUMED", "KEYS", "predictor"]
+__all__ = ["ASSUMED", "KEYS", "predictor", "stand_in"]
+
+#: Routings that are too slow to search with, and the one that stands in for them.
+SLOW = {"adaptive": "minimal"}
 
 #: What is said where no pattern is given.
 ASSUMED = "no pattern is given: an all-to-all of {} is assumed (--pattern says another)"
@@ -72,6 +85,30 @@ def predictor(machine: Machine, job: Mapping[str, Any]) -> tuple[Predictor, tupl
     return made, () if pattern else (ASSUMED.format(each),)
 
 
+def stand_in(asked: Predictor, rows: NDArray[np.int64]) -> Predictor:
+    """Return the predictor to search with: where that takes too long, one that stands in for it.
+
+    Routing `adaptive` is searched as `minimal`, and of the steps of an
+    all-to-all so many are looked at as there is time for.
+
+    Parameters
+    ----------
+    asked : Predictor
+    rows : int64 (n,)
+        Any nodes that the job could have.
+    """
+    quick = copy(asked)
+    if asked.routing in SLOW:
+        found = channels(asked.machine, SLOW[asked.routing])
+        quick.routing, quick._all = SLOW[asked.routing], None
+        quick.channels = replace(found, bandwidth=found.bandwidth * asked.constants.payload)
+    us, most = work.judging(quick, rows), TUNING.stand_in * TUNING.budget
+    if asked.algorithm != ALGORITHMS[0] and us > most:
+        steps = int(parse_counts(asked.ppn, len(rows)).sum())
+        quick.steps = max(TUNING.least_steps, int(most / us * steps))
+    return asked if (quick.routing, quick.steps) == (asked.routing, asked.steps) else quick
+
+
 def _words() -> str:
     return ", ".join(word for word in KEYS if word not in ("predictor", "progress"))
 
@@ -81,14 +118,14 @@ def _pattern(pattern: Any, grid: str | None) -> Any:
         return pattern
     if pattern:
         raise UsageError("--pattern and --grid exclude each other")
-    from rankmap.structured import Stencil, parse_extents
+    from rankmap.pattern.structured import Stencil, parse_extents
 
     return Stencil(parse_extents(grid, "--grid")).spec
 
 
 def _background(machine: Machine, source: Any, load: float | None) -> list[Other]:
     if source is None or isinstance(source, str):
-        from rankmap.commands_predict import background
+        from rankmap.commands.predict import background
 
         return background(machine, source, load)
     return list(source)

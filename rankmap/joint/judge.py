@@ -6,23 +6,27 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from rankmap.joint import work
 from rankmap.predict.asked import fitted
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from numpy.typing import NDArray
 
-    from placement.network import Loads
+    from placement.network import Channels, Loads
     from rankmap.predict import Predictor
-    from rankmap.predict.phases import Phase
+    from rankmap.predict.phase import Phase
+    from rankmap.predict.summing import Summed
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["Judge", "Score", "State", "canonical", "norm"]
+__all__ = ["Exchange", "Judge", "Score", "State", "canonical", "moved", "norm"]
 
-#: The power of the mean that stands for the largest of many times: the second largest counts a
-#: little, so that a step that relieves one of two equal links is seen as one.
-POWER = 24.0
+#: The power of the mean that stands for the largest of many times: of two links, one with nine
+#: tenths of the other's load counts as a twelfth of it, one with half of it as nothing.
+POWER = 24
 
 
 class State(NamedTuple):
@@ -59,19 +63,43 @@ class Score(NamedTuple):
     soft: float
 
 
-def norm(seconds: Floats) -> float:
-    """Return a little more than the largest of many times (their p-norm).
+def norm(seconds: Floats) -> Floats:
+    """Return a little more than the largest of many times along the last axis: their p-norm.
+
+    The second largest counts a little, so that a step that relieves one of
+    two equal links is seen to win.
 
     Examples
     --------
-    >>> round(norm(np.array([1.0, 2.0])), 6), round(norm(np.array([2.0, 2.0])), 3)
-    (2.0, 2.059)
+    >>> norm(np.array([[1.0, 2.0], [2.0, 2.0]])).round(6).tolist()
+    [2.0, 2.058604]
     """
-    most = float(seconds.max(initial=0.0))
-    if not most or not np.isfinite(most):
-        return most
-    share = seconds / most
-    return most * float((share[share > 0.5] ** POWER).sum() ** (1 / POWER))
+    most = np.maximum(seconds.max(axis=-1, initial=0.0), 0.0)
+    share = seconds / np.where(most > 0, most, 1.0)[..., None]
+    np.maximum(share, 0.0, out=share)  # what rounding leaves of a difference may be below 0
+    eighth = share**2
+    eighth *= eighth
+    eighth *= eighth
+    return np.asarray(most * (eighth * eighth * eighth).sum(axis=-1) ** (1 / POWER))
+
+
+class Exchange(NamedTuple):
+    """What is sent at the same time: a phase, or one step of it.
+
+    Attributes
+    ----------
+    phase : Phase
+    flows : Summed
+        What goes from node to node.
+    loads : Loads
+    times : float
+        Steps that it stands for.
+    """
+
+    phase: Phase
+    flows: Callable[[], Summed]
+    loads: Loads
+    times: float
 
 
 class Judge:
@@ -82,40 +110,42 @@ class Judge:
     asked : Predictor
     judged : int
         States looked at.
+    us : float
+        What judging a state takes, about: a number that no clock decides.
     """
 
-    def __init__(self, asked: Predictor) -> None:
+    def __init__(self, asked: Predictor, rows: Ints) -> None:
         self.asked = asked
         self.judged = 0
+        self.us = work.judging(asked, rows)
 
-    def score(self, rows: Ints, slots: Ints | None = None) -> Score:
-        """Return what nodes and an order are worth."""
-        return self._scored(rows, slots)[0]
-
-    def details(self, rows: Ints, slots: Ints | None = None) -> list[tuple[Phase, Loads]]:
-        """Return each phase and what it puts on the channels."""
-        return self._scored(rows, slots)[1]
-
-    def both(self, rows: Ints, slots: Ints | None) -> tuple[Score, list[tuple[Phase, Loads]]]:
-        """Return what `score` and `details` do, for the price of one."""
-        return self._scored(rows, slots)
-
-    def _scored(self, rows: Ints, slots: Ints | None) -> tuple[Score, list[tuple[Phase, Loads]]]:
+    def score(self, rows: Ints, slots: Ints | None) -> tuple[Score, list[Exchange]]:
+        """Return what nodes and an order are worth, and what is sent at the same time."""
         asked = self.asked
         self.judged += 1
         on = asked.slots(rows)
         left, pattern = asked.left(on), fitted(asked.pattern, on)
-        time = soft = asked.histogram(pattern, on)
+        time, extra = asked.histogram(pattern, on), 0.0
         found = []
         for phase in asked.phases(pattern, on, slots):
             loads = asked.loads(phase.total, left)
-            parts = asked.parts(phase, loads, left)
-            time += sum(parts)
-            seconds = loads.seconds()
-            most = float(seconds.max(initial=0.0))
-            soft += sum(parts[1:]) + max(parts[0], parts[0] - most + norm(seconds))
-            found.append((phase, loads))
-        return Score(time, soft), found
+            time += sum(asked.parts(phase, loads, left))
+            for one in _exchanges(asked, phase, loads, left):
+                seconds = one.loads.seconds()
+                extra += one.times * float(norm(seconds) - seconds.max(initial=0.0))
+                found.append(one)
+        return Score(time, time + extra), found
+
+
+def _exchanges(
+    asked: Predictor, phase: Phase, loads: Loads, left: Channels | None
+) -> Iterator[Exchange]:
+    if phase.steps is None:
+        yield Exchange(phase, phase.flows, loads, 1.0)
+        return
+    for sums, times in phase.steps():
+        step = asked.loads(phase.job.demand(sums), left)
+        yield Exchange(phase, lambda sums=sums: sums, step, times)  # type: ignore[misc]
 
 
 def canonical(state: State, ppn: int | None) -> State:
@@ -150,3 +180,26 @@ def canonical(state: State, ppn: int | None) -> State:
     slots[ranks] = np.arange(len(ranks))
     plain = bool((slots == np.arange(len(slots))).all())
     return State(state.rows[order], None if plain else slots, state.name)
+
+
+def moved(rows: Ints, moves: list[tuple[int, int]]) -> Ints:
+    """Return the nodes of all places after some steps.
+
+    Parameters
+    ----------
+    rows : int64 (n,)
+    moves : list of (int, int)
+        A place and its new node, or -1 - another place to exchange nodes with.
+
+    Examples
+    --------
+    >>> moved(np.array([7, 8, 9]), [(0, 4), (1, -1 - 2)]).tolist()
+    [4, 9, 8]
+    """
+    out = rows.copy()
+    for place, to in moves:
+        if to >= 0:
+            out[place] = to
+        else:
+            out[place], out[-1 - to] = out[-1 - to], out[place]
+    return out

@@ -6,12 +6,13 @@ instead (`Launcher.launch`): arguments and variables. It is registered by the
 decorator `launcher` under its program's name and, where that matters, the MPI
 library; other distributions add classes under the entry point group
 ``nidmap.launchers``. Nothing is run here; who wants to know what a launcher
-does asks it (`rankmap.launch.ask`).
+does asks it (`rankmap.launch.queries`).
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
@@ -52,8 +53,10 @@ LIBRARIES = (CRAY, MPICH, INTEL, OPENMPI, OTHER)
 #: Where each bundled launcher lives: imported only when it is asked for.
 BUNDLED = {"aprun": "aprun", "flux": "flux", "srun": "srun"}
 
-#: Programs that several MPI libraries bring under the same name, and the module for each.
-MPIEXECS = ("mpiexec", "mpiexec.hydra", "mpirun", "orterun", "prterun")
+#: What the starters of MPI libraries are called; a distribution may add whose they are
+#: (``mpiexec.mpich``). The library is asked from the executable, not read from its name.
+MPIEXECS = ("mpiexec", "mpirun", "orterun", "prterun")
+_MPIEXEC = re.compile(rf"(?:{'|'.join(MPIEXECS)})(?:[.-][A-Za-z0-9._-]+)?", re.ASCII)
 _MPIEXEC_OF = {CRAY: "pals", MPICH: "hydra", INTEL: "hydra", OPENMPI: "openmpi"}
 
 _registered: dict[tuple[str, str], type[Launcher]] = {}
@@ -222,14 +225,14 @@ def programs() -> list[str]:
 
 
 def is_mpiexec(program: str) -> bool:
-    """Tell whether a program's name says nothing of the MPI library it belongs to.
+    """Tell whether a program is one of those that every MPI library brings of its own.
 
     Examples
     --------
-    >>> is_mpiexec("/opt/openmpi/bin/mpirun"), is_mpiexec("srun")
-    (True, False)
+    >>> is_mpiexec("/opt/openmpi/bin/mpirun"), is_mpiexec("mpiexec.mpich"), is_mpiexec("srun")
+    (True, True, False)
     """
-    return os.path.basename(program) in MPIEXECS
+    return _MPIEXEC.fullmatch(os.path.basename(program)) is not None
 
 
 def find(program: str, mpi: str) -> Launcher:
@@ -241,27 +244,28 @@ def find(program: str, mpi: str) -> Launcher:
         Where there is none; the message names those there are.
     """
     name = os.path.basename(program)
-    key = (name, mpi if is_mpiexec(name) or mpi == CRAY else OTHER)
-    _load(name, key)
+    own = is_mpiexec(name)
+    key = ("mpiexec" if own else name, mpi if own or mpi == CRAY else OTHER)
+    _load(*key)
     if key not in _registered:
         raise LaunchError(
             f"'{printable(name, 40)}' is no launcher that is known"
-            + (f" for {printable(mpi, 20)}" if is_mpiexec(name) else ""),
+            + (f" for {printable(mpi, 20)}" if own else ""),
             f"there are {', '.join(programs())}",
         )
     return _registered[key]()
 
 
-def _load(name: str, key: tuple[str, str]) -> None:
+def _load(name: str, mpi: str) -> None:
     """Import the module that registers a launcher."""
     from importlib import import_module
     from importlib.metadata import entry_points
 
-    if name in MPIEXECS:
-        if key[1] in _MPIEXEC_OF:
-            import_module(f"rankmap.launch.{_MPIEXEC_OF[key[1]]}")
+    if name == "mpiexec":
+        if mpi in _MPIEXEC_OF:
+            import_module(f"rankmap.launch.{_MPIEXEC_OF[mpi]}")
     elif name in BUNDLED:
         import_module(f"rankmap.launch.{BUNDLED[name]}")
-    elif key not in _registered:
+    elif (name, mpi) not in _registered:
         for entry in entry_points(group="nidmap.launchers", name=name):
             entry.load()

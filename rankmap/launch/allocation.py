@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 
     from placement.nodelist import NodeList
 
-__all__ = ["Allocation", "allocation", "dealt", "filled", "from_hosts", "read_file"]
+__all__ = ["Allocation", "allocation", "dealt", "filled", "from_hosts", "job_id", "read_file"]
 
 #: One line of a host file: name, and slots as Hydra (``:2``) or Open MPI (``slots=2``) write them.
 _HOST = re.compile(r"([^\s:=#]+)(?::([0-9]{1,9}))?((?:\s+\S+)*)", re.ASCII)
 _RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
 _MOST_NODES = 1 << 20
+#: Variables that hold a job's id.
+_JOB = ("SLURM_JOB_ID", "PBS_JOBID", "COBALT_JOBID", "FLUX_JOB_ID")
 _SLOTS = re.compile(r"\bslots\s*=\s*([0-9]{1,9})", re.ASCII)
 
 
@@ -87,6 +89,17 @@ class Allocation:
                 "say it with --ppn",
             )
         return np.append(dealt(ranks, room), np.zeros(len(self.nodes) - len(room), dtype=np.int64))
+
+
+def job_id(env: Mapping[str, str]) -> str:
+    """Return the id of the job that an environment is of, '' outside of one.
+
+    Examples
+    --------
+    >>> job_id({"PBS_JOBID": "12.server"}), job_id({})
+    ('12.server', '')
+    """
+    return next((env[name] for name in _JOB if env.get(name)), "")
 
 
 def allocation(env: Mapping[str, str]) -> Allocation | None:

@@ -9,7 +9,7 @@ import numpy as np
 from placement.errors import LaunchError
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, launcher
 from rankmap.launch.cray import refuse_own_order, reordering
-from rankmap.launch.options import NONE, REQUIRED, Grammar
+from rankmap.launch.options import OptionTable, refuse_options, refuse_several_programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,25 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Aprun"]
 
-_SHORT = {
-    letter: (name, takes)
-    for takes, names in (
-        (NONE, "b=bypass B=batch-args C=reconnect h=help q=quiet T=sync-output V=version "
-               "v=verbose"),
-        (REQUIRED, "a=architecture d=depth D=debug e=environment E=environment-file "
-                   "F=access-mode j=cpus-per-cu L=node-list l=node-list-file m=memory-per-pe "
-                   "n=pes N=pes-per-node p=protection-domain P=pipes r=cores-specialized "
-                   "R=relaunch S=pes-per-numa-node t=cpu-time-limit z=zone"),
-    )
-    for letter, name in (pair.split("=") for pair in names.split())
-}  # fmt: skip
-
-GRAMMAR = Grammar(
-    long=dict(_SHORT.values()) | {"strict": NONE},
-    short=_SHORT,
-    single={"cc": REQUIRED, "cp": REQUIRED, "sl": REQUIRED, "sn": REQUIRED, "ss": NONE}
-    | {"mpmd_env": REQUIRED},
-)
+OPTIONS = OptionTable(
+    valued="cc cp sl sn mpmd_env",
+    flags="ss strict",
+    letters={
+        "n": "pes", "N": "pes-per-node", "d": "depth", "L": "node-list", "l": "node-list-file",
+        "R": "relaunch", "S": "pes-per-numa-node", "B": "batch-args",
+    },
+    valued_letters="adDeEFjLlmnNpPrRStz",
+)  # fmt: skip
 
 #: Options under which the ranks' places are not ours to say.
 _UNCLEAR = ("batch-args", "node-list-file", "relaunch", "pes-per-numa-node", "sl", "sn")
@@ -63,12 +53,9 @@ class Aprun(Launcher):
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
         """Return what the aprun command says; see `Launcher.read`."""
         refuse_own_order(env)
-        step = GRAMMAR.parse(argv)
-        if ":" in argv:
-            raise LaunchError("several programs in one aprun (':') have several layouts")
-        for name in _UNCLEAR:
-            if name in step.values:
-                raise LaunchError(f"aprun's option {name} places ranks in its own way")
+        step = OPTIONS.parse(argv)
+        refuse_several_programs(argv)
+        refuse_options(step, _UNCLEAR)
         return step
 
     def nodes(self, step: Parsed) -> str:

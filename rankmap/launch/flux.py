@@ -15,9 +15,8 @@ import numpy as np
 from placement.errors import LaunchError
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, launcher
 from rankmap.launch.allocation import Allocation
-from rankmap.launch.ask import answer
-from rankmap.launch.mpiexec import refuse_in, several_programs
-from rankmap.launch.options import NONE, OPTIONAL, REQUIRED, Grammar
+from rankmap.launch.options import OptionTable, refuse_options, refuse_several_programs
+from rankmap.launch.queries import run_query
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,27 +28,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Flux"]
 
-_FLAGS = "dry-run exclusive label-io unbuffered verbose quiet wait flags-debug"
-_OPTIONAL = "env-file-optional"
-_VALUED = """
- nslots ntasks nodes cores cores-per-task gpus-per-task tasks-per-node tasks-per-core gpus-per-node
- cores-per-slot queue bank time-limit urgency job-name setopt setattr env env-remove env-file
- rlimit conf cwd output error input add-file begin-time signal dependency requires flags taskmap
- bcc cc watch coral2-chassis config
-"""
-
-GRAMMAR = Grammar(
-    long=dict.fromkeys(_FLAGS.split(), NONE)
-    | dict.fromkeys(_OPTIONAL.split(), OPTIONAL)
-    | dict.fromkeys(_VALUED.split(), REQUIRED),
-    short={
-        "n": ("ntasks", REQUIRED), "N": ("nodes", REQUIRED), "c": ("cores-per-task", REQUIRED),
-        "g": ("gpus-per-task", REQUIRED), "x": ("exclusive", NONE), "q": ("queue", REQUIRED),
-        "B": ("bank", REQUIRED), "t": ("time-limit", REQUIRED), "o": ("setopt", REQUIRED),
-        "S": ("setattr", REQUIRED), "l": ("label-io", NONE), "u": ("unbuffered", NONE),
-        "v": ("verbose", NONE),
-    },
-)  # fmt: skip
+OPTIONS = OptionTable(
+    valued="ntasks nodes cores-per-task tasks-per-node setopt taskmap tasks-per-core gpus-per-node"
+    " requires nslots cores cc bcc",
+    flags="dry-run exclusive label-io unbuffered",
+    letters={"n": "ntasks", "N": "nodes", "c": "cores-per-task", "o": "setopt"},
+    valued_letters="nNcgqBtoS",
+)
 
 _UNCLEAR = (
     "taskmap", "tasks-per-core", "gpus-per-node", "requires", "nslots", "cores", "cc", "bcc",
@@ -71,9 +56,9 @@ class Flux(Launcher):
         """Return what ``flux run`` says; see `Launcher.read`."""
         if tuple(argv[1:2]) != ("run",):
             raise LaunchError("only flux run starts ranks whose order can be chosen")
-        step = GRAMMAR.parse(argv, first=2)
-        several_programs(argv)
-        refuse_in(step, _UNCLEAR)
+        step = OPTIONS.parse(argv, first=2)
+        refuse_several_programs(argv)
+        refuse_options(step, _UNCLEAR)
         return step
 
     def nodes(self, step: Parsed) -> str:
@@ -86,7 +71,7 @@ class Flux(Launcher):
             return None
         from placement.nodelist import NodeList
 
-        text = answer([step.argv[0], "getattr", "hostlist"], env).strip()
+        text = run_query([step.argv[0], "getattr", "hostlist"], env).strip()
         job = env.get("FLUX_JOB_ID", "")
         return Allocation(NodeList.parse(text, "flux getattr hostlist"), None, None, None, job)
 

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from placement.errors import LaunchError, printable
-from rankmap.launch import INTEL, MPICH, MPIEXECS, Launch, launcher
+from rankmap.launch import INTEL, MPICH, Launch, launcher
 from rankmap.launch.mpiexec import Mpiexec
-from rankmap.launch.options import NONE, PAIR, REQUIRED, Grammar
+from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,26 +31,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Hydra", "IntelHydra"]
 
-_FLAGS = """
- genvall genvnone envall envnone enable-x disable-x disable-auto-cleanup
- disable-hostname-propagation hybrid-hosts skip-launch-node info print-all-exitcodes pmi-port
- prepend-rank l profile v verbose
- localroot nolocal rr prot print-rank-map
-"""
-_VALUED = """
- genvlist envlist f hosts host rankmap wdir configfile n np memory-alloc-kinds launcher
- launcher-exec bootstrap bootstrap-exec rmk topolib bind-to map-by membind binding demux
- errfile-pattern outfile-pattern gpus-per-proc iface localhost nameserver order-nodes ppn perhost
- prepend-pattern usize machinefile hostfile path arch hosts-group s tune
-"""
-_WORDS = (
-    dict.fromkeys(_FLAGS.split(), NONE)
-    | dict.fromkeys(_VALUED.split(), REQUIRED)
-    | {"genv": PAIR, "env": PAIR}
+OPTIONS = OptionTable(
+    valued="n np=n f hosts host hostfile machinefile ppn perhost rankmap order-nodes configfile"
+    " arch hosts-group launcher launcher-exec bootstrap bootstrap-exec bind-to binding wdir",
+    flags="skip-launch-node nolocal rr l genvall genvnone",
+    pairs="genv env",
 )
-
-#: Hydra takes every option behind one dash and behind two.
-GRAMMAR = Grammar(long=_WORDS, short={}, single=_WORDS)
 
 #: One argument of a command may not be longer (Linux: 128 KiB).
 _LONGEST = 120_000
@@ -59,7 +45,7 @@ _LONGEST = 120_000
 class _Hydra(Mpiexec):
     """What MPICH's and Intel's have in common."""
 
-    grammar = GRAMMAR
+    options = OPTIONS
     ranks_option = "n"
     host_options = ("hosts", "host")
     file_options = ("f", "hostfile", "machinefile")
@@ -71,19 +57,12 @@ class _Hydra(Mpiexec):
     host_variables: ClassVar[tuple[str, ...]] = ("HYDRA_HOST_FILE",)
     on_nodes = False
 
-    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
-        """Return what the command says, ``-np`` being ``-n``; see `Launcher.read`."""
-        step = super().read(argv, env)
-        if "np" in step.values:
-            step.values.setdefault("n", step.values["np"])
-        return step
-
     def _bare(self, step: Parsed) -> Parsed:
         """Return the command without what the order file now says."""
         return step.without(*self.host_options, *self.file_options, *self.per_node_options)
 
 
-@launcher(*((name, MPICH) for name in MPIEXECS))
+@launcher(("mpiexec", MPICH))
 class Hydra(_Hydra):
     """MPICH's mpiexec with ``-rankmap``."""
 
@@ -139,7 +118,7 @@ class Hydra(_Hydra):
         return Launch((bare.argv[0], *words, *bare.argv[1:]))
 
 
-@launcher(*((name, INTEL) for name in MPIEXECS))
+@launcher(("mpiexec", INTEL))
 class IntelHydra(_Hydra):
     """Intel MPI's mpiexec with ``-machinefile``."""
 

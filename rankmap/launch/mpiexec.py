@@ -13,6 +13,7 @@ import numpy as np
 from placement.errors import LaunchError
 from rankmap.launch import Launcher
 from rankmap.launch.allocation import allocation, filled, from_hosts, read_file
+from rankmap.launch.options import refuse_options, refuse_several_programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankmap.launch.allocation import Allocation
-    from rankmap.launch.options import Grammar, Parsed
+    from rankmap.launch.options import OptionTable, Parsed
     from rankmap.slots import Slots
 
-__all__ = ["Mpiexec", "refuse_in", "room_for", "several_programs"]
+__all__ = ["Mpiexec", "room_for"]
 
 
 class Mpiexec(Launcher):
@@ -31,7 +32,7 @@ class Mpiexec(Launcher):
 
     Attributes
     ----------
-    grammar : Grammar
+    options : OptionTable
     host_options, file_options : tuple of str
         Options that list hosts, and that name a file of them.
     per_node_options : tuple of str
@@ -42,7 +43,7 @@ class Mpiexec(Launcher):
         Variables that name a file of hosts.
     """
 
-    grammar: ClassVar[Grammar]
+    options: ClassVar[OptionTable]
     host_options: ClassVar[tuple[str, ...]] = ()
     file_options: ClassVar[tuple[str, ...]] = ()
     per_node_options: ClassVar[tuple[str, ...]] = ()
@@ -52,9 +53,9 @@ class Mpiexec(Launcher):
 
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
         """Return what the command says; see `Launcher.read`."""
-        step = self.grammar.parse(argv)
-        several_programs(argv)
-        refuse_in(step, self.unclear)
+        step = self.options.parse(argv)
+        refuse_several_programs(argv)
+        refuse_options(step, self.unclear)
         return step
 
     def nodes(self, step: Parsed) -> str:
@@ -97,19 +98,6 @@ class Mpiexec(Launcher):
                 "say it with --ppn",
             )
         return filled(ranks, allocation.tasks)
-
-
-def several_programs(argv: Sequence[str]) -> None:
-    """Refuse ``:``, which starts several programs."""
-    if ":" in argv:
-        raise LaunchError("several programs in one launch (':') have several layouts")
-
-
-def refuse_in(step: Parsed, names: Sequence[str]) -> None:
-    """Refuse options under which the ranks' places are not ours to say."""
-    for name in names:
-        if name in step.values:
-            raise LaunchError(f"option {name} of {step.argv[0]} places ranks in its own way")
 
 
 def room_for(slots: Slots, allocation: Allocation | None) -> None:

@@ -1,10 +1,11 @@
 """mpirun of Open MPI: a sequential file, or a rankfile where the cores are known.
 
-``--map-by seq:file=F`` (5) and ``--hostfile F --mca rmaps seq`` (4) keep the
-order of the lines and leave binding to mpirun; a plain host file does not keep
-it: the node of mpirun comes first. A rankfile says the core too, and mpirun
-does not start where a node lacks one, so it is used only where the machine's
-cores are known. Checked on Open MPI 5.0.11 and 4.1.8, and inside Slurm 22.05.8.
+``--map-by seq:OVERSUBSCRIBE:file=F`` (5) and ``--hostfile F --mca rmaps seq`` (4)
+keep the order of the lines and leave binding to mpirun; a plain host file does not
+keep it: the node of mpirun comes first. (Without OVERSUBSCRIBE, 5 starts nothing
+and exits with 0 where a node has fewer cores than ranks.) A rankfile says the core
+too, and mpirun does not start where a node lacks one, so it is used only where the
+machine's cores are known. Checked on Open MPI 5.0.11 and 4.1.8, and inside Slurm 22.05.8.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import re
 from typing import TYPE_CHECKING
 
 from placement.errors import LaunchError, printable
-from rankmap.launch import MPIEXECS, OPENMPI, Launch, launcher
+from rankmap.launch import OPENMPI, Launch, launcher
 from rankmap.launch.mpiexec import Mpiexec, room_for
-from rankmap.launch.options import NONE, PAIR, REQUIRED, Grammar
+from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,52 +27,25 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenMpi"]
 
-_FLAGS = """
- debug-daemons debug-daemons-file leave-session-attached get-stack-traces report-state-on-timeout
- stop-on-exec stop-in-init do-not-launch no-app-prefix set-cwd-to-session-dir show-progress
- allow-run-as-root noprefix no-ready-msg system-server set-sid hetero-nodes oversubscribe
- nooversubscribe bind-to-core bind-to-none bycore bynode byslot display-map display-allocation
- report-bindings tag-output timestamp-output continuous enable-recovery disable-recovery
- use-hwthread-cpus quiet verbose do-not-resolve nolocal preload-binary forward-environment
- report-child-jobs-separately index-argv-by-rank xml stream-buffering personality-ompi
-"""
-_VALUED = """
- np n npernode N c map-by rank-by bind-to host hostfile machinefile default-hostfile add-host
- add-hostfile path wd wdir x display output xterm stdin runtime-options personality
- preload-files app-pmix-prefix pset set-env unset-env gpu-support tune dvm tmpdir prefix
- pmix-prefix report-pid report-uri singleton keepalive launch-agent max-vm-size forward-signals
- spawn-timeout timeout rankfile rf cpu-set cpu-list cpus-per-proc cpus-per-rank npersocket ppr
- output-filename output-proctable wait-for-server ompi-server initial-errhandler with-ft am
-"""
-_PAIRS = "mca omca gmca prtemca pmixmca gpmixmca append-env prepend-env"
-
-_WORDS = (
-    dict.fromkeys(_FLAGS.split(), NONE)
-    | dict.fromkeys(_VALUED.split(), REQUIRED)
-    | dict.fromkeys(_PAIRS.split(), PAIR)
+OPTIONS = OptionTable(
+    valued="n np=n c=n N npernode host H=host hostfile machinefile default-hostfile add-host"
+    " add-hostfile map-by rank-by bind-to rankfile rf npersocket ppr cpu-set cpu-list dvm"
+    " cpus-per-proc cpus-per-rank x wdir",
+    flags="oversubscribe nolocal bynode bycore bind-to-none report-bindings tag-output",
+    pairs="mca omca gmca prtemca pmixmca gpmixmca",
 )
-
-GRAMMAR = Grammar(
-    long=_WORDS,
-    short={
-        "n": ("n", REQUIRED), "c": ("c", REQUIRED), "N": ("N", REQUIRED), "H": ("host", REQUIRED),
-        "x": ("x", REQUIRED), "s": ("preload-binary", NONE), "q": ("quiet", NONE),
-        "v": ("verbose", NONE),
-    },
-    single={name: takes for name, takes in _WORDS.items() if len(name) > 1},
-)  # fmt: skip
 
 #: Mappings that fill node after node, as we do; ``PE=`` says the cores of a rank.
 _PLAIN = re.compile(r"(?:slot|core|hwthread)?(?::PE=([0-9]{1,4}))?", re.IGNORECASE | re.ASCII)
 _PER_NODE = re.compile(r"ppr:([0-9]{1,6}):node(?::PE=([0-9]{1,4}))?", re.IGNORECASE | re.ASCII)
 
 
-@launcher(*((name, OPENMPI) for name in MPIEXECS))
+@launcher(("mpiexec", OPENMPI))
 class OpenMpi(Mpiexec):
     """mpirun with a sequential file or a rankfile."""
 
     form = "seq"
-    grammar = GRAMMAR
+    options = OPTIONS
     ranks_option = "n"
     host_options = ("host",)
     file_options = ("hostfile", "machinefile")
@@ -85,11 +59,8 @@ class OpenMpi(Mpiexec):
     rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
-        """Return what the command says, ``-np`` and ``-c`` being ``-n``; see `Launcher.read`."""
+        """Return what the command says; see `Launcher.read`."""
         step = super().read(argv, env)
-        for name in ("np", "c"):
-            if name in step.values:
-                step.values.setdefault("n", step.values[name])
         _mapping(step)
         _refuse_variables(env)
         return step
@@ -137,7 +108,7 @@ class OpenMpi(Mpiexec):
             bare = bare.without(*self.host_options, *self.file_options)
             words = ["--hostfile", path, "--mca", "rmaps", "seq"]
         else:
-            words = ["--map-by", f"seq{_pe(self.cores(step))}:file={path}"]
+            words = ["--map-by", f"seq{_pe(self.cores(step))}:OVERSUBSCRIBE:file={path}"]
         if allocation is None and "--hostfile" not in words:
             words += ["--host", _listed(order)]
         if "n" not in step.values:

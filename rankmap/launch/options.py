@@ -1,24 +1,25 @@
-"""Read a launcher's own options the way getopt_long does, and find where the program begins.
+"""Read what a launcher's command line says of ranks and nodes, and pass over the rest.
 
-Nothing is changed here: a wrapper that misreads one option would start the
-wrong thing, so what it does not know is an error, and its caller then leaves
-the command as it is.
+A launcher has a hundred options, and each version others. A table here has
+those that say how many ranks start and where; what ``nidmap run`` adds goes
+right behind the launcher's own name. Of an option that is in no table it is
+not known whether the next word is its value or the program: it is the program
+if it can be run here. What stays in doubt is an error, and whoever called
+leaves the command as it is.
 """
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from placement.errors import LaunchError, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["NONE", "OPTIONAL", "PAIR", "REQUIRED", "Grammar", "Parsed"]
-
-#: Whether an option takes a value: never, behind ``=`` (or attached) only, always, two of them.
-NONE, OPTIONAL, REQUIRED, PAIR = 0, 1, 2, 3
+__all__ = ["OptionTable", "Parsed", "refuse_options", "refuse_several_programs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,8 @@ class Parsed:
     ----------
     argv : tuple of str
     values : dict of str to str
-        Value of each option that was given, by its name in the grammar, the
-        last one winning; '' for an option without a value.
+        Value of each option of the table that was given, the last one winning;
+        '' for an option without a value.
     program : int
         Where in `argv` the user's program begins; ``len(argv)`` where there is none.
     spans : dict of str to list of (int, int)
@@ -52,8 +53,8 @@ class Parsed:
 
         Examples
         --------
-        >>> grammar = Grammar({"ntasks": REQUIRED}, {"n": ("ntasks", REQUIRED)})
-        >>> grammar.parse(["srun", "-n", "64", "./app"]).without("ntasks").argv
+        >>> table = OptionTable("ntasks", letters={"n": "ntasks"}, valued_letters="n")
+        >>> table.parse(["srun", "-n", "64", "./app"]).without("ntasks").argv
         ('srun', './app')
         """
         gone: set[int] = set()
@@ -88,23 +89,37 @@ class Parsed:
         return int(text)
 
 
-@dataclass(frozen=True, slots=True)
-class Grammar:
-    """The options of one launcher.
+class OptionTable:
+    """The options of a launcher that are read.
 
-    Attributes
+    Parameters
     ----------
-    long : mapping of str to int
-        Options behind ``--`` and whether they take a value.
-    short : mapping of str to (str, int)
-        Letters: the option's name and whether it takes a value.
-    single : mapping of str to int
-        Words behind one dash (``-cc`` of aprun), which win over letters.
+    valued, flags : str
+        Names of options with and without a value, behind one dash or two;
+        ``np=n`` is another name of n.
+    pairs : str
+        Names of options with two values (``-genv NAME VALUE``).
+    letters : mapping of str to str
+        Names of one-letter options; they may share a word, as getopt has it.
+    valued_letters : str
+        All letters that take a value, also those that are not read.
     """
 
-    long: Mapping[str, int]
-    short: Mapping[str, tuple[str, int]]
-    single: Mapping[str, int] = field(default_factory=dict)
+    def __init__(
+        self,
+        valued: str,
+        flags: str = "",
+        pairs: str = "",
+        letters: Mapping[str, str] | None = None,
+        valued_letters: str = "",
+    ) -> None:
+        self._takes: dict[str, int] = {}
+        self._names: dict[str, str] = {}
+        for names, count in ((valued, 1), (flags, 0), (pairs, 2)):
+            for name, _, meant in (text.partition("=") for text in names.split()):
+                self._takes[name], self._names[name] = count, meant or name
+        self._letters = letters or {}
+        self._valued_letters = valued_letters
 
     def parse(self, argv: Iterable[str], first: int = 1) -> Parsed:
         """Return what a command line says.
@@ -119,81 +134,106 @@ class Grammar:
         Raises
         ------
         LaunchError
-            An option that is not known, or one without its value.
+            An option without its value, or one that leaves it unclear where the
+            program begins.
 
         Examples
         --------
-        >>> grammar = Grammar({"ntasks": REQUIRED}, {"n": ("ntasks", REQUIRED)})
-        >>> got = grammar.parse(["srun", "-n64", "./app", "-n", "3"])
+        >>> table = OptionTable("ntasks", letters={"n": "ntasks"}, valued_letters="np")
+        >>> got = table.parse(["srun", "-n64", "-p", "debug", "./app", "-n", "3"])
         >>> got.values, got.program
-        ({'ntasks': '64'}, 2)
+        ({'ntasks': '64'}, 4)
         """
-        words = tuple(argv)
-        values: dict[str, str] = {}
-        spans: dict[str, list[tuple[int, int]]] = {}
-        at = first
-        while at < len(words) and len(words[at]) > 1 and words[at].startswith("-"):
+        step = Parsed(tuple(argv), {}, 0)
+        words, at, doubtful = step.argv, first, ""
+        while at < len(words) and _is_option(words[at]):
             if words[at] == "--":
-                at += 1
-                break
-            found: dict[str, str] = {}
-            behind = self._option(words, at, found)
-            for name in found:
-                spans.setdefault(name, []).append((at, behind))
-            values.update(found)
+                return Parsed(words, step.values, at + 1, step.spans)
+            behind, known = self._read(step, at)
+            if not known and behind < len(words) and not _is_option(words[behind]):
+                if self._is_program(words, behind):
+                    return Parsed(words, step.values, behind, step.spans)
+                doubtful = words[at]
+                behind += 1
             at = behind
-        return Parsed(words, values, min(at, len(words)), spans)
+        program = min(at, len(words))
+        if doubtful and not (words[program:] and shutil.which(words[program])):
+            raise _doubt(doubtful, words[0])
+        return Parsed(words, step.values, program, step.spans)
 
-    def _option(self, words: tuple[str, ...], at: int, values: dict[str, str]) -> int:
-        word = words[at]
-        if word.startswith("--"):
-            return self._long(words, at, values)
-        if word[1:] in self.single:
-            return _store(words, at, values, word[1:], self.single[word[1:]], None)
-        return self._short(words, at, values)
+    def _is_program(self, words: tuple[str, ...], at: int) -> bool:
+        """Tell whether the word behind an option that is not known is the program.
 
-    def _long(self, words: tuple[str, ...], at: int, values: dict[str, str]) -> int:
-        name, equals, value = words[at][2:].partition("=")
-        matches = [name] if name in self.long else [k for k in self.long if k.startswith(name)]
-        if len(matches) != 1:
-            raise _unknown(words[0], words[at])
-        return _store(
-            words, at, values, matches[0], self.long[matches[0]], value if equals else None
-        )
+        Raises
+        ------
+        LaunchError
+            Where a program and a value may have that name, and it matters which it is.
+        """
+        if shutil.which(words[at]) is None:
+            return False
+        rest = (word.lstrip("-").partition("=")[0] for word in words[at:] if _is_option(word))
+        if "/" not in words[at] and any(n in self._takes or n[:1] in self._letters for n in rest):
+            raise _doubt(words[at - 1], words[0])
+        return True
 
-    def _short(self, words: tuple[str, ...], at: int, values: dict[str, str]) -> int:
+    def _read(self, step: Parsed, at: int) -> tuple[int, bool]:
+        """Note the option at a place; return the place behind it, and whether it is known."""
+        word = step.argv[at]
+        if not word.startswith("--") and self._letters and word[1:] not in self._takes:
+            return self._read_letters(step, at), True
+        name, equals, value = word.lstrip("-").partition("=")
+        if name not in self._takes:
+            full = next((n for n in self._takes if n.startswith(name)), "")
+            if full and word.startswith("--"):
+                raise LaunchError(f"option {printable(word, 40)} is abbreviated", f"write --{full}")
+            return at + 1, bool(equals)
+        behind = at + 1 if equals else at + 1 + self._takes[name]
+        if behind > len(step.argv):
+            raise LaunchError(f"{printable(word, 30)} of {step.argv[0]} has no value")
+        given = value if equals else " ".join(step.argv[at + 1 : behind])
+        return self._note(step, self._names[name], at, behind, given), True
+
+    def _read_letters(self, step: Parsed, at: int) -> int:
         """Read letters behind one dash; the first that takes a value takes the rest."""
-        letters = words[at][1:]
+        letters = step.argv[at][1:]
         for k, letter in enumerate(letters):
-            if letter not in self.short:
-                raise _unknown(words[0], words[at])
-            name, takes = self.short[letter]
-            if takes != NONE:
-                return _store(words, at, values, name, takes, letters[k + 1 :] or None)
-            values[name] = ""
+            name = self._letters.get(letter, f"-{letter}")
+            if letter not in self._valued_letters:
+                self._note(step, name, at, at + 1, "")
+            elif letters[k + 1 :]:
+                return self._note(step, name, at, at + 1, letters[k + 1 :])
+            elif at + 1 < len(step.argv):
+                return self._note(step, name, at, at + 2, step.argv[at + 1])
+            else:
+                raise LaunchError(f"-{letter} of {step.argv[0]} has no value")
         return at + 1
 
-
-def _store(
-    words: tuple[str, ...],
-    at: int,
-    values: dict[str, str],
-    name: str,
-    takes: int,
-    value: str | None,
-) -> int:
-    """Note an option's value and return the place behind it."""
-    if takes in (REQUIRED, PAIR) and value is None:
-        behind = at + takes
-        if behind > len(words):
-            raise LaunchError(f"{printable(words[at], 30)} of {words[0]} has no value")
-        values[name] = " ".join(words[at + 1 : behind])
+    def _note(self, step: Parsed, name: str, at: int, behind: int, value: str) -> int:
+        step.spans.setdefault(name, []).append((at, behind))
+        if not name.startswith("-"):
+            step.values[name] = value
         return behind
-    if takes in (NONE, PAIR) and value is not None:
-        raise _unknown(words[0], words[at])
-    values[name] = value or ""
-    return at + 1
 
 
-def _unknown(launcher: str, word: str) -> LaunchError:
-    return LaunchError(f"option {printable(word, 40)} of {printable(launcher, 30)} is not known")
+def refuse_options(step: Parsed, names: Sequence[str]) -> None:
+    """Refuse options under which the ranks' places are not ours to say."""
+    for name in names:
+        if name in step.values:
+            raise LaunchError(f"option {name} of {step.argv[0]} places ranks in its own way")
+
+
+def refuse_several_programs(argv: Sequence[str]) -> None:
+    """Refuse ``:``, which starts several programs."""
+    if ":" in argv:
+        raise LaunchError("several programs in one launch (':') have several layouts")
+
+
+def _is_option(word: str) -> bool:
+    return len(word) > 1 and word.startswith("-")
+
+
+def _doubt(option: str, launcher: str) -> LaunchError:
+    return LaunchError(
+        f"where {printable(launcher, 30)}'s options end is not clear at {printable(option, 30)}",
+        f"write {printable(option, 30)}=VALUE, or -- before the program",
+    )

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import LaunchError
-from rankmap.launch import CRAY, MPIEXECS, Launch, launcher
+from rankmap.launch import CRAY, Launch, launcher
 from rankmap.launch.allocation import filled
 from rankmap.launch.cray import refuse_own_order, reordering
 from rankmap.launch.mpiexec import Mpiexec
-from rankmap.launch.options import NONE, REQUIRED, Grammar
+from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,29 +28,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Pals"]
 
-_FLAGS = """
- envall envnone transfer no-transfer label no-label exclusive shared line-buffer no-line-buffer
- procinfo no-abort-on-failure abort-on-failure no-vni sstartup no-sstartup version help
-"""
-_VALUED = """
- np ppn hosts hostfile configfile env genv envlist wdir umask cpu-bind mem-bind gpu-bind depth
- include-tasks exclude-tasks rlimits network pmi fanout timeout stdin soft arch path
-"""
-_WORDS = dict.fromkeys(_FLAGS.split(), NONE) | dict.fromkeys(_VALUED.split(), REQUIRED)
-
-GRAMMAR = Grammar(
-    long=_WORDS,
-    short={"n": ("np", REQUIRED), "d": ("depth", REQUIRED), "l": ("label", NONE)},
-    single=_WORDS,
+OPTIONS = OptionTable(
+    valued="np n=np ppn hosts hostfile depth d=depth cpu-bind configfile include-tasks"
+    " exclude-tasks soft arch env genv wdir",
+    flags="label l=label envall envnone",
 )
 
 
-@launcher(*((name, CRAY) for name in MPIEXECS))
+@launcher(("mpiexec", CRAY))
 class Pals(Mpiexec):
     """PALS's mpiexec with MPICH_RANK_ORDER."""
 
     form = "mpich"
-    grammar = GRAMMAR
+    options = OPTIONS
     ranks_option = "np"
     asks_order = True
     host_options = ("hosts",)

@@ -2,10 +2,12 @@
 
 A file system that hangs, a library that is missing, runs for ever or crashes,
 a signal that arrives meanwhile: the parent gives the child up and goes on. It
-loads nothing that the child needs. That a child gets further is not seen from
-outside (a loop without end works hard too): it says so (`rankmap.progress`),
-and may work only so long, or stand still, without a word. Work is counted in
-time on a processor, so that a loaded machine costs nobody their order.
+loads nothing that the child needs. What the child may take is processor time:
+on a busy login node, where it seldom gets a processor, it keeps its order.
+That it gets further is not seen from outside (a loop without end works hard
+too): it says so (`rankmap.progress`), and may work only so long without a
+word. A clock is asked only for a child that stands still, and for a day that
+never ends.
 """
 
 from __future__ import annotations
@@ -30,11 +32,13 @@ __all__ = ["planned"]
 #: Signals that end the planning and not the job; a bare launcher would get them.
 _ENDING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
-#: The part of its time that a child may work, or stand still, without a word.
-_STILL = 0.4
+#: What a child may take, in multiples of ``--patience``: processor time in all (starting and
+#: reading the machine is as much again as thinking), processor time without a word, seconds of
+#: standing still (no work, no word), and seconds in all.
+_WORK, _SILENT, _STILL, _WHOLE = 2.0, 0.4, 4.0, 40.0
 
-#: Seconds between two looks at a silent child.
-_LOOK = 0.05
+#: Seconds between two looks at a child, and clock ticks a second in its ``stat``.
+_LOOK, _TICKS = 0.05, os.sysconf("SC_CLK_TCK")
 
 
 class _GivenUpError(Exception):
@@ -50,8 +54,9 @@ def planned(work: Callable[[], Iterable[dict[str, Any]]], seconds: float) -> dic
         Yields what JSON can hold, each better than the one before. What it
         prints is dropped.
     seconds : float
-        Longest time to wait, and less for a child that says nothing; 0: no limit.
-        What it has yielded until then counts, with ``late`` saying why no more came.
+        The patience, of which `_WORK` and its like are multiples; 0: no limit.
+        What the child has yielded until then counts, with ``late`` saying why no
+        more came.
     """
     heard = bytearray()
     late = ""
@@ -102,7 +107,7 @@ def _work(work: Callable[[], Iterable[dict[str, Any]]], mouth: int, seconds: flo
         signal.signal(signal.SIGTERM, _leave)
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the child's alone: cores for the plan
         if seconds:
-            signal.alarm(int(seconds) + 5)
+            signal.alarm(int(_WHOLE * seconds) + 5)
         nothing = os.open(os.devnull, os.O_WRONLY)
         for stream in (1, 2):
             os.dup2(nothing, stream)
@@ -140,44 +145,51 @@ def _answer(child: int, answer: int, seconds: float, heard: bytearray) -> None:
     _GivenUpError
         Too late, silent, or a signal.
     """
-    silence = _Silence(child, seconds)
+    watch = _Watch(child, seconds)
     while True:
         if select.select([answer], [], [], _LOOK if seconds else None)[0]:
             part = os.read(answer, 1 << 20)
             if not part:
                 return
             heard += part
-            silence.broken()
-        if seconds and silence.too_long():
-            raise _GivenUpError("planning took too long")
+            watch.hear()
+        too_long = watch.too_long() if seconds else ""
+        if too_long:
+            raise _GivenUpError(f"{too_long} (--patience is {seconds:g}, raise it)")
 
 
-class _Silence:
-    """How long a child has said nothing, and what it did meanwhile."""
+class _Watch:
+    """What a child has taken so far, in processor time and by the clock."""
 
     def __init__(self, child: int, seconds: float) -> None:
         self._child = child
-        self._ends = time.monotonic() + seconds
-        self._most = _STILL * seconds
-        self.broken()
+        self._seconds = seconds
+        self._began = time.monotonic()
+        self.hear()
 
-    def broken(self) -> None:
-        """Begin anew: the child has said something."""
+    def hear(self) -> None:
+        """Note that the child has said something."""
         self._moved = time.monotonic()
-        self._begun = self._work = self._worked()
+        self._heard = self._work = self._worked()
 
-    def too_long(self) -> bool:
-        """Return True where the time is over, or too much of it went by without a word."""
+    def too_long(self) -> str:
+        """Return what took too long, '' where nothing did."""
         now, work = time.monotonic(), self._worked()
         if work != self._work:
             self._moved, self._work = now, work
-        return now > self._ends or now - self._moved > self._most or work - self._begun > self._most
+        if now - self._moved > _STILL * self._seconds:
+            return "planning stands still"
+        late = now - self._began > _WHOLE * self._seconds
+        silent = work - self._heard > _SILENT * self._seconds
+        spent = work > _WORK * self._seconds
+        return "planning takes too long" if late or silent or spent else ""
 
     def _worked(self) -> float:
-        """Return the seconds that the child has been on a processor; 0 where that is not known."""
-        path = f"/proc/{self._child}/schedstat"
-        with contextlib.suppress(OSError, ValueError), open(path) as stream:
-            return int(stream.read().partition(" ")[0]) * 1e-9
+        """Return the processor time of the child and of those it waited for; 0 where unknown."""
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            with open(f"/proc/{self._child}/stat", "rb") as stream:
+                fields = stream.read().rpartition(b")")[2].split()
+            return sum(map(int, fields[11:15])) / _TICKS
         return 0.0
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from placement.errors import LaunchError, printable
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, launcher
 from rankmap.launch.cray import refuse_own_order, reordering
-from rankmap.launch.options import NONE, OPTIONAL, REQUIRED, Grammar
+from rankmap.launch.options import OptionTable, refuse_options, refuse_several_programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,46 +28,18 @@ if TYPE_CHECKING:
 
 __all__ = ["CraySrun", "HostfileSrun"]
 
-_FLAGS = """
- contiguous disable-status exact external help hold label multi-prog no-allocate overcommit overlap
- preserve-env pty quiet quit-on-interrupt reboot spread-job stepmgr test-only unbuffered usage
- use-min-nodes verbose version wait-for-children parallel consolidate-segments spread-segments
-"""
-_OPTIONAL = """
- bcast compress exclusive get-user-env immediate kill-on-bad-exit nice no-kill oversubscribe
- propagate resv-ports send-libs x11
-"""
-_VALUED = """
- accel-bind account acctg-freq autocomplete batch bb bbf bcast-exclude begin bell chdir
- cluster-constraint clusters comment constraint container container-id core-spec cores-per-socket
- cpu-bind cpu-freq cpus-per-gpu cpus-per-task deadline debugger-test delay-boot dependency
- distribution epilog error exclude export export-file extra extra-node-info gpu-bind gpu-freq gpus
- gpus-per-node gpus-per-socket gpus-per-task gres gres-flags het-group hint input job-name jobid
- launch-cmd launcher-opts licenses mail-type mail-user mcs-label mem mem-bind mem-per-cpu
- mem-per-gpu mincpus mpi msg-timeout network nodefile nodelist nodes ntasks ntasks-per-core
- ntasks-per-gpu ntasks-per-node ntasks-per-socket ntasks-per-tres open-mode output partition power
- prefer priority profile prolog qos relative reservation resources segment signal slurmd-debug
- sockets-per-node switches task-epilog task-prolog thread-spec threads threads-per-core time
- time-min tmp topology tree-width tres-bind tres-per-task uid gid wait wckey
-"""
-
-GRAMMAR = Grammar(
-    long=dict.fromkeys(_FLAGS.split(), NONE)
-    | dict.fromkeys(_OPTIONAL.split(), OPTIONAL)
-    | dict.fromkeys(_VALUED.split(), REQUIRED),
-    short={
-        letter: (name, takes)
-        for takes, names in (
-            (NONE, "E=preserve-env H=hold h=help l=label O=overcommit Q=quiet u=unbuffered "
-                   "V=version v=verbose X=disable-status Z=no-allocate s=oversubscribe"),
-            (OPTIONAL, "I=immediate K=kill-on-bad-exit k=no-kill"),
-            (REQUIRED, "A=account b=begin B=extra-node-info c=cpus-per-task C=constraint "
-                       "d=dependency D=chdir e=error F=nodefile G=gpus i=input J=job-name "
-                       "L=licenses M=clusters m=distribution N=nodes n=ntasks o=output p=partition "
-                       "q=qos r=relative S=core-spec T=threads t=time W=wait w=nodelist x=exclude"),
-        )
-        for letter, name in (pair.split("=") for pair in names.split())
+OPTIONS = OptionTable(
+    valued="ntasks nodes nodelist cpus-per-task ntasks-per-node distribution cpu-bind exclude"
+    " het-group jobid nodefile ntasks-per-core ntasks-per-gpu ntasks-per-socket relative"
+    " prolog epilog task-prolog task-epilog",
+    flags="overcommit no-allocate preserve-env spread-job use-min-nodes"
+    " exact exclusive label overlap pty unbuffered",
+    letters={
+        "n": "ntasks", "N": "nodes", "w": "nodelist", "c": "cpus-per-task", "m": "distribution",
+        "x": "exclude", "F": "nodefile", "r": "relative", "O": "overcommit", "Z": "no-allocate",
+        "E": "preserve-env",
     },
+    valued_letters="AbBcCdDeFGiJLMmNnopqrStTWwx",
 )  # fmt: skip
 
 #: Options under which the ranks' places are not ours to say.
@@ -87,12 +59,9 @@ class Srun(Launcher):
 
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
         """Return what the srun command says; see `Launcher.read`."""
-        step = GRAMMAR.parse(argv)
-        if ":" in argv:
-            raise LaunchError("a heterogeneous step (':') has several layouts")
-        for name in _UNCLEAR:
-            if name in step.values:
-                raise LaunchError(f"srun --{name} places ranks in its own way")
+        step = OPTIONS.parse(argv)
+        refuse_several_programs(argv)
+        refuse_options(step, _UNCLEAR)
         _refuse_other_distribution(step, env)
         return step
 

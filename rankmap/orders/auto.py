@@ -15,22 +15,23 @@ import numpy as np
 
 from placement.errors import NidmapError, UsageError, printable
 from rankmap import orders, progress
-from rankmap.distance import job_distance
-from rankmap.graph import Graph
 from rankmap.order import Order
 from rankmap.orders import ordering
 from rankmap.orders.graph import as_graph, edge_count, placed
+from rankmap.pattern.graph import Graph
+from rankmap.pattern.structured import Lines
+from rankmap.refine.cache import remark
 from rankmap.score import Bound, lower_bound, meets, plain
-from rankmap.structured import Lines
-from rankmap.traffic import cost_of
+from rankmap.score.distance import job_distance
+from rankmap.score.traffic import cost_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from rankmap.distance import Distance
     from rankmap.pattern import Pattern
+    from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 
 __all__ = ["Choice", "auto", "choose"]
@@ -61,6 +62,9 @@ MOST_EDGES = 1 << 17
 
 #: Seconds that loading the compiled kernels takes, and compiling them.
 LOADING, COMPILING = 0.2, 30.0
+
+#: The bound of an exhaustive search, in words.
+EVERY_ORDER = "every order was looked at"
 
 #: The least effort that a graph is worth mapping with.
 LEAST_EFFORT = 0.1
@@ -109,7 +113,8 @@ class Choice:
     def words(self) -> str:
         """Return the choice in one line for a person."""
         if self.strategy == DEFAULT:
-            proof = ": it meets the lower bound" if self.optimal else ": nothing tried is better"
+            met = EVERY_ORDER if self.bound.why == EVERY_ORDER else "it meets the lower bound"
+            proof = f": {met}" if self.optimal else ": nothing tried is better"
             named = "default is optimal" if self.optimal else "keep the default"
             left = f" ({self.left})" if self.left and not self.optimal else ""
             return f"{named} (J = {plain(self.cost):,}){proof}{left}"
@@ -134,7 +139,11 @@ def auto(pattern: Pattern, slots: Slots, options: str = "") -> Order:
     ``auto:seconds=2`` leaves out what is known to take longer.
     """
     found = choose(pattern, slots, _seconds(options))
-    return Order(found.order.slots, slots, found.order.strategy, remark=found.words())
+    mapped = any(name.startswith("graph") for name in found.tried) and not found.optimal
+    said = [found.words(), remark() if mapped else ""]
+    return Order(
+        found.order.slots, slots, found.order.strategy, remark="; ".join(filter(None, said))
+    )
 
 
 def _seconds(options: str) -> float | None:
@@ -166,7 +175,7 @@ def choose(pattern: Pattern, slots: Slots, seconds: float | None = None) -> Choi
     --------
     >>> import nidmap
     >>> from rankmap.slots import slots_of
-    >>> from rankmap.structured import Lines
+    >>> from rankmap.pattern.structured import Lines
     >>> on = slots_of(nidmap.load_machine("tree:4x2x2,dist=1:2:3"), None, 4)
     >>> choose(Lines("fft", (8, 8)), on).words()
     'default is optimal (J = 672): it meets the lower bound'
@@ -195,15 +204,33 @@ def choose(pattern: Pattern, slots: Slots, seconds: float | None = None) -> Choi
         _try(name, wanted, pattern, slots, distance, best)
     if not best.close and effort >= 1:
         _polished(pattern, slots, distance, best)
+    if not best.optimal:
+        _search_all(pattern, slots, distance, best)
     return best
+
+
+def _search_all(pattern: Pattern, slots: Slots, distance: Distance, best: Choice) -> None:
+    """Look at every order where ranks are so few that this takes a tenth of a second."""
+    from rankmap.refine.exhaustive import MOST_RANKS, search_all
+
+    if len(slots) > MOST_RANKS and not isinstance(pattern, Graph):
+        return
+    found = as_graph(pattern)
+    known = best.order.node
+    node = search_all(found, known, slots.counts, distance)
+    if node is None:
+        return
+    if node is not known:
+        _keep("graph", placed(node), cost_of(pattern, node, distance), best)
+    best.bound = Bound(best.cost, EVERY_ORDER)
 
 
 def _effort(pattern: Pattern, slots: Slots, seconds: float | None) -> float:
     """Return with how much effort there is time to map a pattern as a graph, 0 for none."""
     if seconds is None:
         return 1.0
-    from rankmap.refine.mapping import seconds_for
-    from rankmap.refine.native import compiled
+    from rankmap.refine.budget import seconds_for
+    from rankmap.refine.cache import compiled
 
     whole = seconds_for(max(len(slots), 2048))  # few ranks are mapped several times
     left = seconds - (LOADING if compiled() else COMPILING)
@@ -215,7 +242,7 @@ def _effort(pattern: Pattern, slots: Slots, seconds: float | None) -> float:
 
 def _left_out(seconds: float | None) -> str:
     """Return why a pattern is not mapped as a graph."""
-    from rankmap.refine.native import compiled
+    from rankmap.refine.cache import compiled
 
     first = "" if compiled() else " (its kernels are not compiled yet; nidmap order does that)"
     return f"graph is left out: not in {seconds or 0:g} s{first}"
@@ -235,7 +262,7 @@ def _candidates(pattern: Pattern, slots: Slots) -> Iterator[tuple[str, Pattern]]
 def _grid(pattern: Pattern) -> Pattern | None:
     """Return the pattern on a process grid that this is, None where there is none."""
     if isinstance(pattern, Graph):
-        from rankmap.recognise import stencil_of
+        from rankmap.pattern.graph import stencil_of
 
         return stencil_of(pattern)
     return None if pattern.dims is None else pattern

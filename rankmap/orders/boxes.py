@@ -4,7 +4,7 @@ Where every unit of a level has as many slots, the best chain of nested boxes
 is found exactly (each box divides the next, so the cost of a chain is a sum
 over its levels). Levels whose units differ, and levels that no box tiles, are
 carved out of the grid of the boxes below them, sizes kept exactly
-(`rankmap.carve`). On a torus the grid of boxes is laid on its routers as it
+(`rankmap.grid.carving`). On a torus the grid of boxes is laid on its routers as it
 is, where that fits. Several ways are made and the cheapest is taken, the
 default order among them.
 """
@@ -16,17 +16,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.bounds import bound, most_inside
-from rankmap.carve import carve, coarse
-from rankmap.distance import Levels, job_distance
-from rankmap.embed import box_of, hops, layouts
-from rankmap.isoperimetry import shadows
+from rankmap.grid.carving import carve
+from rankmap.grid.coarse import coarse
+from rankmap.grid.divisors import boxes_of, divisors
+from rankmap.grid.embedding import box_of, hops, layouts
+from rankmap.grid.shapes import cells_in, inside
 from rankmap.order import Order
 from rankmap.orders import ordering
 from rankmap.orders.grid import grid_of
+from rankmap.pattern.structured import GridPattern, Lines, Stencil
 from rankmap.score import Bound, by_level_bound, capacities
-from rankmap.shapes import boxes_of, cells_in, divisors, inside
-from rankmap.structured import GridPattern, Lines, Stencil
+from rankmap.score.distance import Levels, job_distance
+from rankmap.score.grid_bounds import bound, most_inside
+from rankmap.score.isoperimetry import shadows
 from rankmap.units import bisected, typical, units_of, unwrapped
 
 if TYPE_CHECKING:
@@ -34,8 +36,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankmap.distance import Distance
     from rankmap.pattern import Pattern
+    from rankmap.score.distance import Distance
     from rankmap.slots import Slots
     from rankmap.units import Level, Units
 
@@ -90,7 +92,7 @@ def boxes(pattern: Pattern, slots: Slots) -> Order:
     best = np.arange(len(slots), dtype=np.int64)
     if isinstance(pattern, Lines) and sum(e > 1 for e in pattern.dims or ()) < 2:
         return Order(best, slots)  # all to all: every order costs the same
-    from rankmap.traffic import cost_of
+    from rankmap.score.traffic import cost_of
 
     node = slots.node
     model = _model(pattern)
@@ -115,7 +117,7 @@ def _swapped(pattern: GridPattern, best: Ints, slots: Slots, distance: Distance)
     few = len(best) <= MOST_SWAPPED and len(distance) <= MOST_SWAPPED // 8
     if not isinstance(pattern, Lines) or len(dims) != 2 or not few:
         return best
-    from rankmap.swaps import swapped
+    from rankmap.grid.swaps import swapped
 
     return swapped(best.reshape(dims), slots.node, distance.matrix()).ravel()
 
@@ -192,7 +194,7 @@ def _together(
     """Yield orders that halve the grid of node boxes and a sparse torus allocation together."""
     if slots.ppn is None or not 1 < len(coords) <= MOST_HALVED or isinstance(pattern, Lines):
         return
-    from rankmap.dual import halved_together
+    from rankmap.grid.halving import halved_together
 
     turned = unwrapped(coords, distance.extents)
     dims = pattern.dims or ()
@@ -307,7 +309,7 @@ class _Ways:
         """Yield the cells line by line, to and fro, along every order of the dimensions."""
         from itertools import permutations
 
-        from rankmap.embed import laid
+        from rankmap.grid.embedding import laid
 
         axes = [k for k, extent in enumerate(self.dims) if extent > 1]
         for turned in permutations(axes):
@@ -317,7 +319,7 @@ class _Ways:
     def _stretches(self) -> Iterator[Ints]:
         """Yield cells in stretches of lines, as long as a node's slots."""
         if len(self.dims) == 2 and self.levels:
-            from rankmap.stretches import stretches
+            from rankmap.grid.line_stretches import stretches
 
             sizes = np.diff(self.levels[0].starts)
             for turned in (False, True):

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError, printable
+from rankmap.grid.shapes import cells as numbered
 from rankmap.order import Order
 from rankmap.orders import ordering
-from rankmap.shapes import cells as numbered
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -168,7 +168,7 @@ def cells(pattern: Pattern, slots: Slots, options: str = "") -> Order:
 
 def _node_cell(grid: Shape, slots: Slots) -> Shape:
     """Return the cell of least surface that holds a node's ranks."""
-    from rankmap.shapes import boxes_of
+    from rankmap.grid.divisors import boxes_of
 
     found = boxes_of(math.gcd(*slots.counts.tolist()), grid)
     if not len(found):
@@ -238,7 +238,7 @@ def _slowest_first(options: Options, dims: int) -> list[int]:
 
 def _to_and_fro(shape: Shape) -> Ints:
     """Return when each cell comes if every other row is walked backwards."""
-    from rankmap.embed import laid
+    from rankmap.grid.embedding import laid
 
     points = laid((math.prod(shape),), shape, (tuple(range(len(shape))),))
     found = np.empty(math.prod(shape), dtype=np.int64)

@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError, printable
-from rankmap.distance import job_distance
-from rankmap.graph import Graph, expanded
 from rankmap.order import Order
 from rankmap.orders import ordering
-from rankmap.structured import GridPattern, Lines
-from rankmap.traffic import cost_of
+from rankmap.pattern.graph import Graph, expanded
+from rankmap.pattern.structured import GridPattern, Lines
+from rankmap.refine.cache import remark
+from rankmap.score.distance import job_distance
+from rankmap.score.traffic import cost_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankmap.distance import Distance
     from rankmap.pattern import Pattern
+    from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 
     Ints = NDArray[np.int64]
@@ -32,9 +33,6 @@ __all__ = ["as_graph", "graph", "placed"]
 
 #: Edges that a pattern is expanded to at most.
 MOST_EDGES = 1 << 22
-
-#: Ranks up to which several beginnings are tried, and how many of up to 16 and of more.
-FEW, STARTS, STARTS_OF_MORE = 256, 32, 8
 
 
 @ordering("graph")
@@ -49,7 +47,7 @@ def graph(pattern: Pattern, slots: Slots, options: str = "") -> Order:
     found = as_graph(pattern)
     distance = job_distance(slots)
     node = mapped(found, slots, distance, effort)
-    return Order(placed(node), slots)
+    return Order(placed(node), slots, remark=remark())
 
 
 def effort_of(options: str) -> float:
@@ -78,18 +76,25 @@ def effort_of(options: str) -> float:
 
 
 def mapped(found: Graph, slots: Slots, distance: Distance, effort: float = 1.0) -> Ints:
-    """Return the node of each rank: the best of several beginnings where ranks are few."""
-    from rankmap.refine.mapping import HOT, RANKS, map_ranks
+    """Return the node of each rank: the best of all where ranks are few enough to try them all."""
+    from rankmap.refine import budget
+    from rankmap.refine.exhaustive import search_all
+    from rankmap.refine.mapping import map_ranks
 
-    if found.size > FEW:
+    if found.size > budget.FEW:
         return map_ranks(found, slots.counts, distance, effort=effort)
-    effort *= (found.size / RANKS) ** 0.35  # so that all of them take less than a second
+    best = search_all(found, slots.node, slots.counts, distance)
+    if best is not None:
+        return best
+    effort *= (found.size / budget.RANKS) ** budget.LESS  # all of them take less than a second
     far = distance.level_distance[distance.level_distance > 0]
     hottest = 4 * (distance.matrix().max() / far.min() if len(far) else 1.0)
-    starts = STARTS if found.size <= 16 else STARTS_OF_MORE
-    heats = np.geomspace(HOT, max(hottest, HOT), starts).tolist()
+    starts = budget.STARTS if found.size <= 16 else budget.STARTS_OF_MORE
+    heats = np.geomspace(budget.HOT, max(hottest, budget.HOT), starts).tolist()
     tried = [map_ranks(found, slots.counts, distance, k, h, effort) for k, h in enumerate(heats)]
-    return tried[int(np.argmin([cost_of(found, node, distance) for node in tried]))]
+    node = tried[int(np.argmin([cost_of(found, node, distance) for node in tried]))]
+    best = search_all(found, node, slots.counts, distance)
+    return node if best is None else best
 
 
 def as_graph(pattern: Pattern, most: int = MOST_EDGES) -> Graph:

@@ -12,7 +12,7 @@ The paper elides the offsets of its lines 16 and 17. They follow from line 18,
 where a block's side is the product of the sides of what it holds: a chassis
 block is N2[0]*N0[0] by N2[1]*N1[0]*N0[1] by N2[2]*N1[1]*N0[2] units, and so
 on up. So the units that the loops meet one after another are the cells of
-nested boxes (`rankmap.shapes.cells_in`); their number is checked with >=, not
+nested boxes (`rankmap.grid.shapes.cells_in`); their number is checked with >=, not
 with > as in line 13. `unitID[k]` is the rank at hardware slot k, the inverse
 of an order's slots.
 
@@ -29,12 +29,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError, printable
-from rankmap.dims import balanced, turned
+from rankmap.grid.dims import balanced, turned
+from rankmap.grid.divisors import factorisations
+from rankmap.grid.shapes import cells_in, inside
 from rankmap.order import Order
 from rankmap.orders import ordering
 from rankmap.orders.grid import grid_of
-from rankmap.shapes import cells_in, factorisations, inside
-from rankmap.structured import GridPattern, Stencil
+from rankmap.pattern.structured import GridPattern, Stencil
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

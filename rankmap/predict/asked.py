@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["MULTIPLIED", "USUAL_BYTES", "fitted", "parsed", "size_of"]
 
 #: Patterns that say bytes themselves: ``--bytes`` multiplies them, and 1 is the default.
-MULTIPLIED = ("graph:", "matrix:", "training:")
+MULTIPLIED = ("graph:", "matrix:", "measured:", "training:")
 
 #: More bytes than any message has.
 MOST_BYTES = 1e18
@@ -35,19 +35,21 @@ def parsed(wanted: str | Pattern) -> Pattern:
     """
     if not isinstance(wanted, str):
         return wanted
-    path = wanted.strip().removeprefix("matrix:")
-    if path == wanted.strip() or not path:
+    kind, _, path = wanted.strip().partition(":")
+    if kind not in ("matrix", "measured") or not path:
         return parse_pattern(wanted)
-    from rankmap import readers
-    from rankmap.graph import from_entries
+    from rankmap.pattern.graph import from_entries
+    from rankmap.pattern.measured import recorded_entries
     from rankmap.predict.neighbours import remember
+    from rankmap.readers import read
+    from rankmap.readers.entries import empty
 
-    entries = readers.read(path)
+    entries = read(path) if kind == "matrix" else recorded_entries(path)
     with np.errstate(over="ignore"):  # what cannot be counted is refused with its time
-        made = from_entries(entries, both=True, text=f"matrix:{path}")
+        made = from_entries(entries, both=True, text=f"{kind}:{path}")
     made = replace(made, notes=tuple(note for note in made.notes if _applies(note)))
     if not len(made.indices):
-        raise readers.empty(path)
+        raise empty(path)
     remember(made, entries)
     return made
 
@@ -66,7 +68,7 @@ def fitted(wanted: Pattern, slots: Slots) -> Pattern:
         Where the pattern has another number of ranks.
     """
     from placement.errors import UsageError
-    from rankmap.graph import Graph
+    from rankmap.pattern.graph import Graph
 
     try:
         made = wanted.on(slots)

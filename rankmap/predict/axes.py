@@ -2,7 +2,7 @@
 
 Collectives of tensor, context and data parallelism are rings in rank order,
 experts' exchanges all-to-alls, pipeline stages chains both ways
-(`rankmap.training` has the bytes and what they were checked on). Real
+(`rankmap.pattern.training` has the bytes and what they were checked on). Real
 programs overlap some of the axes with each other and with computation: what
 is added up here is what the network has to do.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.predict.phases import Phase
+from rankmap.predict.phase import Phase
 from rankmap.predict.summing import Summed, joined, summed
 
 if TYPE_CHECKING:
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankmap.predict.phases import Job
-    from rankmap.training import Training
+    from rankmap.pattern.training import Training
+    from rankmap.predict.phase import Job
 
     Ints = NDArray[np.int64]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from rankmap.predict.phases import Phase
+    from rankmap.predict.phase import Phase
 
 __all__ = ["limit"]
 

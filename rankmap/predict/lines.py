@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.predict.phases import Phase
+from placement.network.demand import Demand
+from rankmap.predict.phase import Phase
 from rankmap.predict.summing import Summed, joined, summed
 
 if TYPE_CHECKING:
@@ -28,9 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from placement.network.demand import Demand
-    from rankmap.predict.phases import Job, Steps
-    from rankmap.structured import Lines
+    from rankmap.pattern.structured import Lines
+    from rankmap.predict.phase import Job, Steps
 
     Ints = NDArray[np.int64]
     Step = tuple[Ints, float, float]
@@ -42,7 +42,9 @@ __all__ = ["most_steps", "phases"]
 MOST_US, LEAST_STEPS = 8e5, 16
 
 
-def phases(pattern: Lines, job: Job, size: float, algorithm: str) -> Iterator[Phase]:
+def phases(
+    pattern: Lines, job: Job, size: float, algorithm: str, steps: int | None = None
+) -> Iterator[Phase]:
     """Yield the all-to-all of each direction of the grid, rows (the last dimension) first."""
     dims = pattern.dims or ()
     part = size * pattern.weight
@@ -56,7 +58,7 @@ def phases(pattern: Lines, job: Job, size: float, algorithm: str) -> Iterator[Ph
         elif algorithm == "bruck":
             yield table.in_steps(name, list(_bruck(dims[axis])))
         else:
-            most = most_steps(job.machine, len(job.node))
+            most = steps or most_steps(job.machine, len(job.node))
             yield table.in_steps(name, _sampled(dims[axis], algorithm == "pairwise", most))
 
 
@@ -101,8 +103,6 @@ class _Table:
 
     def total(self) -> Demand:
         """Return all bytes of the exchange: each ordered pair of a line's ranks once."""
-        from placement.network.demand import Demand
-
         job = self.job
         if self.whole:
             return Demand.complete(job.machine, job.rows, job.counts, self.part)

@@ -12,14 +12,15 @@ matrix     ``--bytes`` times what the file says of that very direction
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankmap.graph import Graph
-from rankmap.predict.phases import Phase
-from rankmap.predict.summing import Summed, joined, summed
-from rankmap.structured import GridPattern, Ring
+from rankmap.pattern.graph import Graph
+from rankmap.pattern.structured import GridPattern, Ring
+from rankmap.predict.phase import Phase
+from rankmap.predict.summing import Summed, by_size, joined, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankmap.pattern import Pattern
-    from rankmap.predict.phases import Job
+    from rankmap.predict.phase import Job
 
     Ints = NDArray[np.int64]
 
@@ -40,8 +41,10 @@ _KEPT = "directed"
 def phase(pattern: Pattern, job: Job, size: float) -> Phase:
     """Return the one phase of a pattern whose messages are all sent at once."""
     nodes = len(job.rows)
+    messages = None
     if isinstance(pattern, Graph):
         sums, most, sent = _matrix(pattern, job, size)
+        messages = partial(_messages, pattern, job, size)
     elif isinstance(pattern, Ring):
         on = len(job.node) > 1
         there = np.roll(job.node, -1)
@@ -58,6 +61,7 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
         job.demand(sums),
         job,
         lambda: sums,
+        messages=messages,
         a_rank=most,
         a_node=float(leaving.max(initial=0)),
         inside=float(sums.inside.max(initial=0)),
@@ -68,7 +72,7 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
 
 def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterator[Summed]:
     """Yield what goes between nodes, first one way along every edge, then back."""
-    from rankmap.traffic import _pairs
+    from rankmap.score.traffic import _pairs
 
     for a, b, weight in _pairs(pattern, node):
         there = summed(np.asarray(a), np.asarray(b), weight * size, nodes)
@@ -81,7 +85,7 @@ def _partners(pattern: Pattern, weighted: bool = False) -> float:
 
     Examples
     --------
-    >>> from rankmap.structured import Stencil
+    >>> from rankmap.pattern.structured import Stencil
     >>> _partners(Stencil((4, 4, 2))), _partners(Stencil((4, 4), reach=2))
     (5.0, 8.0)
     >>> _partners(Stencil((4, 4, 2), weights=(1.0, 2.0, 4.0)), weighted=True)
@@ -121,6 +125,12 @@ def _matrix(pattern: Graph, job: Job, size: float) -> tuple[Summed, float, float
     return found, most, float(np.bincount(a, weight).max(initial=0.0)) * size
 
 
+def _messages(pattern: Graph, job: Job, size: float) -> Summed:
+    """Return what goes between nodes, messages of different sizes apart."""
+    a, b, weight = directed(pattern)
+    return by_size(job.node[a], job.node[b], weight * size, len(job.rows))
+
+
 def directed(pattern: Graph) -> tuple[Ints, Ints, NDArray[np.float64]]:
     """Return who sends how much to whom: (from, to, weight), each ordered pair once.
 
@@ -130,7 +140,7 @@ def directed(pattern: Graph) -> tuple[Ints, Ints, NDArray[np.float64]]:
 
     Examples
     --------
-    >>> from rankmap.graph import from_edges
+    >>> from rankmap.pattern.graph import from_edges
     >>> g = from_edges(2, np.array([0]), np.array([1]), np.array([4.0]))
     >>> [column.tolist() for column in directed(g)]
     [[0, 1], [1, 0], [4.0, 4.0]]
@@ -139,7 +149,7 @@ def directed(pattern: Graph) -> tuple[Ints, Ints, NDArray[np.float64]]:
     if kept is not None:
         found: tuple[Ints, Ints, NDArray[np.float64]] = kept
         return found
-    half = 0.5 if pattern.text.startswith("matrix:") else 1.0
+    half = 0.5 if pattern.text.startswith(("matrix:", "measured:")) else 1.0
     return pattern.row, pattern.indices, pattern.weights * half
 
 
@@ -149,8 +159,8 @@ def remember(pattern: Graph, entries: Any) -> None:
     Parameters
     ----------
     pattern : Graph
-        Made of these entries by `rankmap.graph.from_entries`.
-    entries : rankmap.readers.Entries
+        Made of these entries by `rankmap.pattern.graph.from_entries`.
+    entries : rankmap.readers.entries.Entries
     """
     a, b, weight = entries.a, entries.b, entries.weight
     if entries.undirected:

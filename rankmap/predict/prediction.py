@@ -56,6 +56,11 @@ class PhaseTime:
         Mean channels of each class on the way of a byte.
     in_turn : float
         Messages that wait for each other.
+    sent : float
+        Bytes that the busiest rank sends.
+    transfer : str
+        What the bytes take so long for: ``link`` (the busiest one), ``process``,
+        ``steps``, ``sharing`` (`rankmap.predict.model.Model.limits`) or ``memory``.
     """
 
     name: str
@@ -69,6 +74,19 @@ class PhaseTime:
     bound_why: str
     hops: dict[str, float]
     in_turn: float
+    sent: float
+    transfer: str
+
+    @property
+    def binds(self) -> str:
+        """What the phase spends most time on: `transfer`, ``latency`` or ``messages``."""
+        return longest(
+            {
+                self.transfer: self.bandwidth_s + self.memory_s,
+                "latency": self.latency_s,
+                "messages": self.messages_s,
+            }
+        )
 
     @property
     def seconds(self) -> float:
@@ -85,6 +103,7 @@ class PhaseTime:
             "latency_s": self.latency_s,
             "messages_s": self.messages_s,
             "bound_s": self.bound_s,
+            "binds": self.binds,
             "bottleneck": worst_document(self.loads.worst()),
             "by_class": self.loads.by_class(),
             "hops": self.hops,
@@ -137,6 +156,21 @@ class Prediction:
         return min(1.0, self.bound_s / self.time_s) if self.time_s > 0 else 1.0
 
     @property
+    def spent(self) -> dict[str, float]:
+        """Seconds by what they are spent on, as `PhaseTime.transfer` and the terms name it."""
+        found: dict[str, float] = {}
+        for phase in self.phases:
+            seconds = phase.bandwidth_s + phase.memory_s
+            found[phase.transfer] = found.get(phase.transfer, 0.0) + seconds
+        beside = ("latency", "messages", "histogram")
+        return found | {term.name: term.seconds for term in self.terms if term.name in beside}
+
+    @property
+    def binds(self) -> str:
+        """What most of the time is spent on; '' where nothing takes any."""
+        return longest(self.spent)
+
+    @property
     def hop_bytes(self) -> float:
         """Bytes times channels between routers."""
         return float(self.loads.load.sum())
@@ -156,6 +190,7 @@ class Prediction:
             "routing": self.loads.routing,
             "wiring": self.loads.wiring,
             "time_s": self.time_s,
+            "binds": self.binds,
             "bottleneck": worst_document(self.bottleneck),
             "by_class": self.by_class,
             "terms": {t.name: {"seconds": t.seconds, "rests_on": t.rests_on} for t in self.terms},
@@ -170,7 +205,7 @@ class Prediction:
 
 
 def worst_document(worst: Worst) -> dict[str, Any]:
-    """Return what binds as JSON takes it: bytes, GB/s (None where unlimited), seconds."""
+    """Return the busiest link as JSON takes it: bytes, GB/s (None where unlimited), seconds."""
     return {
         "class": worst.kind,
         "link": worst.name,
@@ -223,20 +258,40 @@ def _payload(asked: dict[str, Any]) -> str:
     return "" if asked["bytes"] == 1 else f" of {amount(asked['bytes'])}"
 
 
+def longest(seconds: dict[str, float]) -> str:
+    """Return the name of the longest time, the first of equals; '' where nothing takes any."""
+    most = max(seconds, key=lambda name: seconds[name])
+    return most if seconds[most] > 0 else ""
+
+
 def _binding(found: Prediction) -> str:
     """Say what binds."""
-    worst = found.bottleneck
-    rest = found.time_s - sum(t.seconds for t in found.terms if t.name == "bandwidth")
-    if not worst.seconds:
-        return "no link binds" if found.time_s else "nothing takes any time"
-    if rest > found.time_s / 2:
-        longest = max((t for t in found.terms if t.name != "bandwidth"), key=lambda t: t.seconds)
-        return f"{longest.name} binds ({spoken(longest.seconds)} of it)"
-    article = "an" if worst.kind[0] in "aeioux" else "a"
-    own = worst.kind in ("injection", "ejection")
-    which = f"the {worst.kind} of {worst.name}" if own else f"{article} {worst.kind} link"
-    where = "" if own else f", {worst.name.rpartition(' ')[0]}"
-    return f"{which} binds{where} ({amount(worst.load)} at {worst.bandwidth:.4g} GB/s)"
+    what, worst = found.binds, found.bottleneck
+    if not what:
+        return "nothing takes any time"
+    if what == "link":
+        return _busiest(worst)
+    own = [phase for phase in found.phases if phase.transfer == what]
+    took = spoken(found.spent[what])
+    if what == "process":
+        sent = amount(sum(phase.sent for phase in own))
+        return f"what one rank can send binds ({sent} from the busiest in {took})"
+    if what == "steps":
+        steps = sum(phase.in_turn for phase in own)
+        return f"its {steps:.0f} steps bind, each as long as its own busiest link ({took} of it)"
+    if what == "sharing":
+        return f"links shared fairly bind ({took}; the busiest alone takes {spoken(worst.seconds)})"
+    return f"{what} binds ({took} of it)"
+
+
+def _busiest(worst: Worst) -> str:
+    """Say which link binds."""
+    if worst.kind in ("injection", "ejection"):
+        which = f"the {worst.kind} of {worst.name} binds"
+    else:
+        article = "an" if worst.kind[0] in "aeioux" else "a"
+        which = f"{article} {worst.kind} link binds, {worst.name.rpartition(' ')[0]}"
+    return f"{which} ({amount(worst.load)} at {worst.bandwidth:.4g} GB/s)"
 
 
 def _limit(found: Prediction) -> str:

@@ -1,152 +1,42 @@
-"""From nodes and an order to a time: the network's loads, and the terms around them."""
+"""Predicts one pattern on one machine, with all that the prediction rests on."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError
-from rankmap.predict.asked import fitted, parsed, size_of
-from rankmap.predict.constants import constants
-from rankmap.predict.phases import Job, algorithm_of, phases
-from rankmap.predict.terms import histogram_s, hops_by_class, latency_s, messages_s
-from rankmap.slots import Slots, parse_counts
+from rankmap.predict.asked import fitted
+from rankmap.predict.model import Model
+from rankmap.predict.report import report
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from numpy.typing import NDArray
 
-    from placement.machine import Machine
-    from placement.network import Channels, Demand, Loads
     from rankmap.order import Order
-    from rankmap.pattern import Pattern
-    from rankmap.predict.background import Other, Shared
-    from rankmap.predict.phases import Phase
     from rankmap.predict.prediction import Prediction
+    from rankmap.slots import Slots
 
     Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 __all__ = ["Predictor"]
 
-GB = 1e9
 
-
-class Predictor:
+class Predictor(Model):
     """Predicts one pattern on one machine, for one set of nodes and order after another.
 
-    Parameters
-    ----------
-    machine : Machine
-    pattern : str or Pattern
-    ppn : int, str or sequence of int
-        Ranks on each node.
-    bytes : float or None
-        Payload of one message (``--bytes``); None: 1 MB, or 1 where the
-        pattern says bytes itself.
-    routing : str
-        '' is the machine's default.
-    algorithm : str
-        How an all-to-all is done (`rankmap.predict.phases.ALGORITHMS`).
-    latency : float or None
-        us, see `rankmap.predict.constants.constants`.
-    memory : float or None
-        GB/s inside a node; None: that costs nothing.
-    background : sequence of Other
-        Jobs that run beside this one.
-    fair : bool
-        Take the time that max-min fair sharing in time gives, not the
-        busiest channel's.
-    process : float or None
-        GB/s that one rank can send at most, to ranks of its own node too;
-        None: only its node's interface limits it.
-    payload : float
-        Share of the bandwidth of links between routers that carries payload.
-
-    Raises
-    ------
-    UsageError
-        An unknown pattern, routing or algorithm, or a figure that makes no sense.
+    Takes what `Model` takes.
 
     Examples
     --------
     >>> import nidmap
     >>> m = nidmap.load_machine("torus:4x4,bw=1")
     >>> one = Predictor(m, "alltoall", 1, 1e9, latency=0)
-    >>> one.time(np.arange(4)), one.time(np.array([0, 1, 4, 5]))
-    (3.0, 2.0)
+    >>> one.predict(np.arange(4)).bottleneck.name
+    'x0y0->x1y0 x'
     """
-
-    def __init__(
-        self,
-        machine: Machine,
-        pattern: str | Pattern,
-        ppn: int | str | Sequence[int] = 1,
-        bytes: float | None = None,  # noqa: A002 - the name of the command's option
-        routing: str = "",
-        *,
-        algorithm: str = "",
-        latency: float | None = None,
-        memory: float | None = None,
-        background: Sequence[Other] = (),
-        fair: bool = False,
-        process: float | None = None,
-        payload: float = 1.0,
-    ) -> None:
-        from placement.network import channels, routings
-        from placement.network.model import injection_bandwidth
-
-        self.machine = machine
-        self.pattern = parsed(pattern)
-        self.ppn = ppn
-        self.size, assumed = size_of(self.pattern, bytes)
-        self.assumed = [assumed] if assumed else []
-        self.algorithm = algorithm_of(self.pattern, algorithm)
-        self.constants = constants(machine, latency, memory, process, payload)
-        self.background = tuple(background)
-        self.fair = fair
-        self.channels: Channels = channels(machine, routing)
-        if payload != 1:
-            usable = self.channels.bandwidth * payload
-            self.channels = replace(self.channels, bandwidth=usable)
-        self.routing = routing or routings(machine)[0]
-        self.spread_by_default = not routing and "adaptive" in routings(machine)
-        if fair:
-            self._refuse_spread()
-        self.injection: Floats = injection_bandwidth(machine)
-        self._busy = np.zeros(len(machine), dtype=bool)
-        for other in self.background:
-            self._busy[other.rows] = True
-        self._all: Shared | None = None
-
-    def slots(self, rows: Ints) -> Slots:
-        """Return the slots of a job on these rows of the machine, in this order."""
-        rows = np.asarray(rows, dtype=np.int64)
-        return Slots(
-            self.machine.names[rows], parse_counts(self.ppn, len(rows)), self.machine, rows
-        )
-
-    def time(self, rows: Ints, order: Order | Ints | None = None) -> float:
-        """Return the seconds of a job on these nodes, and nothing else.
-
-        Parameters
-        ----------
-        rows : int64 (n,)
-            Its nodes, in the order that numbers the slots.
-        order : Order, int64 (ranks,) or None
-            Slot of each rank; None: rank r on slot r.
-        """
-        slots = self.slots(rows)
-        left = self.left(slots)
-        pattern = fitted(self.pattern, slots)
-        total = self.histogram(pattern, slots)
-        for phase in self.phases(pattern, slots, order):
-            total += sum(self.parts(phase, self.loads(phase.total, left), left))
-        return total
 
     def predict(self, rows: Ints, order: Order | Ints | None = None) -> Prediction:
         """Return the whole prediction for a job on these nodes; see `time`."""
@@ -154,8 +44,6 @@ class Predictor:
 
     def on(self, slots: Slots, order: Order | Ints | None = None) -> Prediction:
         """Return the whole prediction for a job on slots that are known already."""
-        from rankmap.predict.report import report
-
         with np.errstate(over="ignore", invalid="ignore"):  # refused below, in a sentence
             found = report(self, fitted(self.pattern, slots), slots, order)
         if not math.isfinite(found.time_s):
@@ -164,130 +52,3 @@ class Predictor:
                 "are its weights right?",
             )
         return found
-
-    def phases(self, pattern: Pattern, slots: Slots, order: Order | Ints | None) -> Iterator[Phase]:
-        """Yield the pattern's phases on these nodes."""
-        assert slots.rows is not None
-        placed = getattr(order, "slots", order)
-        node = slots.node if placed is None else slots.node[_checked(placed, len(slots))]
-        job = Job(self.machine, slots.rows, node, slots.counts)
-        return phases(pattern, job, self.size, self.algorithm)
-
-    def left(self, slots: Slots) -> Channels | None:
-        """Return the channels with what is left of them; None where all of the wire is."""
-        if not self.background:
-            return None if self.constants.payload == 1 else self.channels
-        from rankmap.predict.background import beside, shared
-
-        assert slots.rows is not None
-        if self._busy[slots.rows].any():
-            found = shared(self.machine, beside(self.background, slots.rows), self.routing)
-        else:
-            if self._all is None:
-                self._all = shared(self.machine, self.background, self.routing)
-            found = self._all
-        return replace(self.channels, bandwidth=found.left(self.channels.bandwidth))
-
-    def loads(self, demand: Demand, left: Channels | None) -> Loads:
-        """Return what a demand puts on the channels, with what is left of their bandwidth."""
-        from placement.network import loads
-
-        found = loads(self.machine, demand, self.routing)
-        return found if left is None else replace(found, channels=left, _kept={})
-
-    def _longest(self, loads: Loads) -> float:
-        """Return the seconds of the busiest channel or node link."""
-        own = np.maximum(loads.injection, loads.ejection) / (self.injection * GB)
-        return float(max(own.max(initial=0.0), loads.seconds().max(initial=0.0)))
-
-    def parts(
-        self, phase: Phase, loads: Loads, left: Channels | None
-    ) -> tuple[float, float, float, float]:
-        """Return the seconds of bandwidth, memory beyond that, latency and messages of a phase.
-
-        Parameters
-        ----------
-        phase : Phase
-        loads : Loads
-            Of all its bytes, as `loads` returns them.
-        left : Channels or None
-            As `left` returns them.
-        """
-        bandwidth = max(self._longest(loads), self._in_steps(phase, left), self._sent(phase.sent))
-        if self.fair:
-            bandwidth = max(bandwidth, self._fairly(phase, left))
-        memory = self.constants.memory_gbs
-        inside = phase.inside / (memory * GB) if memory else 0.0
-        hops = hops_by_class(loads, phase.total.total)
-        return (
-            bandwidth,
-            max(0.0, inside - bandwidth),
-            latency_s(phase, hops, self.constants),
-            messages_s(phase, self.constants, self._nics()),
-        )
-
-    def _in_steps(self, phase: Phase, left: Channels | None) -> float:
-        """Return the seconds of the steps of a phase, each as long as its busiest channel."""
-        if phase.steps is None:
-            return 0.0
-        ranks = len(phase.job.node)
-        return math.fsum(
-            times
-            * max(
-                self._longest(self.loads(phase.job.demand(one), left)),
-                self._sent(one.message(ranks)),
-            )
-            for one, times in phase.steps()
-        )
-
-    def _sent(self, size: float) -> float:
-        """Return the seconds in which one rank sends so many bytes; 0 where nothing limits it."""
-        known = self.constants.process_gbs
-        return size / (known * GB) if known else 0.0
-
-    def _fairly(self, phase: Phase, left: Channels | None) -> float:
-        """Return the seconds of a phase, step by step, with links shared fairly in time."""
-        from rankmap.predict.sharing import fair_seconds
-
-        channels = left or self.channels
-        steps = [(phase.flows(), 1.0)] if phase.steps is None else phase.steps()
-        return math.fsum(
-            times * fair_seconds(phase.job, one, channels, self.injection) for one, times in steps
-        )
-
-    def _refuse_spread(self) -> None:
-        """Raise where a routing spreads a message over several paths: none is a flow then."""
-        from rankmap.predict.sharing import SINGLE_PATH
-
-        if self.routing not in SINGLE_PATH:
-            raise UsageError(
-                f"links are shared fairly in time along one path a message, and routing"
-                f" {self.routing} has many",
-                "use --routing single",
-            )
-
-    def _nics(self) -> int:
-        """Return the fewest interfaces that a node of this machine has."""
-        return int(np.maximum(1, (self.machine.router >= 0).sum(axis=1)).min(initial=1))
-
-    def histogram(self, pattern: Pattern, slots: Slots) -> float:
-        """Return the seconds in which a sort finds its splitters; 0 for any other pattern."""
-        if pattern.spec != "sort":
-            return 0.0
-        assert slots.rows is not None
-        slowest = float(self.injection[slots.rows].min())
-        return histogram_s(len(slots), len(slots.counts), slowest, self.constants)
-
-
-def _checked(placed: Any, count: int) -> Ints:
-    """Return an order's slots.
-
-    Raises
-    ------
-    UsageError
-        Not one slot a rank.
-    """
-    found = np.asarray(placed, dtype=np.int64)
-    if found.shape != (count,):
-        raise UsageError(f"an order of {found.size} ranks, but there are {count} slots")
-    return found

@@ -1,4 +1,4 @@
-"""A whole prediction: the figures of a `Predictor` with all that they rest on."""
+"""A whole prediction: the figures of a `Model` with all that they rest on."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankmap.predict.constants import PROBES, ROUNDS
-from rankmap.predict.limit import limit
-from rankmap.predict.phases import Job, Phase
+from rankmap.predict.limit import ROUNDING, limit
+from rankmap.predict.phase import Job, Phase
 from rankmap.predict.prediction import PhaseTime, Prediction, Term
 from rankmap.predict.summing import joined
 from rankmap.predict.terms import hops_by_class
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from placement.network import Loads
+    from placement.network import Channels, Loads
     from rankmap.order import Order
     from rankmap.pattern import Pattern
     from rankmap.predict.constants import Constants
-    from rankmap.predict.predictor import Predictor
+    from rankmap.predict.model import Model
     from rankmap.slots import Slots
 
 __all__ = ["report"]
 
 
 def report(
-    asked: Predictor, pattern: Pattern, slots: Slots, order: Order | NDArray[np.int64] | None
+    asked: Model, pattern: Pattern, slots: Slots, order: Order | NDArray[np.int64] | None
 ) -> Prediction:
     """Return the prediction for a pattern that is fitted to slots."""
     found = list(asked.phases(pattern, slots, order)) or [_silent(asked, slots)]
@@ -37,7 +37,7 @@ def report(
     timed: list[PhaseTime] = []
     for phase in found:
         loads = asked.loads(phase.total, left)
-        timed.append(_timed(phase, loads, asked.parts(phase, loads, left)))
+        timed.append(_timed(asked, phase, loads, left))
     whole = timed[0].loads
     for one in timed[1:]:
         whole = whole + one.loads
@@ -56,7 +56,7 @@ def report(
     )
 
 
-def _silent(asked: Predictor, slots: Slots) -> Phase:
+def _silent(asked: Model, slots: Slots) -> Phase:
     """Return the phase of a job that sends nothing."""
     assert slots.rows is not None
     job = Job(asked.machine, slots.rows, slots.node, slots.counts)
@@ -64,15 +64,32 @@ def _silent(asked: Predictor, slots: Slots) -> Phase:
     return Phase("exchange", job.demand(nothing), job, lambda: nothing, in_turn=0.0)
 
 
-def _timed(phase: Phase, loads: Loads, parts: tuple[float, float, float, float]) -> PhaseTime:
-    """Return a phase with its seconds."""
-    bound, why = limit(phase, parts[0])
-    hops = hops_by_class(loads, phase.total.total)
-    return PhaseTime(phase.name, phase.total, loads, *parts, bound, why, hops, phase.in_turn)
+def _timed(asked: Model, phase: Phase, loads: Loads, left: Channels | None) -> PhaseTime:
+    """Return a phase with its seconds, and what they are spent on."""
+    limits = asked.limits(phase, loads, left)
+    bandwidth = max(limits.values())
+    memory, latency, messages = asked.beyond(phase, loads, bandwidth)
+    longest = (name for name, s in limits.items() if s >= bandwidth * (1 - ROUNDING))
+    bound, why = limit(phase, bandwidth)
+    return PhaseTime(
+        name=phase.name,
+        demand=phase.total,
+        loads=loads,
+        bandwidth_s=bandwidth,
+        memory_s=memory,
+        latency_s=latency,
+        messages_s=messages,
+        bound_s=bound,
+        bound_why=why,
+        hops=hops_by_class(loads, phase.total.total),
+        in_turn=phase.in_turn,
+        sent=phase.sent,
+        transfer="memory" if memory else next(longest, "link"),  # no number is none of them
+    )
 
 
 def _terms(
-    asked: Predictor, timed: list[PhaseTime], found: list[Phase], histogram: float
+    asked: Model, timed: list[PhaseTime], found: list[Phase], histogram: float
 ) -> Iterator[Term]:
     """Yield the terms that the time is the sum of."""
     known = asked.constants
@@ -101,13 +118,14 @@ def _latency(known: Constants, timed: list[PhaseTime]) -> str:
     if known.timeless:
         return "switched off"
     turns = sum(one.in_turn for one in timed)
+    word = "message" if turns == 1 else "messages"
     hops = {kind: 0.0 for one in timed for kind in one.hops}
     for one in timed:
         for kind, mean in one.hops.items():
             hops[kind] += mean * one.in_turn / (turns or 1)
     ways = ", ".join(f"{mean:.2f} {kind}" for kind, mean in hops.items() if mean)
     return (
-        f"{turns:g} messages in turn of {known.mpi_us:g} us and {known.hop_ns:g} ns a hop"
+        f"{turns:g} {word} in turn of {known.mpi_us:g} us and {known.hop_ns:g} ns a hop"
         f" ({ways or 'no hop'}): {known.source}"
     )
 
@@ -123,7 +141,7 @@ def _messages(known: Constants, found: list[Phase]) -> str:
 
 
 def _notes(
-    asked: Predictor, pattern: Pattern, slots: Slots, found: list[Phase], loads: Loads
+    asked: Model, pattern: Pattern, slots: Slots, found: list[Phase], loads: Loads
 ) -> Iterator[str]:
     """Yield what was assumed, a sentence each."""
     known = asked.constants
@@ -175,7 +193,7 @@ def _jobs(count: int) -> str:
     return "1 other job is" if count == 1 else f"each of {count} other jobs is"
 
 
-def _asked(asked: Predictor, pattern: Pattern, slots: Slots, order: Any) -> dict[str, Any]:
+def _asked(asked: Model, pattern: Pattern, slots: Slots, order: Any) -> dict[str, Any]:
     """Return what was asked, as JSON takes it."""
     from placement.nodelist import NodeList
 

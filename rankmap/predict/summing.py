@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
 
-__all__ = ["Summed", "joined", "summed"]
+__all__ = ["Summed", "by_size", "joined", "summed"]
 
 #: Pairs of nodes up to which a table of all of them is filled, where it is not too empty.
 _TABLE = 1 << 21
@@ -86,6 +86,25 @@ def summed(source: Ints, target: Ints, weight: Any, nodes: int) -> Summed:
         found, count, total = _weighed(key, each[gone], nodes * nodes)
     one, other = np.divmod(found, nodes)
     return Summed(one, other, count, total, inside)
+
+
+def by_size(source: Ints, target: Ints, weight: Floats, nodes: int) -> Summed:
+    """Return the same with messages of different weights apart.
+
+    Examples
+    --------
+    >>> a = np.array
+    >>> found = by_size(a([0, 0, 0]), a([1, 1, 1]), a([2.0, 5.0, 2.0]), 2)
+    >>> found.source.tolist(), found.messages.tolist(), found.weight.tolist()
+    ([0, 0], [2.0, 1.0], [4.0, 5.0])
+    """
+    each, kind = np.unique(weight, return_inverse=True)
+    gone = source != target
+    key = (source[gone] * nodes + target[gone]) * len(each) + kind[gone]
+    found, count = _runs(key)
+    pair, size = np.divmod(found, max(1, len(each)))
+    inside = np.bincount(source[~gone], weight[~gone], minlength=nodes).astype(np.float64)
+    return Summed(*np.divmod(pair, nodes), count, count * each[size], inside)
 
 
 def joined(parts: list[Summed], nodes: int) -> Summed:

@@ -12,7 +12,7 @@ from rankmap.predict.constants import COUNTER, PROBES, ROUNDS
 if TYPE_CHECKING:
     from placement.network import Loads
     from rankmap.predict.constants import Constants
-    from rankmap.predict.phases import Phase
+    from rankmap.predict.phase import Phase
 
 __all__ = ["histogram_s", "hops_by_class", "latency_s", "messages_s"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError
-from rankmap.readers import Entries, checked
+from rankmap.readers.entries import Entries, checked
 from rankmap.readers.text import gather, whole
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError, printable
-from rankmap.readers import Entries, checked
+from rankmap.readers.entries import Entries, checked
 from rankmap.readers.text import gather, whole
 from rankmap.slots import MOST_SLOTS
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError
-from rankmap.graph import distinct
-from rankmap.readers import Entries, checked
+from rankmap.pattern.edges import distinct
+from rankmap.readers.entries import Entries, checked
 from rankmap.readers.text import blocks, whole
 from rankmap.slots import MOST_SLOTS
 

@@ -17,7 +17,8 @@ import re
 import numpy as np
 
 from placement.errors import ParseError, printable
-from rankmap.readers import MOST_BYTES, Entries, checked
+from rankmap.readers.entries import MOST_BYTES, Entries, checked
+from rankmap.slots import MOST_SLOTS
 
 __all__ = ["read", "read_directory"]
 
@@ -47,11 +48,13 @@ def read(raw: bytes, source: str) -> Entries:
     kept = [(int(a), int(b), float(size)) for kind, a, b, size in found if kind in _COUNTED]
     if not found:
         raise ParseError(source, 0, "no line of Open MPI's monitoring")
+    last = max((max(a, b) for a, b, _ in kept), default=0)
+    if last >= MOST_SLOTS:  # before they are numbers of numpy's, which end at 2^63
+        raise ParseError(source, 0, f"rank {last}: at most {MOST_SLOTS} ranks are supported")
     a = np.array([k[0] for k in kept], dtype=np.int64)
     b = np.array([k[1] for k in kept], dtype=np.int64)
     weight = np.array([k[2] for k in kept])
-    ranks = max(int(a.max(initial=0)), int(b.max(initial=0))) + 1
-    return checked(Entries(ranks, a, b, weight, stated=False), source)
+    return checked(Entries(last + 1, a, b, weight, stated=False), source)
 
 
 def read_directory(path: str) -> Entries:

@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import NidmapError, ParseError, printable
-from rankmap.readers import Entries, checked
+from rankmap.readers.entries import Entries, checked
 from rankmap.slots import MOST_SLOTS
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Compiled kernel that anneals where ranks are, on the real distances.
+"""Annealing of where ranks are, on the real distances.
 
 What every rank would cost on every node is kept in a table, so that a move is
 judged by two look-ups. First single ranks move, nodes being a little over or
@@ -6,8 +6,9 @@ under their slots at a price that rises; then the nodes are made exact; then
 pairs of ranks swap. A step that raises the cost by x is taken with probability
 exp(-x / T), T falling: what a descent is caught in is left again.
 
-numba's own cache asks only whether this file has changed (`rankmap.refine.native`
-asks for all): after a change of `rankmap.refine.kernels.draw`, touch it.
+S. Kirkpatrick, C. D. Gelatt and M. P. Vecchi, "Optimization by simulated
+annealing" (Science 1983); for mappings, S. H. Bokhari, "On the mapping problem"
+(IEEE Trans. Computers 1981).
 """
 
 from __future__ import annotations
@@ -16,17 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankmap.refine.exchanges import cost_of_nodes
 from rankmap.refine.jit import kernel
-from rankmap.refine.kernels import costs as value
-from rankmap.refine.kernels import draw, tick
+from rankmap.refine.work import draw, tick
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int32]
-    Longs = NDArray[np.int64]
-    State = NDArray[np.uint64]
-    Table = NDArray[np.float32]
+    from rankmap.refine.arrays import Ints, Longs, State, Table
 
 __all__ = ["anneal"]
 
@@ -221,7 +217,7 @@ def anneal(
         Work that may be done on each.
     state : uint64 (2,)
     """
-    before = value(ptr, adj, w, node, far, outer)
+    before = cost_of_nodes(ptr, adj, w, node, far, outer)
     now = node.copy()
     load = slots.copy()
     costs = filled(ptr, adj, w, now, far, outer)
@@ -231,7 +227,7 @@ def anneal(
     for p in range(len(slots)):
         first[p + 1] = first[p] + slots[p]
     swap(ptr, adj, w, now, first, far, costs, 0.2, 0.05, swaps, state)
-    after = value(ptr, adj, w, now, far, outer)
+    after = cost_of_nodes(ptr, adj, w, now, far, outer)
     if after >= before:
         return 0.0
     node[:] = now

@@ -1,8 +1,7 @@
 """Compiled kernels: numba where it is installed, plain Python where it is not.
 
-Kernels are compiled at their first call and cached on disk, beside the package
-where that can be written, else in the user's cache directory. Importing numba
-costs a quarter of a second, so only who maps a graph does it.
+Kernels are compiled at their first call and kept on disk (`rankmap.refine.cache`).
+Importing numba costs a third of a second, so only who maps a graph does it.
 """
 
 from __future__ import annotations
@@ -12,34 +11,35 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import numpy as np
 
 from rankmap.progress import step
+from rankmap.refine.cache import cache_folder, installed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     F = TypeVar("F", bound=Callable[..., Any])
 
-__all__ = ["COMPILED", "inlined", "kernel"]
+__all__ = ["inlined", "kernel"]
 
-step()
-try:
-    from numba import njit
+if installed():
+    step()
+    import numba
 
-    COMPILED = True
-except ImportError:
-    COMPILED = False
-step()
+    step()
+
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 def kernel(function: F) -> F:
     """Compile a function of arrays and numbers at its first call, or leave it as it is."""
-    if not COMPILED:  # compiled whole numbers wrap around silently, numpy's own warn
+    if not installed():  # compiled whole numbers wrap around silently, numpy's own warn
         return np.errstate(over="ignore")(function)
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "boundscheck": False}
+    folder = cache_folder()
+    config: Any = numba.config
+    before, config.CACHE_DIR = config.CACHE_DIR, str(folder or "")
     try:
-        compiled: Any = njit(cache=True, **options)(function)
-    except RuntimeError:  # no place to write a cache to: compiled anew in each process
-        compiled = njit(**options)(function)
-    return cast("F", compiled)
+        return cast("F", numba.njit(cache=folder is not None, **_OPTIONS)(function))
+    finally:
+        config.CACHE_DIR = before
 
 
 def inlined(function: F) -> F:
@@ -48,6 +48,4 @@ def inlined(function: F) -> F:
     A kernel is optimised again with every kernel that calls it, and with those
     that call these: a long chain of calls takes long to compile.
     """
-    if not COMPILED:
-        return kernel(function)
-    return cast("F", njit(inline="always", nogil=True, error_model="numpy")(function))
+    return cast("F", numba.njit(inline="always", **_OPTIONS)(function)) if installed() else function

@@ -11,7 +11,7 @@ import pytest
 def nidmap():
     """Run the command line in a process of its own: `nidmap("plan", …).code/.out/.err`."""
 
-    def run(*argv, stdin=None, env=None, stdout=subprocess.PIPE, cwd=None, timeout=60):
+    def run(*argv, stdin=None, env=None, stdout=subprocess.PIPE, cwd=None, timeout=600):
         done = subprocess.run(
             [sys.executable, "-m", "nidmap", *argv],
             input=stdin,

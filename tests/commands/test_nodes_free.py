@@ -100,7 +100,7 @@ def test_refused(nidmap, refused, hostile, argv, code, words):
 def test_a_slurm_that_is_down(nidmap, refused):
     with real_slurm(["n1"], real=0) as slurm:
         slurm.stop_controller()
-        done = nidmap("nodes", "free", env={"SLURM_CONF": slurm.env["SLURM_CONF"]}, timeout=20)
+        done = nidmap("nodes", "free", env={"SLURM_CONF": slurm.env["SLURM_CONF"]}, timeout=600)
     refused(done, 4, "Slurm is down")
 
 
@@ -120,7 +120,7 @@ def test_a_sinfo_that_misbehaves(nidmap, refused, tmp_path, body, words):
         script.write_text(f"#!/bin/sh\n{body}\n")
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
     path = str(tmp_path) if body is None else f"{tmp_path}:/bin"
-    refused(nidmap("nodes", "free", env={"PATH": path}, timeout=20), 4, words)
+    refused(nidmap("nodes", "free", env={"PATH": path}, timeout=600), 4, words)
 
 
 def test_of_a_dump(nidmap, tmp_path):

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import nidmap
+from placement import hooks
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,7 +23,7 @@ def run(*argv, cwd, **env):
         env={**os.environ, **env},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
 
@@ -47,10 +49,15 @@ def test_a_users_script_is_told_too(tmp_path):
     assert "rankmap.py hides nidmap's own package 'rankmap'" in done.stderr
 
 
-@pytest.mark.parametrize("name", sorted(nidmap._API))
+@pytest.mark.parametrize("name", nidmap.__all__)
 def test_every_name_of_the_front_door_is_there(name):
     assert callable(getattr(nidmap, name))
-    assert name in nidmap.__all__
+
+
+def test_what_the_front_door_names_is_there():
+    brought = [where for where, _ in hooks.COMMANDS.values()]
+    for where in [*brought, *hooks.STRATEGIES.values(), *hooks.SERVICES.values()]:
+        assert hooks.load(where)
 
 
 def test_an_unknown_name_is_an_attribute_error():
@@ -86,7 +93,56 @@ def test_the_wheel_holds_the_rooms_and_the_sites(wheel):
     assert len(sites) == 15
     assert sites | {"nidmap.py", "placement/plan.py", "rankmap/order.py"} <= names
     tops = {name.split("/")[0] for name in names if "dist-info" not in name}
-    assert tops == {"nidmap.py", "placement", "rankmap", "workloads", "web"}
+    data = next(top for top in tops if top.endswith(".data"))
+    assert tops == {"nidmap.py", "placement", "rankmap", "workloads", "web", data}
+    assert {f"{room}/py.typed" for room in ("placement", "rankmap", "workloads", "web")} <= names
+    pages = {name for name in names if name.startswith(f"{data}/data/share/man/man1/")}
+    assert {name.rpartition("/")[2] for name in pages} >= {
+        "nidmap.1",
+        "nidmap-plan.1",
+        "nidmap-site-show.1",
+    }
+
+
+@pytest.mark.slow
+def test_one_file_plans_where_nothing_is_installed(wheel, tmp_path):
+    pytest.importorskip("shiv", reason="shiv is not installed (extra [dev])")
+    site = tmp_path / "site"
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(site)
+    for name in ("numpy", "click", "msgspec"):
+        for path in importlib.metadata.files(name):
+            if path.parts[0] != ".." and "tests" not in path.parts and path.suffix != ".pyc":
+                (site / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path.locate(), site / path)
+    one = tmp_path / "nidmap.pyz"
+    made = run(
+        "-m", "shiv", "-c", "nidmap", "--site-packages", str(site), "-o", str(one), cwd=tmp_path
+    )
+    assert made.returncode == 0, made.stderr
+    shutil.rmtree(site)
+    home = tmp_path / "home"
+    done = run("-P", "-s", "-S", str(one), "plan", "-m", "shaheen2", "-N", "216", cwd=tmp_path,
+               HOME=str(home), SHIV_ROOT=str(home))  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("nid[")
+
+
+@pytest.mark.skipif(shutil.which("man") is None, reason="man is not installed")
+def test_man_reads_the_pages(wheel, tmp_path):
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(tmp_path)
+    (folder,) = tmp_path.glob("*.data/data/share/man/man1")
+    for path in folder.iterdir():
+        done = subprocess.run(
+            ["man", "--warnings", "-E", "UTF-8", "-l", str(path)],
+            env={**os.environ, "MANPAGER": "cat", "LC_ALL": "C.UTF-8"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert done.stderr == ""
+        assert "NAME" in done.stdout
 
 
 def test_the_wheel_works_away_from_the_checkout(wheel, tmp_path):

@@ -1,6 +1,8 @@
 """Data goes left to right, imports go right to left: the rooms hold to it."""
 
 import ast
+import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ROOMS = ("placement", "rankmap", "workloads", "web")
 
-#: Inside placement: what a part must never import, by the seam it would break.
+#: Inside a room: what a part must never import, by the seam it would break.
 FORBIDDEN = {
     "placement/readers": (
         "placement.machine",
@@ -22,14 +24,30 @@ FORBIDDEN = {
     "rankmap/emit": ("placement.topologies", "placement.planners", "subprocess"),
 }
 
+#: Circles of imports that are left: none may join them, and those that end go from here.
+CIRCLES = ()
+
 
 def modules(folder):
     return sorted((ROOT / folder).rglob("*.py"))
 
 
-def imported(path):
+def name_of(path):
+    """Return the module that a file is: ``placement.machine``."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+KNOWN = {name_of(path) for room in ROOMS for path in modules(room)}
+
+
+@cache
+def parsed(path):
+    return ast.parse(path.read_text())
+
+
+def imported(tree):
     """Yield every module name that a file imports at run time."""
-    tree = ast.parse(path.read_text())
     skipped = {
         id(inner)
         for node in ast.walk(tree)
@@ -46,15 +64,50 @@ def imported(path):
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
+def named(tree):
+    """Yield every module of ours that a string names: an import in disguise."""
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if id(node) in docstrings:
+                continue
+            for found in re.findall(rf"\b(?:{'|'.join(ROOMS)})\.(?:\w+\.?)*", node.value):
+                if found.endswith(".") or found in KNOWN or found.rpartition(".")[0] in KNOWN:
+                    yield found
+
+
+def under_main(tree):
+    """Yield the names that a file imports where it is run as a program."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test):
+            yield from imported(node)
+
+
 @pytest.mark.parametrize("room", ROOMS)
 def test_rooms_import_only_leftwards(room):
     later = ROOMS[ROOMS.index(room) + 1 :]
-    wrong = [
-        f"{path.relative_to(ROOT)} imports {name}"
-        for path in modules(room)
-        for name in imported(path)
-        if name.split(".")[0] in later
-    ]
+    wrong = []
+    for path in modules(room):
+        tree = parsed(path)
+        here = path.relative_to(ROOT)
+        wrong += [f"{here} imports {n}" for n in imported(tree) if n.split(".")[0] in later]
+        wrong += [f"{here} names {n}" for n in named(tree) if n.split(".")[0] in later]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_rooms_are_entered_by_the_front_door_and_do_not_use_it(room):
+    wrong = []
+    for path in modules(room):
+        tree = parsed(path)
+        allowed = set(imported(tree)) if path.name == "__main__.py" else set(under_main(tree))
+        outside = {"nidmap", "benchmarks", "tests"} - {n.split(".")[0] for n in allowed}
+        wrong += [f"{path} imports {n}" for n in imported(tree) if n.split(".")[0] in outside]
     assert wrong == []
 
 
@@ -65,13 +118,63 @@ def test_seams_inside_a_room(part):
     wrong = [
         f"{path.relative_to(ROOT)} imports {name}"
         for path in files
-        for name in imported(path)
+        for name in imported(parsed(path))
         if any(name == f or name.startswith(f + ".") for f in FORBIDDEN[part])
     ]
     assert wrong == []
 
 
-def test_the_test_sees_a_wrong_import(tmp_path):
-    probe = tmp_path / "probe.py"
-    probe.write_text("def f():\n    from web.app import x\n")
-    assert "web.app" in set(imported(probe))
+def import_graph():
+    """Return module -> the modules of ours that it imports, those of functions and types too."""
+    graph = {}
+    for path in (path for room in ROOMS for path in modules(room)):
+        graph[name_of(path)] = found = set()
+        for node in ast.walk(parsed(path)):
+            if isinstance(node, ast.Import):
+                found.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                inner = [f"{node.module}.{alias.name}" for alias in node.names]
+                found.update(name if name in KNOWN else node.module for name in inner)
+    return {one: (found & KNOWN) - {one} for one, found in graph.items()}
+
+
+def circles(graph):
+    """Return the sets of modules that import each other in a circle (Tarjan's components)."""
+    number, low, stack, found = {}, {}, [], []
+
+    def visit(one):
+        number[one] = low[one] = len(number)
+        stack.append(one)
+        for other in graph[one]:
+            if other not in number:
+                visit(other)
+                low[one] = min(low[one], low[other])
+            elif other in stack:
+                low[one] = min(low[one], number[other])
+        if low[one] == number[one]:
+            start = stack.index(one)
+            if len(stack) - start > 1:
+                found.append(frozenset(stack[start:]))
+            del stack[start:]
+
+    for one in graph:
+        if one not in number:
+            visit(one)
+    return found
+
+
+def test_no_import_circles():
+    new = [sorted(c) for c in circles(import_graph()) if not any(c <= set(k) for k in CIRCLES)]
+    assert new == []
+
+
+def test_circles_are_seen():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set()}
+    assert circles(graph) == [{"b", "c"}]
+
+
+def test_the_test_sees_a_wrong_import():
+    tree = ast.parse("def f():\n    from web.app import x\n    import_module('rankmap.order')\n")
+    assert "web.app" in set(imported(tree))
+    assert set(named(tree)) == {"rankmap.order"}
+    assert set(named(ast.parse("f'rankmap.{part}'"))) == {"rankmap."}

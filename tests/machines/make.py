@@ -537,9 +537,11 @@ def bad_undefined_switch():
 
 
 @golden
-def bad_node_on_two_leaves():
+def slurm_node_on_two_leaves():
+    """Slurm warns and goes on; the first leaf counts."""
     text = "SwitchName=a Nodes=n[1-3]\nSwitchName=b Nodes=n[3-5]\nSwitchName=t Switches=a,b\n"
-    return incoherent({"source.conf": text}, "duplicate-name", 2)
+    cells = {f"n{i}": (i, (0, i - 1) if i <= 3 else (1, i - 4)) for i in range(1, 6)}
+    return coherent({"source.conf": text}, cells, "tree", (2, 3))
 
 
 @golden

@@ -60,7 +60,10 @@ def xtdb2proc(cells, service=()):
 
 
 def aries_links(routers, k=2):
-    """Return Counter of (a, b, colour), a < b, for routers (group, chassis, slot): same-chassis."""
+    """Return Counter of (a, b, colour), a < b, for routers (group, chassis, slot): same-chassis.
+
+    k blades of a chassis serve a pair of groups: 2 on Edison, 4 on Theta.
+    """
     out = Counter()
     for a, b in combinations(sorted(routers), 2):
         if a[0] == b[0] and a[1] == b[1]:
@@ -69,8 +72,8 @@ def aries_links(routers, k=2):
             out[a, b, "black"] += 3
     groups = sorted({g for g, _, _ in routers})
     for (g, h), c, j in product(combinations(groups, 2), range(6), range(k)):
-        a = (g, c, (2 * rank(groups, g, h) + j) % 16)
-        b = (h, c, (2 * rank(groups, h, g) + j) % 16)
+        a = (g, c, (k * rank(groups, g, h) + j) % 16)
+        b = (h, c, (k * rank(groups, h, g) + j) % 16)
         if a in routers and b in routers:
             out[a, b, "blue"] += 2
     return out

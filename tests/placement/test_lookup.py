@@ -167,7 +167,7 @@ def test_all_ways_meet(data):
         (" \n# nothing\n", 0, ["names no node"]),
         ("nid45", 0, ["'nid45'", "did you mean nid00045?"]),
         ("NID00045", 0, ["'NID00045'", "did you mean nid00045?"]),
-        ("nid00045\nnid99999\n", 2, ["'nid99999'", "such names run from nid00000 to nid01535"]),
+        ("nid00045\nnid99999\n", 2, ["'nid99999'", "the last such name is nid01535"]),
         ("nid[00000-00003]\nnid[00004-00006,01536]\n", 2, ["'nid01536'", "nid01535"]),
         ("4711", 0, ["no NID 4711", "its NIDs run from 0 to 1535"]),
         ("40", 0, ["no NID 40", "the nearest are 39 and 42"]),
@@ -186,7 +186,7 @@ def test_all_ways_meet(data):
         ("nid00045 c0-0c0s11n1", 0, ["'nid00045' is listed twice"]),
         ("nid00001\nnid00002\nnid00001\n", 0, ["'nid00001' is listed twice"]),
         ("nid[00001", 0, ["bracket"]),
-        ("nid[00000-99999999]", 0, ["a list may hold 4000000 names"]),
+        ("nid[00000-99999999]", 0, ["makes 100000000 names", "there are"]),
     ],
 )
 def test_what_names_no_node_is_refused(daint, text, line, words):
@@ -249,3 +249,28 @@ def test_a_large_machine_and_a_long_list():
         ",".join(f"#{row}" for row in rows.tolist()),
     ):
         assert (rows_of(machine, text) == rows).all()
+
+
+@pytest.mark.parametrize("word", ["n[0-3999999]", "nid[00000-00064]", "#[0-99]", "n[0-9]x[0-9]"])
+@pytest.mark.parametrize("text", ["{}", "nid00001,{}", "nid00001*2 {}", "nid00001\n{}\n"])
+def test_a_word_of_more_names_than_nodes_is_refused_unexpanded(monkeypatch, word, text):
+    machine = nidmap.load_machine("torus:4x4x4")
+    monkeypatch.setattr("placement.lists.expanding._of", lambda entry: 1 / 0)
+    with pytest.raises(ParseError, match=r"makes \d+ names; there are 64 nodes"):
+        rows_of(machine, text.format(word), repeats=True)
+
+
+def test_a_host_file_may_hold_more_lines_than_there_are_nodes():
+    machine = nidmap.load_machine("torus:4x4")
+    assert len(rows_of(machine, "nid[00000-00015]*500", repeats=True)) == 8000
+    assert len(rows_of(machine, "nid00003\n" * 100, repeats=True)) == 100
+
+
+@pytest.mark.parametrize("zeros", [1, 5, 17, 18, 20, 200])
+def test_leading_zeros_of_a_number_mean_nothing(zeros):
+    machine = nidmap.load_machine("torus:4x4")
+    assert rows_of(machine, "0" * zeros).tolist() == [0]
+    assert rows_of(machine, "0" * zeros + "7").tolist() == [7]
+    assert rows_of(machine, "#" + "0" * zeros + "7").tolist() == [7]
+    with pytest.raises(ParseError, match="no NID 99"):
+        rows_of(machine, "0" * zeros + "99")

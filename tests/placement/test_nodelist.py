@@ -304,3 +304,15 @@ def test_groups_of_equal_names_keep_their_count():
         ("nid00003", 8),
         ("nid00009", 4),
     ]
+
+
+@given(runs)
+def test_the_length_of_a_text_is_known_unexpanded(names):
+    assert NodeList.length_of(NodeList(names).fold()) == len(names)
+    assert NodeList.length_of(" ".join(names)) == len(names)
+
+
+def test_the_length_of_a_long_text_is_known_at_once():
+    assert NodeList.length_of("n[0-999999]*3,login") == 3_000_001
+    with pytest.raises(ParseError, match="makes 4000001 names"):
+        NodeList.length_of("login,n[0-3999999]")

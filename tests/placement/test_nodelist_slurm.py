@@ -53,7 +53,7 @@ def scontrol(tmp_path_factory):
 
     def show(what, text):
         done = subprocess.run(
-            ["scontrol", "show", what, text], capture_output=True, text=True, env=env, timeout=30
+            ["scontrol", "show", what, text], capture_output=True, text=True, env=env, timeout=600
         )
         return done.stdout.split() if done.returncode == 0 else None
 
@@ -116,7 +116,7 @@ def test_a_host_file_means_what_slurm_reads_in_it(tmp_path, text, entries):
     finally:
         srun.kill()
         srun.stderr.close()
-        srun.wait(timeout=10)
+        srun.wait(timeout=600)
     text_of_slurm = read.partition(": nodelist ")[2].partition(":")[2].strip()
     assert NodeList.parse(text_of_slurm) == mine
 

@@ -7,7 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+import nidmap
 from placement.site import load_site, site_names
+from placement.topologies import links, router_coords
+from tests.placement.machine_shapes import aries_links
 
 SHIPPED = {
     # name: compute nodes, service nodes (None: not stated), groups (0: no dragonfly), scheduler
@@ -201,6 +204,17 @@ def test_blue_waters_has_two_kinds_of_nodes():
     assert Counter(nodes.memory_mb.tolist())[65536] == 22640
 
 
+@pytest.mark.parametrize(("name", "blades"), [("edison", 2), ("theta", 4)])
+def test_measured_links_are_the_site_s(name, blades):
+    """The public link lists: so many blades in turn of every chassis to each other group."""
+    machine = nidmap.load_machine(name)
+    found, places = links(machine), list(map(tuple, router_coords(machine).tolist()))
+    ends = zip(found.a.tolist(), found.b.tolist(), found.count.tolist(), strict=True)
+    between = {(places[a], places[b]): n for a, b, n in ends if places[a][0] != places[b][0]}
+    expected = aries_links(set(places), blades)
+    assert between == {(a, b): n for (a, b, colour), n in expected.items() if colour == "blue"}
+
+
 def test_tara_has_the_papers_leaf_modules():
     site = load_site("tara")
     nodes = site.records().nodes
@@ -208,6 +222,10 @@ def test_tara_has_the_papers_leaf_modules():
     assert len({leaf[f"n{i}"] for i in range(37, 55)}) == 1
     assert len({leaf[f"n{i}"] for i in range(55, 73)}) == 1
     assert leaf["n54"] != leaf["n55"]
+    full = np.bincount(nodes.position[nodes.role == "compute", 0]) == 18
+    assert full.sum() == site.figure("stated.full_leaves").value
+    chosen = nidmap.plan(nidmap.load_machine("tara"), 36).nodes
+    assert chosen.fold() == "n[37-72]"
     assert site.topology().extents == (6, 18)
     assert site.topology().bandwidth["injection"] == 3.5
     assert (site.figure("latency.mpi_us").value, site.figure("latency.mpi_us").mark) == (

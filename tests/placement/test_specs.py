@@ -214,3 +214,16 @@ def test_a_hundred_thousand_nodes_have_all_columns():
     for name in ("cname", "role", "state", "mode", "cores", "features", "planned"):
         assert len(getattr(machine, name)) == len(machine)
     assert np.array_equal(machine.router[:, 0], machine.nid // 4)
+
+
+@pytest.mark.parametrize(
+    "spec", ["fattree:leaf=2,leaves=2,spines=2", "fattree:down=2x2,up=1x2", "tree:2x2,bw=9"]
+)
+def test_the_nodes_own_links_have_a_figure_on_trees_too(spec):
+    found = parse_spec(f"{spec},injection=5").topology.bandwidth
+    assert found.pop("up0") == 5
+    assert found == {
+        name: figure
+        for name, figure in parse_spec(spec).topology.bandwidth.items()
+        if name != "up0"
+    }

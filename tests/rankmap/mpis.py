@@ -26,7 +26,7 @@ host=$1; shift
 exec unshare {user} --uts sh -c 'hostname "$0"; exec sh -c "$1"' "$host" "$*"
 """
 
-#: Ranks run here on few cores, and Open MPI refuses to start as root.
+#: Open MPI refuses to start as root.
 ENV = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -48,9 +48,9 @@ def places():
 @functools.cache
 def flavours():
     """Return (MPI, version, directory) of each."""
-    from rankmap.launch.ask import flavour
+    from rankmap.launch.mpi_library import mpi_library
 
-    return [(*flavour(f"{place}/bin/mpiexec", environment(place)), place) for place in places()]
+    return [(*mpi_library(f"{place}/bin/mpiexec", environment(place)), place) for place in places()]
 
 
 def environment(place):
@@ -63,7 +63,7 @@ def environment(place):
 @functools.cache
 def can_rename():
     """Return the options with which unshare may rename this host, None where it may not."""
-    for user in ("", "--map-root-user"):
+    for user in ("", "--map-current-user --keep-caps"):
         command = ["unshare", *user.split(), "--uts", "hostname", "nid00000"]
         if shutil.which("unshare") and subprocess.run(command, capture_output=True).returncode == 0:
             return user
@@ -113,15 +113,16 @@ def ranks(program, count, place, *, env=None, check=True):
     return subprocess.CompletedProcess(command, code, out, talk)
 
 
-def patiently(command, env, folder, done, timeout=25):
+def patiently(command, env, folder, done):
     """Run a launcher; again where its daemons lock up; return (code, stdout, stderr).
 
     Open MPI's daemons (prrte 3) were seen to wait for each other for ever on a
     loaded machine, before any rank had started or after the last had ended:
     that is theirs, not what is tested. Output that is `done` is judged even
-    if the launcher never ends; anything less is tried again, three times.
+    if the launcher never ends; anything less is tried again, each time with
+    more patience, as it may be no more than a busy machine.
     """
-    for _ in range(4):
+    for timeout in (30, 60, 120, 600):
         with subprocess.Popen(
             command, env=env, cwd=folder, text=True, start_new_session=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import nidmap
 from placement.errors import UsageError
-from rankmap.graph import expanded, from_edges
-from rankmap.order import arrange
+from rankmap.orders import arrange
 from rankmap.orders.auto import DEFAULT, choose
 from rankmap.orders.graph import placed
 from rankmap.pattern import parse_pattern
+from rankmap.pattern.graph import expanded, from_edges
 from rankmap.score import cost
 from rankmap.slots import slots_of
 from tests.rankmap.helpers import named, slots
@@ -96,16 +96,16 @@ def test_what_there_is_no_time_for_is_left_out_and_said():
 
 
 def test_kernels_that_are_not_compiled_yet_are_not_waited_for(monkeypatch):
-    from rankmap.refine import native
+    from rankmap.refine import cache
 
     on = slots_of(nidmap.load_machine("tree:4x4x4,dist=1:2:3"), None, 16)
     rng = np.random.default_rng(5)
     any_edges = from_edges(1024, *rng.integers(0, 1024, (2, 3000)), np.ones(3000))
-    monkeypatch.setattr(native, "compiled", lambda: False)
+    monkeypatch.setattr(cache, "compiled", lambda: False)
     found = choose(any_edges, on, 20.0)
     assert found.strategy == DEFAULT
     assert "graph is left out: not in 20 s (its kernels are not compiled yet" in found.words()
-    monkeypatch.setattr(native, "compiled", lambda: True)
+    monkeypatch.setattr(cache, "compiled", lambda: True)
     assert choose(any_edges, on, 20.0).strategy == "graph"
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from placement.commands import run as nidmap
-from rankmap.order import arrange
+from rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
 
 MORTON = [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
@@ -163,7 +163,7 @@ def test_nodes_that_cannot_be_meant(tool, nodes, code):
 
 def test_a_service_node_and_too_many_ranks_are_said(tool):
     _, _, err = tool("order -m shaheen2 --nodes nid00012 --ppn 500 --pattern ring")
-    assert "1 nodes get more ranks than they have cores, first nid00012" in err
+    assert "1 node gets more ranks than it has cores: nid00012 500 on 32" in err
 
 
 def dry(tool, monkeypatch, options, env=JOB):

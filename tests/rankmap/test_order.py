@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import PlanError, UsageError
 from rankmap import orders as orderings
-from rankmap.order import Order, arrange, order
+from rankmap.order import Order
+from rankmap.orders import arrange, order
 from rankmap.pattern import parse_pattern
 from tests.rankmap.helpers import named, orders, slots
 

@@ -135,7 +135,7 @@ def opened(browser):
         settings = {"viewport": {"width": 1280, "height": 800}} | options
         context = browser.new_context(**settings)
         context.grant_permissions(["clipboard-read", "clipboard-write"], origin=site.url)
-        context.set_default_timeout(15_000)
+        context.set_default_timeout(300_000)
         pages.append(Opened(context, site.url))
         return pages[-1]
 

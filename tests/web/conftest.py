@@ -2,7 +2,7 @@
 
 import pytest
 
-pytest.importorskip("flask")
+pytest.importorskip("quart")
 pytest.importorskip("uvicorn")
 
 from tests.web.serving import running

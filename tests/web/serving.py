@@ -1,18 +1,25 @@
 """A server of its own for a test, in a thread, and the requests to it."""
 
+import asyncio
 import contextlib
 import http.client
 import json
 import threading
-import time
+from concurrent.futures import ThreadPoolExecutor
 
-from web.asgi import Application
+from tests.waiting import wait_until as until
 from web.guard import Guard, own_names
-from web.served import Served
-from web.server import bound, make_server
+from web.server import bound, make_server, serve
+from web.service import Service
 
 #: Five jobs as ``squeue --json`` prints them; a hostile name, users and a job that waits.
 HOSTILE = "=cmd|' /C calc'!A0<script>alert(1)</script>\x1b[31m\n\u202e\"'&"
+
+
+def run_async(coroutine):
+    """Return what a coroutine returns, on a thread: a browser's test has a loop on this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 class Reply:
@@ -31,20 +38,19 @@ class Reply:
 class Site:
     """A running server."""
 
-    def __init__(self, port, served, application, token):
+    def __init__(self, port, service, token):
         self.port = port
-        self.served = served
-        self.application = application
+        self.service = service
         self.token = token
 
     @property
     def url(self):
         return f"http://127.0.0.1:{self.port}"
 
-    def connection(self, timeout=30):
+    def connection(self, timeout=600):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
 
-    def ask(self, path, method="GET", body=None, headers=None, timeout=30):
+    def ask(self, path, method="GET", body=None, headers=None, timeout=600):
         head = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         if body is not None and not isinstance(body, bytes):
             body = json.dumps(body).encode()
@@ -65,35 +71,23 @@ class Site:
 
 
 @contextlib.contextmanager
-def running(machine, sources=(), token="", streams=256, **options):
+def running(machine, sources=(), token="", **options):
     """Serve a machine in this process until the block ends."""
     sock = bound("127.0.0.1", 0)
     port = sock.getsockname()[1]
     guard = Guard(token=token, names=own_names("127.0.0.1"), cookie=f"nidmap-{port}")
-    served = Served(machine, sources, guard, **options)
-    application = Application(served, streams)
-    server = make_server(application)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [sock]})
+    service = Service(machine, sources, guard, **options)
+    server = make_server(service)
+    thread = threading.Thread(target=lambda: asyncio.run(serve(service, server, sock)))
     thread.start()
     try:
         until(lambda: server.started)
-        served.live.start()
-        yield Site(port, served, application, token)
+        yield Site(port, service, token)
     finally:
         server.should_exit = True
         thread.join(20)
-        application.close()
-        served.close()
         sock.close()
         assert not thread.is_alive()
-
-
-def until(condition, seconds=20.0):
-    """Wait until something is so."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not become so in time"
-        time.sleep(0.01)
 
 
 def squeue(*jobs):

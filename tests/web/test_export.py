@@ -32,7 +32,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def run(*argv, text=None):
     return subprocess.run(
         [sys.executable, "-m", "nidmap", "web", "export", *argv],
-        input=text, capture_output=True, text=True, timeout=60, check=False,
+        input=text, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
 
 

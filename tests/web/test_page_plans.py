@@ -249,3 +249,48 @@ def test_answers_are_asked_for_once(opened, site):
     page.go()
     for name in ("machine", "layout?view=usual", "state"):
         assert asked.count(name) == 1, json.dumps(asked)
+
+
+def test_a_plan_of_auto_keeps_its_order(opened, site):
+    """Taken as a mark, its figure is that of its own order; changed, it is the default order's."""
+    page = opened(site).go("#t=plans&plan=24;2;row-major;free;auto;stencil:8x6")
+    page.page.wait_for_selector(".plan")
+    body = {"count": 24, "ppn": 2, "pattern": "stencil:8x6", "strategies": ["auto"]}
+    rows = site.post("compare", **body, orders=["row-major"]).json["rows"]
+    (auto,) = (row for row in rows if row["strategy"] == "auto")
+    card = page.page.locator(".plan", has_text="auto").first
+    own = auto["own_order"]["slots"]
+    assert ("its own: take the rank file too" in card.inner_text()) == (own is not None)
+    card.get_by_text("Rank file").click()
+    page.until("() => document.querySelector('#file textarea').value !== ''")
+    if own is None:
+        return
+    page.page.locator("#file select").nth(1).select_option("slots")
+    page.until(
+        "() => document.querySelector('#file textarea').value.match(/^\\d+$/gm)?.length === 48"
+    )
+    text = page.page.locator("#file textarea").input_value()
+    assert [int(line) for line in re.findall(r"^\d+$", text, re.M)] == own
+
+
+def test_a_busy_server_is_asked_again(opened, site):
+    page = opened(site).go()
+    refused = []
+
+    def busy(route):
+        if len(refused) < 2:
+            refused.append(1)
+            problem = '{"title": "Too Many Requests", "detail": "busy", "hint": ""}'
+            route.fulfill(
+                status=429, headers={"Retry-After": "1"}, body=problem,
+                content_type="application/problem+json",
+            )  # fmt: skip
+        else:
+            route.continue_()
+
+    page.page.route("**/api/v1/compare", busy)
+    compared(page, 24)
+    page.page.wait_for_selector(".plan")
+    assert len(refused) == 2
+    assert all("429" in fault for fault in page.faults)
+    page.faults.clear()

@@ -21,7 +21,7 @@ def test_the_api_keeps_to_its_description(small, tmp_path):
                 "-n", "4", "--seed", "1", "--phases", "fuzzing", "--exclude-path",
                 "/api/v1/events", "--no-color", "--request-timeout", "20",
             ],
-            capture_output=True, text=True, timeout=110, check=False, cwd=tmp_path,
+            capture_output=True, text=True, timeout=600, check=False, cwd=tmp_path,
         )  # fmt: skip
         said = done.stdout[-3000:] + done.stderr[-1000:]
         assert done.returncode == 0, said

@@ -10,6 +10,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from tests.web.serving import HOSTILE, running, squeue, until
+from web.app import make_app
 from web.guard import Guard, own_names
 
 TOKEN = "a-token-of-this-test"  # nothing that is secret
@@ -41,7 +42,7 @@ def hostile(small, tmp_path_factory):
     jobs.append((99, "nid00099", "run-of-ALICE-7", "alice"))
     path.write_text(squeue(*jobs))
     with running(small, (str(path),)) as found:
-        until(lambda: found.served.live.snapshot.jobs)
+        until(lambda: found.service.live.snapshot.jobs)
         yield found
 
 
@@ -99,14 +100,12 @@ def test_every_answer_has_the_headers(site):
 def test_what_is_no_request_is_refused(site, raw):
     with socket.create_connection(("127.0.0.1", site.port), 10) as sock:
         sock.sendall(raw)
-        sock.shutdown(socket.SHUT_WR)
         answer = b""
-        while chunk := sock.recv(65536):
+        while b"\r\n\r\n" not in answer and (chunk := sock.recv(65536)):
             answer += chunk
-    head = answer.split(b"\r\n\r\n")[0].lower()
-    assert re.match(rb"http/1.1 4\d\d ", head)
-    assert b"content-security-policy: default-src 'none'" in head
+    assert re.match(rb"HTTP/1.1 4\d\d ", answer)
     assert b"traceback" not in answer.lower()
+    assert b"server:" not in answer.lower()
     assert site.ask("/api/v1/status").status == 200
 
 
@@ -140,10 +139,10 @@ def test_odd_requests_are_no_defect(site, seed):
         line = lot.choice(METHODS) + b" " + lot.choice(TARGETS) + b" HTTP/1.1"
         raw = b"\r\n".join([line, *head, b"", body])
         with socket.create_connection(("127.0.0.1", site.port), 10) as sock:
+            sock.settimeout(5)
             sock.sendall(raw)
-            sock.shutdown(socket.SHUT_WR)
             answer = b""
-            with contextlib.suppress(ConnectionResetError):
+            with contextlib.suppress(ConnectionResetError, TimeoutError):
                 while b"\r\n\r\n" not in answer and (chunk := sock.recv(65536)):
                     answer += chunk
         found = re.match(rb"HTTP/1.1 (\d+)", answer)
@@ -197,6 +196,7 @@ def test_another_sites_page_may_not_ask(site, headers):
 def test_a_link_from_elsewhere_may_open_the_page(site):
     followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     assert site.ask("/", headers=followed).status == 200
+    assert site.ask("/api/v1/nodes?nodes=1", headers=followed).status == 403
     assert site.ask("/api/v1/state", headers={"Origin": site.url}).status == 200
 
 
@@ -204,7 +204,8 @@ def test_a_link_from_elsewhere_may_open_the_page(site):
 
 
 def test_nothing_without_the_token(locked):
-    rules = {rule.rule for rule in locked.application._flask.url_map.iter_rules()}
+    rules = {rule.rule for rule in make_app(locked.service).url_map.iter_rules()}
+    rules |= {"/static/main.js", *(f"/api/v1/{name}" for name in ("machine", "layout", "state"))}
     assert len(rules) > 15
     for rule in rules:
         for headers in (
@@ -215,9 +216,8 @@ def test_nothing_without_the_token(locked):
             {"Authorization": None, "Cookie": f"nidmap={TOKEN}"},
             {"Authorization": None, "Cookie": f"nidmap-{locked.port}=wrong"},
         ):
-            path = rule.replace("<path:filename>", "main.js")
-            reply = locked.ask(path, headers=headers)
-            assert reply.status == 401, path
+            reply = locked.ask(rule, headers=headers)
+            assert reply.status == 401, rule
             assert reply.headers["www-authenticate"] == "Bearer"
             assert reply.json["detail"] == "the token is missing or wrong"
     reply = locked.ask("/api/v1/plan", body={"count": 1}, headers={"Authorization": None})
@@ -315,7 +315,7 @@ def test_users_are_shown_where_that_is_asked_for(small, tmp_path):
     path = tmp_path / "jobs.json"
     path.write_text(squeue((1, "nid00001", "run-of-alice", "alice")))
     with running(small, (str(path),), users=True) as site:
-        until(lambda: site.served.live.snapshot.jobs)
+        until(lambda: site.service.live.snapshot.jobs)
         (job,) = site.ask("/api/v1/jobs").json["jobs"]
         assert (job["user"], job["name"]) == ("alice", "run-of-alice")
         assert site.ask("/api/v1/state").json["jobs"][0]["user"] == "alice"
@@ -357,7 +357,7 @@ def test_too_long_a_text_is_refused(site):
 
 
 def test_a_slow_body_holds_no_thread(small, monkeypatch):
-    monkeypatch.setattr("web.asgi.PATIENCE", 0.3)
+    monkeypatch.setattr("web.app.PATIENCE", 0.3)
     head = (
         b"POST /api/v1/resolve HTTP/1.1\r\nHost: localhost\r\n"
         b"Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
@@ -375,7 +375,7 @@ def test_a_slow_body_holds_no_thread(small, monkeypatch):
 
 
 def test_connections_that_send_nothing_are_closed(small, monkeypatch):
-    monkeypatch.setattr("web.protocol.PATIENCE", 0.3)
+    monkeypatch.setattr("web.server.PATIENCE", 0.3)
     with running(small) as site, socket.create_connection(("127.0.0.1", site.port), 10) as sock:
         sock.sendall(b"GET / HT")
         assert sock.recv(100) == b""

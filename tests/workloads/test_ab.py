@@ -105,7 +105,7 @@ def test_several_launches_are_started_and_pooled(place, tmp_path):
     words = [*AB, *QUICK, "--orders", "default,random", "--blocks", "3", "--launches", "2"]
     command = [f"{place}/bin/python", "-m", "nidmap", "bench", *words, "-n", "2", "-o", str(out)]
     done = subprocess.run(
-        command, env=variables(place), capture_output=True, text=True, timeout=60, check=False
+        command, env=variables(place), capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)
@@ -114,7 +114,7 @@ def test_several_launches_are_started_and_pooled(place, tmp_path):
     assert list(tmp_path.iterdir()) == [out]
     again = [f"{place}/bin/python", "-m", "nidmap", "bench", "ab", "--pool", str(out), "--json"]
     done = subprocess.run(
-        again, env=variables(place), capture_output=True, text=True, timeout=60, check=True
+        again, env=variables(place), capture_output=True, text=True, timeout=600, check=True
     )
     assert json.loads(done.stdout)["comparisons"] == document["comparisons"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
-from placement.errors import NidmapError, UsageError, printable
+from placement.errors import UsageError, printable
 from web.layout import CELL
 from web.picture.scene import Glyphs, Rectangles, Scene, Word
 
@@ -31,13 +31,9 @@ def png(made: Scene, width: int) -> bytes:
     ------
     UsageError
         The picture would be too large.
-    NidmapError
-        Pillow is not installed.
     """
-    try:
-        from PIL import Image
-    except ImportError:
-        raise NidmapError("Pillow is not installed", "pip install 'nidmap[web]'") from None
+    from PIL import Image
+
     width = min(width, _LARGEST * made.width)
     height = max(1, round(made.height * width / made.width))
     more = 3 if width * height * 9 < 40_000_000 else 2

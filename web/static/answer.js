@@ -86,8 +86,9 @@ function exported(app, mark) {
 
 function bodyOf(app, mark) {
   const bytes = Number(app.store.get("bytes")) || null;
-  const { ppn, pattern, order } = { ppn: app.store.get("ppn"), pattern: app.store.get("pattern"), order: app.store.get("order") };
-  return { nodes: app.asked(mark), ppn, pattern, bytes, order, links: 200 };
+  const [ppn, pattern] = ["ppn", "pattern"].map((key) => app.store.get(key));
+  const { name, slots } = app.orderOf(mark);
+  return { nodes: app.asked(mark), ppn, pattern, bytes, order: name, slots, links: 200 };
 }
 
 function say(app, text) {

@@ -12,6 +12,12 @@ import { Looks } from "./sprites.js";
 import { Store } from "./store.js";
 import { themeNow } from "./theme.js";
 
+/** The order of ranks that a plan's nodes were chosen with, where orders are chosen by name. */
+export const OWN_ORDER = "own";
+
+const BUSY = 429;
+const MOST_TURNS = 15;
+
 /** What every part of the page works with. */
 export class App {
   /**
@@ -189,6 +195,18 @@ export class App {
   }
 
   /**
+   * The order of a mark's ranks: the one that its nodes were planned with while it is chosen and they are as
+   * planned, else the chosen one by name.
+   * @returns {Object} `name` and `slots`, of which one is empty
+   */
+  orderOf(mark) {
+    const name = this.store.get("order");
+    if (name !== OWN_ORDER) return { name, slots: [] };
+    const fits = mark.planned?.length === mark.rows.length * this.store.get("ppn");
+    return fits ? { name: "", slots: mark.planned } : { name: "row-major", slots: [] };
+  }
+
+  /**
    * Ask, so that only the newest answer of a name counts.
    * @returns {Promise<Object|null>} null where a newer question was asked meanwhile
    */
@@ -198,7 +216,7 @@ export class App {
     this.questions.set(name, control);
     this.curl(name, path, body);
     try {
-      return await postJson(path, body, control.signal);
+      return await patiently(() => postJson(path, body, control.signal), control.signal);
     } catch (error) {
       if (error.name === "AbortError") return null;
       throw error;
@@ -229,6 +247,19 @@ export class App {
   /** Say what went wrong. */
   failed(error) {
     notice(saidOf(error), "error");
+  }
+}
+
+/** Ask again when a server that is busy says to come back; a question that is no longer wanted ends. */
+async function patiently(ask, signal) {
+  for (let turn = 0; ; turn++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (error.status !== BUSY || !error.after || turn >= MOST_TURNS) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 1000 * error.after));
+      signal.throwIfAborted();
+    }
   }
 }
 

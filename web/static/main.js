@@ -123,13 +123,15 @@ async function askRanks(app) {
     app.store.set({ ranks: null });
     return;
   }
-  const [ppn, pattern, strategy] = ["ppn", "pattern", "order"].map((key) => app.store.get(key));
-  const body = { nodes: app.asked(mark), ppn, pattern, strategy, format: "slots" };
+  const [ppn, pattern] = ["ppn", "pattern"].map((key) => app.store.get(key));
+  const { name, slots } = app.orderOf(mark);
+  const body = { nodes: app.asked(mark), ppn, pattern, strategy: name, slots, format: "slots" };
   const asked = JSON.stringify(body);
   if (asked === app.askedRanks) return;
   app.askedRanks = asked;
   try {
-    const ranks = await app.ask("ranks", "/api/v1/order", body);
+    const answer = await app.ask("ranks", "/api/v1/order", body);
+    const ranks = answer && { ...answer, ranks: answer.order.ranks };
     if (ranks) app.store.set({ ranks, rank: Math.min(app.store.get("rank"), ranks.ranks - 1) });
   } catch (error) {
     app.store.set({ ranks: null });

@@ -3,9 +3,9 @@
 export const MOST_MARKS = 8;
 const UNDO = 50;
 
-/** One mark: a name, rows in order, and which of the theme's hues it has. */
+/** One mark: a name, rows in order, which of the theme's hues it has, and where it is a plan's, the slot of each rank. */
 export function newMark(name, rows, hue) {
-  return { name, rows: Array.from(rows), hue };
+  return { name, rows: Array.from(rows), hue, planned: null };
 }
 
 /** All marks and which is active; every change makes new objects, so that undo is a list. */
@@ -93,7 +93,7 @@ export class Marks {
 
   setRows(rows) {
     if (!this.current) return this.add("", rows);
-    const marks = this.list.map((mark, i) => (i === this.active ? { ...mark, rows } : mark));
+    const marks = this.list.map((mark, i) => (i === this.active ? { ...mark, rows, planned: null } : mark));
     this.put(marks, this.active);
     return this.current;
   }

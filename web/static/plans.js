@@ -2,6 +2,7 @@
 
 import { announce, notice } from "./announce.js";
 import { saidOf } from "./api.js";
+import { OWN_ORDER } from "./app.js";
 import { distinct, keysOf } from "./colouring.js";
 import { copyText } from "./clipboard.js";
 import { byId, counted, el, refill } from "./dom.js";
@@ -144,13 +145,17 @@ export class PlanView {
 
   take(row) {
     const { ppn, pattern } = this.form();
-    this.app.store.set({ ppn, pattern, order: row.order });
-    if (this.app.newMark(row.strategy, row.node_rows)) this.app.openTab("map");
+    const mark = this.app.newMark(row.strategy, row.node_rows);
+    if (mark) mark.planned = row.own_order?.slots ?? null;
+    this.app.store.set({ ppn, pattern, order: orderOf(row) });
+    if (mark) this.app.openTab("map");
   }
 
   file(row) {
     const { ppn, pattern } = this.form();
-    openRankFile(this.app, newMark(row.strategy, row.node_rows, 0), { ppn, pattern, order: row.order });
+    const mark = newMark(row.strategy, row.node_rows, 0);
+    mark.planned = row.own_order?.slots ?? null;
+    openRankFile(this.app, mark, { ppn, pattern, order: orderOf(row) });
   }
 
   paint(card) {
@@ -192,6 +197,10 @@ export class PlanView {
   }
 }
 
+function orderOf(row) {
+  return row.own_order?.slots ? OWN_ORDER : row.order;
+}
+
 /** The bottleneck's link in words: its name already ends with its class. */
 function boundBy({ class: kind, link }) {
   const ends = (link ?? "").replace(new RegExp(`\\s${kind}$`), "").replace("->", " to ");
@@ -223,7 +232,8 @@ function figuresOf(row) {
     ["touches", spokenTouches(row.touches)],
     ["bound by", worst ? boundBy(worst) : "nothing"],
     ["of the bound", `${Math.round(row.percent_of_bound)} %`],
-    ["order", row.order],
+    ["order", row.own_order?.slots ? "its own: take the rank file too" : row.order],
+    ...(row.own_order?.needed ? [["without its order", spokenSeconds(row.own_order.sorted_time_s)]] : []),
     ...Object.entries(row.terms).filter(([, seconds]) => seconds > 0).map(([name, seconds]) => [name, spokenSeconds(seconds)]),
   ];
   return el("dl", { class: "facts num" }, ...facts.flatMap(([name, value]) => [el("dt", { text: name }), el("dd", { text: value })]));

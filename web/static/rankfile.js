@@ -1,6 +1,7 @@
 /** The rank file of a job: which order, in which launcher's format; copied or saved. */
 
 import { saidOf } from "./api.js";
+import { OWN_ORDER } from "./app.js";
 import { copyText, saveBlob } from "./clipboard.js";
 import { byId, el, refill } from "./dom.js";
 
@@ -12,7 +13,8 @@ import { byId, el, refill } from "./dom.js";
  */
 export function openRankFile(app, mark, job) {
   const choices = app.machine.answer.choices;
-  const order = chooser("Order", ["auto", ...choices.orders.filter((name) => name !== "auto")], job.order);
+  const own = mark.planned ? [OWN_ORDER] : [];
+  const order = chooser("Order", [...own, "auto", ...choices.orders.filter((name) => name !== "auto")], job.order);
   const format = chooser("Format", choices.order_formats, choices.order_formats[0]);
   const out = el("textarea", { rows: 10, readonly: true, "aria-label": "The rank file", spellcheck: "false" });
   const said = el("p", { class: "soft", role: "status" });
@@ -20,12 +22,14 @@ export function openRankFile(app, mark, job) {
   const ask = async () => {
     said.textContent = "Ordering …";
     try {
-      const body = { nodes: app.asked(mark), ppn: job.ppn, pattern: job.pattern, strategy: order.select.value, format: format.select.value };
+      const planned = order.select.value === OWN_ORDER;
+      const how = planned ? { slots: mark.planned } : { strategy: order.select.value };
+      const body = { nodes: app.asked(mark), ppn: job.ppn, pattern: job.pattern, ...how, format: format.select.value };
       const answer = await app.ask("rank file", "/api/v1/order", body);
       if (!answer) return;
       out.value = answer.text;
       state.name = answer.filename;
-      said.textContent = [`${answer.ranks} ranks, order ${answer.strategy}`, ...answer.notes].join("; ");
+      said.textContent = [`${answer.order.ranks} ranks, order ${planned ? "the plan's own" : answer.order.strategy}`, ...answer.notes].join("; ");
     } catch (error) {
       out.value = "";
       said.textContent = saidOf(error);
@@ -40,6 +44,6 @@ export function openRankFile(app, mark, job) {
 }
 
 function chooser(title, names, chosen) {
-  const select = el("select", {}, ...names.map((name) => el("option", { value: name, text: name, selected: name === chosen })));
+  const select = el("select", {}, ...names.map((name) => el("option", { value: name, text: name === OWN_ORDER ? "the plan's own" : name, selected: name === chosen })));
   return { select, label: el("label", {}, `${title} `, select) };
 }

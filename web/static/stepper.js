@@ -1,6 +1,7 @@
 /** Rank by rank: where it sits, and where the ranks it talks to sit. */
 
 import { announce } from "./announce.js";
+import { OWN_ORDER } from "./app.js";
 import { byId, el, refill } from "./dom.js";
 
 const MOST_LINES = 400;
@@ -17,7 +18,7 @@ export function showStepper(app) {
   const rank = app.store.get("rank");
   const field = el("input", { id: "rank", type: "number", min: 0, max: ranks.ranks - 1, value: rank, on: { change: (event) => stepTo(app, Number(event.target.value)) } });
   const orders = el("select", { id: "rank-order", on: { change: (event) => app.store.set({ order: event.target.value }) } },
-    ...(app.machine.answer.choices?.orders ?? []).map((name) => el("option", { value: name, text: name, selected: name === app.store.get("order") })));
+    ...ordersOf(app).map((name) => el("option", { value: name, text: name === OWN_ORDER ? "the plan's own" : name, selected: name === app.store.get("order") })));
   const near = neighboursOf(ranks, rank);
   refill(host, el("div", { class: "stepper" },
     el("button", { type: "button", "aria-label": "Rank before", text: "\u2039", on: { click: () => stepTo(app, rank - 1) } }),
@@ -26,6 +27,11 @@ export function showStepper(app) {
     el("label", {}, "Order ", orders)),
   el("p", { class: "soft", text: rankWords(app, ranks, rank, near) }));
   if (held) byId(held)?.focus();
+}
+
+function ordersOf(app) {
+  const named = app.machine.answer.choices?.orders ?? [];
+  return app.marks.current?.planned ? [OWN_ORDER, ...named] : named;
 }
 
 /** Go to a rank, around at the ends. */

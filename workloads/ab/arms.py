@@ -276,7 +276,7 @@ def _ordered(
             f"order {order} needs to know who talks to whom, which the workload does not say",
             "--pattern says it",
         )
-    from rankmap.rerank import rerank
+    from rankmap.runtime.rerank import rerank
 
     strategy = "" if order == "auto" else order
     ranks, talk = rerank(hosts, wish.pattern, wish.machine or None, strategy)

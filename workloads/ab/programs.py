@@ -106,7 +106,7 @@ def _number(text: str) -> int | float:
     from workloads.options import Bytes
 
     try:
-        return int(Bytes().convert(text, None, None))
+        return int(Bytes(whole=True).convert(text, None, None))
     except click.BadParameter:
         return float(text)
 

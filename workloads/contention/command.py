@@ -61,7 +61,8 @@ def _kinds(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str,
     "kinds",
     default=",".join(KINDS[:3]),
     callback=_kinds,
-    help="alltoall-int, alltoallv-int, alltoallv-double (the paper's), alltoall-double, or all.",
+    help="alltoall-int (a count a process), alltoallv-int, alltoallv-double (the paper's), "
+    "alltoall-double, alltoall-int-blocks, or all.",
 )
 @click.option(
     "--nodes",
@@ -70,7 +71,9 @@ def _kinds(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str,
     help="Numbers of nodes; default: those of 1,3,9,18,36 that the job has.",
 )
 @click.option("--ppn", type=click.IntRange(min=1), help="Ranks a node; default: all it has.")
-@click.option("--memory", type=Bytes(), help="Memory of a node; default: what it has free.")
+@click.option(
+    "--memory", type=Bytes(whole=True), help="Memory of a node; default: what it has free."
+)
 @click.option("--predict", is_flag=True, help="Print sizes and memory only (Tables 3.1 to 4.3).")
 @machine_option
 @measured

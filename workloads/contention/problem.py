@@ -11,13 +11,16 @@ from dataclasses import dataclass
 
 from placement.errors import UsageError, printable
 
-__all__ = ["KINDS", "PRINTED_N", "WARN", "Length", "Sizes", "length", "sizes"]
+__all__ = ["COUNTS", "KINDS", "PRINTED_N", "WARN", "Length", "Sizes", "length", "sizes"]
 
 #: n = 2^v (8 * 18 * 3 * 2)^2 with v = 1, as section 3.2 prints it.
 PRINTED_N = 2 * (8 * 18 * 3 * 2) ** 2
 
-#: The three calls of Table 4.5, and Alltoall for the vectors, which it lacks.
-KINDS = ("alltoall-int", "alltoallv-int", "alltoallv-double", "alltoall-double")
+#: Row A of Table 4.5: one int to every process, which says how many vectors it will get.
+COUNTS = "alltoall-int"
+
+#: The three calls of Table 4.5, and Alltoall for the vectors and for the ints, which it lacks.
+KINDS = (COUNTS, "alltoallv-int", "alltoallv-double", "alltoall-double", "alltoall-int-blocks")
 
 #: Part of a node's memory from which on MPI's own buffers may not fit (Table 4.4).
 WARN = 0.75
@@ -73,9 +76,9 @@ class Sizes:
     n, m, ranks, nodes : int
     kind : str
     local : int
-        l_n = n/p: vectors on a process.
+        l_n = n/p: vectors on a process; of `COUNTS` p numbers.
     block : int
-        n/p^2: vectors in a block of the all-to-all.
+        n/p^2: vectors in a block of the all-to-all; of `COUNTS` one number.
     """
 
     n: int
@@ -94,7 +97,7 @@ class Sizes:
     @property
     def global_bytes(self) -> int:
         """Bytes of one array over all processes."""
-        return self.n * self.item
+        return self.ranks * self.local_bytes
 
     @property
     def local_bytes(self) -> int:
@@ -154,4 +157,5 @@ def sizes(n: int, m: int, ranks: int, nodes: int, kind: str = "alltoallv-double"
         raise UsageError(
             f"{ranks}^2 does not divide n = {n}: blocks would differ", f"the nearest is {nearest}"
         )
-    return Sizes(n, m, ranks, nodes, kind, n // ranks, n // square)
+    local, block = (ranks, 1) if kind == COUNTS else (n // ranks, n // square)
+    return Sizes(n, m, ranks, nodes, kind, local, block)

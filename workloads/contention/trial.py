@@ -2,7 +2,9 @@
 
 Input without any local sorting (eqs. 3.6 and 3.7): the blocks are in order,
 and what arrives is the sorted array at once. Equation 3.7 runs j over the m
-numbers of a vector (it prints p).
+numbers of a vector (it prints p). How many vectors go to which process is
+counted in the data (eqs. 3.3 and 3.5); an Alltoall of one count a process,
+row A of Table 4.5, tells each what it will get.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import NidmapError
-from workloads.contention.problem import PRINTED_N, Sizes, sizes
+from workloads.contention.problem import COUNTS, PRINTED_N, Sizes, sizes
 from workloads.memory import fits
 from workloads.places import place
 from workloads.table import bytes_text
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
     from numpy.typing import NDArray
 
-__all__ = ["Buffers", "Contention", "sorted_ints", "trial", "unsorted_ints"]
+__all__ = ["Buffers", "Contention", "send_counts", "sorted_ints", "trial", "unsorted_ints"]
 
 #: Vectors filled at a time: no temporary array as large as the data.
 _BLOCK = 1 << 16
@@ -48,6 +50,29 @@ def sorted_ints(n: int, ranks: int, rank: int) -> NDArray[np.int32]:
     """Return what the process must hold at the end: the numbers 1 to n in order."""
     local = n // ranks
     return np.arange(1 + local * rank, 1 + local * (rank + 1), dtype=np.int32)
+
+
+def send_counts(numbers: NDArray[Any], ranks: int, local: int) -> NDArray[np.int32]:
+    """Return how many vectors go to each process, counted as eqs. 3.3 and 3.5 do.
+
+    Parameters
+    ----------
+    numbers : int32 or float64 (l,)
+        Each vector's first number; vectors 1 to `local` belong to process 0.
+    ranks, local : int
+        p and l_n.
+
+    Returns
+    -------
+    int32 (p,)
+
+    Examples
+    --------
+    >>> send_counts(unsorted_ints(48, 4, 1), 4, 12)
+    array([3, 3, 3, 3], dtype=int32)
+    """
+    owner = ((numbers - 1) // local).astype(np.intp)
+    return np.bincount(owner, minlength=ranks).astype(np.int32)
 
 
 class Buffers:
@@ -119,11 +144,15 @@ class Contention:
         self.comm, self.sizes, self.buffers = comm, size, buffers
         self.rank = comm.Get_rank()
         self._done = False
+        numbers = unsorted_ints(size.n, size.ranks, self.rank)
+        self._send = send_counts(numbers, size.ranks, size.n // size.ranks)
+        self._receive = np.empty_like(self._send)
+        comm.Alltoall(self._send, self._receive)
 
     def _array(self, which: str) -> NDArray[Any]:
         """Return one of the arrays as vectors (l_n, m)."""
         raw = getattr(self.buffers, which)[: self.sizes.local_bytes]
-        if self.sizes.kind.endswith("int"):
+        if not self.sizes.kind.endswith("double"):
             ints: NDArray[Any] = raw.view(np.int32)[:, None]
             return ints
         doubles: NDArray[Any] = raw.view(np.float64).reshape(-1, self.sizes.m)
@@ -132,9 +161,11 @@ class Contention:
     def _fill(self) -> None:
         """Write the unsorted array, and nothing that could pass for a result into the other."""
         if self.buffers.filled is not self:
-            _write(
-                self._array("unsorted"), unsorted_ints(self.sizes.n, self.sizes.ranks, self.rank)
-            )
+            unsorted = self._array("unsorted")
+            if self.sizes.kind == COUNTS:
+                unsorted[:, 0] = self._send
+            else:
+                _write(unsorted, unsorted_ints(self.sizes.n, self.sizes.ranks, self.rank))
             self.buffers.filled = self
         self._array("sorted")[:, :1] = 0
 
@@ -156,16 +187,17 @@ class Contention:
         from mpi4py import MPI
 
         out, into = self._array("unsorted"), self._array("sorted")
-        one = MPI.INT32_T if self.sizes.kind.endswith("int") else MPI.DOUBLE
+        one = MPI.DOUBLE if self.sizes.kind.endswith("double") else MPI.INT32_T
         kind = one.Create_contiguous(out.shape[1]).Commit()
-        block, ranks = self.sizes.block, self.sizes.ranks
+        block = self.sizes.block
         if self.sizes.kind.startswith("alltoall-"):
             call = partial(self.comm.Alltoall, [out, block, kind], [into, block, kind])
         else:
-            counts, starts = [block] * ranks, [block * r for r in range(ranks)]
-            call = partial(
-                self.comm.Alltoallv, [out, counts, starts, kind], [into, counts, starts, kind]
+            there, back = (
+                [array, counts, np.cumsum(counts) - counts, kind]
+                for array, counts in ((out, self._send), (into, self._receive))
             )
+            call = partial(self.comm.Alltoallv, there, back)
 
         def timed() -> None:
             call()
@@ -174,11 +206,16 @@ class Contention:
         return timed
 
     def right(self) -> bool:
-        """Tell whether this rank's result is the sorted array, or nothing was exchanged yet."""
+        """Tell whether this rank's result is the sorted array, or nothing was exchanged yet.
+
+        Of `COUNTS` it is the number of vectors in a block, from every process.
+        """
         if not self._done:
             return True
-        expected = sorted_ints(self.sizes.n, self.sizes.ranks, self.rank)
-        return _holds(self._array("sorted"), expected)
+        n, ranks = self.sizes.n, self.sizes.ranks
+        if self.sizes.kind == COUNTS:
+            return bool((self._array("sorted") == n // ranks**2).all())
+        return _holds(self._array("sorted"), sorted_ints(n, ranks, self.rank))
 
     def wrong(self) -> NidmapError:
         """Return the error for a result that is not right."""

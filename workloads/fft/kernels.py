@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from placement.errors import NidmapError, UsageError
+from placement.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -108,7 +108,7 @@ class _Numpy:
         out[...] = np.fft.irfft(x, out.shape[axis], axis=axis, norm=_word(norm, False))
 
     def wall(self, x: Array, axis: int, letter: str, forward: bool, norm: int, out: Array) -> None:
-        raise NidmapError(_NO_WALLS, "pip install 'nidmap[fft]'")
+        raise UsageError(_NO_WALLS, "pip install 'nidmap[fft]'")
 
 
 _NO_WALLS = "sine and cosine transforms need ducc0 or scipy"
@@ -142,9 +142,9 @@ def kernel(name: str = "", letters: str = "") -> Kernel:
     Raises
     ------
     UsageError
-        No such library.
-    NidmapError
-        Not installed, or without sines and cosines.
+        No such library, or one without sines and cosines.
+    ModuleNotFoundError
+        It is not installed.
 
     Examples
     --------
@@ -157,8 +157,5 @@ def kernel(name: str = "", letters: str = "") -> Kernel:
     if chosen not in _KINDS:
         raise UsageError(f"no library {chosen!r}", f"there are {', '.join(_KINDS)}")
     if chosen == "numpy" and set(letters) - {"F"}:
-        raise NidmapError(_NO_WALLS, "pip install 'nidmap[fft]'")
-    try:
-        return _KINDS[chosen]()
-    except ImportError:
-        raise NidmapError(f"{chosen} is not installed", "pip install 'nidmap[fft]'") from None
+        raise UsageError(_NO_WALLS, "pip install 'nidmap[fft]'")
+    return _KINDS[chosen]()

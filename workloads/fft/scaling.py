@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError
-from workloads.report.fits import student
+from workloads.student import student
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -206,7 +206,7 @@ def levels(machine: Machine, ppn: int = 1) -> dict[str, int]:
     >>> levels(nidmap.load_machine("dragonfly:groups=2,chassis=6,blades=16,nodes=4"), ppn=32)
     {'blade': 128, 'chassis': 2048, 'group': 12288, 'system': 24576}
     """
-    from rankmap.distance import machine_distance
+    from rankmap.score.distance import machine_distance
 
     found = machine_distance(machine)
     used = found.blocks[np.flatnonzero(machine.compute)]

@@ -1,6 +1,6 @@
 """A mini-Cray: a machine of network namespaces whose links really are slow where they should be.
 
 `net` turns a `Machine` into namespaces, veth pairs, rates and routes (pure);
-`keeper` builds them in namespaces of its own and lives as long as they do;
+`daemon` builds them in namespaces of its own and lives as long as they do;
 `talk` is how commands speak with it; `slurm` puts a real Slurm on the nodes.
 """

@@ -1,7 +1,7 @@
 """Predicted beside counted: what ``nidmap predict --against NAME`` adds.
 
-Looked up by name from the prediction's command, which stands further left in
-the house and may not import this.
+The front door names this module to the prediction's command, which stands in
+an earlier room.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import UsageError
-from workloads.minicray import talk
+from workloads.minicray import client
 from workloads.minicray.wire import factor, wire_loads
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Side:
 
 def defaults(name: str, specs: tuple[str, ...], routing: str) -> tuple[tuple[str, ...], str]:
     """Return machine and routing to predict with: those of the mini-Cray where none is given."""
-    about = talk.ask(name, {"do": "status"})
+    about = client.ask(name, {"do": "status"})
     specs = specs or tuple(about["machine"])
     return specs, routing or _routing(specs, about["routing"])
 
@@ -93,7 +93,7 @@ def expected(
 
 def counted(name: str, zero: bool = False) -> dict[str, float]:
     """Return the bytes that each link of a mini-Cray has carried since the last zero."""
-    found = talk.ask(name, {"do": "links", "zero": zero})["links"]
+    found = client.ask(name, {"do": "links", "zero": zero})["links"]
     return {link: float(row["bytes"]) for link, row in found.items()}
 
 
@@ -115,7 +115,7 @@ def side_by_side(found: Prediction, name: str, times: float = 1.0) -> Side:
     LaunchError
         No such mini-Cray.
     """
-    about = talk.ask(name, {"do": "status"})
+    about = client.ask(name, {"do": "status"})
     whole = found.phases[0].demand
     for phase in found.phases[1:]:
         whole = whole + phase.demand
@@ -134,7 +134,7 @@ def side_by_side(found: Prediction, name: str, times: float = 1.0) -> Side:
 
 def seconds_here(found: Prediction, name: str) -> float:
     """Return what one run takes on a mini-Cray's slower links, headers and all, latency apart."""
-    about = talk.ask(name, {"do": "status"})
+    about = client.ask(name, {"do": "status"})
     bandwidth = sum(phase.bandwidth_s for phase in found.phases)
     return bandwidth * float(about["scale"]) * factor(int(about["mtu"]))
 

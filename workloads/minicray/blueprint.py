@@ -1,4 +1,4 @@
-"""All that the keeper needs, as one JSON document: batch lines, files, environment."""
+"""All that the daemon needs, as one JSON document: batch lines, files, environment."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from workloads.minicray import net as lay
-from workloads.minicray.keeper import HOME
+from workloads.minicray.daemon import HOME
 from workloads.minicray.slurm import slurm_files, slurm_start
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ _PMIX = "/usr/lib/*/pmix2/lib/libpmix.so.2"
 
 
 def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) -> dict[str, Any]:
-    """Return what the keeper is to build.
+    """Return what the daemon is to build.
 
     Parameters
     ----------
@@ -191,6 +191,8 @@ def _launchers() -> dict[str, str]:
         "HYDRA_HOST_FILE": str(HOME / "nodes"),
         "PRTE_MCA_plm_ssh_agent": str(HOME / "ssh"),
         "PRTE_MCA_prte_default_hostfile": str(HOME / "nodes"),
+        "OMPI_MCA_plm_rsh_agent": str(HOME / "ssh"),
+        "OMPI_MCA_orte_default_hostfile": str(HOME / "nodes"),
     }
 
 

@@ -10,18 +10,18 @@ import click
 
 from placement.commands.common import machine_option, machine_specs, say
 from placement.errors import UsageError
-from workloads.minicray import talk
+from workloads.minicray import client
+from workloads.minicray.build import build_minicray
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from workloads.minicray.talk import Standing
 
 __all__ = ["minicray"]
 
 name_option = click.option(
     "--name",
-    default=talk.DEFAULT_NAME,
+    default=client.DEFAULT_NAME,
     envvar="NIDMAP_MINICRAY",
     show_default=True,
     help="Which mini-Cray, where several stand.",
@@ -87,7 +87,7 @@ def up(specs: tuple[str, ...], name: str, foreground: bool, **how: Any) -> None:
     nidmap minicray up -m dragonfly:groups=4,chassis=2,blades=4,nodes=2 --scale 20000
     nidmap minicray up -m minicray:fattree --name second --foreground
     """
-    standing = _up(machine_specs(specs), name, **how)
+    standing = build_minicray(machine_specs(specs), name, **how)
     if not foreground:
         standing.let_go()
         return
@@ -96,32 +96,6 @@ def up(specs: tuple[str, ...], name: str, foreground: bool, **how: Any) -> None:
     finally:
         standing.down()
     raise SystemExit(0)
-
-
-def _up(
-    specs: tuple[str, ...], name: str, *,
-    scale: float | None = None, ecmp: bool = False, no_slurm: bool = False, topology: str = "tree",
-) -> Standing:  # fmt: skip
-    from placement.load import load_machine
-    from workloads.minicray.blueprint import blueprint
-    from workloads.minicray.net import design
-    from workloads.minicray.slurm import find_slurm
-
-    if "-" in specs:
-        raise UsageError(
-            "a mini-Cray's commands read the machine again, and standard input is read once",
-            "save the dump to a file",
-        )
-    net = design(load_machine(*specs), scale, ecmp)
-    slurm, missing = (None, "") if no_slurm else find_slurm(topology)
-    plan = blueprint(net, name, tuple(specs), slurm)
-    standing = talk.start(plan, map_all=slurm is not None)
-    rates = ", ".join(f"{kind} {rate:g}" for kind, rate in plan["about"]["rates"].items())
-    say(f"mini-Cray {name}: {len(net.names)} nodes, {net.routers} routers; Mbit/s: {rates}")
-    say(f"Slurm: {'running' if slurm else f'left out: {missing}' if missing else 'left out'}")
-    for note in net.notes:
-        say(f"note: {note}")
-    return standing
 
 
 @minicray.command(context_settings={"ignore_unknown_options": True})
@@ -151,7 +125,7 @@ def run(
     if not machine:
         return _run(name, wanted, command)
     own = f"run-{os.getpid()}"
-    standing = _up(machine, own, **how)
+    standing = build_minicray(machine, own, **how)
     try:
         return _run(own, wanted, command)
     finally:
@@ -161,8 +135,8 @@ def run(
 def _run(name: str, wanted: Any, command: tuple[str, ...]) -> int:
     from workloads.minicray.launch import starter
 
-    about = talk.ask(name, {"do": "status"})
-    return talk.run(name, wanted.command(about, command), env=starter(about))
+    about = client.ask(name, {"do": "status"})
+    return client.run(name, wanted.command(about, command), env=starter(about))
 
 
 @minicray.command()
@@ -170,7 +144,7 @@ def _run(name: str, wanted: Any, command: tuple[str, ...]) -> int:
 @json_option
 def status(name: str, as_json: bool) -> None:
     """Say what stands and what runs in it."""
-    about = talk.ask(name, {"do": "status"})
+    about = client.ask(name, {"do": "status"})
     if as_json:
         click.echo(json.dumps(about))
         return
@@ -195,7 +169,7 @@ def links(name: str, zero: bool, as_json: bool) -> None:
     nidmap minicray run -N 8 -- ./a.out
     nidmap minicray links --json
     """
-    found: dict[str, Any] = talk.ask(name, {"do": "links", "zero": zero})["links"]
+    found: dict[str, Any] = client.ask(name, {"do": "links", "zero": zero})["links"]
     if as_json:
         click.echo(json.dumps({"schema": "nidmap.minicray.links/1", "links": found}))
         return
@@ -207,7 +181,7 @@ def links(name: str, zero: bool, as_json: bool) -> None:
 @name_option
 def down(name: str) -> None:
     """Take a mini-Cray down; nothing of it is left."""
-    talk.down(name)
+    client.down(name)
     say(f"mini-Cray {name} is down")
 
 
@@ -235,7 +209,7 @@ def noise(
 
     if bool(chosen) == bool(pairs):
         raise UsageError("either --links or --between says what is to be filled")
-    about = talk.ask(name, {"do": "status"})
+    about = client.ask(name, {"do": "status"})
     net = other.net_of(about)
     wanted = other.over_links(net, chosen) if chosen else other.between(net, pairs)
     for note in wanted.notes:

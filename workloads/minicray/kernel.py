@@ -1,6 +1,6 @@
 """Asking the kernel for things: mounts, namespaces, ip and tc in batches, knobs.
 
-Only the standard library: the keeper runs on this.
+Only the standard library: the daemon runs on this.
 """
 
 from __future__ import annotations

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import LaunchError, UsageError, printable
-from workloads.minicray.keeper import HOME
+from workloads.minicray.daemon import HOME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from rankmap.launch.mpi_library import MpiLibrary
 
 __all__ = ["Ranks", "starter"]
 
@@ -85,7 +87,7 @@ def starter(about: dict[str, Any]) -> dict[str, str]:
 
 def _slurm_mpi() -> str:
     """Return what srun starts this environment's MPI with; a program without MPI minds neither."""
-    return "pmix" if _found() and _flavour() == "openmpi" else "pmi2"
+    return "pmix" if _found() and _library().name == "openmpi" else "pmi2"
 
 
 def _found() -> str | None:
@@ -94,20 +96,23 @@ def _found() -> str | None:
     return shutil.which("mpiexec") or shutil.which("mpiexec", path=beside)
 
 
-def _flavour() -> str:
-    from rankmap.launch.ask import flavour
+def _library() -> MpiLibrary:
+    from rankmap.launch.mpi_library import mpi_library
 
     mpiexec = _found()
     if mpiexec is None:
         raise LaunchError("mpiexec not found", "pip install 'nidmap[mpi]'")
-    return str(flavour(mpiexec, dict(os.environ))[0])
+    return mpi_library(mpiexec, os.environ)
 
 
 def _mpiexec(names: Sequence[str], ranks: int, command: Sequence[str]) -> list[str]:
     each = -(-ranks // len(names))
-    if _flavour() == "openmpi":
+    library = _library()
+    if library.name == "openmpi":
         hosts = ",".join(f"{name}:{each}" for name in names)
-        return [str(_found()), "--prtemca", "plm_ssh_agent", f"{HOME}/ssh", "--host", hosts,
+        old = library.major in (1, 2, 3, 4)
+        agent = ["--mca", "plm_rsh_agent"] if old else ["--prtemca", "plm_ssh_agent"]
+        return [str(_found()), *agent, f"{HOME}/ssh", "--host", hosts,
                 "-n", str(ranks), *command]  # fmt: skip
     return [str(_found()), "-launcher", "ssh", "-launcher-exec", f"{HOME}/ssh",
             "-hosts", ",".join(names), "-ppn", str(each), "-n", str(ranks), *command]  # fmt: skip

@@ -1,6 +1,6 @@
 """What passes between a mini-Cray and its commands: JSON and open files over a socket.
 
-Only the standard library: the keeper imports this before anything else.
+Only the standard library: the daemon imports this before anything else.
 """
 
 from __future__ import annotations

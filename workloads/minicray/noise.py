@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import LaunchError, UsageError, printable
-from workloads.minicray import talk
+from workloads.minicray import client
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -189,20 +189,20 @@ def make_noise(name: str, noise: Noise, seconds: float) -> dict[str, Any]:
     LaunchError
         It cannot be started, as where Slurm has given its nodes to others.
     """
-    about = talk.ask(name, {"do": "status"})
-    before = talk.ask(name, {"do": "links"})["links"]
+    about = client.ask(name, {"do": "status"})
+    before = client.ask(name, {"do": "links"})["links"]
     began = time.monotonic()
-    code = talk.run(name, _command(about, noise, seconds))
+    code = client.run(name, _command(about, noise, seconds))
     lasted = min(seconds, time.monotonic() - began)  # less after a Ctrl-C
     if code not in (0, 130):
         raise LaunchError(f"the noise ended with code {code}", "are its nodes free?")
-    after = talk.ask(name, {"do": "links"})["links"]
+    after = client.ask(name, {"do": "links"})["links"]
     carried = {link: row["bytes"] - before[link]["bytes"] for link, row in after.items()}
     return {"seconds": lasted, "nodes": [about["names"][k] for k in noise.nodes], "bytes": carried}
 
 
 def _command(about: dict[str, Any], noise: Noise, seconds: float) -> list[str]:
-    from workloads.minicray import hose
+    from workloads.minicray import traffic
 
     names, addresses = about["names"], about["addresses"]
     plan = {
@@ -211,14 +211,14 @@ def _command(about: dict[str, Any], noise: Noise, seconds: float) -> list[str]:
         "connections": _CONNECTIONS,
         "flows": [[names[a], names[b], addresses[b]] for a, b in noise.flows],
     }
-    program = [sys.executable, "-I", "-S", str(hose.__file__), json.dumps(plan)]
+    program = [sys.executable, "-I", "-S", str(traffic.__file__), json.dumps(plan)]
     listed = [names[k] for k in noise.nodes]
     if about["slurm"]:
         many = len(listed)
         return ["srun", "-J", "noise", f"-N{many}", f"-n{many}", f"-w{','.join(listed)}",
                 "--exclusive", "--quit-on-interrupt", f"--immediate={_IMMEDIATE}",
                 "--mpi=none", *program]  # fmt: skip
-    from workloads.minicray.keeper import HOME
+    from workloads.minicray.daemon import HOME
 
     script = 'for n in $1; do "$0" "$n" "$2" "$3" "$4" "$5" "$6" & done; wait'
     return ["sh", "-c", script, f"{HOME}/on", " ".join(listed), *program]

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from placement.errors import UsageError, printable
 from workloads.minicray import net as lay
-from workloads.minicray.keeper import HOME
-from workloads.minicray.talk import may_administer
+from workloads.minicray.client import may_administer
+from workloads.minicray.daemon import HOME
 
 if TYPE_CHECKING:
     from workloads.minicray.net import Net
@@ -248,5 +248,5 @@ def slurm_start(net: Net, slurm: Slurm) -> dict[str, Any]:
             for name in net.names
         },
         "up": [n for n, word in zip(net.names, state, strict=True) if word in FREE_STATES],
-        "wait": 20.0 + 0.2 * len(net.names),
+        "wait": 120.0 + 0.2 * len(net.names),
     }

@@ -8,6 +8,7 @@ import click
 
 from placement.commands.common import machine_option, say, to_json, write_output
 from placement.errors import UsageError, printable
+from placement.extras import missing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -111,7 +112,7 @@ def _draw(sections: Sequence[Section]) -> None:
     """Draw the figures, where matplotlib is there."""
     try:
         from workloads.report.drawing import draw
-    except ImportError:
-        say("nidmap: no plots, matplotlib is not installed; pip install 'nidmap[plot]'")
+    except ModuleNotFoundError as error:
+        say(f"nidmap: {missing(error.name or '', 'a plot')}")
         return
     draw(sections)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from workloads.student import student
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from workloads.fft.scaling import Fit
     from workloads.report.scaling import Series
 
-__all__ = ["Fitted", "Piece", "fits", "student"]
+__all__ = ["Fitted", "Piece", "fits"]
 
 #: Phases that are fitted, where a series has them.
 _PHASES = ("total", "communication")

@@ -1,6 +1,9 @@
 """Run as ``mpiexec -n P python -m workloads.sort``."""
 
-from workloads.launched import program
+import sys
+
+from nidmap import main
 
 if __name__ == "__main__":
-    program("sort")
+    sys.argv[1:1] = ["bench", "sort"]
+    main()

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import UsageError
+from workloads.sort.algorithms import run
 from workloads.sort.keys import checked_items, key_words
-from workloads.sort.partition import EXCHANGES, FINALS, SPLITTERS, Job, Plan, run
+from workloads.sort.partition import EXCHANGES, FINALS, SPLITTERS, Job, Plan
 from workloads.sort.ranks import Ranks
 from workloads.world import same, together, world
 

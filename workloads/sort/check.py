@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workloads.sort.keys import Word
     from workloads.sort.ranks import Ranks
 
-__all__ = ["checksum", "faults", "in_order", "keeps_order", "sortedness"]
+__all__ = ["checksum", "faults", "in_order", "sortedness"]
 
 _ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -85,11 +85,6 @@ def in_order(words: Sequence[Word]) -> NDArray[np.bool_]:
         fine |= tied & (word[:-1] < word[1:])
         tied &= word[:-1] == word[1:]
     return fine | tied
-
-
-def keeps_order(words: Sequence[Word], origin: NDArray[np.uint64]) -> bool:
-    """Tell whether items with equal keys are in the order of their origin, on one rank."""
-    return bool(in_order([*words, origin]).all())
 
 
 def sortedness(ranks: Ranks, words: Sequence[Word]) -> tuple[bool, bool]:

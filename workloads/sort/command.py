@@ -38,7 +38,7 @@ _DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "pair")
     help="Keys are below 2 to this power.",
 )
 @choice("--dtype", _DTYPES, "u8", "Type of the keys: signed or unsigned, bytes; pair: 128 bits.")
-@click.option("--payload", type=Bytes(), default=0, help="Bytes carried beside each key.")
+@click.option("--payload", type=Bytes(whole=True), default=0, help="Bytes carried beside each key.")
 @choice(
     "--target", ["brought", "even", "ramp", "first"], "brought", "How many items each rank gets."
 )

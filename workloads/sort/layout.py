@@ -25,46 +25,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = ["counts_to_send", "row", "serial", "solve"]
-
-
-def serial(lower: Ints, upper: Ints, counts: Ints) -> Ints:
-    """Solve the whole layout on one rank, line by line as Algorithm 2 prints it.
-
-    The reference for the tests; O(P^2) loops.
-
-    Parameters
-    ----------
-    lower, upper : int64 (P, P)
-        C1[i, p] and C2[i, p]: items of rank p with keys below, and not above,
-        the splitter at the end of rank i's share.
-    counts : int64 (P,)
-        N[i]: items that rank i gets.
-
-    Returns
-    -------
-    int64 (P, P)
-        L[i, p]: of rank p's sorted items, where those for rank i end.
-
-    Examples
-    --------
-    >>> equal = np.array([[0, 0], [2, 2]])        # all keys equal, two on each rank
-    >>> serial(equal, np.array([[2, 2], [2, 2]]), np.array([3, 1]))
-    array([[2, 1],
-           [2, 2]])
-    """
-    size = len(counts)
-    ends = np.zeros((size + 1, size), np.int64)
-    for i in range(size):
-        ends[i + 1] = lower[i]
-        s = int((ends[i + 1] - ends[i]).sum())
-        for p in range(size):
-            if s >= counts[i]:
-                break
-            d = min(int(upper[i, p] - ends[i + 1, p]), int(counts[i]) - s)
-            ends[i + 1, p] += d
-            s += d
-    return ends[1:]
+__all__ = ["counts_to_send", "row", "solve"]
 
 
 def row(lower: Ints, upper: Ints, end: int) -> Ints:

@@ -42,7 +42,7 @@ def merge_all(
     watch: Stopwatch,
     seen: Seen,
 ) -> Job:
-    """Merge locally sorted items up the tree; see `workloads.sort.partition.run`.
+    """Merge locally sorted items up the tree; see `workloads.sort.algorithms.run`.
 
     Until the last level every rank keeps as many items as it brought; there
     it gets what it was promised.

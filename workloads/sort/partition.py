@@ -6,7 +6,7 @@ only; `workloads.sort.api` checks what users give and calls `run`.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,6 @@ __all__ = [
     "Plan",
     "Seen",
     "partition",
-    "run",
     "sorted_job",
 ]
 
@@ -103,48 +102,6 @@ class Seen:
     sent: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
     moved: int = 0
     sparse: bool = False
-
-
-def _untimed(name: str) -> AbstractContextManager[None]:
-    return nullcontext()
-
-
-def run(
-    ranks: Ranks,
-    job: Job,
-    brought: Ints,
-    counts: Ints,
-    plan: Plan,
-    phases: Stopwatch | None = None,
-    seen: Seen | None = None,
-) -> NDArray[Any]:
-    """Sort a job whose arguments are known to be right; see `workloads.sort.mpsort`.
-
-    Parameters
-    ----------
-    ranks : Ranks
-    job : Job
-    brought, counts : int64 (P,)
-        Items that each rank has and will have.
-    plan : Plan
-    phases : callable or None
-    seen : Seen or None
-        Filled in.
-    """
-    watch, seen = phases or _untimed, seen or Seen()
-    dtype, plain = job.items.dtype, job.plain
-    with watch("LocalSort1"):
-        mine = sorted_job(job)
-    job.items, job.words = job.items[:0].copy(), []  # a copy, where the user's did not lie in a row
-    if plan.algorithm == "mergesort":
-        from workloads.sort.mergesort import merge_all
-
-        out = merge_all(ranks, mine, brought, counts, plan, watch, seen).items
-    else:
-        out = partition(ranks, mine, counts, plan, watch, seen, last=True).items
-    if plain and not dtype.isnative:
-        return out.byteswap(inplace=True).view(dtype)
-    return out
 
 
 def sorted_job(job: Job) -> Job:

@@ -10,12 +10,13 @@ import numpy as np
 from placement.errors import UsageError
 from workloads.memory import fits
 from workloads.phases import Phases
+from workloads.sort.algorithms import run
 from workloads.sort.api import known
 from workloads.sort.check import checksum, faults, refuse, sortedness
 from workloads.sort.data import item_type, make
 from workloads.sort.keys import key_words
 from workloads.sort.load import counted, predicted
-from workloads.sort.partition import Job, Plan, Seen, run
+from workloads.sort.partition import Job, Plan, Seen
 from workloads.sort.ranks import Ranks
 from workloads.world import same, together
 

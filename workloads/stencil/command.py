@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["stencil"]
 
-#: Bytes that a rank moves at most in all iterations of a size, unless they are asked for.
-_ENOUGH = 4 << 30
-
-_PAPER = 10_000
-
 _METHODS = ("put", "put-all", "sendrecv", "neighbor")
 
 
@@ -121,26 +116,6 @@ def _ways(text: str) -> list[str]:
             f"no way to exchange {unknown[0]!r}", f"there are {', '.join(_METHODS)}, all"
         )
     return words
-
-
-def per_repetition(asked: int | None, moved: int, repeat: int) -> int:
-    """Return the iterations of one repetition.
-
-    Parameters
-    ----------
-    asked : int or None
-        In all, as the user asked; None: the paper's 10,000 or fewer.
-    moved : int
-        Bytes that a rank moves in one.
-    repeat : int
-
-    Examples
-    --------
-    >>> per_repetition(None, 6, 10), per_repetition(None, 6 << 21, 10), per_repetition(25, 6, 10)
-    (1000, 35, 3)
-    """
-    total = asked or min(_PAPER, max(1, _ENOUGH // max(moved, 1)))
-    return -(-total // repeat)
 
 
 def _show(session: Session) -> None:

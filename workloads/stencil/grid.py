@@ -40,7 +40,7 @@ def grid_of(dims: str | Sequence[int], ranks: int) -> tuple[int, int, int]:
     ((4, 3, 2), (8, 3, 1))
     """
     if dims == "auto":
-        from rankmap.dims import balanced
+        from rankmap.grid.dims import balanced
 
         x, y, z = balanced(ranks, 3)
         return x, y, z

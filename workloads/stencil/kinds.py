@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from workloads.stencil.command import per_repetition
 from workloads.world import processor, together
 
 if TYPE_CHECKING:
@@ -15,9 +14,15 @@ if TYPE_CHECKING:
     from workloads.session import Session
     from workloads.stencil.blocks import Blocks
 
-__all__ = ["copies", "halos", "levels"]
+__all__ = ["copies", "halos", "levels", "per_repetition"]
 
 _ITEM = 8
+
+#: Bytes that a rank moves at most in all iterations of a size, unless they are asked for.
+_ENOUGH = 4 << 30
+
+#: Iterations of the paper.
+_PAPER = 10_000
 
 
 def halos(
@@ -173,7 +178,7 @@ def _chunk(session: Session, blocks: Blocks, asked: str) -> int:
     with together(comm):
         if asked != "auto":
             try:
-                chunk = int(Bytes().convert(asked, None, None))
+                chunk = int(Bytes(whole=True).convert(asked, None, None))
             except click.BadParameter as error:
                 raise UsageError(f"--chunk: {error.message}") from None
             return max(1, chunk)
@@ -181,3 +186,23 @@ def _chunk(session: Session, blocks: Blocks, asked: str) -> int:
         blocks.tune(comm.Get_size() - 1)
     comm.Barrier()
     return int(comm.bcast(blocks.chunk, root=0))
+
+
+def per_repetition(asked: int | None, moved: int, repeat: int) -> int:
+    """Return the iterations of one repetition.
+
+    Parameters
+    ----------
+    asked : int or None
+        In all, as the user asked; None: the paper's 10,000 or fewer.
+    moved : int
+        Bytes that a rank moves in one.
+    repeat : int
+
+    Examples
+    --------
+    >>> per_repetition(None, 6, 10), per_repetition(None, 6 << 21, 10), per_repetition(25, 6, 10)
+    (1000, 35, 3)
+    """
+    total = asked or min(_PAPER, max(1, _ENOUGH // max(moved, 1)))
+    return -(-total // repeat)

@@ -77,7 +77,7 @@ def _far(hosts: Sequence[str], machine: Machine | None) -> list[str]:
     if machine is None:
         return ["network"] * len(hosts)
     from placement.lookup import rows_of
-    from rankmap.distance import machine_distance
+    from rankmap.score.distance import machine_distance
 
     names = list(dict.fromkeys(hosts))
     row = dict(zip(names, rows_of(machine, names, "the job's nodes").tolist(), strict=True))

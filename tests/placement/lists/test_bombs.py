@@ -69,7 +69,7 @@ def outcomes():
         capture_output=True,
         text=True,
         check=True,
-        timeout=100,
+        timeout=600,
     )
     return {row[0]: row[1:] for row in map(json.loads, done.stdout.splitlines())}
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 from scipy.sparse import csc_matrix
 
-from placement.network import Demand, channels, hops, loads, saddle, shares
-from placement.network.adaptive import TOLERANCE, divide
-from placement.network.thirds import bytes_of, detours_of
+from placement.network import Demand, balancing, channels, hops, loads, shares
+from placement.network.adaptive import TOLERANCE, divide, notes
+from placement.network.third_groups import bytes_of, third_groups_of
 from placement.specs import parse_spec
 from tests.placement.network.over_thirds import Thirds
 from tests.placement.network.small_dragonflies import (
@@ -265,8 +265,8 @@ def test_hops_follow_the_division():
 def test_a_hasty_division_is_one_too_and_knows_its_gap():
     machine = parse_spec(spec(6, 2, 3, 2, "consecutive", 3))
     demand = listed_demand(machine, between(machine, 0, 1) + between(machine, 2, 1))
-    hasty, best = divide(machine, demand, effort=0), divide(machine, demand)
-    assert hasty.iterations == 0
+    hasty, best = divide(machine, demand, steps=1), divide(machine, demand)
+    assert hasty.steps < best.steps
     assert best.bound * (1 - 1e-9) <= hasty.worst <= hasty.minimal
     assert hasty.worst <= hasty.bound * (1 + hasty.gap) * (1 + 1e-9)
 
@@ -276,20 +276,20 @@ def test_a_hasty_division_is_one_too_and_knows_its_gap():
 def test_prices_are_loads_transposed(machine, seed):
     assume(len(machine) > 1 and len(channels(machine)))
     random = np.random.default_rng(seed)
-    detours = detours_of(machine)
+    thirds = third_groups_of(machine)
     a, b = random.integers(0, len(machine), (2, 20))
     reference = Reference(machine)
     assume(reference.connected([(x, y, 1.0) for x, y in zip(a, b, strict=True)]))
-    every, _, _ = bytes_of(detours, Demand.pairs(machine, a, b, 1.0))
+    every, _, _ = bytes_of(thirds, Demand.pairs(machine, a, b, 1.0))
     price = random.random(len(channels(machine)))
-    prices = detours.prices(price)
+    prices = thirds.prices(price)
     for ways, sent, free in (
-        (prices.minimal, (0, None), detours.linked),
-        (prices.valiant, (None, 0), detours.valiant),
+        (prices.minimal, (0, None), thirds.linked),
+        (prices.valiant, (None, 0), thirds.valiant),
     ):
         some = every.times(free)
         nothing = some.times(np.zeros_like(free))
-        load = detours.load(some) if sent[0] == 0 else detours.load(nothing, some)
+        load = thirds.load(some) if sent[0] == 0 else thirds.load(nothing, some)
         cost = (some.away * ways.away).sum() + (some.home * ways.home).sum()
         cost += (some.between * ways.across).sum()
         assert cost == pytest.approx(float(price @ load))
@@ -297,10 +297,23 @@ def test_prices_are_loads_transposed(machine, seed):
 
 def test_bytes_go_back_to_minimal_ways_as_far_as_the_tolerance_allows():
     found = []
-    for rounds in (saddle.ROUNDS, ()):
+    for rounds in (balancing.ROUNDS, ()):
         machine = parse_spec(spec(6, 2, 2, 2, "consecutive", 4))
         sent = between(machine, 0, 1) + between(machine, 2, 1) + between(machine, 3, 4)
-        with patch.object(saddle, "ROUNDS", rounds):
+        with patch.object(balancing, "ROUNDS", rounds):
             found.append(divide(machine, listed_demand(machine, sent)))
     assert found[0].minimal_share > found[1].minimal_share
     assert found[0].worst <= found[0].bound * (1 + TOLERANCE) * (1 + 1e-9)
+
+
+def test_no_demand_is_told_of_in_the_answer_to_another():
+    machine = parse_spec(spec(6, 2, 2, 2, "consecutive", 4))
+    hot = Demand.pairs(machine, np.arange(8), np.arange(8, 16), 1e6)
+    even = Demand.complete(machine, np.arange(len(machine)), 1, 1e6)
+    alone = [
+        loads(parse_spec(spec(6, 2, 2, 2, "consecutive", 4)), one, "adaptive").notes
+        for one in (hot, even)
+    ]
+    assert alone[0] != alone[1]
+    assert [loads(machine, one, "adaptive").notes for one in (hot, even, hot)] == [*alone, alone[0]]
+    assert notes(machine) == ()

@@ -158,3 +158,10 @@ def test_what_cannot_be_bounded():
     machine = parse_spec("torus:4")
     with pytest.raises(UsageError, match="cannot bound 5 of 4 nodes"):
         best_bound(machine, 5, out=1.0, pair=1.0)
+
+
+def test_links_without_a_figure_bound_nothing_and_raise_no_warning():
+    machine = parse_spec("tree:4x4,injection=1")
+    found = best_bound(machine, 8, out=7e9, pair=1e9)
+    assert (found.seconds, found.kind) == (7.0, "injection")
+    assert "whichever" not in found.why

@@ -12,8 +12,8 @@ from placement.errors import NidmapError, UsageError
 from placement.network import (
     Demand,
     channels,
-    crossing,
-    detour,
+    global_links,
+    group_tables,
     groups,
     hops,
     lines,
@@ -21,7 +21,7 @@ from placement.network import (
     mean_hops,
     minimal,
     shortest,
-    squares,
+    unlinked_groups,
 )
 from placement.specs import parse_spec
 from placement.topologies import router_coords
@@ -43,9 +43,9 @@ routing_names = st.sampled_from(("shortest", "minimal"))
 
 #: Every table as small as it may be: many blocks, no shortcut for small machines.
 NARROW = (
-    (squares, "_WHOLE", 0),
-    (crossing, "_NUMBERS", 1),
-    (detour, "_NUMBERS", 1),
+    (group_tables, "_WHOLE", 0),
+    (global_links, "_NUMBERS", 1),
+    (unlinked_groups, "_NUMBERS", 1),
     (mean_hops, "_NUMBERS", 1),
     (lines, "_TABLE", 1),
     (lines, "_EXPANDED", 1),

@@ -101,9 +101,10 @@ def test_what_nothing_limits_takes_no_time():
     assert fair(machine, np.array([0, 1]), np.array([7, 1]), 1e9).seconds.tolist() == [0.0, 0.0]
 
 
-def test_no_single_path_and_no_bandwidth_are_errors():
-    with pytest.raises(UsageError, match="several links"):
-        fair(parse_spec("fattree:down=2x2,up=2x2"), np.array([0]), np.array([3]), 1.0)
+def test_several_paths_and_no_bandwidth_are_errors():
+    ends = np.array([0]), np.array([3])
+    with pytest.raises(UsageError, match="shortest has several paths"):
+        fair(parse_spec("dragonfly:groups=1,chassis=2,blades=2,nodes=1"), *ends, 1.0, "shortest")
     one = Paths(np.array([0]), np.array([0]), np.ones(1))
     with pytest.raises(UsageError, match="without bandwidth"):
         finish(np.ones(1), one, np.zeros(1))

@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import NidmapError, UsageError
-from placement.network import Demand, channels, detour, hops, loads, next_channel, single
+from placement.network import (
+    Demand,
+    channels,
+    hops,
+    loads,
+    next_channel,
+    single,
+    unlinked_groups,
+)
 from placement.specs import parse_spec
 from tests.placement.network.small_dragonflies import (
     Reference,
@@ -40,7 +48,7 @@ def test_routes_are_shortest_paths(machine, part):
     reference = Reference(machine)
     kinds = channels(machine).kinds
     small = {"_WHOLE": part, "_PART": part}
-    with patch.multiple(single, **small), patch.object(detour, "_NUMBERS", part):
+    with patch.multiple(single, **small), patch.object(unlinked_groups, "_NUMBERS", part):
         table = next_channel(machine)
     kind = channels(machine).kind
     for node in range(len(machine)):
@@ -127,3 +135,22 @@ def test_a_table_too_large_is_refused():
         next_channel(machine)
     with patch.object(single, "MOST_NEXT", 32):
         assert next_channel(machine).shape == (4, 8)
+
+
+@pytest.mark.parametrize(
+    ("spec", "option"),
+    [
+        ("fattree:leaf=2,leaves=2,spines=1,bw=1", "links"),
+        ("dragonfly:groups=2,chassis=1,blades=1,nodes=2,blue=1", "global"),
+    ],
+)
+def test_parallel_cables_are_one_link_with_the_bandwidth_of_all(spec, option):
+    seconds = []
+    for cables in (1, 3):
+        machine = parse_spec(f"{spec},{option}={cables}")
+        found = loads(machine, Demand.pairs(machine, np.array([0]), np.array([3]), 6e9), "single")
+        busy = np.flatnonzero(found.load)
+        assert found.load[busy].tolist() == [6e9] * len(busy)
+        assert found.channels.count[busy].tolist() == [cables] * len(busy)
+        seconds.append(float(found.seconds().max()))
+    assert seconds == pytest.approx([6.0, 2.0])

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.errors import PlanError, UsageError
+from placement.load import load_machine
 from placement.planners.blades import blades
 from placement.request import Request
 from placement.specs import parse_spec
@@ -30,10 +31,30 @@ def by_the_rules(machine, rows, count, per_blade, include):
         c, b = inner if len(inner) == 2 else (0, inner[0])
         at.setdefault((c, b), {}).setdefault(group, []).append(row)
     columns = [(c, b) for c in range(chassis) for b in range(width)]
-    free = {column: sum(map(len, at.get(column, {}).values())) for column in columns}
-    c0, b0 = max(columns, key=lambda column: free[column])
-    turns = [(c0, (b0 + k) % width) for k in range(width)]
-    turns += [((c0 + k) % chassis, b) for k in range(1, chassis) for b in range(width)]
+
+    def plan_from(c0, b0):
+        turns = [(c0, (b0 + k) % width) for k in range(width)]
+        turns += [((c0 + k) % chassis, b) for k in range(1, chassis) for b in range(width)]
+        return taken_in_turn(turns, at, count, per_blade, include)
+
+    def slices(column):
+        chosen = set(plans[column])
+        return len(
+            {c for (c, _), held in at.items() if chosen & {r for g in held.values() for r in g}}
+        )
+
+    def room(column):
+        return sum(
+            max(min(per_blade, len(nodes)), len(set(nodes) & set(include)))
+            for nodes in at.get(column, {}).values()
+        )
+
+    plans = {column: plan_from(*column) for column in columns}
+    return plans[min(columns, key=lambda column: (slices(column), -room(column)))]
+
+
+def taken_in_turn(turns, at, count, per_blade, include):
+    """Take blades in the order of their columns' turns."""
     out = []
     for column in turns:
         held = {}
@@ -82,6 +103,23 @@ def test_four_a_blade_fill_three_columns():
     assert coords[:, 0].tolist() == list(range(18)) * 12
     assert coords[:, 2].tolist() == [0] * 72 + [1] * 72 + [2] * 72
     assert coords[:72, 3].tolist() == [0] * 18 + [1] * 18 + [2] * 18 + [3] * 18
+
+
+def test_a_job_that_fits_in_one_slice_stays_in_it():
+    machine = load_machine("shaheen2")
+    room = np.bincount(machine.coords[machine.free, 1])
+    assert room.max() == 1072  # of 16 x 18 blades, less the service ones
+    rows = blades(machine, Request(count=1050, free=machine.free))
+    assert len(set(machine.coords[rows, 1].tolist())) == 1
+
+
+def test_one_a_blade_starts_at_the_column_with_most_free_blades():
+    """Column 0 has the most free nodes, on two of three groups; column 1 a node in each."""
+    machine = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=4")
+    group, _, blade, node = machine.coords.T
+    free = ((blade == 0) & (group < 2)) | ((blade == 1) & (node == 0))
+    rows = blades(machine, Request(count=3, free=free, per_blade=1))
+    assert machine.coords[rows].tolist() == [[0, 0, 1, 0], [1, 0, 1, 0], [2, 0, 1, 0]]
 
 
 def test_it_starts_at_the_freest_column_and_goes_round_its_chassis_first():

@@ -8,11 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.planners import _fewest
 from placement.planners._ball import mean_hops
 from placement.planners._fewest import Nest, fewest
-from placement.planners._open import Search
-from placement.planners.compact import compact, proved_fewest
+from placement.planners.compact import compact
 from placement.request import Request
 from placement.specs import parse_spec
 
@@ -51,7 +49,6 @@ def test_no_choice_touches_fewer(spec, data):
     request, choices = draw_request(data, machine)
     found = compact(machine, request)
     assert touched(machine, found) == min(touched(machine, choice) for choice in choices)
-    assert proved_fewest(machine, request)
 
 
 @dataclass
@@ -121,67 +118,30 @@ def counts(b, units):
 
 @given(blades(), st.data())
 @settings(deadline=None)
-def test_units_are_the_fewest_that_tables_of_all_numbers_give(b, data):
+def test_units_hold_the_job_in_hardly_more_than_the_fewest(b, data):
     need = data.draw(st.integers(max(1, int(b.must.sum())), int(b.size.sum())))
-    units, proved = fewest(b.nest, need)
-    assert proved
+    units = fewest(b.nest, need)
     assert b.size[units].sum() >= need
     assert np.isin(np.flatnonzero(b.must), units).all()
-    assert counts(b, units) == fewest_by_tables(b, need)
+    (groups, chassis, blade), best = counts(b, units), fewest_by_tables(b, need)
+    assert groups == best[0]
+    assert chassis <= best[1] + 1
+    assert chassis > best[1] or blade <= best[2] + 2
 
 
-@given(blades(), st.data())
-@settings(deadline=None)
-def test_the_search_alone_finds_them_too(b, data):
-    # Without the bounds' own proposals every answer has to come from the search.
-    need = data.draw(st.integers(max(1, int(b.must.sum())), int(b.size.sum())))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_fewest._Blades, "_better", lambda self, found, menu, ranking: found)
-        patch.setattr(_fewest, "MIXTURES", ((1, 0),))
-        units, proved = fewest(b.nest, need)
-    assert proved
-    assert counts(b, units) == fewest_by_tables(b, need)
-
-
-@given(blades(most=5), st.integers(1, 3), st.integers(1, 6), st.data())
-@settings(deadline=None)
-def test_a_search_says_yes_exactly_where_a_choice_exists(b, groups, chassis, data):
-    group, size, must = b.group, b.size, b.must
-    if len(size) > 9:
-        group, size, must = group[:9], size[:9], must[:9]
-    weight = np.array([size, data.draw(st.permutations(size.tolist()))])
-    need = np.array([data.draw(st.integers(0, 12)) for _ in weight])
-    found, finished = Search(group, must, weight, groups, chassis).decide(need)
-
-    def good(choice):
-        choice = list(choice)
-        return (
-            len(np.unique(group[choice])) == groups
-            and np.isin(np.flatnonzero(must), choice).all()
-            and (weight[:, choice].sum(axis=1) >= need).all()
-        )
-
-    assert finished
-    if found is not None:
-        assert len(found) <= chassis
-        assert good(found)
-    else:
-        sizes = range(1, min(chassis, len(size)) + 1)
-        assert not any(good(c) for k in sizes for c in combinations(range(len(size)), k))
-
-
-def test_a_search_that_would_take_too_long_is_given_up_and_said():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("placement.planners._open.IN_ALL", 3)
-        patch.setattr(_fewest._Blades, "_better", lambda self, found, menu, ranking: found)
-        patch.setattr(_fewest, "MIXTURES", ((1, 0),))
-        lot = np.random.default_rng(1)
-        size = lot.integers(1, 5, 96)
-        nest = Nest([np.arange(24) // 4, np.arange(96) // 4], size, np.zeros(96, dtype=bool))
-        answers = [fewest(nest, need) for need in range(20, 200, 9)]
-    assert not all(proved for _, proved in answers)
-    held = [int(size[units].sum()) for units, _ in answers]
-    assert all(h >= need for h, need in zip(held, range(20, 200, 9), strict=True))
+def test_units_are_the_fewest_in_nests_at_random():
+    lot = np.random.default_rng(3)
+    for turn in range(300):
+        group, chassis, size = [], [], []
+        for g in range(lot.integers(1, 5)):
+            for _ in range(lot.integers(1, 5)):
+                held = lot.integers(1, 10 if turn % 2 else 5, lot.integers(1, 5)).tolist()
+                chassis += [max(chassis, default=-1) + 1] * len(held)
+                group += [g] * len(held)
+                size += held
+        b = Blades(*map(np.array, (group, chassis, size)), np.zeros(len(size), dtype=bool))
+        need = int(lot.integers(1, b.size.sum() + 1))
+        assert counts(b, fewest(b.nest, need)) == fewest_by_tables(b, need)
 
 
 def test_a_job_that_fits_one_group_is_not_split_to_save_blades():
@@ -200,7 +160,6 @@ def test_below_three_levels_the_units_are_still_few():
     free[::5] = False
     rows = compact(machine, Request(count=9, free=free))
     assert touched(machine, rows)[:3] == (1, 1, 2)
-    assert not proved_fewest(machine, Request(count=9, free=free))
 
 
 @pytest.mark.parametrize("spec", ["torus:4x3", "torus:12", "torus:3x2x2", "torus:3x2,nodes=2"])

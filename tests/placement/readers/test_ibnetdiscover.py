@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement.assemble import assemble
 from placement.errors import ParseError
 from placement.readers import ibnetdiscover, ibnetdiscover_ports, read_text
 from placement.readers.infiniband import bandwidth, host_name
@@ -154,6 +155,25 @@ def test_hosts_and_what_is_none():
     assert "unnamed-host" in {f.kind for f in dump.faults}
     assert not any(f.fatal for f in dump.faults)
     assert dump.counts.rows == 4
+
+
+def test_adapters_that_name_no_host_are_counted_aloud():
+    """As a fabric prints whose hosts never told their adapters a name."""
+    text = "".join(
+        f"CA {i} 1 0x00000000000000b{i} 4x NDR - SW 1 {i} 0x00000000000000a1 "
+        f"( '{name}' - 'leaf1' )\n"
+        for i, name in enumerate(
+            ["node1 mlx5_0", *["MT4129 ConnectX7 Mellanox Technologies"] * 3, "localhost HCA-1"], 1
+        )
+    )
+    dump = ibnetdiscover_ports.read(text, "t")
+    [remark] = [f for f in dump.faults if f.kind == "unnamed-host"]
+    assert remark.text == (
+        "4 adapters name no host (3 'MT4129 ConnectX7', 1 'localhost HCA-1'): left out"
+    )
+    machine = assemble([dump])
+    assert machine.names.tolist() == ["node1"]
+    assert any(remark.text in note for note in machine.notes)
 
 
 def test_switches_with_one_description_are_told_apart():

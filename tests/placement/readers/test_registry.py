@@ -27,6 +27,14 @@ EXAMPLES = {
     "topology-conf": "# ours\nSwitchName=s0 Nodes=dev[0-5]\nSwitchName=s1 Switches=s0\n",
     "topology-yaml": "---\n- topology: topo1\n  cluster_default: true\n  flat: true\n",
     "scontrol-topology": "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=dev[0-5]\n",
+    "scontrol-nodes": "NodeName=n1 Arch=x86_64 CoresPerSocket=16\n   State=IDLE Sockets=2\n"
+    "   Partitions=debug\n",
+    "slurm-json": '{"nodes": [{"name": "n1", "state": ["IDLE"], "partitions": ["debug"]}]}\n',
+    "pbsnodes": "n1\n     Mom = n1.local\n     state = free\n     pcpus = 8\n",
+    "flux-resources": "     STATE NNODES   NCORES    NGPUS NODELIST\n"
+    "      free      2        8        0 n[1-2]\n",
+    "job-list": "JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)\n"
+    "    7     debug  a b   me  R 0:02     2 n[1-2]\n",
     "sinfo": "NODELIST   NODES PARTITION STATE\nnid00012       1    batch* idle\n",
     "ibnetdiscover": "#\n# Topology file: generated on a day\n#\nvendid=0x2c9\ndevid=0xbd36\n"
     'switchguid=0x1(1)\nSwitch\t2 "S-0000000000000001"\t\t# "leaf1" base port 0 lid 1 lmc 0\n'
@@ -111,7 +119,9 @@ def test_two_formats_in_one_file_are_both_named(first, second):
 
 
 def test_unknown_formats_are_refused():
-    with pytest.raises(UsageError, match="no format 'csv'; there are ibnetdiscover"):
+    with pytest.raises(
+        UsageError, match="no format 'csv'; there are flux-resources, ibnetdiscover"
+    ):
         find("csv")
 
 
@@ -131,4 +141,4 @@ def test_the_commonest_dump_loads_no_other_reader():
         "import numpy\n"
         "assert heavy <= {'json'}, heavy\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=600)

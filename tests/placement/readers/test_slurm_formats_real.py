@@ -1,11 +1,32 @@
 """The readers against a real slurmctld: what it prints, what it refuses."""
 
+import io
+import json
+import sys
+from types import SimpleNamespace
+
 import pytest
 
 from placement.assemble import assemble
+from placement.commands import run
 from placement.readers import read_text
 from placement.readers.sinfo import QUERY
 from tests.real_slurm import needs_slurm, real_slurm
+
+
+@pytest.fixture
+def nidmap(capfd, monkeypatch):
+    """Run a command on text piped into it."""
+    monkeypatch.delenv("NIDMAP_MACHINE", raising=False)
+
+    def invoke(*argv, stdin):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
+        code = run(list(argv))
+        captured = capfd.readouterr()
+        return SimpleNamespace(code=code, out=captured.out, err=captured.err)
+
+    return invoke
+
 
 NAMES = [f"nid{i:05d}" for i in range(24)]
 FOREST = """\
@@ -65,6 +86,48 @@ def test_what_slurm_prints_of_a_topology_and_of_its_nodes():
     row = full.name.tolist().index("nid00007")
     assert (full.features[row], full.cores[row]) == ("gpu,a_long_feature", 16)
     assert full.weight[full.name.tolist().index("nid00008")] == 7
+
+
+@needs_slurm
+def test_what_slurm_prints_of_states_is_read_for_its_states(nidmap):
+    """Piped into the commands, every form names the nodes that sinfo calls idle, and no other."""
+    commands = {
+        "sinfo": ["sinfo"],
+        "paragraphs": ["scontrol", "show", "nodes"],
+        "oneliner": ["scontrol", "--oneliner", "show", "node"],
+        "json": ["sinfo", "--json"],
+    }
+    jobs = {
+        "squeue": ["squeue"],
+        "long": ["squeue", "-l"],
+        "bare": ["squeue", "-h"],
+        "json": ["squeue", "--json"],
+        "records": ["scontrol", "show", "job"],
+    }
+    with real_slurm(NAMES, plugin="none", real=0) as slurm:
+        slurm.occupy(["nid00000", "nid00002"], "a job R of")
+        slurm.run(["salloc", "--no-shell", "-n1", "-w", "nid00010", "-J", "part"])
+        slurm.run(["sbatch", "-N24", "--wrap=true", "-J", "waits"])
+        slurm.drain(["nid00002", "nid00003"])
+        slurm.scontrol(["update nodename=nid00004 state=down reason=State=IDLE"])
+        printed = {name: slurm.run(argv).stdout for name, argv in commands.items()}
+        listed = {name: slurm.run(argv).stdout for name, argv in jobs.items()}
+        idle = slurm.run(["sinfo", "-hN", "-t", "idle", "-o", "%N %T"]).stdout.splitlines()
+    free = sorted(line.split()[0] for line in idle if line.endswith(" idle"))
+    assert not {"nid00000", "nid00002", "nid00003", "nid00004", "nid00010"} & set(free)
+    for name, text in printed.items():
+        for machine in ([], ["-m", "torus:24"]):
+            done = nidmap("nodes", "free", *machine, "--from", "-", "--json", stdin=text)
+            assert json.loads(done.out)["nodes"] == free, (name, done.err)
+        plan = ["plan", "-m", "torus:24", "-N", str(len(free)), "--from", "-", "--json"]
+        assert sorted(json.loads(nidmap(*plan, stdin=text).out)["nodes"]) == free
+    rest = [n for n in NAMES if n not in ("nid00000", "nid00002", "nid00010")]
+    for name, text in listed.items():
+        done = nidmap("nodes", "free", "-m", "torus:24", "--from", "-", "--json", stdin=text)
+        assert json.loads(done.out)["nodes"] == rest, name
+        done = nidmap("nodes", "free", "--from", "-", stdin=text)
+        assert (done.code, done.out) == (3, "")
+        assert "which nodes have jobs" in done.err
 
 
 @needs_slurm

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement.assemble import assemble
 from placement.errors import ParseError
 from placement.readers import read_text
 from placement.readers.topology_conf import read, sniff
@@ -138,6 +139,20 @@ SwitchName=top Switches=a,b
 """
 
 
+def test_a_node_below_two_leaves_counts_below_the_first():
+    text = "SwitchName=a Nodes=n[1-4]\nSwitchName=b Nodes=n[3-6]\nSwitchName=top Switches=a,b\n"
+    dump = read(text, "t")
+    assert {s.name: s.nodes for s in dump.switches[:2]} == {
+        "a": ("n1", "n2", "n3", "n4"),
+        "b": ("n5", "n6"),
+    }
+    assert [(f.line, f.kind, f.fatal) for f in dump.faults] == [(2, "two-leaves", False)]
+    said = "node n3 and 1 more are below b and, on line 1, below a; a, the first, counts; Slurm "
+    machine = assemble([dump])
+    assert [note for note in machine.notes if said in note]
+    assert machine.coords[:, 0].tolist() == [0, 0, 0, 0, 1, 1]
+
+
 @pytest.mark.parametrize(
     ("text", "line", "kind", "words"),
     [
@@ -145,7 +160,6 @@ SwitchName=top Switches=a,b
         (GOOD + "SwitchName=c Switches=a9\n", 4, "undefined-switch", "a child a9"),
         (GOOD + "SwitchName=c Switches=c\n", 4, "loop", "c > c"),
         (GOOD + "SwitchName=c Switches=d\nSwitchName=d Switches=c\n", 4, "loop", "c > d > c"),
-        (GOOD + "SwitchName=c Nodes=n4\n", 4, "duplicate-name", "n4 is below c"),
         (GOOD + "SwitchName=c Switches=b\n", 4, "two-parents", "b is below c"),
         (GOOD + "SwitchName=a Nodes=n9\n", 4, "duplicate-switch", "a is already defined on line 1"),
         (GOOD + f"SwitchName={'x' * 65} Nodes=n9\n", 4, "switch-name", "longer than 64"),
@@ -187,7 +201,7 @@ def test_repeats_in_one_list_are_remarks():
 
 
 def test_faults_of_many_nodes_are_cut_short():
-    text = "SwitchName=a Nodes=n[1-5000]\nSwitchName=b Nodes=n[1-5000]\n"
+    text = "BlockName=a Nodes=n[1-5000]\nBlockName=b Nodes=n[1-5000]\n"
     assert len(read(text, "t").faults) == 1001
 
 

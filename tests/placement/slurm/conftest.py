@@ -4,6 +4,8 @@ import stat
 
 import pytest
 
+from placement.slurm import command
+
 
 @pytest.fixture
 def fake(tmp_path, monkeypatch):
@@ -11,6 +13,7 @@ def fake(tmp_path, monkeypatch):
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.setattr(command, "TIMEOUT", 600.0)  # the machine may be busy
 
     def write(body, name="sinfo"):
         path = folder / name

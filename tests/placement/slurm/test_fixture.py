@@ -4,11 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
 from tests.real_slurm import needs_slurm, real_slurm
+from tests.waiting import wait_until
 
 
 def alive(pids):
@@ -39,11 +39,10 @@ def test_a_failing_test_leaves_nothing():
             "n[0-1]",
             "sh",
             "-c",
-            f"echo $$ >> {slurm.folder}/pids; sleep 99",
+            f"echo $$ >> {slurm.folder}/pids; sleep 9999",
         ]
         with subprocess.Popen(job, env=slurm.env, stderr=subprocess.DEVNULL) as running:
-            while not (slurm.folder / "pids").exists() or len(task_pids(slurm)) < 2:
-                time.sleep(0.02)
+            wait_until(lambda: (slurm.folder / "pids").exists() and len(task_pids(slurm)) > 1)
             pids += [*task_pids(slurm), running.pid]
             running.kill()
         assert len(alive(pids)) >= 5
@@ -72,7 +71,7 @@ def test_a_killed_test_takes_its_daemons_along():
         "with real_slurm(['n0', 'n1'], real=1) as slurm:\n"
         "    pids = [slurm.controller.pid] + [d.pid for d in slurm.slurmds.values()]\n"
         "    print(slurm.folder, *pids, flush=True)\n"
-        "    time.sleep(60)\n"
+        "    time.sleep(9999)\n"
     )
     root = Path(__file__).parents[3]
     with subprocess.Popen(
@@ -80,8 +79,5 @@ def test_a_killed_test_takes_its_daemons_along():
     ) as owner:
         folder, *pids = owner.stdout.readline().decode().split()
         os.kill(owner.pid, signal.SIGKILL)
-    end = time.monotonic() + 5
-    while alive(int(pid) for pid in pids) and time.monotonic() < end:
-        time.sleep(0.02)
-    assert not alive(int(pid) for pid in pids)
+    wait_until(lambda: not alive(int(pid) for pid in pids))
     subprocess.run(["rm", "-rf", folder], check=True)

@@ -1,12 +1,14 @@
 """What pinning costs: the expected start with a list and without, asked of a real Slurm."""
 
 import time
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 import numpy as np
 import pytest
 
+from placement.emit.job import Job
 from placement.errors import LaunchError, UsageError
+from placement.nodelist import NodeList
 from placement.planners import find
 from placement.request import Request
 from placement.slurm import check_plan, expected_start, free_nodes
@@ -16,6 +18,10 @@ from tests.placement.slurm.test_nodes import says
 from tests.real_slurm import needs_slurm, real_slurm
 
 NAMES = [f"nid{i:05d}" for i in range(6174)]
+
+
+def pinned(names, **options):
+    return Job(len(names), nodelist=NodeList(names), **options)
 
 
 @pytest.fixture(scope="module")
@@ -50,33 +56,33 @@ def test_lists_of_the_planners_are_taken(asked, strategy, count):
     assert np.array_equal(free_nodes().free, free[:6174])
     rows = find(strategy)(machine, Request(count=count, free=free))
     names = machine.names[rows].tolist()
-    found = check_plan(names, count)
+    found = check_plan(pinned(names))
     assert set(found.pinned.nodes) == set(names)
     assert len(found.unpinned.nodes) == count
     assert (found.pinned.seconds, found.unpinned.seconds) == (0.0, 0.0)
-    assert "with this list the job would start at once" in found.sentence()
+    assert "on these nodes the job would start at once" in found.sentence()
 
 
 @needs_slurm
 def test_scattered_names_longer_than_an_argument_may_be(asked):
-    found = expected_start(3087, NAMES[::2])
+    found = expected_start(pinned(NAMES[::2]))
     assert set(found.nodes) == set(NAMES[::2])
 
 
 @needs_slurm
 def test_a_list_of_busy_nodes_waits_for_them(asked):
     asked.run(["salloc", "--no-shell", "-N10", "--exclusive", "-t120", "-w", "nid[00020-00029]"])
-    found = check_plan(NAMES[25:35], 10)
+    found = check_plan(pinned(NAMES[25:35]))
     assert found.unpinned.seconds == 0.0
     assert 7000 < found.pinned.seconds <= 7260
-    assert abs((found.pinned.start - datetime.now(UTC)).total_seconds() - 7200) < 120
+    assert abs((found.pinned.start - datetime.now(timezone.utc)).total_seconds() - 7200) < 120
     document = found.document()
     assert document["delay_seconds"] == pytest.approx(7200, abs=120)
     assert document["pinned"]["start"].endswith("Z")
     local = found.pinned.start.astimezone()
     assert local.utcoffset().total_seconds() == 9 * 3600
     assert f"({local:%Y-%m-%d %H:%M})" in found.sentence()
-    assert found.sentence().endswith("without it, it would start at once")
+    assert found.sentence().endswith("on any nodes it would start at once")
 
 
 @needs_slurm
@@ -91,7 +97,7 @@ def test_a_list_of_busy_nodes_waits_for_them(asked):
     ],
 )
 def test_what_slurm_refuses_is_an_answer(asked, nodes, options, reason):
-    found = check_plan(nodes, len(nodes), **options)
+    found = check_plan(pinned(nodes, **options))
     assert found.pinned.start is None
     assert reason in found.pinned.refused
     assert found.document()["delay_seconds"] is None
@@ -100,14 +106,14 @@ def test_what_slurm_refuses_is_an_answer(asked, nodes, options, reason):
 
 @needs_slurm
 def test_an_option_cannot_smuggle_another(asked):
-    found = expected_start(1, partition="main --nodes=7")
+    found = expected_start(Job(1, partition="main --nodes=7"))
     assert found.start is None
 
 
 @pytest.mark.parametrize("value", ["", "a\nb", "\x1b[31m"])
 def test_options_that_are_no_name(value):
     with pytest.raises(UsageError):
-        expected_start(1, partition=value)
+        expected_start(Job(1, partition=value))
 
 
 @pytest.mark.parametrize(
@@ -121,30 +127,30 @@ def test_options_that_are_no_name(value):
 def test_answers_that_are_none(fake, text):
     says(fake, text, "sbatch")
     with pytest.raises(LaunchError) as caught:
-        expected_start(1)
+        expected_start(Job(1))
     assert str(caught.value).isprintable()
 
 
 def test_a_failure_without_a_reason(fake):
     fake("exit 7", "sbatch")
     with pytest.raises(LaunchError, match="sbatch --test-only said 'nothing'"):
-        expected_start(1)
+        expected_start(Job(1))
 
 
 def test_a_refusal_is_printable(fake):
     fake("printf 'allocation failure: \\033[31mno\\n' >&2; exit 1", "sbatch")
-    assert expected_start(1).refused == "\\x1b[31mno"
+    assert expected_start(Job(1)).refused == "\\x1b[31mno"
 
 
 def test_a_start_in_the_past_is_at_once(fake):
     says(fake, "sbatch: Job 1 to start at 2020-01-01T00:00:00 using 1 processors on nodes n1 "
          "in partition main\n", "sbatch")  # fmt: skip
-    found = expected_start(1)
+    found = expected_start(Job(1))
     assert (found.seconds, found.partition, list(found.nodes)) == (0.0, "main", ["n1"])
 
 
 def test_words():
-    soon = ExpectedStart(datetime(2030, 1, 1, tzinfo=UTC), 3600.0)
+    soon = ExpectedStart(datetime(2030, 1, 1, tzinfo=timezone.utc), 3600.0)
     never = ExpectedStart(None, float("nan"), refused="no")
     assert PlanCheck(soon, never).document()["delay_seconds"] is None
     assert soon.words().startswith("would start in 1 h 0 min (20")

@@ -11,9 +11,9 @@ from placement.assemble import assemble
 from placement.errors import UsageError
 from placement.machine import Links
 from placement.names import Gemini, Xc, format_cnames
-from placement.readers import BUNDLED, read_text
+from placement.readers import read_text
 from placement.specs import parse_spec
-from placement.writers import write
+from placement.writers import BUNDLED, write
 
 TYPES = np.array(["compute", "service"])
 STATES = np.array(["up", "down", "admindown", "suspect"])
@@ -315,7 +315,7 @@ def test_more_links_than_tiles_and_links_of_other_classes_are_refused():
         write(replace(torus, links=far), "rtr-gemini")
 
 
-def test_every_format_that_is_read_has_a_writer_and_others_are_named(daint_like):
+def test_every_format_that_places_nodes_has_a_writer_and_others_are_named(daint_like):
     with pytest.raises(UsageError, match="no format 'csv' to write; there are ibnetdiscover"):
         write(daint_like, "csv")
     for name in BUNDLED:

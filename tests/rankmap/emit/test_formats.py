@@ -12,7 +12,8 @@ from placement.nodelist import NodeList
 from rankmap import emit as formats
 from rankmap.emit import emit, format_of, names, read_order
 from rankmap.emit.text import BrokenOrderError, line_of, numbers
-from rankmap.order import Order, arrange
+from rankmap.order import Order
+from rankmap.orders import arrange
 from tests.rankmap.helpers import layouts, named, orders, slots
 
 #: Two nodes in descending order, so that Slurm's sorting matters.

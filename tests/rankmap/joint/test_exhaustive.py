@@ -9,10 +9,13 @@ import math
 import numpy as np
 import pytest
 
+from placement.load import load_machine
 from placement.network import Demand, channels, loads
 from placement.network.model import injection_bandwidth
 from placement.plan import plan
 from placement.specs import parse_spec
+from rankmap.predict import Predictor
+from rankmap.predict.phases import ALGORITHMS
 
 MB = 1e6
 
@@ -97,3 +100,26 @@ def test_other_routings_are_searched_too(routing):
     best = least(seconds, phases, itertools.combinations(range(len(free)), 5))
     assert found.facts["predicted"]["time_s"] <= 1.02 * best
     assert found.facts["predicted"]["routing"] == routing
+
+
+def test_the_order_of_nodes_is_searched_where_an_algorithm_makes_it_matter():
+    machine = load_machine("minicray:torus")
+    free = np.isin(np.arange(len(machine)), [0, 1, 2, 3, 4, 5, 8, 9, 10, 14, 15, 16, 17])
+    job = {"pattern": "alltoall", "ppn": 2, "bytes": 50_000, "routing": "single", "latency": 0}
+    found = plan(machine, 8, candidates=free, algorithm="pairwise", **job, deadline=300)
+    figures = found.facts["predicted"]
+    assert figures["default_time_s"] == pytest.approx(384e-6)
+    assert figures["time_s"] < 278e-6
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("spec", ["torus:4x3,bw=1", "fattree:leaf=3,leaves=4,spines=1,bw=1"])
+def test_stepwise_alltoalls_are_as_fast_as_any_nodes_in_any_order(spec, algorithm):
+    machine = parse_spec(spec)
+    rows = np.array([0, 1, 4, 5, 7, 10])
+    free = np.isin(np.arange(len(machine)), rows)
+    job = {"pattern": "alltoall", "ppn": 2, "algorithm": algorithm, "latency": 0}
+    found = plan(machine, 4, candidates=free, **job, deadline=300)
+    asked = Predictor(machine, **job)
+    least = min(asked.time(np.array(some)) for some in itertools.permutations(rows, 4))
+    assert found.facts["predicted"]["time_s"] <= least * 1.002

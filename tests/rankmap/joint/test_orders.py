@@ -13,8 +13,8 @@ from placement.plan import plan
 from placement.request import Request
 from placement.specs import parse_spec
 from rankmap import orders
-from rankmap.joint.laid import laid
-from rankmap.joint.ranks import brick_shapes, bricked, pieces, quick_orders
+from rankmap.joint.rank_orders import brick_shapes, bricked, pieces, quick_orders
+from rankmap.joint.torus_boxes import grid_on_boxes
 from rankmap.pattern import parse_pattern
 from rankmap.predict import Predictor
 from rankmap.predict.asked import fitted
@@ -38,10 +38,13 @@ def best_of_all(asked, free, count):
     """Return the least time of every planner with every order of nidmap's own."""
     found = {}
     for strategy in planners.BUNDLED:
+        try:
+            rows = plan(asked.machine, count, strategy=strategy, candidates=free).rows
+        except NidmapError:
+            continue
+        on = asked.slots(rows)
         for order in orders.BUNDLED:
             try:
-                rows = plan(asked.machine, count, strategy=strategy, candidates=free).rows
-                on = asked.slots(rows)
                 made = orders.find(order)(fitted(asked.pattern, on), on)
             except NidmapError:
                 continue
@@ -69,7 +72,7 @@ def test_a_box_is_free_and_neighbours_in_the_grid_are_neighbours_in_it(data, sha
     free = free_of(machine, share)
     if free.sum() < count:
         return
-    for _, rows, slots in laid(machine, Request(count, free), dims, ppn):
+    for _, rows, slots in grid_on_boxes(machine, Request(count, free), dims, ppn):
         assert len(set(rows.tolist())) == count
         assert free[rows].all()
         slots = np.arange(math.prod(dims)) if slots is None else slots
@@ -88,8 +91,8 @@ def test_no_box_is_laid_where_none_is_free():
     machine = parse_spec("torus:4x4")
     free = machine.free.copy()
     free[[0, 1, 2, 3, 4, 8, 12, 6, 11, 13]] = False
-    assert not list(laid(machine, Request(4, free), (2, 2), 1))
-    assert not list(laid(parse_spec("tree:4x4"), Request(4, np.ones(16, bool)), (2, 2), 1))
+    assert not list(grid_on_boxes(machine, Request(4, free), (2, 2), 1))
+    assert not list(grid_on_boxes(parse_spec("tree:4x4"), Request(4, np.ones(16, bool)), (2, 2), 1))
 
 
 @given(rows=st.integers(1, 12), columns=st.integers(1, 8), whole=st.integers(1, 3), data=st.data())

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from placement.commands import run as nidmap
-from rankmap.joint import search
+from rankmap.joint.tuning import TUNING
 
 TORUS = "torus:9x6,bw=1,injection=3"
 FREE = "--exclude 0,4,8,12,16,20,24,28,32,36 --deadline 60"
@@ -20,8 +20,8 @@ FREE = "--exclude 0,4,8,12,16,20,24,28,32,36 --deadline 60"
 @pytest.fixture(autouse=True)
 def little_work(monkeypatch):
     """Search less: nothing here depends on how long is searched."""
-    monkeypatch.setattr(search, "TABLE_WORK", 1e8)
-    monkeypatch.setattr(search, "STALE", 10)
+    monkeypatch.setattr(TUNING, "budget", 4e5)
+    monkeypatch.setattr(TUNING, "stale", 10)
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_other_jobs_come_from_a_file(tool, tmp_path):
 
 def modules(*argv):
     words = [sys.executable, "-X", "importtime", "-m", "nidmap", *argv]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=600)
     return set(re.findall(r"^import time:.*\|\s*([\w.]+)$", done.stderr, re.MULTILINE))
 
 

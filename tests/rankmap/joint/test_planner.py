@@ -12,7 +12,7 @@ from placement.plan import plan
 from placement.planners import find, names
 from placement.request import Request
 from placement.specs import parse_spec
-from rankmap.joint import race, search
+from rankmap.joint.tuning import TUNING
 from rankmap.predict import Predictor, predict
 from rankmap.predict.background import Other
 
@@ -35,12 +35,8 @@ PATTERNS = ["alltoall", "ring", "stencil:auto", "sort"]
 def little_work():
     """Search less: what is promised here does not depend on how long is searched."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search, "TABLE_WORK", 1e8)
-        patch.setattr(search, "ORDERS", 3e5)
-        patch.setattr(search, "STEPS", 2e5)
-        patch.setattr(race, "QUICK_WORK", 1e5)
-        patch.setattr(race, "DEAR_WORK", 5e4)
-        patch.setattr(search, "STALE", 10)
+        patch.setattr(TUNING, "budget", 4e5)
+        patch.setattr(TUNING, "stale", 10)
         yield
 
 
@@ -199,9 +195,31 @@ def test_progress_is_told_from_nothing_to_all():
     told = []
     machine = machine_of(SPECS[3])
     free = np.random.default_rng(2).random(len(machine)) < 0.7
-    plan(machine, 20, pattern="fft:4x5", candidates=free, progress=lambda *args: told.append(args))
-    shares = [share for share, _ in told]
+    plan(machine, 20, pattern="fft:4x5", candidates=free, progress=told.append)
+    shares = [moment.share for moment in told]
     assert shares[0] == 0.0
     assert shares == sorted(shares)
     assert shares[-1] > 0.4
-    assert all(isinstance(text, str) and text for _, text in told)
+    assert all(isinstance(moment.text, str) and moment.text for moment in told)
+    best = [moment.best_s for moment in told]
+    assert best[0] == np.inf
+    assert best == sorted(best, reverse=True)
+    assert len(told[-1].best) == 20
+
+
+@pytest.mark.parametrize("after", [1, 5, 40])
+def test_who_watches_can_stop_the_search_and_has_the_best_so_far(after):
+    told = []
+
+    def watch(moment):
+        told.append(moment)
+        return len(told) >= after
+
+    machine = machine_of(SPECS[3])
+    free = np.random.default_rng(2).random(len(machine)) < 0.7
+    found = plan(machine, 20, pattern="fft:4x5", candidates=free, progress=watch)
+    assert len(told) == after
+    figures = found.facts["predicted"]
+    assert figures["time_s"] <= min(figures["default_time_s"], told[-1].best_s)
+    assert not figures["search"]["finished"]
+    assert any("the search was stopped" in note for note in found.warnings)

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -31,7 +32,10 @@ def test_the_best_so_far_counts_where_no_more_comes_in_time():
         time.sleep(60)
         yield {"a": 2}
 
-    assert planned(work, 0.3) == {"a": 1, "late": "planning took too long"}
+    assert planned(work, 0.1) == {
+        "a": 1,
+        "late": "planning stands still (--patience is 0.1, raise it)",
+    }
 
 
 def test_an_answer_that_is_larger_than_a_pipe_arrives_whole():
@@ -44,7 +48,7 @@ def test_an_answer_that_is_larger_than_a_pipe_arrives_whole():
     [
         (lambda: os._exit(3), "planning broke down"),
         (lambda: os.kill(os.getpid(), signal.SIGKILL), "planning broke down"),
-        (lambda: time.sleep(60), "planning took too long"),
+        (lambda: time.sleep(1000), "planning stands still (--patience is 0.1, raise it)"),
         (lambda: 1 / 0, "ZeroDivisionError: division by zero"),
         (lambda: exec("raise SystemExit('\\x1b[31m')"), "SystemExit: \\x1b[31m"),
     ],
@@ -54,7 +58,7 @@ def test_a_child_that_fails_is_a_reason_and_nothing_more(what, says):
         what()
         yield {}
 
-    assert planned(work, 0.3)["unclear"] == says
+    assert planned(work, 0.1)["unclear"] == says
     with pytest.raises(ChildProcessError):
         os.waitpid(-1, os.WNOHANG)
 
@@ -65,19 +69,42 @@ def test_a_child_that_spins_without_a_word_is_given_up():
             pass
         yield
 
-    assert planned(work, 1)["unclear"] == "planning took too long"
+    assert planned(work, 0.5)["unclear"] == "planning takes too long (--patience is 0.5, raise it)"
 
 
-@pytest.mark.parametrize(("work", "given_up"), [(0.39, False), (0.41, True)])
-def test_silence_is_counted_in_work_and_ends_with_a_word(monkeypatch, work, given_up):
-    """So a child that a loaded machine seldom lets work keeps its time."""
-    spent = [7.0]
-    monkeypatch.setattr(planning._Silence, "_worked", lambda self: spent[0])
-    silence = planning._Silence(0, 1000.0)
-    spent[0] += 1000 * work
-    assert silence.too_long() == given_up
-    silence.broken()
-    assert not silence.too_long()
+@pytest.fixture
+def watch(monkeypatch):
+    """A child whose work and whose clock stand in a list: seconds of work, seconds by the clock."""
+    took = [0.0, 0.0]
+    monkeypatch.setattr(planning._Watch, "_worked", lambda self: took[0])
+    monkeypatch.setattr(planning, "time", SimpleNamespace(monotonic=lambda: took[1]))
+    return planning._Watch(0, 10.0), took
+
+
+@pytest.mark.parametrize(
+    ("work", "clock", "says"),
+    [
+        (3.9, 399.0, ""),  # a machine so busy that it seldom lets the child work
+        (4.1, 4.1, "planning takes too long"),
+        (0.0, 39.0, ""),
+        (0.0, 41.0, "planning stands still"),
+        (0.1, 401.0, "planning takes too long"),
+    ],
+)
+def test_work_is_counted_and_the_clock_only_where_there_is_none(watch, work, clock, says):
+    one, took = watch
+    took[:] = work, clock
+    assert one.too_long() == says
+
+
+def test_a_word_ends_the_silence_but_not_the_whole(watch):
+    one, took = watch
+    for _ in range(6):
+        took[0] += 3.3
+        assert not one.too_long()
+        one.hear()
+    took[0] += 0.3
+    assert one.too_long() == "planning takes too long"
 
 
 def test_a_child_that_says_it_goes_on_has_all_the_time():
@@ -87,7 +114,7 @@ def test_a_child_that_says_it_goes_on_has_all_the_time():
             step()
         yield {"a": 1}
 
-    assert planned(work, 3)["a"] == 1
+    assert planned(work, 0.3)["a"] == 1  # 1.5 s of standing still, of which a word is said
 
 
 def test_an_error_of_ours_says_what_it_says():

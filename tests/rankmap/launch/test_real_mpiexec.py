@@ -8,7 +8,8 @@ import pytest
 
 from rankmap.emit import emit, openmpi
 from rankmap.emit.hosts import runs
-from rankmap.order import Order, arrange
+from rankmap.order import Order
+from rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
 from tests.rankmap.mpis import mpi, patiently
 
@@ -50,7 +51,12 @@ def test_an_order_file_as_it_is_puts_every_rank_on_its_node(mpi, tmp_path):
     options = {
         "mpich": ["-f", "order"],
         "intel": ["-machinefile", "order"],
-        "openmpi": ["--host", "nid00003:2,nid00007:2,nid00009:3", "--map-by", "seq:file=order"],
+        "openmpi": [
+            "--host",
+            "nid00003:2,nid00007:2,nid00009:3",
+            "--map-by",
+            "seq:OVERSUBSCRIBE:file=order",
+        ],
     }[name]
     if name == "openmpi" and version.startswith("4."):
         options = ["--hostfile", "order", "--mca", "rmaps", "seq"]
@@ -97,6 +103,23 @@ def test_run_puts_every_rank_where_the_order_says(mpi, tmp_path, ppn, grid, veri
     said, talk = launched(command, {**env, "PYTHONPATH": ROOT}, tmp_path)
     assert [node for node, _ in said] == made.hosts.tolist()
     assert ("verified: all 6 ranks" in talk) == bool(verify)
+
+
+@pytest.mark.parametrize("called", ["mpiexec.{}", "mpirun.{}", "orterun"])
+def test_run_knows_a_distributions_own_names(mpi, tmp_path, called):
+    name, _, env, words = mpi
+    path = tmp_path / called.format(name)
+    path.write_text('#!/bin/sh\nexec mpiexec "$@"\n')
+    path.chmod(0o755)
+    words = [*words, "--host", "nid00003:1,nid00007:1,nid00009:1"] if name == "openmpi" else words
+    command = [
+        sys.executable, "-m", "nidmap", "run", "--nodes", "nid[00009,00003,00007]", "--ppn", "1",
+        "--pattern", "ring", "--strict", "--patience", "60", "--", str(path), *words, "-n", "3",
+        *where(name),
+    ]  # fmt: skip
+    said, _ = launched(command, {**env, "PYTHONPATH": ROOT}, tmp_path)
+    made = arrange(slots(named(9, 3, 7), 1), "ring", "auto")
+    assert [node for node, _ in said] == made.hosts.tolist()
 
 
 def test_run_takes_the_hosts_of_the_command(mpi, tmp_path):

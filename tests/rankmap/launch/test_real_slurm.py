@@ -12,7 +12,7 @@ import pytest
 
 from rankmap.emit import emit
 from rankmap.launch.allocation import dealt
-from rankmap.order import arrange
+from rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
 from tests.real_slurm import needs_slurm, real_slurm
 
@@ -46,7 +46,7 @@ def in_job(slurm, script, *options):
     """Run a shell script in a job of all nodes; return what it printed, without srun's own talk."""
     command = ["salloc", "-Q", "--exclusive", "-N4", *options, "bash", "-c", script]
     bound = {"SLURM_CPU_BIND": "cores"}  # nothing to warn about; task/none binds nothing
-    done = slurm.run(command, timeout=60, env={"PYTHONPATH": ROOT, **bound})
+    done = slurm.run(command, timeout=600, env={"PYTHONPATH": ROOT, **bound})
     talk = [line for line in done.stderr.splitlines(True) if not line.startswith("srun: ")]
     return done.stdout, "".join(talk)
 
@@ -132,7 +132,7 @@ def test_srun_deals_as_we_say(slurm):
     ):
         steps = "; ".join(f"echo step {n}; srun -n {n} printenv SLURMD_NODENAME" for n in sizes)
         script = f"echo cpus $SLURM_JOB_CPUS_PER_NODE $SLURM_JOB_NODELIST; {steps}"
-        done = slurm.run(["salloc", "-Q", *options, "bash", "-c", script], timeout=60)
+        done = slurm.run(["salloc", "-Q", *options, "bash", "-c", script], timeout=600)
         check_deals(done.stdout)
 
 

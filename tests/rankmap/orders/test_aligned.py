@@ -9,7 +9,7 @@ import nidmap
 from placement.errors import UsageError
 from placement.specs import parse_spec
 from placement.topologies import links
-from rankmap.order import arrange
+from rankmap.orders import arrange
 from rankmap.slots import slots_of
 
 CUBE = "dragonfly:groups=18,chassis=6,blades=16,nodes=4,wiring=aligned"

@@ -9,17 +9,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.specs import parse_spec
-from rankmap.carve import Coarse, carve, coarse
-from rankmap.carve_fast import carve_fast
-from rankmap.distance import job_distance
-from rankmap.embed import hops, layouts
-from rankmap.order import arrange
+from rankmap.grid.carving import carve
+from rankmap.grid.carving_large import carve_fast
+from rankmap.grid.coarse import Coarse, coarse
+from rankmap.grid.divisors import boxes_of
+from rankmap.grid.embedding import hops, layouts
+from rankmap.grid.line_stretches import stretches
+from rankmap.grid.shapes import cells_in, inside
+from rankmap.orders import arrange
+from rankmap.pattern.structured import Lines, Stencil
 from rankmap.score import cost, score
-from rankmap.shapes import boxes_of, cells_in, inside
+from rankmap.score.distance import job_distance
+from rankmap.score.traffic import cost_of
 from rankmap.slots import slots_of
-from rankmap.stretches import stretches
-from rankmap.structured import Lines, Stencil
-from rankmap.traffic import cost_of
 from rankmap.units import bisected, units_of, unwrapped
 
 TREE = "tree:4x16x6,dist=1:2:3"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.errors import NidmapError, UsageError
-from rankmap.order import arrange
+from rankmap.orders import arrange
 from rankmap.orders.cells import Options, rank_list
 from tests.rankmap.helpers import named, slots
 

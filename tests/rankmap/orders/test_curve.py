@@ -6,10 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.errors import UsageError
-from rankmap.order import arrange
-from rankmap.orders import find
+from rankmap.orders import arrange, find
 from rankmap.pattern import Pattern
-from rankmap.structured import Stencil
+from rankmap.pattern.structured import Stencil
 from tests.rankmap.helpers import named, slots
 
 #: Tables I and II of the FFT job placement paper.

@@ -12,7 +12,7 @@ from placement.assemble import assemble
 from placement.errors import UsageError
 from placement.readers import read_text
 from placement.specs import parse_spec
-from rankmap.order import arrange
+from rankmap.orders import arrange
 from rankmap.orders.hierarchical import chain_of, sorted_nodes
 from rankmap.pattern import parse_pattern
 from rankmap.score import cost

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from placement.errors import UsageError
-from rankmap.order import arrange
-from rankmap.orders import find
+from rankmap.orders import arrange, find
 from tests.rankmap.helpers import layouts, named, slots
 
 

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from rankmap.structured import Lines, Ring, Stencil
+from rankmap.pattern.structured import Lines, Ring, Stencil
 
 
 def messages(pattern, size):

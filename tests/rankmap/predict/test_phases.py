@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from placement.specs import parse_spec
+from rankmap.pattern.structured import Lines, Ring, Stencil
 from rankmap.predict.asked import fitted, parsed
 from rankmap.predict.lines import _spread, most_steps
-from rankmap.predict.phases import ALGORITHMS, Job, algorithm_of, phases
+from rankmap.predict.phase import Job
+from rankmap.predict.phases import ALGORITHMS, algorithm_of, phases
 from rankmap.slots import Slots
-from rankmap.structured import Lines, Ring, Stencil
 from tests.rankmap.predict import brute
 
 MACHINE = parse_spec("torus:5x5")

@@ -13,7 +13,7 @@ from placement.errors import UsageError
 from placement.machine import LISTED, Links
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords
-from rankmap.order import arrange
+from rankmap.orders import arrange
 from rankmap.predict import Predictor, predict
 from rankmap.predict.background import Other
 from rankmap.predict.prediction import spoken
@@ -345,3 +345,76 @@ def test_no_placement_at_all_is_below_the_limit(spec, count, pattern):
     if pattern in ("alltoall", "sort", "stencil:3,periodic"):  # one node is like another
         assert max(limits) == pytest.approx(min(limits))
     assert 0 < max(limits) <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_fair_sharing_is_that_of_the_single_messages(seed, tmp_path):
+    from placement.network.maxmin import fair
+
+    machine = nidmap.load_machine("torus:5x4,bw=1,injection=2")
+    random = np.random.default_rng(seed)
+    table = random.integers(0, 9, (12, 12)) * (random.random((12, 12)) < 0.5)
+    np.fill_diagonal(table, 0)
+    path = tmp_path / "m.csv"
+    path.write_text("\n".join(",".join(map(str, row)) for row in table) + "\n")
+    rows = random.permutation(len(machine))[:4]
+    asked = Predictor(machine, f"matrix:{path}", 3, 1e6, fair=True, latency=0)
+    a, b = np.nonzero(table)
+    alone = fair(machine, rows[a // 3], rows[b // 3], table[a, b] * 1e6)
+    assert asked.time(rows) == pytest.approx(alone.makespan, rel=1e-9)
+
+
+def test_fair_sharing_takes_simgrids_ties_too():
+    machine = nidmap.load_machine("torus:4x4,bw=1")
+    for routing in ("dimension-order", "dimension-order-simgrid"):
+        one = predict(machine, None, "alltoall", bytes=1e6, latency=0, routing=routing)
+        fair = predict(machine, None, "alltoall", bytes=1e6, latency=0, routing=routing, fair=True)
+        assert fair.time_s == pytest.approx(one.time_s)
+
+
+@pytest.mark.parametrize(
+    ("spec", "asked", "binds", "words"),
+    [
+        ("torus:8,bw=1,injection=9", {}, "link", "an x link binds"),
+        ("torus:8,bw=9,injection=1", {}, "link", "the injection of nid00000 binds"),
+        ("torus:8,bw=9,injection=9", {"process": 0.1}, "process", "one rank can send binds (7 MB"),
+        ("torus:8,bw=9,injection=9", {"memory": 0.1, "ppn": 4}, "memory", "memory binds (120 ms"),
+        ("torus:8,bw=9,injection=9", {"bytes": 1, "latency": 50}, "latency", "latency binds"),
+        ("torus:8,bw=9", {"bytes": 0, "latency": 0.1, "ppn": 9}, "messages", "messages binds"),
+        ("torus:6,bw=1", {"algorithm": "pairwise"}, "steps", "its 5 steps bind"),
+        ("torus:4", {"nodes": "0"}, "", "nothing takes any time"),
+    ],
+)
+def test_the_sentence_names_what_really_binds(spec, asked, binds, words):
+    found = predict(parse_spec(spec), **{"bytes": 1e6, "latency": 0, **asked})
+    assert found.binds == found.document()["binds"] == binds
+    assert words in found.sentence
+    spent = {term.name: term.seconds for term in found.terms}
+    spent["moved"] = spent.pop("bandwidth") + spent.pop("memory")
+    moved = binds in ("link", "process", "steps", "sharing", "memory")
+    assert spent["moved" if moved else binds or "moved"] == max(spent.values())
+
+
+def test_links_shared_fairly_bind_where_that_takes_longer():
+    machine = parse_spec("torus:6,bw=1,injection=1")
+    one, fair = (
+        predict(machine, "0-3", "fft:2x4", ppn=2, bytes=1e6, latency=0, fair=on)
+        for on in (False, True)
+    )
+    assert (fair.binds == "sharing") == (fair.time_s > one.time_s * (1 + 1e-9))
+
+
+def test_comparison_names_what_really_binds():
+    from rankmap.compare import compare
+    from rankmap.compare.table import as_text
+
+    found = compare(
+        parse_spec("torus:4x4,bw=1"), 4, "alltoall", strategies=["hilbert"], process=0.1
+    )
+    assert {row["binds"] for row in found.document()["rows"]} == {"process"}
+    assert " process  - " in as_text(found)
+
+
+def test_one_message_in_turn_is_one():
+    found = predict(parse_spec("torus:4x4"), "0-3", "alltoall", bytes=1e6)
+    assert "1 message in turn of" in {t.name: t for t in found.terms}["latency"].rests_on

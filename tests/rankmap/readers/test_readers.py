@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from placement.errors import NidmapError, ParseError
 from rankmap import readers
-from rankmap.graph import from_entries
+from rankmap.pattern.graph import from_entries
+from tests.rankmap.mpis import ranks, with_mpi4py
 
 
 def dense(entries):
@@ -77,12 +78,6 @@ def prof(m):
     return f"# POINT TO POINT\n{lines}# COLLECTIVES\nC\t0\t1\t999 bytes\t1 msgs sent\n".encode()
 
 
-def pat(m):
-    a, b = np.nonzero(m)
-    lines = "".join(f"pe.{i} | pe.{j} | {int(m[i, j]):,}\n" for i, j in zip(a, b, strict=True))
-    return f"CrayPat/X:  Version 7.0\n\n PE | Dest PE | Sent Msg Bytes\n----\n{lines}".encode()
-
-
 WRITERS = {
     "a.npz": lambda m: npz(matrix=m),
     "b.npz": coo,
@@ -94,7 +89,6 @@ WRITERS = {
     "h.csv": table,
     "i.csv": edges,
     "j.prof": prof,
-    "k.rpt": pat,
     "l.csv.gz": lambda m: gzip.compress(edges(m)),
 }
 
@@ -168,7 +162,6 @@ def test_a_blank_line_is_a_vertex_without_neighbours(tmp_path):
         ("a.mtx", "%%MatrixMarket matrix array real general\n2 2\n1\n2\n3\n", "cut short"),
         ("a.mtx", "%%MatrixMarket vector\n", "banner"),
         ("a.prof", "E\t0\t1\t108 by", "cut short"),
-        ("a.mpip", "@ mpiP\n@--- Callsite Message Sent statistics\nName Site Rank Count\n", "whom"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_place(tmp_path, name, text, said):
@@ -239,12 +232,46 @@ def test_monitoring_files_of_one_run(tmp_path):
         readers.read(str(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("text", "report"),
+    [
+        (
+            "@ mpiP\n@ Version: 3.5\n"
+            "@--- Callsite Message Sent statistics (all, sent bytes) ---\n"
+            "Name              Site Rank   Count       Max      Mean       Min       Sum\n"
+            "Send                 5    0      80      6000      6000      6000   4.8e+05\n",
+            "mpiP's report says how much each rank sends, not to whom",
+        ),
+        (
+            "CrayPat/X:  Version 6.2.2 Revision 13378\n\n"
+            "Table 4:  MPI Message Stats by Caller\n"
+            "    MPI |MPI Msg Bytes% | MPI Msg Bytes |Caller\n 48 | 100.0% | 384.0 |Total\n",
+            "CrayPat's report says how much each rank sends, not to whom",
+        ),
+        (
+            "@ mpiP\nSource  Dest  Bytes\n0  1  5.0e+03\n",  # no mpiP ever printed this
+            "nidmap record measures that; METIS, npz, csv",
+        ),
+    ],
+)
+def test_profiles_without_receivers_are_refused(tmp_path, text, report):
+    for name in ("app.mpiP", "app.rpt", "app.csv", "app"):
+        (tmp_path / name).write_text(text)
+        with pytest.raises(ParseError, match=report):
+            readers.read(str(tmp_path / name))
+
+
+def test_a_table_that_only_mentions_a_profiler_is_read(tmp_path):
+    (tmp_path / "a.csv").write_text("# made from CrayPat's and mpiP's tables\n0,1,5\n1,2,7\n")
+    assert readers.read(str(tmp_path / "a.csv")).weight.tolist() == [5, 7]
+
+
 def test_an_empty_directory_is_no_run(tmp_path):
     with pytest.raises(ParseError, match="without Open MPI"):
         readers.read(str(tmp_path))
 
 
-NAMES = st.sampled_from([*WRITERS, "x.graph", "x", "x.mpip"])
+NAMES = st.sampled_from([*WRITERS, "x.graph", "x"])
 
 
 @settings(deadline=None, max_examples=300)
@@ -265,3 +292,34 @@ def test_any_bytes_give_entries_or_one_error(tmp_path_factory, name, data):
         assert np.isfinite(found.weight).all()
         assert (found.weight >= 0).all()
         assert max(found.a.max(), found.b.max()) < found.ranks
+
+
+def test_what_open_mpi_really_writes_is_read(tmp_path):
+    """Each rank sends so many bytes to the next: the same matrix comes out of the directory."""
+    found = [where for name, where in with_mpi4py() if name == "openmpi"]
+    if not found:
+        pytest.skip("no Open MPI with mpi4py here")
+    program = """
+        import numpy as np
+        from mpi4py import MPI
+        world = MPI.COMM_WORLD
+        after, before = (world.rank + 1) % 3, (world.rank - 1) % 3
+        world.Sendrecv(np.zeros(1000 + world.rank, "b"), after, 0, np.zeros(2000, "b"), before)
+    """
+    switches = {
+        "OMPI_MCA_pml_monitoring_enable": "2",
+        "OMPI_MCA_pml_monitoring_enable_output": "3",
+        "OMPI_MCA_pml_monitoring_filename": str(tmp_path / "app"),
+    }
+    ranks(program, 3, found[0], env=switches)
+    sent = dense(readers.read(str(tmp_path)))
+    assert [sent[rank, (rank + 1) % 3] for rank in range(3)] == [1000, 1001, 1002]
+
+
+@pytest.mark.parametrize("rank", [2**25, 2**63 - 1, 2**63, 10**30])
+def test_a_rank_that_no_machine_has_is_one_line(rank):
+    from rankmap.readers.monitoring import read
+
+    for pair in (f"0\t{rank}", f"{rank}\t0"):
+        with pytest.raises(ParseError, match=f"a.prof: rank {rank}: at most"):
+            read(f"E\t{pair}\t10 bytes\t1 msgs sent\n".encode(), "a.prof")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from placement.errors import UsageError
 from workloads.contention.problem import PRINTED_N, WARN, length, sizes
 from workloads.contention.sets import PAPER, node_sets
-from workloads.contention.trial import sorted_ints, unsorted_ints
+from workloads.contention.trial import send_counts, sorted_ints, unsorted_ints
 
 #: Table 3.1 to 4.3 as printed: N, p, l_n, local MB, l_n/p, block kB, global GB at m = 512N.
 TABLE_43 = [
@@ -66,6 +66,23 @@ def test_an_n_that_does_not_divide_names_one_that_does():
         sizes(100, 1, 7, 1)
 
 
+@given(st.integers(1, 9), st.integers(1, 6), st.integers(1, 4))
+def test_counts_are_those_of_the_data(ranks, block, width):
+    n = ranks * ranks * block
+    for rank in range(ranks):
+        ints = unsorted_ints(n, ranks, rank)
+        wanted = [sum((v - 1) // (n // ranks) == to for v in ints.tolist()) for to in range(ranks)]
+        assert send_counts(ints, ranks, n // ranks).tolist() == wanted == [block] * ranks
+        doubles = ints[:, None] + 0.0001 * np.arange(width)
+        assert send_counts(doubles[:, 0], ranks, n // ranks).tolist() == wanted
+
+
+def test_row_a_sends_one_count_a_process():
+    size = sizes(PRINTED_N, 512, 288, 36, "alltoall-int")
+    assert (size.block_bytes, size.local_bytes) == (4, 4 * 288)
+    assert sizes(PRINTED_N, 512, 288, 36, "alltoall-int-blocks").block_bytes == 4 * 18
+
+
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.data())
 def test_node_sets_hold_the_first_node_and_are_as_large_as_asked(leaf, data):
     count = data.draw(st.integers(1, len(leaf)))
@@ -109,7 +126,7 @@ def test_one_leaf_against_two_on_real_ranks(bench):
     words += ["--nodes", "1,2,4", "--repeat", "2", "--json"]
     document = json.loads(bench(words, 8, env=NODES).stdout)
     seen = [(c["kind"], c["m"], c["nodes"], c["ranks"], c["leaves"]) for c in document["cases"]]
-    assert len(seen) == len(set(seen)) == (1 + 2 + 1) * 6
+    assert len(seen) == len(set(seen)) == (1 + 2 + 1) * 7
     assert ("alltoallv-double", 10, 2, 4, "two leaves") in seen
     assert ("alltoall-double", 20, 4, 8, "two leaves") in seen
     assert ("alltoallv-int", 3, 1, 2, "one leaf") in seen

@@ -22,7 +22,7 @@ def test_jobs_are_launches_and_their_minimum_is_told(tmp_path):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

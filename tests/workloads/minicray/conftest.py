@@ -6,9 +6,10 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 
 import pytest
+
+from tests.waiting import wait_until
 
 __all__ = ["DRAGONFLY", "host", "leftovers", "minicray", "nidmap", "why_no_minicray"]
 
@@ -26,7 +27,7 @@ _counter = itertools.count()
 @functools.cache
 def why_no_minicray():
     """Return why no mini-Cray can stand here, '' where one can."""
-    from workloads.minicray.talk import may_administer
+    from workloads.minicray.client import may_administer
 
     missing = [tool for tool in ("unshare", "ip", "tc", "nsenter") if not _found(tool)]
     if missing:
@@ -59,7 +60,7 @@ def _needs_namespaces(request):
         pytest.skip(why_no_minicray())
 
 
-def nidmap(*words, check=True, timeout=60, **more):
+def nidmap(*words, check=True, timeout=600, **more):
     """Run the command line; return the finished process."""
     command = [sys.executable, "-m", "nidmap", *words]
     more.setdefault("stdin", subprocess.DEVNULL)
@@ -105,12 +106,8 @@ def host():
 
 def leftovers(name):
     """Return processes that belong to a mini-Cray, once they have had time to go."""
-    deadline = time.monotonic() + 10
-    while True:
-        found = list(_of(name))
-        if not found or time.monotonic() > deadline:
-            return found
-        time.sleep(0.05)
+    wait_until(lambda: not list(_of(name)), f"the end of {name}")
+    return []
 
 
 def _of(name):

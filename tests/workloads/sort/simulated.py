@@ -10,7 +10,7 @@ class Board:
 
     def __init__(self, size):
         self.size = size
-        self.barrier = threading.Barrier(size, timeout=20)
+        self.barrier = threading.Barrier(size, timeout=600)
         self.slots = [None] * size
         self.boards = {}
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import nidmap
 from placement.errors import NidmapError, UsageError
-from workloads.stencil.command import per_repetition
 from workloads.stencil.grid import NONE, OPPOSITE, grid_of, neighbours
+from workloads.stencil.kinds import per_repetition
 from workloads.stencil.pairs import levels, partners
 
 extents = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))

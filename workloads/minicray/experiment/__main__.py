@@ -2,7 +2,8 @@
 
 import sys
 
-from placement.commands import run
+from nidmap import main
 
 if __name__ == "__main__":
-    sys.exit(run(["minicray", "experiment", *sys.argv[1:]]))
+    sys.argv[1:1] = ["minicray", "experiment"]
+    main()

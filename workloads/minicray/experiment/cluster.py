@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from placement.errors import LaunchError, printable
 from placement.nodelist import NodeList
-from workloads.minicray import talk
+from workloads.minicray import client
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +37,7 @@ class Cluster:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        about = talk.ask(name, {"do": "status"})
+        about = client.ask(name, {"do": "status"})
         self.nodes: list[str] = about["names"]
         self.scale = float(about["scale"])
         self.mtu = int(about["mtu"])
@@ -51,7 +51,7 @@ class Cluster:
             Where it fails.
         """
         with tempfile.TemporaryFile() as out:
-            code = talk.run(self.name, words, output=out.fileno())
+            code = client.run(self.name, words, output=out.fileno())
             out.seek(0)
             text = out.read().decode(errors="replace")
         if code:

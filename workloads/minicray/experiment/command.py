@@ -98,7 +98,7 @@ def _on_one(
 ) -> Iterable[dict[str, Any]]:
     """Build a mini-Cray, measure on it, and take it down."""
     from placement.load import load_machine
-    from workloads.minicray.commands import _up
+    from workloads.minicray.build import build_minicray
     from workloads.minicray.experiment.cases import CASES
     from workloads.minicray.experiment.cluster import Cluster
     from workloads.minicray.experiment.running import Effort, measured
@@ -108,7 +108,7 @@ def _on_one(
     if slurm is None:
         raise LaunchError(f"the experiment compares with Slurm's choice: {why}")
     name, machine = f"experiment-{os.getpid()}", load_machine(spec)
-    standing = _up((spec,), name)
+    standing = build_minicray((spec,), name)
     try:
         cluster = Cluster(name)
         for case, seed in todo:

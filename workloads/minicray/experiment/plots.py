@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import UsageError
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -36,17 +34,10 @@ def draw(name: str, runs: Sequence[Run]) -> bytes:
     name : str
         One of `PLOTS`.
     runs : sequence of dict
-
-    Raises
-    ------
-    UsageError
-        Without matplotlib.
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UsageError("plots need matplotlib", "pip install 'nidmap[plot]'") from None
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
     with mpl.rc_context({"svg.hashsalt": "nidmap", "svg.fonttype": "none", "font.size": 9}):
         figure = Figure(figsize=SIZES[name], layout="constrained")
         PLOTS[name](figure, runs)

@@ -138,7 +138,7 @@ def _other(
 
 def _ordered(strategy: str, case: Case, machine: Machine, rows: Ints) -> Ints:
     """Return the slots of the ranks on some nodes by an order's name."""
-    from rankmap.order import arrange
+    from rankmap.orders import arrange
     from rankmap.predict.asked import fitted
 
     model = _predictor(case, machine)

@@ -1,0 +1,147 @@
+"""Table III of the FFT paper: row-major ranks against Morton's, 32 a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from benchmarks.study.fragments import busy
+from benchmarks.study.placing import CLEAR, GRIDS
+from benchmarks.study.published import FFT
+from benchmarks.study.result import Check, Table, percent
+from benchmarks.study.setting import COMMON
+from benchmarks.study.timing import Exchange, Transform, predictor
+from rankmap.orders import arrange
+from rankmap.pattern import parse_pattern
+from rankmap.slots import Slots
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from rankmap.order import Order
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["PPN", "grid", "ordering"]
+
+#: Ranks a node.
+PPN = 32
+#: Random occupancies.
+SEEDS = 1
+
+
+def grid(ranks: int) -> tuple[int, int]:
+    """Return the process grid nearest to square, its longer side along the rows.
+
+    Examples
+    --------
+    >>> grid(512), grid(1024), grid(196608)
+    ((16, 32), (32, 32), (384, 512))
+    """
+    side = int(ranks**0.5)
+    while ranks % side:
+        side -= 1
+    return side, ranks // side
+
+
+def slots(machine: Machine, rows: Ints, ppn: int = PPN) -> Slots:
+    """Return `ppn` slots on each of these nodes."""
+    return Slots(machine.names[rows], np.full(len(rows), ppn), machine, rows)
+
+
+def change(machine: Machine, ranks: int, dims: tuple[int, int], seed: int) -> list[float]:
+    """Return for each grid the share of row-major's time that Morton saves."""
+    found = busy(machine, seed, COMMON.share, COMMON.load)
+    rows = found.room(ranks // PPN)
+    text = f"fft:{dims[0]}x{dims[1]}"
+    morton = arrange(slots(machine, rows), parse_pattern(text), "morton")
+    base, other = (
+        Transform(Exchange(machine, rows, text, PPN, COMMON, found.jobs, order), dims)
+        for order in (None, morton)
+    )
+    return [1 - other.seconds(side) / base.seconds(side) for side in GRIDS]
+
+
+def ordering(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
+    """Return Table III beside the model."""
+    rows: list[tuple[str, ...]] = []
+    checks: list[Check] = []
+    series: dict[str, Any] = {"ranks": list(FFT.ORDER), "published": [], "low": [], "high": []}
+    for ranks, (one, other) in FFT.ORDER.items():
+        paper = 1 - other / one
+        shapes = dict.fromkeys((grid(ranks), grid(ranks)[::-1]))
+        swept = {
+            dims: [g for seed in range(SEEDS) for g in change(machine, ranks, dims, seed)]
+            for dims in shapes
+        }
+        every = [gain for gains in swept.values() for gain in gains]
+        low, high, middle = min(every), max(every), float(np.median(every))
+        clear = abs(paper) >= CLEAR
+        right = (max(every) < 0) if paper < 0 else (min(every) > 0)
+        said = ("yes" if right else "no") if clear else _near(middle)
+        spans = "; ".join(
+            f"{p} x {q}: {percent(min(g))} to {percent(max(g))}" for (p, q), g in swept.items()
+        )
+        rows.append(
+            (f"{ranks:,}", f"{one:,}", f"{other:,}", percent(paper), percent(middle), spans, said)
+        )
+        for key, value in (("published", paper), ("low", low), ("high", high)):
+            series[key].append(value)
+        if not clear:
+            checks.append(_even(machine, ranks, paper, middle))
+        else:
+            checks.append(
+                Check(
+                    f"Table III, {ranks:,} ranks: {'Morton' if paper > 0 else 'row-major'} wins",
+                    percent(paper),
+                    f"{percent(middle)} ({percent(low)} to {percent(high)})",
+                    right,
+                )
+            )
+    return _table(rows), checks, series
+
+
+def _even(machine: Machine, ranks: int, paper: float, middle: float) -> Check:
+    """Return the statement of a size at which the paper finds next to no difference."""
+    dims = grid(ranks)
+    rows = busy(machine, 0, COMMON.share, COMMON.load).room(ranks // PPN)
+    text = f"fft:{dims[0]}x{dims[1]}"
+    morton = arrange(slots(machine, rows), parse_pattern(text), "morton")
+    made = [
+        Exchange(machine, rows, text, PPN, COMMON, (), order, how="at-once")
+        for order in (None, morton)
+    ]
+    base, other = (Transform(one, dims).seconds(2048) for one in made)
+    few, many = (_off_node(machine, rows, text, order) for order in (None, morton))
+    return Check(
+        f"Table III, {ranks:,} ranks: less than 5 % between the two",
+        percent(paper),
+        percent(middle),
+        abs(middle) < CLEAR,
+        f"counting only bytes that leave a node {percent(1 - many / few)}; everything at once,"
+        f" without other jobs {percent(1 - other / base)} (2048 cubed)",
+    )
+
+
+def _off_node(machine: Machine, rows: Ints, text: str, order: Order | None) -> float:
+    """Return the bytes that leave their node in both transposes of a square process grid."""
+    asked = predictor(machine, text, PPN, "at-once")
+    found = asked.phases(asked.pattern, slots(machine, rows), order)
+    return float(sum(phase.total.total for phase in found))
+
+
+def _near(middle: float) -> str:
+    return "under 5 % in both" if abs(middle) < CLEAR else "paper under 5 %, model not"
+
+
+def _table(rows: list[tuple[str, ...]]) -> Table:
+    return Table(
+        "Table III: what Morton's order saves against row-major, 32 ranks a node",
+        ("ranks", "row-major", "Morton", "paper saves", "model saves", "by process grid",
+         "same winner"),
+        tuple(rows),
+        f"Median over both process grids, one occupancy and grids from {GRIDS[0]} to"
+        f" {GRIDS[-1]} cubed; the ranges are over grids. Communication only.",
+    )  # fmt: skip

@@ -1,0 +1,179 @@
+"""What a part of the study finds: tables, checks against the paper, remarks, series for plots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["Check", "Part", "Table", "joined", "percent", "ratio_words", "three"]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of words.
+
+    Attributes
+    ----------
+    title : str
+    header : tuple of str
+    rows : tuple of tuples of str
+    note : str
+        What stands below it.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+
+    def markdown(self) -> str:
+        """Return the table as Markdown has it.
+
+        Examples
+        --------
+        >>> print(Table("T", ("a", "b"), (("1", "2"),)).markdown())
+        **T**
+        <BLANKLINE>
+        | a | b |
+        |---|---|
+        | 1 | 2 |
+        """
+        lines = [self.header, tuple("---" for _ in self.header), *self.rows]
+        text = "\n".join("|" + "|".join(cells) + "|" for cells in (_spaced(row) for row in lines))
+        text = text.replace("| --- ", "|---")
+        return f"**{self.title}**\n\n{text}" + (f"\n\n{self.note}" if self.note else "")
+
+
+def _spaced(cells: tuple[str, ...]) -> list[str]:
+    return [f" {cell} " for cell in cells]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One published statement against the model.
+
+    Attributes
+    ----------
+    what : str
+        The statement and where it stands.
+    published, model : str
+    agrees : bool or None
+        None where there is nothing to agree on.
+    why : str
+        Where they part: a term switched off or a constant varied, with the number.
+    """
+
+    what: str
+    published: str
+    model: str
+    agrees: bool | None
+    why: str = ""
+
+    @property
+    def verdict(self) -> str:
+        """``agrees``, ``disagrees`` or ``open``."""
+        return "open" if self.agrees is None else ("agrees" if self.agrees else "disagrees")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one paper's experiments come to.
+
+    Attributes
+    ----------
+    paper : str
+        A key of `benchmarks.study.published.PAPERS`.
+    title : str
+    text : tuple of str
+        Paragraphs that stand before the tables.
+    tables : tuple of Table
+    checks : tuple of Check
+    series : dict
+        Figures for plots and JSON.
+    """
+
+    paper: str
+    title: str
+    text: tuple[str, ...]
+    tables: tuple[Table, ...]
+    checks: tuple[Check, ...]
+    series: dict[str, Any] = field(default_factory=dict)
+
+    def document(self) -> Mapping[str, Any]:
+        """Return the part as JSON takes it."""
+        return {
+            "paper": self.paper,
+            "title": self.title,
+            "tables": [
+                {"title": t.title, "header": list(t.header), "rows": [list(r) for r in t.rows]}
+                for t in self.tables
+            ],
+            "checks": [
+                {
+                    "what": c.what,
+                    "published": c.published,
+                    "model": c.model,
+                    "verdict": c.verdict,
+                    "why": c.why,
+                }
+                for c in self.checks
+            ],
+            "series": self.series,
+        }
+
+
+def three(value: float) -> str:
+    """Return three digits without an exponent.
+
+    Examples
+    --------
+    >>> three(1234.5), three(0.01234), three(2.0), three(0.0)
+    ('1,234', '0.0123', '2.00', '0')
+    """
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 100:
+        return f"{value:,.0f}"
+    for digits, least in ((1, 10), (2, 1), (3, 0.1), (4, 0.01)):
+        if size >= least:
+            return f"{value:.{digits}f}"
+    return f"{value:.2g}"
+
+
+def percent(value: float) -> str:
+    """Return a share as per cent with its sign.
+
+    Examples
+    --------
+    >>> percent(0.1666), percent(-0.154), percent(0.0)
+    ('+16.7 %', '-15.4 %', '0.0 %')
+    """
+    text = f"{100 * value:+.1f} %"
+    return "0.0 %" if text in ("+0.0 %", "-0.0 %") else text
+
+
+def ratio_words(value: float) -> str:
+    """Return how far a model is off: model over published.
+
+    Examples
+    --------
+    >>> ratio_words(0.73), ratio_words(0.002)
+    ('x 0.73', 'x 0.002')
+    """
+    return f"x {value:.2f}" if value >= 0.1 else f"x {value:.2g}"
+
+
+def joined(words: Iterable[str]) -> str:
+    """Return words as a sentence lists them.
+
+    Examples
+    --------
+    >>> joined(["a", "b", "c"]), joined(["a"])
+    ('a, b and c', 'a')
+    """
+    found = list(words)
+    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}"

@@ -1,0 +1,254 @@
+"""Seconds of a phase as a line in the bytes: what does not grow with them, and what does.
+
+The predictor's bandwidth terms are linear in the bytes of a message and its
+other terms do not depend on them, so that one prediction serves all sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from benchmarks.study.setting import COMMON, Setting, algorithm
+from rankmap.predict import Predictor
+from rankmap.predict.asked import fitted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from rankmap.order import Order
+    from rankmap.predict.background import Other
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["Exchange", "Line", "Stepped", "Transform", "greener", "lines", "predictor", "rewired"]
+
+#: Bytes of a grid point.
+POINT = 8
+
+
+class Line(NamedTuple):
+    """Seconds: `fixed`, and `slope` more for each byte of a message."""
+
+    fixed: float
+    slope: float
+
+    def seconds(self, size: float) -> float:
+        """Return the seconds at so many bytes a message."""
+        return self.fixed + self.slope * size
+
+
+def predictor(
+    machine: Machine,
+    pattern: str,
+    ppn: Any,
+    how: str,
+    setting: Setting = COMMON,
+    others: Sequence[Other] = (),
+    size: float = 1.0,
+) -> Predictor:
+    """Return the predictor of a pattern under a setting, `size` bytes a message."""
+    return Predictor(
+        machine,
+        pattern,
+        ppn,
+        size,
+        setting.routing,
+        algorithm=how,
+        latency=setting.latency,
+        background=[replace(one, load=setting.load) for one in others] if setting.load else (),
+        process=setting.process,
+        payload=setting.payload,
+    )
+
+
+def lines(asked: Predictor, rows: Ints, order: Order | None = None) -> list[Line]:
+    """Return a line for each phase of a pattern of 1 byte a message."""
+    slots = asked.slots(rows)
+    left = asked.left(slots)
+    found = []
+    for phase in asked.phases(fitted(asked.pattern, slots), slots, order):
+        bandwidth, memory, latency, messages = asked.parts(
+            phase, asked.loads(phase.total, left), left
+        )
+        found.append(Line(latency + messages, (bandwidth + memory) / asked.size))
+    return found
+
+
+class Exchange:
+    """An all-to-all, or those of a pencil FFT, on a job's nodes: seconds for any size.
+
+    Parameters
+    ----------
+    machine : Machine
+    rows : int64 (n,)
+    pattern : str
+        ``alltoall`` or ``fft:PxQ``.
+    ppn : int or str
+    setting : Setting
+    others : sequence of Other
+        Jobs beside this one.
+    order : Order or None
+    call : str
+        See `benchmarks.study.setting.algorithm`.
+    how : str
+        This algorithm whatever the size; '' chooses by the size.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        rows: Ints,
+        pattern: str,
+        ppn: Any = 1,
+        setting: Setting = COMMON,
+        others: Sequence[Other] = (),
+        order: Order | None = None,
+        call: str = "alltoall",
+        how: str = "",
+    ) -> None:
+        self.machine, self.rows, self.pattern, self.ppn = machine, rows, pattern, ppn
+        self.setting, self.others, self.order, self.call = setting, others, order, call
+        self.how = how
+        self._lines: dict[str, list[Line]] = {}
+
+    def by(self, how: str) -> list[Line]:
+        """Return the phases' lines by an algorithm."""
+        if how not in self._lines:
+            asked = predictor(self.machine, self.pattern, self.ppn, how, self.setting, self.others)
+            self._lines[how] = lines(asked, self.rows, self.order)
+        return self._lines[how]
+
+    def seconds(self, sizes: Sequence[float], ranks: Sequence[int]) -> float:
+        """Return the seconds of all phases.
+
+        Parameters
+        ----------
+        sizes : sequence of float
+            Bytes a message in each phase.
+        ranks : sequence of int
+            Ranks that exchange with each other in each phase.
+        """
+        total = 0.0
+        for phase, (size, count) in enumerate(zip(sizes, ranks, strict=True)):
+            how = self.how or algorithm(self.call, size, count)
+            total += self.by(how)[phase].seconds(size)
+        return total
+
+
+class Transform:
+    """The communication of one FFT of a cubic grid, split into pencils.
+
+    Parameters
+    ----------
+    exchange : Exchange
+        Of the pattern ``fft:PxQ``.
+    dims : (int, int)
+        P and Q: ranks of a column and of a row.
+    """
+
+    def __init__(self, exchange: Exchange, dims: tuple[int, int]) -> None:
+        self.exchange = exchange
+        self.dims = dims
+
+    def seconds(self, side: int) -> float:
+        """Return the seconds of the transposes of a grid of `side` points cubed."""
+        local = POINT * float(side) ** 3 / (self.dims[0] * self.dims[1])
+        ranks = [count for count in reversed(self.dims) if count > 1]
+        return self.exchange.seconds([local / count for count in ranks], ranks)
+
+
+def greener(machine: Machine, times: float) -> Machine:
+    """Return a dragonfly whose green links have `times` their bandwidth.
+
+    Stands for detours over the other blades of a chassis, which no routing
+    of the model takes.
+    """
+    topology = machine.topology
+    figures = {**topology.bandwidth, "green": times * topology.bandwidth["green"]}
+    return replace(machine, topology=replace(topology, bandwidth=figures), _cache={})
+
+
+def rewired(machine: Machine, wiring: str, links: int) -> Machine:
+    """Return a machine with its groups joined by another rule."""
+    parameters = {**machine.topology.parameters, "global": links}
+    topology = replace(machine.topology, wiring=wiring, parameters=parameters)
+    return replace(machine, topology=topology, _cache={})
+
+
+class _Step(NamedTuple):
+    """One step: its times, the channels it uses, bytes on them, of a node and of a rank."""
+
+    times: float
+    channels: Ints
+    load: Floats
+    node: float
+    rank: float
+
+
+class Stepped:
+    """The steps of a pattern's phases, kept so that what is left of the links can be varied.
+
+    What `Predictor.time` does step by step, with the loads computed once; a
+    test holds the two against each other.
+
+    Parameters
+    ----------
+    asked : Predictor
+        Its routing and algorithm count; its background, process and payload do not.
+    rows : int64 (n,)
+    """
+
+    def __init__(self, asked: Predictor, rows: Ints) -> None:
+        slots = asked.slots(rows)
+        self.asked = asked
+        self.injection = float(asked.injection[rows].min())
+        self.fixed = 0.0
+        self.phases: list[list[_Step]] = []
+        for phase in asked.phases(fitted(asked.pattern, slots), slots, None):
+            whole = asked.loads(phase.total, None)
+            self.fixed += sum(asked.parts(replace(phase, steps=None), whole, None)[2:])
+            if phase.steps is None:
+                self.phases.append([_step(whole, 1.0, phase.sent)])
+                continue
+            ranks = len(phase.job.node)
+            self.phases.append(
+                [
+                    _step(asked.loads(phase.job.demand(one), None), times, one.message(ranks))
+                    for one, times in phase.steps()
+                ]
+            )
+
+    def seconds(self, bandwidth: Floats, sizes: Sequence[float], process: float | None) -> float:
+        """Return the seconds with so much left of every channel.
+
+        Parameters
+        ----------
+        bandwidth : float64 (c,)
+            GB/s.
+        sizes : sequence of float
+            Bytes a message in each phase, over those that were asked for.
+        process : float or None
+            GB/s of a rank.
+        """
+        total = self.fixed
+        for size, steps in zip(sizes, self.phases, strict=True):
+            total += size * sum(self._step(one, bandwidth, process) for one in steps)
+        return total
+
+    def _step(self, one: _Step, bandwidth: Floats, process: float | None) -> float:
+        network = float((one.load / bandwidth[one.channels]).max(initial=0.0))
+        rank = one.rank / process if process else 0.0
+        return one.times * max(network, one.node / self.injection, rank) / 1e9
+
+
+def _step(loads: Any, times: float, rank: float) -> _Step:
+    where = np.flatnonzero(loads.load)
+    node = max(float(loads.injection.max(initial=0)), float(loads.ejection.max(initial=0)))
+    return _Step(times, where, loads.load[where], node, rank)

@@ -1,0 +1,184 @@
+"""The nodes that a command may choose from: ``--from``, ``--include``, ``--exclude``, Slurm's."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.commands.common import say
+from placement.emit.scripts import JOB_NODES
+from placement.errors import PlanError
+from placement.lists.pasted import read_list
+from placement.lookup import rows_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.slurm import SlurmNodes
+
+__all__ = ["Candidates", "ask_slurm", "candidates", "idle_rows"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """What a command's options say of the nodes to choose from.
+
+    Attributes
+    ----------
+    free : bool (n,) or None
+        Nodes that may be chosen; None: the machine's own free ones.
+    named : bool (n,) or None
+        Nodes that a list of ``--from`` names, busy ones too; None for no list.
+    include, exclude : int64 (k,)
+        Rows to have, and not to have.
+    slurm : SlurmNodes or None
+        What Slurm said of its nodes, where it was asked.
+    """
+
+    free: NDArray[np.bool_] | None
+    named: NDArray[np.bool_] | None
+    include: NDArray[np.int64]
+    exclude: NDArray[np.int64]
+    slurm: SlurmNodes | None
+
+
+def candidates(
+    machine: Machine,
+    source: str | None,
+    *,
+    include: str | None = None,
+    exclude: str | None = None,
+    slurm: SlurmNodes | None = None,
+) -> Candidates:
+    """Read what the options name; Slurm's answer, where there is one, says what is free.
+
+    The nodes of the job that this runs in are free to it, whatever a dump
+    says of them.
+    """
+    free = named = None
+    if slurm is not None:
+        free = idle_rows(machine, slurm)
+    elif source is not None:
+        free, named = _listed(machine, source)
+    return Candidates(
+        free,
+        named,
+        listed_rows(machine, include, "--include"),
+        listed_rows(machine, exclude, "--exclude"),
+        slurm,
+    )
+
+
+def _listed(machine: Machine, source: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
+    """Return which nodes are free by a text of ``--from``, and which it names."""
+    from placement.availability import availability
+
+    text, origin = read_list(source, "--from")
+    states = availability(text, origin)
+    if states is not None:
+        named = None if states.jobs else np.isin(machine.names, states.names)
+        return states.free_in(machine), named
+    named = np.zeros(len(machine), dtype=bool)
+    named[rows_of(machine, text, source=origin, repeats=True)] = True
+    own = source in (os.environ.get(variable) for variable in JOB_NODES.values())
+    free = named & (machine.compute if own else machine.free)
+    busy = named & ~free
+    if busy.any():
+        first = machine.names[np.flatnonzero(busy)[0]]
+        say(f"nidmap: {int(busy.sum())} nodes of --from are not free and left out, first {first}")
+    return free, named
+
+
+def ask_slurm(
+    count: int, partition: str | None, constraint: str | None, reservation: str | None
+) -> SlurmNodes:
+    """Ask Slurm for the nodes of the one partition that such a job would run in.
+
+    Without a partition that is the reservation's, or the default one. Of
+    several the first is taken that has enough idle nodes: a job that is
+    given several runs in one of them.
+
+    Raises
+    ------
+    PlanError
+        None of several partitions has enough idle nodes.
+    LaunchError, ParseError, UsageError
+        As `placement.slurm.free_nodes`.
+    """
+    from placement.slurm import free_nodes
+
+    found = free_nodes(partition, constraint, reservation)
+    for note in found.notes:
+        say(f"nidmap: {note}")
+    names = [found.default_partition] if partition is None else partition.split(",")
+    if names == [""]:
+        return found
+    parts = [found.inside(name) for name in names]
+    chosen = next((part for part in parts if int(part.free.sum()) >= count), None)
+    if chosen is None and len(parts) > 1:
+        most = max(int(part.free.sum()) for part in parts)
+        raise PlanError(
+            f"{count} nodes wanted, at most {most} are idle in one of the partitions "
+            f"{', '.join(names)}",
+            "a job runs in one partition",
+        )
+    chosen = chosen or parts[0]
+    others = int(found.free.sum()) - int(chosen.free.sum())
+    if partition is None and others:
+        say(
+            f"nidmap: {others} idle nodes are not in {names[0]}, the partition of a job that "
+            "names none: -p chooses another"
+        )
+    return chosen
+
+
+def idle_rows(machine: Machine, slurm: SlurmNodes) -> NDArray[np.bool_]:
+    """Map Slurm's idle nodes onto the machine's rows; what it does not know is said.
+
+    Parameters
+    ----------
+    machine : Machine
+    slurm : SlurmNodes
+
+    Returns
+    -------
+    bool (n,)
+
+    Raises
+    ------
+    PlanError
+        The two share no node name.
+    """
+    order = np.argsort(machine.names)
+    at = np.searchsorted(machine.names, slurm.names, sorter=order)
+    at = order[np.minimum(at, len(order) - 1)]
+    known = machine.names[at] == slurm.names
+    if not known.any() and len(known):
+        raise PlanError(
+            f"Slurm and {machine.name} share no node name",
+            f"Slurm has {slurm.names[0]}, the machine {machine.names[0]}",
+        )
+    if not known.all():
+        lost = slurm.names[~known]
+        say(f"nidmap: {len(lost)} of Slurm's nodes are not in {machine.name}, first {lost[0]}")
+    mask = np.zeros(len(machine), dtype=bool)
+    mask[at[known & slurm.free]] = True
+    return mask
+
+
+def listed_rows(machine: Machine, text: str | None, option: str) -> NDArray[np.int64]:
+    """Return the rows that a list option names, in its order; none for None.
+
+    Raises
+    ------
+    ParseError
+        A word that names no node of the machine.
+    """
+    if text is None:
+        return np.empty(0, dtype=np.int64)
+    content, source = read_list(text, option)
+    return rows_of(machine, content, source=source, repeats=True)

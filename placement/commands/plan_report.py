@@ -1,0 +1,256 @@
+"""What ``nidmap plan`` writes and says of a plan: the job's header, the document, the talk."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.commands.common import machine_specs, say
+from placement.emit import emit
+from placement.emit.emission import Emission
+from placement.emit.job import Job
+from placement.lookup import nodes_of
+from placement.plan import counted, overfull
+from placement.topologies import wiring_text
+
+if TYPE_CHECKING:
+    from placement.commands.candidates import Candidates
+    from placement.commands.plan_options import PlanOptions
+    from placement.machine import Machine
+    from placement.nodelist import NodeList
+    from placement.request import Plan
+    from placement.slurm import PlanCheck
+
+__all__ = ["PlanReport", "plan_document"]
+
+#: Formats that pin the job to the very nodes.
+_PINNING = ("nodelist", "lines", "sbatch", "pbs")
+
+#: Formats that hold the command which chooses inside a job with slack, or are for programs.
+_TELL_SLACK = ("sbatch", "exclude", "switches", "json", "pbs")
+
+
+@dataclass(frozen=True)
+class PlanReport:
+    """A plan, and what it was asked with.
+
+    Attributes
+    ----------
+    machine : Machine
+    plan : Plan
+    options : PlanOptions
+    offered : Candidates
+    """
+
+    machine: Machine
+    plan: Plan
+    options: PlanOptions
+    offered: Candidates
+
+    @cached_property
+    def job(self) -> Job:
+        """What the job's header asks for.
+
+        A softer header has no list of all nodes. It asks for what bound the
+        choice: the nodes to have, and those that the user's lists rule out.
+        """
+        options, slurm = self.options, self.offered.slurm
+        pinned = Job(
+            count=options.count,
+            slack=options.slack,
+            ppn=options.ppn,
+            partition=options.partition if slurm is None else slurm.partition,
+            constraint=options.constraint,
+            reservation=options.reservation,
+            nodelist=self.plan.nodes,
+        )
+        if options.form not in ("exclude", "switches"):
+            return pinned
+        return replace(
+            pinned,
+            nodelist=nodes_of(self.machine, self.offered.include),
+            exclude=self._outside(),
+            switches=self._leaf_switches() if options.form == "switches" else 0,
+            contiguous=options.contiguous,
+        )
+
+    def _outside(self) -> NodeList:
+        """Return the nodes that a job without a list of its nodes must not have."""
+        allowed = self.machine.compute.copy()
+        if self.options.form == "exclude":
+            from placement.regions import around
+
+            allowed &= around(self.machine, self.plan.rows)[0]
+        if self.offered.named is not None:
+            allowed &= self.offered.named
+        allowed[self.offered.exclude] = False
+        outside = self.machine.compute & ~allowed
+        if self.offered.slurm is not None:
+            outside &= np.isin(self.machine.names, self.offered.slurm.names)
+        return nodes_of(self.machine, np.flatnonzero(outside))
+
+    def _leaf_switches(self) -> int:
+        from placement.switches import slurm_switches
+
+        return len(np.unique(slurm_switches(self.machine).leaf_of[self.plan.rows]))
+
+    def text(self, check: PlanCheck | None) -> str:
+        """Return the plan in the format that was asked for."""
+        machine, rows = self.machine, self.plan.rows
+        emission = Emission(
+            nodes=self.plan.nodes,
+            nids=tuple(machine.nid[rows].tolist()),
+            cnames=tuple(machine.cname[rows].tolist()),
+            job=self.job,
+            scheduler=machine.scheduler,
+            batch=machine.batch,
+            remarks=self._remarks(),
+            choosing=shlex.join(self._choosing()) if self.options.slack else "",
+            document=self._document(check) if self.options.form == "json" else {},
+        )
+        return emit(emission, self.options.form)
+
+    def _remarks(self) -> tuple[str, ...]:
+        """Return the comment lines of a header."""
+        remarks = [f"nidmap plan: {self.plan.why}", f"strategy {self.plan.strategy} on {self._on}"]
+        if self.options.form == "exclude":
+            from placement.regions import around
+
+            remarks.append(f"Slurm chooses in {around(self.machine, self.plan.rows)[1]}")
+        if self.options.order_out is not None:
+            remarks.append(
+                f"planned together with the order of the ranks in {self.options.order_out}"
+            )
+        return tuple(remarks)
+
+    @property
+    def _on(self) -> str:
+        """The machine, and how its routers are joined."""
+        return f"{self.machine.name}, wiring {wiring_text(self.machine)}"
+
+    def _choosing(self) -> list[str]:
+        """Return the command that plans again among the nodes which the job got."""
+        options, machine = self.options, self.machine
+        words = ["nidmap", "plan"]
+        for spec in machine_specs(options.specs):
+            words += ["-m", _from_anywhere(spec)]
+        words += ["-N", str(options.count), "--strategy", options.strategy]
+        if options.strategy.startswith("blades"):
+            words += ["--per-blade", str(options.per_blade)]
+        if options.contiguous:
+            words.append("--contiguous")
+        if options.seed:
+            words += ["--seed", str(options.seed)]
+        if options.ppn:
+            words += ["--ppn", str(options.ppn)]
+        for name in ("include", "exclude"):
+            rows = getattr(self.offered, name)
+            if len(rows):
+                words += [f"--{name}", nodes_of(machine, rows).unique.fold(sort=True)]
+        return words
+
+    def _document(self, check: PlanCheck | None) -> dict[str, Any]:
+        options = self.options
+        document = plan_document(self.machine, self.plan, options.seed, options.slack)
+        document["warnings"] += self._warnings()
+        return document if check is None else {**document, "check": check.document()}
+
+    def _warnings(self) -> list[str]:
+        """Return what is odd about the job on these nodes."""
+        many = np.full(len(self.plan.rows), self.options.ppn or 1)
+        found = overfull(self.machine, self.plan.rows, many)
+        return [found] if found else []
+
+    def say(self, check: PlanCheck | None) -> None:
+        """Say on stderr what was chosen and what pinning costs."""
+        options = self.options
+        say(f"{self.plan.strategy} on {self._on}: {self.plan.why}")
+        for note in (*self.machine.notes, *self.plan.warnings, *self._warnings()):
+            say(f"nidmap: {note}")
+        self._say_order()
+        if check is not None:
+            say(check.sentence())
+        elif options.form in _PINNING and self.machine.scheduler in ("", "slurm"):
+            say(
+                "pinned: the job will wait for exactly these nodes, and the list goes stale; "
+                "--check asks Slurm when, --slack, --format exclude or switches pin less"
+            )
+        if options.slack and options.form not in _TELL_SLACK:
+            from placement.emit.scripts import inside_job
+
+            command = inside_job(shlex.join(self._choosing()), self.machine.batch)
+            say(f"{counted(options.slack, 'node')} more than -N: choose inside the job, {command}")
+        sys.stderr.flush()
+
+    def _say_order(self) -> None:
+        """Say that the plan needs its order of the ranks, where it does."""
+        predicted = self.plan.facts["predicted"]
+        order = predicted.get("order")
+        if not order or not order["needed"]:
+            return
+        ratio = order["sorted_time_s"] / predicted["time_s"]
+        without = f"{ratio:.2f} x the time" if ratio >= 1.005 else "hardly more time"
+        path = self.options.order_out
+        if path is None:
+            say(
+                f"nidmap: needs its order of the ranks ({without} without): "
+                "--order-out FILE writes it"
+            )
+        else:
+            say(f"nidmap: the order of the ranks is in {path} ({without} without it)")
+
+
+def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -> dict[str, Any]:
+    """Return a plan as the document ``nidmap.plan/1``.
+
+    Parameters
+    ----------
+    machine : Machine
+    plan : Plan
+    seed : int
+        That it was made with.
+    slack : int
+        How many of its nodes are more than the program uses.
+    """
+    document: dict[str, Any] = {
+        "schema": "nidmap.plan/1",
+        "machine": machine.name,
+        "topology": machine.topology.kind,
+        "wiring": wiring_text(machine),
+        "notes": list(machine.notes),
+        "sources": list(machine.sources),
+        "strategy": plan.strategy,
+        "seed": seed,
+        "count": len(plan.nodes) - slack,
+        "slack": slack,
+        "nodelist": plan.nodes.fold(),
+        "nodes": list(plan.nodes),
+        "nids": machine.nid[plan.rows].tolist(),
+        "cnames": machine.cname[plan.rows].tolist(),
+        "free": plan.facts["free"],
+        "touches": plan.facts["touches"],
+        "default": plan.facts["default"],
+        "why": plan.why,
+        "warnings": list(plan.warnings),
+        **plan.facts["predicted"],
+    }
+    if plan.strategy.startswith("blades"):
+        from dataclasses import asdict
+
+        from placement.planners.blades_linked import joined
+
+        document["joined"] = asdict(joined(machine, plan.rows))
+    return document
+
+
+def _from_anywhere(spec: str) -> str:
+    """Return a machine's spec as it is understood in any directory: files by their whole path."""
+    from placement.site import site_names
+
+    return os.path.abspath(spec) if os.path.exists(spec) and spec not in site_names() else spec

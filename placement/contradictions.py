@@ -1,0 +1,173 @@
+"""Where two dumps of one machine, or a dump and its site, say different things of it.
+
+Dumps that were taken at different dates, or of different machines, can be
+joined without anything falling apart. So each difference is named, and a
+machine is built of them only where it was said which one counts.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from placement.errors import ParseError, place, printable
+from placement.tables import INVENTORY, STATES_ONLY, Table, match_rows, refuse_other_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.records import Dump
+    from placement.topologies.source import Source
+
+__all__ = ["WHOLE", "Contradiction", "absent_cabinets", "contradictions", "settled"]
+
+#: A dump of fewer than this share of a site's nodes is an extract, and two dumps with fewer than
+#: this share of the shorter one in common are parts of one list: neither says what there is not.
+WHOLE = 0.5
+
+_ALWAYS = ("role", "coords", "sockets", "cores", "memory_mb", "gpus")
+
+
+class Contradiction(NamedTuple):
+    """One thing that two sources say differently.
+
+    Attributes
+    ----------
+    source : str
+        The later dump of the two.
+    line : int
+        0 where none is to blame.
+    text : str
+    formats : tuple of str
+        Of the earlier and the later dump; ``site`` for a site.
+    """
+
+    source: str
+    line: int
+    text: str
+    formats: tuple[str, str]
+
+    def error(self, others: int = 0) -> ParseError:
+        """Return the error that refuses the dumps, counting the `others` with it."""
+        more = f", and {others} more" if others else ""
+        hint = "nidmap machine check names them all; --prefer last takes what the last dump says"
+        return ParseError(self.source, self.line, self.text + more, hint)
+
+
+def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> list[Contradiction]:
+    """Return all that some dumps say differently, pair by pair.
+
+    Compared are the role of a node, its coordinates and what is in it, its
+    state where both dumps are of one kind (two inventories, two lists of
+    states: Slurm's state counts more than a Cray's, and is no contradiction),
+    and which nodes there are where both are of one format. Of a site, only
+    the cabinets: what else it says is filled in where no dump does.
+
+    Parameters
+    ----------
+    dumps : sequence of Dump
+    site : Site, SyntheticSite or None
+
+    Examples
+    --------
+    >>> from placement.readers import read_text
+    >>> rows = ("1 0x1 c0-0c0s0n1 compute up batch", "1 0x1 c0-0c0s0n1 service up batch")
+    >>> [found] = contradictions([read_text(row, f"{i}.txt") for i, row in enumerate(rows)])
+    >>> found.source, found.line, found.text
+    ('1.txt', 1, 'c0-0c0s0n1 is service, but compute in 0.txt:1')
+    """
+    listing = [d for d in dumps if d.nodes is not None and len(d.nodes) and d.format != "site"]
+    pairs = [c for one, other in combinations(listing, 2) for c in _between(one, other)]
+    absent = [(dump, absent_cabinets(site, dump)) for dump in listing] if site else []
+    return pairs + [_no_cabinet(site, cabinets, dump) for dump, cabinets in absent if cabinets]
+
+
+def settled(dumps: Sequence[Dump], found: Sequence[Contradiction]) -> list[Dump]:
+    """Return the dumps of which the last of each format that contradicts itself is left."""
+    twice = {c.formats[1] for c in found if c.formats[0] == c.formats[1]}
+    last = {dump.format: dump for dump in dumps}
+    return [dump for dump in dumps if dump.format not in twice or last[dump.format] is dump]
+
+
+def absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
+    """Return the cabinets of a site that a whole dump of its nodes does not have.
+
+    A dump that lists far fewer nodes than the site is an extract, and only
+    one that lists roles lists all nodes.
+    """
+    mine = None if site is None else site.records().nodes
+    theirs = dump.nodes
+    if mine is None or mine.cname is None or theirs is None or dump.format == "site":
+        return []
+    if theirs.cname is None or theirs.role is None or len(theirs) < WHOLE * len(mine):
+        return []
+    from placement.names import parse_cnames
+
+    floors = []
+    for cname in (mine.cname, theirs.cname):
+        parts = parse_cnames(cname)
+        floors.append(set(map(tuple, np.unique(parts[parts[:, 4] >= 0, :2], axis=0).tolist())))
+    return [f"c{column}-{row}" for column, row in sorted(floors[0] - floors[1])]
+
+
+def _no_cabinet(site: Source | None, cabinets: list[str], dump: Dump) -> Contradiction:
+    assert site is not None
+    some = ", ".join(cabinets[:3]) + (f" and {len(cabinets) - 3} more" if len(cabinets) > 3 else "")
+    word = "cabinets" if len(cabinets) > 1 else "cabinet"
+    text = f"{word} {some} of site {printable(site.name)} not in it"
+    return Contradiction(dump.source, 0, text, ("site", dump.format))
+
+
+def _between(one: Dump, other: Dump) -> Iterator[Contradiction]:
+    """Yield what the later dump says differently."""
+    if one.lists_jobs or other.lists_jobs:
+        return
+    formats = (one.format, other.format)
+    mine, theirs = Table.of(one), Table.of(other)
+    try:
+        key, at = match_rows(mine, theirs.columns, other)
+        refuse_other_nodes(mine, theirs.columns, at, key, other)
+    except ParseError:
+        return  # not of one machine: the join says so
+    rows = np.flatnonzero(at >= 0)
+    for name in (*_ALWAYS, *(["state"] if _alike(*formats) else [])):
+        for row in _differing(mine, theirs, name, rows, at).tolist():
+            now, before = _shown(name, theirs[name][row]), _shown(name, mine[name][at[row]])
+            where = place(*mine.where(int(at[row])))
+            text = f"{theirs.called(row)} is {now}, but {before} in {where}"
+            yield Contradiction(*theirs.where(row), text, formats)
+    parts = len(rows) < WHOLE * min(len(mine), len(theirs))
+    if one.format == other.format and one.format not in STATES_ONLY and not parts:
+        for row in np.flatnonzero(at < 0).tolist():
+            text = f"{theirs.called(row)} is not in {place(one.source)}"
+            yield Contradiction(*theirs.where(row), text, formats)
+        for row in np.setdiff1d(np.arange(len(mine)), at[rows]).tolist():
+            text = f"{mine.called(row)} of {place(*mine.where(row))} is not in it"
+            yield Contradiction(other.source, 0, text, formats)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Tell whether two formats' states are of one kind."""
+    return any(one in kind and other in kind for kind in (INVENTORY, STATES_ONLY))
+
+
+def _differing(
+    mine: Table, theirs: Table, name: str, rows: NDArray[np.intp], at: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """Return those of the later dump's `rows` that both dumps know a column of, and differently."""
+    known = theirs.known(name)[rows] & mine.known(name)[at[rows]]
+    rows = rows[known]
+    if not len(rows):
+        return rows
+    differ = np.asarray(theirs[name][rows] != mine[name][at[rows]])
+    return np.asarray(rows[differ.any(axis=1) if differ.ndim > 1 else differ])
+
+
+def _shown(name: str, value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"at ({','.join(map(str, value.tolist()))})"
+    return str(value) if name in ("role", "state") else f"of {value} {name.replace('_mb', ' MB')}"

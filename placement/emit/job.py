@@ -1,0 +1,123 @@
+"""A job as a scheduler is told of it: the one place that writes the options of its header.
+
+Every header, and the question that ``--check`` puts to Slurm, is made from
+one `Job`, so that what the nodes were chosen with is also what the job asks
+for.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+
+from placement.errors import UsageError, printable
+from placement.nodelist import NodeList
+
+__all__ = ["Job", "pbs_options", "slurm_options"]
+
+_NO_NODES = NodeList()
+_NEEDS_NO_QUOTES = re.compile(r"[\w.,:;&|()@%+\[\]-]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What a job asks for.
+
+    Attributes
+    ----------
+    count : int
+        Nodes that its program runs on.
+    slack : int
+        Nodes more than that.
+    ppn : int or None
+        Ranks a node; None: not said, which is one.
+    partition, constraint, reservation : str or None
+        As of sbatch; a partition is also PBS's queue.
+    nodelist : NodeList
+        Nodes that it must have: all of them where it is pinned.
+    exclude : NodeList
+        Nodes that it must not have.
+    switches : int
+        At most so many leaf switches, for ten minutes' wait; 0: any number.
+    contiguous : bool
+        One run of consecutive nodes.
+    """
+
+    count: int
+    slack: int = 0
+    ppn: int | None = None
+    partition: str | None = None
+    constraint: str | None = None
+    reservation: str | None = None
+    nodelist: NodeList = _NO_NODES
+    exclude: NodeList = _NO_NODES
+    switches: int = 0
+    contiguous: bool = False
+
+    @property
+    def ranks(self) -> int:
+        """Ranks of the program, one a node where nothing says how many."""
+        return self.count * (self.ppn or 1)
+
+
+def slurm_options(job: Job) -> list[str]:
+    """Return the options of sbatch for a job that has its nodes to itself.
+
+    Examples
+    --------
+    >>> slurm_options(Job(2, ppn=4, constraint="gpu", nodelist=NodeList(["n1", "n2"])))
+    ['--nodes=2', '--ntasks-per-node=4', '--constraint=gpu', '--nodelist=n[1-2]', '--exclusive']
+    """
+    values = {
+        "nodes": job.count + job.slack,
+        "ntasks-per-node": job.ppn,
+        "partition": job.partition,
+        "constraint": job.constraint,
+        "reservation": job.reservation,
+        "nodelist": job.nodelist.fold() or None,
+        "exclude": job.exclude.fold(sort=True) or None,
+        "switches": f"{job.switches}@00:10:00" if job.switches else None,
+    }
+    given = {name: str(value) for name, value in values.items() if value is not None}
+    options = [f"--{name}={_quoted(value)}" for name, value in given.items()]
+    return [*options, "--exclusive", *(["--contiguous"] if job.contiguous else [])]
+
+
+def _quoted(value: str) -> str:
+    """Quote as a shell would, which sbatch understands, only where something needs it."""
+    if not value or not value.isprintable():
+        raise UsageError(f"{printable(value)!r} is no name")
+    return value if _NEEDS_NO_QUOTES.fullmatch(value) else shlex.quote(value)
+
+
+def pbs_options(job: Job, batch: str) -> list[str]:
+    """Return the options of qsub for a job pinned to its nodes.
+
+    Parameters
+    ----------
+    job : Job
+    batch : str
+        ``torque`` and ``alps`` take ``nodes``, PBS itself ``select``.
+
+    Raises
+    ------
+    UsageError
+        A constraint or a reservation, which are Slurm's and no option of qsub.
+
+    Examples
+    --------
+    >>> job = Job(2, ppn=4, partition="big", nodelist=NodeList(["n1", "n2"]))
+    >>> pbs_options(job, "torque")
+    ['-q big', '-l nodes=n1:ppn=4+n2:ppn=4']
+    """
+    for name in ("constraint", "reservation"):
+        if getattr(job, name) is not None:
+            raise UsageError(f"a PBS header cannot say --{name}", "use --format sbatch")
+    queue = [f"-q {_quoted(job.partition)}"] if job.partition else []
+    if batch in ("torque", "alps"):
+        ppn = f":ppn={job.ppn}" if job.ppn else ""
+        return [*queue, "-l nodes=" + "+".join(f"{name}{ppn}" for name in job.nodelist)]
+    ranks = f":mpiprocs={job.ppn}" if job.ppn else ""
+    chunks = "+".join(f"1:host={name}{ranks}" for name in job.nodelist)
+    return [*queue, f"-l select={chunks}", "-l place=scatter:excl"]

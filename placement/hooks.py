@@ -1,0 +1,38 @@
+"""What later rooms bring to earlier ones, filled in by the front door, `nidmap`.
+
+A room imports only the rooms before it. Where a command or a planner of one
+room is served by a later room, the front door names it in these tables, as
+``module:attribute``, and it is imported when it is first asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+TYPE_CHECKING = False  # importing typing would take longer than the rest
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["COMMANDS", "SERVICES", "STRATEGIES", "load"]
+
+#: Command -> where it lives, and its one line of help; in the order in which a job meets them.
+COMMANDS: dict[str, tuple[str, str]] = {}
+
+#: Strategies of ``nidmap plan`` that predict what a job's traffic takes -> where they live.
+STRATEGIES: dict[str, str] = {}
+
+#: Single modules that a command of an earlier room calls, by what they serve.
+SERVICES: dict[str, str] = {}
+
+
+def load(where: str) -> Any:
+    """Import and return what ``module`` or ``module:attribute`` names.
+
+    Examples
+    --------
+    >>> load("placement.hooks:load") is load
+    True
+    """
+    module, _, attribute = where.partition(":")
+    found = import_module(module)
+    return getattr(found, attribute) if attribute else found

@@ -1,0 +1,271 @@
+"""What a byte between two nodes costs when every channel has a price: loads, transposed.
+
+`loads` answers what a demand puts on each channel; here each channel has a
+price a byte, and a message pays for the channels it takes, each by the share
+of it that goes there. So for any prices u and any demand
+
+    sum over channels of u x load  =  sum over messages of bytes x cost
+
+(a property test holds it). With prices on the channels that bind, a node's
+bill says how much it feeds them, and what another node in its place would.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from placement.network import rings
+from placement.network.arrays import product, summed
+from placement.network.model import once
+from placement.network.routes import FOLLOWED
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.network.groups import Groups
+    from placement.network.torus_grid import Grid
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["Costs", "costs"]
+
+#: Numbers in the table of stretches along an axis of a torus, at most.
+MOST_STRETCHES = 1 << 25
+
+
+class Costs(Protocol):
+    """What bytes cost between the ends of messages, at prices that are set."""
+
+    def __call__(self, a: Ints, b: Ints) -> Floats:
+        """Return the cost of a byte from nodes `a` to nodes `b`.
+
+        Rows of the machine, which broadcast; without meaning between a node and itself.
+        """
+
+
+def costs(machine: Machine, price: Floats, routing: str) -> Costs | None:
+    """Return what a byte costs between nodes at a price of every channel.
+
+    Parameters
+    ----------
+    machine : Machine
+    price : float64 (c,)
+        Of a byte on each channel of ``channels(machine, routing)``.
+    routing : str
+        A routing that `FOLLOWED` lists is followed exactly; for any other on
+        the same kind of network the costs are those of the first listed.
+
+    Returns
+    -------
+    callable or None
+        None where the network is not regular: groups without a link of
+        their own, a fat tree with cables missing.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("torus:5")
+    >>> found = costs(m, np.arange(10.0), "")
+    >>> found(np.array([0, 0]), np.array([2, 4])).tolist()
+    [1.0, 5.0]
+    """
+    kind = machine.topology.kind
+    if kind not in FOLLOWED:
+        return None
+    by_kind = {
+        "dragonfly": _on_dragonfly,
+        "torus": _on_torus,
+        "fattree": _on_fattree,
+        "tree": _on_tree,
+    }
+    between = by_kind[kind](machine, price)
+    if between is None or machine.router.shape[1] == 1 or kind == "fattree":
+        return between
+    return _over_switches(machine, between)
+
+
+def _over_switches(machine: Machine, between: Costs) -> Costs:
+    """Return the mean over all pairs of the switches that two nodes are attached to.
+
+    Parameters
+    ----------
+    machine : Machine
+    between : callable
+        Costs between routers.
+    """
+    table = machine.router.astype(np.int64)
+    there = table >= 0
+    share = there / np.maximum(1, there.sum(axis=1))[:, None]
+    columns = range(table.shape[1])
+
+    def cost(a: Ints, b: Ints) -> Floats:
+        out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
+        for i in columns:
+            for j in columns:
+                s, t = np.maximum(table[a, i], 0), np.maximum(table[b, j], 0)
+                out += share[a, i] * share[b, j] * np.where(s == t, 0.0, between(s, t))
+        return out
+
+    return cost
+
+
+def _on_dragonfly(machine: Machine, price: Floats) -> Costs | None:
+    """Return the cost of a byte under ``minimal``; None where groups lack a link of their own.
+
+    The gate at one end says nothing of the way inside the other group, and
+    the costs of the three stretches add. So a table of the ways inside each
+    group and one of the ways from each router to each group hold all.
+    """
+    from placement.network import minimal
+    from placement.network.groups import groups_of
+
+    groups = groups_of(machine)
+    if not minimal.applies(groups):
+        return None
+    inside = _inside_groups(groups, price)
+    gates = once(machine, "network.gates", lambda: minimal.gates(groups))
+    across = _across_groups(groups, price)
+    out = product(inside, np.swapaxes(gates, 1, 2))  # [g, p, h]: from p in g to its gate to h
+    out = (out + across[:, None, :]).ravel()
+    into = product(gates, inside).ravel()  # [h, g, q]: from the gate from g to q in h
+    home = inside.ravel()
+    one = machine.router.shape[1] == 1
+    own = machine.router[:, 0] if one else np.arange(groups.routers)
+    group, slot = groups.group[own], groups.slot[own]
+    place, count, width = groups.place[own], groups.count, groups.width
+    far, near = group * (count * width) + place, group * width
+
+    def cost(a: Ints, b: Ints) -> Floats:
+        there, here = group[b], group[a]
+        found = out[slot[a] * count + there] + into[near[a] + far[b]]
+        same: Floats = np.where(here == there, home[slot[a] * width + place[b]], found)
+        return same
+
+    return cost
+
+
+def _inside_groups(groups: Groups, price: Floats) -> Floats:
+    """Return the cost between the positions of each group, float64 (groups, q, q)."""
+    priced = groups.table(price)
+    out = np.zeros_like(priced)
+    busy = np.flatnonzero(priced.any(axis=(1, 2)))
+    out[busy] = groups.local.priced(groups.shape[busy], priced[busy])
+    return out
+
+
+def _across_groups(groups: Groups, price: Floats) -> Floats:
+    """Return the mean price of the links from group to group, float64 (groups, groups)."""
+    found = groups.bundles
+    pair = found.pair
+    share = found.times / summed(pair, found.times)[pair]
+    size = groups.count**2
+    low, high = found.low[pair], found.high[pair]
+    out = summed(low * groups.count + high, share * price[found.up], size)
+    out += summed(high * groups.count + low, share * price[found.down], size)
+    return out.reshape(groups.count, groups.count)
+
+
+def _on_torus(machine: Machine, price: Floats) -> Costs | None:
+    """Return the cost of a byte in dimension order; None where rings are too long for a table.
+
+    What a stretch of an axis costs is known by its ring, start and end. The
+    ring is that of the coordinates below the axis of the target and above it
+    of the source, so its place in a table is a number of the source plus one
+    of the target. A ring that lacks a link is taken as whole: the way round a
+    gap is not followed.
+    """
+    from placement.network.torus_grid import made
+
+    grid = made(machine)[0]
+    if any(grid.size * extent > MOST_STRETCHES for extent in grid.extents):
+        return None
+    dense = np.zeros(grid.there.shape)
+    dense[grid.there] = price
+    one = machine.router.shape[1] == 1
+    position = grid.position[machine.router[:, 0]] if one else grid.position
+    axes = [axis for axis, extent in enumerate(grid.extents) if extent > 1]
+    tables = [_stretches(grid, axis, dense[axis]) for axis in axes]
+    ends = [_ends(grid, axis, position) for axis in axes]
+
+    def cost(a: Ints, b: Ints) -> Floats:
+        out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
+        for table, (source, target) in zip(tables, ends, strict=True):
+            out += table[source[a] + target[b]]
+        return out
+
+    return cost
+
+
+def _ends(grid: Grid, axis: int, position: Ints) -> tuple[Ints, Ints]:
+    """Return what a source and a target add to the place in the table of an axis."""
+    extent, low = grid.extents[axis], grid.stride(axis)
+    at = grid.along(position, axis)
+    high = position // (low * extent)
+    square = extent * extent
+    return high * low * square + at * extent, position % low * square + at
+
+
+def _stretches(grid: Grid, axis: int, price: Floats) -> Floats:
+    """Return the cost by (ring, start, end), flat."""
+    spots, extent = grid.spots(axis), grid.extents[axis]
+    sums = np.zeros((2, len(spots), 2 * extent + 1))
+    for way in (0, 1):
+        np.cumsum(np.tile(price[way][spots], 2), axis=1, out=sums[way, :, 1:])
+    start, end = np.indices((extent, extent))
+    plus, minus = rings.steps(start, end, extent)
+    last = start + extent + 1  # channels start, start-1, … as the places before `last`
+    up = sums[0][:, start + plus] - sums[0][:, start]
+    found: Floats = up + sums[1][:, last] - sums[1][:, last - minus]
+    return found.ravel()
+
+
+def _on_fattree(machine: Machine, price: Floats) -> Costs | None:
+    """Return the cost of a byte under d-mod-k; None where cables are missing.
+
+    The prices of a level's channels by (subtree, destination's residue).
+    """
+    from placement.network.fattree import by_residue, regular_tree
+
+    regular = regular_tree(machine)
+    if regular is None:
+        return None
+    levels = range(1, regular.shape.height)
+    priced = [by_residue(regular, level, price) for level in levels]
+    subtrees = [regular.subtree(level) for level in levels]
+    residues = [regular.index % regular.shape.twins(level + 1) for level in levels]
+
+    def cost(a: Ints, b: Ints) -> Floats:
+        out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
+        for (up, down), subtree, residue in zip(priced, subtrees, residues, strict=True):
+            here, there, port = subtree[a], subtree[b], residue[b]
+            out += (here != there) * (up[here, port] + down[there, port])
+        return out
+
+    return cost
+
+
+def _on_tree(machine: Machine, price: Floats) -> Costs | None:
+    """Return the cost of a byte up to the first common switch and down; None without a tree."""
+    from placement.network.tree import forest_of
+
+    forest = forest_of(machine)
+    if forest is None:
+        return None
+    one = machine.router.shape[1] == 1
+    own = machine.router[:, 0].astype(np.int64) if one else np.arange(len(forest.depth))
+    priced = np.append(price, 0.0)  # a root has no channel above it: row -1
+    labels = [label[own] for label in forest.ancestor[1:]]
+    up = [np.where(label >= 0, priced[forest.up[label]], 0.0) for label in labels]
+    down = [np.where(label >= 0, priced[forest.down[label]], 0.0) for label in labels]
+
+    def cost(a: Ints, b: Ints) -> Floats:
+        out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))
+        for label, above, below in zip(labels, up, down, strict=True):
+            out += (label[a] != label[b]) * (above[a] + below[b])
+        return out
+
+    return cost

@@ -1,0 +1,83 @@
+"""The output of ``flux resource list``: which nodes are free, allocated or down.
+
+A node with some cores free and some taken stands in both rows: it counts as
+allocated.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from placement.readers.node_states import StatedNode, states_dump
+from placement.readers.plain import count_lines, split_lines, strange_line
+from placement.readers.slurm_switches import expand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from placement.records import Dump
+
+__all__ = ["read", "sniff"]
+
+STATES = {"free": "idle", "allocated": "allocated", "down": "down"}
+
+_HEADER = re.compile(r"\s*STATE\s.*\bNNODES\s.*\bNODELIST\s*")
+_ROW = re.compile(r"\s*(free|allocated|down)\s(?:.*\s)?(\d+)\s+(\d+)\s+(\d+)(?:\s+(\S+))?\s*")
+
+
+def sniff(head: str) -> bool:
+    r"""Say whether the first line is the header of ``flux resource list``.
+
+    Examples
+    --------
+    >>> sniff("     STATE NNODES   NCORES    NGPUS NODELIST\n")
+    True
+    """
+    first = next((line for line in head.split("\n") if line.strip()), "")
+    return bool(_HEADER.fullmatch(first))
+
+
+def read(text: str, source: str) -> Dump:
+    r"""Read the output of ``flux resource list``.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        File name, for errors.
+
+    Returns
+    -------
+    Dump
+        One row a node in the order of the rows.
+
+    Raises
+    ------
+    ParseError
+        At a line that is no such row.
+
+    Examples
+    --------
+    >>> head = " STATE NNODES NCORES NGPUS NODELIST\n"
+    >>> dump = read(head + " free 2 8 0 n[1-2]\n allocated 1 2 0 n2\n down 0 0 0 \n", "-")
+    >>> dump.nodes.name.tolist(), dump.nodes.state.tolist()
+    (['n1', 'n2'], ['idle', 'allocated'])
+    """
+    lines = split_lines(text, source)
+    headers = sum(bool(_HEADER.fullmatch(line)) for line in lines)
+    nodes = _nodes(lines, source)
+    return states_dump("flux-resources", source, count_lines(lines, headers), nodes)
+
+
+def _nodes(lines: list[str], source: str) -> Iterator[StatedNode]:
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.lstrip().startswith("#") or _HEADER.fullmatch(line):
+            continue
+        row = _ROW.fullmatch(line)
+        if row is None or (row.group(2) != "0") != bool(row.group(5)):
+            what = "a row of flux resource list"
+            raise strange_line("flux-resources", source, number, line, what, "is it whole?")
+        if row.group(5):
+            for name in expand(row.group(5), source, number, "NODELIST"):
+                yield StatedNode(name, STATES[row.group(1)], line=number)

@@ -1,0 +1,84 @@
+"""Lists of jobs: ``squeue``, ``sacct``, ``scontrol show job``, ``qstat -f``.
+
+They say which nodes are taken, not which are free: a node that no job has may
+be down. So a job list adds to what a machine or a dump says of states.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from placement.readers.node_states import StatedNode, states_dump
+from placement.readers.plain import count_lines, split_lines
+
+if TYPE_CHECKING:
+    from placement.records import Dump
+
+__all__ = ["BUSY", "read", "sniff"]
+
+#: States in which a job has its nodes, short and long; '' where a list says none.
+BUSY = {"", "R", "RUNNING", "CG", "COMPLETING", "CF", "CONFIGURING", "S", "SUSPENDED"}
+BUSY |= {"ST", "STOPPED", "RS", "RESIZING", "SI", "SIGNALING", "SO", "STAGE_OUT"}
+
+_NODES = {"NODELIST", "NODELIST(REASON)"}
+_JOB = {"JOBID", "USER", "NAME", "JOBNAME", "ACCOUNT", "ST"}
+_RECORD = re.compile(r"[ \t]*(?:JobId|StepId)=|Job Id: ")
+
+
+def sniff(head: str) -> bool:
+    r"""Say whether the first lines look like a list of jobs.
+
+    Examples
+    --------
+    >>> sniff("JOBID PARTITION NAME USER ST TIME NODES NODELIST(REASON)\n")
+    True
+    >>> sniff("  7 debug a.sh me R 0:01 2 n[1-2]\n")
+    True
+    """
+    from placement.lists.tables import command_of
+
+    lines = [line for line in head.split("\n", 40)[:40] if line.strip()]
+    for line in lines[:2]:  # -l prints the date first
+        words = {word.upper() for word in line.split()}
+        if _RECORD.match(line) or (words & _NODES and words & _JOB):
+            return True
+    return bool(lines) and command_of(lines[0]) == "squeue"
+
+
+def read(text: str, source: str) -> Dump:
+    r"""Read a list of jobs.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        File name, for errors.
+
+    Returns
+    -------
+    Dump
+        The nodes of the jobs that run, as ``allocated``; ``parameters["jobs"]`` is True.
+
+    Raises
+    ------
+    ParseError
+        At a row or record that does not belong.
+
+    Examples
+    --------
+    >>> text = "JOBID NAME ST NODES NODELIST(REASON)\n1 a R 2 n[1-2]\n2 b PD 1 (Priority)\n"
+    >>> read(text, "-").nodes.name.tolist()
+    ['n1', 'n2']
+    """
+    from placement.lists import expanding, pasted
+
+    pieces, _ = pasted.pieces(text, source)
+    busy = [piece for piece in pieces if piece.state.upper().split("+")[0] in BUSY]
+    nodes = [
+        StatedNode(name, "allocated", line=piece.line)
+        for piece in busy
+        for name in expanding.expand([piece], source)
+    ]
+    counts = count_lines(split_lines(text, source))
+    return states_dump("job-list", source, counts, nodes, jobs=True)

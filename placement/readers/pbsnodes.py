@@ -1,0 +1,140 @@
+"""The output of ``pbsnodes -a``, as text (PBS and Torque) or with ``-F json``.
+
+A node is whole or not: one that is ``free`` with jobs on it has free cores,
+and is ``mixed`` here as Slurm calls it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from placement.errors import ParseError, printable
+from placement.readers.json_text import count_json_lines, load_json
+from placement.readers.node_states import StatedNode, states_dump
+from placement.readers.plain import count_lines, split_lines, strange_line
+from placement.readers.slurm_states import worst
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from placement.records import Dump
+
+__all__ = ["read", "sniff"]
+
+#: PBS's and Torque's words for a state and ours; any other one is kept, and is not free.
+STATES = {
+    "free": "idle",
+    "job-busy": "allocated",
+    "job-exclusive": "allocated",
+    "job-sharing": "mixed",
+    "busy": "allocated",
+    "time-shared": "mixed",
+    "resv-exclusive": "reserved",
+    "reserve": "reserved",
+    "offline": "drained",
+    "maintenance": "maint",
+    "provisioning": "reboot",
+    "wait-provisioning": "reboot",
+    "initializing": "reboot",
+    "sleep": "inactive",
+    "stale": "down",
+    "state-unknown": "unknown",
+    "unresolvable": "unknown",
+    "down": "down",
+}
+
+_NAME = re.compile(r"[A-Za-z0-9_][\w.\-]*(?:\[\d+\])?")
+_FIELD = re.compile(r"\s+([A-Za-z][\w.\-]*) = ?(.*)")
+_TEXT = re.compile(r"^[A-Za-z0-9_]\S*[ \t]*\n[ \t]+(?:Mom|Port|ntype|state|power_state) = ", re.M)
+_JSON = re.compile(r'"(?:pbs_version|pbs_server)"\s*:')
+
+
+def sniff(head: str) -> bool:
+    r"""Say whether the first lines look like pbsnodes.
+
+    Examples
+    --------
+    >>> sniff("x1000c0s0b0n0\n     Mom = x1000c0s0b0n0.hsn\n     state = free\n")
+    True
+    """
+    if head.lstrip()[:1] == "{":
+        return bool(_JSON.search(head))
+    return bool(_TEXT.search(head))
+
+
+def read(text: str, source: str) -> Dump:
+    r"""Read the output of pbsnodes.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        File name, for errors.
+
+    Returns
+    -------
+    Dump
+        One row a node, the virtual nodes of a host (``n1[0]``) as one.
+
+    Raises
+    ------
+    ParseError
+        At a line that is neither a node nor one of its attributes, and where
+        a node has no state.
+
+    Examples
+    --------
+    >>> dump = read("n1\n     state = free\n\nn2\n     state = job-busy,offline\n", "-")
+    >>> dump.nodes.state.tolist()
+    ['idle', 'drained']
+    """
+    if text.lstrip()[:1] == "{":
+        return states_dump("pbsnodes", source, count_json_lines(text), _from_json(text, source))
+    lines = split_lines(text, source)
+    return states_dump("pbsnodes", source, count_lines(lines), _from_lines(lines, source))
+
+
+def _from_json(text: str, source: str) -> Iterator[StatedNode]:
+    root = load_json(text, source)
+    nodes = root.get("nodes") if isinstance(root, dict) else None
+    if not isinstance(nodes, dict):
+        raise ParseError(source, 0, "JSON of PBS without nodes", "print it by pbsnodes -a -F json")
+    for name, entry in nodes.items():
+        if not isinstance(entry, dict):
+            raise ParseError(source, 0, f"node {printable(name)} is not an object")
+        assigned = entry.get("resources_assigned")
+        cores = assigned.get("ncpus") if isinstance(assigned, dict) else 0
+        yield _node(name, {**entry, "resources_assigned.ncpus": cores}, source, 0)
+
+
+def _from_lines(lines: list[str], source: str) -> Iterator[StatedNode]:
+    name, start = "", 0
+    fields: dict[str, str] = {}
+    for number, line in enumerate(lines, 1):
+        field = _FIELD.fullmatch(line)
+        if field and name:
+            fields[field.group(1)] = field.group(2)
+        elif _NAME.fullmatch(line.rstrip()):
+            if name:
+                yield _node(name, fields, source, start)
+            name, start, fields = line.rstrip(), number, {}
+        elif line.strip() and not (name and line.startswith("\t")):  # a long value goes on
+            what = "a node or an attribute of one"
+            raise strange_line("pbsnodes", source, number, line, what, "print it by pbsnodes -a")
+    if name:
+        yield _node(name, fields, source, start)
+
+
+def _node(name: str, fields: Mapping[str, Any], source: str, line: int) -> StatedNode:
+    words = fields.get("state")
+    if not isinstance(words, str) or not _NAME.fullmatch(name):
+        raise ParseError(source, line, f"node {printable(name)} has no state", "is it whole?")
+    state = max((STATES.get(w, w) for w in re.split(r"[,\s]+", words.strip().lower())), key=worst)
+    if state == "idle" and (fields.get("jobs") or _is_some(fields.get("resources_assigned.ncpus"))):
+        state = "mixed"
+    return StatedNode(name.partition("[")[0], state, line=line)
+
+
+def _is_some(value: Any) -> bool:
+    return str(value or 0).strip() != "0"

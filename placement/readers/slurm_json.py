@@ -1,0 +1,144 @@
+"""Slurm's JSON: ``sinfo --json``, ``scontrol show nodes --json`` and ``squeue --json``.
+
+Slurm 22.05 and ``scontrol`` list ``nodes``, later versions of ``sinfo`` rows
+of nodes alike under ``sinfo``; a state is a word with flags beside it
+(22.05) or a list of words. Checked on a real slurmctld 22.05 and on the form
+that 24.11 documents.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from placement.errors import ParseError, printable
+from placement.readers.job_list import BUSY
+from placement.readers.json_text import count_json_lines, load_json
+from placement.readers.node_states import StatedNode, slurm_state, states_dump
+from placement.readers.sinfo import gpus_of
+from placement.readers.slurm_switches import expand
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from placement.records import Dump
+
+__all__ = ["read", "sniff"]
+
+_LISTS = ("sinfo", "nodes", "jobs")
+
+
+def sniff(head: str) -> bool:
+    """Say whether the first characters look like Slurm's JSON.
+
+    Examples
+    --------
+    >>> sniff('{"meta": {"Slurm": {"release": "22.05.8"}}, "errors": [], "nodes": [')
+    True
+    """
+    start = head.lstrip()[:1] == "{"
+    return start and bool(re.search(rf'"(?:{"|".join(_LISTS)})"\s*:\s*\[', head))
+
+
+def read(text: str, source: str) -> Dump:
+    """Read the JSON of sinfo, scontrol or squeue.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+        File name, for errors.
+
+    Returns
+    -------
+    Dump
+        One row a node. Of jobs, those nodes that one of them holds, as
+        ``allocated``; ``parameters["jobs"]`` is True then.
+
+    Raises
+    ------
+    ParseError
+        Where it is not JSON or not of this form.
+
+    Examples
+    --------
+    >>> text = '{"nodes": [{"name": "n1", "state": ["IDLE", "DRAIN"], "partitions": ["a"]}]}'
+    >>> read(text, "-").nodes.state.tolist()
+    ['drained']
+    """
+    root = load_json(text, source)
+    found = root if isinstance(root, dict) else {}
+    kind = next((key for key in _LISTS if isinstance(found.get(key), list)), "")
+    if not kind:
+        raise ParseError(source, 0, f"JSON with no list of {', '.join(_LISTS)}")
+    rows = {"sinfo": _sinfo_rows, "nodes": _node_rows, "jobs": _job_rows}[kind]
+    try:
+        nodes = list(rows(found[kind], source))
+    except (KeyError, TypeError, AttributeError) as error:
+        what = f"an entry of {kind} is not as Slurm prints it: {printable(str(error))}"
+        raise ParseError(source, 0, what, "is it edited?") from None
+    counts = count_json_lines(text)
+    return states_dump("slurm-json", source, counts, nodes, jobs=kind == "jobs")
+
+
+def _node_rows(entries: list[Any], source: str) -> Iterator[StatedNode]:
+    for entry in entries:
+        words = [*_words(entry["state"]), *entry.get("state_flags", ())]
+        word, planned = slurm_state("+".join(words), source)
+        if word in ("idle", "planned") and not entry.get("partitions", True):
+            word = "inactive"
+        figures: dict[str, int | str] = {
+            "sockets": _number(entry.get("sockets")),
+            "cores": _number(entry.get("sockets")) * _number(entry.get("cores")),
+            "memory_mb": _number(entry.get("real_memory")),
+            "weight": _number(entry.get("weight")),
+            "features": ",".join(_words(entry.get("active_features", ""))),
+            "gpus": gpus_of(entry.get("gres") or ""),
+        }
+        yield StatedNode(_name(entry["name"]), word, planned, figures=figures)
+
+
+def _sinfo_rows(entries: list[Any], source: str) -> Iterator[StatedNode]:
+    for entry in entries:
+        if not entry["nodes"]["nodes"]:
+            continue  # a partition without nodes
+        word, planned = slurm_state("+".join(_words(entry["node"]["state"])), source)
+        figures: dict[str, int | str] = {
+            "sockets": _least(entry, "sockets"),
+            "cores": _least(entry, "sockets") * _least(entry, "cores"),
+            "memory_mb": _least(entry, "memory"),
+            "weight": _least(entry, "weight"),
+            "features": (entry.get("features") or {}).get("active", ""),
+            "gpus": gpus_of((entry.get("gres") or {}).get("total", "")),
+        }
+        for name in entry["nodes"]["nodes"]:
+            yield StatedNode(_name(name), word, planned, figures=figures)
+
+
+def _job_rows(entries: list[Any], source: str) -> Iterator[StatedNode]:
+    for entry in entries:
+        if entry["nodes"] and BUSY & set(_words(entry["job_state"])):
+            for name in expand(entry["nodes"], source, 0, "nodes"):
+                yield StatedNode(name, "allocated")
+
+
+def _words(value: Any) -> list[str]:
+    """Return words that are listed, or joined by commas."""
+    words = value.split(",") if isinstance(value, str) else list(value)
+    return [_name(word) for word in words if word]
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no word")
+    return value
+
+
+def _number(value: Any) -> int:
+    """Return a number, also one wrapped as ``{"set": true, "number": 1}``; 0 for none."""
+    inner = value.get("number") if isinstance(value, dict) else value
+    return inner if isinstance(inner, int) and 0 <= inner < 2**31 else 0
+
+
+def _least(entry: dict[str, Any], key: str) -> int:
+    return _number((entry.get(key) or {}).get("minimum"))

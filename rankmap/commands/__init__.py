@@ -1,0 +1,1 @@
+"""The commands of this room: ``order``, ``run``, ``score``, ``predict``, ``compare``."""

@@ -1,0 +1,150 @@
+"""``nidmap compare``."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import closing
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from placement.commands.common import machine_from, machine_option, say, to_json, write_output
+from placement.errors import UsageError
+from placement.suffixes import format_of_name
+from rankmap.commands.predict import model_options, predictor
+
+if TYPE_CHECKING:
+    from placement.commands.candidates import Candidates
+    from placement.machine import Machine
+    from rankmap.compare import Comparison
+
+__all__ = ["compare"]
+
+#: What the name of -o asks for.
+SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png", ".html": "html"}
+
+
+@click.command()
+@machine_option
+@click.option("-N", "--count", "count", type=int, required=True, help="Nodes wanted.")
+@click.option("--ppn", metavar="N[,N...]", default="1", help="Ranks a node; default 1.")
+@click.option("--pattern", metavar="P", help="alltoall, sort, fft:64x64, stencil:24x24x16 …")
+@click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
+@click.option("--strategies", metavar="A,B", default="", help="Planners; default: all that apply.")
+@click.option(
+    "--orders", metavar="A,B", default="row-major", show_default=True, help="Orders of the ranks."
+)
+@click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only among these.")
+@click.option("--exclude", metavar="LIST|FILE", help="Never these nodes.")
+@click.option("--per-blade", type=click.IntRange(1, 4), default=4, help="For strategy blades.")
+@click.option("--seed", type=int, default=0, show_default=True, help="For strategy random.")
+@model_options
+@click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
+@click.option("-o", "--output", metavar="FILE", help=".csv, .json, .svg, .png, .html or text.")
+def compare(
+    specs: tuple[str, ...],
+    count: int,
+    ppn: str,
+    pattern: str | None,
+    grid: str | None,
+    strategies: str,
+    orders: str,
+    source: str | None,
+    exclude: str | None,
+    per_blade: int,
+    seed: int,
+    as_json: bool,
+    output: str | None,
+    **model: Any,
+) -> None:
+    """Compare ways to choose and order a job's nodes, by their predicted time.
+
+    One row a strategy and order, the fastest first: predicted time and its
+    ratio to the default's (slurm-none, row-major), the link that binds,
+    hop-bytes, what the nodes touch, and how near the limit it comes. The name
+    of -o says what is written: a table, or a picture with the time by
+    strategy, the load by link class and the traffic group by group (these
+    need matplotlib).
+
+    \b
+    nidmap compare -m shaheen2 -N 216 --pattern alltoall --bytes 1e6
+    nidmap compare -m shaheen2 -N 64 --ppn 32 --pattern fft:32x64 --orders row-major,morton
+    nidmap compare -m torus:8x8x8 -N 64 --grid 4x4x4 --strategies hilbert,compact -o a.html
+    """
+    from rankmap.commands.order import _pattern
+    from rankmap.compare import compared
+
+    wanted = _pattern(pattern, grid)
+    if not wanted:
+        raise UsageError("no pattern given", "use --pattern P or --grid GRID")
+    form = "json" if as_json else format_of_name(output, SUFFIXES, "text")
+    machine = machine_from(specs)
+    asked = predictor(machine, wanted, ppn, model)
+    offered = _offered(machine, count, source, exclude)
+    with closing(_Progress()) as progress:
+        found = compared(
+            asked,
+            count,
+            _words(strategies),
+            _words(orders),
+            progress.tell,
+            candidates=offered.free,
+            exclude=offered.exclude,
+            per_blade=per_blade,
+            seed=seed,
+        )
+    write_output(_written(found, form), output)
+    if output not in (None, "-") or form != "text":
+        say(f"nidmap: {found.sentence}")
+
+
+class _Progress:
+    """One line on a terminal's stderr that says how far it is, from the first second on."""
+
+    def __init__(self) -> None:
+        self.begun = time.monotonic()
+        self.width = 0
+
+    def tell(self, text: str) -> None:
+        """Show a text instead of the one before."""
+        if sys.stderr.isatty() and (self.width or time.monotonic() > self.begun + 1):
+            sys.stderr.write(f"\r{text:<{self.width}}")
+            sys.stderr.flush()
+            self.width = max(self.width, len(text))
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self.width:
+            sys.stderr.write("\r" + " " * self.width + "\r")
+            self.width = 0
+
+
+def _words(text: str) -> list[str]:
+    """Return the names in a comma-separated option."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _written(found: Comparison, form: str) -> str | bytes:
+    """Return a comparison in a format."""
+    if form == "json":
+        return to_json(found.document())
+    if form in ("svg", "png"):
+        from rankmap.compare.plots import draw
+
+        return draw(found, form)
+    if form == "html":
+        from rankmap.compare.page import page
+
+        return page(found)
+    from rankmap.compare.table import as_csv, as_text
+
+    return as_csv(found) if form == "csv" else as_text(found)
+
+
+def _offered(machine: Machine, count: int, source: str | None, exclude: str | None) -> Candidates:
+    """Return the nodes to choose from, asking Slurm what is idle where the options want that."""
+    from placement.commands.candidates import ask_slurm, candidates
+
+    slurm = ask_slurm(count, None, None, None) if source == "idle" else None
+    return candidates(machine, source, exclude=exclude, slurm=slurm)

@@ -1,0 +1,235 @@
+"""``nidmap order`` and ``nidmap run``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from placement.commands.common import (
+    machine_from,
+    machine_option,
+    machine_specs,
+    say,
+    write_output,
+)
+from placement.errors import UsageError
+
+if TYPE_CHECKING:
+    from placement.machine import Machine
+    from rankmap.order import Order
+    from rankmap.slots import Slots
+
+__all__ = ["order", "run"]
+
+_nodes_option = click.option(
+    "--nodes", metavar="LIST|FILE|-", help="The job's nodes; their order numbers the slots."
+)
+_ppn_option = click.option("--ppn", metavar="N[,N...]", help="Ranks a node: 24 or 24,24,12.")
+_pattern_option = click.option(
+    "--pattern", metavar="P", help="alltoall, stencil:24x24x16[,periodic], fft:64x64, sort, ring."
+)
+_grid_option = click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
+_strategy_option = click.option(
+    "--strategy", default="auto", show_default=True, help="auto: the best that fits, or a name."
+)
+_launcher_order_option = click.option(
+    "--launcher-order",
+    type=click.Choice(["sorted", "given"]),
+    help="How the launcher takes the nodes, for MPICH_RANK_ORDER; default: sorted, as Slurm does.",
+)
+
+
+@click.command()
+@machine_option
+@_nodes_option
+@_ppn_option
+@_pattern_option
+@_grid_option
+@click.option(
+    "--strategy",
+    default="auto",
+    show_default=True,
+    help="auto (the best of all that fit, never worse than row-major), graph, boxes …",
+)
+@click.option("--relax", is_flag=True, help="With hierarchical: any shape of multicore group.")
+@_launcher_order_option
+@click.option("--format", "form", metavar="F", help="As above; default: by the name of -o.")
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("-o", "--output", metavar="FILE", help="Write there, whole or not at all.")
+def order(
+    specs: tuple[str, ...],
+    nodes: str | None,
+    ppn: str | None,
+    pattern: str | None,
+    grid: str | None,
+    strategy: str,
+    relax: bool,
+    launcher_order: str | None,
+    form: str | None,
+    as_json: bool,
+    output: str | None,
+) -> None:
+    """Order a job's ranks on its nodes.
+
+    Slots are numbered node by node, in the order of --nodes (default: all
+    free compute nodes). Formats, and the names of -o that ask for them:
+
+    \b
+    slots      .slots            line r is the slot of rank r (the default)
+    mpich      MPICH_RANK_ORDER  the rank at every slot, in the launcher's order of the nodes
+    slurm      .hosts .hostfile  host file for SLURM_HOSTFILE
+    openmpi    .rankfile         rank file of Open MPI
+    seq        .seq              host file for Open MPI's sequential mapper
+    hydra                        host file for Hydra's mpiexec -f
+    intel      .machinefile      machine file of Intel MPI
+    torchrun   .torchrun         node ranks for torchrun
+    json       .json             slots, nodes and what they are for
+
+    \b
+    nidmap order -m shaheen2 --nodes nid[00012-00015] --ppn 32 --pattern fft:8x16 --strategy morton
+    nidmap order -m torus:8x8x8 --ppn 16 --grid 16x16x32 --strategy hilbert -o MPICH_RANK_ORDER
+    nidmap plan -m shaheen2 -N 3 | nidmap order -m shaheen2 --nodes - --ppn 24,24,16 --grid 8x8
+    """
+    from rankmap.emit import emit, find, format_of
+    from rankmap.order_store import arrange_and_store
+
+    wanted = _pattern(pattern, grid)
+    if not wanted:
+        raise UsageError("no pattern given", "use --pattern P or --grid GRID")
+    chosen = "json" if as_json else form or format_of(output)
+    find(chosen)
+    machine = machine_from(specs)
+    slots = _slots(machine, nodes, ppn)
+    asked = _relaxed(strategy) if relax else strategy
+    made = arrange_and_store(slots, wanted, asked, machine_specs(specs))
+    write_output(emit(made, chosen, launcher_order or "sorted"), output)
+    _talk(made, machine, chosen, launcher_order)
+
+
+@click.command(context_settings={"allow_interspersed_args": False})
+@machine_option
+@_nodes_option
+@_ppn_option
+@_pattern_option
+@_grid_option
+@_strategy_option
+@_launcher_order_option
+@click.option(
+    "--mpi",
+    type=click.Choice(["auto", "cray-mpich", "mpich", "intel", "openmpi", "other"]),
+    default="auto",
+    show_default=True,
+    help="The ranks' MPI library; auto asks mpiexec, else goes by network and modules.",
+)
+@click.option("--order-dir", metavar="DIR", help="Where the order file goes; default: here.")
+@click.option("--dry-run", is_flag=True, help="Print the command instead of running it.")
+@click.option(
+    "--patience",
+    type=click.FloatRange(0),
+    default=1.5,
+    show_default=True,
+    help="Seconds of work that thinking may take before the default order is taken; 0: no limit.",
+)
+@click.option("--verify", is_flag=True, help="First ask the ranks where they are, and compare.")
+@click.option("--strict", is_flag=True, help="Refuse (125) where the order is unclear or wrong.")
+@click.option("--json", "as_json", is_flag=True, help="With --dry-run: print it as JSON.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
+def run(
+    specs: tuple[str, ...],
+    pattern: str | None,
+    grid: str | None,
+    dry_run: bool,
+    verify: bool,
+    strict: bool,
+    as_json: bool,
+    command: tuple[str, ...],
+    **options: Any,
+) -> int:
+    """Run a launcher (srun, aprun, mpiexec, flux run) with its ranks in order.
+
+    Nodes and ranks come from the allocation and the command; the machine is
+    only needed where the site's MPI is to be known from it, or by the
+    strategy. Whatever is unclear, the command starts as it is, in the default
+    order, and one line on stderr says why (--strict refuses instead).
+    --dry-run writes the order file and prints the command for a shell.
+    --verify first runs a step whose ranks only say where they are, and
+    compares that with the plan.
+
+    \b
+    nidmap run --pattern stencil:24x24x16 --strategy hilbert -- srun -n 9216 ./app
+    nidmap run -m shaheen2 --pattern fft:8x8 --strategy morton --dry-run -- srun -n 64 ./app
+    nidmap run --pattern fft:8x8 --strategy morton --verify -- mpiexec -n 64 ./app
+    nidmap run -m bluewaters --nodes 12-15 --pattern fft:8x8 --dry-run -- aprun -n 64 -N 16 ./app
+    """
+    if as_json and not dry_run:
+        raise UsageError("--json goes with --dry-run")
+    if verify and dry_run:
+        raise UsageError("--verify starts a step, --dry-run starts nothing")
+    from rankmap.launch.run_command import RunCommand
+
+    one = RunCommand(command, specs, lambda: _pattern(pattern, grid), options)
+    return one.show(as_json, strict) if dry_run else one.start(strict, verify)
+
+
+def _relaxed(strategy: str) -> str:
+    """Return a strategy with ``--relax``, which is the same as its option ``relax``."""
+    name, _, options = strategy.partition(":")
+    if name != "hierarchical":
+        raise UsageError("--relax goes with --strategy hierarchical")
+    return f"{name}:{options},relax" if options else f"{name}:relax"
+
+
+def _pattern(pattern: str | None, grid: str | None) -> str:
+    """Return the pattern that the two options name; '' for none."""
+    if pattern and grid:
+        raise UsageError("--pattern and --grid exclude each other")
+    if grid:
+        from rankmap.pattern.structured import Stencil, parse_extents
+
+        return Stencil(parse_extents(grid, "--grid")).spec
+    return pattern or ""
+
+
+def _slots(machine: Machine, nodes: str | None, ppn: str | None) -> Slots:
+    """Return the slots that the options ask for."""
+    from rankmap.slots import slots_of
+
+    if nodes is None:
+        return slots_of(machine, None, ppn)
+    from placement.lists.pasted import read_list
+
+    text, source = read_list(nodes, "--nodes")
+    return slots_of(machine, text, ppn, source, repeats=source != "--nodes")
+
+
+def _talk(made: Order, machine: Machine, form: str, launcher_order: str | None) -> None:
+    """Say what was made, and what would surprise."""
+    say(f"{made.strategy} order of {made.pattern} on {made.on.words()}")
+    if made.remark:
+        say(f"nidmap: {made.remark}")
+    if (
+        form == "mpich"
+        and launcher_order is None
+        and (made.on.sorting()[1:] < made.on.sorting()[:-1]).any()
+    ):
+        say(
+            "nidmap: the file is for the nodes as Slurm sorts them, not as listed; "
+            "--launcher-order given writes the other"
+        )
+    for warning in _warnings(made.on, machine):
+        say(f"nidmap: {warning}")
+
+
+def _warnings(on: Slots, machine: Machine) -> list[str]:
+    """Return what is odd about the nodes: no place for a job, or too full."""
+    from placement.plan import overfull
+
+    if on.rows is None:
+        return []
+    found = []
+    service = on.names[~machine.compute[on.rows]]
+    if len(service):
+        found.append(f"{len(service)} of the nodes are service nodes, first {service[0]}")
+    full = overfull(machine, on.rows, on.counts)
+    return [*found, full] if full else found

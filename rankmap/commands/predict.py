@@ -1,0 +1,273 @@
+"""``nidmap predict``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from placement.commands.common import (
+    machine_from,
+    machine_option,
+    report_options,
+    say,
+    to_json,
+    write_output,
+)
+from placement.commands.quantities import Bytes
+from placement.errors import UsageError
+from placement.hooks import SERVICES, load
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from placement.machine import Machine
+    from rankmap.order import Order
+    from rankmap.predict import Prediction, Predictor
+    from rankmap.predict.background import Other
+    from rankmap.slots import Slots
+
+__all__ = ["background", "model_options", "predict"]
+
+_MODEL: tuple[Callable[..., Any], ...] = (
+    click.option(
+        "--bytes",
+        "size",
+        type=Bytes(),
+        metavar="B",
+        help="Payload of one message (64KiB); a multiplier for graph:, matrix:, training:.",
+    ),
+    click.option("--routing", default="", metavar="R", help="minimal, adaptive … as it applies."),
+    click.option(
+        "--algorithm",
+        default="",
+        metavar="A",
+        help="An all-to-all's: at-once (default), pairwise, ring, bruck.",
+    ),
+    click.option(
+        "--latency",
+        type=float,
+        metavar="US",
+        help="Of a short message; 0 switches off all that does not grow with the bytes.",
+    ),
+    click.option(
+        "--memory", type=float, metavar="GBS", help="GB/s inside a node; else that costs nothing."
+    ),
+    click.option(
+        "--process", type=float, metavar="GBS", help="GB/s that one rank can send; else no limit."
+    ),
+    click.option(
+        "--payload",
+        type=float,
+        default=1.0,
+        metavar="SHARE",
+        help="Share of the bandwidth between routers that is payload; default 1.",
+    ),
+    click.option(
+        "--background",
+        "others",
+        metavar="FILE|slurm",
+        help="Other jobs: a node list a line, or what Slurm runs now.",
+    ),
+    click.option(
+        "--background-load",
+        "load",
+        type=float,
+        metavar="GBS",
+        help="GB/s that each of their nodes sends to the others; default 1, an assumption.",
+    ),
+    click.option("--fair", is_flag=True, help="Share links max-min fairly in time."),
+)
+
+
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of the model, which ``predict`` and ``compare`` share."""
+    for option in reversed(_MODEL):
+        command = option(command)
+    return command
+
+
+@click.command()
+@machine_option
+@click.option("--nodes", metavar="LIST|FILE|-", help="The job's nodes, as for nidmap order.")
+@click.option("--ppn", metavar="N[,N...]", help="Ranks a node: 24 or 24,24,12.")
+@click.option("--pattern", metavar="P", help="alltoall, sort, fft:64x64, stencil:24x24x16 …")
+@click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
+@click.option("--order", "path", metavar="FILE|-", help="An order file; default: row-major.")
+@click.option("--order-format", "form", metavar="F", help="Its format, as for nidmap score.")
+@click.option("--strategy", metavar="S", help="This strategy's order instead of a file's.")
+@click.option(
+    "--launcher-order",
+    type=click.Choice(["sorted", "given"]),
+    default="sorted",
+    show_default=True,
+    help="The node order that a file of ranks by slot was made for.",
+)
+@model_options
+@click.option(
+    "--against", metavar="MINICRAY", help="Beside it what this mini-Cray's links have carried."
+)
+@click.option(
+    "--times",
+    type=click.FloatRange(0, min_open=True),
+    default=1.0,
+    show_default=True,
+    help="With --against: how often it has run since minicray links --zero.",
+)
+@report_options
+def predict(
+    specs: tuple[str, ...],
+    nodes: str | None,
+    ppn: str | None,
+    pattern: str | None,
+    grid: str | None,
+    path: str | None,
+    form: str | None,
+    strategy: str | None,
+    launcher_order: str,
+    against: str | None,
+    times: float,
+    as_json: bool,
+    output: str | None,
+    **model: Any,
+) -> None:
+    """Predict what a pattern takes on a job's nodes, and say what binds.
+
+    The time is the busiest link's load over its bandwidth, plus latency and
+    messages, phase by phase; every term is shown with what it rests on, and
+    beside it stands what no placement of so many nodes could go below.
+
+    \b
+    nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern alltoall --bytes 1000000 --json
+    nidmap predict -m shaheen2 --nodes 12-43 --ppn 32 --pattern fft:32x32 --bytes 65536
+    nidmap predict -m edison.rtr.gz --nodes 0-511 --pattern sort --bytes 8e7 --routing adaptive
+    nidmap plan -m shaheen2 -N 64 | nidmap predict -m shaheen2 --nodes - --grid 4x4x4
+    nidmap predict --nodes 0-7 --pattern alltoall --bytes 1e5 --against minicray
+    """
+    from rankmap.commands.order import _pattern, _slots
+
+    beside = load(SERVICES["predict --against"]) if against is not None else None
+    if beside is not None:
+        specs, model["routing"] = beside.defaults(against, specs, model["routing"])
+
+    wanted = _pattern(pattern, grid)
+    if not wanted:
+        raise UsageError("no pattern given", "use --pattern P or --grid GRID")
+    if path is not None and strategy is not None:
+        raise UsageError("--order and --strategy exclude each other")
+    machine = machine_from(specs)
+    slots = _slots(machine, nodes, ppn)
+    asked = predictor(machine, wanted, slots.counts.tolist(), model)
+    order = _order(asked, slots, path, form, strategy, launcher_order)
+    found = asked.on(slots, order)
+    if as_json:
+        more = {"against": beside.document(found, against, times)} if beside else {}
+        write_output(to_json({**found.document(), **more}), output)
+    else:
+        more_words = "\n" + beside.words(found, against, times) if beside else ""
+        write_output(_words(found) + more_words, output)
+
+
+def predictor(
+    machine: Machine, pattern: str, ppn: int | str | Sequence[int], model: dict[str, Any]
+) -> Predictor:
+    """Return the model that the options of `model_options` ask for."""
+    from rankmap.predict import Predictor
+
+    return Predictor(
+        machine,
+        pattern,
+        ppn,
+        model["size"],
+        model["routing"],
+        algorithm=model["algorithm"],
+        latency=model["latency"],
+        memory=model["memory"],
+        background=background(machine, model["others"], model["load"]),
+        fair=model["fair"],
+        process=model["process"],
+        payload=model["payload"],
+    )
+
+
+def background(machine: Machine, source: str | None, load: float | None) -> list[Other]:
+    """Return the jobs that ``--background`` names.
+
+    Raises
+    ------
+    UsageError
+        A load without jobs, or one that makes no sense.
+    ParseError, LaunchError
+        A file that cannot be read; a Slurm that does not answer.
+    """
+    if source is None:
+        if load is not None:
+            raise UsageError("--background-load goes with --background")
+        return []
+    from rankmap.predict.background import USUAL_LOAD, from_file, from_slurm
+
+    each = USUAL_LOAD if load is None else load
+    if source == "slurm":
+        jobs, notes = from_slurm(machine, each)
+        for note in notes:
+            say(f"nidmap: {note}")
+        return jobs
+    from rankmap.commands.score import _text
+
+    text, name = _text(source)
+    return from_file(machine, text, name, each)
+
+
+def _order(
+    asked: Predictor,
+    slots: Slots,
+    path: str | None,
+    form: str | None,
+    strategy: str | None,
+    launcher_order: str,
+) -> Order | None:
+    """Return the order that a file or a strategy gives; None for rank r on slot r."""
+    if path is not None:
+        from rankmap.commands.score import _file
+
+        return _file(path, form, slots, launcher_order)
+    if form is not None:
+        raise UsageError("--order-format goes with --order")
+    if strategy is None or strategy == "row-major":
+        return None
+    from rankmap.orders import arrange
+    from rankmap.predict.asked import fitted
+
+    return arrange(slots, fitted(asked.pattern, slots), strategy)
+
+
+def _words(found: Prediction) -> str:
+    """Return the prediction for a person: a sentence, terms, link classes, what was assumed."""
+    from placement.commands.tables import aligned
+    from rankmap.predict.prediction import spoken
+
+    worst = [("link class", "busiest for")]
+    worst += [(kind, spoken(seconds)) for kind, seconds in found.by_class.items()]
+    lines = [found.sentence, ""]
+    width = max(len(term.name) for term in found.terms)
+    lines += [f"{t.name:<{width}}  {spoken(t.seconds):>8}  {t.rests_on}" for t in found.terms]
+    lines += ["", aligned(worst)]
+    if len(found.phases) > 1:
+        lines.append(_phases(found))
+    lines.append(f"wiring: {found.loads.wiring}; routing: {found.loads.routing}")
+    lines += [f"note: {note}" for note in found.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _phases(found: Prediction) -> str:
+    """Return a line for each phase."""
+    from placement.commands.tables import aligned
+    from rankmap.predict.prediction import spoken
+
+    rows = [("phase", "time", "limit", "binds")]
+    for one in found.phases:
+        worst, binds = one.loads.worst(), one.binds
+        if binds == "link":
+            binds = f"{worst.kind} {worst.name.rpartition(' ')[0] or worst.name}".strip()
+        rows.append((one.name, spoken(one.seconds), spoken(one.bound_s), binds))
+    return aligned(rows)

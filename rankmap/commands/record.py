@@ -1,0 +1,138 @@
+"""``nidmap record``, ``nidmap pattern`` and ``nidmap preload``: a program's own pattern."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from placement.commands.common import say, to_json, write_output
+from placement.errors import NidmapError, UsageError, printable
+
+__all__ = ["pattern", "preload", "record"]
+
+#: Formats of a matrix as a picture.
+PICTURES = (".png", ".svg")
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.option("-o", "--output", metavar="FILE.npz", help="Default: nidmap-pattern-JOB.npz.")
+@click.option(
+    "--window", default="", metavar="W", help="Only this part: 30%-70%, 10s-60s, pcontrol."
+)
+@click.option("--mpicc", default="", metavar="CC", help="The program's MPI compiler.")
+@click.option("--strict", is_flag=True, help="Do not run what cannot be recorded (code 125).")
+@click.option("--link", is_flag=True, help="Print how a static program is linked, and stop.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def record(
+    output: str | None, window: str, mpicc: str, strict: bool, link: bool, command: tuple[str, ...]
+) -> int:
+    """Run an MPI program as it is, in any language, and keep who sends how much to whom.
+
+    A small library of ours is loaded between the program and its MPI. It
+    counts, sends nothing while the program runs, and writes one file at
+    MPI_Finalize. The program's output, exit code and signals are its own.
+    The first call builds the library with the program's own mpicc.
+
+    \b
+    nidmap record -o halo.npz -- srun -n 96 ./halo
+    nidmap record --window 30%-70% -- mpiexec -n 24 lmp -in in.melt
+    nidmap pattern show halo.npz
+    nidmap plan -m shaheen2 -N 24 --ppn 4 --pattern measured:halo.npz
+    """
+    from rankmap.launch.allocation import job_id
+    from rankmap.preload.build import find_compiler, link_line
+    from rankmap.recording.file import save_recording
+    from rankmap.recording.running import parse_window, run_recorded
+
+    parse_window(window)
+    if link:
+        write_output(link_line(find_compiler(command, os.environ, "", mpicc)) + "\n", None)
+        return 0
+    if not command:
+        raise UsageError("record needs a command", "nidmap record -- srun -n 96 ./app")
+    path = output or f"nidmap-pattern-{job_id(os.environ) or os.getpid()}.npz"
+    if os.path.splitext(path)[1] != ".npz":
+        raise UsageError(
+            f"-o {printable(path, 80)}: a recording is an npz file", "name it FILE.npz"
+        )
+    try:
+        code, found = run_recorded(command, path, window, mpicc, strict)
+    except NidmapError as error:
+        if not strict or error.exit_code == 2:
+            raise
+        say(f"nidmap: {error}: not started (--strict)")
+        return 125
+    if found is not None:
+        try:
+            save_recording(found, path)
+            say(f"nidmap: {found.ranks} ranks recorded in {path}: nidmap pattern show {path}")
+        except NidmapError as error:
+            say(f"nidmap: {error}")
+    return code
+
+
+@click.group()
+def pattern() -> None:
+    """Show what a program was seen to send.
+
+    \b
+    nidmap pattern show halo.npz
+    nidmap pattern show halo.npz --json
+    """
+
+
+@pattern.command()
+@click.argument("file")
+@click.option("--json", "as_json", is_flag=True, help="All figures as JSON.")
+@click.option("-o", "--output", metavar="FILE", help="Write there; .png and .svg draw the matrix.")
+def show(file: str, as_json: bool, output: str | None) -> None:
+    """Say in words what a recording holds, phase by phase, or draw it.
+
+    \b
+    nidmap pattern show halo.npz
+    nidmap pattern show halo.npz --json -o halo.json
+    nidmap pattern show halo.npz -o halo.png
+    """
+    from rankmap.recording.file import load_recording
+    from rankmap.recording.words import describe, document
+
+    ending = os.path.splitext(output or "")[1].lower()
+    if output and ending not in ("", ".txt", ".json", *PICTURES):
+        raise UsageError(
+            f"-o {printable(output, 80)}: unknown ending", "there are .txt, .json, .png and .svg"
+        )
+    found = load_recording(file)
+    if ending in PICTURES:
+        from rankmap.recording.picture import draw_matrix
+
+        write_output(draw_matrix(found, ending[1:]), output)
+    elif as_json or ending == ".json":
+        write_output(to_json(document(found)), output)
+    else:
+        write_output(describe(found) + "\n", output)
+
+
+@click.group()
+def preload() -> None:
+    """Build the library that ``nidmap record`` loads before a program.
+
+    \b
+    nidmap preload build
+    nidmap preload build --mpicc mpicc.openmpi
+    """
+
+
+@preload.command("build")
+@click.option("--mpicc", default="", metavar="CC", help="The MPI compiler; default: as found.")
+def build_library(mpicc: str) -> None:
+    """Build the library ahead, where a compiler is, and print where it is.
+
+    \b
+    nidmap preload build
+    """
+    from rankmap.preload.build import ABI, build, find_compiler
+
+    compiler = find_compiler((), os.environ, "", mpicc)
+    write_output(build(compiler, os.environ) + "\n", None)
+    say(f"for programs of {ABI[compiler.abi]} interface, by {compiler.path}")

@@ -1,0 +1,1 @@
+"""Process grids: their extents, boxes in them, and grids laid on tori."""

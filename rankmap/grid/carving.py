@@ -1,0 +1,137 @@
+"""Carve a grid into parts of any sizes: again and again in two, where the cut is cheapest.
+
+What boxes cannot tile (blades of three nodes beside blades of four, 24 ranks
+a node on a 64x64 grid) is cut here. A cut takes the first so many cells along
+one dimension, whole layers first and a layer's share along the next one, so
+every part is a box but for one layer, and every size is met exactly.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankmap.grid.carving_large import carve_fast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from rankmap.grid.coarse import Coarse
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["carve"]
+
+#: Parts of at most so many cells are cut along every order of their dimensions.
+THOROUGH = 4096
+
+#: Larger grids are carved without weighing the ways.
+MOST_WEIGHED = 16384
+
+#: Where a part may be cut: so far from its middle, as a share of its cells.
+SLACK = 0.18
+
+
+def carve(pattern: Coarse, levels: Sequence[Ints], thorough: int = THOROUGH) -> Ints:
+    """Return the cells of a grid in an order whose stretches are compact parts.
+
+    Parameters
+    ----------
+    pattern : Coarse
+        The grid, and what a cut costs.
+    levels : sequence of int64 arrays
+        For each level, the finest first, where its parts begin along the
+        order, from 0, and the number of cells at the end.
+    thorough : int
+        Parts of more cells are cut along one order of dimensions an axis only.
+
+    Returns
+    -------
+    int64 (cells,)
+        Row-major numbers: the first part's cells, then the next one's …
+
+    Examples
+    --------
+    >>> from rankmap.grid.coarse import Coarse
+    >>> carve(Coarse((2, 4), (((0, 1), 1.0), ((1, 0), 1.0))), [np.array([0, 4, 8])]).tolist()
+    [0, 1, 4, 5, 2, 3, 6, 7]
+    """
+    count = math.prod(pattern.grid)
+    if count > MOST_WEIGHED:
+        return carve_fast(pattern, levels)
+    every = np.stack(np.unravel_index(np.arange(count), pattern.grid), axis=1).astype(np.int64)
+    out = np.empty(count, dtype=np.int64)
+    todo = [(every, 0, count, len(levels) - 1)]
+    while todo:
+        points, low, high, level = todo.pop()
+        inner = _inner(levels, low, high, level)
+        if inner is None:
+            out[low:high] = np.sort(np.ravel_multi_index(tuple(points.T), pattern.grid))
+            continue
+        level, places = inner
+        ordered, at = _best(pattern, points, _candidates(places, low, high) - low, thorough)
+        todo.append((ordered[:at], low, low + at, level))
+        todo.append((ordered[at:], low + at, high, level))
+    return out
+
+
+def _inner(levels: Sequence[Ints], low: int, high: int, level: int) -> tuple[int, Ints] | None:
+    """Return the outermost level with boundaries inside a stretch, and these; None if none has."""
+    for at in range(level, -1, -1):
+        first, last = np.searchsorted(levels[at], [low, high], side="right")
+        places = levels[at][first : last - 1]
+        if len(places):
+            return at, places
+    return None
+
+
+def _candidates(places: Ints, low: int, high: int) -> Ints:
+    """Return the boundaries near the middle of a stretch, the nearest first, a few."""
+    off = np.abs(2 * places - low - high)
+    nearest = np.argsort(off, kind="stable")[:9]
+    close = nearest[off[nearest] <= max(int(off[nearest[0]]), 2 * SLACK * (high - low))]
+    return places[close]
+
+
+def _best(pattern: Coarse, points: Ints, sizes: Ints, thorough: int) -> tuple[Ints, int]:
+    """Return the points in the order, and the place in it, where cutting costs least a cell."""
+    low = points.min(axis=0)
+    shape = points.max(axis=0) - low + 1
+    local = points - low
+    few = len(points) <= thorough
+    best: tuple[float, Ints, int] | None = None
+    for axes in _axes(shape, few):
+        order = np.lexsort(tuple(local[:, axis] for axis in reversed(axes)))
+        for size in sizes[: 5 if few else 3].tolist():
+            price = _price(pattern, local[order], size, shape)
+            if best is None or price < best[0] - 1e-9:
+                best = (price, order, size)
+    if best is None:
+        raise AssertionError("a part that is cut has points and boundaries")
+    return points[best[1]], best[2]
+
+
+def _axes(shape: Ints, few: bool) -> list[tuple[int, ...]]:
+    """Return the orders of dimensions to cut along, the longest first."""
+    by_length = tuple(np.argsort(-shape, kind="stable").tolist())
+    if few and len(by_length) <= 3:
+        return list(itertools.permutations(by_length))
+    return [(axis, *(k for k in by_length if k != axis)) for axis in by_length]
+
+
+def _price(pattern: Coarse, ordered: Ints, size: int, shape: Ints) -> float:
+    """Return the weight that a cut parts, dearer where it is off the middle.
+
+    The parts of an uneven cut still have to be cut: the larger one once more
+    than the other, so a cut is weighed by the share it takes off.
+    """
+    both = np.zeros((2, *shape.tolist()), dtype=bool)
+    side = (np.arange(len(ordered)) >= size).astype(np.int64)
+    both[(side, *ordered.T)] = True
+    share = size / len(ordered)
+    return pattern.cut(both[0], both[1]) / math.sqrt(4 * share * (1 - share))

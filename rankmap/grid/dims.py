@@ -1,0 +1,176 @@
+"""The process grid itself: how to write a number of ranks as a product.
+
+DASH lets a program state whether it wants its units *compact* or
+*node-balanced* (section 3.2 of "Effective use of the PGAS Paradigm"): the
+first is the grid of the least surface, what MPI_Dims_create is meant to be;
+the second is one that boxes of a node's ranks tile, so that no node has ranks
+left over, and of these the one that cuts the domain least between nodes.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError
+from rankmap.grid.divisors import boxes_of, divisors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from placement.machine import Machine
+    from rankmap.slots import Slots
+
+    Shape = tuple[int, ...]
+
+__all__ = ["balanced", "dims", "grid_for", "grids", "turned"]
+
+#: What a caller may ask for.
+PREFERENCES = ("auto", "compact", "node-balanced")
+
+
+def dims(
+    n: int,
+    ndims: int,
+    machine: Machine | None = None,
+    *,
+    ppn: int | Sequence[int] | None = None,
+    prefer: str = "auto",
+) -> Shape:
+    """Choose a process grid for `n` ranks.
+
+    Parameters
+    ----------
+    n : int
+        Ranks.
+    ndims : int
+        Dimensions of the grid, 1 to 4.
+    machine : Machine or None
+        Whose nodes the ranks are to fill: its cores a node are the ranks a
+        node where `ppn` is None.
+    ppn : int, sequence of int or None
+        Ranks a node, one number or one a node; None: the machine's cores,
+        where all compute nodes have as many.
+    prefer : str
+        ``compact``: the least surface; ``node-balanced``: one that boxes of a
+        node's ranks tile; ``auto``: node-balanced where there is one, else compact.
+
+    Returns
+    -------
+    tuple of int
+        Extents, descending as MPI_Dims_create gives them.
+
+    Raises
+    ------
+    UsageError
+        A number that makes no sense, or no node-balanced grid where one is asked for.
+
+    Examples
+    --------
+    >>> dims(9216, 3, prefer="compact"), dims(9216, 3, ppn=24)
+    ((24, 24, 16), (24, 24, 16))
+    >>> dims(4096, 2, ppn=32)
+    (64, 64)
+    """
+    if n < 1 or not 1 <= ndims <= 4:
+        raise UsageError(f"no grid of {ndims} dimensions for {n} ranks", "1 to 4 dimensions")
+    if prefer not in PREFERENCES:
+        raise UsageError(f"no preference {prefer!r}", f"there are {', '.join(PREFERENCES)}")
+    held = _ranks_a_node(machine, ppn)
+    best = None if prefer == "compact" or held is None else _tiled(n, ndims, held)
+    if best is None and prefer == "node-balanced":
+        raise UsageError(
+            f"no grid of {ndims} dimensions for {n} ranks is tiled by boxes of a node's ranks",
+            "give --ppn that divides them, or take the compact grid",
+        )
+    return best or balanced(n, ndims)
+
+
+def grid_for(n: int, ndims: int, slots: Slots | None) -> Shape:
+    """Return the grid that ``stencil:auto`` has on these slots; None: the compact one.
+
+    Examples
+    --------
+    >>> grid_for(48, 2, None)
+    (8, 6)
+    """
+    held = None if slots is None else math.gcd(*slots.counts.tolist())
+    return dims(n, ndims, ppn=held)
+
+
+@lru_cache(maxsize=256)
+def balanced(n: int, ndims: int) -> Shape:
+    """Return the factors of `n` whose sum is least, descending: the box of least surface.
+
+    Examples
+    --------
+    >>> balanced(24, 3), balanced(16, 3), balanced(6, 3), balanced(7, 2)
+    ((4, 3, 2), (4, 2, 2), (3, 2, 1), (7, 1))
+    """
+    return min(grids(n, ndims), key=lambda grid: (sum(n // e for e in grid), sum(grid), grid))
+
+
+def grids(n: int, ndims: int, most: int | None = None) -> Iterator[Shape]:
+    """Yield all ways to write `n` as a product of so many factors, each descending.
+
+    Examples
+    --------
+    >>> list(grids(12, 2))
+    [(12, 1), (6, 2), (4, 3)]
+    """
+    if ndims == 1:
+        if most is None or n <= most:
+            yield (n,)
+        return
+    for first in reversed(divisors(n)):
+        if first**ndims < n:
+            return
+        if most is None or first <= most:
+            for rest in grids(n // first, ndims - 1, first):
+                yield (first, *rest)
+
+
+def _ranks_a_node(machine: Machine | None, ppn: int | Sequence[int] | None) -> int | None:
+    """Return the ranks that every node's are a multiple of; None where nothing says."""
+    if ppn is not None:
+        counts = [ppn] if isinstance(ppn, int) else list(ppn)
+        if not counts or min(counts) < 1:
+            raise UsageError("no ranks for a node")
+        return math.gcd(*counts)
+    if machine is None:
+        return None
+    cores = np.unique(machine.cores[machine.compute])
+    return int(cores[0]) if len(cores) == 1 and cores[0] > 0 else None
+
+
+def _tiled(n: int, ndims: int, held: int) -> Shape | None:
+    """Return the best grid that boxes of `held` ranks tile; None where there is none.
+
+    The domain being given, what crosses a cut through it is its cross
+    section: so the planes between nodes are counted, and with half their
+    weight those between all ranks.
+    """
+    if n % held:
+        return None
+    best: tuple[float, Shape] | None = None
+    for grid in grids(n, ndims):
+        found = boxes_of(held, grid)
+        if len(found):
+            nodes = int((np.array(grid) // found).sum(axis=1).min())
+            best = min(best or (math.inf, grid), (nodes + sum(grid) / 2, grid))
+    return None if best is None else best[1]
+
+
+def turned(shape: Sequence[int]) -> list[Shape]:
+    """Return the distinct orders of a shape's sides, the given one first.
+
+    Examples
+    --------
+    >>> turned((4, 2, 2))
+    [(4, 2, 2), (2, 4, 2), (2, 2, 4)]
+    """
+    return list(dict.fromkeys(permutations(shape)))

@@ -1,0 +1,261 @@
+"""``nidmap run`` behind its options: plan aside, check where asked, become the launcher."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from placement.commands.common import machine_from, say, to_json, write_output
+from placement.errors import LaunchError, NidmapError, UsageError, printable
+from rankmap.launch import Launch
+from rankmap.launch.planning import planned
+from rankmap.progress import step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from rankmap.launch.prepared import Prepared
+
+__all__ = ["REFUSED", "RunCommand"]
+
+#: Exit code of `run` for its own refusal under ``--strict``.
+REFUSED = 125
+
+#: What is made before ``auto`` in case that is not in time, where starting over costs nothing.
+_QUICK = "boxes"
+_QUICK_LAUNCHERS = ("srun",)
+
+#: The part of the patience that choosing an order may take.
+_AUTO = 0.6
+
+#: Seconds that a step which only says where its ranks are may take where patience has no limit,
+#: or where the job does not run without its answer.
+VERIFYING = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunCommand:
+    """One call of ``nidmap run``.
+
+    Attributes
+    ----------
+    command : tuple of str
+        The launcher, its options, the program.
+    specs : tuple of str
+        Machine options.
+    pattern : callable
+        Returns the pattern; what the options say of it may be wrong.
+    options : dict of str to any
+        The rest of the options, by their names.
+    """
+
+    command: tuple[str, ...]
+    specs: tuple[str, ...]
+    pattern: Callable[[], str]
+    options: dict[str, Any]
+
+    def show(self, as_json: bool, strict: bool) -> int:
+        """Print the command that a run would start; the order file is written."""
+        prepared, unclear = self._try_prepare()
+        if unclear:
+            _say_safely(f"{unclear}: " + ("not started (--strict)" if strict else "default order"))
+            if strict:
+                return REFUSED
+        launch = prepared.launch if prepared else Launch(self.command)
+        line = to_json(_document(launch, prepared, unclear)) if as_json else launch.line() + "\n"
+        write_output(line, None)
+        if prepared:
+            made = prepared.order
+            say(f"{made.strategy} order of {made.pattern} on {made.on.words()}: {prepared.path}")
+            for remark in prepared.remarks:
+                say(f"nidmap: {remark}")
+        return 0
+
+    def _try_prepare(self) -> tuple[Prepared | None, str]:
+        """Return the launch, or why there is none."""
+        try:
+            return self._prepare(dry=True), ""
+        except NidmapError as error:
+            return None, str(error)
+        except (Exception, SystemExit) as error:
+            return None, f"{type(error).__name__}: {printable(str(error), 200)}"
+
+    def start(self, strict: bool, verify: bool) -> int:
+        """Become the launcher; come back only to say that it cannot be started."""
+        from rankmap.launch.process import become, job_environment
+
+        found = planned(self._plan, self.options["patience"])
+        env = job_environment(os.environ)
+        patience = self.options["patience"]
+        patience = max(patience, VERIFYING) if strict or not patience else patience
+        unclear = found.get("unclear", "")
+        if verify and not unclear:
+            unclear = _verify(found, env, strict, patience)
+        if unclear:
+            _say_safely(f"{unclear}: " + ("not started (--strict)" if strict else "default order"))
+        if found.get("late"):
+            _say_safely(f"{found['late']}: {_QUICK} order instead of auto")
+        for remark in found.get("remarks", ()):
+            _say_safely(remark)
+        if unclear:
+            _discard(found)
+            if strict:
+                return REFUSED
+        launch = Launch(self.command) if unclear else Launch(tuple(found["argv"]), found["env"])
+        try:
+            become(launch, env)
+        except NidmapError:
+            _discard(found)
+            raise
+        return 0  # exec does not return
+
+    def _plan(self) -> Iterator[dict[str, Any]]:
+        """Plan and yield what the parent needs of it, a quick order first; in the child process."""
+        quick = self._prepare_quick()
+        if quick:
+            self._store(quick)
+            yield _for_parent(quick)
+        made = self._prepare(dry=False)
+        self._store(made)
+        yield _for_parent(made)
+        if quick:
+            _discard({"path": quick.path})
+
+    def _store(self, made: Prepared) -> None:
+        """Write down what is planned, for ``nidmap score --job``."""
+        from rankmap.launch.allocation import job_id
+        from rankmap.launch.launch_folder import store_launch
+
+        store_launch(made, job_id(os.environ), self.command, self._machine_specs())
+
+    def _machine_specs(self) -> tuple[str, ...]:
+        return self.specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split())
+
+    def _prepare_quick(self) -> Prepared | None:
+        """Return an order that is there at once, in case the best one is not in time."""
+        asked = os.path.basename(self.command[0])
+        if self.options["strategy"] != "auto" or not self.options["patience"]:
+            return None
+        if asked not in _QUICK_LAUNCHERS:
+            return None
+        with contextlib.suppress(NidmapError):
+            return self._prepare(dry=False, strategy=_QUICK)
+        return None
+
+    def _prepare(self, dry: bool, strategy: str = "") -> Prepared:
+        from rankmap.launch.prepare import prepare
+        from rankmap.launch.prepared import RunRequest
+
+        given = self.options
+        chosen = strategy or given["strategy"]
+        if chosen == "auto" and given["patience"]:
+            chosen = f"auto:seconds={_AUTO * given['patience']:g}"
+        nodes, host_file = _node_text(given["nodes"])
+        request = RunRequest(
+            pattern=self.pattern(),
+            strategy=chosen,
+            nodes=nodes,
+            ppn=given["ppn"],
+            host_file=host_file,
+            mpi=given["mpi"],
+            launcher_order=given["launcher_order"],
+            folder=given["order_dir"],
+            dry=dry,
+            patience=given["patience"],
+            machine_specs=self._machine_specs(),
+        )
+        step()
+        machine = machine_from(self.specs) if request.machine_specs else None
+        step()
+        return prepare(self.command, request, os.environ, machine)
+
+
+def _for_parent(made: Prepared) -> dict[str, Any]:
+    """Return what the parent needs of a plan, as JSON holds it."""
+    return {
+        "argv": made.launch.argv,
+        "env": made.launch.env,
+        "path": made.path,
+        "probe": made.probe.argv,
+        "rank_nodes": made.rank_nodes,
+        "remarks": made.remarks,
+    }
+
+
+def _verify(found: dict[str, Any], env: dict[str, str], strict: bool, seconds: float) -> str:
+    """Run a step that says where its ranks are and compare; return what is wrong, '' if nothing.
+
+    That it says nothing in so many seconds is no reason to drop the order, unless `strict`.
+    """
+    from rankmap.launch.launch_folder import store_answers
+    from rankmap.launch.queries import query_rank_nodes
+
+    plan = found["rank_nodes"]
+    try:
+        said = query_rank_nodes(
+            Launch(tuple(found["probe"]), found["env"]), env, len(plan), seconds
+        )
+    except LaunchError as error:
+        if strict:
+            return f"cannot verify: {error}"
+        _say_safely(f"cannot verify: {error}")
+        return ""
+    store_answers(found["path"], said)
+    pairs = zip(said, plan, strict=True)
+    wrong = [r for r, (one, two) in enumerate(pairs) if not _same_node(one, two)]
+    if wrong:
+        r = wrong[0]
+        return (
+            f"{len(wrong)} of {len(plan)} ranks are not where the plan says, "
+            f"first rank {r}: on {said[r]}, planned {plan[r]}"
+        )
+    _say_safely(
+        f"verified: all {len(plan)} ranks are where the plan says, on {len(set(plan))} nodes"
+    )
+    return ""
+
+
+def _same_node(one: str, two: str) -> bool:
+    return one == two or one.partition(".")[0] == two.partition(".")[0]
+
+
+def _discard(found: dict[str, Any]) -> None:
+    """Remove the order file of a plan that is not used."""
+    from rankmap.launch.launch_folder import discard_launch
+
+    if found.get("path"):
+        discard_launch(found["path"])
+
+
+def _node_text(nodes: str | None) -> tuple[str | None, bool]:
+    """Return the text of ``run --nodes``, and whether it is that of a host file."""
+    if nodes is None:
+        return None, False
+    if nodes == "-":
+        raise UsageError(
+            "run leaves standard input to the program", "give --nodes a list or a file"
+        )
+    from placement.lists.pasted import read_list
+
+    text, source = read_list(nodes, "--nodes")
+    return text, source != "--nodes"
+
+
+def _document(launch: Launch, prepared: Prepared | None, unclear: str) -> dict[str, Any]:
+    return {
+        "schema": "nidmap.run/1",
+        "argv": list(launch.argv),
+        "env": dict(launch.env),
+        "command": launch.line(),
+        "order_file": prepared.path if prepared else None,
+        "strategy": prepared.order.strategy if prepared else None,
+        "unclear": unclear,
+    }
+
+
+def _say_safely(text: str) -> None:
+    """Write one line on stderr; that it is closed must not cost the user their job."""
+    with contextlib.suppress(OSError, ValueError):
+        say(f"nidmap: {printable(text, 500)}")

@@ -1,0 +1,190 @@
+"""Patterns: who talks to whom, as a short text that is parsed but never expanded.
+
+``stencil:24x24x16,periodic``, ``fft:64x64``, ``alltoall`` … each name is a
+builder registered by the decorator `pattern`; other distributions add theirs
+under the entry point group ``nidmap.patterns``. An order needs a pattern's
+rank count and process grid only; who scores an order asks for its edges, in
+blocks, so that a million ranks never cost an edge list.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, NamedTuple
+
+from placement.errors import UsageError, printable
+from placement.registry import Registry
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy import float64, int64
+    from numpy.typing import NDArray
+
+    from rankmap.slots import Slots
+
+    Builder = Callable[[str], "Pattern"]
+
+__all__ = ["Edges", "Pattern", "find", "names", "parse_pattern", "pattern"]
+
+#: Where each bundled pattern lives: imported only when it is asked for.
+BUNDLED = {
+    "alltoall": "structured",
+    "fft": "structured",
+    "graph": "graph",
+    "matrix": "graph",
+    "measured": "measured",
+    "ring": "structured",
+    "sort": "structured",
+    "stencil": "structured",
+    "training": "training",
+}
+
+_builders: Registry[Builder] = Registry("pattern", "nidmap.patterns", "rankmap.pattern", BUNDLED)
+
+
+class Edges(NamedTuple):
+    """A block of undirected edges, ``a < b``; no edge joins a rank to itself.
+
+    Attributes
+    ----------
+    a, b : int64 (m,)
+        Ranks.
+    weight : float64 (m,)
+        Payload of one direction in units of ``--bytes``.
+    """
+
+    a: NDArray[int64]
+    b: NDArray[int64]
+    weight: NDArray[float64]
+
+
+class Pattern(ABC):
+    """Who talks to whom among a job's ranks.
+
+    A pattern is a pure value. It states its own rank count, or takes any
+    (``ranks`` is None) until `fit` binds it to one.
+    """
+
+    @property
+    @abstractmethod
+    def spec(self) -> str:
+        """The text that `parse_pattern` reads back to this pattern (rank count aside)."""
+
+    @property
+    @abstractmethod
+    def ranks(self) -> int | None:
+        """Number of ranks; None where the pattern takes any number."""
+
+    @property
+    @abstractmethod
+    def dims(self) -> tuple[int, ...] | None:
+        """Extents of the process grid, ranks row-major with the last fastest.
+
+        None where the pattern has no grid, or no rank count yet.
+        """
+
+    @abstractmethod
+    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
+        """Yield every undirected edge once, in blocks of about `block` edges.
+
+        Raises
+        ------
+        UsageError
+            Where the pattern has no rank count yet (`fit` gives it one).
+        """
+
+    @abstractmethod
+    def resized(self, ranks: int) -> Pattern:
+        """Return this pattern over `ranks` ranks; only asked where ``ranks`` is None."""
+
+    def fit(self, ranks: int) -> Pattern:
+        """Return this pattern for exactly `ranks` ranks.
+
+        Parameters
+        ----------
+        ranks : int
+            Ranks of the job: the slots asked for.
+
+        Raises
+        ------
+        UsageError
+            Where the pattern states another number; the message has both.
+
+        Examples
+        --------
+        >>> parse_pattern("ring").fit(6).ranks
+        6
+        >>> parse_pattern("fft:8x8").fit(48)
+        Traceback (most recent call last):
+            ...
+        placement.errors.UsageError: pattern fft:8x8 has 64 ranks, but there are 48 slots
+        """
+        if self.ranks is None:
+            return self.resized(ranks)
+        if self.ranks != ranks:
+            many = "slot" if ranks == 1 else "slots"
+            own = "rank" if self.ranks == 1 else "ranks"
+            raise UsageError(
+                f"pattern {self.spec} has {self.ranks} {own}, but there are {ranks} {many}"
+            )
+        return self
+
+    def on(self, slots: Slots) -> Pattern:
+        """Return this pattern for exactly these slots; see `fit`.
+
+        A pattern that chooses its own process grid (``stencil:auto``) goes by
+        the ranks a node here, which `fit` knows nothing of.
+        """
+        return self.fit(len(slots))
+
+
+def pattern(name: str) -> Callable[[Builder], Builder]:
+    """Register the decorated function, from the text after the colon, as pattern `name`."""
+    return _builders.register(name)
+
+
+def names() -> list[str]:
+    """Return the names of all patterns, those of other distributions included."""
+    return _builders.names()
+
+
+def find(name: str) -> Builder:
+    """Return the builder of the pattern called `name`.
+
+    Raises
+    ------
+    UsageError
+        Where there is none; the message names those there are.
+    """
+    return _builders.find(name)
+
+
+def parse_pattern(spec: str) -> Pattern:
+    """Return the pattern that a text names.
+
+    Parameters
+    ----------
+    spec : str
+        ``alltoall``, ``sort``, ``ring``, ``fft:PxQ`` (all-to-all in each row
+        and each column of a process grid), ``fft:P`` (slab),
+        ``stencil:24x24x16[,periodic][,weights=1:2:4][,points=27]`` or
+        ``stencil:auto[,ndims=3]``, ``training:tp=8,cp=1,dp=16,pp=4``,
+        ``graph:FILE``, ``matrix:FILE``, ``measured:FILE``.
+
+    Raises
+    ------
+    UsageError
+        Unknown pattern or option, or a value that makes no sense.
+
+    Examples
+    --------
+    >>> parse_pattern("fft:16x8").dims
+    (16, 8)
+    >>> parse_pattern("stencil:24x24x16,periodic").ranks
+    9216
+    """
+    name, colon, text = spec.strip().partition(":")
+    if colon and not text:
+        raise UsageError(f"pattern '{printable(spec)}': nothing after the colon")
+    return find(name)(text)

@@ -1,0 +1,259 @@
+"""Graphs of ranks: patterns that were measured or drawn, not written down by a rule.
+
+``graph:FILE`` holds undirected edges, ``matrix:FILE`` bytes from rank to rank:
+an edge's weight there is what goes both ways. Which format a file has is seen
+from its name and first lines (`rankmap.readers`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import UsageError
+from rankmap.pattern import Edges, Pattern, pattern
+from rankmap.pattern.edges import every_edge, symmetric_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from rankmap.pattern.structured import Stencil
+    from rankmap.readers.entries import Entries
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["Graph", "expanded", "from_edges", "from_entries", "stencil_of"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph(Pattern):
+    """A weighted graph of ranks, each edge in the rows of both its ends.
+
+    Attributes
+    ----------
+    indptr : int64 (n + 1,)
+        Where each rank's row begins.
+    indices : int64 (2m,)
+        The other ends, ascending in each row.
+    weights : float64 (2m,)
+    stated : bool
+        Whether the file states how many ranks there are; else there are n at
+        least, and more have no edge.
+    text : str
+        The pattern as it was asked for.
+    notes : tuple of str
+        What was done to the file's entries to make a graph of them.
+    known : dict
+        What has been found out about the graph.
+
+    Examples
+    --------
+    >>> g = from_edges(3, np.array([0, 1]), np.array([1, 2]), np.array([5.0, 1.0]))
+    >>> g.indptr.tolist(), g.indices.tolist(), g.weights.tolist()
+    ([0, 1, 3, 4], [1, 0, 2, 1], [5.0, 5.0, 1.0, 1.0])
+    """
+
+    indptr: Ints
+    indices: Ints
+    weights: Floats
+    stated: bool = True
+    text: str = "graph"
+    notes: tuple[str, ...] = ()
+    known: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def spec(self) -> str:
+        """The text of this pattern."""
+        return self.text
+
+    @property
+    def size(self) -> int:
+        """Number of vertices."""
+        return len(self.indptr) - 1
+
+    @property
+    def ranks(self) -> int | None:
+        """Number of ranks; None where the file does not state it."""
+        return self.size if self.stated else None
+
+    @property
+    def dims(self) -> tuple[int, ...] | None:
+        """The process grid, where the graph is that of a stencil on one; else None."""
+        found = stencil_of(self)
+        return None if found is None else found.dims
+
+    @property
+    def row(self) -> Ints:
+        """Rank whose row each entry stands in, int64 (2m,)."""
+        return np.repeat(np.arange(self.size), np.diff(self.indptr))
+
+    def upper(self) -> tuple[Ints, Ints, Floats]:
+        """Return (a, b, weight) of each edge once, a < b."""
+        row = self.row
+        once = row < self.indices
+        return row[once], self.indices[once], self.weights[once]
+
+    def part(self, ranks: Ints) -> Graph:
+        """Return the graph of some ranks, numbered in the order given, and the edges among them."""
+        local = np.full(self.size, -1)
+        local[ranks] = np.arange(len(ranks))
+        a, b, weight = self.upper()
+        inside = (local[a] >= 0) & (local[b] >= 0)
+        return from_edges(len(ranks), local[a[inside]], local[b[inside]], weight[inside])
+
+    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
+        """Yield every undirected edge once; see `Pattern.edges`."""
+        a, b, weight = self.upper()
+        for low in range(0, len(a), block):
+            some = slice(low, low + block)
+            yield Edges(a[some], b[some], weight[some])
+
+    def resized(self, ranks: int) -> Pattern:
+        """Return the graph with as many ranks more, without edges, as are missing.
+
+        Raises
+        ------
+        UsageError
+            Where the file names more ranks.
+        """
+        if ranks < self.size:
+            raise UsageError(
+                f"pattern {self.text} names rank {self.size - 1}, but there are {ranks} slots"
+            )
+        more = np.full(ranks - self.size, self.indptr[-1])
+        notes = self.notes
+        if len(more):
+            notes = (*notes, f"ranks {self.size} to {ranks - 1} are not in the file: no edges")
+        return replace(
+            self, indptr=np.append(self.indptr, more), stated=True, notes=notes, known={}
+        )
+
+
+def stencil_of(graph: Graph) -> Stencil | None:
+    """Return the stencil whose graph this is, None where there is none; looked for once a graph.
+
+    Examples
+    --------
+    >>> from rankmap.pattern.structured import Stencil
+    >>> stencil_of(expanded(Stencil((4, 3)))).spec
+    'stencil:4x3'
+    """
+    if "stencil" not in graph.known:
+        from rankmap.pattern.recognition import recognise_stencil
+
+        found = recognise_stencil(graph.indptr, graph.indices, graph.weights)
+        graph.known["stencil"] = found
+    known: Stencil | None = graph.known["stencil"]
+    return known
+
+
+def from_edges(n: int, a: Ints, b: Ints, weight: Floats, **more: Any) -> Graph:
+    """Return the graph of undirected edges; edges given twice are added up, loops left out.
+
+    Parameters
+    ----------
+    n : int
+        Vertices.
+    a, b : int64 (m,)
+    weight : float64 (m,)
+    **more
+        Other fields of `Graph`.
+    """
+    return Graph(*symmetric_rows(n, a, b, weight), **more)
+
+
+def expanded(wanted: Pattern) -> Graph:
+    """Return any pattern's edges as a graph.
+
+    Examples
+    --------
+    >>> from rankmap.pattern.structured import Stencil
+    >>> expanded(Stencil((2, 2))).indices.tolist()
+    [1, 2, 0, 3, 0, 3, 1, 2]
+    """
+    if isinstance(wanted, Graph):
+        return wanted
+    return from_edges(wanted.ranks or 0, *every_edge(wanted), text=wanted.spec)
+
+
+def from_entries(entries: Entries, both: bool, text: str) -> Graph:
+    """Return the graph of a file's entries.
+
+    Parameters
+    ----------
+    entries : Entries
+        Weights from rank to rank.
+    both : bool
+        True where the weights of both directions add up (``matrix:``); False
+        where they state one edge twice (``graph:``).
+    text : str
+        The pattern as it was asked for.
+    """
+    n = entries.ranks
+    key, weight = _once(entries.a * n + entries.b, entries.weight)
+    a, b = np.divmod(key, max(n, 1))
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    back = _weight_at(key, weight, b * n + a)
+    notes = list(entries.notes)
+    loops = int((a == b).sum())
+    if loops:
+        notes.append(f"{loops} ranks send to themselves: that costs nothing and is left out")
+    uneven = int(((back != weight) & (a < b)).sum() + ((back == 0) & (a > b)).sum())
+    if uneven and not entries.undirected:
+        how = "what goes both ways is added up" if both else "the larger of the two counts"
+        notes.append(f"not symmetric ({uneven} pairs differ): {how}")
+    if entries.undirected:
+        scale = 2.0 if both else 1.0
+        return from_edges(
+            n, low, high, weight * scale, stated=entries.stated, text=text, notes=tuple(notes)
+        )
+    total = weight + back if both else np.maximum(weight, back)
+    once = (a < b) | (back == 0)  # a pair that is stated one way only stands here once
+    return from_edges(
+        n, low[once], high[once], total[once], stated=entries.stated, text=text, notes=tuple(notes)
+    )
+
+
+def _once(key: Ints, weight: Floats) -> tuple[Ints, Floats]:
+    """Return each key once, ascending, with the sum of its weights; zeros left out."""
+    kept = weight != 0
+    found, place = np.unique(key[kept], return_inverse=True)
+    total = np.bincount(place.reshape(-1), weight[kept], minlength=len(found))
+    return found, total.astype(np.float64)
+
+
+def _weight_at(key: Ints, weight: Floats, wanted: Ints) -> Floats:
+    """Return the weight of each wanted key, 0 where it does not stand."""
+    if not len(key):
+        return np.zeros(len(wanted))
+    place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
+    return np.where(key[place] == wanted, weight[place], 0.0)
+
+
+@pattern("graph")
+def graph(text: str) -> Pattern:
+    """Build ``graph:FILE``: undirected edges, each stated once or both ways."""
+    return _read(text, "graph", both=False)
+
+
+@pattern("matrix")
+def matrix(text: str) -> Pattern:
+    """Build ``matrix:FILE``: bytes from rank to rank, those of both ways added up."""
+    return _read(text, "matrix", both=True)
+
+
+def _read(path: str, name: str, both: bool) -> Pattern:
+    from rankmap.readers import FORMATS, read
+    from rankmap.readers.entries import empty
+
+    if not path:
+        raise UsageError(f"pattern {name} needs a file: {name}:FILE", FORMATS)
+    found = from_entries(read(path), both, f"{name}:{path}")
+    if not len(found.indices):
+        raise empty(path)
+    return found

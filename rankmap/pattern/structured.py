@@ -1,0 +1,436 @@
+"""Patterns on a process grid: stencils, and all-to-alls along the grid's lines.
+
+Both are a set of steps (offsets in the grid) that every rank takes, so both
+stay a few numbers whatever the rank count. A stencil's steps go to its
+neighbours; an all-to-all along a line of length L has the steps 1 … L-1.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from placement.errors import UsageError, printable
+from rankmap.pattern import Edges, Pattern, pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from rankmap.slots import Slots
+
+    Step = tuple[tuple[int, ...], float]
+
+__all__ = ["AutoStencil", "GridPattern", "Lines", "Ring", "Stencil", "parse_extents"]
+
+#: No machine runs more ranks; a larger extent is a slip of the finger.
+MOST_RANKS = 1 << 40
+
+
+class GridPattern(Pattern):
+    """A pattern whose ranks stand on a grid and all take the same steps."""
+
+    @property
+    def ranks(self) -> int | None:
+        """Number of ranks: the product of the grid's extents; None before `fit`."""
+        return None if self.dims is None else math.prod(self.dims)
+
+    @property
+    @abstractmethod
+    def periodic(self) -> tuple[bool, ...]:
+        """For each dimension, whether the last rank is a neighbour of the first."""
+
+    @abstractmethod
+    def steps(self) -> Iterator[Step]:
+        """Yield (offset, weight), one of each pair of opposite offsets."""
+
+    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
+        """Yield every undirected edge once, in blocks; see `Pattern.edges`.
+
+        On a periodic extent of 2 both neighbours are the same rank: two
+        messages go each way, and two edges are yielded.
+
+        Examples
+        --------
+        >>> [(e.a.tolist(), e.b.tolist()) for e in Stencil((2, 2)).edges()]
+        [([0, 2], [1, 3]), ([0, 1], [2, 3])]
+        """
+        if self.dims is None:
+            raise UsageError(f"pattern {self.spec} has no rank count yet")
+        for offset, weight in self.steps():
+            for low in range(0, math.prod(self.dims), block):
+                found = _step(self.dims, self.periodic, offset, low, block)
+                if len(found[0]):
+                    yield _edges(*found, weight)
+
+    def resized(self, ranks: int) -> Pattern:
+        """Refuse: a grid states its own rank count."""
+        raise UsageError(f"pattern {self.spec} has its own rank count, not {ranks}")
+
+
+@dataclass(frozen=True, slots=True)
+class Stencil(GridPattern):
+    """Every rank talks to its neighbours in a process grid.
+
+    Attributes
+    ----------
+    dims : tuple of int
+        Extents, 1 to 4 of them, the last fastest.
+    wrap : bool
+        Whether all dimensions are periodic.
+    weights : tuple of float
+        Bytes to a neighbour along each dimension, in units of ``--bytes``;
+        empty for 1 everywhere. A diagonal neighbour gets the smallest of the
+        weights of the dimensions it lies along.
+    reach : int
+        In how many dimensions at once a neighbour may differ: 1 gives the 5-
+        and 7-point stencils, all of them the 9- and 27-point ones.
+    """
+
+    dims: tuple[int, ...]
+    wrap: bool = False
+    weights: tuple[float, ...] = ()
+    reach: int = 1
+
+    @property
+    def spec(self) -> str:
+        """The text of this pattern."""
+        text = f"stencil:{_by_x(self.dims)}" + (",periodic" if self.wrap else "")
+        if self.weights:
+            text += ",weights=" + ":".join(f"{w:g}" for w in self.weights)
+        return text + (f",points={points(len(self.dims), self.reach)}" if self.reach > 1 else "")
+
+    @property
+    def periodic(self) -> tuple[bool, ...]:
+        """Whether each dimension wraps around."""
+        return (self.wrap,) * len(self.dims)
+
+    def steps(self) -> Iterator[Step]:
+        """Yield (offset, weight) of one of each pair of opposite neighbours."""
+        weights = self.weights or (1.0,) * len(self.dims)
+        zero = (0,) * len(self.dims)
+        for offset in itertools.product((-1, 0, 1), repeat=len(self.dims)):
+            along = [k for k, step in enumerate(offset) if step]
+            if offset > zero and len(along) <= self.reach:
+                yield offset, min(weights[k] for k in along)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines(GridPattern):
+    """An all-to-all along every line of a process grid, in each dimension.
+
+    ``alltoall`` and ``sort`` are one line of all ranks, ``fft:P`` (slab) too;
+    ``fft:PxQ`` (pencil) is an all-to-all in each row and in each column.
+
+    Attributes
+    ----------
+    name : str
+        ``alltoall``, ``sort`` or ``fft``.
+    dims : tuple of int or None
+        Extents of the grid; None where any rank count will do.
+    share : bool
+        True where ``--bytes`` is a rank's whole local data, of which every
+        other rank gets an equal part (``sort``).
+    """
+
+    name: str
+    dims: tuple[int, ...] | None = None
+    share: bool = False
+
+    @property
+    def spec(self) -> str:
+        """The text of this pattern."""
+        return f"fft:{_by_x(self.dims)}" if self.name == "fft" and self.dims else self.name
+
+    @property
+    def periodic(self) -> tuple[bool, ...]:
+        """Nothing wraps: a line's ranks all talk to each other anyhow."""
+        return (False,) * len(self.dims or ())
+
+    @property
+    def weight(self) -> float:
+        """Payload of one message in units of ``--bytes``."""
+        return 1.0 / (self.ranks or 1) if self.share else 1.0
+
+    def steps(self) -> Iterator[Step]:
+        """Yield (offset, weight) for every distance within a line, dimension by dimension."""
+        dims = self.dims or ()
+        for axis, extent in enumerate(dims):
+            for distance in range(1, extent):
+                yield tuple(distance * (k == axis) for k in range(len(dims))), self.weight
+
+    def resized(self, ranks: int) -> Pattern:
+        """Return the all-to-all of so many ranks."""
+        return replace(self, dims=(ranks,))
+
+
+@dataclass(frozen=True, slots=True)
+class Ring(GridPattern):
+    """Every rank sends to the next, the last to the first.
+
+    Attributes
+    ----------
+    dims : tuple of int or None
+        The rank count; None before `Pattern.fit`.
+    """
+
+    dims: tuple[int, ...] | None = None
+
+    @property
+    def spec(self) -> str:
+        """The text of this pattern."""
+        return "ring"
+
+    @property
+    def periodic(self) -> tuple[bool, ...]:
+        """A ring closes, but two ranks share one edge."""
+        return (self.dims is not None and self.dims[0] > 2,)
+
+    def steps(self) -> Iterator[Step]:
+        """Yield the one step to the next rank."""
+        yield (1,), 1.0
+
+    def resized(self, ranks: int) -> Pattern:
+        """Return the ring of so many ranks."""
+        return Ring((ranks,))
+
+
+def points(dimensions: int, reach: int) -> int:
+    """Return the points of a stencil: itself and neighbours differing in <= `reach` dimensions.
+
+    Examples
+    --------
+    >>> points(2, 1), points(2, 2), points(3, 1), points(3, 3)
+    (5, 9, 7, 27)
+    """
+    return sum(math.comb(dimensions, k) * 2**k for k in range(reach + 1))
+
+
+def parse_extents(text: str, what: str, most: int = 4) -> tuple[int, ...]:
+    """Return the extents of a grid such as ``24x24x16``.
+
+    Raises
+    ------
+    UsageError
+        Naming `what`, where the text is no grid of 1 to `most` dimensions.
+
+    Examples
+    --------
+    >>> parse_extents("24x24x16", "stencil")
+    (24, 24, 16)
+    """
+    parts = text.split("x")
+    for part in parts:
+        if not (part.isascii() and part.isdigit()) or len(part) > 18 or int(part) < 1:
+            shown = printable(part, 30)
+            raise UsageError(
+                f"{what}: '{shown}' is no extent", f"a grid is written like {_example(most)}"
+            )
+    if len(parts) > most:
+        shown = printable(text, 40)
+        raise UsageError(f"{what}: {len(parts)} dimensions in '{shown}', at most {most} are known")
+    extents = tuple(int(part) for part in parts)
+    if math.prod(extents) > MOST_RANKS:
+        shown = printable(text, 80)
+        raise UsageError(f"{what}: {math.prod(extents)} ranks in '{shown}', no machine has as many")
+    return extents
+
+
+@dataclass(frozen=True, slots=True)
+class AutoStencil(Pattern):
+    """A stencil whose process grid is chosen once the ranks are known (`rankmap.grid.dims`).
+
+    Attributes
+    ----------
+    form : Stencil
+        What it is like on any grid of as many dimensions: its extents count for nothing.
+    """
+
+    form: Stencil
+
+    @property
+    def spec(self) -> str:
+        """The text of this pattern."""
+        _, comma, rest = self.form.spec.partition(",")
+        return f"stencil:auto,ndims={len(self.form.dims)}{comma}{rest}"
+
+    @property
+    def ranks(self) -> int | None:
+        """Any number will do."""
+        return None
+
+    @property
+    def dims(self) -> tuple[int, ...] | None:
+        """None is known yet."""
+        return None
+
+    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
+        """Refuse: there is no grid yet."""
+        raise UsageError(f"pattern {self.spec} has no rank count yet")
+
+    def resized(self, ranks: int) -> Pattern:
+        """Return the stencil on the compact grid of so many ranks."""
+        return self._over(ranks, None)
+
+    def on(self, slots: Slots) -> Pattern:
+        """Return the stencil on a grid that boxes of a node's ranks tile, where there is one."""
+        return self._over(len(slots), slots)
+
+    def _over(self, ranks: int, slots: Slots | None) -> Stencil:
+        from rankmap.grid.dims import grid_for
+
+        return replace(self.form, dims=grid_for(ranks, len(self.form.dims), slots))
+
+
+@pattern("stencil")
+def stencil(text: str) -> Pattern:
+    """Build ``stencil:24x24x16[,periodic][,weights=1:2:4][,points=27]`` or ``stencil:auto``."""
+    grid, *options = text.split(",")
+    if grid == "auto":
+        return AutoStencil(_optioned(Stencil((1,) * _dimensions(options)), options))
+    return _optioned(Stencil(parse_extents(grid, "stencil")), options)
+
+
+def _dimensions(options: list[str]) -> int:
+    """Take ``ndims=`` out of the options of stencil:auto; as many as weights, else 3."""
+    named = [option for option in options if option.startswith("ndims=")]
+    for option in named:
+        options.remove(option)
+    weights = next((o for o in options if o.startswith("weights=")), None)
+    if not named:
+        return 3 if weights is None else min(4, weights.count(":") + 1)
+    value = named[0].removeprefix("ndims=")
+    if len(named) > 1 or value not in ("1", "2", "3", "4"):
+        raise UsageError(f"stencil: '{printable(','.join(named), 40)}' is no ndims=1 to 4")
+    return int(value)
+
+
+def _optioned(built: Stencil, options: list[str]) -> Stencil:
+    """Return the stencil with its options."""
+    seen = set()
+    for option in options:
+        key, equals, value = option.partition("=")
+        if key in seen:
+            raise UsageError(f"stencil: {key} is given twice")
+        seen.add(key)
+        built = _with_option(built, key, value if equals else None)
+    return built
+
+
+@pattern("fft")
+def fft(text: str) -> Pattern:
+    """Build ``fft:PxQ`` (pencils on a process grid) or ``fft:P`` (slabs)."""
+    return Lines("fft", parse_extents(text, "fft", most=2))
+
+
+@pattern("alltoall")
+def alltoall(text: str) -> Pattern:
+    """Build ``alltoall``."""
+    _no_options("alltoall", text)
+    return Lines("alltoall")
+
+
+@pattern("sort")
+def sort(text: str) -> Pattern:
+    """Build ``sort``: every rank sends an equal part of its data to every other."""
+    _no_options("sort", text)
+    return Lines("sort", share=True)
+
+
+@pattern("ring")
+def ring(text: str) -> Pattern:
+    """Build ``ring``."""
+    _no_options("ring", text)
+    return Ring()
+
+
+def _with_option(built: Stencil, key: str, value: str | None) -> Stencil:
+    if key == "periodic" and value is None:
+        return replace(built, wrap=True)
+    if key == "weights" and value is not None:
+        return replace(built, weights=_weights(value, len(built.dims)))
+    if key == "points" and value is not None:
+        return replace(built, reach=_reach(value, len(built.dims)))
+    shown = printable(key if value is None else f"{key}={value}", 40)
+    raise UsageError(f"stencil: no option '{shown}'", "there are periodic, weights=1:2:4, points=9")
+
+
+def _weights(text: str, dimensions: int) -> tuple[float, ...]:
+    values = tuple(_weight(part) for part in text.split(":"))
+    if len(values) != dimensions:
+        many = f"{len(values)} weights" if len(values) > 1 else "1 weight"
+        raise UsageError(f"stencil: {many} for {dimensions} dimensions", "give one a dimension")
+    return values
+
+
+def _weight(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise UsageError(f"stencil: weight '{printable(text, 30)}' is no number of 0 or more")
+    return value
+
+
+def _reach(text: str, dimensions: int) -> int:
+    allowed = {str(points(dimensions, k)): k for k in range(1, dimensions + 1)}
+    if text not in allowed:
+        raise UsageError(
+            f"stencil: points={printable(text, 30)} in {dimensions} dimensions",
+            f"there are {', '.join(allowed)}",
+        )
+    return allowed[text]
+
+
+def _no_options(name: str, text: str) -> None:
+    if text:
+        raise UsageError(
+            f"pattern {name} takes no options, not '{printable(text, 40)}'",
+            "its rank count is the number of slots",
+        )
+
+
+def _by_x(dims: tuple[int, ...]) -> str:
+    return "x".join(str(extent) for extent in dims)
+
+
+def _example(most: int) -> str:
+    return "64x64 or 64" if most == 2 else "24x24x16"
+
+
+def _step(
+    dims: tuple[int, ...],
+    periodic: tuple[bool, ...],
+    offset: tuple[int, ...],
+    low: int,
+    block: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the ranks low … low+block-1 that can take the step, and where it leads them."""
+    import numpy as np
+
+    here = np.arange(low, min(low + block, math.prod(dims)), dtype=np.int64)
+    there = np.zeros(len(here), dtype=np.int64)
+    inside = np.ones(len(here), dtype=bool)
+    for column, extent, wraps, step in zip(
+        np.unravel_index(here, dims), dims, periodic, offset, strict=True
+    ):
+        moved = column + step
+        if wraps:
+            moved %= extent
+        else:
+            inside &= (moved >= 0) & (moved < extent)
+        there = there * extent + moved
+    inside &= there != here
+    return here[inside], there[inside]
+
+
+def _edges(here: NDArray[np.int64], there: NDArray[np.int64], weight: float) -> Edges:
+    import numpy as np
+
+    return Edges(np.minimum(here, there), np.maximum(here, there), np.full(len(here), weight))

@@ -1,0 +1,398 @@
+"""Training of large models: who talks to whom, and how many bytes each axis takes.
+
+Tensor (tp), context (cp), expert (ep), data (dp) and pipeline parallelism (pp):
+
+``training:tp=8,cp=1,dp=16,pp=4[,ep=8][,etp=1][,order=tp-cp-ep-dp-pp][,hidden=4096 …]``
+
+*Numbering* is Megatron-LM's (equal to its own generator in 2,727 parameter
+cases): in the order tp-cp-ep-dp-pp, leftmost fastest, a rank is
+tp + TP*(cp + CP*(dp + DP*pp)). Experts do not multiply the ranks: on their
+side a rank is etp + ETP*(ep + EP*(edp + EDP*pp)).
+
+*Bytes a rank sends in one iteration*, with a bytes an element, S = a*s*b*h/cp,
+f(n) = (n-1)/n, m microbatches and L layers of a stage:
+
+=========  ====================================================  ==================
+axis       bytes                                                 checked on
+=========  ====================================================  ==================
+tp         8*f(tp)*S*L*m, 10 with sequence parallelism           SC21 paper for 8
+cp         3*(cp-1)*K*L*m, K = 2*a*(s/cp)*b*n_kv*d/tp            code paths only
+ep         4*f(ep)*T*k*h*a*L'*m, T = s*b/(cp*tp), L' MoE layers  code paths only
+dp (x cp)  f(dp*cp)*N*(g+2), N parameters of a rank              code paths only
+pp         S*m an edge a direction, S/tp with sequence parallel  SC21 paper for S
+=========  ====================================================  ==================
+
+Collectives run as rings in rank order, as NCCL builds them, all-to-all of
+experts directly, pipeline stages in a chain. An edge's weight is the mean of
+its two directions, so a ring of more than two ranks, which sends one way,
+counts with half of what a rank sends.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError, printable
+from rankmap.pattern import Edges, Pattern, pattern
+from rankmap.pattern.structured import GridPattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from rankmap.pattern.structured import Step
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["AXES", "DEFAULT_ORDER", "Sizes", "Training"]
+
+DEFAULT_ORDER = ("tp", "cp", "ep", "dp", "pp")
+
+#: Axes that send something, and the tokens of the order that each spans.
+AXES = {"tp": ("tp",), "cp": ("cp",), "dp": ("cp", "dp"), "pp": ("pp",), "ep": ("ep",)}
+
+#: More ranks than any machine has.
+MOST_RANKS = 1 << 25
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The model and the batch; the defaults are those of a dense model of 8e9 parameters.
+
+    Attributes
+    ----------
+    layers, hidden, seq, batch, microbatches : int
+        L of the whole model, h, s, b (sequences a microbatch) and m.
+    kv, head : int
+        Key/value heads n_kv and their dimension d.
+    params : float
+        Parameters of the whole model N; 0: 12*L*h^2, the rule of thumb.
+    moe, topk : int
+        MoE layers of the whole model (0: all where there are experts) and
+        experts a token k.
+    bytes, grad : int
+        Bytes an element (2 for bf16) and a gradient (4 or 2).
+    sp : int
+        1 with sequence parallelism, 0 without.
+    """
+
+    layers: int = 32
+    hidden: int = 4096
+    seq: int = 8192
+    batch: int = 1
+    microbatches: int = 8
+    kv: int = 8
+    head: int = 128
+    params: float = 0.0
+    moe: int = 0
+    topk: int = 2
+    bytes: int = 2
+    grad: int = 4
+    sp: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Training(Pattern):
+    """A training job's ranks and traffic.
+
+    Attributes
+    ----------
+    tp, cp, pp, ep, etp : int
+        Tensor, context, pipeline, expert and expert-tensor parallelism.
+    dp : int or None
+        Data parallelism; None: as many as the ranks make.
+    order : tuple of str
+        Fastest first; ``ep`` counts on the experts' side only.
+    sizes : Sizes
+    given : tuple of (str, str)
+        Sizes that were stated, for the spec.
+
+    Examples
+    --------
+    >>> job = Training(tp=2, cp=2, dp=2, pp=2, ep=4, etp=1)
+    >>> [job.groups(axis)[0].tolist() for axis in ("cp", "dp", "dp-cp", "pp", "ep", "edp")]
+    [[0, 2], [0, 4], [0, 2, 4, 6], [0, 8], [0, 1, 2, 3], [0, 4]]
+    """
+
+    tp: int = 1
+    cp: int = 1
+    dp: int | None = 1
+    pp: int = 1
+    ep: int = 1
+    etp: int = 1
+    order: tuple[str, ...] = DEFAULT_ORDER
+    sizes: Sizes = field(default_factory=Sizes)
+    given: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def spec(self) -> str:
+        """The text of this pattern."""
+        parts = [f"tp={self.tp}", f"cp={self.cp}", f"dp={self.dp}", f"pp={self.pp}"]
+        parts = [part for part in parts if part != "dp=None"]
+        if self.ep > 1 or self.etp != self.tp:
+            parts += [f"ep={self.ep}", f"etp={self.etp}"]
+        if self.order != DEFAULT_ORDER:
+            parts.append("order=" + "-".join(self.order))
+        return "training:" + ",".join([*parts, *(f"{k}={v}" for k, v in self.given)])
+
+    @property
+    def ranks(self) -> int | None:
+        """TP*CP*DP*PP; None where dp is left open."""
+        return None if self.dp is None else self.tp * self.cp * self.dp * self.pp
+
+    @property
+    def dims(self) -> tuple[int, ...] | None:
+        """Extents of the four axes, the slowest first."""
+        if self.dp is None:
+            return None
+        return tuple(self._dense()[name] for name in reversed(self.order) if name != "ep")
+
+    def resized(self, ranks: int) -> Pattern:
+        """Return this job with as much data parallelism as the ranks make."""
+        unit = self.tp * self.cp * self.pp
+        if ranks % unit:
+            raise UsageError(f"pattern {self.spec}: {ranks} ranks are no multiple of {unit}")
+        return _checked(replace(self, dp=ranks // unit))
+
+    def groups(self, axis: str) -> Ints:
+        """Return the ranks of every group of an axis, int64 (groups, members).
+
+        Parameters
+        ----------
+        axis : str
+            ``tp``, ``cp``, ``dp``, ``pp``, several joined as in ``dp-cp``, or
+            on the experts' side ``ep``, ``edp``, ``etp``.
+
+        Raises
+        ------
+        UsageError
+            No such axis, or dp is left open.
+        """
+        expert = {"ep": "ep", "edp": "dp", "etp": "tp"}
+        if axis in expert:
+            return self._grouped([expert[axis]], self._expert())
+        names = axis.split("-")
+        if not set(names) <= {"tp", "cp", "dp", "pp"}:
+            raise UsageError(f"training has no axis '{printable(axis, 30)}'")
+        return self._grouped(names, self._dense())
+
+    def sent(self) -> dict[str, float]:
+        """Return the bytes that a rank sends along each axis in one iteration.
+
+        ``pp``: along one edge in one direction. Axes of one rank send none.
+
+        Examples
+        --------
+        >>> sizes = Sizes(layers=2, hidden=8, seq=16, microbatches=1, params=64)
+        >>> Training(tp=2, dp=2, sizes=sizes).sent()
+        {'tp': 2560.0, 'cp': 0.0, 'ep': 0.0, 'dp': 96.0, 'pp': 0.0}
+        """
+        z = self.sizes
+        layers = z.layers / self.pp * z.microbatches
+        moe = (z.moe or z.layers) / self.pp * z.microbatches
+        s = z.bytes * z.seq * z.batch * z.hidden / self.cp
+        k = 2 * z.bytes * (z.seq / self.cp) * z.batch * z.kv * z.head / self.tp
+        tokens = z.seq * z.batch / (self.cp * self.tp)
+        held = (z.params or 12.0 * z.layers * z.hidden**2) / (self.tp * self.pp)
+        return {
+            "tp": (10 if z.sp else 8) * _share(self.tp) * s * layers,
+            "cp": 3 * (self.cp - 1) * k * layers,
+            "ep": 4 * _share(self.ep) * tokens * z.topk * z.hidden * z.bytes * moe,
+            "dp": _share((self.dp or 1) * self.cp) * held * (z.grad + 2),
+            "pp": s / (self.tp if z.sp else 1) * z.microbatches if self.pp > 1 else 0.0,
+        }
+
+    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
+        """Yield the edges of every axis; see `Pattern.edges`. A pair may stand on several axes."""
+        for axis, size in self.sent().items():
+            if not size:
+                continue
+            for part in _parts(self.groups("dp-cp" if axis == "dp" else axis), block):
+                if axis == "ep":
+                    yield _mesh(part, size / (self.ep - 1))
+                elif axis == "pp":
+                    yield _chain(part, size)
+                else:
+                    yield _ring(part, size)
+
+    @property
+    def model(self) -> GridPattern:
+        """A pattern on the grid of the four axes that is much like this one, without experts."""
+        sent = self.sent()
+        axes = [name for name in reversed(self.order) if name != "ep"]
+        dims = self.dims or ()
+        rings = tuple(extent > 2 and name != "pp" for name, extent in zip(axes, dims, strict=True))
+        weights = tuple(
+            sent[name] / 2 if ring else sent[name] for name, ring in zip(axes, rings, strict=True)
+        )
+        return _Rings(dims, rings, weights)
+
+    def _dense(self) -> dict[str, int]:
+        return {"tp": self.tp, "cp": self.cp, "ep": 1, "dp": self._known(), "pp": self.pp}
+
+    def _expert(self) -> dict[str, int]:
+        edp = self.tp * self.cp * self._known() // (self.etp * self.ep)
+        return {"tp": self.etp, "cp": 1, "ep": self.ep, "dp": edp, "pp": self.pp}
+
+    def _known(self) -> int:
+        if self.dp is None:
+            raise UsageError(f"pattern {self.spec} has no rank count yet")
+        return self.dp
+
+    def _grouped(self, names: Sequence[str], extents: Mapping[str, int]) -> Ints:
+        axes = list(reversed(self.order))
+        table = np.arange(math.prod(extents.values())).reshape([extents[name] for name in axes])
+        # The slowest of the named axes first: a group's ranks ascend.
+        inner = [k for k, name in enumerate(axes) if name in names]
+        outer = [k for k in range(len(axes)) if k not in inner]
+        members = math.prod(extents[axes[k]] for k in inner)
+        return np.asarray(table.transpose(outer + inner).reshape(-1, members))
+
+
+@dataclass(frozen=True, slots=True)
+class _Rings(GridPattern):
+    """A ring or a chain along every line of a grid, with a weight a dimension."""
+
+    dims: tuple[int, ...]
+    rings: tuple[bool, ...] = ()
+    weights: tuple[float, ...] = ()
+
+    @property
+    def spec(self) -> str:
+        """The text of what it stands for."""
+        return "training"
+
+    @property
+    def periodic(self) -> tuple[bool, ...]:
+        """Whether each dimension's lines are rings."""
+        return self.rings
+
+    def steps(self) -> Iterator[Step]:
+        """Yield the step along each dimension that sends something."""
+        for k, (extent, weight) in enumerate(zip(self.dims, self.weights, strict=True)):
+            if extent > 1 and weight:
+                yield tuple(int(k == j) for j in range(len(self.dims))), weight
+
+
+def _share(n: int) -> float:
+    return (n - 1) / n
+
+
+def _parts(groups: Ints, block: int) -> Iterator[Ints]:
+    """Yield the groups in blocks of about so many ranks."""
+    rows = max(1, block // groups.shape[1])
+    for low in range(0, len(groups), rows):
+        yield groups[low : low + rows]
+
+
+def _edges(a: Ints, b: Ints, weight: float) -> Edges:
+    a, b = a.ravel(), b.ravel()
+    return Edges(np.minimum(a, b), np.maximum(a, b), np.full(len(a), weight))
+
+
+def _chain(groups: Ints, weight: float) -> Edges:
+    return _edges(groups[:, :-1], groups[:, 1:], weight)
+
+
+def _ring(groups: Ints, size: float) -> Edges:
+    if groups.shape[1] == 2:
+        return _chain(groups, size)
+    return _edges(groups, np.roll(groups, -1, axis=1), size / 2)
+
+
+def _mesh(groups: Ints, weight: float) -> Edges:
+    a, b = np.triu_indices(groups.shape[1], 1)
+    return _edges(groups[:, a], groups[:, b], weight)
+
+
+@pattern("training")
+def training(text: str) -> Pattern:
+    """Build ``training:tp=8,cp=1,dp=16,pp=4[,ep=8][,order=…][,hidden=4096 …]``."""
+    given: dict[str, str] = {}
+    for word in filter(None, text.split(",")):
+        key, equals, value = word.partition("=")
+        if not equals or not value:
+            raise UsageError(f"training: '{printable(word, 40)}' is not key=value")
+        if key in given:
+            raise UsageError(f"training: {printable(key, 30)} is given twice")
+        given[key] = value
+    if not given:
+        raise UsageError("training: nothing is given", "write training:tp=8,dp=16,pp=4")
+    axes = {key: _whole(key, given.pop(key)) for key in ("tp", "cp", "pp", "ep") if key in given}
+    dp = _whole("dp", given.pop("dp")) if "dp" in given else None
+    etp = _whole("etp", given.pop("etp")) if "etp" in given else axes.get("tp", 1)
+    order = _order(given.pop("order", "-".join(DEFAULT_ORDER)))
+    sizes = Sizes(**{key: _size(key, value) for key, value in given.items()})
+    made = Training(
+        **axes, dp=dp, etp=etp, order=order, sizes=sizes, given=tuple(sorted(given.items()))
+    )
+    return made if dp is None else _checked(made)
+
+
+def _whole(key: str, text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) < 1:
+        shown = printable(text, 30)
+        raise UsageError(f"training: {key}={shown} is no whole number above 0")
+    return int(text)
+
+
+def _size(key: str, text: str) -> int:
+    known = Sizes.__dataclass_fields__
+    if key not in known:
+        raise UsageError(
+            f"training: no option '{printable(key, 30)}'",
+            f"there are tp, cp, dp, pp, ep, etp, order, {', '.join(known)}",
+        )
+    if key == "params":
+        return _parameters(text)
+    if key == "sp" and text in ("0", "1"):
+        return int(text)
+    if key == "moe" and text == "0":
+        return 0
+    return _whole(key, text)
+
+
+def _parameters(text: str) -> int:
+    """Return a number of parameters such as ``8e9`` or ``8000000000``."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 1 <= value < 1e18:
+        raise UsageError(f"training: params={printable(text, 30)} is no number of parameters")
+    return int(value)
+
+
+def _order(text: str) -> tuple[str, ...]:
+    names = tuple(text.split("-"))
+    if sorted((*names, "ep") if "ep" not in names else names) != sorted(DEFAULT_ORDER):
+        raise UsageError(
+            f"training: order={printable(text, 40)} is to name tp, cp, dp, pp (and ep) once each",
+            "as in tp-cp-ep-dp-pp, the fastest first",
+        )
+    return names if "ep" in names else (names[0], "ep", *names[1:])
+
+
+def _checked(made: Training) -> Training:
+    """Refuse a job whose numbers make no layout."""
+    dp = made.dp or 1
+    if made.tp * made.cp * dp * made.pp > MOST_RANKS:
+        raise UsageError(f"{made.spec}: more ranks than any machine has")
+    if made.tp * made.cp * dp % (made.etp * made.ep):
+        raise UsageError(
+            f"{made.spec}: tp*cp*dp = {made.tp * made.cp * dp} is not divisible by"
+            f" etp*ep = {made.etp * made.ep}"
+        )
+    edp = made.tp * made.cp * dp // (made.etp * made.ep)
+    if made.order[-1] != "pp" and made.pp > 1 and made.ep > 1 and edp != dp:
+        raise UsageError(
+            f"{made.spec}: pp is to be last in order= where experts are data-parallel"
+            f" {edp} ways and the rest {dp}",
+            "so Megatron-LM has it too",
+        )
+    return made

@@ -1,0 +1,1 @@
+"""The library between a program and its MPI: its source in C, and how it is built."""

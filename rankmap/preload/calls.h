@@ -1,0 +1,373 @@
+/* The calls that carry a count. Included once for int and once for MPI_Count: COUNT is the
+ * type of a count, PLACE of a displacement, NAME() the name of the call. */
+
+/* ------------------------------------------------------------------ point to point */
+
+#define SENDS(name)                                                                            \
+    EXPORT int NAME(name)(const void *b, COUNT n, MPI_Datatype t, int to, int tag, MPI_Comm c) \
+    {                                                                                          \
+        if (COUNTING) {                                                                          \
+            send_to(c, to, bytes_of((uint64_t)n, t), SITE);                                    \
+            end_step();                                                                        \
+        }                                                                                      \
+        return PASS(NAME(name), (b, n, t, to, tag, c));                                          \
+    }
+#define POSTS(name)                                                                            \
+    EXPORT int NAME(name)(const void *b, COUNT n, MPI_Datatype t, int to, int tag, MPI_Comm c, \
+                          MPI_Request *r)                                                      \
+    {                                                                                          \
+        if (COUNTING)                                                                            \
+            send_to(c, to, bytes_of((uint64_t)n, t), SITE);                                    \
+        return PASS(NAME(name), (b, n, t, to, tag, c, r));                                       \
+    }
+#define PREPARES(name)                                                                         \
+    EXPORT int NAME(name)(const void *b, COUNT n, MPI_Datatype t, int to, int tag, MPI_Comm c, \
+                          MPI_Request *r)                                                      \
+    {                                                                                          \
+        int code = PASS(NAME(name), (b, n, t, to, tag, c, r));                                   \
+        if (all.began && !inside && code == MPI_SUCCESS)                                                  \
+            keep_request(*r, c, POINT_TO_POINT, to, bytes_of((uint64_t)n, t), SITE);           \
+        return code;                                                                           \
+    }
+
+SENDS(MPI_Send)
+SENDS(MPI_Bsend)
+SENDS(MPI_Ssend)
+SENDS(MPI_Rsend)
+POSTS(MPI_Isend)
+POSTS(MPI_Ibsend)
+POSTS(MPI_Issend)
+POSTS(MPI_Irsend)
+PREPARES(MPI_Send_init)
+PREPARES(MPI_Bsend_init)
+PREPARES(MPI_Ssend_init)
+PREPARES(MPI_Rsend_init)
+
+EXPORT int NAME(MPI_Recv)(void *b, COUNT n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s)
+{
+    if (COUNTING)
+        end_step();
+    return PASS(NAME(MPI_Recv), (b, n, t, from, tag, c, s));
+}
+
+EXPORT int NAME(MPI_Sendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to, int stag, void *rb,
+                              COUNT rn, MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Status *s)
+{
+    if (COUNTING) {
+        send_to(c, to, bytes_of((uint64_t)sn, st), SITE);
+        end_step();
+    }
+    return PASS(NAME(MPI_Sendrecv), (sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, s));
+}
+
+EXPORT int NAME(MPI_Sendrecv_replace)(void *b, COUNT n, MPI_Datatype t, int to, int stag, int from,
+                                      int rtag, MPI_Comm c, MPI_Status *s)
+{
+    if (COUNTING) {
+        send_to(c, to, bytes_of((uint64_t)n, t), SITE);
+        end_step();
+    }
+    return PASS(NAME(MPI_Sendrecv_replace), (b, n, t, to, stag, from, rtag, c, s));
+}
+
+#ifdef NIDMAP_MPI_4_CALLS
+EXPORT int NAME(MPI_Isendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to, int stag, void *rb,
+                               COUNT rn, MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Request *r)
+{
+    if (COUNTING)
+        send_to(c, to, bytes_of((uint64_t)sn, st), SITE);
+    return PASS(NAME(MPI_Isendrecv), (sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, r));
+}
+
+EXPORT int NAME(MPI_Isendrecv_replace)(void *b, COUNT n, MPI_Datatype t, int to, int stag, int from,
+                                       int rtag, MPI_Comm c, MPI_Request *r)
+{
+    if (COUNTING)
+        send_to(c, to, bytes_of((uint64_t)n, t), SITE);
+    return PASS(NAME(MPI_Isendrecv_replace), (b, n, t, to, stag, from, rtag, c, r));
+}
+#endif
+
+/* ------------------------------------------------------------------ one-sided */
+
+EXPORT int NAME(MPI_Put)(const void *b, COUNT n, MPI_Datatype t, int to, MPI_Aint at, COUNT tn,
+                         MPI_Datatype tt, MPI_Win win)
+{
+    if (COUNTING)
+        put_to(win, to, bytes_of((uint64_t)n, t), SITE);
+    return PASS(NAME(MPI_Put), (b, n, t, to, at, tn, tt, win));
+}
+
+EXPORT int NAME(MPI_Rput)(const void *b, COUNT n, MPI_Datatype t, int to, MPI_Aint at, COUNT tn,
+                          MPI_Datatype tt, MPI_Win win, MPI_Request *r)
+{
+    if (COUNTING)
+        put_to(win, to, bytes_of((uint64_t)n, t), SITE);
+    return PASS(NAME(MPI_Rput), (b, n, t, to, at, tn, tt, win, r));
+}
+
+EXPORT int NAME(MPI_Get)(void *b, COUNT n, MPI_Datatype t, int from, MPI_Aint at, COUNT tn,
+                         MPI_Datatype tt, MPI_Win win)
+{
+    if (COUNTING)
+        get_from(win, from, bytes_of((uint64_t)n, t), SITE);
+    return PASS(NAME(MPI_Get), (b, n, t, from, at, tn, tt, win));
+}
+
+EXPORT int NAME(MPI_Rget)(void *b, COUNT n, MPI_Datatype t, int from, MPI_Aint at, COUNT tn,
+                          MPI_Datatype tt, MPI_Win win, MPI_Request *r)
+{
+    if (COUNTING)
+        get_from(win, from, bytes_of((uint64_t)n, t), SITE);
+    return PASS(NAME(MPI_Rget), (b, n, t, from, at, tn, tt, win, r));
+}
+
+EXPORT int NAME(MPI_Accumulate)(const void *b, COUNT n, MPI_Datatype t, int to, MPI_Aint at, COUNT tn,
+                                MPI_Datatype tt, MPI_Op op, MPI_Win win)
+{
+    if (COUNTING)
+        put_to(win, to, bytes_of((uint64_t)n, t), SITE);
+    return PASS(NAME(MPI_Accumulate), (b, n, t, to, at, tn, tt, op, win));
+}
+
+EXPORT int NAME(MPI_Raccumulate)(const void *b, COUNT n, MPI_Datatype t, int to, MPI_Aint at, COUNT tn,
+                                 MPI_Datatype tt, MPI_Op op, MPI_Win win, MPI_Request *r)
+{
+    if (COUNTING)
+        put_to(win, to, bytes_of((uint64_t)n, t), SITE);
+    return PASS(NAME(MPI_Raccumulate), (b, n, t, to, at, tn, tt, op, win, r));
+}
+
+EXPORT int NAME(MPI_Get_accumulate)(const void *b, COUNT n, MPI_Datatype t, void *rb, COUNT rn,
+                                    MPI_Datatype rt, int to, MPI_Aint at, COUNT tn, MPI_Datatype tt,
+                                    MPI_Op op, MPI_Win win)
+{
+    if (COUNTING) {
+        put_to(win, to, bytes_of((uint64_t)n, t), SITE);
+        get_from(win, to, bytes_of((uint64_t)rn, rt), SITE);
+    }
+    return PASS(NAME(MPI_Get_accumulate), (b, n, t, rb, rn, rt, to, at, tn, tt, op, win));
+}
+
+/* ------------------------------------------------------------------ collectives */
+
+/* A collective, blocking and nonblocking, and persistent where the library has it:
+ * `parts` is its parameters and `args` their names, both in brackets; `counting` counts it
+ * where it is called, `kept` says what one start of the persistent form counts. */
+#ifdef NIDMAP_MPI_4_CALLS
+#define PERSISTENT(name, parts, args, kept)                                                    \
+    EXPORT int NAME(name##_init)(OPEN parts, MPI_Info info, MPI_Request *request)              \
+    {                                                                                          \
+        int code = PASS(NAME(name##_init), (OPEN args, info, request));                          \
+        if (all.began && !inside && code == MPI_SUCCESS)                                                  \
+            kept;                                                                              \
+        return code;                                                                           \
+    }
+#else
+#define PERSISTENT(name, parts, args, kept)
+#endif
+#define OPEN(...) __VA_ARGS__
+#define COLLECTIVE(name, iname, parts, args, counting)                                         \
+    EXPORT int NAME(name)(OPEN parts)                                                          \
+    {                                                                                          \
+        if (COUNTING)                                                                            \
+            counting;                                                                          \
+        return PASS(NAME(name), (OPEN args));                                                    \
+    }                                                                                          \
+    EXPORT int NAME(iname)(OPEN parts, MPI_Request *request)                                   \
+    {                                                                                          \
+        if (COUNTING)                                                                            \
+            counting;                                                                          \
+        return PASS(NAME(iname), (OPEN args, request));                                          \
+    }
+#define EVEN(name, iname, parts, args, kind, root, bytes)                                      \
+    COLLECTIVE(name, iname, parts, args, even(c, kind, root, bytes, SITE))                     \
+    PERSISTENT(name, parts, args, keep_request(*request, c, kind, root, bytes, SITE))
+
+#define GIVEN(n, t, in_place_n, in_place_t)                                                    \
+    (sb == MPI_IN_PLACE ? bytes_of((uint64_t)(in_place_n), in_place_t) : bytes_of((uint64_t)(n), t))
+
+EVEN(MPI_Bcast, MPI_Ibcast, (void *b, COUNT n, MPI_Datatype t, int root, MPI_Comm c),
+     (b, n, t, root, c), BCAST, root, bytes_of((uint64_t)n, t))
+EVEN(MPI_Gather, MPI_Igather,
+     (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, int root, MPI_Comm c),
+     (sb, sn, st, rb, rn, rt, root, c), GATHER, root, GIVEN(sn, st, 0, MPI_DATATYPE_NULL))
+EVEN(MPI_Scatter, MPI_Iscatter,
+     (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, int root, MPI_Comm c),
+     (sb, sn, st, rb, rn, rt, root, c), SCATTER, root,
+     is_root(c, root) ? bytes_of((uint64_t)sn, st) : 0)
+EVEN(MPI_Allgather, MPI_Iallgather,
+     (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, MPI_Comm c),
+     (sb, sn, st, rb, rn, rt, c), ALLGATHER, -1, GIVEN(sn, st, rn, rt))
+EVEN(MPI_Alltoall, MPI_Ialltoall,
+     (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, MPI_Comm c),
+     (sb, sn, st, rb, rn, rt, c), ALLTOALL, -1, GIVEN(sn, st, rn, rt))
+EVEN(MPI_Reduce, MPI_Ireduce,
+     (const void *sb, void *rb, COUNT n, MPI_Datatype t, MPI_Op op, int root, MPI_Comm c),
+     (sb, rb, n, t, op, root, c), REDUCE, root, bytes_of((uint64_t)n, t))
+EVEN(MPI_Allreduce, MPI_Iallreduce,
+     (const void *sb, void *rb, COUNT n, MPI_Datatype t, MPI_Op op, MPI_Comm c),
+     (sb, rb, n, t, op, c), ALLREDUCE, -1, bytes_of((uint64_t)n, t))
+EVEN(MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block,
+     (const void *sb, void *rb, COUNT n, MPI_Datatype t, MPI_Op op, MPI_Comm c),
+     (sb, rb, n, t, op, c), REDUCE_SCATTER, -1, bytes_of((uint64_t)n, t))
+EVEN(MPI_Scan, MPI_Iscan, (const void *sb, void *rb, COUNT n, MPI_Datatype t, MPI_Op op, MPI_Comm c),
+     (sb, rb, n, t, op, c), SCAN, -1, bytes_of((uint64_t)n, t))
+EVEN(MPI_Exscan, MPI_Iexscan, (const void *sb, void *rb, COUNT n, MPI_Datatype t, MPI_Op op, MPI_Comm c),
+     (sb, rb, n, t, op, c), EXSCAN, -1, bytes_of((uint64_t)n, t))
+
+/* Each rank gives its own number of bytes: still one number a rank. */
+EVEN(MPI_Gatherv, MPI_Igatherv,
+     (const void *sb, COUNT sn, MPI_Datatype st, void *rb, const COUNT rn[], const PLACE rd[],
+      MPI_Datatype rt, int root, MPI_Comm c),
+     (sb, sn, st, rb, rn, rd, rt, root, c), GATHER, root, GIVEN(sn, st, 0, MPI_DATATYPE_NULL))
+EVEN(MPI_Allgatherv, MPI_Iallgatherv,
+     (const void *sb, COUNT sn, MPI_Datatype st, void *rb, const COUNT rn[], const PLACE rd[],
+      MPI_Datatype rt, MPI_Comm c),
+     (sb, sn, st, rb, rn, rd, rt, c), ALLGATHER, -1,
+     sb == MPI_IN_PLACE ? bytes_of(own_count(c, (const void *)rn, sizeof rn[0]), rt) : bytes_of((uint64_t)sn, st))
+
+/* Each rank gives each other its own number of bytes. */
+COLLECTIVE(MPI_Scatterv, MPI_Iscatterv,
+           (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb, COUNT rn,
+            MPI_Datatype rt, int root, MPI_Comm c),
+           (sb, sn, sd, st, rb, rn, rt, root, c),
+           UNEVEN(c, SCATTER, root, is_root(c, root) ? size_for(c) : 0, sn, st, SITE))
+COLLECTIVE(MPI_Alltoallv, MPI_Ialltoallv,
+           (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb,
+            const COUNT rn[], const PLACE rd[], MPI_Datatype rt, MPI_Comm c),
+           (sb, sn, sd, st, rb, rn, rd, rt, c), {
+               const COUNT *counts = sb == MPI_IN_PLACE ? rn : sn;
+               MPI_Datatype type = sb == MPI_IN_PLACE ? rt : st;
+               UNEVEN(c, ALLTOALL, -1, size_for(c), counts, type, SITE);
+           })
+COLLECTIVE(MPI_Alltoallw, MPI_Ialltoallw,
+           (const void *sb, const COUNT sn[], const PLACE sd[], const MPI_Datatype st[], void *rb,
+            const COUNT rn[], const PLACE rd[], const MPI_Datatype rt[], MPI_Comm c),
+           (sb, sn, sd, st, rb, rn, rd, rt, c), {
+               const COUNT *counts = sb == MPI_IN_PLACE ? rn : sn;
+               const MPI_Datatype *types = sb == MPI_IN_PLACE ? rt : st;
+               UNEVEN(c, ALLTOALL, -1, size_for(c), counts, types[i], SITE);
+           })
+COLLECTIVE(MPI_Reduce_scatter, MPI_Ireduce_scatter,
+           (const void *sb, void *rb, const COUNT n[], MPI_Datatype t, MPI_Op op, MPI_Comm c),
+           (sb, rb, n, t, op, c), UNEVEN(c, REDUCE_SCATTER, -1, size_for(c), n, t, SITE))
+
+/* Neighbours of a process topology. */
+COLLECTIVE(MPI_Neighbor_allgather, MPI_Ineighbor_allgather,
+           (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, MPI_Comm c),
+           (sb, sn, st, rb, rn, rt, c), NEIGHBOURS(c, SITE, bytes_of((uint64_t)sn, st)))
+COLLECTIVE(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv,
+           (const void *sb, COUNT sn, MPI_Datatype st, void *rb, const COUNT rn[], const PLACE rd[],
+            MPI_Datatype rt, MPI_Comm c),
+           (sb, sn, st, rb, rn, rd, rt, c), NEIGHBOURS(c, SITE, bytes_of((uint64_t)sn, st)))
+COLLECTIVE(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall,
+           (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, MPI_Comm c),
+           (sb, sn, st, rb, rn, rt, c), NEIGHBOURS(c, SITE, bytes_of((uint64_t)sn, st)))
+COLLECTIVE(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv,
+           (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb,
+            const COUNT rn[], const PLACE rd[], MPI_Datatype rt, MPI_Comm c),
+           (sb, sn, sd, st, rb, rn, rd, rt, c), NEIGHBOURS(c, SITE, bytes_of((uint64_t)sn[i], st)))
+COLLECTIVE(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw,
+           (const void *sb, const COUNT sn[], const MPI_Aint sd[], const MPI_Datatype st[], void *rb,
+            const COUNT rn[], const MPI_Aint rd[], const MPI_Datatype rt[], MPI_Comm c),
+           (sb, sn, sd, st, rb, rn, rd, rt, c), NEIGHBOURS(c, SITE, bytes_of((uint64_t)sn[i], st[i])))
+
+#ifndef LARGE
+/* ------------------------------------------------------------------ calls without a count */
+
+EXPORT int NAME(MPI_Barrier)(MPI_Comm comm)
+{
+    if (COUNTING)
+        even(comm, BARRIER, -1, 0, SITE);
+    return PASS(NAME(MPI_Barrier), (comm));
+}
+
+EXPORT int NAME(MPI_Ibarrier)(MPI_Comm comm, MPI_Request *request)
+{
+    if (COUNTING)
+        even(comm, BARRIER, -1, 0, SITE);
+    return PASS(NAME(MPI_Ibarrier), (comm, request));
+}
+
+EXPORT int NAME(MPI_Start)(MPI_Request *request)
+{
+    if (COUNTING && request)
+        start_request(*request);
+    return PASS(NAME(MPI_Start), (request));
+}
+
+EXPORT int NAME(MPI_Startall)(int many, MPI_Request requests[])
+{
+    if (COUNTING)
+        for (int i = 0; i < many; i++)
+            start_request(requests[i]);
+    return PASS(NAME(MPI_Startall), (many, requests));
+}
+
+EXPORT int NAME(MPI_Request_free)(MPI_Request *request)
+{
+    if (COUNTING && request)
+        drop_request(*request);
+    return PASS(NAME(MPI_Request_free), (request));
+}
+
+#ifdef NIDMAP_MPI_4_CALLS
+/* A partitioned send counts whole, when it is started. */
+EXPORT int NAME(MPI_Psend_init)(const void *b, int parts, MPI_Count n, MPI_Datatype t, int to, int tag,
+                                MPI_Comm c, MPI_Info info, MPI_Request *r)
+{
+    int code = PASS(NAME(MPI_Psend_init), (b, parts, n, t, to, tag, c, info, r));
+    if (all.began && !inside && code == MPI_SUCCESS)
+        keep_request(*r, c, POINT_TO_POINT, to, bytes_of((uint64_t)parts * (uint64_t)n, t), SITE);
+    return code;
+}
+#endif
+
+/* Waiting ends a step; testing does where it finds something done. */
+#define WAITS(name, params, args)                                                              \
+    EXPORT int NAME(name) params                                                                     \
+    {                                                                                          \
+        if (COUNTING)                                                                            \
+            end_step();                                                                        \
+        return PASS(NAME(name), args);                                                                \
+    }
+#define TESTS(name, params, args, done)                                                        \
+    EXPORT int NAME(name) params                                                                     \
+    {                                                                                          \
+        int code = PASS(NAME(name), args);                                                            \
+        if (code == MPI_SUCCESS && (done) && COUNTING)                                           \
+            end_step();                                                                        \
+        return code;                                                                           \
+    }
+
+WAITS(MPI_Wait, (MPI_Request *r, MPI_Status *s), (r, s))
+WAITS(MPI_Waitall, (int n, MPI_Request r[], MPI_Status s[]), (n, r, s))
+WAITS(MPI_Waitany, (int n, MPI_Request r[], int *i, MPI_Status *s), (n, r, i, s))
+WAITS(MPI_Waitsome, (int n, MPI_Request r[], int *many, int i[], MPI_Status s[]), (n, r, many, i, s))
+WAITS(MPI_Probe, (int from, int tag, MPI_Comm c, MPI_Status *s), (from, tag, c, s))
+TESTS(MPI_Test, (MPI_Request *r, int *flag, MPI_Status *s), (r, flag, s), *flag)
+TESTS(MPI_Testall, (int n, MPI_Request r[], int *flag, MPI_Status s[]), (n, r, flag, s), *flag)
+TESTS(MPI_Testany, (int n, MPI_Request r[], int *i, int *flag, MPI_Status *s), (n, r, i, flag, s),
+      *flag && *i != MPI_UNDEFINED)
+TESTS(MPI_Testsome, (int n, MPI_Request r[], int *many, int i[], MPI_Status s[]),
+      (n, r, many, i, s), *many > 0)
+WAITS(MPI_Win_fence, (int assert, MPI_Win win), (assert, win))
+WAITS(MPI_Win_complete, (MPI_Win win), (win))
+WAITS(MPI_Win_unlock, (int rank, MPI_Win win), (rank, win))
+WAITS(MPI_Win_unlock_all, (MPI_Win win), (win))
+WAITS(MPI_Win_flush, (int rank, MPI_Win win), (rank, win))
+WAITS(MPI_Win_flush_all, (MPI_Win win), (win))
+
+#undef WAITS
+#undef TESTS
+#endif
+
+#undef SENDS
+#undef POSTS
+#undef PREPARES
+#undef PERSISTENT
+#undef OPEN
+#undef COLLECTIVE
+#undef EVEN
+#undef GIVEN

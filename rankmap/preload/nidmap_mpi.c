@@ -1,0 +1,1269 @@
+/* What an MPI program sends, counted between the program and its MPI library.
+ *
+ * Built as a shared library and preloaded (or linked before the MPI library),
+ * it stands in front of every call that sends, counts, and calls the real one.
+ * Nothing is sent while the program runs. MPI_Finalize gathers the counts, one
+ * rank after the other, on a communicator of our own, into the file that
+ * $NIDMAP_RECORD names; a rank that aborts or exits before that leaves its
+ * own counts beside it.
+ *
+ * The unit of counting is a step: the messages that a rank posts until it next
+ * waits. Steps that post from the same call sites on the same rank are one
+ * phase, so that six messages in flight together are told from six messages
+ * one after the other. A collective is a phase of its own and is stored as
+ * what it is (kind, communicator, root, bytes), not as messages: nothing here
+ * grows with the square of the ranks.
+ *
+ * A failure of ours never changes what the program does: where memory or a
+ * file cannot be had, counting stops and the calls go on.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <mpi.h>
+
+#if MPI_VERSION >= 4
+#define NIDMAP_LARGE_COUNTS
+#endif
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+#define NIDMAP_MPI_4_CALLS
+#endif
+
+#define EXPORT __attribute__((visibility("default")))
+#define SITE (fortran_site ? fortran_site : __builtin_return_address(0))
+#define COUNTING (all.on && !inside && !is_own_call(__builtin_return_address(0)))
+#define INSIDE static __attribute__((unused))
+
+/* ------------------------------------------------------------------ the real calls */
+
+#ifdef NIDMAP_STATIC
+#define REAL(name) REAL_(name)
+#define REAL_(name) P##name
+#else
+/* The next definition of a name. A library that was loaded later and privately, as
+ * Python loads its extensions, is no part of our own search: it is looked for by name. */
+INSIDE void *find_from(void *where, const char *name)
+{
+    void *found = dlsym(where, name);
+    if (found)
+        return found;
+    void *self = dlopen(NULL, RTLD_LAZY);
+    struct link_map *map = NULL;
+    if (self && dlinfo(self, RTLD_DI_LINKMAP, &map) == 0)
+        for (; map; map = map->l_next) {
+            const char *base = strrchr(map->l_name, '/');
+            if (strncmp(base ? base + 1 : map->l_name, "libmpi", 6) != 0)
+                continue;
+            void *library = dlopen(map->l_name, RTLD_LAZY | RTLD_NOLOAD);
+            found = library ? dlsym(library, name) : NULL;
+            if (found)
+                return found;
+        }
+    fprintf(stderr, "nidmap: the MPI library has no %s\n", name);
+    abort();
+}
+#define REAL(name) REAL_(name)
+#define REAL_(name)                                                                            \
+    (*(__extension__({                                                                         \
+        static __typeof__(&name) real;                                                         \
+        if (__builtin_expect(!real, 0))                                                        \
+            real = (__typeof__(&name))find_from(RTLD_NEXT, #name);                             \
+        real;                                                                                  \
+    })))
+#ifdef OPEN_MPI
+/* Open MPI's handles are addresses of its objects. Programs that load no MPI load this library
+ * too, so the objects are looked up when they are needed, as the calls are. */
+#undef OMPI_PREDEFINED_GLOBAL
+#define OMPI_PREDEFINED_GLOBAL(type, object)                                                   \
+    (__extension__({                                                                           \
+        static void *address;                                                                  \
+        if (__builtin_expect(!address, 0))                                                     \
+            address = find_from(RTLD_DEFAULT, #object); /* a program may hold its own copy */  \
+        (type) address;                                                                        \
+    }))
+#endif
+#endif
+
+/* ------------------------------------------------------------------ what is kept */
+
+enum kind {
+    POINT_TO_POINT, ONE_SIDED, BARRIER, BCAST, GATHER, SCATTER, ALLGATHER, ALLTOALL, REDUCE,
+    ALLREDUCE, REDUCE_SCATTER, SCAN, EXSCAN, NEIGHBOR
+};
+
+enum {
+    MOST_SITES = 12,      /* call sites that tell one step from another; more are not looked at */
+    MOST_PHASES = 4096,   /* phases a rank; what comes after them is one phase */
+    WINDOW_BINS = 64,     /* parts of the run that are kept apart where a window is asked for */
+};
+
+/* A communicator as the recorder sees it. */
+struct comm {
+    int size;          /* ranks that can be sent to: the remote ones of an intercommunicator */
+    int rank;          /* our own in it */
+    int inter;
+    int *world;        /* their ranks in MPI_COMM_WORLD; NULL where they are the same */
+    uint64_t id;       /* the same on every rank of the communicator */
+    struct comm *next;
+};
+
+struct cell {
+    int64_t to;        /* receiver; -1 - sender where the bytes come to us; EMPTY */
+    uint64_t bytes, messages;
+};
+#define EMPTY INT64_MIN
+
+struct phase {
+    uint64_t key;
+    enum kind kind;
+    int root;                   /* rank in the communicator; -1 for none */
+    const struct comm *comm;    /* of a collective, else NULL */
+    int uneven;                 /* of a collective: its messages are in the cells */
+    int sites;
+    void *site[MOST_SITES];
+    uint64_t calls;             /* steps, or calls of a collective */
+    uint64_t bytes;             /* of a collective: the sum over its calls of what a rank gives */
+    uint64_t first;             /* its place in the order of first use */
+    struct cell *cells;         /* open addressing; `room` is a power of two */
+    size_t used, room;
+};
+
+struct table {
+    struct phase **phases;      /* in order of first use */
+    size_t used, room;
+    int32_t *slots;             /* hash of keys to 1 + place */
+    size_t hash_room;
+};
+
+struct message {
+    int64_t to;
+    uint64_t bytes;
+    void *site;
+    enum kind kind;
+};
+
+/* All that one thread has seen: no lock stands on the way of a message. */
+struct recorder {
+    struct table bin[WINDOW_BINS];
+    struct message *step;
+    size_t waiting, room;
+    const struct comm *last_comm;
+    MPI_Comm last_handle;
+    unsigned last_generation;
+    struct recorder *next;
+};
+
+static struct {
+    int on;                     /* counting now */
+    int began;                  /* MPI_Init has been seen */
+    int failed;                 /* memory ran out */
+    int bins;                   /* 1, or WINDOW_BINS where a window is asked for */
+    double bin_seconds;
+    struct timespec start;
+    pid_t pid;
+    int rank, size;
+    MPI_Comm own;
+    MPI_Group world;
+    int comm_key, win_key;
+    uintptr_t library, library_size; /* where the code of the MPI library stands */
+    unsigned generation;        /* counts communicators that were freed */
+    char path[4096];
+    struct comm self_world;
+    struct comm *comms;
+    struct recorder *recorders;
+    pthread_mutex_t lock, bins_lock;
+} all = {.lock = PTHREAD_MUTEX_INITIALIZER, .bins_lock = PTHREAD_MUTEX_INITIALIZER, .bins = 1};
+
+#define OF_THREAD static __thread __attribute__((tls_model("initial-exec")))
+OF_THREAD struct recorder *mine;
+OF_THREAD int inside;               /* another tool passes on, by PMPI_, a call that is counted */
+OF_THREAD void *fortran_site;       /* where a Fortran program called its binding */
+
+/* Fortran's bindings call PMPI_ names, so these are counted too. The MPI library itself may call
+ * them, in its input and output for one: that is its own business. */
+INSIDE int is_own_call(const void *from)
+{
+    return (uintptr_t)from - all.library < all.library_size;
+}
+
+INSIDE void give_up(const char *why)
+{
+    all.on = 0;
+    if (!all.failed)
+        fprintf(stderr, "nidmap record: rank %d: %s; nothing more is counted here\n", all.rank, why);
+    all.failed = 1;
+}
+
+INSIDE double seconds_since_start(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - all.start.tv_sec) + 1e-9 * (double)(now.tv_nsec - all.start.tv_nsec);
+}
+
+INSIDE struct recorder *recorder_of_thread(void)
+{
+    struct recorder *r = mine;
+    if (__builtin_expect(r != NULL, 1))
+        return r;
+    r = calloc(1, sizeof *r);
+    if (!r) {
+        give_up("no memory");
+        return NULL;
+    }
+    r->last_generation = all.generation - 1;
+    pthread_mutex_lock(&all.lock);
+    r->next = all.recorders;
+    all.recorders = r;
+    pthread_mutex_unlock(&all.lock);
+    mine = r;
+    return r;
+}
+
+INSIDE uint64_t mix(uint64_t h, uint64_t value)
+{
+    h ^= value + 0x9e3779b97f4a7c15u + (h << 6) + (h >> 2);
+    h *= 0xff51afd7ed558ccdu;
+    return h ^ (h >> 33);
+}
+
+/* ------------------------------------------------------------------ phases and their cells */
+
+INSIDE int grow_cells(struct phase *p)
+{
+    size_t room = p->room ? 2 * p->room : 8;
+    struct cell *cells = malloc(room * sizeof *cells);
+    if (!cells)
+        return 0;
+    for (size_t i = 0; i < room; i++)
+        cells[i] = (struct cell){EMPTY, 0, 0};
+    for (size_t i = 0; i < p->room; i++)
+        if (p->cells[i].to != EMPTY) {
+            size_t at = mix(0, (uint64_t)p->cells[i].to) & (room - 1);
+            while (cells[at].to != EMPTY)
+                at = (at + 1) & (room - 1);
+            cells[at] = p->cells[i];
+        }
+    free(p->cells);
+    p->cells = cells;
+    p->room = room;
+    return 1;
+}
+
+INSIDE void add_message(struct phase *p, int64_t to, uint64_t bytes, uint64_t messages)
+{
+    if (2 * p->used >= p->room && !grow_cells(p)) {
+        give_up("no memory");
+        return;
+    }
+    size_t at = mix(0, (uint64_t)to) & (p->room - 1);
+    while (p->cells[at].to != EMPTY && p->cells[at].to != to)
+        at = (at + 1) & (p->room - 1);
+    struct cell *c = &p->cells[at];
+    if (c->to == EMPTY) {
+        c->to = to;
+        p->used++;
+    }
+    c->bytes += bytes;
+    c->messages += messages;
+}
+
+INSIDE int index_phases(struct table *t)
+{
+    size_t room = t->hash_room ? 2 * t->hash_room : 64;
+    int32_t *slots = calloc(room, sizeof *slots);
+    if (!slots)
+        return 0;
+    for (size_t i = 0; i < t->used; i++) {
+        size_t at = t->phases[i]->key & (room - 1);
+        while (slots[at])
+            at = (at + 1) & (room - 1);
+        slots[at] = (int32_t)i + 1;
+    }
+    free(t->slots);
+    t->slots = slots;
+    t->hash_room = room;
+    return 1;
+}
+
+/* The phase of this key; a new one is a copy of `wanted`. NULL where there is no memory. */
+INSIDE struct phase *phase_like(struct table *t, const struct phase *wanted)
+{
+    if (2 * t->used >= t->hash_room && !index_phases(t))
+        return NULL;
+    size_t at = wanted->key & (t->hash_room - 1);
+    for (; t->slots[at]; at = (at + 1) & (t->hash_room - 1))
+        if (t->phases[t->slots[at] - 1]->key == wanted->key)
+            return t->phases[t->slots[at] - 1];
+    if (t->used >= MOST_PHASES && wanted->sites > 0) {
+        struct phase rest = *wanted; /* of this kind, wherever it was called */
+        rest.sites = 0;
+        rest.key = mix(mix(mix(17, wanted->kind), wanted->comm ? wanted->comm->id : 0),
+                       (uint64_t)(wanted->root + 2));
+        return phase_like(t, &rest);
+    }
+    if (t->used == t->room) {
+        size_t room = t->room ? 2 * t->room : 16;
+        struct phase **phases = realloc(t->phases, room * sizeof *phases);
+        if (!phases)
+            return NULL;
+        t->phases = phases;
+        t->room = room;
+    }
+    struct phase *made = malloc(sizeof *made);
+    if (!made)
+        return NULL;
+    *made = *wanted;
+    made->first = t->used;
+    t->phases[t->used] = made;
+    t->slots[at] = (int32_t)++t->used;
+    return made;
+}
+
+INSIDE void merge_table(struct table *into, struct table *from)
+{
+    for (size_t i = 0; i < from->used; i++) {
+        struct phase *p = from->phases[i];
+        struct phase wanted = *p;
+        wanted.calls = wanted.bytes = 0;
+        wanted.cells = NULL;
+        wanted.used = wanted.room = 0;
+        struct phase *q = phase_like(into, &wanted);
+        if (!q) {
+            give_up("no memory");
+            return;
+        }
+        q->calls += p->calls;
+        q->bytes += p->bytes;
+        for (size_t k = 0; k < p->room; k++)
+            if (p->cells[k].to != EMPTY)
+                add_message(q, p->cells[k].to, p->cells[k].bytes, p->cells[k].messages);
+        free(p->cells);
+        free(p);
+    }
+    free(from->phases);
+    free(from->slots);
+    memset(from, 0, sizeof *from);
+}
+
+/* The table of this moment, to be left by `leave_table`. Where all bins are full, two and two
+ * become one, of all threads: so with bins, and only then, threads count one after the other. */
+INSIDE struct table *enter_table(struct recorder *r)
+{
+    if (all.bins == 1)
+        return &r->bin[0];
+    pthread_mutex_lock(&all.bins_lock);
+    double now = seconds_since_start();
+    while (now >= all.bin_seconds * WINDOW_BINS) {
+        all.bin_seconds *= 2;
+        for (struct recorder *each = all.recorders; each; each = each->next)
+            for (int i = 0; i < WINDOW_BINS / 2; i++) {
+                if (i) {
+                    each->bin[i] = each->bin[2 * i];
+                    memset(&each->bin[2 * i], 0, sizeof each->bin[0]);
+                }
+                merge_table(&each->bin[i], &each->bin[2 * i + 1]);
+            }
+    }
+    int at = (int)(now / all.bin_seconds);
+    return &r->bin[at < 0 ? 0 : at];
+}
+
+INSIDE void leave_table(void)
+{
+    if (all.bins > 1)
+        pthread_mutex_unlock(&all.bins_lock);
+}
+
+/* ------------------------------------------------------------------ communicators */
+
+INSIDE int copy_no_comm(MPI_Comm comm, int key, void *extra, void *value, void *copy, int *flag)
+{
+    (void)comm, (void)key, (void)extra, (void)value, (void)copy;
+    *flag = 0; /* a duplicate is described anew */
+    return MPI_SUCCESS;
+}
+
+INSIDE int copy_no_win(MPI_Win win, int key, void *extra, void *value, void *copy, int *flag)
+{
+    (void)win, (void)key, (void)extra, (void)value, (void)copy;
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+
+INSIDE int forget_comm(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    __atomic_add_fetch(&all.generation, 1, __ATOMIC_RELEASE);
+    return MPI_SUCCESS;
+}
+
+INSIDE int forget_win(MPI_Win win, int key, void *value, void *extra)
+{
+    (void)win, (void)key, (void)value, (void)extra;
+    return MPI_SUCCESS;
+}
+
+/* Ranks of a group in MPI_COMM_WORLD; NULL where there is no memory. */
+INSIDE int *ranks_in_world(MPI_Group group, int size)
+{
+    int *here = malloc(2 * (size_t)(size > 0 ? size : 1) * sizeof *here);
+    if (!here)
+        return NULL;
+    int *there = here + size;
+    for (int i = 0; i < size; i++)
+        here[i] = i;
+    REAL(MPI_Group_translate_ranks)(group, size, here, all.world, there);
+    memmove(here, there, (size_t)size * sizeof *here);
+    return here;
+}
+
+INSIDE struct comm *describe_group(MPI_Group group, int rank, int inter)
+{
+    struct comm *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    REAL(MPI_Group_size)(group, &c->size);
+    c->rank = rank;
+    c->inter = inter;
+    c->world = ranks_in_world(group, c->size);
+    if (!c->world) {
+        free(c);
+        return NULL;
+    }
+    int same = c->size == all.size;
+    c->id = mix(3, (uint64_t)c->size);
+    for (int i = 0; i < c->size; i++) {
+        same = same && c->world[i] == i;
+        c->id = mix(c->id, (uint64_t)c->world[i]);
+    }
+    for (struct comm *known = all.comms; known; known = known->next)
+        if (known->id == c->id && known->rank == rank && known->inter == inter) {
+            free(c->world); /* a duplicate: programs may make many */
+            free(c);
+            return known;
+        }
+    if (same) {
+        free(c->world);
+        c->world = NULL;
+    }
+    c->next = all.comms;
+    all.comms = c;
+    return c;
+}
+
+INSIDE const struct comm *describe_comm(MPI_Comm handle)
+{
+    if (handle == MPI_COMM_WORLD)
+        return &all.self_world;
+    void *kept = NULL;
+    int flag = 0, inter = 0, rank = 0;
+    pthread_mutex_lock(&all.lock);
+    REAL(MPI_Comm_get_attr)(handle, all.comm_key, &kept, &flag);
+    if (!flag) {
+        MPI_Group group;
+        REAL(MPI_Comm_test_inter)(handle, &inter);
+        REAL(MPI_Comm_rank)(handle, &rank);
+        if (inter)
+            REAL(MPI_Comm_remote_group)(handle, &group);
+        else
+            REAL(MPI_Comm_group)(handle, &group);
+        kept = describe_group(group, rank, inter);
+        REAL(MPI_Group_free)(&group);
+        if (kept)
+            REAL(MPI_Comm_set_attr)(handle, all.comm_key, kept);
+        else
+            give_up("no memory");
+    }
+    pthread_mutex_unlock(&all.lock);
+    return kept;
+}
+
+INSIDE const struct comm *comm_of(struct recorder *r, MPI_Comm handle)
+{
+    if (handle == MPI_COMM_NULL)
+        return NULL; /* the real call says what is wrong */
+    unsigned generation = __atomic_load_n(&all.generation, __ATOMIC_ACQUIRE);
+    if (__builtin_expect(r->last_handle != handle || r->last_generation != generation, 0)) {
+        r->last_comm = describe_comm(handle);
+        r->last_handle = handle;
+        r->last_generation = generation;
+    }
+    return r->last_comm;
+}
+
+INSIDE int64_t world_rank(const struct comm *c, int rank)
+{
+    return c->world ? c->world[rank] : rank;
+}
+
+INSIDE uint64_t bytes_of(uint64_t count, MPI_Datatype type)
+{
+    if (type == MPI_DATATYPE_NULL)
+        return 0;
+    MPI_Count size = 0;
+    REAL(MPI_Type_size_x)(type, &size);
+    return size > 0 ? count * (uint64_t)size : 0;
+}
+
+/* ------------------------------------------------------------------ counting */
+
+INSIDE void post(enum kind kind, int64_t to, uint64_t bytes, void *site)
+{
+    struct recorder *r = recorder_of_thread();
+    if (!r)
+        return;
+    if (r->waiting == r->room) {
+        size_t room = r->room ? 2 * r->room : 64;
+        struct message *step = realloc(r->step, room * sizeof *step);
+        if (!step) {
+            give_up("no memory");
+            return;
+        }
+        r->step = step;
+        r->room = room;
+    }
+    r->step[r->waiting++] = (struct message){to, bytes, site, kind};
+}
+
+INSIDE void count_step(struct recorder *r)
+{
+    struct phase wanted = {.key = mix(11, r->step[0].kind), .kind = r->step[0].kind, .root = -1};
+    for (size_t i = 0; i < r->waiting; i++) {
+        void *site = r->step[i].site;
+        int known = wanted.sites == MOST_SITES;
+        for (int k = wanted.sites - 1; k >= 0 && !known; k--)
+            known = wanted.site[k] == site;
+        if (!known) {
+            wanted.site[wanted.sites++] = site;
+            wanted.key = mix(wanted.key, (uint64_t)(uintptr_t)site);
+        }
+    }
+    struct phase *p = phase_like(enter_table(r), &wanted);
+    if (p)
+        p->calls++;
+    else
+        give_up("no memory");
+    for (size_t i = 0; p && i < r->waiting; i++)
+        if (r->step[i].to != EMPTY)
+            add_message(p, r->step[i].to, r->step[i].bytes, 1);
+    leave_table();
+    r->waiting = 0;
+}
+
+/* The rank waits: what it has posted until now was in flight together. */
+INSIDE void end_step(void)
+{
+    struct recorder *r = mine;
+    if (r && r->waiting)
+        count_step(r);
+}
+
+INSIDE void send_to(MPI_Comm comm, int to, uint64_t bytes, void *site)
+{
+    struct recorder *r = recorder_of_thread();
+    const struct comm *c = r ? comm_of(r, comm) : NULL;
+    if (c && to >= 0 && to < c->size)
+        post(POINT_TO_POINT, world_rank(c, to), bytes, site);
+    else if (to == MPI_PROC_NULL)
+        post(POINT_TO_POINT, EMPTY, 0, site); /* a rank at the rim takes part in the same phase */
+}
+
+/* The phase of a collective, one call more; NULL where it is not counted, else `leave_table`. */
+INSIDE struct phase *collective(MPI_Comm comm, enum kind kind, int root, void *site,
+                                const struct comm **where)
+{
+    end_step();
+    struct recorder *r = recorder_of_thread();
+    const struct comm *c = r ? comm_of(r, comm) : NULL;
+    if (!c)
+        return NULL;
+    *where = c;
+    struct phase wanted = {.kind = kind, .root = root, .comm = c, .sites = 1, .site = {site}};
+    wanted.key = mix(mix(mix(mix(13, kind), c->id), (uint64_t)(root + 2)), (uint64_t)(uintptr_t)site);
+    struct phase *p = phase_like(enter_table(r), &wanted);
+    if (p)
+        p->calls++;
+    else {
+        leave_table();
+        give_up("no memory");
+    }
+    return p;
+}
+
+/* A collective in which every rank gives `bytes` (to the root, each other rank, …). */
+INSIDE void even(MPI_Comm comm, enum kind kind, int root, uint64_t bytes, void *site)
+{
+    const struct comm *c;
+    struct phase *p = collective(comm, kind, root, site, &c);
+    if (!p)
+        return;
+    p->uneven = c->inter;
+    if (!c->inter)
+        p->bytes += bytes;
+    else if (root >= 0 && root < c->size)
+        add_message(p, world_rank(c, root), bytes, 1);
+    else if (root != MPI_PROC_NULL) /* else we stand by while others of our group send */
+        for (int i = 0; i < c->size; i++)
+            add_message(p, world_rank(c, i), bytes, 1);
+    leave_table();
+}
+
+/* A collective that sends rank i what the program says: counts[i] of the type `type_at`. */
+#define UNEVEN(handle, kind, root, many, counts, type_at, site)                                \
+    do {                                                                                       \
+        const struct comm *all_ranks;                                                          \
+        int known = many;                                                                      \
+        struct phase *uneven = collective(handle, kind, root, site, &all_ranks);               \
+        if (uneven)                                                                            \
+            uneven->uneven = 1;                                                                \
+        for (int i = 0; uneven && i < known; i++)                                              \
+            if ((counts)[i] > 0)                                                               \
+                add_message(uneven, world_rank(all_ranks, i),                                  \
+                            bytes_of((uint64_t)(counts)[i], type_at), 1);                      \
+        if (uneven)                                                                            \
+            leave_table();                                                                     \
+    } while (0)
+
+INSIDE int size_for(MPI_Comm comm)
+{
+    struct recorder *r = recorder_of_thread();
+    const struct comm *c = r ? comm_of(r, comm) : NULL;
+    return c ? c->size : 0;
+}
+
+INSIDE int is_root(MPI_Comm comm, int root)
+{
+    struct recorder *r = recorder_of_thread();
+    const struct comm *c = r ? comm_of(r, comm) : NULL;
+    return c && (c->inter ? root == MPI_ROOT : c->rank == root);
+}
+
+/* Our own entry of counts by rank, whatever their type. */
+INSIDE uint64_t own_count(MPI_Comm comm, const void *counts, size_t size)
+{
+    struct recorder *r = recorder_of_thread();
+    const struct comm *c = r ? comm_of(r, comm) : NULL;
+    if (!c || c->inter)
+        return 0;
+    return size == sizeof(int) ? (uint64_t)((const int *)counts)[c->rank]
+                               : (uint64_t)((const MPI_Count *)counts)[c->rank];
+}
+
+/* The ranks behind a window, looked up once. */
+INSIDE const struct comm *window_ranks(MPI_Win win)
+{
+    void *kept = NULL;
+    int flag = 0;
+    pthread_mutex_lock(&all.lock);
+    REAL(MPI_Win_get_attr)(win, all.win_key, &kept, &flag);
+    if (!flag) {
+        MPI_Group group;
+        REAL(MPI_Win_get_group)(win, &group);
+        kept = describe_group(group, -1, 0);
+        REAL(MPI_Group_free)(&group);
+        if (kept)
+            REAL(MPI_Win_set_attr)(win, all.win_key, kept);
+    }
+    pthread_mutex_unlock(&all.lock);
+    return kept;
+}
+
+INSIDE void put_to(MPI_Win win, int to, uint64_t bytes, void *site)
+{
+    const struct comm *c = window_ranks(win);
+    if (c && to >= 0 && to < c->size)
+        post(ONE_SIDED, world_rank(c, to), bytes, site);
+}
+
+/* The bytes come to us: their sender is the target. */
+INSIDE void get_from(MPI_Win win, int from, uint64_t bytes, void *site)
+{
+    const struct comm *c = window_ranks(win);
+    if (c && from >= 0 && from < c->size)
+        post(ONE_SIDED, -1 - world_rank(c, from), bytes, site);
+}
+
+/* Neighbours that a rank of a Cartesian, graph or distributed graph communicator sends to. */
+INSIDE int *neighbours_out(MPI_Comm comm, int *many)
+{
+    int shape = MPI_UNDEFINED, n = 0;
+    int *to = NULL;
+    *many = 0;
+    REAL(MPI_Topo_test)(comm, &shape);
+    if (shape == MPI_CART) {
+        REAL(MPI_Cartdim_get)(comm, &n);
+        to = malloc(2 * (size_t)(n + 1) * sizeof *to);
+        for (int d = 0; to && d < n; d++)
+            REAL(MPI_Cart_shift)(comm, d, 1, &to[2 * d], &to[2 * d + 1]);
+        *many = to ? 2 * n : 0;
+    } else if (shape == MPI_GRAPH) {
+        int rank;
+        REAL(MPI_Comm_rank)(comm, &rank);
+        REAL(MPI_Graph_neighbors_count)(comm, rank, &n);
+        to = malloc((size_t)(n + 1) * sizeof *to);
+        if (to)
+            REAL(MPI_Graph_neighbors)(comm, rank, n, to);
+        *many = to ? n : 0;
+    } else if (shape == MPI_DIST_GRAPH) {
+        int in = 0, weighted = 0;
+        REAL(MPI_Dist_graph_neighbors_count)(comm, &in, &n, &weighted);
+        int *space = malloc(2 * (size_t)(in + n + 2) * sizeof *space);
+        to = malloc((size_t)(n + 1) * sizeof *to);
+        if (space && to)
+            REAL(MPI_Dist_graph_neighbors)(comm, in, space, space + in + 1, n, to, space + 2 * in + 2);
+        *many = space && to ? n : 0;
+        free(space);
+    }
+    return to;
+}
+
+/* A collective among neighbours; bytes_at is what neighbour i is sent. */
+#define NEIGHBOURS(handle, site, bytes_at)                                                     \
+    do {                                                                                       \
+        const struct comm *all_ranks;                                                          \
+        int many, *to = neighbours_out(handle, &many);                                         \
+        struct phase *near = to ? collective(handle, NEIGHBOR, -1, site, &all_ranks) : NULL;   \
+        if (near)                                                                              \
+            near->uneven = 1;                                                                  \
+        for (int i = 0; near && i < many; i++)                                                 \
+            if (to[i] >= 0)                                                                    \
+                add_message(near, world_rank(all_ranks, to[i]), bytes_at, 1);                  \
+        if (near)                                                                              \
+            leave_table();                                                                     \
+        free(to);                                                                              \
+    } while (0)
+
+/* ------------------------------------------------------------------ persistent requests */
+
+/* What a persistent request stands for each time it is started. */
+struct kept_request {
+    MPI_Request request;
+    MPI_Comm comm;
+    int to;                      /* receiver in comm; of a collective its root */
+    int kind;
+    uint64_t bytes;
+    void *site;
+    struct kept_request *next;
+};
+
+enum { REQUEST_LISTS = 1024 };
+static struct kept_request *kept_requests[REQUEST_LISTS];
+static pthread_mutex_t requests_lock = PTHREAD_MUTEX_INITIALIZER;
+
+INSIDE struct kept_request **requests_like(MPI_Request request)
+{
+    return &kept_requests[mix(0, (uint64_t)(uintptr_t)request) & (REQUEST_LISTS - 1)];
+}
+
+INSIDE void keep_request(MPI_Request request, MPI_Comm comm, int kind, int to, uint64_t bytes, void *site)
+{
+    struct kept_request *k = malloc(sizeof *k);
+    if (!k)
+        return;
+    *k = (struct kept_request){request, comm, to, kind, bytes, site, NULL};
+    pthread_mutex_lock(&requests_lock);
+    struct kept_request **list = requests_like(request);
+    k->next = *list;
+    *list = k;
+    pthread_mutex_unlock(&requests_lock);
+}
+
+INSIDE void start_request(MPI_Request request)
+{
+    struct kept_request found = {.site = NULL};
+    pthread_mutex_lock(&requests_lock);
+    for (struct kept_request *k = *requests_like(request); k; k = k->next)
+        if (k->request == request) {
+            found = *k;
+            break;
+        }
+    pthread_mutex_unlock(&requests_lock);
+    if (!found.site)
+        return;
+    if (found.kind == POINT_TO_POINT)
+        send_to(found.comm, found.to, found.bytes, found.site);
+    else
+        even(found.comm, found.kind, found.to, found.bytes, found.site);
+}
+
+INSIDE void drop_request(MPI_Request request)
+{
+    pthread_mutex_lock(&requests_lock);
+    for (struct kept_request **k = requests_like(request); *k; k = &(*k)->next)
+        if ((*k)->request == request) {
+            struct kept_request *gone = *k;
+            *k = gone->next;
+            free(gone);
+            break;
+        }
+    pthread_mutex_unlock(&requests_lock);
+}
+
+/* ------------------------------------------------------------------ the calls */
+
+/* The real call, with its arguments in brackets; what it calls in turn is not counted again. */
+#define PASS(name, args)                                                                       \
+    (__extension__({                                                                           \
+        inside++;                                                                              \
+        int passed = REAL(name) args;                                                          \
+        inside--;                                                                              \
+        passed;                                                                                \
+    }))
+
+/* Each call by both its names, MPI_ and PMPI_, and twice more where MPI 4 has a form for counts of
+ * type MPI_Count, whose name ends in _c. */
+#define COUNT int
+#define PLACE int
+#define NAME(name) name
+#include "calls.h"
+#undef NAME
+#ifndef NIDMAP_STATIC
+#define NAME(name) P##name
+#include "calls.h"
+#undef NAME
+#endif
+#undef COUNT
+#undef PLACE
+#ifdef NIDMAP_LARGE_COUNTS
+#define LARGE
+#define COUNT MPI_Count
+#define PLACE MPI_Aint
+#define NAME(name) name##_c
+#include "calls.h"
+#undef NAME
+#ifndef NIDMAP_STATIC
+#define NAME(name) P##name##_c
+#include "calls.h"
+#undef NAME
+#endif
+#undef COUNT
+#undef PLACE
+#undef LARGE
+#endif
+
+/* ------------------------------------------------------------------ the file */
+
+/* A growing piece of text or bytes; `data` is NULL where there was no memory. */
+struct buffer {
+    char *data;
+    size_t used, room;
+    int failed;
+};
+
+INSIDE void put(struct buffer *b, const void *what, size_t many)
+{
+    if (b->failed)
+        return;
+    if (b->used + many > b->room) {
+        size_t room = 2 * b->room > b->used + many ? 2 * b->room : b->used + many + 4096;
+        char *data = realloc(b->data, room);
+        if (!data) {
+            b->failed = 1;
+            return;
+        }
+        b->data = data;
+        b->room = room;
+    }
+    memcpy(b->data + b->used, what, many);
+    b->used += many;
+}
+
+INSIDE void put_number(struct buffer *b, int64_t value)
+{
+    put(b, &value, sizeof value);
+}
+
+INSIDE void put_text(struct buffer *b, const char *text)
+{
+    put_number(b, (int64_t)strlen(text));
+    put(b, text, strlen(text));
+}
+
+/* A call site by its library and its distance from the library's start, the same on all ranks. */
+INSIDE void put_site(struct buffer *b, void *site)
+{
+    char text[512];
+    Dl_info found;
+    if (!dladdr(site, &found) || !found.dli_fname)
+        snprintf(text, sizeof text, "%p", site);
+    else {
+        const char *base = strrchr(found.dli_fname, '/');
+        snprintf(text, sizeof text, "%s+0x%lx%s%s", base ? base + 1 : found.dli_fname,
+                 (unsigned long)((char *)site - (char *)found.dli_fbase),
+                 found.dli_sname ? " " : "", found.dli_sname ? found.dli_sname : "");
+    }
+    put_text(b, text);
+}
+
+INSIDE void put_phase(struct buffer *b, const struct phase *p, int bin)
+{
+    put(b, "PHAS", 4);
+    put_number(b, bin);
+    put_number(b, p->kind);
+    put_number(b, p->root);
+    put_number(b, p->comm ? (int64_t)p->comm->id : 0);
+    put_number(b, (int64_t)p->first);
+    put_number(b, (int64_t)p->calls);
+    put_number(b, (int64_t)p->bytes);
+    put_number(b, p->uneven);
+    put_number(b, p->sites);
+    for (int i = 0; i < p->sites; i++)
+        put_site(b, p->site[i]);
+    put_number(b, (int64_t)p->used);
+    for (size_t i = 0; i < p->room; i++)
+        if (p->cells[i].to != EMPTY)
+            put(b, &p->cells[i], sizeof p->cells[i]);
+}
+
+/* All that this rank has seen. The first rank of a communicator writes who is in it. */
+INSIDE struct buffer rank_record(void)
+{
+    struct buffer b = {0};
+    for (struct recorder *r = all.recorders; r; r = r->next)
+        for (int i = 0; r->next && i < all.bins; i++)
+            merge_table(&r->next->bin[i], &r->bin[i]); /* the last recorder has all in the end */
+    struct recorder *last = all.recorders;
+    while (last && last->next)
+        last = last->next;
+    put(&b, "RANK", 4);
+    put_number(&b, all.rank);
+    put_number(&b, all.size);
+    put_number(&b, (int64_t)(1e9 * seconds_since_start()));
+    put_number(&b, (int64_t)(1e9 * all.bin_seconds));
+    put_number(&b, all.failed);
+    for (struct comm *c = all.comms; c; c = c->next) {
+        if (c->rank != 0 || c->inter)
+            continue;
+        put(&b, "COMM", 4);
+        put_number(&b, (int64_t)c->id);
+        put_number(&b, c->size);
+        put_number(&b, c->world != NULL);
+        for (int i = 0; c->world && i < c->size; i++)
+            put_number(&b, c->world[i]);
+    }
+    for (int i = 0; last && i < all.bins; i++)
+        for (size_t k = 0; k < last->bin[i].used; k++)
+            put_phase(&b, last->bin[i].phases[k], i);
+    put(&b, "END.", 4);
+    return b;
+}
+
+INSIDE void end_all_steps(void)
+{
+    for (struct recorder *r = all.recorders; r; r = r->next)
+        if (r->waiting)
+            count_step(r);
+}
+
+INSIDE int write_all(FILE *file, const struct buffer *b)
+{
+    return file && !b->failed && fwrite(b->data, 1, b->used, file) == b->used;
+}
+
+INSIDE void say_unwritten(const char *path, int code)
+{
+    fprintf(stderr, "nidmap record: %s: %s; the pattern is lost, the program is not\n", path,
+            code ? strerror(code) : "no memory");
+}
+
+/* The program leaves without MPI_Finalize: this rank's counts go to a file of their own. */
+INSIDE void write_alone(void)
+{
+    char path[sizeof all.path + 32], part[sizeof path + 8];
+    if (!all.began || all.pid != getpid())
+        return;
+    all.on = all.began = 0;
+    end_all_steps();
+    snprintf(path, sizeof path, "%s.rank-%d", all.path, all.rank);
+    snprintf(part, sizeof part, "%s.part", path); /* we may be killed on the way */
+    struct buffer b = rank_record();
+    FILE *file = fopen(part, "wb");
+    int good = write_all(file, &b);
+    int code = errno;
+    if (file && fclose(file))
+        good = 0;
+    if (!good || rename(part, path))
+        say_unwritten(path, code);
+    free(b.data);
+}
+
+/* Rank 0 asks one rank after the other and writes what it gets: no rank holds more than two. */
+INSIDE void write_together(void)
+{
+    struct buffer b = rank_record();
+    int64_t length = b.failed ? -1 : (int64_t)b.used;
+    int token = 0;
+    if (all.rank > 0) {
+        REAL(MPI_Recv)(&token, 1, MPI_INT, 0, 1, all.own, MPI_STATUS_IGNORE);
+        REAL(MPI_Send)(&length, 1, MPI_INT64_T, 0, 2, all.own);
+        for (int64_t at = 0; token && at < length; at += 1 << 28)
+            REAL(MPI_Send)(b.data + at, (int)(length - at < 1 << 28 ? length - at : 1 << 28),
+                           MPI_BYTE, 0, 3, all.own);
+        free(b.data);
+        return;
+    }
+    FILE *file = fopen(all.path, "wb");
+    int code = errno;
+    int good = write_all(file, &b);
+    for (int from = 1; from < all.size; from++) {
+        token = good;
+        REAL(MPI_Send)(&token, 1, MPI_INT, from, 1, all.own);
+        REAL(MPI_Recv)(&length, 1, MPI_INT64_T, from, 2, all.own, MPI_STATUS_IGNORE);
+        struct buffer part = {malloc(length > 0 ? (size_t)length : 1), 0, 0, 0};
+        if (!part.data && token && length > 0) {
+            say_unwritten(all.path, 0);
+            REAL(MPI_Abort)(MPI_COMM_WORLD, 70);
+        }
+        for (int64_t at = 0; token && at < length; at += 1 << 28)
+            REAL(MPI_Recv)(part.data + at, (int)(length - at < 1 << 28 ? length - at : 1 << 28),
+                           MPI_BYTE, from, 3, all.own, MPI_STATUS_IGNORE);
+        part.used = length > 0 ? (size_t)length : 0;
+        if (token && length > 0 && !write_all(file, &part)) {
+            code = errno;
+            good = 0;
+        }
+        free(part.data);
+    }
+    if (file && fclose(file)) {
+        code = errno;
+        good = 0;
+    }
+    if (!good) {
+        unlink(all.path);
+        say_unwritten(all.path, code);
+    }
+    free(b.data);
+}
+
+/* ------------------------------------------------------------------ beginning and end */
+
+/* Where the code that holds an address stands. */
+#ifndef NIDMAP_STATIC
+INSIDE int find_library(struct dl_phdr_info *one, size_t size, void *where)
+{
+    (void)size;
+    for (int i = 0; i < one->dlpi_phnum; i++) {
+        uintptr_t start = one->dlpi_addr + one->dlpi_phdr[i].p_vaddr;
+        if (one->dlpi_phdr[i].p_type == PT_LOAD && one->dlpi_phdr[i].p_flags & PF_X &&
+            (uintptr_t)where - start < one->dlpi_phdr[i].p_memsz) {
+            all.library = start;
+            all.library_size = one->dlpi_phdr[i].p_memsz;
+        }
+    }
+    return 0;
+}
+#endif
+
+INSIDE void begin(void)
+{
+    const char *path = getenv("NIDMAP_RECORD"), *window = getenv("NIDMAP_RECORD_WINDOW");
+    if (!path || !*path || strlen(path) >= sizeof all.path || all.began)
+        return;
+    MPI_Comm parent = MPI_COMM_NULL;
+    REAL(MPI_Comm_get_parent)(&parent);
+    if (parent != MPI_COMM_NULL)
+        return; /* spawned programs have a world of their own */
+    strcpy(all.path, path);
+    REAL(MPI_Comm_rank)(MPI_COMM_WORLD, &all.rank);
+    REAL(MPI_Comm_size)(MPI_COMM_WORLD, &all.size);
+    REAL(MPI_Comm_group)(MPI_COMM_WORLD, &all.world);
+    if (REAL(MPI_Comm_dup)(MPI_COMM_WORLD, &all.own) != MPI_SUCCESS)
+        return;
+    REAL(MPI_Comm_create_keyval)(copy_no_comm, forget_comm, &all.comm_key, NULL);
+    REAL(MPI_Win_create_keyval)(copy_no_win, forget_win, &all.win_key, NULL);
+    all.self_world = (struct comm){.size = all.size, .rank = all.rank};
+    all.self_world.id = mix(3, (uint64_t)all.size);
+    for (int i = 0; i < all.size; i++)
+        all.self_world.id = mix(all.self_world.id, (uint64_t)i);
+    all.comms = &all.self_world;
+    all.bin_seconds = 0.05;
+    all.bins = window && strcmp(window, "time") == 0 ? WINDOW_BINS : 1;
+#ifndef NIDMAP_STATIC
+    dl_iterate_phdr(find_library, find_from(RTLD_NEXT, "PMPI_Comm_rank"));
+#endif
+    clock_gettime(CLOCK_MONOTONIC, &all.start);
+    all.pid = getpid();
+    all.began = 1;
+    all.on = !(window && strcmp(window, "pcontrol") == 0);
+    atexit(write_alone);
+}
+
+INSIDE void finish(void)
+{
+    if (!all.began || all.pid != getpid())
+        return;
+    all.on = all.began = 0;
+    end_all_steps();
+    write_together();
+    REAL(MPI_Group_free)(&all.world);
+    REAL(MPI_Comm_free)(&all.own);
+}
+
+/* 0 stops counting, 1 starts it, 2 forgets what was counted and starts: as in mpiP. */
+INSIDE void control(int level)
+{
+    if (!all.began || all.failed)
+        return;
+    end_step();
+    for (struct recorder *r = all.recorders; r && level >= 2; r = r->next)
+        for (int i = 0; i < all.bins; i++) {
+            struct table empty = {0}, *old = &r->bin[i];
+            merge_table(&empty, old);
+            for (size_t k = 0; k < empty.used; k++)
+                free(empty.phases[k]->cells);
+        }
+    all.on = level > 0;
+}
+
+#define BEGINS(name, params, args)                                                             \
+    EXPORT int name params                                                                     \
+    {                                                                                          \
+        int code = PASS(name, args);                                                           \
+        if (code == MPI_SUCCESS && !inside)                                                    \
+            begin();                                                                           \
+        return code;                                                                           \
+    }
+#define ENDS(finalize, abort_, pcontrol)                                                       \
+    EXPORT int finalize(void)                                                                  \
+    {                                                                                          \
+        finish();                                                                              \
+        return PASS(finalize, ());                                                             \
+    }                                                                                          \
+    EXPORT int abort_(MPI_Comm comm, int code)                                                 \
+    {                                                                                          \
+        write_alone();                                                                         \
+        return PASS(abort_, (comm, code));                                                     \
+    }                                                                                          \
+    EXPORT int pcontrol(const int level, ...)                                                  \
+    {                                                                                          \
+        control(level);                                                                        \
+        return MPI_SUCCESS;                                                                    \
+    }
+
+/* ------------------------------------------------------------------ orders inside the program */
+
+/* The rank that each process of MPI_COMM_WORLD gets in a reordered communicator, from the file
+ * that $NIDMAP_ORDER names: line r is the slot of rank r, and slot s is process s, as the
+ * launcher numbers them. Rank 0 reads it; NULL where there is none, or it is no order of ours. */
+INSIDE int *ranks_of_processes(int size, int rank)
+{
+    const char *path = getenv("NIDMAP_ORDER");
+    int *ranks = path && *path && size > 0 ? malloc((size_t)size * sizeof *ranks) : NULL;
+    int good = ranks != NULL, line = 0;
+    if (rank == 0 && good) {
+        FILE *file = fopen(path, "r");
+        for (int i = 0; i < size; i++)
+            ranks[i] = -1;
+        for (long slot; good && file && fscanf(file, " %ld", &slot) == 1; line++) {
+            good = line < size && slot >= 0 && slot < size && ranks[slot] < 0;
+            if (good)
+                ranks[slot] = line;
+        }
+        good = good && file && line == size;
+        if (file)
+            fclose(file);
+        if (!good)
+            fprintf(stderr, "nidmap: %s: no order of %d ranks; ranks stay as they are\n", path, size);
+    }
+    if (path && *path) { /* on all ranks alike */
+        int everywhere;
+        REAL(MPI_Bcast)(&good, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        int here = good && ranks;
+        REAL(MPI_Allreduce)(&here, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+        if (everywhere)
+            REAL(MPI_Bcast)(ranks, size, MPI_INT, 0, MPI_COMM_WORLD);
+        else {
+            free(ranks);
+            ranks = NULL;
+        }
+    }
+    return ranks;
+}
+
+/* A communicator of the same processes as `comm` in the order, or MPI_COMM_NULL: where there is
+ * no order, or `comm` has not all processes in the world's own order. Collective over `comm`. */
+INSIDE MPI_Comm in_order(MPI_Comm comm, int wanted)
+{
+    static int *ranks, asked;
+    int alike = MPI_UNEQUAL, rank, size;
+    const char *path = getenv("NIDMAP_ORDER");
+    MPI_Comm made = MPI_COMM_NULL;
+    if (!path || !*path || !wanted || comm == MPI_COMM_NULL)
+        return made;
+    REAL(MPI_Comm_compare)(comm, MPI_COMM_WORLD, &alike);
+    if (alike != MPI_IDENT && alike != MPI_CONGRUENT)
+        return made;
+    REAL(MPI_Comm_rank)(comm, &rank);
+    REAL(MPI_Comm_size)(comm, &size);
+    if (!asked)
+        ranks = ranks_of_processes(size, rank);
+    asked = 1;
+    if (ranks)
+        REAL(MPI_Comm_split)(comm, 0, ranks[rank], &made);
+    return made;
+}
+
+INSIDE int cells_of(int many, const int dims[])
+{
+    int cells = 1;
+    for (int d = 0; d < many; d++)
+        cells *= dims[d];
+    return cells;
+}
+
+INSIDE int processes_of(MPI_Comm comm)
+{
+    int size = 0;
+    if (comm != MPI_COMM_NULL)
+        REAL(MPI_Comm_size)(comm, &size);
+    return size;
+}
+
+/* A process topology that the library may reorder is made on the ordered processes instead. */
+#define REORDERS(name, params, whole, ordered, plain)                                          \
+    EXPORT int name params                                                                     \
+    {                                                                                          \
+        MPI_Comm base = in_order(comm, reorder && (whole));                                    \
+        if (base == MPI_COMM_NULL)                                                             \
+            return PASS(name, plain);                                                          \
+        int code = PASS(name, ordered);                                                        \
+        REAL(MPI_Comm_free)(&base);                                                            \
+        return code;                                                                           \
+    }
+#define TOPOLOGIES(cart, graph)                                                                \
+    REORDERS(cart, (MPI_Comm comm, int many, const int dims[], const int periods[],            \
+                    int reorder, MPI_Comm *made),                                              \
+             cells_of(many, dims) == processes_of(comm),                                       \
+             (base, many, dims, periods, 0, made), (comm, many, dims, periods, reorder, made)) \
+    REORDERS(graph, (MPI_Comm comm, int many, const int index[], const int edges[],            \
+                     int reorder, MPI_Comm *made),                                             \
+             many == processes_of(comm), (base, many, index, edges, 0, made),                  \
+             (comm, many, index, edges, reorder, made))
+
+TOPOLOGIES(MPI_Cart_create, MPI_Graph_create)
+#ifndef NIDMAP_STATIC
+TOPOLOGIES(PMPI_Cart_create, PMPI_Graph_create)
+#endif
+
+/* ------------------------------------------------------------------ both names of each */
+
+BEGINS(MPI_Init, (int *argc, char ***argv), (argc, argv))
+BEGINS(MPI_Init_thread, (int *argc, char ***argv, int wanted, int *given), (argc, argv, wanted, given))
+ENDS(MPI_Finalize, MPI_Abort, MPI_Pcontrol)
+#ifndef NIDMAP_STATIC
+BEGINS(PMPI_Init, (int *argc, char ***argv), (argc, argv))
+BEGINS(PMPI_Init_thread, (int *argc, char ***argv, int wanted, int *given), (argc, argv, wanted, given))
+ENDS(PMPI_Finalize, PMPI_Abort, PMPI_Pcontrol)
+#include "fortran.h"
+#endif

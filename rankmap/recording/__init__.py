@@ -1,0 +1,242 @@
+"""What an unmodified MPI program was seen to send: phases, pairs, totals.
+
+A `Recording` is what ``nidmap record`` keeps in a file: for each phase of the
+program its messages by pair of ranks, or the collective that it is. A
+collective is stored as such, whatever its size, and becomes messages only
+where these are asked for: those of a usual algorithm, the same ones that
+`rankmap.runtime.collectives` counts.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from placement.errors import UsageError
+from rankmap.runtime.collectives import steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["KINDS", "MOST_PAIRS", "Collective", "Messages", "Phase", "Recording"]
+
+#: Kinds of a phase, as the library between program and MPI numbers them.
+KINDS = (
+    "point-to-point",
+    "one-sided",
+    "barrier",
+    "bcast",
+    "gather",
+    "scatter",
+    "allgather",
+    "alltoall",
+    "reduce",
+    "allreduce",
+    "reduce_scatter",
+    "scan",
+    "exscan",
+    "neighbor",
+)
+
+#: The kind of collective whose messages each of these has (`rankmap.runtime.collectives.steps`).
+_AS = {
+    "bcast": "bcast",
+    "gather": "gather",
+    "allgather": "allgather",
+    "reduce": "reduce",
+    "allreduce": "allreduce",
+    "scan": "scan",
+    "exscan": "scan",
+}
+
+#: Pairs of ranks at most that collectives are written out to.
+MOST_PAIRS = 50_000_000
+
+
+class Messages(NamedTuple):
+    """Messages added up by pair of ranks.
+
+    Attributes
+    ----------
+    source, target : int64 (m,)
+        Ranks of MPI_COMM_WORLD.
+    bytes, messages : int64 (m,)
+    """
+
+    source: Ints
+    target: Ints
+    bytes: Ints
+    messages: Ints
+
+    def by_pair(self, ranks: int) -> Messages:
+        """Return each ordered pair once, ascending, with the sums of its entries."""
+        key = self.source * ranks + self.target
+        found, place = np.unique(key, return_inverse=True)
+        many, times = np.zeros((2, len(found)), dtype=np.int64)
+        np.add.at(many, place.reshape(-1), self.bytes)
+        np.add.at(times, place.reshape(-1), self.messages)
+        return Messages(*np.divmod(found, max(ranks, 1)), many, times)
+
+
+def joined(parts: Iterable[Messages]) -> Messages:
+    """Return all entries of several lists of messages."""
+    none = Messages(*np.empty((4, 0), dtype=np.int64))
+    return Messages(*(np.concatenate(column) for column in zip(none, *parts, strict=True)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Collective:
+    """One collective on one communicator, as often as it was called from one place.
+
+    Attributes
+    ----------
+    members : int64 (n,)
+        Ranks of MPI_COMM_WORLD in the communicator's order.
+    root : int
+        Rank in the communicator, -1 where there is none.
+    calls : int64 (n,)
+        How often each member called it.
+    bytes : int64 (n,)
+        What each member gave in all its calls: its block of a gather, what it
+        sends each other rank of an all-to-all, what it reduces.
+    """
+
+    members: Ints
+    root: int
+    calls: Ints
+    bytes: Ints
+
+    def messages(self, kind: str) -> Messages:
+        """Return the messages of a usual algorithm, in ranks of MPI_COMM_WORLD."""
+        source, target, times = _pairs(kind, len(self.members), self.root)
+        return Messages(
+            self.members[source],
+            self.members[target],
+            self.bytes[source] * times,
+            self.calls[source] * times,
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def _pairs(kind: str, size: int, root: int) -> tuple[Ints, Ints, Ints]:
+    """Return who sends to whom, and how often, when `kind` is called once on `size` ranks."""
+    ranks = np.arange(size)
+    if kind in ("alltoall", "reduce_scatter"):
+        source, target = (side.reshape(-1) for side in np.divmod(np.arange(size * size), size))
+        other = source != target
+        return source[other], target[other], np.ones(int(other.sum()), dtype=np.int64)
+    if kind == "scatter":
+        target = ranks[ranks != root]
+        return np.full(size - 1, root), target, np.ones(size - 1, dtype=np.int64)
+    if kind not in _AS:
+        return ranks[:0], ranks[:0], ranks[:0]
+    rows = [
+        (rank, to, times)
+        for rank in range(size)
+        for to, times in steps(_AS[kind], size, rank, max(root, 0))
+    ]
+    source, target, times = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    return source, target, times
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Phase:
+    """What a program sent from the same places in its code.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`.
+    site : str
+        Where the calls stand: library or program, offset, function.
+    calls : int
+        Steps, or calls of a collective, of the rank that took most.
+    steps : int
+        The same, of all ranks together.
+    sent : Messages
+        By pair of ranks: all of a phase of messages; of a collective what
+        differs from rank to rank (v- and w-forms, neighbours).
+    collectives : tuple of Collective
+        One a communicator and root.
+    """
+
+    kind: str
+    site: str
+    calls: int
+    steps: int
+    sent: Messages
+    collectives: tuple[Collective, ...] = ()
+
+    @property
+    def together(self) -> float:
+        """Messages that a rank has in flight together, in the mean over its steps."""
+        return float(self.sent.messages.sum() / self.steps) if self.steps else 0.0
+
+    def pairs_at_most(self) -> int:
+        """Return how many pairs of ranks its messages have at most."""
+        every = ("alltoall", "reduce_scatter")
+        most = [
+            len(c.members) ** 2 if self.kind in every else 32 * len(c.members)
+            for c in self.collectives
+        ]
+        return len(self.sent.source) + sum(most)
+
+    def messages(self) -> Messages:
+        """Return all messages of this phase, those of collectives by a usual algorithm.
+
+        Raises
+        ------
+        UsageError
+            Where there would be more than `MOST_PAIRS` pairs.
+        """
+        if self.pairs_at_most() > MOST_PAIRS:
+            raise UsageError(
+                f"{self.kind} of {max(len(c.members) for c in self.collectives)} ranks has too "
+                "many pairs to write out",
+                "name the pattern instead: alltoall, fft:PxQ",
+            )
+        return joined([self.sent, *(c.messages(self.kind) for c in self.collectives)])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recording:
+    """What a program's ranks were seen to send.
+
+    Attributes
+    ----------
+    ranks : int
+    seconds : float
+        From MPI_Init to the end, of the rank that took longest.
+    phases : tuple of Phase
+        In the order in which the program came to them.
+    program : str
+        The command that was recorded.
+    window : str
+        The part of the run that was counted, '' for all of it.
+    notes : tuple of str
+        What is missing: ranks that left no counts, memory that ran out.
+    """
+
+    ranks: int
+    seconds: float
+    phases: tuple[Phase, ...]
+    program: str = ""
+    window: str = ""
+    notes: tuple[str, ...] = field(default=())
+
+    def total(self) -> Messages:
+        """Return all messages by ordered pair of ranks.
+
+        Raises
+        ------
+        UsageError
+            Where there would be more than `MOST_PAIRS` pairs.
+        """
+        return joined(phase.messages() for phase in self.phases).by_pair(self.ranks)

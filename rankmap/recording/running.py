@@ -1,0 +1,220 @@
+"""Run a program with the library between it and its MPI, and keep what it was seen to send."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+from typing import TYPE_CHECKING
+
+from placement.commands.common import say
+from placement.errors import LaunchError, NidmapError, UsageError, printable
+from rankmap.launch import is_mpiexec
+from rankmap.launch.process import job_environment
+from rankmap.preload.build import build, find_compiler, program_abi
+from rankmap.recording.raw import Window, read_raw
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rankmap.recording import Recording
+
+__all__ = ["PCONTROL", "parse_window", "preload", "run_recorded"]
+
+#: ``--window pcontrol``: count only between the program's own MPI_Pcontrol(1) and (0).
+PCONTROL = "pcontrol"
+
+#: What the ranks need of us in their environment.
+_VARIABLES = ("LD_PRELOAD", "NIDMAP_RECORD", "NIDMAP_RECORD_WINDOW")
+
+#: Signals that somebody sends to a job through its launcher.
+_PASSED_ON = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
+
+_WINDOW = re.compile(r"(\d+(?:\.\d*)?)(%|s)-(\d+(?:\.\d*)?)(%|s)")
+
+
+def parse_window(text: str) -> Window | None:
+    """Return the window that a text names; None where the program itself says, or for all.
+
+    Raises
+    ------
+    UsageError
+        Another form, or an end that is not behind the start.
+
+    Examples
+    --------
+    >>> parse_window("30%-70%"), parse_window("10s-20s")
+    (Window(low=0.3, high=0.7, shares=True), Window(low=10.0, high=20.0, shares=False))
+    >>> parse_window("pcontrol"), parse_window("")
+    (None, None)
+    """
+    if text in ("", PCONTROL):
+        return None
+    match = _WINDOW.fullmatch(text)
+    if not match or match[2] != match[4]:
+        form = "30%-70%, 10s-60s or pcontrol"
+        raise UsageError(f"--window '{printable(text, 40)}' is none", f"write {form}")
+    shares = match[2] == "%"
+    low, high = (float(match[k]) / (100 if shares else 1) for k in (1, 3))
+    if not low < high or (shares and high > 1):
+        raise UsageError(f"--window {text} has no length", "write 30%-70% or 10s-60s")
+    return Window(low, high, shares)
+
+
+def preload(
+    command: Sequence[str], library: str, raw: str, window: str, env: Mapping[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """Return the command and the environment in which its ranks load a library first.
+
+    A program that is linked with the library needs none (``''``).
+
+    Launchers pass the environment on by themselves, but for Open MPI's and
+    Intel's on other nodes and srun's where ``--export`` says otherwise: these
+    get options of their own right behind their name.
+
+    Examples
+    --------
+    >>> preload(["srun", "./app"], "/x.so", "/r", "", {"LD_PRELOAD": "/y.so"})[1]["LD_PRELOAD"]
+    '/x.so:/y.so'
+    """
+    more = {
+        "LD_PRELOAD": ":".join(p for p in (library, env.get("LD_PRELOAD", "")) if p),
+        "NIDMAP_RECORD": raw,
+        "NIDMAP_RECORD_WINDOW": {"": "", PCONTROL: PCONTROL}.get(window, "time"),
+    }
+    return [command[0], *_passing(command, env), *command[1:]], {**env, **more}
+
+
+def _passing(command: Sequence[str], env: Mapping[str, str]) -> list[str]:
+    """Return the launcher's options that pass our variables on to other nodes."""
+    if not is_mpiexec(command[0]):
+        return []
+    from rankmap.launch.mpi_library import mpi_library
+
+    with contextlib.suppress(NidmapError):
+        if mpi_library(command[0], env).name == "openmpi":
+            return [word for name in _VARIABLES for word in ("-x", name)]
+    return []
+
+
+def run_recorded(
+    command: Sequence[str], output: str, window: str, mpicc: str, strict: bool
+) -> tuple[int, Recording | None]:
+    """Run a command and return its exit code and what its ranks were seen to send.
+
+    Whatever fails on our side is said in one line and costs the recording,
+    not the run.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Launcher, options, program.
+    output : str
+        The file that the recording will be written to: the ranks' own counts
+        stand beside it until then.
+    window : str
+        See `parse_window`.
+    mpicc : str
+        The MPI compiler; '' looks for it.
+    strict : bool
+        Do not run what cannot be recorded.
+
+    Raises
+    ------
+    LaunchError
+        The command cannot be started; under `strict` also where it cannot be
+        recorded.
+    UsageError
+        A window that is none.
+    """
+    part = parse_window(window)
+    env = job_environment(os.environ)
+    raw = os.path.abspath(f"{output}.counts-{os.getpid()}")
+    argv = list(command)
+    try:
+        argv, env = preload(command, _library(command, env, mpicc), raw, window, env)
+    except (NidmapError, OSError, subprocess.SubprocessError) as error:
+        if strict:
+            raise LaunchError(str(error)) from None
+        say(f"nidmap: {error}; the program runs unrecorded")
+        return _run(argv, env), None
+    code = _run(argv, env)
+    return code, _collect(raw, command, window, part)
+
+
+def _library(command: Sequence[str], env: Mapping[str, str], mpicc: str) -> str:
+    abi = program_abi(command, env)
+    if abi == "linked":
+        return ""
+    if abi == "static":
+        raise LaunchError(
+            "the program is linked statically, so that nothing can be loaded before it",
+            "link it by the line that nidmap record --link prints",
+        )
+    return build(find_compiler(command, env, abi, mpicc), env)
+
+
+def _run(argv: Sequence[str], env: Mapping[str, str]) -> int:
+    """Run a command to its end and return its exit code as a shell has it.
+
+    Its output and its terminal are its own. Ctrl-C reaches it from the
+    terminal; other signals that are sent to us are passed on.
+    """
+    before = {signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN)}
+    try:
+        if shutil.which(argv[0], path=env.get("PATH", os.defpath)) is None:
+            raise FileNotFoundError(2, "no such program")
+        child = subprocess.Popen(argv, env=dict(env), preexec_fn=_as_started)
+    except OSError as error:
+        signal.signal(signal.SIGINT, before[signal.SIGINT])
+        raise LaunchError(f"cannot start {printable(argv[0])}: {error.strerror or error}") from None
+    for name in _PASSED_ON:
+        number = getattr(signal, name)
+        before[number] = signal.signal(number, lambda got, _: child.send_signal(got))
+    try:
+        code = child.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return code if code >= 0 else 128 - code
+
+
+def _as_started() -> None:
+    """Give the program the signals' meaning that it would have without us."""
+    for changed in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(changed, signal.SIG_DFL)
+
+
+def _collect(
+    raw: str, command: Sequence[str], window: str, part: Window | None
+) -> Recording | None:
+    """Return what the ranks left, and remove it; None, said aloud, where that is nothing."""
+    import dataclasses
+    import shlex
+
+    folder, name = os.path.split(raw)
+    left = [os.path.join(folder, f) for f in sorted(os.listdir(folder)) if f.startswith(name)]
+    paths = [path for path in left if not path.endswith(".part")]
+    try:
+        if not paths:
+            say(f"nidmap: {_why_nothing(command)}")
+            return None
+        found = read_raw(paths, shlex.join(command), part)
+        return dataclasses.replace(found, window=window)
+    except NidmapError as error:
+        say(f"nidmap: {error}")
+        return None
+    finally:
+        for path in left:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+
+
+def _why_nothing(command: Sequence[str]) -> str:
+    return (
+        f"no rank of '{printable(' '.join(command), 80)}' left any counts: it called no MPI_Init, "
+        "is no MPI program of this library, or was killed"
+    )

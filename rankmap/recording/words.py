@@ -1,0 +1,206 @@
+"""A recording in words: what each phase is, and what it is called where it has a name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankmap.pattern.graph import from_edges, stencil_of
+from rankmap.predict.prediction import amount
+from rankmap.recording import Messages, joined
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rankmap.pattern.structured import Stencil
+    from rankmap.recording import Collective, Phase, Recording
+
+__all__ = ["describe", "document", "grid_lines", "stencil_in"]
+
+#: Phases whose share of all bytes is below this are counted and not listed.
+_LISTED = 0.001
+
+#: Shapes by the number of neighbours that a cell inside has.
+_POINTS = {1: {1: 3}, 2: {1: 5, 2: 9}, 3: {1: 7, 2: 19, 3: 27}}
+
+
+def stencil_in(messages: Messages, ranks: int) -> Stencil | None:
+    """Return the stencil that messages are, whatever their number; None where they are none.
+
+    Every rank must send each of its neighbours as many bytes as it gets back.
+    """
+    pairs = messages.by_pair(ranks)
+    there = (pairs.source != pairs.target) & (pairs.bytes > 0)
+    a, b, many = pairs.source[there], pairs.target[there], pairs.bytes[there]
+    back = dict(zip(zip(b.tolist(), a.tolist(), strict=True), many.tolist(), strict=True))
+    forth = zip(a.tolist(), b.tolist(), strict=True)
+    if any(back.get(pair) != size for pair, size in zip(forth, many.tolist(), strict=True)):
+        return None
+    once = a < b
+    return stencil_of(from_edges(ranks, a[once], b[once], many[once].astype(float)))
+
+
+def grid_lines(collectives: Sequence[Collective], ranks: int) -> str:
+    """Return which lines of a process grid the communicators of a phase are; '' for none.
+
+    Examples
+    --------
+    >>> from rankmap.recording import Collective
+    >>> rows = [np.arange(4 * r, 4 * r + 4) for r in range(3)]
+    >>> none = np.zeros(4, dtype=int)
+    >>> grid_lines([Collective(row, -1, none, none) for row in rows], 12)
+    'the 3 rows of a 3x4 grid'
+    """
+    sizes = {len(c.members) for c in collectives}
+    if len(sizes) != 1:
+        return ""
+    size = sizes.pop()
+    lines = {tuple(c.members.tolist()) for c in collectives}
+    if size * len(lines) != ranks or len(lines) < 2:
+        return ""
+    many = len(lines)
+    rows = {tuple(range(size * i, size * i + size)) for i in range(many)}
+    columns = {tuple(range(i, ranks, many)) for i in range(many)}
+    if lines == rows:
+        return f"the {many} rows of a {many}x{size} grid"
+    return f"the {many} columns of a {size}x{many} grid" if lines == columns else ""
+
+
+def describe(recording: Recording) -> str:
+    """Return a recording as lines of text.
+
+    Examples
+    --------
+    >>> from rankmap.recording import Messages, Phase, Recording
+    >>> ring = np.arange(4), (np.arange(4) + 1) % 4, np.full(4, 8000), np.full(4, 10)
+    >>> once = Phase("point-to-point", "app+0x1f", 10, 40, Messages(*ring))
+    >>> print(describe(Recording(4, 1.5, (once,))))
+    4 ranks, 1.5 s: 32 kB in 40 messages between 4 pairs of ranks, 1 phase
+       100 %  32 kB  messages to 1 partner a rank, one after the other, 10 steps  (app+0x1f)
+    """
+    sent = [phase.messages() for phase in recording.phases]
+    total = joined(sent).by_pair(recording.ranks)
+    bytes_, messages = int(total.bytes.sum()), int(total.messages.sum())
+    many = len(recording.phases)
+    lines = [
+        f"{recording.ranks} ranks, {recording.seconds:.3g} s: {amount(bytes_)} in "
+        f"{messages:,} messages between {len(total.source):,} pairs of ranks, "
+        f"{many} phase{'s' * (many != 1)}"
+    ]
+    small = 0
+    for phase, own in zip(recording.phases, sent, strict=True):
+        size = int(own.bytes.sum())
+        if size < _LISTED * bytes_:
+            small += 1
+            continue
+        share = f"{100 * size / bytes_:.3g} %" if bytes_ else ""
+        words = phase_words(phase, recording.ranks)
+        lines.append(f"  {share:>6}  {amount(size)}  {words}  ({phase.site})")
+    staged = _staged(recording)
+    if staged:
+        lines.append(f"  {staged}")
+    if small:
+        lines.append(f"  {small} more with less than 0.1 % of the bytes each")
+    return "\n".join([*lines, *(f"note: {note}" for note in recording.notes)])
+
+
+def phase_words(phase: Phase, ranks: int) -> str:
+    """Return what a phase is, in words."""
+    if phase.collectives:
+        return _collective_words(phase, ranks)
+    if phase.kind not in ("point-to-point", "one-sided"):
+        return f"{phase.kind}, its size by rank, {_times(phase.calls)}"
+    found = stencil_in(phase.sent, ranks)
+    how = "in flight together" if phase.together > 1 else "one after the other"
+    if found:
+        return f"{_stencil_words(found)}, {how}, {_steps(phase.calls)}"
+    partners = np.bincount(phase.sent.by_pair(ranks).source, minlength=1)
+    few, most = int(partners[partners > 0].min(initial=0)), int(partners.max())
+    to = f"{most} partner{'s' * (most != 1)}" if few in (0, most) else f"{few} to {most} partners"
+    what = "one-sided accesses" if phase.kind == "one-sided" else "messages"
+    return f"{what} to {to} a rank, {how}, {_steps(phase.calls)}"
+
+
+def _collective_words(phase: Phase, ranks: int) -> str:
+    calls = max(int(c.calls.max()) for c in phase.collectives)
+    given = max(int((c.bytes // np.maximum(c.calls, 1)).max()) for c in phase.collectives)
+    sizes = sorted({len(c.members) for c in phase.collectives})
+    where = grid_lines(phase.collectives, ranks)
+    if not where and sizes == [ranks]:
+        where = f"all {ranks} ranks"
+    if not where:
+        few = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        groups = len({c.members.tobytes() for c in phase.collectives})
+        where = f"{groups} communicator{'s' * (groups != 1)} of {few} ranks"
+    return f"{phase.kind} of {amount(given)} on {where}, {_times(calls)}"
+
+
+def _staged(recording: Recording) -> str:
+    """Return the stencils that are exchanged one dimension after the other; '' for none.
+
+    Their phases are single messages, as often each, and none alone is a stencil.
+    """
+    ranks = recording.ranks
+    single: dict[int, list[Phase]] = {}
+    for phase in recording.phases:
+        one_by_one = phase.kind == "point-to-point" and phase.together <= 1
+        if one_by_one and not stencil_in(phase.sent, ranks):
+            single.setdefault(phase.calls, []).append(phase)
+    found = []
+    for calls, phases in single.items():
+        stencil = stencil_in(joined(p.sent for p in phases), ranks) if len(phases) > 1 else None
+        if stencil:
+            what = f"{_stencil_words(stencil)}, staged by direction"
+            found.append(f"{len(phases)} of these, with {_steps(calls)} each, are a {what}")
+    return "; ".join(found)
+
+
+def _stencil_words(found: Stencil) -> str:
+    points = _POINTS.get(len(found.dims), {}).get(found.reach)
+    name = f"{points}-point stencil" if points else "stencil"
+    grid = "x".join(str(extent) for extent in found.dims)
+    return f"{name} {grid}{', periodic' if found.wrap else ''}"
+
+
+def _steps(many: int) -> str:
+    return f"{many:,} step{'s' * (many != 1)}"
+
+
+def _times(many: int) -> str:
+    return "once" if many == 1 else f"{many:,} times"
+
+
+def document(recording: Recording) -> dict[str, Any]:
+    """Return a recording's figures as JSON holds them (schema ``nidmap.pattern/1``)."""
+    sent = [phase.messages() for phase in recording.phases]
+    total = joined(sent).by_pair(recording.ranks)
+    return {
+        "schema": "nidmap.pattern/1",
+        "ranks": recording.ranks,
+        "bytes": int(total.bytes.sum()),
+        "messages": int(total.messages.sum()),
+        "pairs": len(total.source),
+        "seconds": recording.seconds,
+        "program": recording.program,
+        "window": recording.window,
+        "phases": [
+            _phase_document(phase, own, recording.ranks)
+            for phase, own in zip(recording.phases, sent, strict=True)
+        ],
+        "notes": list(recording.notes),
+    }
+
+
+def _phase_document(phase: Phase, messages: Messages, ranks: int) -> dict[str, Any]:
+    return {
+        "kind": phase.kind,
+        "site": phase.site,
+        "calls": phase.calls,
+        "bytes": int(messages.bytes.sum()),
+        "messages": int(messages.messages.sum()),
+        "pairs": len(messages.by_pair(ranks).source),
+        "together": round(phase.together, 3),
+        "communicators": len({c.members.tobytes() for c in phase.collectives}),
+        "words": phase_words(phase, ranks),
+    }

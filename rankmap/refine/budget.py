@@ -1,0 +1,69 @@
+"""How much is tried: the numbers that the search is tuned by, and what they were found with.
+
+All were found on the graphs of `benchmarks.mappers` (4,096 and 65,536 ranks on trees,
+plane and cube neighbourhoods, scale-free, weighted grids) and on tori: the least J in
+the time that the fastest good peer takes, about a second for 4,096 ranks. Work is
+counted in looks at an edge, never in seconds, so the same question has the same answer
+on any machine.
+"""
+
+from __future__ import annotations
+
+__all__ = ["seconds_for", "total_work"]
+
+#: Work for so many ranks, and the powers of the ranks with which it is more for more of them,
+#: and less for fewer.
+WORK, RANKS, MORE, LESS = 1.6e8, 4096, 0.65, 0.35
+
+#: Work that is done in a second, about.
+A_SECOND = 2.0e8
+
+#: Parts of the work: for the beginning (bisection), and of the rest for placing ranks anew where
+#: nodes share many edges; what is left anneals, and that much of all work always does.
+BEGINNING, ANEW, ALWAYS = 0.7, 0.75, 0.1
+
+#: Edges a pair of nodes has between it where placing anew does not pay yet, and where it does.
+FEW_SHARED, MANY_SHARED = 2.0, 6.0
+
+#: How often ranks are placed anew on average, at most.
+MOST_ANEW = 40.0
+
+#: Work of placing the ranks of a block anew, beside one bisection of it.
+ANEW_IN_BLOCK = 8.0
+
+#: How often the blocks of a level that makes most of J are made, the best being taken.
+REPEATS = 3
+
+#: Temperature that annealing begins with where the beginning is good, in units of the mean weight
+#: times the least distance; work a rank while annealing at most; parts of it for
+#: single moves and for swaps.
+HOT, MOST_ANNEALING, MOVES, SWAPS = 0.8, 12e3, 0.7, 0.3
+
+#: Nodes of which all distances are looked at while they are taken apart.
+MOST_PULLING = 2048
+
+#: Nodes, and entries of the table of costs, that are improved in one go.
+MOST_NODES, MOST_ENTRIES = 256, 1 << 22
+
+#: Ranks up to which several beginnings are tried, and how many of up to 16 and of more.
+FEW, STARTS, STARTS_OF_MORE = 256, 32, 8
+
+#: Without numba: entries of the table of costs that a second is enough for, and the most and the
+#: fewest rounds of swaps.
+ENTRIES_A_SECOND, MOST_ROUNDS, FEWEST_ROUNDS = 2.5e7, 60, 4
+
+
+def total_work(ranks: int) -> float:
+    """Return the work that is done for a graph of so many ranks.
+
+    Examples
+    --------
+    >>> total_work(4096), total_work(16 * 4096) / total_work(4096) == 16**0.65
+    (160000000.0, True)
+    """
+    return float(WORK * (ranks / RANKS) ** (MORE if ranks > RANKS else LESS))
+
+
+def seconds_for(ranks: int) -> float:
+    """Return about how many seconds mapping so many ranks takes."""
+    return total_work(ranks) / A_SECOND

@@ -1,0 +1,107 @@
+"""Where numba keeps the kernels' machine code, and whether there is a numba at all.
+
+Machine code is run as it is read, so only a folder is used that belongs to this
+user and that nobody else may write to. It is beside the package where that can be
+written, else in the user's cache directory, else in the temporary folder. Its name
+holds a hash of the kernels' sources: numba itself asks only whether the file of the
+kernel that is called has changed, not the files of what that kernel calls.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+__all__ = ["cache_folder", "compiled", "installed", "remark"]
+
+#: The kernels that are called from Python: their file and name.
+ENTRIES = ("multisection.multisect", "replacement.replace_ranks", "annealing.anneal")
+
+#: How a user gets numba.
+INSTALL = "pip install 'nidmap[fast]'"
+
+
+def installed() -> bool:
+    """Return whether numba is there and may compile (see numba's NUMBA_DISABLE_JIT)."""
+    if os.environ.get("NUMBA_DISABLE_JIT", "") not in ("", "0"):
+        return False
+    try:
+        return find_spec("numba") is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def compiled() -> bool:
+    """Return whether the kernels have been compiled by an earlier run, or none are wanted."""
+    if not installed():
+        return True
+    folder = cache_folder()
+    return folder is not None and all(any(folder.glob(f"*/{name}-*.nbi")) for name in ENTRIES)
+
+
+def remark() -> str:
+    """Return what a user should know of how graphs are mapped here, '' for nothing."""
+    if not installed():
+        return f"numba is not installed: mapped with less search ({INSTALL})"
+    folder = cache_folder()
+    if folder is None:
+        return "kernels are compiled anew each time: no folder for numba's cache can be written"
+    if folder.parent == Path(tempfile.gettempdir()):
+        return f"compiled kernels are kept in {folder}: ~/.cache cannot be written"
+    return ""
+
+
+@cache
+def cache_folder() -> Path | None:
+    """Return the folder that compiled kernels are kept in, None where there is no safe one."""
+    for path in _candidates():
+        if _is_safe(path):
+            return path
+    return None
+
+
+def _candidates() -> list[Path]:
+    """Return the folders that may do, the best first."""
+    name = f"kernels-{_fingerprint()}"
+    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    return [
+        *([Path(named) / name] if named else []),
+        Path(__file__).parent / "__pycache__" / name,
+        Path(home) / "nidmap" / name,
+        Path(tempfile.gettempdir()) / f"nidmap-{os.geteuid()}-{name}",
+    ]
+
+
+def _is_safe(path: Path) -> bool:
+    """Make a folder if it is not there, and return whether it is this user's alone."""
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = path.lstat()
+    except OSError:
+        return False
+    alone = stat.S_ISDIR(found.st_mode) and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return alone and found.st_uid == os.geteuid() and os.access(path, os.W_OK | os.X_OK)
+
+
+def _fingerprint() -> str:
+    """Return a hash of the kernels' sources, of Python and of the kind of processor."""
+    found = hashlib.sha256(sys.version.encode())
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        source = path.read_bytes()
+        if b"refine.jit import" in source or path.name in ("budget.py", "jit.py"):
+            found.update(source)
+    try:
+        lines = Path("/proc/cpuinfo").read_bytes().split(b"\n\n")[0].split(b"\n")
+    except OSError:
+        lines = []
+    for line in lines:
+        if line.startswith((b"model name", b"flags", b"Features", b"cpu\t")):
+            found.update(line)
+    return found.hexdigest()[:16]

@@ -1,0 +1,122 @@
+"""How a job's nodes are taken apart, from the outside in: block by block, a torus side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rankmap.refine.arrays import Longs
+    from rankmap.score.distance import Distance
+
+    Chooser = Callable[[int, int], int]
+
+__all__ = ["Cuts", "cut_nodes"]
+
+
+class Cuts(NamedTuple):
+    """How a job's nodes are taken apart, from the outside in.
+
+    Attributes
+    ----------
+    order : int64 (nodes,)
+        The nodes so that every part of them stands in a row.
+    cuts : int64 (nodes - 1, 3)
+        Nodes ``low … cut - 1`` and ``cut … high - 1`` of that order part; outer ones first.
+    """
+
+    order: Longs
+    cuts: Longs
+
+    def priority(self) -> Longs:
+        """Return which cut parts each node of the order from the one before, int64 (nodes,)."""
+        out = np.zeros(len(self.order), dtype=np.int64)
+        out[self.cuts[:, 1]] = np.arange(len(self.cuts))
+        return out
+
+
+def cut_nodes(distance: Distance, counts: Longs) -> Cuts:
+    """Return how the machine takes the nodes apart.
+
+    Parameters
+    ----------
+    distance : Distance
+    counts : int64 (nodes,)
+        Slots of each node: a cut has about as many on both sides.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from rankmap.score.distance import machine_distance
+    >>> d = machine_distance(nidmap.load_machine("tree:2x2"))
+    >>> cut_nodes(d, np.full(4, 8)).cuts.tolist()
+    [[0, 2, 4], [2, 3, 4], [0, 1, 2]]
+    """
+    return (
+        _torus_cuts(distance, counts)
+        if distance.coords is not None
+        else _block_cuts(distance, counts)
+    )
+
+
+def _block_cuts(distance: Distance, counts: Longs) -> Cuts:
+    """Return cuts between blocks, the outermost first."""
+    columns = np.stack([np.unique(c, return_inverse=True)[1] for c in distance.blocks.T])
+    order = np.lexsort(columns)
+    blocks = distance.blocks[order]
+    held = np.append(0, np.cumsum(counts[order]))
+    apart = blocks[1:] != blocks[:-1]
+
+    def choose(low: int, high: int) -> int:
+        parted = np.flatnonzero(blocks[low] != blocks[high - 1])
+        clean = apart[low : high - 1, parted[-1]] if len(parted) else np.ones(high - low - 1, bool)
+        choices = low + 1 + np.flatnonzero(clean)
+        return int(choices[np.argmin(np.abs(held[choices] - (held[low] + held[high]) / 2))])
+
+    cuts = _cut_again(len(order), choose)
+    level = distance.level(order[cuts[:, 0]], order[cuts[:, 2] - 1])
+    return Cuts(order, cuts[np.argsort(-level, kind="stable")])
+
+
+def _torus_cuts(distance: Distance, counts: Longs) -> Cuts:
+    """Return cuts that halve the longest side of the nodes each time, the largest parts first."""
+    assert distance.coords is not None
+    columns = zip(distance.coords.T, distance.extents, strict=True)
+    place = np.stack([_unwrap(column, extent) for column, extent in columns], axis=1)
+    order = np.arange(len(place))
+
+    def choose(low: int, high: int) -> int:
+        mine = order[low:high]
+        axis = int(np.argmax(np.ptp(place[mine], axis=0)))
+        keys = [*np.delete(place[mine], axis, axis=1).T, place[mine, axis]]
+        order[low:high] = mine = mine[np.lexsort(keys)]
+        held, value = np.cumsum(counts[mine])[:-1], place[mine, axis]
+        clean = np.flatnonzero(value[1:] != value[:-1])
+        choices = clean if len(clean) else np.arange(len(mine) - 1)
+        off = np.abs(held[choices] - counts[mine].sum() / 2)
+        return low + 1 + int(choices[np.argmin(off)])
+
+    cuts = _cut_again(len(order), choose)
+    return Cuts(order, cuts[np.argsort(cuts[:, 0] - cuts[:, 2], kind="stable")])
+
+
+def _cut_again(nodes: int, choose: Chooser) -> Longs:
+    """Return a cut of all nodes, of both its sides, and so on, as `choose` says, (nodes - 1, 3)."""
+    cuts, todo = [], [(0, nodes)]
+    while todo:
+        low, high = todo.pop()
+        if high - low > 1:
+            cut = choose(low, high)
+            cuts.append((low, cut, high))
+            todo += [(low, cut), (cut, high)]
+    return np.array(cuts, dtype=np.int64).reshape(-1, 3)
+
+
+def _unwrap(column: Longs, extent: int) -> Longs:
+    """Return a coordinate counted from behind the widest gap that the nodes leave on the ring."""
+    used = np.unique(column)
+    gaps = np.diff(np.append(used, used[0] + extent))
+    return np.asarray((column - used[(int(np.argmax(gaps)) + 1) % len(used)]) % extent)

@@ -1,0 +1,183 @@
+"""Small graphs: every way to put the ranks on the nodes is looked at, or proved not to be better.
+
+Branch and bound, breadth first in whole-array steps: ranks are placed one after
+another, heaviest first, and a partial placement is dropped once no completion can
+be below the best J that is known. What the ranks still to come cost at least is
+Gilmore and Lawler's bound ("Optimal and suboptimal algorithms for the quadratic
+assignment problem", J. SIAM 1962): each costs its edges to placed ranks, and half of
+what its other edges cost on the nearest slots there are. Empty nodes that may change
+places with each other count once; ranks without edges take what slots are left.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rankmap.score.traffic import cost_of
+
+if TYPE_CHECKING:
+    from rankmap.pattern.graph import Graph
+    from rankmap.refine.arrays import Flags, Floats, Longs
+    from rankmap.score.distance import Distance
+
+__all__ = ["MOST_RANKS", "search_all"]
+
+#: Ranks with edges, and nodes, of graphs that are looked at.
+MOST_RANKS, MOST_NODES = 64, 64
+
+#: Entries of tables that are filled, about a tenth of a second: more, and the search gives up.
+ENTRIES = 4_000_000
+
+#: Rounding of sums that are compared.
+ROUNDING = 1e-9
+
+
+class _Partial(NamedTuple):
+    """Partial placements of the first ranks.
+
+    Attributes
+    ----------
+    node : int64 (m, placed)
+    room : int64 (m, nodes)
+        Slots left.
+    cost : float64 (m,)
+        Of the edges between placed ranks.
+    table : float64 (m, ranks to come, nodes)
+        Of the edges from each rank to come, on each node, to placed ranks.
+    """
+
+    node: Longs
+    room: Longs
+    cost: Floats
+    table: Floats
+
+
+def search_all(graph: Graph, node: Longs, counts: Longs, distance: Distance) -> Longs | None:
+    """Return nodes of the ranks that no others are better than; None where they are too many.
+
+    Parameters
+    ----------
+    graph : Graph
+    node : int64 (ranks,)
+        Nodes that are known: returned where none are better.
+    counts : int64 (nodes,)
+        Slots of each node: as many ranks as it has.
+    distance : Distance
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from rankmap.pattern.graph import from_edges
+    >>> from rankmap.score.distance import machine_distance
+    >>> d = machine_distance(nidmap.load_machine("tree:2x1"))
+    >>> g = from_edges(4, np.array([0, 1]), np.array([3, 2]), np.ones(2))
+    >>> search_all(g, np.array([0, 0, 1, 1]), np.array([2, 2]), d).tolist()
+    [0, 1, 1, 0]
+    """
+    ranks = np.flatnonzero(np.diff(graph.indptr))
+    if not 0 < len(ranks) <= MOST_RANKS or len(counts) > MOST_NODES:
+        return None if len(ranks) else node
+    weight = _dense(graph, ranks)
+    order = _placing_order(weight)
+    weight, far = weight[np.ix_(order, order)], distance.matrix()
+    known = cost_of(graph, node, distance)
+    found = _branch(weight, far, counts, _twins(far, counts), known)
+    if found is None or not len(found):
+        return None if found is None else node
+    best = np.full(graph.size, -1, dtype=np.int64)
+    best[ranks[order]] = found
+    left = counts - np.bincount(found, minlength=len(counts))
+    best[best < 0] = np.repeat(np.arange(len(counts)), left)
+    return best
+
+
+def _dense(graph: Graph, ranks: Longs) -> Floats:
+    """Return the weights between some ranks, float64 (n, n)."""
+    local = np.full(graph.size, -1)
+    local[ranks] = np.arange(len(ranks))
+    out = np.zeros((len(ranks), len(ranks)))
+    out[local[graph.row], local[graph.indices]] = graph.weights
+    return out
+
+
+def _placing_order(weight: Floats) -> Longs:
+    """Return the ranks so that each has much weight to those before it; the heaviest first."""
+    order: list[int] = []
+    tie = 1e-6 * weight.sum(axis=1)
+    for _ in range(len(weight)):
+        value = weight[:, order].sum(axis=1) + tie
+        value[order] = -1.0
+        order.append(int(np.argmax(value)))
+    return np.array(order)
+
+
+def _twins(far: Floats, counts: Longs) -> Longs:
+    """Return for each node the first that it may change places with, all distances the same."""
+    first = np.arange(len(far))
+    for q in range(len(far)):
+        for p in range(q):
+            others = np.delete(np.arange(len(far)), [p, q])
+            if counts[p] == counts[q] and (far[p, others] == far[q, others]).all():
+                first[q] = first[p]
+                break
+    return first
+
+
+def _branch(weight: Floats, far: Floats, counts: Longs, twin: Longs, known: float) -> Longs | None:
+    """Return the nodes of the ranks in placing order, empty where none is below `known`."""
+    n, nodes = len(weight), len(far)
+    below = known - ROUNDING * abs(known)
+    some = _Partial(
+        np.empty((1, 0), dtype=np.int64),
+        counts[None, :].copy(),
+        np.zeros(1),
+        np.zeros((1, n, nodes)),
+    )
+    left = ENTRIES
+    for k in range(n):
+        rest = _rest(weight[k + 1 :, k + 1 :], far, counts)
+        parent, node = np.nonzero((some.room > 0) & _first_of_twins(some.room, counts, twin))
+        cost = some.cost[parent] + some.table[parent, 0, node]
+        kept = cost < below
+        parent, node, cost = parent[kept], node[kept], cost[kept]
+        left -= len(parent) * max(1, n - k - 1) * nodes
+        if left < 0:
+            return None
+        room = some.room[parent]
+        room[np.arange(len(node)), node] -= 1
+        table = some.table[parent, 1:] + weight[k, k + 1 :][:, None] * far[node][:, None, :]
+        least = np.where(room[:, None, :] > 0, table + rest, np.inf).min(axis=2).sum(axis=1)
+        kept = cost + least < below
+        placed = np.concatenate([some.node[parent], node[:, None]], axis=1)
+        some = _Partial(placed[kept], room[kept], cost[kept], table[kept])
+        if not len(some.cost):
+            return np.empty(0, dtype=np.int64)
+    return np.asarray(some.node[int(np.argmin(some.cost))])
+
+
+def _first_of_twins(room: Longs, counts: Longs, twin: Longs) -> Flags:
+    """Return which nodes are no repetition: of empty twins only the first is tried."""
+    empty = room == counts
+    out = np.ones(room.shape, dtype=bool)
+    for q in np.flatnonzero(twin != np.arange(len(twin))).tolist():
+        before = np.flatnonzero(twin[:q] == twin[q])
+        out[:, q] = ~(empty[:, q] & empty[:, before].any(axis=1))
+    return out
+
+
+def _rest(weight: Floats, far: Floats, counts: Longs) -> Floats:
+    """Return half of what ranks' edges among each other cost at least, (ranks, nodes).
+
+    The heaviest edges go to the nearest slots: a rank's own node has one less.
+    """
+    n = len(weight)
+    out = np.zeros((n, len(far)))
+    heavy = -np.sort(-weight, axis=1)[:, : max(0, n - 1)]
+    for p in range(len(far)):
+        free = counts.copy()
+        free[p] = max(0, free[p] - 1)
+        near = np.sort(np.repeat(far[p], free))[: heavy.shape[1]]
+        out[:, p] = heavy[:, : len(near)] @ near / 2
+    return out

@@ -1,0 +1,189 @@
+"""Two halves of a graph: what they cost, and the moves that make them cheaper.
+
+Refinement moves one vertex at a time, the best first, past worse states, and keeps the
+best state that it has seen: C. M. Fiduccia and R. M. Mattheyses, "A linear-time
+heuristic for improving network partitions" (DAC 1982).
+
+A vertex may lean towards a half (`bias`): what its edges to ranks elsewhere cost more
+with it in half 1 than in half 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankmap.refine.heap import drop, push
+from rankmap.refine.jit import kernel
+from rankmap.refine.work import tick
+
+if TYPE_CHECKING:
+    from rankmap.refine.arrays import Bytes, Flags, Floats, Ints, Longs, State
+
+__all__ = ["balance", "cost_of_halves", "refine_halves", "size_of_half"]
+
+
+@kernel
+def size_of_half(size: Ints, half: Bytes) -> int:
+    """Return the size of half 0."""
+    out = 0
+    for u in range(len(size)):
+        out += size[u] * (1 - half[u])
+    return out
+
+
+@kernel
+def cost_of_halves(ptr: Ints, adj: Ints, w: Floats, bias: Floats, half: Bytes) -> float:
+    """Return the weight between the halves and what leans towards the other one."""
+    total = 0.0
+    for u in range(len(half)):
+        for e in range(ptr[u], ptr[u + 1]):
+            if half[adj[e]] != half[u]:
+                total += 0.5 * w[e]
+        total += bias[u] * half[u]
+    return total
+
+
+@kernel
+def choose_half(
+    held: int, target: int, slack: int, counts: Longs, heaps: Ints, gain: Floats
+) -> int:
+    """Return the half that the next vertex leaves: the fuller one, else that of the better gain."""
+    if counts[0] == 0 and counts[1] == 0:
+        return -1
+    if held > target + slack or counts[1] == 0:
+        return 0 if counts[0] > 0 and held >= target - slack else -1
+    if held < target - slack or counts[0] == 0:
+        return 1 if held <= target + slack else -1
+    return 0 if gain[heaps[0, 0]] >= gain[heaps[1, 0]] else 1
+
+
+@kernel
+def fill_heaps(
+    ptr: Ints, adj: Ints, w: Floats, bias: Floats, half: Bytes, every: bool,
+    gain: Floats, place: Ints, heaps: Ints, counts: Longs,
+) -> float:  # fmt: skip
+    """Fill the heaps with the vertices on the cut (or all); return the cut and what leans."""
+    cut = 0.0
+    place[:] = -1
+    counts[:2] = 0
+    counts[2] += 2 * len(adj) + 4 * len(half)
+    for u in range(len(half)):
+        inside, outside = 0.0, 0.0
+        for e in range(ptr[u], ptr[u + 1]):
+            if half[adj[e]] == half[u]:
+                inside += w[e]
+            else:
+                outside += w[e]
+        lean = bias[u] if half[u] == 1 else -bias[u]
+        gain[u] = outside - inside + lean
+        cut += outside + 2 * bias[u] * half[u]
+        if outside > 0 or lean > 0 or every:
+            h = half[u]
+            counts[h] = push(heaps[h], place, gain, counts[h], u)
+    return cut / 2
+
+
+@kernel
+def move_vertex(
+    u: int, ptr: Ints, adj: Ints, w: Floats, half: Bytes, locked: Flags,
+    gain: Floats, place: Ints, heaps: Ints, counts: Longs,
+) -> None:  # fmt: skip
+    """Move a vertex to the other half, for good in this pass, and tell its neighbours."""
+    h = half[u]
+    counts[h] = drop(heaps[h], place, gain, counts[h], u)
+    locked[u] = True
+    half[u] = 1 - h
+    counts[2] += 3 * (ptr[u + 1] - ptr[u]) + 4
+    for e in range(ptr[u], ptr[u + 1]):
+        v = adj[e]
+        gain[v] += -2 * w[e] if half[v] == half[u] else 2 * w[e]
+        if not locked[v]:
+            counts[half[v]] = push(heaps[half[v]], place, gain, counts[half[v]], v)
+
+
+@kernel
+def run_pass(
+    ptr: Ints, adj: Ints, w: Floats, size: Ints, half: Bytes, held: int, cut: float,
+    target: int, slack: int, patience: int,
+    gain: Floats, place: Ints, heaps: Ints, counts: Longs,
+) -> tuple[int, float]:  # fmt: skip
+    """Move vertices in a row and keep the best part of it; return the size and the cut."""
+    moved = np.empty(len(half), dtype=np.int32)
+    locked = np.zeros(len(half), dtype=np.bool_)
+    largest = 1
+    for u in range(len(size)):
+        largest = max(largest, size[u])
+    give = slack if largest == 1 else max(slack, largest // 2)
+    best, best_off, best_at, steps = cut, max(abs(held - target), slack), 0, 0
+    while steps - best_at < patience or abs(held - target) > slack:
+        h = choose_half(held, target, give, counts, heaps, gain)
+        if h < 0:
+            break
+        u = heaps[h, 0]
+        cut -= gain[u]
+        held += size[u] if h == 1 else -size[u]
+        move_vertex(u, ptr, adj, w, half, locked, gain, place, heaps, counts)
+        moved[steps] = u
+        steps += 1
+        off = max(abs(held - target), slack)
+        if off < best_off or (off == best_off and cut < best - 1e-12 * abs(best)):
+            best, best_off, best_at = cut, off, steps
+    for i in range(steps - 1, best_at - 1, -1):
+        u = moved[i]
+        held += size[u] if half[u] == 1 else -size[u]
+        half[u] = 1 - half[u]
+    return held, best
+
+
+@kernel
+def refine_halves(
+    ptr: Ints, adj: Ints, w: Floats, bias: Floats, size: Ints, half: Bytes,
+    target: int, slack: int, patience: int, passes: int, state: State,
+) -> float:  # fmt: skip
+    """Move vertices between the halves while the cost falls; return the cost.
+
+    The size of half 0 ends within `slack` of `target` if moves can bring it
+    there, and that counts more than the cut.
+    """
+    n = len(size)
+    gain = np.empty(n, dtype=np.float64)
+    place = np.empty(n, dtype=np.int32)
+    heaps = np.empty((2, n), dtype=np.int32)
+    counts = np.zeros(3, dtype=np.int64)  # of both heaps, and the work done
+    held = size_of_half(size, half)
+    cut = 0.0
+    for _ in range(passes):
+        off = max(abs(held - target), slack)
+        before = fill_heaps(ptr, adj, w, bias, half, off > slack, gain, place, heaps, counts)
+        held, cut = run_pass(
+            ptr, adj, w, size, half, held, before, target, slack, patience,
+            gain, place, heaps, counts,
+        )  # fmt: skip
+        if max(abs(held - target), slack) >= off and cut >= before - 1e-9 * abs(before):
+            break
+    tick(state, counts[2])
+    return cut
+
+
+@kernel
+def balance(
+    ptr: Ints, adj: Ints, w: Floats, bias: Floats, half: Bytes, target: int, give: int
+) -> None:
+    """Move single vertices, the cheapest first, until half 0 has `target`, within `give`."""
+    held = 0
+    for u in range(len(half)):
+        held += 1 - half[u]
+    while abs(held - target) > give:
+        h = 0 if held > target else 1
+        best, best_gain = -1, -1e300
+        for u in range(len(half)):
+            if half[u] == h:
+                gain = bias[u] if h == 1 else -bias[u]
+                for e in range(ptr[u], ptr[u + 1]):
+                    gain += w[e] if half[adj[e]] != h else -w[e]
+                if gain > best_gain:
+                    best, best_gain = u, gain
+        half[best] = 1 - h
+        held += -1 if h == 0 else 1

@@ -1,0 +1,209 @@
+"""Multisection: the ranks are bisected down the machine's own tree, cut after cut of its nodes.
+
+M. F. Faraj, A. van der Grinten, H. Meyerhenke, J. L. Träff and C. Schulz,
+"High-quality hierarchical process mapping" (SEA 2020), with exact sizes at each cut.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankmap.refine.attraction import add_pull, note_side
+from rankmap.refine.bisection import bisect
+from rankmap.refine.budget import MOST_ANEW
+from rankmap.refine.exchanges import exchange_pairs
+from rankmap.refine.jit import inlined, kernel
+from rankmap.refine.replacement import replace_ranks
+from rankmap.refine.subgraph import deal_halves, induced_graph, ranks_by_node, talkers_first
+from rankmap.refine.work import tick
+
+if TYPE_CHECKING:
+    from rankmap.refine.arrays import Floats, Ints, Longs, State
+
+__all__ = ["multisect"]
+
+#: Idle ranks are no vertices where more than one of so many ranks is idle.
+MOST_BUSY = 32
+
+#: Blocks of one larger block that change ranks among each other, in pairs, at most.
+MOST_SIBLINGS = 32
+
+
+@kernel
+def multisect(
+    ptr: Ints, adj: Ints, w: Floats, cuts: Longs, first: Longs, family: Longs,
+    starts: Longs, repeats: Longs, shares: Floats, again: Floats, far: Floats, allowed: float,
+    state: State, ranks: Ints,
+) -> None:  # fmt: skip
+    """Bring the ranks into slot order, each cut of the nodes being a halving of their ranks.
+
+    Parameters
+    ----------
+    ptr, adj, w
+        The graph: as many vertices as slots.
+    cuts : int64 (nodes - 1, 3)
+        See `block_splits`; those of one family in a row.
+    first : int64 (nodes + 1,)
+        Slots before each node, in the order that the cuts count in.
+    family : int64 (nodes - 1,)
+        Cuts of one number part the blocks of one larger block, which are all
+        equally far apart.
+    starts : int64 (nodes - 1,)
+        Halvings from nothing that are made for each cut at most.
+    repeats : int64 (nodes - 1,)
+        How often all cuts of a family are made, the best being taken; 1 where `far` is given.
+    shares : float64 (nodes - 1,)
+        Of the work, of each cut.
+    again : float64 (nodes - 1,)
+        Of the work, of placing anew all ranks of a family's block: its first cut's entry.
+    far : float64 (nodes, nodes) or (0, 0)
+        Distances of the nodes in that order, where the blocks alone do not
+        decide them: then a cut also looks at where other ranks have gone.
+    allowed : float
+        Work that may be done in all.
+    state : uint64 (2,)
+    ranks : int32 (ranks,)
+        0 … n-1 in any order, in slot order afterwards.
+    """
+    n = len(ptr) - 1
+    local = np.full(n, -1, dtype=np.int32)
+    where = np.zeros((n, 2), dtype=np.int32)
+    where[:, 1] = len(first) - 1
+    left = 0.0
+    for c in range(len(cuts)):
+        left += (shares[c] + again[c]) * repeats[c]
+    allowed += float(state[1])
+    idle = 0
+    for u in range(n):
+        idle += ptr[u + 1] == ptr[u]
+    sparse = idle * MOST_BUSY > n
+    begin = 0
+    while begin < len(cuts):
+        end = begin + 1
+        while end < len(cuts) and family[end] == family[begin]:
+            end += 1
+        low, high = first[cuts[begin, 0]], first[cuts[begin, 2]]
+        given, best, least = ranks[low:high].copy(), ranks[low:high].copy(), 1e300
+        for k in range(repeats[begin]):
+            ranks[low:high] = given
+            for c in range(begin, end):
+                part_of = max(0.0, allowed - float(state[1])) / max(left, 1e-300)
+                left -= shares[c]
+                here = part_of * shares[c]
+                bisect_at_cut(
+                    ptr, adj, w, ranks, local, first, cuts[c], starts[c], sparse, k % 2 == 1, here,
+                    far, where, state,
+                )  # fmt: skip
+            part_of = max(0.0, allowed - float(state[1])) / max(left, 1e-300)
+            left -= again[begin]
+            here = part_of * again[begin]
+            exchange_siblings(ptr, adj, w, ranks, local, first, cuts[begin:end], here, state)
+            if repeats[begin] > 1:
+                cost = weight_between(ptr, adj, w, ranks, local, first, cuts[begin:end])
+                if cost < least:
+                    best, least = ranks[low:high].copy(), cost
+        if repeats[begin] > 1:
+            ranks[low:high] = best
+        begin = end
+
+
+@kernel
+def weight_between(
+    ptr: Ints, adj: Ints, w: Floats, ranks: Ints, local: Ints, first: Longs, cuts: Longs
+) -> float:
+    """Return twice the weight between the blocks that a family of cuts parts."""
+    low, high = first[cuts[0, 0]], first[cuts[0, 2]]
+    block = np.zeros(high - low, dtype=np.int32)
+    for c in range(len(cuts)):
+        for i in range(first[cuts[c, 1]], first[cuts[c, 2]]):
+            block[i - low] = c + 1
+    for i in range(low, high):
+        local[ranks[i]] = block[i - low]
+    total = 0.0
+    for i in range(low, high):
+        for e in range(ptr[ranks[i]], ptr[ranks[i] + 1]):
+            other = local[adj[e]]
+            if other >= 0 and other != block[i - low]:
+                total += w[e]
+    for i in range(low, high):
+        local[ranks[i]] = -1
+    return total
+
+
+@inlined
+def bisect_at_cut(
+    ptr: Ints, adj: Ints, w: Floats, ranks: Ints, local: Ints, first: Longs, cut: Longs,
+    starts: int, sparse: bool, packed: bool, allowed: float, far: Floats, where: Ints, state: State,
+) -> None:  # fmt: skip
+    """Bisect the ranks of the nodes on both sides of a cut.
+
+    Where these are many (`sparse`), idle ranks are no vertices: they fill the slots that
+    are left. The others are spread about as evenly as the slots are, or `packed` before
+    the cut as far as these go.
+    """
+    low, middle, high = first[cut[0]], first[cut[1]], first[cut[2]]
+    every = ranks[low:high].copy()
+    talkers = talkers_first(ptr, every) if sparse else len(every)
+    mine, idle = every[:talkers], every[talkers:]
+    least, most = max(0, talkers - (high - middle)), min(talkers, middle - low)
+    target = talkers * (middle - low) // (high - low)
+    give = min(target - least, most - target)
+    if packed:
+        target, give = most, 0
+    p, a, x = induced_graph(ptr, adj, w, mine, local)
+    bias = np.zeros(len(mine))
+    if len(far) > 0:
+        add_pull(ptr, adj, w, mine, where, cut, far, bias, x)
+        tick(state, 2 * len(a) + (cut[2] - cut[0]) * len(far))
+    half = np.zeros(talkers, dtype=np.int8)
+    if talkers > 1:
+        half = bisect(p, a, x, bias, target, give, starts, allowed, 4, state)
+    held = 0
+    for i in range(talkers):
+        held += 1 - half[i]
+    deal_halves(mine, half, ranks, low, middle)
+    ranks[low + held : middle] = idle[: middle - low - held]
+    ranks[middle + talkers - held : high] = idle[middle - low - held :]
+    note_side(mine, half, where, cut[1])
+
+
+@inlined
+def exchange_siblings(
+    ptr: Ints, adj: Ints, w: Floats, ranks: Ints, local: Ints, first: Longs, cuts: Longs,
+    allowed: float, state: State,
+) -> None:  # fmt: skip
+    """Let the ranks of blocks that are equally far apart change places."""
+    k, allowed = len(cuts) + 1, allowed + float(state[1])
+    low, high = len(first), 0
+    for c in range(k - 1):
+        low, high = min(low, cuts[c, 0]), max(high, cuts[c, 2])
+    begin = first[low]
+    if k < 3 or first[high] - begin < 2 * k or k > MOST_SIBLINGS:
+        return
+    edges = np.empty(k + 1, dtype=np.int64)  # the blocks' first nodes, then what parts each
+    priority = np.zeros(k, dtype=np.int64)
+    edges[0], edges[k], i = low, high, 0
+    for t in range(low + 1, high):
+        for c in range(k - 1):
+            if cuts[c, 1] == t:
+                i += 1
+                edges[i], priority[i] = t, c
+    far, bounds = np.ones((k, k)), np.empty(k + 1, dtype=np.int64)
+    for i in range(k + 1):
+        bounds[i] = first[edges[i]] - begin
+    mine = ranks[begin : first[high]].copy()
+    where = np.empty(len(mine), dtype=np.int32)
+    for i in range(k):
+        far[i, i] = 0.0
+        where[bounds[i] : bounds[i + 1]] = i
+    p, a, x = induced_graph(ptr, adj, w, mine, local)
+    nothing = np.empty((0, 0))
+    exchange_pairs(p, a, x, where, bounds, far, nothing, 2, state)
+    replace_ranks(
+        p, a, x, where, bounds, far, nothing, priority, MOST_ANEW, allowed - float(state[1]), state
+    )
+    inside = ranks_by_node(where, bounds)
+    for i in range(len(mine)):
+        ranks[begin + i] = mine[inside[i]]

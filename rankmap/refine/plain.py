@@ -1,0 +1,299 @@
+"""Graphs onto nodes without numba: the same way down the machine's tree, in whole-array steps.
+
+Ranks that talk much are put in a row by repeated matching (B. Hendrickson and
+R. Leland, "A multilevel algorithm for partitioning graphs", SC 1995), the row is cut
+as the machine is, and at each cut pairs of ranks change sides; then pairs of ranks
+change nodes, on the real distances (B. W. Kernighan and S. Lin, "An efficient
+heuristic procedure for partitioning graphs", Bell System Technical Journal 1970).
+All pairs that gain and do not touch each other change at once, so every step lowers
+J. There is no annealing and nothing is tried twice: less search than the kernels do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rankmap import progress
+
+if TYPE_CHECKING:
+    from rankmap.refine.arrays import Flags, Floats, Longs
+    from rankmap.refine.cuts import Cuts
+
+__all__ = ["Edges", "bisect_down", "swap_ranks"]
+
+#: Rounds in which ranks change sides at each cut, at most.
+ROUNDS = 24
+
+#: Matching ends where a round joins fewer of the vertices than this part.
+LEAST_MATCHED = 0.02
+
+
+#: Edges whose costs are added up in one go.
+EDGES_AT_ONCE = 1 << 12
+
+
+class Edges(NamedTuple):
+    """Edges of ranks, each in both directions, the rows ascending.
+
+    Attributes
+    ----------
+    row, col : int64 (2m,)
+    weight : float64 (2m,)
+    """
+
+    row: Longs
+    col: Longs
+    weight: Floats
+
+    def among(self, kept: Flags) -> Edges:
+        """Return some of the edges."""
+        return Edges(self.row[kept], self.col[kept], self.weight[kept])
+
+
+def bisect_down(edges: Edges, held: Longs, known: Cuts, seed: int, rounds: int) -> Longs:
+    """Return the ranks in slot order, cut by cut with little weight between both sides.
+
+    Parameters
+    ----------
+    edges : Edges
+    held : int64 (nodes + 1,)
+        Slots before each node, in the order of `known`.
+    known : Cuts
+    seed : int
+    rounds : int
+        At each depth of the cuts, at most.
+    """
+    n = int(held[-1])
+    row = order_by_matching(edges, n, np.random.default_rng(seed))
+    place = np.empty(n, dtype=np.int64)
+    place[row] = np.arange(n)
+    block = np.zeros(n, dtype=np.int64)
+    for cuts in _by_depth(known.cuts):
+        progress.step()
+        low, cut = held[cuts[:, 0]], held[cuts[:, 1]]
+        edge = np.sort(
+            np.append(low, cut)
+        )  # of the blocks' halves; those never cut again lie apart
+        ranks = np.lexsort((place, block))
+        side = np.empty(n, dtype=np.int64)
+        side[ranks] = np.searchsorted(edge, np.arange(n), side="right")
+        inside = edges.among(block[edges.row] == block[edges.col])
+        side = _swap_sides(inside, block, side, rounds)
+        block = np.unique(block * (len(edge) + 1) + side, return_inverse=True)[1].reshape(-1)
+    return np.lexsort((place, block))
+
+
+def _by_depth(cuts: Longs) -> list[Longs]:
+    """Return cuts by how many others lie around each, outermost first."""
+    depth: dict[tuple[int, int], int] = {}
+    found: list[list[list[int]]] = []
+    for low, cut, high in sorted(cuts.tolist(), key=lambda c: c[0] - c[2]):
+        here = depth.get((low, high), 0)
+        depth[low, cut] = depth[cut, high] = here + 1
+        found += [[]] * (here + 1 - len(found))
+        found[here] = [*found[here], [low, cut, high]]
+    return [np.array(c, dtype=np.int64) for c in found]
+
+
+def _swap_sides(edges: Edges, block: Longs, side: Longs, rounds: int) -> Longs:
+    """Let pairs of ranks of one block change sides while less weight lies between the sides."""
+    n = len(side)
+    for _ in range(rounds):
+        apart = side[edges.row] != side[edges.col]
+        signed = np.where(apart, edges.weight, -edges.weight)
+        gain = np.bincount(edges.row, signed, n).astype(np.float64)
+        u, v = _best_pairs(gain, block, side)
+        u, v = _independent(u, v, gain[u] + gain[v], 2.0, edges, n)
+        if not len(u):
+            break
+        side[u], side[v] = side[v], side[u]
+    return side
+
+
+def _best_pairs(gain: Floats, block: Longs, side: Longs) -> tuple[Longs, Longs]:
+    """Return the k-th best ranks of both sides of each block, where the two gain together."""
+    order = np.lexsort((-gain, side, block))
+    group = np.append(True, (np.diff(block[order]) != 0) | (np.diff(side[order]) != 0))
+    start = np.flatnonzero(group)
+    first = block[order[start]]
+    second = np.flatnonzero(first[1:] == first[:-1]) + 1  # groups that are a block's other side
+    size = np.diff(np.append(start, len(order)))
+    many = np.minimum(size[second - 1], size[second])
+    within = np.arange(int(many.sum())) - np.repeat(np.cumsum(many) - many, many)
+    u = order[np.repeat(start[second - 1], many) + within]
+    v = order[np.repeat(start[second], many) + within]
+    better = gain[u] + gain[v] > 1e-9 * np.abs(gain).max(initial=0.0)
+    return u[better], v[better]
+
+
+def _independent(
+    u: Longs, v: Longs, gain: Floats, shared: float | Floats, edges: Edges, n: int
+) -> tuple[Longs, Longs]:
+    """Return the pairs that gain more than every other pair that an edge joins them with.
+
+    Their gains add up. `shared` times the weight of an edge between its two
+    ranks is what a pair gains less.
+    """
+    pair = np.full(n, -1, dtype=np.int64)
+    pair[u] = pair[v] = np.arange(len(u))
+    joined = edges.among((pair[edges.row] >= 0) & (pair[edges.col] >= 0))
+    a, b = pair[joined.row], pair[joined.col]
+    own = a == b
+    gain = gain - shared * np.bincount(a[own], joined.weight[own] / 2, len(u))
+    rank = np.empty(len(u), dtype=np.int64)
+    rank[np.argsort(gain, kind="stable")] = np.arange(len(u))
+    beaten = np.bincount(a[~own], rank[b[~own]] > rank[a[~own]], len(u)) > 0
+    kept = ~beaten & (gain > 1e-12 * np.abs(gain).max(initial=0.0))
+    return u[kept], v[kept]
+
+
+def order_by_matching(edges: Edges, n: int, rng: np.random.Generator) -> Longs:
+    """Return the ranks in a row in which those that talk much stand together.
+
+    Examples
+    --------
+    >>> row, col = np.array([0, 1, 2, 3]), np.array([2, 3, 0, 1])
+    >>> both = order_by_matching(Edges(row, col, np.ones(4)), 4, np.random.default_rng(1))
+    >>> sorted(sorted(pair) for pair in both.reshape(2, 2).tolist())
+    [[0, 2], [1, 3]]
+    """
+    size, levels = np.ones(n), []
+    while len(edges.row):
+        of = _match(edges, size, rng)
+        many = int(of.max()) + 1
+        if many > (1 - LEAST_MATCHED) * len(size):
+            break
+        levels.append(of)
+        size = np.bincount(of, size).astype(np.float64)
+        edges = _contract(edges, of, many)
+    place = np.empty(len(size), dtype=np.int64)
+    place[np.argsort(-size, kind="stable")] = np.arange(len(size))
+    for of in reversed(levels):
+        order = np.argsort(place[of], kind="stable")
+        place = np.empty(len(of), dtype=np.int64)
+        place[order] = np.arange(len(of))
+    return np.argsort(place, kind="stable")
+
+
+def _match(edges: Edges, size: Floats, rng: np.random.Generator) -> Longs:
+    """Return which vertices become one: pairs that like each other best, and who is left joins."""
+    n = len(size)
+    noise = rng.random(n)
+    mate = np.full(n, -1, dtype=np.int64)
+    liked = np.full(n, -1, dtype=np.int64)
+    rating = edges.weight / (size[edges.row] * size[edges.col])
+    rating = rating * (1 + 1e-3 * (noise[edges.row] + noise[edges.col]))
+    for _ in range(3):
+        free = (mate[edges.row] < 0) & (mate[edges.col] < 0)
+        row, col, rated = edges.row[free], edges.col[free], rating[free]
+        if not len(row):
+            break
+        start = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
+        best = np.repeat(np.maximum.reduceat(rated, start), np.diff(np.append(start, len(row))))
+        top = np.flatnonzero(rated == best)
+        choice = np.full(n, -1, dtype=np.int64)
+        choice[row[top]] = col[top]
+        liked = np.where(liked < 0, choice, liked)
+        u = np.flatnonzero(choice >= 0)
+        u = u[choice[choice[u]] == u]
+        mate[u] = choice[u]
+    label = np.where(mate >= 0, np.minimum(np.arange(n), mate), np.arange(n))
+    lone = np.flatnonzero((mate < 0) & (liked >= 0))
+    lone = lone[mate[liked[lone]] >= 0]
+    label[lone] = label[liked[lone]]
+    return np.asarray(np.unique(label, return_inverse=True)[1].reshape(-1))
+
+
+def _contract(edges: Edges, of: Longs, many: int) -> Edges:
+    """Return the edges between clusters, those of one pair added up."""
+    a, b = of[edges.row], of[edges.col]
+    kept = a != b
+    key, weight = a[kept] * many + b[kept], edges.weight[kept]
+    order = np.argsort(key, kind="stable")
+    key, weight = key[order], weight[order]
+    start = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
+    row, col = np.divmod(key[start], many)
+    return Edges(row, col, np.add.reduceat(weight, start) if len(start) else weight)
+
+
+def swap_ranks(edges: Edges, node: Longs, far: Floats, outer: Floats, rounds: int) -> Longs:
+    """Return nodes of ranks after pairs of them have changed places, J being lower if any did.
+
+    Parameters
+    ----------
+    edges : Edges
+    node : int64 (ranks,)
+    far : float64 (nodes, nodes)
+    outer : float64 (ranks, nodes) or (0, 0)
+        What edges to ranks elsewhere would cost with the rank on each node.
+    rounds : int
+        At most.
+    """
+    node, n = node.copy(), len(node)
+    table = outer.copy() if len(outer) else np.zeros((n, len(far)))
+    _add_costs(table, edges, far, node)
+    for _ in range(rounds):
+        more = table - table[np.arange(n), node][:, None]  # what each rank costs more elsewhere
+        u, v, gain = _best_swaps(more, node, len(far))
+        u, v = _independent(u, v, gain, 2 * far[node[u], node[v]], edges, n)
+        if not len(u):
+            break
+        moved = np.zeros(n, dtype=bool)
+        moved[u] = moved[v] = True
+        there = edges.among(moved[edges.row])
+        back = Edges(there.col, there.row, there.weight)
+        _add_costs(table, back._replace(weight=-back.weight), far, node)
+        node[u], node[v] = node[v], node[u]
+        _add_costs(table, back, far, node)
+    return node
+
+
+def _add_costs(table: Floats, edges: Edges, far: Floats, node: Longs) -> None:
+    """Add to a table (ranks, nodes) what edges cost with their first rank on each node."""
+    order = np.argsort(edges.row, kind="stable")
+    for low in range(0, len(order), EDGES_AT_ONCE):
+        some = order[low : low + EDGES_AT_ONCE]
+        row = edges.row[some]
+        start = np.flatnonzero(np.append(True, row[1:] != row[:-1]))
+        cost = edges.weight[some, None] * far[node[edges.col[some]]]
+        table[row[start]] += np.add.reduceat(cost, start)
+
+
+def _best_swaps(more: Floats, node: Longs, nodes: int) -> tuple[Longs, Longs, Floats]:
+    """Return pairs of ranks that gain by changing nodes, no rank twice, the best first."""
+    order = np.argsort(node, kind="stable")
+    here = np.flatnonzero(np.bincount(node, minlength=nodes))
+    start = np.searchsorted(node[order], here)
+    cheapest = np.full((nodes, nodes), np.inf)
+    cheapest[here] = np.minimum.reduceat(more[order], start)  # to leave node p for node q
+    both = more + cheapest.T[node]
+    both[np.arange(len(node)), node] = np.inf
+    to = np.argmin(both, axis=1)
+    gain = -both[np.arange(len(node)), to]
+    wanting = np.flatnonzero(gain > 1e-9 * max(1e-300, float(gain.max(initial=0.0))))
+    wanting = wanting[np.argsort(-gain[wanting], kind="stable")]
+    # The rank that leaves node `to` most gladly: one for each pair of nodes, so each is taken once.
+    key = node[wanting] * nodes + to[wanting]
+    wanting = wanting[np.sort(np.unique(key, return_index=True)[1])]
+    partner = _leavers(more, order, start, here, node[wanting], to[wanting])
+    seen: set[int] = set()
+    kept = []
+    for k, (a, b) in enumerate(zip(wanting.tolist(), partner.tolist(), strict=True)):
+        if a not in seen and b not in seen:
+            seen |= {a, b}
+            kept.append(k)
+    u, v = wanting[kept], partner[kept]
+    return u, v, gain[u]
+
+
+def _leavers(more: Floats, order: Longs, start: Longs, here: Longs, to: Longs, on: Longs) -> Longs:
+    """Return for each pair of nodes the rank on node `on` that costs least more on node `to`."""
+    low = np.append(start, len(order))
+    where = np.searchsorted(here, on)
+    found = np.empty(len(to), dtype=np.int64)
+    for k, (p, at) in enumerate(zip(to.tolist(), where.tolist(), strict=True)):
+        mine = order[low[at] : low[at + 1]]
+        found[k] = mine[np.argmin(more[mine, p])]
+    return found

@@ -1,0 +1,275 @@
+"""Reorder the ranks of a program that is running already, as DASH does.
+
+`reorder` gives a communicator of the same processes in another order, and
+`cart_create` an MPI_Cart_create whose ``reorder`` does something. The names
+of all processors are gathered once; rank 0 alone reads the machine, imports
+what that takes and computes; everyone else waits for its numbers and loads
+nothing but this module. mpi4py is needed only here, and only when called.
+
+A rank that cannot take part says so instead of staying away, so that all
+ranks raise the same error and none is left waiting.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from array import array
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from placement.errors import LaunchError, NidmapError, UsageError, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mpi4py import MPI
+
+    from placement.machine import Machine
+
+    #: What each rank brings: its processor, Slurm's name for it, what it asks for.
+    Said = tuple[str, str, "_Wish"]
+    #: What a rank brings that cannot take part: whether it is asked wrongly, and why.
+    Refusal = tuple[bool, str]
+
+__all__ = ["NAMES", "cart_create", "reorder"]
+
+#: Names to use in place of the processors' own, comma-separated: world rank r
+#: is on the r-th of them, counted round. For trying out many nodes on one.
+NAMES = "NIDMAP_PROCESSOR_NAMES"
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What a rank asks for; all ranks must ask for the same."""
+
+    pattern: str
+    ranks: int
+    strategy: str = ""
+
+
+def reorder(
+    comm: MPI.Intracomm,
+    dims: Sequence[int] | None = None,
+    *,
+    periodic: bool = False,
+    pattern: str | None = None,
+    machine: str | Machine | None = None,
+    strategy: str | None = None,
+) -> MPI.Intracomm:
+    """Return a communicator of the same processes, ranked for the machine they are on.
+
+    Collective. The result compares as MPI_SIMILAR to `comm`, or MPI_CONGRUENT
+    where nothing better than the order it has was found. Where the machine, or
+    a processor in it, is not known, only nodes are told apart, and rank 0
+    warns.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    dims : sequence of int or None
+        Process grid, ranks row-major as MPI_Cart_create numbers them; its
+        product must be ``comm.size``.
+    periodic : bool
+        Whether the grid wraps around.
+    pattern : str or None
+        Who talks to whom in place of a grid's neighbours (see
+        `rankmap.pattern.parse_pattern`), e.g. ``fft:64x64``.
+    machine : str, Machine or None
+        A machine spec as ``-m`` takes it; only rank 0's counts. None:
+        ``$NIDMAP_MACHINE``.
+    strategy : str or None
+        An ordering's name; None: the best there is, and none where that does
+        not help.
+
+    Raises
+    ------
+    UsageError
+        On every rank alike: neither a grid nor a pattern, one of another size,
+        or not the same on all ranks.
+    LaunchError
+        On every rank alike: a rank that could not take part.
+
+    Examples
+    --------
+    >>> from mpi4py import MPI  # doctest: +SKIP
+    >>> comm = reorder(MPI.COMM_WORLD, dims=(24, 24, 16))  # doctest: +SKIP
+    """
+
+    def wish() -> _Wish:
+        if (dims is None) == (pattern is None):
+            raise UsageError("reorder needs either dims or a pattern")
+        spec = _stencil(dims, periodic) if dims is not None else str(pattern)
+        return _Wish(spec, comm.Get_size(), strategy or "")
+
+    return _created(comm, _agreed(comm, wish, machine))
+
+
+def cart_create(
+    comm: MPI.Intracomm,
+    dims: Sequence[int],
+    periods: Sequence[bool] | bool = False,
+    *,
+    machine: str | Machine | None = None,
+    strategy: str | None = None,
+) -> MPI.Cartcomm:
+    """Return a Cartesian communicator whose ranks are placed for their neighbours.
+
+    What MPI_Cart_create promises for ``reorder=True``. Collective.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    dims : sequence of int
+        Extents, 1 to 4 of them. Where they hold fewer ranks than `comm`, its
+        last ones are left out.
+    periods : sequence of bool, or bool
+        Whether each dimension wraps around. Ranks are placed for wrapping
+        where all dimensions do.
+    machine : str, Machine or None
+    strategy : str or None
+        See `reorder`.
+
+    Returns
+    -------
+    mpi4py.MPI.Cartcomm
+        ``MPI.COMM_NULL`` on ranks that are left out.
+
+    Raises
+    ------
+    UsageError
+        On every rank alike: extents that are none, or too large.
+    LaunchError
+        On every rank alike: a rank that could not take part.
+    """
+    from mpi4py import MPI
+
+    wraps: list[bool] = []
+
+    def wish() -> _Wish:
+        wraps[:] = _periods(periods, len(dims))
+        spec = _stencil(dims, all(wraps))
+        return _Wish(spec, _product(dims), strategy or "")
+
+    part = _created(comm, _agreed(comm, wish, machine))
+    if part == MPI.COMM_NULL:
+        return MPI.COMM_NULL  # type: ignore[return-value]  # as MPI_Cart_create does
+    try:
+        return part.Create_cart(list(dims), wraps, reorder=False)
+    finally:
+        part.Free()
+
+
+def _stencil(dims: Sequence[int], periodic: bool) -> str:
+    """Return the pattern of a grid's neighbours, without importing what would check it."""
+    extents = [int(extent) for extent in dims]
+    if not extents or min(extents) < 1:
+        raise UsageError(f"{tuple(extents)} is no process grid")
+    return f"stencil:{'x'.join(map(str, extents))}" + (",periodic" if periodic else "")
+
+
+def _product(dims: Sequence[int]) -> int:
+    size = 1
+    for extent in dims:
+        size *= int(extent)
+    return size
+
+
+def _periods(periods: Sequence[bool] | bool, dims: int) -> list[bool]:
+    if isinstance(periods, bool | int):
+        return [bool(periods)] * dims
+    if len(periods) != dims:
+        raise UsageError(f"{len(periods)} periods for {dims} dimensions")
+    return [bool(wraps) for wraps in periods]
+
+
+def _created(comm: MPI.Intracomm, ranks: array[int]) -> MPI.Intracomm:
+    """Return the communicator in which new rank r is the process of old rank ``ranks[r]``."""
+    group = comm.Get_group()
+    wanted = group.Incl(ranks.tolist())
+    try:
+        return cast("MPI.Intracomm", comm.Create(wanted))
+    finally:
+        wanted.Free()
+        group.Free()
+
+
+def _agreed(
+    comm: MPI.Intracomm, wish: Callable[[], _Wish], machine: str | Machine | None
+) -> array[int]:
+    """Return the old rank of each new one, computed by rank 0 and the same everywhere.
+
+    Raises
+    ------
+    UsageError, LaunchError
+        On every rank alike.
+    """
+    said = comm.gather(_mine(comm, wish), root=0)
+    ranks, talk, told = array("q"), "", (0, False, "")
+    if comm.Get_rank() == 0:
+        try:
+            ranks, talk = _answer(said or [], comm.Get_size(), machine)
+            told = len(ranks), False, ""
+        except Exception as error:
+            told = 0, isinstance(error, UsageError), _words(error)
+        except BaseException as error:  # what ends rank 0 ends the others too
+            comm.bcast((0, False, _words(error)), root=0)
+            raise
+    size, usage, wrong = comm.bcast(told, root=0)
+    if not size:
+        raise UsageError(wrong) if usage else LaunchError(wrong)
+    if comm.Get_rank():
+        ranks = array("q", bytes(8 * size))
+    comm.Bcast(ranks, root=0)
+    if talk:
+        warnings.warn(talk, RuntimeWarning, stacklevel=3)
+    return ranks
+
+
+def _mine(comm: MPI.Intracomm, wish: Callable[[], _Wish]) -> Said | Refusal:
+    """Return what this rank brings, or what keeps it from taking part."""
+    try:
+        return (*_here(comm), wish())
+    except Exception as error:
+        return isinstance(error, UsageError), _words(error)
+
+
+def _here(comm: MPI.Intracomm) -> tuple[str, str]:
+    """Return the name of this processor, and Slurm's name for the node."""
+    from mpi4py import MPI
+
+    names = [name.strip() for name in os.environ.get(NAMES, "").split(",") if name.strip()]
+    if names:
+        name = names[MPI.COMM_WORLD.Get_rank() % len(names)]
+        return name, name
+    return MPI.Get_processor_name(), os.environ.get("SLURMD_NODENAME", "")
+
+
+def _answer(
+    said: Sequence[Said | Refusal], size: int, machine: str | Machine | None
+) -> tuple[array[int], str]:
+    """Return the old rank of each new one, and what rank 0 should warn about; on rank 0."""
+    brought: list[Said] = []
+    for rank, one in enumerate(said):
+        if len(one) == 2:
+            usage, wrong = one
+            raise UsageError(wrong) if usage else LaunchError(f"rank {rank}: {wrong}")
+        brought.append(one)
+    wish = brought[0][2]
+    for rank, (_, _, other) in enumerate(brought):
+        if other != wish:
+            asked = f"rank {rank} asks for {other.pattern}, rank 0 for {wish.pattern}"
+            raise UsageError(f"all ranks must ask for the same: {asked}")
+    if wish.ranks > size:
+        raise UsageError(f"{wish.pattern} has {wish.ranks} ranks, the communicator {size}")
+    from rankmap.runtime.rerank import rerank
+
+    hosts = [(processor, node) for processor, node, _ in brought[: wish.ranks]]
+    ranks, talk = rerank(hosts, wish.pattern, machine, wish.strategy)
+    return array("q", ranks.tolist()), talk
+
+
+def _words(error: BaseException) -> str:
+    if isinstance(error, NidmapError):
+        return str(error)
+    return f"{type(error).__name__}: {printable(str(error), 200)}"

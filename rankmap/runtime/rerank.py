@@ -1,0 +1,155 @@
+"""What rank 0 computes when a running program's ranks are reordered (`rankmap.runtime`)."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import NidmapError, UsageError, printable
+from rankmap.order import Order
+from rankmap.orders import arrange
+from rankmap.permutation import inverse
+from rankmap.slots import Slots, slots_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+
+__all__ = ["rerank"]
+
+#: Strategies to take where none is asked for, the first that does.
+BEST = ("auto", "boxes", "hilbert", "row-major")
+
+
+def rerank(
+    hosts: Sequence[tuple[str, str]],
+    pattern: str,
+    machine: str | Machine | None = None,
+    strategy: str = "",
+) -> tuple[NDArray[np.int64], str]:
+    """Return the processes in their new order, for processes that sit where they sit.
+
+    Parameters
+    ----------
+    hosts : sequence of (str, str)
+        Of each process, in its old order: its processor's name, and Slurm's
+        name for the node ('' for none), which counts where it tells as much
+        and the machine does not know the other.
+    pattern : str
+        Who talks to whom, by new ranks.
+    machine : str, Machine or None
+        A machine spec; None: ``$NIDMAP_MACHINE``.
+    strategy : str
+        '' for the best there is, and the old order where that is not better.
+
+    Returns
+    -------
+    int64 (n,)
+        Entry r is the old rank of the process that gets rank r.
+    str
+        What a user should know, '' for nothing.
+
+    Raises
+    ------
+    UsageError
+        A pattern of another size, a strategy that there is not.
+
+    Examples
+    --------
+    >>> cyclic = [("a", ""), ("b", ""), ("a", ""), ("b", "")]
+    >>> rerank(cyclic, "stencil:4", strategy="row-major")[0].tolist()
+    [0, 2, 1, 3]
+    """
+    named = _names(hosts)
+    _, first, back = np.unique(named[0], return_index=True, return_inverse=True)
+    node = inverse(np.argsort(first))[back]
+    at_slot = np.argsort(node, kind="stable")
+    slots, talk = _slots([[names[k] for k in np.sort(first)] for names in named], node, machine)
+    order, more = _arranged(slots, pattern, strategy)
+    talk = talk or more
+    if not strategy:
+        order = _unless_worse(order, inverse(at_slot), pattern)
+    return at_slot[order.slots], talk
+
+
+def _names(hosts: Sequence[tuple[str, str]]) -> list[list[str]]:
+    """Return the names of each process's node, the ones to trust first."""
+    processors = [processor for processor, _ in hosts]
+    nodes = [node for _, node in hosts]
+    if all(nodes) and len(set(zip(processors, nodes, strict=True))) == len(set(nodes)):
+        return [nodes, processors]
+    return [processors]
+
+
+def _slots(
+    listed: list[list[str]], node: NDArray[np.int64], machine: str | Machine | None
+) -> tuple[Slots, str]:
+    """Return the slots on the machine's own rows, or on names alone and why."""
+    counts = np.bincount(node)
+    alone = Slots(np.array(listed[0]), counts)
+    try:
+        known = _machine(machine)
+        if known is None:
+            return (
+                alone,
+                "no machine is named (machine=, NIDMAP_MACHINE): only nodes are told apart",
+            )
+    except Exception as error:
+        return alone, f"{_said(error)}: only nodes are told apart"
+    why = ""
+    for names in listed:
+        for spelled in (names, [name.partition(".")[0] for name in names]):
+            try:
+                return slots_of(known, spelled, counts.tolist()), ""
+            except NidmapError as error:
+                why = why or _said(error)
+    return alone, f"{why}: only nodes are told apart"
+
+
+def _machine(machine: str | Machine | None) -> Machine | None:
+    if machine is not None and not isinstance(machine, str):
+        return machine
+    specs = (machine or os.environ.get("NIDMAP_MACHINE", "")).split()
+    if not specs:
+        return None
+    from placement.load import load_machine
+
+    return load_machine(*specs)
+
+
+def _arranged(slots: Slots, pattern: str, strategy: str) -> tuple[Order, str]:
+    """Return an order by the strategy, or by the best one that there is."""
+    if strategy:
+        return arrange(slots, pattern, strategy), ""
+    from rankmap.orders import names
+    from rankmap.pattern import parse_pattern
+
+    wanted, known, broke = parse_pattern(pattern).fit(len(slots)), names(), ""
+    for name in BEST:
+        if name not in known:
+            continue
+        try:
+            return arrange(slots, wanted, name), broke
+        except UsageError:
+            continue  # it does not apply to this pattern
+        except Exception as error:
+            broke = broke or f"strategy {name} broke down ({_said(error)})"
+    raise UsageError(f"no strategy for {pattern}")
+
+
+def _unless_worse(order: Order, old: NDArray[np.int64], pattern: str) -> Order:
+    """Return the order, or the old one where it costs no more."""
+    from rankmap.score import cost
+
+    before = Order(old, order.on)
+    return order if cost(order, pattern) < cost(before, pattern) else before
+
+
+def _said(error: Exception) -> str:
+    text = str(error) if isinstance(error, NidmapError) else f"{type(error).__name__}: {error}"
+    return printable(text, 200)

@@ -1,0 +1,270 @@
+"""What an order costs, how far that is from the least possible, and the proof.
+
+J is the sum over undirected edges, each once, of weight times distance
+(`rankmap.score.distance`). A bound is a number that no order of the same ranks on
+the same slots can be below; an order that meets it is optimal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from rankmap.score.distance import job_distance
+from rankmap.score.traffic import cost_of, traffic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from rankmap.order import Order
+    from rankmap.pattern import Pattern
+    from rankmap.score.distance import Distance
+    from rankmap.slots import Slots
+
+    Bounding = Callable[[Pattern, Slots, Distance], "Bound | None"]
+
+__all__ = ["Bound", "Score", "cost", "lower_bound", "meets", "score"]
+
+#: Modules with a function ``bound(pattern, slots, distance) -> Bound | None``.
+BOUNDS = ("rankmap.score.counting_bounds", "rankmap.score.grid_bounds")
+
+#: Rounding that sums of many weights may have, as a share of the sum.
+ROUNDING = 1e-9
+
+
+class Bound(NamedTuple):
+    """A number that no order's J is below.
+
+    Attributes
+    ----------
+    value : float
+    why : str
+        The argument, in a few words: ``isoperimetric``, ``counting`` …
+    """
+
+    value: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """An order's figures.
+
+    Attributes
+    ----------
+    cost : float
+        J.
+    by_level : tuple of float
+        Weight of the edges inside a node, inside an innermost block, and so
+        on outwards (`levels` names them).
+    levels : tuple of str
+        ``node``, then the blocks' names, ``system`` last.
+    level_distance : tuple of float
+        Distance by level; on dragonflies and tori the least there is.
+    hop_bytes : float
+        Weight times links between routers.
+    off_node : float
+        Weight of the edges between nodes.
+    max_node_traffic : float
+        Largest weight of the edges that leave one node.
+    max_ranks_a_node, min_ranks_a_node : int
+    bound : Bound
+        The best that is known; 0 where nothing better is.
+    """
+
+    cost: float
+    by_level: tuple[float, ...]
+    levels: tuple[str, ...]
+    level_distance: tuple[float, ...]
+    hop_bytes: float
+    off_node: float
+    max_node_traffic: float
+    max_ranks_a_node: int
+    min_ranks_a_node: int
+    bound: Bound
+
+    @property
+    def lower_bound(self) -> float:
+        """The number that no order's J is below."""
+        return self.bound.value
+
+    @property
+    def gap(self) -> float | None:
+        """How far J is above the bound, as a share of the bound; None where that is 0 and J not."""
+        if self.optimal:
+            return 0.0
+        return self.cost / self.bound.value - 1 if self.bound.value > 0 else None
+
+    @property
+    def optimal(self) -> bool:
+        """True where J meets the bound."""
+        return meets(self.cost, self.bound)
+
+    def document(self) -> dict[str, Any]:
+        """Return all figures as JSON takes them."""
+        return {
+            "cost": plain(self.cost),
+            "by_level": [plain(w) for w in self.by_level],
+            "levels": list(self.levels),
+            "level_distance": [plain(d) for d in self.level_distance],
+            "hop_bytes": plain(self.hop_bytes),
+            "off_node": plain(self.off_node),
+            "max_node_traffic": plain(self.max_node_traffic),
+            "max_ranks_a_node": self.max_ranks_a_node,
+            "min_ranks_a_node": self.min_ranks_a_node,
+            "lower_bound": plain(self.lower_bound),
+            "bound": self.bound.why,
+            "gap": self.gap,
+            "optimal": self.optimal,
+        }
+
+
+def score(order: Order, pattern: Pattern | str | None = None) -> Score:
+    """Return an order's figures.
+
+    Parameters
+    ----------
+    order : Order
+    pattern : Pattern, str or None
+        Who talks to whom; None: what the order was made for.
+
+    Raises
+    ------
+    UsageError
+        Where the pattern has another number of ranks.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> m = nidmap.load_machine("tree:2x2,dist=1:3")
+    >>> s = score(nidmap.order(m, ppn=2, pattern="stencil:8", strategy="row-major"))
+    >>> s.cost, s.by_level, s.levels
+    (5.0, (4.0, 2.0, 1.0), ('node', 'level1', 'system'))
+    """
+    fitted = _fitted(order, pattern)
+    distance = job_distance(order.on)
+    found = traffic(fitted, order.node, distance)
+    return Score(
+        cost=found.cost,
+        by_level=tuple(found.by_level.tolist()),
+        levels=("node", *distance.names),
+        level_distance=tuple(distance.level_distance.tolist()),
+        hop_bytes=found.hops,
+        off_node=float(found.by_level[1:].sum()),
+        max_node_traffic=float(found.by_node.max()),
+        max_ranks_a_node=int(order.on.counts.max()),
+        min_ranks_a_node=int(order.on.counts.min()),
+        bound=lower_bound(fitted, order.on, distance),
+    )
+
+
+def cost(order: Order, pattern: Pattern | str | None = None) -> float:
+    """Return J of an order, and nothing else.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> m = nidmap.load_machine("torus:4x4")
+    >>> cost(nidmap.order(m, ppn=1, pattern="stencil:4x4,periodic", strategy="row-major"))
+    32.0
+    """
+    return cost_of(_fitted(order, pattern), order.node, job_distance(order.on))
+
+
+def lower_bound(pattern: Pattern, slots: Slots, distance: Distance | None = None) -> Bound:
+    """Return the best bound that is known for a pattern on slots.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Fitted to the slots.
+    slots : Slots
+    distance : Distance or None
+        Of the slots' nodes; None: made here.
+
+    Returns
+    -------
+    Bound
+        0 where nothing better is known.
+    """
+    from importlib import import_module
+
+    far = job_distance(slots) if distance is None else distance
+    best = Bound(0.0, "none known")
+    for name in BOUNDS:
+        bounding: Bounding = import_module(name).bound
+        for form in _forms(pattern):
+            found = bounding(form, slots, far)
+            if found is not None and found.value > best.value:
+                best = found
+    return best
+
+
+def _forms(pattern: Pattern) -> list[Pattern]:
+    """Return a pattern and, where it is the graph of one, the stencil that it is."""
+    from rankmap.pattern.graph import Graph
+
+    if not isinstance(pattern, Graph):
+        return [pattern]
+    from rankmap.pattern.graph import stencil_of
+
+    found = stencil_of(pattern)
+    return [pattern] if found is None else [pattern, found]
+
+
+def meets(value: float, bound: Bound) -> bool:
+    """Return True where a cost is no more than a bound, but for rounding.
+
+    Examples
+    --------
+    >>> meets(0.1 + 0.2, Bound(0.3, "counting")), meets(14592.0, Bound(14520.0, "counting"))
+    (True, False)
+    """
+    return value <= bound.value + ROUNDING * abs(bound.value)
+
+
+def by_level_bound(cuts: NDArray[np.float64], distance: Distance) -> float:
+    """Return the bound on J that bounds on the weight leaving the blocks of each level make.
+
+    Parameters
+    ----------
+    cuts : float64 (k + 1,)
+        For each level, a weight that edges leaving its blocks have at least:
+        those that leave a node first, an innermost block next …; 0 for the
+        whole system.
+    distance : Distance
+
+    Notes
+    -----
+    J is the sum over levels l of (d(l+1) - d(l)) times the weight that leaves
+    the blocks of level l. Where a farther level has the smaller distance, it
+    counts with that from the nearer level on.
+    """
+    least = np.minimum.accumulate(distance.level_distance[::-1])[::-1]
+    return float(np.diff(least) @ cuts[: len(least) - 1])
+
+
+def capacities(slots: Slots, distance: Distance) -> list[NDArray[np.int64]]:
+    """Return the slots of each block, level by level: nodes, innermost blocks, …, the system."""
+    sizes = [slots.counts]
+    for column in distance.blocks.T:
+        _, place = np.unique(column, return_inverse=True)
+        sizes.append(np.bincount(place.reshape(-1), slots.counts).astype(np.int64))
+    return sizes
+
+
+def plain(value: float) -> float | int:
+    """Return a whole number as int: weights mostly are."""
+    return int(value) if float(value).is_integer() else float(value)
+
+
+def _fitted(order: Order, pattern: Pattern | str | None) -> Pattern:
+    from rankmap.pattern import parse_pattern
+
+    wanted = order.pattern if pattern is None else pattern
+    found = parse_pattern(wanted) if isinstance(wanted, str) else wanted
+    return found.on(order.on)

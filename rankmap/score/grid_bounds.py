@@ -1,0 +1,248 @@
+"""Bounds on J that the pattern's own shape gives: no order of it can be below.
+
+J is the sum over levels of what one level farther costs, times the weight
+that leaves the level's units (`rankmap.score.by_level_bound`). What leaves is
+all there is, less what units of these sizes can have inside at most:
+isoperimetry for stencils and rings, Lindsey's theorem for all-to-alls along
+the lines of a grid (`rankmap.score.isoperimetry`). Where distances are not the
+levels', all-to-alls have another: a rank has so many partners, and only so
+many slots are near.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankmap.grid.shapes import inside
+from rankmap.pattern.structured import GridPattern, Lines
+from rankmap.score import Bound, by_level_bound, capacities
+from rankmap.score.isoperimetry import fewest, lindsey, shadows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from rankmap.pattern import Pattern
+    from rankmap.score.distance import Distance
+    from rankmap.slots import Slots
+
+    Ints = NDArray[np.int64]
+    Offset = tuple[int, ...]
+
+__all__ = ["bound", "lower_bound", "most_inside"]
+
+#: Sets of more cells are bounded by their shadows instead of their slices (time is size squared).
+MOST_SLICED = 6144
+MOST_SLICED_PERIODIC = 2048
+
+#: Nodes of which all distances are looked at.
+MOST_NODES = 1024
+
+
+def bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound | None:
+    """Return the bound of a pattern on a grid; None where it has none.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Fitted to the slots.
+    slots : Slots
+    distance : Distance
+        Of the slots' nodes.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from rankmap.score.distance import job_distance
+    >>> from rankmap.slots import slots_of
+    >>> from rankmap.pattern.structured import Stencil
+    >>> on = slots_of(nidmap.load_machine("tree:4x16x6,dist=1:2:3"), None, 24)
+    >>> bound(Stencil((24, 24, 16)), on, job_distance(on))
+    Bound(value=14520.0, why='isoperimetric')
+    """
+    if not isinstance(pattern, GridPattern) or not pattern.dims:
+        return None
+    sizes = capacities(slots, distance)
+    whole = float(inside(pattern, np.array([pattern.dims]))[0])
+    parted = [s for s in sizes if len(s) > 1]  # nothing leaves the system as a whole
+    most = most_inside(pattern, np.concatenate([[1], *map(np.unique, parted)]))
+    cuts = [max(0.0, whole - _total(s, most)) if len(s) > 1 else 0.0 for s in sizes]
+    by_level = Bound(by_level_bound(np.array(cuts), distance), _why(pattern))
+    if isinstance(pattern, Lines) and not distance.exact:
+        near = Bound(_near(pattern, slots, distance), "counting")
+        return max(by_level, near, key=lambda one: one.value)
+    return by_level
+
+
+def lower_bound(pattern: Pattern, slots: Slots, distance: Distance) -> float | None:
+    """Return the number of `bound`, None where there is none."""
+    found = bound(pattern, slots, distance)
+    return None if found is None else found.value
+
+
+def most_inside(pattern: GridPattern, sizes: Ints) -> dict[int, float]:
+    """Return the most weight that the edges inside a set of each size can have.
+
+    Examples
+    --------
+    >>> from rankmap.pattern.structured import Stencil
+    >>> most_inside(Stencil((24, 24, 16)), np.array([24, 96, 1536]))
+    {24: 46.0, 96: 224.0, 1536: 4204.0}
+    """
+    wanted = np.unique(sizes).tolist()
+    if isinstance(pattern, Lines):
+        return {s: pattern.weight * lindsey(pattern.dims or (), s) for s in wanted}
+    lost = _lost(pattern, wanted)
+    every = sum(weight for offset, weight in pattern.steps() if _moves(pattern, offset))
+    return {s: max(0.0, float(every * s - lost(s))) for s in wanted}
+
+
+def _why(pattern: GridPattern) -> str:
+    return "Lindsey" if isinstance(pattern, Lines) else "isoperimetric"
+
+
+def _total(sizes: Ints, most: dict[int, float]) -> float:
+    values, counts = np.unique(sizes, return_counts=True)
+    return math.fsum(n * most[v] for v, n in zip(values.tolist(), counts.tolist(), strict=True))
+
+
+def _moves(pattern: GridPattern, offset: Offset) -> bool:
+    """Return False where every cell would be its own neighbour, or has none."""
+    moved = [
+        (step, extent, wraps)
+        for step, extent, wraps in zip(offset, pattern.dims or (), pattern.periodic, strict=True)
+        if step
+    ]
+    if any(extent <= abs(step) and not wraps for step, extent, wraps in moved):
+        return False
+    return any(step % extent for step, extent, _ in moved)
+
+
+def _lost(pattern: GridPattern, wanted: Sequence[int]) -> Callable[[int], float]:
+    """Return what a set of a size has at least fewer than all its cells' edges, as a function."""
+    along: dict[int, float] = {}
+    across: list[tuple[Offset, float]] = []
+    for offset, weight in pattern.steps():
+        axes = [k for k, step in enumerate(offset) if step]
+        if not weight or not _moves(pattern, offset):
+            continue
+        if len(axes) == 1:
+            along[axes[0]] = along.get(axes[0], 0.0) + weight
+        elif not any(pattern.periodic[k] for k in axes):
+            across.append((offset, weight))
+    straight = _straight(pattern, along, wanted)
+    groups = list(_independent(across))
+    king = _least_of_kings(pattern)
+    return lambda size: max(
+        straight(size) + sum(_slanted(pattern, g, size) for g in groups), king * _kings(size)
+    )
+
+
+def _least_of_kings(pattern: GridPattern) -> float:
+    """Return the least weight where all eight neighbours of an open plane are talked to, else 0."""
+    dims = pattern.dims or ()
+    weights = [weight for _, weight in pattern.steps()]
+    plane = len(dims) == 2 and min(dims) > 1 and not any(pattern.periodic)
+    return min(weights) if plane and len(weights) == 4 else 0.0
+
+
+def _kings(size: int) -> int:
+    """Return by how many edges a set of cells with eight neighbours each is short of 4 a cell.
+
+    No n points of the plane have more than 4n - sqrt(28n - 12) pairs at
+    distance 1 by the larger coordinate (Brass, Erdős distance problems in
+    normed spaces, 1996).
+
+    Examples
+    --------
+    >>> [4 * n - _kings(n) for n in (1, 2, 4, 9, 12)]
+    [0, 1, 6, 20, 30]
+    """
+    root = math.isqrt(28 * size - 12)
+    return root + (root * root < 28 * size - 12)
+
+
+def _straight(
+    pattern: GridPattern, along: dict[int, float], wanted: Sequence[int]
+) -> Callable[[int], float]:
+    """Return the least weight of lines along the axes that a set loses, as a function of size."""
+    dims = pattern.dims or ()
+    axes = [k for k, extent in enumerate(dims) if extent > 1]
+    if not axes:
+        return lambda size: 0.0
+    extents = tuple(dims[k] for k in axes)
+    weights = tuple(along.get(k, 0.0) for k in axes)
+    closes = tuple(pattern.periodic[k] for k in axes)
+    limit = MOST_SLICED_PERIODIC if any(closes) else MOST_SLICED
+    table = _table(extents, weights, closes, max((s for s in wanted if s <= limit), default=1))
+
+    def least(size: int) -> float:
+        if size < len(table):
+            return float(table[size])
+        whole = sum(w * (size // e) for w, e, c in zip(weights, extents, closes, strict=True) if c)
+        return max(0.0, shadows(extents, weights, size) - whole)
+
+    return least
+
+
+@lru_cache(maxsize=64)
+def _table(
+    extents: tuple[int, ...], weights: tuple[float, ...], closes: tuple[bool, ...], most: int
+) -> NDArray[np.float64]:
+    """Remember what an order, its score and its choice all ask for."""
+    found = fewest(extents, weights, closes, most)
+    found.flags.writeable = False
+    return found
+
+
+def _independent(offsets: Sequence[tuple[Offset, float]]) -> list[list[tuple[Offset, float]]]:
+    """Return slanting offsets in groups of linearly independent ones."""
+    groups: list[list[tuple[Offset, float]]] = []
+    for one in offsets:
+        for group in groups:
+            rows = np.array([o for o, _ in [*group, one]])
+            if np.linalg.matrix_rank(rows) == len(rows):
+                group.append(one)
+                break
+        else:
+            groups.append([one])
+    return groups
+
+
+def _slanted(pattern: GridPattern, group: list[tuple[Offset, float]], size: int) -> float:
+    """Return the least weight of slanting lines that meet a set.
+
+    Independent offsets span a lattice, or several side by side; in each the
+    lines are those of a grid without end, and one lattice is the cheapest.
+    """
+    dims = pattern.dims or ()
+    if len(group) == 1:
+        offset, weight = group[0]
+        longest = min(extent for extent, step in zip(dims, offset, strict=True) if step)
+        return weight * -(-size // longest)
+    without_end = (size,) * len(group)
+    return shadows(without_end, [weight for _, weight in group], size)
+
+
+def _near(pattern: Lines, slots: Slots, distance: Distance) -> float:
+    """Return the bound that each rank's partners take the slots nearest to it."""
+    partners = sum(extent - 1 for extent in pattern.dims or ())
+    nodes = len(slots.counts)
+    if nodes > MOST_NODES or not partners:
+        return 0.0
+    total = 0.0
+    every = np.arange(nodes)
+    for node, count in enumerate(slots.counts.tolist()):
+        far = distance.between(np.full(nodes, node), every)
+        order = np.argsort(far, kind="stable")
+        room = slots.counts[order].copy()
+        room[np.flatnonzero(order == node)[0]] -= 1
+        before = np.minimum(np.cumsum(room) - room, partners)
+        taken = np.minimum(room, partners - before)
+        total += count * float(taken @ far[order])
+    return pattern.weight * total / 2

@@ -1,0 +1,106 @@
+"""What is not installed is said in one line; the core does its work without any extra."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from placement.extras import EXTRAS, missing
+from placement.sites.loading import tomllib
+from workloads.results import save
+
+ROOT = Path(__file__).parents[2]
+
+#: A front door to which the given packages are not installed.
+DOOR = "import sys; sys.modules.update(dict.fromkeys({}, None)); from nidmap import main; main()"
+
+
+def nidmap(*argv, without=tuple(EXTRAS), cwd=None):
+    done = subprocess.run(
+        [sys.executable, "-c", DOOR.format(without), *argv],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        cwd=cwd,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+CORE = [
+    ("--help",),
+    ("site", "show", "shaheen2"),
+    ("machine", "show", "-m", "shaheen2"),
+    ("machine", "export", "-m", "tara", "--format", "topology-conf"),
+    ("nodes", "fold", "nid00012", "nid00013"),
+    ("plan", "-m", "shaheen2", "-N", "216", "--strategy", "blades"),
+    ("plan", "-m", "torus:4x4x4", "-N", "8", "--pattern", "alltoall"),
+    ("order", "-m", "torus:4x4", "--nodes", "0-3", "--ppn", "4", "--pattern", "stencil:4x4"),
+    ("predict", "-m", "torus:4x4", "--nodes", "0-3", "--pattern", "alltoall", "--bytes", "1000"),
+    (
+        "predict",
+        "-m",
+        "torus:4x4",
+        "--nodes",
+        "0-9",
+        "--pattern",
+        "alltoall",
+        "--bytes",
+        "9",
+        "--fair",
+    ),
+    ("compare", "-m", "torus:4x4", "-N", "4", "--pattern", "alltoall", "--bytes", "1000"),
+]
+
+
+@pytest.mark.parametrize("argv", CORE, ids=lambda argv: " ".join(argv[:2]))
+def test_the_core_needs_no_extra(argv):
+    code, out, err = nidmap(*argv)
+    assert code == 0, err
+    assert out
+
+
+COMPARE = ("compare", "-m", "torus:4x4", "-N", "4", "--pattern", "alltoall", "-o", "c.svg")
+NEEDS = [
+    ("networkx", "graphs", ("machine", "export", "-m", "torus:2x2", "--format", "graphml")),
+    ("pandas", "tables", ("machine", "export", "-m", "torus:2x2", "-o", "t.csv")),
+    ("pyarrow", "parquet", ("machine", "export", "-m", "torus:2x2", "-o", "t.parquet")),
+    ("matplotlib", "plot", COMPARE),
+    ("Quart", "web", ("web", "serve", "-m", "torus:2x2")),
+    ("Pillow", "web", ("web", "export", "-m", "torus:2x2", "-o", "t.png")),
+    ("mpi4py", "mpi", ("bench", "sort", "--items", "1000")),
+    ("pandas", "tables", ("bench", "report", "s.csv")),
+]
+
+
+everything_here = pytest.mark.skipif(
+    any(find_spec(module) is None for module in EXTRAS),
+    reason="not all extras are installed ([all])",
+)
+
+
+@everything_here
+@pytest.mark.parametrize(("package", "extra", "argv"), NEEDS, ids=lambda one: str(one)[:40])
+def test_a_missing_package_is_one_line_with_the_install_command(tmp_path, package, extra, argv):
+    names = {"Pillow": "PIL", "Quart": "quart"}
+    save(str(tmp_path / "s.csv"), {"program": "sort"}, [{"phase": "sort", "warmup": 0, "max": 1.0}])
+    code, out, err = nidmap(*argv, without=(names.get(package, package),), cwd=tmp_path)
+    assert (code, out) == (2, "")
+    assert err.endswith(f"needs {package}, which is not installed; pip install 'nidmap[{extra}]'\n")
+    assert err.count("\n") == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"s.csv"}
+
+
+def test_every_extra_brings_what_is_said_to_be_in_it():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    brought = project["optional-dependencies"]
+    for module, extra in EXTRAS.items():
+        name = str(missing(module)).split("needs ")[1].split(",")[0]
+        several = {"llvmlite": "numba", "werkzeug": "Quart"}
+        assert any(one.startswith(several.get(module, name)) for one in brought[extra]), module
+    everything = brought["all"][0]
+    assert set(EXTRAS.values()) <= set(everything[len("nidmap[") : -1].split(","))
+    core = {one.split(">")[0] for one in project["dependencies"]}
+    assert core == {"numpy", "click", "msgspec", "PyYAML", "rich", "tomli"}

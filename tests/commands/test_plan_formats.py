@@ -1,0 +1,253 @@
+"""What ``nidmap plan`` writes: headers, launch lines, and what a file's name says."""
+
+import itertools
+import json
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.commands import run
+from placement.nodelist import NodeList
+from placement.regions import around
+from placement.specs import parse_spec
+
+
+@pytest.fixture
+def tool(capfd, monkeypatch, tmp_path):
+    """Run the command line in an empty directory; return code, stdout, stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NIDMAP_MACHINE", raising=False)
+
+    def call(line):
+        code = run(shlex.split(line))
+        return code, *capfd.readouterr()
+
+    return call
+
+
+def test_count_leaves_the_slack_out(tool):
+    _, out, _ = tool("plan -m torus:4x4 -N 5 --slack 2 --json")
+    document = json.loads(out)
+    assert (document["count"], document["slack"], len(document["nodes"])) == (5, 2, 7)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--strategy random --seed 7", "--seed 7"),
+        ("--strategy slurm-none --contiguous", "--contiguous"),
+        ("--include #3", "--include nid00003"),
+        ("--exclude #5-6", "--exclude 'nid[00005-00006]'"),
+        ("--strategy blades --per-blade 1", "--per-blade 1"),
+        ("--ppn 3", "--ppn 3"),
+    ],
+)
+def test_the_plan_inside_the_job_is_asked_as_the_one_before(tool, options, words):
+    machine = "dragonfly:groups=2,chassis=2,blades=4,nodes=4"
+    code, out, _ = tool(f"plan -m {machine} -N 4 --slack 1 --format sbatch {options}")
+    assert code == 0
+    (inside,) = [line for line in out.splitlines() if line.startswith("nodes=")]
+    assert words in inside
+    assert inside.endswith('--from "$SLURM_JOB_NODELIST") || exit')
+
+
+def test_a_machine_from_a_file_is_found_from_any_directory(tool, tmp_path):
+    (tmp_path / "mine.conf").write_text("SwitchName=s Nodes=n[0-7]\n")
+    _, out, _ = tool("plan -m mine.conf -N 4 --slack 1 --format sbatch")
+    assert f"-m {tmp_path}/mine.conf " in out
+
+
+def test_a_dump_from_standard_input_cannot_be_read_again_inside_the_job(tool):
+    code, out, err = tool("plan -m - -N 4 --slack 1 --format sbatch")
+    assert (code, out) == (2, "")
+    assert "put the dump into a file" in err
+
+
+def test_the_nodes_of_ones_own_job_are_free_to_it(tool, tmp_path, monkeypatch):
+    (tmp_path / "a.sinfo").write_text("NODELIST STATE\nn[1-3] alloc\nn4 idle\n")
+    assert tool("plan -m a.sinfo -N 2 --from n[1-2]")[0] == 1
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "n[1-2]")
+    code, out, _ = tool("plan -m a.sinfo -N 2 --from n[1-2]")
+    assert (code, out) == (0, "n[1-2]\n")
+
+
+STUB = """#!/bin/sh
+echo "$0" "$@" >"$SEEN"
+for word; do [ -f "$word" ] && cat "$word" >>"$SEEN"; done
+exit 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("machine", "nodes", "seen"),
+    [
+        ("torus:4", "nid00002\nnid00002\nnid00003.cluster\nnid00001\n",
+         "mpiexec -n 4 --hostfile FILE\nnid00001\nnid00001\nnid00002\nnid00002\n"),
+        ("polaris", "x3001c0s1b0n0.hsn.cm\nx3001c0s1b1n0.hsn.cm\nx3001c0s7b0n0.hsn.cm\n",
+         "mpiexec -n 4 --ppn 2 --hostfile FILE\nx3001c0s1b0n0\nx3001c0s1b1n0\n"),
+        ("bluewaters", "nid00002\nnid00003\nnid00092\n", "aprun -L 2-3 -n 4 -N 2\n"),
+    ],
+)  # fmt: skip
+def test_a_pbs_job_with_slack_starts_the_ranks_asked_for(tool, tmp_path, machine, nodes, seen):
+    code, out, err = tool(f"plan -m {machine} -N 2 --slack 1 --ppn 2 --format pbs")
+    assert code == 0, err
+    assert "SLURM" not in out
+    assert "srun" not in out
+    for name in ("mpiexec", "aprun"):
+        (tmp_path / name).write_text(STUB)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "nodes").write_text(nodes)
+    folders = [str(tmp_path), os.path.dirname(sys.executable), os.environ["PATH"]]
+    env = {**os.environ, "PATH": ":".join(folders), "SEEN": str(tmp_path / "seen")}
+    done = subprocess.run(
+        ["bash"], input=out, env={**env, "PBS_NODEFILE": str(tmp_path / "nodes")},
+        text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    first, *rest = (tmp_path / "seen").read_text().splitlines(keepends=True)
+    words = shlex.split(first)
+    words = ["FILE" if word.startswith("/tmp") and word != words[0] else word for word in words]
+    assert words[-1] == "./app"
+    words[0] = os.path.basename(words[0])
+    assert " ".join(words[:-1]) + "\n" + "".join(rest) == seen
+
+
+def test_aprun_counts_the_ranks_without_the_slack(tool):
+    _, out, _ = tool("plan -m bluewaters -N 2 --slack 1 --ppn 4 --format aprun")
+    assert " -n 8 -N 4 " in out
+
+
+@pytest.mark.parametrize(
+    ("machine", "form", "words"),
+    [
+        ("theta", "pbs", "this site runs Cobalt; use --format aprun"),
+        ("theta", "sbatch", "this site runs Cobalt"),
+        ("titan", "sbatch", "this site runs Torque; use --format pbs"),
+        ("shaheen2", "aprun", "this site runs Slurm; use --format sbatch"),
+    ],
+)
+def test_a_header_for_another_scheduler_is_refused(tool, machine, form, words):
+    code, out, err = tool(f"plan -m {machine} -N 2 --format {form}")
+    assert (code, out) == (2, "")
+    assert words in err
+
+
+def excluded(text):
+    (line,) = [x for x in text.splitlines() if x.startswith("#SBATCH --exclude=")]
+    return set(NodeList.parse(line.partition("=")[2]))
+
+
+def test_exclude_on_a_torus_leaves_the_box_around_the_plan(tool):
+    _, out, _ = tool("plan -m torus:6x5x4 -N 8 --strategy hilbert --format exclude")
+    assert "# Slurm chooses in the box x " in out
+    _, plan, _ = tool("plan -m torus:6x5x4 -N 8 --strategy hilbert")
+    machine = parse_spec("torus:6x5x4")
+    rows = [machine.names.tolist().index(name) for name in NodeList.parse(plan)]
+    box = smallest_box(machine, rows)
+    assert set(machine.names.tolist()) - excluded(out) == {machine.names[r] for r in box}
+
+
+def test_exclude_on_a_dragonfly_leaves_the_groups_of_the_plan(tool):
+    _, out, _ = tool("plan -m dragonfly:groups=3,chassis=2,blades=2,nodes=2 -N 10 --format exclude")
+    assert excluded(out) == {f"nid{i:05d}" for i in range(16, 24)}
+
+
+def test_softer_headers_keep_to_the_lists_of_the_user(tool):
+    words = "-m torus:4x4 -N 2 --from #0-7 --exclude #3 --include #5 --format switches"
+    _, out, _ = tool(f"plan {words}")
+    assert excluded(out) == {f"nid{i:05d}" for i in (3, *range(8, 16))}
+    assert "#SBATCH --nodelist=nid00005\n" in out
+
+
+def smallest_box(machine, rows):
+    """Return the rows in the smallest box around some, by trying every box axis by axis."""
+    inside = set(range(len(machine)))
+    for axis, extent in enumerate(machine.topology.extents[:-1]):
+        needed = {int(machine.coords[r, axis]) for r in rows}
+        arcs = [
+            {(start + k) % extent for k in range(length)}
+            for length, start in itertools.product(range(1, extent + 1), range(extent))
+        ]
+        arc = next(a for a in arcs if needed <= a)
+        inside &= {r for r in range(len(machine)) if int(machine.coords[r, axis]) in arc}
+    return inside
+
+
+@given(st.sets(st.integers(0, 59), min_size=1, max_size=6))
+def test_a_region_of_a_torus_is_a_smallest_box(rows):
+    machine = parse_spec("torus:5x4x3")
+    inside, _ = around(machine, sorted(rows))
+    assert inside.sum() == len(smallest_box(machine, rows))
+    assert inside[sorted(rows)].all()
+
+
+@pytest.mark.parametrize(
+    ("name", "start"),
+    [
+        ("a.json", "{"), ("a.sbatch", "#!/bin/bash\n"), ("a.pbs", "#!/bin/bash\n"),
+        ("a.hosts", "nid00000\n"), ("a.nids", "0-"), ("a.txt", "nid["), ("nodes", "nid["),
+        ("nodes.4711", "nid["),
+    ],
+)  # fmt: skip
+def test_the_name_of_the_file_says_the_format(tool, tmp_path, name, start):
+    assert tool(f"plan -m torus:4x4 -N 4 -o {name}")[0] == 0
+    assert (tmp_path / name).read_text().startswith(start)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "plan -m torus:4x4 -N 4", "compare -m torus:4x4 -N 4 --pattern alltoall --bytes 8",
+        "order -m torus:4x4 --pattern ring", "predict -m torus:4x4 --pattern ring --bytes 8",
+        "score -m torus:4x4 --pattern ring --strategy row-major", "nodes fold n1 n2",
+        "nodes expand n1", "nodes info -m torus:4x4 0", "nodes free -m torus:4x4",
+        "machine show -m torus:4x4", "machine check -m torus:4x4", "machine export -m torus:4x4",
+        "site list", "site show tara", "site check tara",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["a.pdf", "MPICH_RANK_ORDER", "a.JSON"])
+def test_a_suffix_is_honoured_or_refused(tool, tmp_path, command, name):
+    code, out, err = tool(f"{command} -o {name}")
+    assert out == ""
+    honoured = name == "a.JSON" or (command.startswith("order") and name == "MPICH_RANK_ORDER")
+    if honoured:
+        assert code == 0, err
+        text = (tmp_path / name).read_text()
+        assert text.startswith(("{", "[")) if name == "a.JSON" else text
+    else:
+        assert code == 2
+        assert len(err.splitlines()) == 1
+        assert not os.listdir(tmp_path)
+
+
+def test_two_readers_of_standard_input_are_one_too_many(tool, monkeypatch):
+    import io
+
+    text = "NODELIST STATE\nn1 idle\n"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    code, _, err = tool("plan -m - --from - -N 1")
+    assert code == 2
+    assert "standard input can be read only once" in err
+
+
+@pytest.mark.parametrize("text", ["1MiB", "1048576", "1024KiB", "1.048576MB", "1048576.0"])
+def test_sizes_have_units(tool, text):
+    words = "predict -m torus:4x4 --nodes 0-3 --pattern alltoall --json --bytes"
+    assert tool(f"{words} {text}")[1] == tool(f"{words} 1048576")[1]
+
+
+def test_too_many_ranks_a_node_are_remarked(tool):
+    _, out, err = tool("plan -m shaheen2 -N 2 --ppn 500 --json")
+    assert "2 nodes get more ranks than they have cores: nid" in err
+    assert any("more ranks than they have cores" in w for w in json.loads(out)["warnings"])
+
+
+def test_a_machine_with_holes_names_the_nearest_nodes(tool):
+    code, _, err = tool("nodes info -m shaheen2 nid00000")
+    assert code == 3
+    assert "run from" not in err

@@ -1,0 +1,73 @@
+"""The oldest Python that runs this is 3.10: its syntax and its standard library."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+OLDEST = (3, 10)
+SOURCES = sorted(
+    path
+    for top in ("nidmap.py", "placement", "rankmap", "workloads", "web", "benchmarks", "tests")
+    for path in [ROOT / top, *(ROOT / top).rglob("*.py")]
+    if path.is_file()
+)
+
+#: ``a*+`` and ``(?>a)`` in a regular expression; `placement.regex` knows what to do.
+POSSESSIVE = re.compile(r"(?<!\\)(?:\)|\]|\w)[*+?}]\+(?![^\[]*\])|\(\?>")
+
+#: What came with Python 3.11 and 3.12, by the module that has it.
+NEWER = {
+    "asyncio": {"Runner", "TaskGroup", "timeout"},
+    "contextlib": {"chdir"},
+    "datetime": {"UTC"},
+    "enum": {"StrEnum", "ReprEnum", "verify"},
+    "hashlib": {"file_digest"},
+    "itertools": {"batched"},
+    "math": {"cbrt", "exp2", "sumprod"},
+    "operator": {"call"},
+    "typing": {"LiteralString", "Never", "Self", "Unpack", "assert_never", "override"},
+}
+
+
+def newer(tree):
+    """Yield what a file takes from the standard library that Python 3.10 lacks."""
+    guarded = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "version_info" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in (node for node in ast.walk(tree) if id(node) not in guarded):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re."):
+            said = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
+            yield from (text for text in said if POSSESSIVE.search(str(text)))
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name == "tomllib")
+        elif isinstance(node, ast.ImportFrom) and node.module in NEWER:
+            found = {alias.name for alias in node.names} & NEWER[node.module]
+            yield from (f"{node.module}.{name}" for name in found)
+        elif isinstance(node, ast.Attribute) and node.attr in NEWER.get(
+            ast.unparse(node.value), ()
+        ):
+            yield ast.unparse(node)
+
+
+def test_python_3_10_reads_everything():
+    wrong = [
+        f"{path.relative_to(ROOT)}: {name}"
+        for path in SOURCES
+        for name in newer(ast.parse(path.read_text(), feature_version=OLDEST))
+    ]
+    assert wrong == []
+
+
+def test_what_is_newer_is_seen():
+    tree = ast.parse("import tomllib\nfrom datetime import UTC\nasyncio.timeout(3)\n")
+    assert list(newer(tree)) == ["tomllib", "datetime.UTC", "asyncio.timeout"]
+    assert list(newer(ast.parse(r"re.compile(r'[a-z]*+b|[*+]')"))) == ["[a-z]*+b|[*+]"]
+    assert list(newer(ast.parse(r"re.compile(r'[a-z]*b|[*+]|a\+')"))) == []
+    with pytest.raises(SyntaxError):
+        ast.parse("try:\n    f()\nexcept* ValueError:\n    pass\n", feature_version=OLDEST)

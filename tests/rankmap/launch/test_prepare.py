@@ -1,0 +1,371 @@
+"""What a launcher's command line becomes, and when it is left alone."""
+
+import os
+import shlex
+
+import pytest
+
+from placement.errors import LaunchError, NidmapError
+from placement.load import load_machine
+from rankmap.emit import names, read_order
+from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, OTHER, Launch, Launcher, find, launcher
+from rankmap.launch import _registered as registered
+from rankmap.launch.prepare import prepare
+from rankmap.launch.prepared import RunRequest
+from rankmap.orders import arrange
+from tests.rankmap.helpers import named, slots
+
+JOB = {
+    "SLURM_JOB_NODELIST": "nid[00012-00015]",
+    "SLURM_TASKS_PER_NODE": "16(x4)",
+    "SLURM_JOB_CPUS_PER_NODE": "32(x4)",
+    "SLURM_NTASKS": "64",
+    "SLURM_JOB_ID": "4711",
+}
+WISH = {"pattern": "fft:8x8", "strategy": "morton"}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def prepared(line, env=JOB, machine=None, **wish):
+    return prepare(shlex.split(line), RunRequest(**{**WISH, **wish}), env, machine)
+
+
+def refused(line, env=JOB, machine=None, **wish):
+    before = os.listdir()
+    with pytest.raises(NidmapError) as caught:
+        prepared(line, env, machine, **wish)
+    assert os.listdir() == before
+    return str(caught.value)
+
+
+def order_of(result, form, on, launcher_order="sorted"):
+    with open(result.path) as stream:
+        return read_order(stream.read(), form, on, result.path, launcher_order)
+
+
+def test_srun_gets_a_host_file():
+    result = prepared("srun -n 64 ./app --its 3")
+    assert result.launch.argv == ("srun", "-n", "64", "./app", "--its", "3")
+    assert result.launch.env == {"SLURM_HOSTFILE": result.path}
+    on = slots(named(12, 13, 14, 15), 16)
+    expected = arrange(on, "fft:8x8", "morton")
+    assert order_of(result, "slurm", on).hosts.tolist() == expected.hosts.tolist()
+
+
+def test_srun_without_n_gets_the_jobs_number():
+    assert prepared("srun ./app").launch.argv == ("srun", "--ntasks=64", "./app")
+
+
+def test_ntasks_per_node_says_how_many_where_nothing_else_does():
+    env = {"SLURM_JOB_NODELIST": "nid[00012-00015]"}
+    result = prepared("srun --ntasks-per-node=16 ./app", env)
+    assert result.launch.argv == ("srun", "--ntasks=64", "--ntasks-per-node=16", "./app")
+    outside = prepared("srun --ntasks-per-node=16 ./app", {}, nodes="nid[00012-00015]")
+    assert outside.order.on.counts.tolist() == [16, 16, 16, 16]
+
+
+def test_ranks_a_node_as_given_say_how_many_where_nothing_else_does():
+    result = prepared("srun ./app", {}, nodes="nid[00012-00014]", ppn="32,16,16")
+    assert result.launch.argv == ("srun", "--ntasks=64", "./app")
+    assert result.order.on.counts.tolist() == [32, 16, 16]
+
+
+def test_cray_mpich_gets_sorted_nodes_blocks_and_its_rank_order():
+    result = prepared("srun -n 64 ./app", mpi=CRAY)
+    assert result.launch.argv == (
+        "srun", "--nodelist=nid[00012-00015]", "--nodes=4", "--distribution=block",
+        "--ntasks-per-node=16", "-n", "64", "./app",
+    )  # fmt: skip
+    assert result.launch.env == {
+        "MPICH_RANK_REORDER_METHOD": "3",
+        "MPICH_RANK_REORDER_FILE": result.path,
+    }
+    on = slots(named(12, 13, 14, 15), 16)
+    assert order_of(result, "mpich", on) == arrange(on, "fft:8x8", "morton")
+
+
+def test_cray_mpich_nodes_given_in_another_order_are_translated():
+    result = prepared("srun -n 64 ./app", mpi=CRAY, nodes="nid[00015,00012-00014]")
+    assert "--nodelist=nid[00012-00015]" in result.launch.argv
+    given = slots(named(15, 12, 13, 14), 16)
+    assert order_of(result, "mpich", given) == arrange(given, "fft:8x8", "morton")
+    as_sorted = order_of(result, "mpich", slots(named(12, 13, 14, 15), 16))
+    assert as_sorted.hosts[0] == "nid00015"
+
+
+def test_a_host_file_keeps_the_order_of_nodes_given():
+    result = prepared("srun -n 64 ./app", nodes="nid[00015,00012-00014]")
+    with open(result.path) as stream:
+        assert stream.readline() == "nid00015\n"
+
+
+@pytest.mark.parametrize(
+    ("spec", "env", "expected"),
+    [
+        ("dragonfly:groups=2,chassis=2,blades=4,nodes=4", {}, "SLURM_HOSTFILE"),
+        (None, {"CRAY_MPICH_VERSION": "8.1.27"}, "MPICH_RANK_REORDER_FILE"),
+        (None, {"CRAY_MPICH_DIR": "/opt/cray/pe/mpich"}, "MPICH_RANK_REORDER_FILE"),
+        (None, {}, "SLURM_HOSTFILE"),
+        ("shaheen2", {}, "MPICH_RANK_REORDER_FILE"),
+        ("tara", {"CRAY_MPICH_VERSION": "8"}, "SLURM_HOSTFILE"),
+    ],
+)
+def test_the_mpi_library_follows_the_network_else_the_modules(spec, env, expected):
+    machine = load_machine(spec) if spec else None
+    nodes = None
+    if machine is not None:
+        nodes = ",".join(machine.names[machine.free][:4].tolist())
+    job = env if nodes else JOB | env
+    result = prepared("srun -n 64 ./app", job, machine, nodes=nodes, ppn="16" if nodes else None)
+    assert expected in result.launch.env
+
+
+def test_uneven_jobs_keep_their_ranks_a_node():
+    env = JOB | {"SLURM_TASKS_PER_NODE": "32(x2),16", "SLURM_NTASKS": "80"}
+    env |= {"SLURM_JOB_NODELIST": "nid[00012-00014]", "SLURM_JOB_CPUS_PER_NODE": "32(x3)"}
+    result = prepared("srun ./app", env, pattern="stencil:8x10")
+    with open(result.path) as stream:
+        hosts = stream.read().split()
+    assert [hosts.count(h) for h in named(12, 13, 14)] == [32, 32, 16]
+    cray = prepared("srun ./app", env, pattern="stencil:8x10", mpi=CRAY)
+    assert not any("ntasks-per-node" in word for word in cray.launch.argv)
+    assert cray.order.on.counts.tolist() == [32, 32, 16]
+    wish = {"pattern": "stencil:8x10", "mpi": CRAY, "ppn": "16,32,32"}
+    assert "srun in blocks does not give" in refused("srun ./app", env, **wish)
+
+
+def test_own_counts_follow_the_nodes_however_they_are_listed():
+    env = JOB | {"SLURM_TASKS_PER_NODE": "32(x2),16", "SLURM_NTASKS": "80"}
+    env |= {"SLURM_JOB_NODELIST": "nid[00012-00014]", "SLURM_JOB_CPUS_PER_NODE": "32(x2),16"}
+    for mpi in (CRAY, OTHER):
+        wish = {"pattern": "stencil:8x10", "mpi": mpi, "nodes": "nid[00014,00012,00013]"}
+        assert prepared("srun ./app", env, **wish).order.on.counts.tolist() == [16, 32, 32]
+
+
+def test_aprun_gets_candidates_counts_and_the_rank_order():
+    machine = load_machine("torus:4x4x4")
+    result = prepared("aprun -n 64 -N 16 ./app", {}, machine, nodes="12-15", dry=True)
+    assert result.launch.argv == ("aprun", "-L", "12-15", "-n", "64", "-N", "16", "./app")
+    assert result.launch.env["MPICH_RANK_REORDER_METHOD"] == "3"
+    assert "a real run asks the launcher" in result.remarks[0]
+    bare = prepared("aprun ./app", {}, machine, nodes="12-15", ppn="16", launcher_order="given")
+    assert bare.launch.argv == ("aprun", "-n", "64", "-N", "16", "-L", "12-15", "./app")
+    assert bare.remarks == ()
+
+
+def test_aprun_takes_the_nodes_of_its_own_list():
+    machine = load_machine("torus:4x4x4")
+    result = prepared("aprun -L 12-15 -n 64 -N 16 ./app", {}, machine, dry=True)
+    assert result.launch.argv == ("aprun", "-L", "12-15", "-n", "64", "-N", "16", "./app")
+
+
+def test_aprun_fills_its_last_node_with_the_rest():
+    machine = load_machine("torus:4x4x4")
+    wish = {"nodes": "12-15", "dry": True, "pattern": "stencil:5x10"}
+    result = prepared("aprun -n 50 -N 16 ./app", {}, machine, **wish)
+    assert result.order.on.counts.tolist() == [16, 16, 16, 2]
+    assert "does not give" in refused("aprun -n 50 ./app", {}, machine, **wish, ppn="16,2,16,16")
+
+
+@pytest.fixture
+def aprun(here, monkeypatch):
+    """Put an aprun on the PATH that lays its ranks out over nodes in an order of its own."""
+    folder = here / "bin"
+    folder.mkdir()
+
+    def place(*hosts):
+        lines = "".join(f"printf '\\nnidmap-rank {r} {host}\\n'\n" for r, host in enumerate(hosts))
+        (folder / "aprun").write_text(
+            f'#!/bin/sh\ncase "$*" in *nidmap-rank*) :;; *) exit 3;; esac\n{lines}'
+        )
+        (folder / "aprun").chmod(0o755)
+
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    return place
+
+
+def test_aprun_is_asked_for_its_own_node_order(aprun):
+    machine = load_machine("torus:4x4x4")
+    aprun(*named(14, 14, 12, 12, 15, 15, 13, 13))
+    wish = {"nodes": "12-15", "pattern": "stencil:2x4"}
+    result = prepared("aprun -n 8 -N 2 ./app", dict(os.environ), machine, **wish)
+    laid = slots(named(14, 12, 15, 13), 2)
+    expected = arrange(slots(named(12, 13, 14, 15), 2), "stencil:2x4", "morton")
+    assert order_of(result, "mpich", laid, "given").hosts.tolist() == expected.hosts.tolist()
+    assert result.rank_nodes == tuple(laid.names[laid.node].tolist())
+    assert result.launch.argv == ("aprun", "-L", "12-15", "-n", "8", "-N", "2", "./app")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "says"),
+    [
+        (named(12, 12, 13, 13), "4 of 8 ranks said where they are"),
+        (named(12, 13, 14, 15, 12, 13, 14, 15), "does not put ranks in blocks"),
+        (named(12, 12, 13, 13, 14, 14, 16, 16), "on other nodes than were planned"),
+        ([], "0 of 8 ranks said where they are"),
+    ],
+)
+def test_an_aprun_that_does_not_say_its_order_is_refused(aprun, hosts, says):
+    aprun(*hosts)
+    machine = load_machine("torus:4x4x4")
+    wish = {"nodes": "12-15", "pattern": "stencil:2x4"}
+    assert says in refused("aprun -n 8 -N 2 ./app", dict(os.environ), machine, **wish)
+
+
+def test_an_aprun_that_hangs_is_given_up(aprun, here):
+    aprun()
+    (here / "bin" / "aprun").write_text("#!/bin/sh\nsleep 60\n")
+    machine = load_machine("torus:4x4x4")
+    wish = {"nodes": "12-15", "pattern": "stencil:2x4", "patience": 0.2}
+    said = refused("aprun -n 8 -N 2 ./app", dict(os.environ), machine, **wish)
+    assert "aprun did not answer in 0.2 s; say --launcher-order" in said
+
+
+def test_a_step_of_fewer_nodes_is_put_on_the_first_and_says_so():
+    result = prepared("srun -N 2 -n 16 ./app", pattern="stencil:4x4")
+    assert result.order.on.names.tolist() == named(12, 13)
+    assert result.order.on.counts.tolist() == [8, 8]
+    assert any("first 2 of the job's 4 nodes" in remark for remark in result.remarks)
+    one = prepared("srun -n 2 ./app", pattern="ring", mpi=CRAY)
+    assert "--nodelist=nid[00012-00013]" in one.launch.argv
+
+
+@pytest.mark.parametrize(
+    ("line", "extra", "loose"),
+    [
+        ("srun -n 64 ./app", {}, "no --cpu-bind"),
+        ("srun -n 64 --cpu-bind=verbose ./app", {}, "no --cpu-bind"),
+        ("srun -n 64 --cpu-bind=none ./app", {}, "--cpu-bind=none"),
+        ("srun -n 64 ./app", {"SLURM_CPU_BIND": "quiet,none"}, "--cpu-bind=quiet,none"),
+        ("srun -n 64 --cpu-bind=v,cores ./app", {}, ""),
+        ("srun -n 64 ./app", {"SLURM_CPU_BIND": "cores"}, ""),
+    ],
+)
+def test_an_unbound_launch_is_warned_about(line, extra, loose):
+    remarks = [r for r in prepared(line, JOB | extra).remarks if "not bound" in r]
+    assert remarks == ([f"ranks are not bound to cores ({loose}): the order holds while they stay"
+                        " put"] if loose else [])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("line", "extra", "says"),
+    [
+        ("jsrun -n 64 ./app", {}, "'jsrun' is no launcher that is known; there are aprun"),
+        ("/nowhere/mpirun -n 64 ./app", {}, "cannot start /nowhere/mpirun: No such file"),
+        ("srun -n 32 ./app", {"SLURM_JOB_CPUS_PER_NODE": ""}, "is not clear; say it with --ppn"),
+        ("srun -n 32 ./app", {}, "but there are 32 slots (4 nodes x 8)"),
+        ("srun -n 64 -w nid00012 ./app", {}, "srun -w wins over a host file"),
+        ("srun -n 64 -m cyclic ./app", {}, "distributed by 'cyclic' already"),
+        ("srun -n 64 ./app", {"SLURM_DISTRIBUTION": "plane=4"}, "distributed by 'plane=4' already"),
+        ("srun -n 64 ./app", {"SLURM_HOSTFILE": "mine"}, "SLURM_HOSTFILE is set already"),
+        ("srun -n 64 -r 1 ./app", {}, "option relative of srun places ranks in its own way"),
+        ("srun -n 64 -x nid00012 ./app", {}, "option exclude of srun places ranks"),
+        ("srun -n 4 ./a : -n 60 ./b", {}, "several programs in one launch"),
+        ("srun -n 64 ./app", {"SLURM_HET_SIZE": "2"}, "heterogeneous job"),
+        ("srun -N 5 -n 64 ./app", {}, "srun asks for 5 nodes, there are 4"),
+        ("srun -n 64 -c 4 ./app", {}, "16 ranks of 4 CPUs on nid00012, which has 32"),
+        ("srun -N 2-4 -n 64 ./app", {}, "--nodes 2-4 of srun is not understood"),
+        ("srun --frobnicate a -n 64 ./nowhere", {}, "options end is not clear at --frobnicate"),
+        ("srun -n 64 ./app", {"SLURM_JOB_NODELIST": ""}, "no allocation"),
+        ("srun ./app", {"SLURM_NTASKS": ""}, "how many ranks to start is not clear"),
+        ("srun -n 64 ./app", {"SLURM_TASKS_PER_NODE": "16(x9)"}, "SLURM_TASKS_PER_NODE has 9"),
+    ],
+)  # fmt: skip
+def test_what_is_unclear_is_refused_and_leaves_no_file(line, extra, says):
+    assert says in refused(line, JOB | extra)
+
+
+@pytest.mark.parametrize(
+    ("wish", "says"),
+    [
+        ({"pattern": ""}, "no --pattern given"),
+        ({"pattern": "nonsense"}, "no pattern 'nonsense'"),
+        ({"strategy": "nonsense"}, "no strategy 'nonsense'"),
+        ({"nodes": "nid00099", "ppn": "64"}, "node nid00099 is not in the allocation"),
+        ({"ppn": "8"}, "64 ranks to start, but 32 slots (4 nodes x 8)"),
+        ({"folder": "/proc/nowhere"}, "cannot write the order file in /proc/nowhere"),
+    ],
+)
+def test_wishes_that_cannot_be_met(wish, says):
+    assert says in refused("srun -n 64 ./app", **wish)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("MPICH_RANK_REORDER_METHOD", "3"), ("MPICH_RANK_REORDER_FILE", "mine")]
+)
+def test_an_order_of_the_users_own_is_never_overridden(name, value):
+    assert f"{name}" in refused("srun -n 64 ./app", JOB | {name: value}, mpi=CRAY)
+    assert prepared("srun -n 64 ./app", JOB | {"MPICH_RANK_REORDER_METHOD": "1"}, mpi=CRAY)
+
+
+def test_a_users_own_rank_order_file_is_not_touched(here):
+    (here / "MPICH_RANK_ORDER").write_text("mine")
+    result = prepared("srun -n 64 ./app", mpi=CRAY)
+    assert (here / "MPICH_RANK_ORDER").read_text() == "mine"
+    assert result.launch.env["MPICH_RANK_REORDER_FILE"] != str(here / "MPICH_RANK_ORDER")
+
+
+def test_block_distributions_of_the_user_are_kept():
+    for line in ("srun -m block:cyclic -n 64 ./app", "srun --distribution=block -n 64 ./app"):
+        result = prepared(line, mpi=CRAY)
+        assert sum("distribution" in word for word in result.launch.argv) == line.count(
+            "distribution"
+        )
+
+
+def test_a_program_path_and_its_arguments_survive_the_shell():
+    launch = Launch(("srun", "./my app", "a'b", "$HOME"), {"SLURM_HOSTFILE": "/tmp/a b/hosts"})
+    words = shlex.split(launch.line())
+    assert words == ["SLURM_HOSTFILE=/tmp/a b/hosts", "srun", "./my app", "a'b", "$HOME"]
+
+
+#: Every bundled launcher, and the command that it wraps.
+KEYS = [
+    (["srun"], CRAY), (["srun"], OTHER), (["srun"], OPENMPI), (["aprun"], CRAY), (["aprun"], OTHER),
+    (["flux", "run"], OTHER), (["mpiexec"], CRAY), (["mpiexec"], MPICH), (["mpirun"], INTEL),
+    (["mpiexec.hydra"], INTEL), (["mpirun"], OPENMPI), (["prterun"], OPENMPI),
+    (["mpiexec.mpich"], MPICH), (["mpirun.openmpi"], OPENMPI), (["orterun"], OPENMPI),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "mpi"), KEYS)
+def test_every_launcher_keeps_the_contract(program, mpi):
+    how = find(f"/usr/bin/{program[0]}", mpi)
+    assert isinstance(how, Launcher)
+    assert how.__doc__
+    assert how.form in names()
+    step = how.read([*program, "./app", "-n", "3"], {})
+    assert step.argv[step.program :] == ("./app", "-n", "3")
+    assert step.number(how.ranks_option) is None
+    assert how.cores(step) == 1
+    made = arrange(slots(named(12, 13), 4), "ring", "row-major")
+    assert how.text(made, "given", step)
+    launch = how.launch(step, made, "/x/order")
+    assert launch.argv[0] == program[0]
+    assert launch.argv[-3:] == ("./app", "-n", "3")
+    assert "/x/order" in " ".join([*launch.argv, *launch.env.values()])
+
+
+def test_a_launcher_of_another_distribution_is_found(monkeypatch):
+    class Entry:
+        name = "jsrun"
+
+        def load(self):
+            base = type(find("srun", OTHER))
+            return launcher(("jsrun", OTHER))(type("Jsrun", (base,), {"__doc__": "jsrun"}))
+
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points",
+        lambda group, name=None: [Entry()] if name in (None, "jsrun") else [],
+    )
+    try:
+        assert type(find("jsrun", OTHER)).__name__ == "Jsrun"
+        with pytest.raises(LaunchError, match="there are aprun, flux, jsrun, mpiexec"):
+            find("jsrun2", OTHER)
+    finally:
+        registered.pop(("jsrun", OTHER), None)

@@ -1,0 +1,181 @@
+/* A program whose messages anyone can work out: the tests do, in Python. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned state;
+static unsigned draw(unsigned below)
+{
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % below;
+}
+
+/* Each rank sends to random others; everybody draws everybody's numbers, so receivers know. */
+static void random_messages(int rank, int size, int many, unsigned seed, int together)
+{
+    char *out = calloc(1, 1 << 16), *in = malloc(1 << 16);
+    MPI_Request *requests = malloc(sizeof *requests * (size_t)(2 * many * size));
+    int posted = 0;
+    state = seed;
+    for (int i = 0; i < many; i++)
+        for (int from = 0; from < size; from++) {
+            int to = (int)draw((unsigned)size), bytes = (int)draw(5000);
+            if (to == rank)
+                MPI_Irecv(in, bytes, MPI_CHAR, from, i, MPI_COMM_WORLD, &requests[posted++]);
+            if (from == rank)
+                MPI_Isend(out, bytes, MPI_CHAR, to, i, MPI_COMM_WORLD, &requests[posted++]);
+            if (!together) {
+                MPI_Waitall(posted, requests, MPI_STATUSES_IGNORE);
+                posted = 0;
+            }
+        }
+    MPI_Waitall(posted, requests, MPI_STATUSES_IGNORE);
+    free(out), free(in), free(requests);
+}
+
+static void halo(int staged)
+{
+    int size, dims[2] = {0, 0}, periods[2] = {0, 0}, low[2], high[2];
+    static double cells[8][500];
+    MPI_Comm grid;
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Dims_create(size, 2, dims);
+    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &grid);
+    for (int d = 0; d < 2; d++)
+        MPI_Cart_shift(grid, d, 1, &low[d], &high[d]);
+    for (int step = 0; step < 5; step++) {
+        MPI_Request r[8];
+        for (int d = 0; d < 2 && !staged; d++) {
+            MPI_Irecv(cells[2 * d], 500, MPI_DOUBLE, low[d], 0, grid, &r[4 * d]);
+            MPI_Irecv(cells[2 * d + 1], 500, MPI_DOUBLE, high[d], 0, grid, &r[4 * d + 1]);
+            MPI_Isend(cells[4 + 2 * d], 500, MPI_DOUBLE, low[d], 0, grid, &r[4 * d + 2]);
+            MPI_Isend(cells[5 + 2 * d], 500, MPI_DOUBLE, high[d], 0, grid, &r[4 * d + 3]);
+        }
+        if (!staged)
+            MPI_Waitall(8, r, MPI_STATUSES_IGNORE);
+        for (int d = 0; d < 2 && staged; d++) {
+            MPI_Sendrecv(cells[4], 500, MPI_DOUBLE, low[d], 1, cells[0], 500, MPI_DOUBLE, high[d], 1,
+                         grid, MPI_STATUS_IGNORE);
+            MPI_Sendrecv(cells[5], 500, MPI_DOUBLE, high[d], 2, cells[1], 500, MPI_DOUBLE, low[d], 2,
+                         grid, MPI_STATUS_IGNORE);
+        }
+    }
+    MPI_Comm_free(&grid);
+}
+
+static void collectives(int rank, int size)
+{
+    MPI_Comm row;
+    int *counts = malloc(sizeof(int) * (size_t)size), *places = calloc((size_t)size, sizeof(int));
+    char *out = calloc(1, 100000), *in = malloc(100000);
+    double one = 1, sum;
+    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &row);
+    for (int i = 0; i < 3; i++)
+        MPI_Alltoall(out, 700, MPI_CHAR, in, 700, MPI_CHAR, row);
+    for (int i = 0; i < size; i++)
+        counts[i] = i == rank ? 0 : 10 * (i + rank);
+    MPI_Alltoallv(out, counts, places, MPI_CHAR, in, counts, places, MPI_CHAR, MPI_COMM_WORLD);
+    MPI_Bcast(out, 4000, MPI_CHAR, size - 1, MPI_COMM_WORLD);
+    for (int i = 0; i < 4; i++)
+        MPI_Allreduce(&one, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Gather(out, 30, MPI_CHAR, in, 30, MPI_CHAR, 1 % size, MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Comm_free(&row);
+    free(counts), free(places), free(out), free(in);
+}
+
+static void one_sided(int rank, int size)
+{
+    static double memory[100], own[100];
+    MPI_Win window;
+    MPI_Win_create(memory, sizeof memory, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_fence(0, window);
+    MPI_Put(own, 5, MPI_DOUBLE, (rank + 1) % size, 0, 5, MPI_DOUBLE, window);
+    MPI_Get(own + 50, 7, MPI_DOUBLE, (rank + 1) % size, 10, 7, MPI_DOUBLE, window);
+    MPI_Win_fence(0, window);
+    MPI_Win_free(&window);
+}
+
+static void persistent(int rank, int size)
+{
+    static int out[10], in[10];
+    MPI_Request r[2];
+    MPI_Send_init(out, 10, MPI_INT, (rank + 1) % size, 5, MPI_COMM_WORLD, &r[0]);
+    MPI_Recv_init(in, 10, MPI_INT, (rank + size - 1) % size, 5, MPI_COMM_WORLD, &r[1]);
+    for (int i = 0; i < 4; i++) {
+        MPI_Startall(2, r);
+        MPI_Waitall(2, r, MPI_STATUSES_IGNORE);
+    }
+    MPI_Request_free(&r[0]);
+    MPI_Request_free(&r[1]);
+}
+
+/* Each rank says which process it is, and whether all calls on the communicator agree with it. */
+static void topologies(int world, int size, int reorder)
+{
+    int dims[2] = {0, 0}, periods[2] = {1, 0}, keep[2] = {0, 1}, at[2], low, high, got = -1, near[4];
+    int rank, in_row, degree, *index = malloc(sizeof(int) * (size_t)size), *next = malloc(sizeof(int) * (size_t)size);
+    MPI_Comm grid, row, ring;
+    MPI_Dims_create(size, 2, dims);
+    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, reorder, &grid);
+    MPI_Comm_rank(grid, &rank);
+    MPI_Cart_coords(grid, rank, 2, at);
+    MPI_Cart_sub(grid, keep, &row);
+    MPI_Comm_rank(row, &in_row);
+    MPI_Cart_shift(grid, 0, 1, &low, &high);
+    MPI_Sendrecv(&rank, 1, MPI_INT, high, 0, &got, 1, MPI_INT, low, 0, grid, MPI_STATUS_IGNORE);
+    MPI_Neighbor_allgather(&rank, 1, MPI_INT, near, 1, MPI_INT, grid);
+    int good = got == low && in_row == at[1] && rank == at[0] * dims[1] + at[1] && near[0] == low;
+    for (int i = 0; i < size; i++) {
+        index[i] = i + 1;
+        next[i] = (i + 1) % size;
+    }
+    MPI_Graph_create(MPI_COMM_WORLD, size, index, next, reorder, &ring);
+    int ring_rank, neighbour = -1;
+    MPI_Comm_rank(ring, &ring_rank);
+    MPI_Graph_neighbors_count(ring, ring_rank, &degree);
+    MPI_Graph_neighbors(ring, ring_rank, 1, &neighbour);
+    good = good && degree == 1 && neighbour == (ring_rank + 1) % size && ring_rank == rank;
+    printf("process %d rank %d good %d\n", world, rank, good);
+    MPI_Comm_free(&row), MPI_Comm_free(&grid), MPI_Comm_free(&ring);
+    free(index), free(next);
+}
+
+int main(int argc, char **argv)
+{
+    int rank, size;
+    const char *what = argc > 1 ? argv[1] : "";
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (!strcmp(what, "together") || !strcmp(what, "alone"))
+        random_messages(rank, size, 20, (unsigned)atoi(argv[2]), !strcmp(what, "together"));
+    if (!strcmp(what, "halo") || !strcmp(what, "staged"))
+        halo(!strcmp(what, "staged"));
+    if (!strcmp(what, "collectives"))
+        collectives(rank, size);
+    if (!strcmp(what, "onesided"))
+        one_sided(rank, size);
+    if (!strcmp(what, "persistent"))
+        persistent(rank, size);
+    if (!strcmp(what, "control")) {
+        collectives(rank, size);
+        MPI_Pcontrol(1);
+        persistent(rank, size);
+        MPI_Pcontrol(0);
+        collectives(rank, size);
+    }
+    if (!strcmp(what, "reorder") || !strcmp(what, "keep"))
+        topologies(rank, size, !strcmp(what, "reorder"));
+    if (!strcmp(what, "abort") && rank == 0)
+        MPI_Abort(MPI_COMM_WORLD, 3);
+    if (rank == 0)
+        printf("the program's own words\n");
+    if (!strcmp(what, "leave")) {
+        persistent(rank, size);
+        exit(4);
+    }
+    MPI_Finalize();
+    return argc > 2 ? atoi(argv[2]) : 0;
+}

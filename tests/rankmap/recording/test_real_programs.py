@@ -1,0 +1,265 @@
+"""Real programs in C under each MPI: what is recorded is what they are known to send."""
+
+import collections
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rankmap.preload.build import build, find_compiler, link_line, program_abi
+from rankmap.recording.file import load_recording
+from tests.rankmap.mpis import environment, flavours, patiently
+
+pytestmark = pytest.mark.mpi
+
+PROGRAM = Path(__file__).with_name("program.c")
+COMPILERS = [("mpich", "mpicc"), ("mpich", "mpicc_abi"), ("openmpi", "mpicc")]
+
+
+def compiled(name, compiler, folder):
+    """Return (environment, program, options of mpiexec), None where the compiler is not here."""
+    place = next((where for mpi, _, where in flavours() if mpi == name), None)
+    path = f"{place}/bin/{compiler}"
+    if place is None or not os.path.exists(path) or not shutil.which("cc"):
+        return None
+    program = folder / "program"
+    env = {**environment(place), "XDG_CACHE_HOME": str(folder), "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
+    subprocess.run([path, "-O1", "-o", program, PROGRAM], env=env, check=True)
+    return env, program, ["--map-by", ":OVERSUBSCRIBE"] if name == "openmpi" else []
+
+
+@pytest.fixture(scope="session", params=COMPILERS, ids=lambda pair: "-".join(pair))
+def built(request, tmp_path_factory):
+    """Return the program as each compiler that is here builds it."""
+    found = compiled(*request.param, tmp_path_factory.mktemp("recorded"))
+    if found is None:
+        pytest.skip(f"no {' of '.join(request.param[::-1])} here, or no C compiler")
+    return found
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory):
+    """Return the program as the first compiler that is here builds it."""
+    tried = (compiled(*pair, tmp_path_factory.mktemp("once")) for pair in COMPILERS)
+    found = next((one for one in tried if one), None)
+    if found is None:
+        pytest.skip("no MPI compiler here")
+    return found
+
+
+def recorded(built, folder, ranks, *words, options=()):
+    """Run the program under ``nidmap record``; return (code, stdout, stderr, recording's path)."""
+    env, program, more = built
+    path = folder / "pattern.npz"
+    command = [sys.executable, "-m", "nidmap", "record", "-o", str(path), *options, "--", "mpiexec"]
+    command += [*more, "-n", str(ranks), str(program), *map(str, words)]
+    root = str(Path(__file__).parents[3])
+    code, out, talk = patiently(command, {**env, "PYTHONPATH": root}, folder, lambda out: False)
+    return code, out, talk, path
+
+
+def pairs(path):
+    total = load_recording(path).total()
+    rows = zip(*(column.tolist() for column in total), strict=True)
+    return {(a, b): (size, many) for a, b, size, many in rows}
+
+
+def drawn(ranks, seed, many=20):
+    """Return what `random_messages` of the program sends, by its own generator."""
+    state, sent = seed, collections.defaultdict(lambda: [0, 0])
+
+    def draw(below):
+        nonlocal state
+        state = (state * 1664525 + 1013904223) % 2**32
+        return (state >> 8) % below
+
+    for _ in range(many):
+        for source in range(ranks):
+            target, size = draw(ranks), draw(5000)
+            sent[source, target][0] += size
+            sent[source, target][1] += 1
+    return {pair: tuple(entry) for pair, entry in sent.items()}
+
+
+@pytest.mark.parametrize(("ranks", "how"), [(2, "together"), (5, "alone")])
+def test_every_message_is_counted_once(built, tmp_path, ranks, how):
+    code, out, talk, path = recorded(built, tmp_path, ranks, how, 7 + ranks)
+    assert (code, out) == (7 + ranks, "the program's own words\n"), talk
+    assert pairs(path) == drawn(ranks, 7 + ranks)
+    phase = load_recording(path).phases[-1]
+    assert (phase.together > 1.5) == (how == "together")
+
+
+def test_a_halo_is_a_stencil_staged_or_not(built, tmp_path):
+    shown = {}
+    for how in ("halo", "staged"):
+        code, _, talk, path = recorded(built, tmp_path, 6, how)
+        assert code == 0, talk
+        edges = {(a, b) for a, b in pairs(path)}
+        grid = {(r, r + 2) for r in range(4)} | {(r, r + 1) for r in (0, 2, 4)}
+        assert edges == grid | {(b, a) for a, b in grid}
+        assert set(pairs(path).values()) == {(20000, 5)}
+        command = [sys.executable, "-m", "nidmap", "pattern", "show", str(path)]
+        root = Path(__file__).parents[3]
+        shown[how] = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    assert "5-point stencil 3x2, in flight together, 5 steps" in shown["halo"].stdout
+    assert "are a 5-point stencil 3x2, staged by direction" in shown["staged"].stdout
+
+
+def test_collectives_by_communicator(built, tmp_path):
+    code, _, talk, path = recorded(built, tmp_path, 6, "collectives")
+    assert code == 0, talk
+    phases = {(p.kind, bool(p.collectives)): p for p in load_recording(path).phases}
+    rows = phases["alltoall", True]
+    assert sorted(c.members.tolist() for c in rows.collectives) == [[0, 1], [2, 3], [4, 5]]
+    assert {(c.bytes.tolist()[0], c.calls.tolist()[0]) for c in rows.collectives} == {(2100, 3)}
+    sent = phases["alltoall", False].sent
+    assert (sent.bytes == 10 * (sent.source + sent.target)).all()
+    assert len(sent.bytes) == 30
+    (bcast,), (gather,) = phases["bcast", True].collectives, phases["gather", True].collectives
+    assert (bcast.root, bcast.bytes.tolist()) == (5, [4000] * 6)
+    assert gather.root == 1
+    assert {b for a, b in pairs(path) if a == 5} >= {0, 1, 2, 3, 4}  # the root of the broadcast
+    (allreduce,) = phases["allreduce", True].collectives
+    assert allreduce.calls.tolist() == [4] * 6
+
+
+def test_one_sided_bytes_go_from_who_has_them(built, tmp_path):
+    code, _, talk, path = recorded(built, tmp_path, 4, "onesided")
+    assert code == 0, talk
+    kept = {pair: size for pair, (size, _) in pairs(path).items() if size}
+    there = {(r, (r + 1) % 4): 40 for r in range(4)}
+    back = {((r + 1) % 4, r): 56 for r in range(4)}
+    assert kept == there | back
+
+
+def test_persistent_requests_count_at_each_start(built, tmp_path):
+    code, _, talk, path = recorded(built, tmp_path, 3, "persistent")
+    assert code == 0, talk
+    assert pairs(path) == {(r, (r + 1) % 3): (160, 4) for r in range(3)}
+
+
+def test_the_program_may_say_what_counts(once, tmp_path):
+    found = recorded(once, tmp_path, 3, "control", options=("--window", "pcontrol"))
+    assert found[0] == 0, found[2]
+    assert pairs(found[3]) == {(r, (r + 1) % 3): (160, 4) for r in range(3)}
+
+
+@pytest.mark.parametrize(("how", "codes"), [("abort", {3}), ("leave", {4, 9})])
+def test_what_was_seen_before_an_early_end_is_kept(built, tmp_path, how, codes):
+    code, _, talk, path = recorded(built, tmp_path, 3, how)
+    assert code in codes, talk  # 9 where the launcher has killed a rank and says so
+    if how == "leave":  # the launcher may kill a rank as soon as another has left
+        whole = {(r, (r + 1) % 3): (160, 4) for r in range(3)}
+        assert pairs(path)
+        assert pairs(path).items() <= whole.items()
+        assert len(load_recording(path).notes) == (len(pairs(path)) < 3)
+    else:
+        assert load_recording(path).notes == ("2 of 3 ranks left no counts",)
+    assert [f for f in os.listdir(tmp_path) if "counts" in f] == []
+
+
+def test_a_recording_is_a_pattern_for_every_command(once, tmp_path):
+    code, _, talk, path = recorded(once, tmp_path, 6, "halo")
+    assert code == 0, talk
+    command = [sys.executable, "-m", "nidmap", "predict", "-m", "torus:4x4", "--nodes", "0-5"]
+    command += ["--pattern", f"measured:{path}", "--json"]
+    root = Path(__file__).parents[3]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["time_s"] > 0
+
+
+def test_what_cannot_be_recorded_runs_all_the_same(once, tmp_path):
+    env, program, more = once
+    words = ["mpiexec", *more, "-n", "2", str(program), "", "9"]
+    nidmap = [sys.executable, "-m", "nidmap", "record", "--mpicc", "/bin/false"]
+    env = {**env, "PYTHONPATH": str(Path(__file__).parents[3])}
+    code, out, talk = patiently([*nidmap, "--", *words], env, tmp_path, lambda out: False)
+    assert (code, out) == (9, "the program's own words\n"), talk
+    assert "the program runs unrecorded" in talk
+    code, out, talk = patiently(
+        [*nidmap, "--strict", "--", *words], env, tmp_path, lambda out: False
+    )
+    assert (code, out) == (125, "")
+    assert "not started (--strict)" in talk
+
+
+def test_bytes_and_messages_are_those_of_open_mpis_monitoring(built, tmp_path):
+    env, program, more = built
+    if "--map-by" not in more:
+        pytest.skip("monitoring is Open MPI's")
+    (tmp_path / "seen").mkdir()
+    monitoring = {"enable": "2", "enable_output": "3", "filename": str(tmp_path / "seen" / "r")}
+    variables = {f"OMPI_MCA_pml_monitoring_{name}": value for name, value in monitoring.items()}
+    code, _, talk, path = recorded(
+        ({**env, **variables}, program, more), tmp_path, 4, "together", 256
+    )
+    assert code == 0, talk
+    seen = {}
+    for file in (tmp_path / "seen").iterdir():
+        for line in file.read_text().splitlines():
+            found = re.match(r"E\t(\d+)\t(\d+)\t(\d+) bytes\t(\d+) msgs sent", line)
+            if found:
+                source, target, size, many = map(int, found.groups())
+                seen[source, target] = size, many
+    ours = {pair: entry for pair, entry in pairs(path).items() if 0 not in pair}
+    theirs = {pair: entry for pair, entry in seen.items() if 0 not in pair}
+    assert ours == theirs  # rank 0 takes the counts of all others: those messages are seen too
+    assert len(ours) == 9
+
+
+def test_a_program_that_is_linked_with_the_recorder(built, tmp_path):
+    env, _, more = built
+    compiler = find_compiler(("mpiexec",), env)
+    line = link_line(compiler).split()
+    place = line.index("app.o")
+    line[place] = str(PROGRAM)
+    subprocess.run(line, cwd=tmp_path, env=env, check=True)
+    code, _, talk, path = recorded((env, tmp_path / "app", more), tmp_path, 3, "persistent")
+    assert code == 0, talk
+    assert pairs(path) == {(r, (r + 1) % 3): (160, 4) for r in range(3)}
+
+
+def test_topologies_take_an_order_where_they_may(built, tmp_path):
+    in_order(built, tmp_path, "reorder")
+
+
+def test_topologies_are_left_alone_where_they_must(once, tmp_path):
+    in_order(once, tmp_path, "keep")
+
+
+def in_order(built, tmp_path, how, order="3 1 5 0 4 2"):
+    """Run the program with an order, and compare which process has which rank."""
+    env, program, more = built
+    slots = [int(word) for word in order.split()]
+    (tmp_path / "order.slots").write_text("\n".join(order.split()) + "\n")
+    abi = program_abi(["mpiexec", str(program)], env)
+    library = build(find_compiler(["mpiexec"], env, abi), env)
+    env = {**env, "LD_PRELOAD": library, "NIDMAP_ORDER": str(tmp_path / "order.slots")}
+    command = ["mpiexec", *more, "-n", "6", str(program), how]
+    code, out, talk = patiently(command, env, tmp_path, lambda out: out.count("good") == 6)
+    assert code == 0, talk
+    words = re.findall(r"process (\d) rank (\d) good (\d)", out)
+    said = {int(process): (int(rank), int(good)) for process, rank, good in words}
+    expected = {slot: rank for rank, slot in enumerate(slots)} if how == "reorder" else range(6)
+    assert said == {process: (expected[process], 1) for process in range(6)}
+
+
+@pytest.mark.parametrize("text", ["0 1", "0 0 1", "0 1 x", "0 1 2 3"])
+def test_an_order_that_is_none_is_left_alone(once, tmp_path, text):
+    env, program, more = once
+    (tmp_path / "order.slots").write_text(text)
+    abi = program_abi(["mpiexec", str(program)], env)
+    library = build(find_compiler(["mpiexec"], env, abi), env)
+    env = {**env, "LD_PRELOAD": library, "NIDMAP_ORDER": str(tmp_path / "order.slots")}
+    command = ["mpiexec", *more, "-n", "3", str(program), "reorder"]
+    code, out, talk = patiently(command, env, tmp_path, lambda out: out.count("good") == 3)
+    assert code == 0, talk
+    assert sorted(re.findall(r"process (\d) rank (\d) good 1", out)) == [(k, k) for k in "012"]
+    assert "no order of 3 ranks; ranks stay as they are" in talk

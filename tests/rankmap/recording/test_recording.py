@@ -1,0 +1,194 @@
+"""Recordings: raw counts, files and words, without any MPI."""
+
+import contextlib
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from placement.errors import OutputError, ParseError, UsageError
+from rankmap.pattern.structured import Stencil
+from rankmap.recording import KINDS, Collective, Messages, Phase, Recording
+from rankmap.recording.file import load_recording, save_recording
+from rankmap.recording.raw import Window, read_raw
+from rankmap.recording.running import parse_window
+from rankmap.recording.words import describe, document, stencil_in
+from rankmap.runtime.collectives import steps
+
+
+def text(word):
+    raw = word.encode()
+    return struct.pack("=q", len(raw)) + raw
+
+
+def phase(
+    bin_, kind, cells, *, root=-1, comm=0, first=0, calls=1, size=0, uneven=0, sites=("a+0x1",)
+):
+    head = (bin_, KINDS.index(kind), root, comm, first, calls, size, uneven, len(sites))
+    raw = b"PHAS" + struct.pack("=9q", *head) + b"".join(map(text, sites))
+    return raw + struct.pack("=q", len(cells)) + b"".join(struct.pack("=3q", *c) for c in cells)
+
+
+def rank(number, size, *records, seconds=1.0, bin_seconds=0.05, failed=0):
+    head = (number, size, int(1e9 * seconds), int(1e9 * bin_seconds), failed)
+    return b"RANK" + struct.pack("=5q", *head) + b"".join(records) + b"END."
+
+
+def comm(name, members):
+    return b"COMM" + struct.pack(f"={3 + len(members)}q", name, len(members), 1, *members)
+
+
+@pytest.fixture
+def counts(tmp_path):
+    def write(*records):
+        path = tmp_path / "counts"
+        path.write_bytes(b"".join(records))
+        return [str(path)]
+
+    return write
+
+
+def total(recording):
+    return [tuple(map(int, row)) for row in zip(*recording.total(), strict=True)]
+
+
+def test_ranks_phases_match_by_kind_and_site(counts):
+    found = read_raw(
+        counts(
+            rank(
+                0, 2, phase(0, "point-to-point", [(1, 10, 1)]), phase(0, "one-sided", [(-2, 7, 1)])
+            ),
+            rank(1, 2, phase(0, "point-to-point", [(0, 20, 2)], calls=2)),
+        )
+    )
+    assert [(p.kind, p.calls, p.steps) for p in found.phases] == [
+        ("point-to-point", 2, 3),
+        ("one-sided", 1, 1),
+    ]
+    assert total(found) == [(0, 1, 10, 1), (1, 0, 27, 3)]  # rank 0 got 7 bytes from rank 1
+
+
+def test_ranks_that_left_nothing_are_noted(counts):
+    found = read_raw(counts(rank(0, 3, failed=1)))
+    assert found.notes == (
+        "2 of 3 ranks left no counts",
+        "rank 0 ran out of memory for its counts: they are not complete",
+    )
+
+
+def test_counts_cut_anywhere_are_refused(counts):
+    whole = rank(0, 2, comm(9, [1, 0]), phase(0, "bcast", [], comm=9, root=0, size=8))
+    assert len(read_raw(counts(whole)).phases) == 1
+    for end in range(1, len(whole)):
+        with pytest.raises(ParseError):
+            read_raw(counts(whole[:end]))
+
+
+def test_a_window_keeps_its_bins(counts):
+    bins = [phase(b, "point-to-point", [(1, 1, 1)]) for b in range(20)]
+    kept = read_raw(counts(rank(0, 2, *bins)), window=Window(0.5, 1.0, shares=True))
+    assert total(kept) == [(0, 1, 10, 10)]
+    assert total(read_raw(counts(rank(0, 2, *bins)))) == [(0, 1, 20, 20)]
+
+
+@pytest.mark.parametrize("word", ["70%-30%", "1-2", "10%-20s", "x", "50%-120%", "5s-5s"])
+def test_windows_that_are_none(word):
+    with pytest.raises(UsageError):
+        parse_window(word)
+
+
+@given(
+    st.sampled_from(["bcast", "gather", "allgather", "reduce", "allreduce", "scan", "exscan"]),
+    st.lists(st.integers(0, 40), min_size=1, max_size=9, unique=True),
+    st.integers(0, 8),
+    st.integers(1, 5),
+)
+def test_collectives_are_the_recorders_own_algorithms(kind, members, root, calls):
+    root %= len(members)
+    given_bytes = np.arange(1, len(members) + 1) * calls
+    one = Collective(np.array(members), root, np.full(len(members), calls), given_bytes)
+    expected = {}
+    alike = "scan" if kind == "exscan" else kind
+    for r in range(len(members)):
+        for to, times in steps(alike, len(members), r, root):
+            pair = members[r], members[to]
+            size, many = expected.get(pair, (0, 0))
+            expected[pair] = size + times * int(given_bytes[r]), many + times * calls
+    made = Messages(*one.messages(kind)).by_pair(41)
+    rows = zip(*(column.tolist() for column in made), strict=True)
+    assert {(a, b): (size, many) for a, b, size, many in rows} == expected
+
+
+@st.composite
+def recordings(draw):
+    ranks = draw(st.integers(1, 9))
+    number = st.integers(0, ranks - 1)
+
+    def one_phase():
+        cells = draw(st.lists(st.tuples(number, number, st.integers(0, 9999), st.integers(1, 9))))
+        sent = Messages(*np.array(cells, dtype=np.int64).reshape(-1, 4).T)
+        if draw(st.booleans()):
+            return Phase("point-to-point", draw(st.text(max_size=9)), 3, 5, sent)
+        members = np.array(draw(st.lists(number, min_size=1, unique=True)))
+        given_bytes = np.arange(len(members)) + draw(st.integers(0, 10**12))
+        called = Collective(members, draw(st.integers(-1, 0)), np.ones_like(members), given_bytes)
+        return Phase("alltoall", "x", 1, ranks, sent, (called,))
+
+    phases = tuple(one_phase() for _ in range(draw(st.integers(0, 4))))
+    return Recording(ranks, 1.25, phases, "srun ./app", "30%-70%", ("a note",))
+
+
+@given(recordings())
+def test_files_hold_all_of_it(tmp_path_factory, made):
+    path = str(tmp_path_factory.mktemp("r") / "r.npz")
+    save_recording(made, path)
+    read = load_recording(path)
+    assert document(read) == document(made)
+    assert total(read) == total(made)
+    assert describe(read) == describe(made)
+
+
+def test_damaged_files_are_one_line(tmp_path):
+    path = tmp_path / "r.npz"
+    ring = np.arange(4), (np.arange(4) + 1) % 4, np.full(4, 8), np.ones(4, dtype=np.int64)
+    save_recording(
+        Recording(4, 1.0, (Phase("point-to-point", "x", 1, 4, Messages(*ring)),)), str(path)
+    )
+    raw = path.read_bytes()
+    generator = np.random.default_rng(5)
+    for _ in range(200):
+        bad = bytearray(raw)
+        for place in generator.integers(0, len(raw), 3):
+            bad[place] = generator.integers(0, 256)
+        path.write_bytes(bytes(bad[: generator.integers(1, len(bad) + 1)]))
+        with contextlib.suppress(ParseError):  # and nothing else
+            load_recording(str(path))
+    with pytest.raises(ParseError, match="No such file"):
+        load_recording(str(tmp_path / "none.npz"))
+
+
+def test_a_recording_that_cannot_be_written(tmp_path):
+    with pytest.raises(OutputError):
+        save_recording(Recording(1, 0.0, ()), str(tmp_path / "no" / "r.npz"))
+
+
+@pytest.mark.parametrize("made", [Stencil((4, 3)), Stencil((4, 3, 2)), Stencil((5, 4), wrap=True)])
+def test_stencils_are_told_by_their_messages(made):
+    a, b, _ = map(np.concatenate, zip(*made.edges(), strict=True))
+    size = np.full(2 * len(a), 77)
+    both = Messages(np.append(a, b), np.append(b, a), size, size)
+    ranks = made.ranks
+    assert stencil_in(both, ranks).dims == made.dims
+    one_way = Messages(a, b, size[: len(a)], size[: len(a)])
+    assert stencil_in(one_way, ranks) is None
+
+
+def test_too_many_pairs_are_not_written_out():
+    all_ranks = np.arange(20_000)
+    zero = np.zeros(len(all_ranks), dtype=np.int64)
+    none = Messages(*np.empty((4, 0), dtype=np.int64))
+    wide = Phase("alltoall", "x", 1, 1, none, (Collective(all_ranks, -1, zero, zero),))
+    with pytest.raises(UsageError, match="too many pairs"):
+        Recording(20_000, 1.0, (wide,)).total()

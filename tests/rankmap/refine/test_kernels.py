@@ -1,0 +1,259 @@
+"""Each kernel beside a plain twin of a few lines: loops over edges, dicts, sorted lists."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("numba")
+
+import itertools
+
+from rankmap.pattern.graph import from_edges
+from rankmap.refine import (
+    annealing,
+    attraction,
+    bisection,
+    coarsening,
+    exchanges,
+    halves,
+    heap,
+    replacement,
+    subgraph,
+    work,
+)
+
+
+def random_graph(n, m, seed):
+    rng = np.random.default_rng(seed)
+    a, b = rng.integers(0, n, (2, m))
+    return from_edges(n, a, b, rng.integers(1, 50, m).astype(float))
+
+
+def arrays(graph):
+    """Return a graph as kernels take it."""
+    return graph.indptr.astype(np.int32), graph.indices.astype(np.int32), graph.weights.copy()
+
+
+def weights(graph):
+    """Return {(u, v): weight} with both directions."""
+    return {
+        (int(u), int(v)): float(w)
+        for u, v, w in zip(graph.row, graph.indices, graph.weights, strict=True)
+    }
+
+
+def fresh(seed=1):
+    return np.array([seed, 0], dtype=np.uint64)
+
+
+cases = settings(deadline=None, max_examples=25)
+graphs = st.builds(random_graph, st.integers(2, 30), st.integers(1, 80), st.integers(0, 999))
+
+
+def test_random_numbers_are_those_of_splitmix64():
+    state, x = fresh(7), 7
+    for _ in range(50):
+        x = (x + 0x9E3779B97F4A7C15) % 2**64
+        z = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) % 2**64
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % 2**64
+        assert work.draw(state) == (z ^ (z >> 31)) >> 2
+
+
+def test_a_shuffle_has_every_number_once():
+    assert sorted(work.shuffle(100, fresh()).tolist()) == list(range(100))
+
+
+@cases
+@given(st.lists(st.floats(-9, 9), min_size=1, max_size=30), st.data())
+def test_a_heap_gives_the_largest_key(keys, data):
+    n = len(keys)
+    key, place = np.array(keys), np.full(n, -1, dtype=np.int32)
+    tree, count, there = np.empty(n, dtype=np.int32), 0, set()
+    for _ in range(40):
+        v = data.draw(st.integers(0, n - 1))
+        if v in there and data.draw(st.booleans()):
+            count = heap.drop(tree, place, key, count, v)
+            there.remove(v)
+        else:
+            key[v] = data.draw(st.floats(-9, 9))
+            count = heap.push(tree, place, key, count, v)
+            there.add(v)
+        assert count == len(there)
+        if there:
+            assert key[tree[0]] == max(key[u] for u in there)
+
+
+@cases
+@given(graphs, st.integers(0, 99))
+def test_clusters_are_neighbours_of_one_label_and_no_larger_than_allowed(graph, seed):
+    n, most = graph.size, 4
+    label = np.random.default_rng(seed).integers(0, 2, n).astype(np.int8)
+    size = np.ones(n, dtype=np.int32)
+    of, count = coarsening.cluster_vertices(*arrays(graph), size, label, most, fresh(seed))
+    assert sorted(set(of.tolist())) == list(range(count))
+    edges = weights(graph)
+    for c in range(count):
+        mine = np.flatnonzero(of == c).tolist()
+        assert len(mine) <= most
+        assert len({int(label[u]) for u in mine}) == 1
+        assert len(mine) == 1 or all(any((u, v) in edges for v in mine) for u in mine)
+
+
+@cases
+@given(graphs, st.integers(0, 99))
+def test_contracted_graph_adds_up_edges_and_sizes(graph, seed):
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, graph.size + 1))
+    of = np.append(np.arange(count), rng.integers(0, count, graph.size - count)).astype(np.int32)
+    size = rng.integers(1, 5, graph.size).astype(np.int32)
+    ptr, adj, w, sizes = coarsening.contract_clusters(*arrays(graph), size, of, count)
+    expected = {}
+    for (u, v), weight in weights(graph).items():
+        if of[u] != of[v]:
+            pair = int(of[u]), int(of[v])
+            expected[pair] = expected.get(pair, 0) + weight
+    row = np.repeat(np.arange(count), np.diff(ptr))
+    found = dict(zip(zip(row.tolist(), adj.tolist(), strict=True), w.tolist(), strict=True))
+    assert found == expected
+    assert sizes.tolist() == [int(size[of == c].sum()) for c in range(count)]
+
+
+def twin_cost(graph, bias, half):
+    between = sum(w for (u, v), w in weights(graph).items() if u < v and half[u] != half[v])
+    return between + float(bias @ half)
+
+
+@cases
+@given(graphs, st.integers(0, 99))
+def test_moves_between_halves_never_cost_and_sizes_end_within_the_slack(graph, seed):
+    rng, n = np.random.default_rng(seed), graph.size
+    half = rng.integers(0, 2, n).astype(np.int8)
+    bias, size = rng.normal(size=n) * 20, np.ones(n, dtype=np.int32)
+    target, slack = int(n - half.sum()), int(rng.integers(0, 2))
+    before = twin_cost(graph, bias, half)
+    assert halves.cost_of_halves(*arrays(graph), bias, half) == pytest.approx(before)
+    cost = halves.refine_halves(*arrays(graph), bias, size, half, target, slack, 60, 4, fresh())
+    assert cost == pytest.approx(twin_cost(graph, bias, half), abs=1e-6)
+    assert cost <= before + 1e-6
+    assert abs(n - int(half.sum()) - target) <= slack
+    wanted = int(rng.integers(0, n + 1))
+    halves.balance(*arrays(graph), bias, half, wanted, 0)
+    assert n - int(half.sum()) == wanted
+
+
+def test_a_bisection_finds_two_cliques_that_one_edge_joins():
+    pairs = [(a, b) for k in (0, 20) for a in range(k, k + 20) for b in range(k, a)]
+    a, b = np.array([*pairs, (3, 33)]).T
+    where = np.random.default_rng(1).permutation(40)
+    graph = from_edges(40, where[a], where[b], np.ones(len(a)))
+    half = bisection.bisect(*arrays(graph), np.zeros(40), 20, 0, 4, 1e6, 4, fresh())
+    assert twin_cost(graph, np.zeros(40), half) == 1
+
+
+@cases
+@given(graphs, st.integers(0, 99))
+def test_a_part_of_a_graph_is_its_edges_with_both_ends_in_it(graph, seed):
+    rng = np.random.default_rng(seed)
+    mine = rng.permutation(graph.size)[: rng.integers(1, graph.size + 1)].astype(np.int32)
+    local = np.full(graph.size, -1, dtype=np.int32)
+    ptr, adj, w = subgraph.induced_graph(*arrays(graph), mine, local)
+    row = np.repeat(mine, np.diff(ptr))
+    found = dict(zip(zip(row.tolist(), mine[adj].tolist(), strict=True), w.tolist(), strict=True))
+    inside = set(mine.tolist())
+    assert found == {e: w for e, w in weights(graph).items() if inside.issuperset(e)}
+    assert (local == -1).all()
+
+
+def placed(graph, seed, nodes=4):
+    """Return random nodes of the ranks, distances, and what ranks elsewhere cost."""
+    rng = np.random.default_rng(seed)
+    node = rng.integers(0, nodes, graph.size).astype(np.int32)
+    far = rng.integers(1, 9, (nodes, nodes)).astype(float)
+    far = np.triu(far, 1) + np.triu(far, 1).T
+    return node, far, rng.integers(0, 9, (graph.size, nodes)).astype(float)
+
+
+def twin_total(graph, node, far, outer):
+    inner = sum(w * far[node[u], node[v]] for (u, v), w in weights(graph).items() if u < v)
+    return inner + sum(outer[u, node[u]] for u in range(graph.size))
+
+
+@cases
+@given(graphs, st.integers(0, 99))
+def test_costs_on_real_distances(graph, seed):
+    node, far, outer = placed(graph, seed)
+    total = exchanges.cost_of_nodes(*arrays(graph), node, far, outer)
+    assert total == pytest.approx(twin_total(graph, node, far, outer))
+    table = exchanges.cost_by_pair(*arrays(graph), node, far)
+    assert table.sum() == pytest.approx(twin_total(graph, node, far, np.zeros_like(outer)))
+    some, mine = np.array([0, 2]), np.flatnonzero(np.isin(node, (0, 2))).astype(np.int32)
+    found = attraction.outer_costs(*arrays(graph), node, far, outer, mine, some)
+    for i, u in enumerate(mine.tolist()):
+        for j, p in enumerate(some.tolist()):
+            others = (w * far[p, node[v]] for (a, v), w in weights(graph).items()
+                      if a == u and node[v] not in (0, 2))  # fmt: skip
+            assert found[i, j] == pytest.approx(outer[u, p] + sum(others))
+
+
+@cases
+@given(graphs, st.integers(0, 99))
+def test_exchanges_replacement_and_annealing_lower_the_cost_and_keep_the_counts(graph, seed):
+    node, far, outer = placed(graph, seed)
+    counts = np.bincount(node, minlength=4)
+    first = np.append(0, np.cumsum(counts))
+    costs = [twin_total(graph, node, far, outer)]
+    g, state = arrays(graph), fresh(seed)
+    exchanges.exchange_pairs(*g, node, first, far, outer, 2, state)
+    costs.append(twin_total(graph, node, far, outer))
+    replacement.replace_ranks(*g, node, first, far, outer, np.arange(4), 5.0, 1e5, state)
+    costs.append(twin_total(graph, node, far, outer))
+    low = far.astype(np.float32), outer.astype(np.float32)
+    fall = annealing.anneal(
+        g[0], g[1], g[2].astype(np.float32), node, counts, *low, 5.0, 1e4, 1e4, state
+    )
+    costs.append(twin_total(graph, node, far, outer))
+    assert all(later <= sooner + 1e-6 for sooner, later in itertools.pairwise(costs))
+    assert costs[-2] - costs[-1] == pytest.approx(fall, abs=1e-6)
+    assert np.bincount(node, minlength=4).tolist() == counts.tolist()
+
+
+def test_the_nodes_nearest_to_two_are_chosen():
+    far = np.abs(np.arange(10.0)[:, None] - np.arange(10))
+    assert replacement.choose_nodes(far, 2, 7, 2, fresh()).tolist() in (
+        [[a, 2, 7, b] for a in (1,) for b in (8,)] + [[1, 2, 6, 7], [2, 3, 6, 7], [2, 3, 7, 8]]
+    )
+
+
+TWIN = """
+import json, sys
+import numpy as np
+from rankmap.pattern.graph import from_edges
+from rankmap.refine.multisection import multisect
+rng = np.random.default_rng(5)
+a, b = rng.integers(0, 48, (2, 150))
+graph = from_edges(48, a, b, rng.integers(1, 50, 150).astype(float))
+cuts = np.array([[0, 2, 4], [0, 1, 2], [2, 3, 4]])
+ranks, state = np.arange(48, dtype=np.int32), np.array([3, 0], dtype=np.uint64)
+multisect(graph.indptr.astype(np.int32), graph.indices.astype(np.int32), graph.weights.copy(),
+          cuts, np.arange(0, 49, 12), np.array([0, 1, 2]), np.full(3, 2), np.ones(3, dtype=int),
+          np.ones(3), np.ones(3), np.empty((0, 0)), 3e4, state, ranks)
+print(json.dumps([ranks.tolist(), state.tolist()]))
+"""
+
+
+def test_compiled_kernels_do_what_the_same_source_does_as_plain_python():
+    env = {k: v for k, v in os.environ.items() if k != "NUMBA_DISABLE_JIT"}
+    found = []
+    for more in ({}, {"NUMBA_DISABLE_JIT": "1"}):
+        command = [sys.executable, "-W", "error", "-c", TWIN]
+        done = subprocess.run(command, env={**env, **more}, capture_output=True, text=True)
+        assert not done.stderr
+        found.append(json.loads(done.stdout))
+    assert found[0] == found[1]
+    assert sorted(found[0][0]) == list(range(48))

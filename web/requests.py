@@ -1,0 +1,161 @@
+"""What may be asked of the API: one Struct a request, every text and number limited."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+__all__ = [
+    "BODY", "TEXT", "Compare", "Describe", "Emit", "Export", "Mark", "Order", "Plan", "Resolve",
+    "decoded",
+]  # fmt: skip
+
+T = TypeVar("T")
+
+#: Bytes of the largest body that is read.
+BODY = 4 * 2**20
+
+#: Characters of the longest text in it.
+TEXT = 2 * 2**20
+
+Text = Annotated[str, Meta(max_length=TEXT)]
+Some = Annotated[str, Meta(min_length=1, max_length=TEXT)]
+Word = Annotated[str, Meta(max_length=200)]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+Ppn = Annotated[int, Meta(ge=1, le=4096)]
+Size = Annotated[float, Meta(ge=0, le=1e15)]
+Links = Annotated[int, Meta(ge=0, le=5000)]
+Seed = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Blade = Annotated[int, Meta(ge=1, le=4)]
+#: An order that is known: the slot of every rank.
+Slots = Annotated[list[Annotated[int, Meta(ge=0, lt=2**20)]], Meta(max_length=2**20)]
+Words = Annotated[list[Word], Meta(max_length=8)]
+
+
+class Resolve(Struct, forbid_unknown_fields=True):
+    """A pasted text."""
+
+    text: Text
+
+
+class Describe(Struct, forbid_unknown_fields=True):
+    """A set of nodes that is to be judged."""
+
+    nodes: Some
+    ppn: Ppn = 1
+    pattern: Word = "alltoall"
+    bytes: Size | None = None
+    routing: Word = ""
+    order: Word = ""
+    slots: Slots = []
+    links: Links = 200
+
+
+class Compare(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
+    """Plans that are to be set side by side."""
+
+    count: Count
+    ppn: Ppn = 1
+    pattern: Word = "alltoall"
+    bytes: Size | None = None
+    routing: Word = ""
+    strategies: Words = []
+    orders: Words = []
+    from_: Text = ""
+    exclude: Text = ""
+    per_blade: Blade = 4
+    seed: Seed = 0
+    links: Links = 50
+
+
+class Plan(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
+    """Nodes that are wanted."""
+
+    count: Count
+    strategy: Word = ""
+    pattern: Word = ""
+    ppn: Ppn = 1
+    bytes: Size | None = None
+    from_: Text = ""
+    exclude: Text = ""
+    include: Text = ""
+    per_blade: Blade = 4
+    seed: Seed = 0
+
+
+class Order(Struct, forbid_unknown_fields=True):
+    """Ranks that are to be ordered."""
+
+    nodes: Some
+    ppn: Ppn = 1
+    pattern: Word = "alltoall"
+    strategy: Word = "auto"
+    slots: Slots = []
+    format: Word = "slots"
+    launcher_order: Literal["sorted", "given"] = "sorted"
+
+
+class Emit(Struct, forbid_unknown_fields=True):
+    """Nodes that are to be written down."""
+
+    nodes: Some
+    format: Word = "nodelist"
+    ppn: Ppn | None = None
+
+
+class Mark(Struct, forbid_unknown_fields=True):
+    """A named set of nodes."""
+
+    nodes: Text
+    name: Word = ""
+    hue: Annotated[int, Meta(ge=0, le=7)] | None = None
+
+
+class Export(Struct, forbid_unknown_fields=True):
+    """A picture or a page that is to be taken away."""
+
+    format: Literal["svg", "png", "html"] = "svg"
+    nodes: Text = ""
+    marks: Annotated[list[Mark], Meta(max_length=32)] = []
+    view: Word = ""
+    colour: Literal["state", "job", "group"] = "state"
+    theme: Literal["light", "dark"] = "light"
+    width: Annotated[int, Meta(ge=200, le=8000)] = 1600
+    ppn: Ppn = 1
+    pattern: Word = "alltoall"
+    bytes: Size | None = None
+    order: Word = ""
+
+
+def decoded(raw: bytes | str, kind: type[T]) -> T:
+    """Return a body as its Struct.
+
+    Raises
+    ------
+    msgspec.ValidationError, msgspec.DecodeError
+        It is something else.
+    """
+    return msgspec.convert(_whole(msgspec.json.decode(raw)), kind)
+
+
+def _whole(value: Any) -> Any:
+    """Return a value with whole numbers as integers: JSON's 4.0 is one too.
+
+    Examples
+    --------
+    >>> _whole({"ppn": 4.0, "marks": [{"hue": 1.0}], "bytes": 0.5})
+    {'ppn': 4, 'marks': [{'hue': 1}], 'bytes': 0.5}
+    """
+    if isinstance(value, dict):
+        return {key: _whole(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_whole(one) for one in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def plain(request: Struct) -> dict[str, Any]:
+    """Return a request as plain values, by the names that it has on the wire."""
+    found: dict[str, Any] = msgspec.to_builtins(request)
+    return found

@@ -1,0 +1,186 @@
+"""What one server answers from: the machine's documents, its live state, its calculations."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Any
+
+from placement.errors import UsageError, printable
+from web import figures, layout
+from web.columns import document as machine_columns
+from web.documents import Document, json_document, page_files
+from web.guard import Guard
+from web.live import Live
+from web.page import STATIC
+from web.requests import BODY, TEXT
+from web.sources import ask
+from web.streams import Streams
+from web.workers import Lane
+
+if TYPE_CHECKING:
+    from placement.machine import Machine
+    from web.snapshot import Snapshot
+
+__all__ = ["Service"]
+
+#: Seconds for a question that should take milliseconds, and for Slurm's own answers.
+_QUICK, _SLURM = 20.0, 60.0
+
+
+class Service:
+    """One machine, ready to be served.
+
+    Parameters
+    ----------
+    machine : Machine
+    sources : tuple of str
+        Where states and jobs come from (`web.sources`).
+    guard : Guard
+    users : bool
+        Show users' names.
+    every : float
+        Seconds between two questions to the sources.
+    plans : int
+        Long calculations at once; 0: by the number of cores.
+    waiting : int
+        Long calculations that may wait.
+    seconds : float
+        Longest calculation.
+    streams : int
+        Event streams at once.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        sources: tuple[str, ...] = (),
+        guard: Guard | None = None,
+        *,
+        users: bool = False,
+        every: float = 30.0,
+        plans: int = 0,
+        waiting: int = 8,
+        seconds: float = 60.0,
+        streams: int = 256,
+    ) -> None:
+        self.machine = machine
+        self.guard = guard or Guard()
+        self.users = users
+        few = max(1, min(4, len(os.sched_getaffinity(0)) // 2))
+        self.long = Lane(machine, plans or few, waiting, seconds)
+        self.short = Lane(machine, few + 1, 64, min(_QUICK, seconds))
+        self._asking = Lane(machine, 1, 0, _SLURM)
+        self.live = Live(machine, sources, self._ask, every)
+        self.streams = Streams(self.live, streams)
+        self._files = {f"/static/{name}": file for name, file in page_files(STATIC).items()}
+        self._drawing: asyncio.Future[dict[str, Document]] | None = None
+
+    def start(self) -> None:
+        """Begin to ask the sources, and to make what the first viewer will ask for."""
+        self.live.start()
+        asyncio.ensure_future(self._drawn())  # noqa: RUF006 - kept as `_drawing`
+
+    def close(self) -> None:
+        """End everything that was started."""
+        self.live.stop()
+        self.streams.close()
+        for lane in (self.long, self.short, self._asking):
+            lane.close()
+
+    async def _ask(self) -> Snapshot:
+        found: Snapshot = await self._asking.call(ask, self.live.sources, self.users)
+        return found
+
+    # --- what lies ready --------------------------------------------------------------
+
+    def has_document(self, path: str) -> bool:
+        """Tell whether a path is answered by a document."""
+        return path in self._files or path in _DOCUMENTS
+
+    async def document(self, path: str, view: str = "") -> Document:
+        """Return what lies ready under a path.
+
+        Parameters
+        ----------
+        path : str
+            One that `has_document`.
+        view : str
+            Of the layout, one view by its id; '' for all.
+
+        Raises
+        ------
+        UsageError
+            No such view.
+        """
+        if path in self._files:
+            return self._files[path]
+        if path == "/api/v1/state":
+            return self.live.state
+        if path == "/api/v1/jobs":
+            return self.live.jobs
+        drawn = await self._drawn()
+        if path == "/api/v1/machine":
+            return drawn["machine"]
+        if f"layout {view}" not in drawn:
+            known = ", ".join(key.partition(" ")[2] for key in drawn if len(key.split()) == 2)
+            raise UsageError(f"no view {printable(view)!r}", f"there are {known}")
+        return drawn[f"layout {view}"]
+
+    async def _drawn(self) -> dict[str, Document]:
+        """Return the documents that never change, made once and in a thread."""
+        if self._drawing is None:
+            self._drawing = asyncio.ensure_future(asyncio.to_thread(self._draw))
+        return await asyncio.shield(self._drawing)
+
+    def _draw(self) -> dict[str, Document]:
+        columns = machine_columns(self.machine) | {
+            "show_users": self.users,
+            "live": bool(self.live.sources),
+            "refresh": self.live.every if self.live.sources else 0,
+            "version": _version(),
+            "limits": {"body": BODY, "text": TEXT, "marks": 32},
+        }
+        views = layout.document(self.machine)
+        named = {"": views, **layout.parts(views)}
+        return {
+            "machine": json_document(columns, "machine"),
+            **{f"layout {name}": json_document(view, "layout") for name, view in named.items()},
+        }
+
+    # --- what is calculated -----------------------------------------------------------
+
+    async def figure(self, name: str, wanted: dict[str, Any]) -> bytes:
+        """Return one of `web.figures` as JSON."""
+        lane = self.long if figures.takes_long(name, wanted) else self.short
+        free = self.live.snapshot.free(self.machine)
+        return await lane.json(getattr(figures, name), free, wanted)
+
+    def status(self) -> dict[str, Any]:
+        """Return how the server is doing."""
+        now = self.live.snapshot
+        return {
+            "machine": self.machine.name,
+            "nodes": len(self.machine),
+            "live": bool(self.live.sources),
+            "source": now.source,
+            "version": now.version,
+            "taken": now.taken,
+            "stale": now.stale,
+            "error": now.error,
+            "calculations": self.long.inside + self.short.inside,
+            "streams": len(self.streams),
+        }
+
+
+#: The documents of the machine and of its state.
+_DOCUMENTS = ("/api/v1/machine", "/api/v1/layout", "/api/v1/state", "/api/v1/jobs")
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("nidmap")
+    except PackageNotFoundError:
+        return ""

@@ -1,0 +1,387 @@
+"""How commands start a mini-Cray and speak with it: a socket in the abstract namespace.
+
+An abstract socket is no file: it is gone when the daemon is. Both ends look at
+who the other is, so another user of the same machine neither answers nor asks.
+Commands that run inside find the daemon by a socket in its own /run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+from placement.errors import LaunchError, UsageError, printable
+from workloads.minicray.daemon import CONTROL
+from workloads.minicray.messages import receive, same_user, send
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["DEFAULT_NAME", "Standing", "ask", "down", "run", "start"]
+
+DEFAULT_NAME = "minicray"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
+
+#: What makes namespaces: as root, and for everyone else.
+_AS_ROOT = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+            "--uts", "--ipc"]  # fmt: skip
+_AS_USER = [*_AS_ROOT, "--map-root-user"]
+
+#: The daemon, from wherever this package is: no site-packages, no user's modules.
+_DAEMON = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {module} import main; main()"
+
+#: Number of the capability that makes namespaces.
+_CAP_SYS_ADMIN = 21
+
+#: Seconds that one that fails has to say why.
+_LAST_WORDS = 60.0
+
+#: Seconds that a mini-Cray has to be gone after it was told to go.
+_GONE = 120.0
+
+
+class Standing:
+    """A mini-Cray that this process has started.
+
+    Parameters
+    ----------
+    process : subprocess.Popen
+    lifeline : int
+        Descriptor whose end takes the mini-Cray down, until `let_go`.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], lifeline: int) -> None:
+        self.process = process
+        self.lifeline = lifeline
+
+    def let_go(self) -> None:
+        """Let it outlive this process."""
+        os.write(self.lifeline, b"k")
+        os.close(self.lifeline)
+
+    def down(self) -> None:
+        """Take it down and wait until all of it is gone."""
+        with contextlib.suppress(OSError):
+            os.close(self.lifeline)
+        with _undisturbed():
+            self.process.wait()
+
+
+@contextlib.contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let no Ctrl-C come between: what is taken down is to be gone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def address(name: str) -> str:
+    """Return the abstract address of the mini-Cray of that name.
+
+    Raises
+    ------
+    UsageError
+        A name that is none.
+
+    Examples
+    --------
+    >>> address("one").rpartition("-")[2]
+    'one'
+    """
+    if not _NAME.fullmatch(name):
+        raise UsageError(
+            f"{printable(repr(name))} is no name for a mini-Cray", "letters, digits, . _ -"
+        )
+    return f"\0nidmap-minicray-{os.getuid()}-{name}"
+
+
+def start(plan: dict[str, Any], map_all: bool = False) -> Standing:
+    """Build a mini-Cray; it is taken down when this process ends, unless let go.
+
+    Parameters
+    ----------
+    plan : dict
+        Of `workloads.minicray.blueprint`.
+    map_all : bool
+        Without root: map the user's subordinate ids as well, as slurmd needs it.
+
+    Raises
+    ------
+    UsageError
+        One of that name stands already.
+    LaunchError
+        It could not be built; nothing of it is left.
+    """
+    listener = _listener(plan["about"]["name"])
+    blueprint, lifeline, ready = os.pipe(), os.pipe(), os.pipe()
+    passed = (blueprint[0], lifeline[0], listener.fileno(), ready[1])
+    command = [*_unshare(map_all), *_daemon_command(), *map(str, passed)]
+    try:
+        process = subprocess.Popen(
+            command, pass_fds=passed, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, start_new_session=True, cwd="/",
+        )  # fmt: skip
+    except OSError as error:
+        raise LaunchError(f"{command[0]}: {error.strerror}", "install util-linux") from None
+    for fd in passed[:2] + passed[3:]:
+        os.close(fd)
+    listener.close()
+    threading.Thread(target=_feed, args=(blueprint[1], plan), daemon=True).start()
+    return _await(process, lifeline[1], ready[0])
+
+
+def _listener(name: str) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener.bind(address(name))
+    except OSError:
+        listener.close()
+        raise UsageError(
+            f"a mini-Cray called {name} stands already",
+            "take it down first (nidmap minicray down) or give another --name",
+        ) from None
+    return listener
+
+
+def _feed(fd: int, plan: dict[str, Any]) -> None:
+    with contextlib.suppress(BrokenPipeError), os.fdopen(fd, "wb") as pipe:
+        pipe.write(json.dumps(plan).encode() + b"\n")  # else the daemon has failed: it says so
+
+
+def _await(process: subprocess.Popen[bytes], lifeline: int, ready: int) -> Standing:
+    """Wait until it stands; whatever comes between takes it down again."""
+    try:
+        with os.fdopen(ready) as pipe:
+            said = _parsed(pipe.readline())
+    except BaseException:
+        Standing(process, lifeline).down()
+        raise
+    if said.get("ready"):
+        return Standing(process, lifeline)
+    # Its end is near: what it still has to say would be lost with its lifeline.
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(_LAST_WORDS)
+    Standing(process, lifeline).down()
+    why = said.get("error") or _last_words(process)
+    raise LaunchError(f"the mini-Cray cannot be built: {printable(why, 400)}", _hint(why))
+
+
+def _parsed(line: str) -> dict[str, Any]:
+    """Return what a daemon says; nothing where it was ended while it said it."""
+    try:
+        return dict(json.loads(line))
+    except ValueError:
+        return {}
+
+
+def _last_words(process: subprocess.Popen[bytes]) -> str:
+    """Return the last line on stderr of a process that has ended, or how it ended."""
+    talk = process.stderr.read().decode(errors="replace") if process.stderr else ""
+    lines = talk.strip().splitlines()
+    if lines:
+        return lines[-1]
+    code = process.returncode
+    if code >= 0:
+        return f"it ended with code {code} and said nothing"
+    return f"it was ended by signal {-code}{' (out of memory?)' if code == -signal.SIGKILL else ''}"
+
+
+def _hint(why: str) -> str:
+    if "unshare" in why and any(w in why for w in ("not permitted", "No space", "not allowed")):
+        return f"user namespaces are switched off here ({_switch()})"
+    if "sch_tbf" in why:
+        return "modprobe sch_tbf, as root, where the kernel has it as a module"
+    if "unrecognized option" in why:
+        return "util-linux 2.38 or newer is needed"
+    return "nidmap minicray up --no-slurm stands without it" if "Slurm" in why else ""
+
+
+#: What may switch user namespaces off, and the value with which it does: Debian's, Ubuntu's.
+_SWITCHES = (
+    ("/proc/sys/kernel/unprivileged_userns_clone", "0"),
+    ("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1"),
+)
+
+
+def _switch() -> str:
+    """Return the setting that forbids user namespaces; the kernel's own where no other does."""
+    for path, off in _SWITCHES:
+        with contextlib.suppress(OSError), open(path, encoding="ascii") as stream:
+            if stream.read().strip() == off:
+                return path
+    return "/proc/sys/user/max_user_namespaces"
+
+
+def _unshare(map_all: bool) -> list[str]:
+    if may_administer():
+        return _AS_ROOT
+    return [*_AS_USER, "--map-auto"] if map_all else _AS_USER
+
+
+def may_administer() -> bool:
+    """Tell whether this process may make namespaces without a user namespace around them."""
+    try:
+        with open("/proc/self/status", encoding="ascii") as stream:
+            words = dict(line.split(":", 1) for line in stream)
+        return bool(int(words["CapEff"], 16) >> _CAP_SYS_ADMIN & 1)
+    except (OSError, KeyError, ValueError):
+        return os.getuid() == 0
+
+
+def _daemon_command() -> list[str]:
+    from workloads.minicray import daemon
+
+    module = "workloads.minicray.daemon"
+    root = str(daemon.__file__)
+    for _ in module.split("."):
+        root = os.path.dirname(root)
+    return [sys.executable, "-I", "-S", "-c", _DAEMON.format(module=module), root]
+
+
+def connect(name: str) -> socket.socket:
+    """Return a connection to a mini-Cray.
+
+    Raises
+    ------
+    LaunchError
+        None of that name stands.
+    """
+    for where in (address(name), *_inside(name)):
+        connection = socket.socket(socket.AF_UNIX)
+        try:
+            connection.connect(where)
+        except OSError:
+            connection.close()
+            continue
+        if same_user(connection):
+            return connection
+        connection.close()
+        raise LaunchError(f"the socket of mini-Cray {name} belongs to another user")
+    raise LaunchError(
+        f"no mini-Cray called {name} stands here", "nidmap minicray up -m minicray:dragonfly"
+    )
+
+
+def _inside(name: str) -> Sequence[str]:
+    """Return where the daemon listens for commands inside, where this is one."""
+    return (str(CONTROL),) if os.environ.get("NIDMAP_MINICRAY") == name else ()
+
+
+def ask(name: str, message: dict[str, Any]) -> dict[str, Any]:
+    """Send one request and return the answer.
+
+    Raises
+    ------
+    LaunchError
+        None stands, or it refuses, or goes down meanwhile.
+    """
+    with connect(name) as connection:
+        try:
+            send(connection, message)
+            answer, _ = receive(connection)
+        except (EOFError, OSError):
+            raise LaunchError(f"mini-Cray {name} went down before it answered") from None
+    return _unless_refused(answer)
+
+
+def _unless_refused(answer: dict[str, Any]) -> dict[str, Any]:
+    if "error" in answer:
+        raise LaunchError(printable(str(answer["error"]), 400))
+    return answer
+
+
+def down(name: str) -> None:
+    """Take a mini-Cray down and wait until all of it is gone.
+
+    Raises
+    ------
+    LaunchError
+        None stands, or it does not go.
+    """
+    ask(name, {"do": "down"})
+    deadline = time.monotonic() + _GONE
+    while time.monotonic() < deadline:
+        try:
+            _listener(name).close()  # its address is free once its last process has ended
+        except UsageError:
+            time.sleep(0.02)
+        else:
+            return
+    raise LaunchError(f"mini-Cray {name} was told to go down and is still there")
+
+
+def run(
+    name: str,
+    argv: Sequence[str],
+    node: str = "",
+    env: dict[str, str] | None = None,
+    output: int | None = None,
+) -> int:
+    """Run a program inside, with this process's files and signals; return its exit code.
+
+    Parameters
+    ----------
+    name : str
+    argv : sequence of str
+    node : str
+        On this node; '': where jobs are started.
+    env : dict or None
+        Added to this process's environment.
+    output : int or None
+        Descriptor for its stdout and stderr; None: this process's own.
+
+    Raises
+    ------
+    LaunchError
+        None stands, it cannot start the program, or goes down meanwhile.
+    """
+    with connect(name) as connection:
+        message = {
+            "do": "run", "argv": list(argv), "node": node, "cwd": os.getcwd(),
+            "env": {**os.environ, **(env or {})},
+        }  # fmt: skip
+        files = [0, 1, 2] if output is None else [0, output, output]
+        with _passed_on(connection):
+            try:
+                send(connection, message, files)
+                answer, _ = receive(connection)
+            except (EOFError, OSError):
+                raise LaunchError(f"mini-Cray {name} went down while {argv[0]} ran") from None
+    return int(_unless_refused(answer)["exit"])
+
+
+_PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+
+
+@contextlib.contextmanager
+def _passed_on(connection: socket.socket) -> Iterator[None]:
+    """Send this process's signals to the program instead."""
+
+    def passing(number: int, _frame: Any) -> None:
+        with contextlib.suppress(OSError):
+            send(connection, {"signal": number})
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, passing) for number in _PASSED}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,438 @@
+"""The process that is a mini-Cray: it builds the namespaces and answers; all dies with it.
+
+Started by `client.start` inside fresh network, mount, pid, ipc and uts (and,
+without root, user) namespaces, it knows nothing of machines: a blueprint of
+ready batch lines comes to it on a pipe. A second pipe is its lifeline: when
+the starter dies before it has let go, so does the daemon, and with it, as
+its parent is process 1 of the pid namespace, every process, namespace and
+mount. Only the standard library is imported, so that it stands in a moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from workloads.minicray.kernel import (
+    batch,
+    enter,
+    knob,
+    mount,
+    path,
+    refuse_missing,
+    set_host_name,
+)  # fmt: skip
+from workloads.minicray.messages import Trouble, receive, same_user, send
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["CONTROL", "HOME", "JOB", "Daemon", "main"]
+
+#: Where all files are: a tmpfs that only this mount namespace sees.
+HOME = Path("/run/minicray")
+
+#: Where commands that run inside find the daemon.
+CONTROL = HOME / "control"
+
+#: Variable by which the processes of one command are known.
+JOB = "NIDMAP_MINICRAY_JOB"
+
+#: What an outer launch leaves in an environment, and must not reach ranks in here.
+_FOREIGN = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "SINFO_", "SQUEUE_", "SCONTROL_", "PMI_",
+            "PMIX_", "PMI2_", "OMPI_COMM_", "PRTE_", "HYDRA_")  # fmt: skip
+
+#: Seconds that a command has to end by itself once its client is gone.
+_PATIENCE = 3.0
+
+
+class Daemon:
+    """A mini-Cray that stands, or is being built.
+
+    Parameters
+    ----------
+    blueprint : dict
+        Of `workloads.minicray.blueprint`.
+    """
+
+    def __init__(self, blueprint: dict[str, Any]) -> None:
+        self.blueprint = blueprint
+        self.own_net = os.open("/proc/self/ns/net", os.O_RDONLY)
+        self.started = time.time()
+        self.slurm_daemons: dict[str, subprocess.Popen[bytes]] = {}
+        self.jobs: dict[int, list[str]] = {}
+        self.zero: dict[str, dict[str, int]] = {}
+
+    def build(self) -> None:
+        """Make namespaces, links, limits and routes; start Slurm where wanted."""
+        refuse_missing("ip", "tc", "nsenter", "unshare")
+        self._private_files()
+        batch("ip", self.blueprint["creation"])
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(self._furnish, self.blueprint["spaces"]))
+        if self.blueprint.get("slurm"):
+            self._start_slurm()
+
+    def _private_files(self) -> None:
+        """Cover /run and /dev/shm with memory of our own, and /etc/hosts with our names."""
+        mount("", "/")
+        _cover_run()
+        HOME.mkdir(mode=0o755)
+        Path("/run/netns").mkdir()
+        for folder in self.blueprint["folders"]:
+            (HOME / folder).mkdir(parents=True, exist_ok=True)
+        if os.path.isdir("/dev/shm"):  # noqa: S108  # MPI keeps shared memory there
+            mount("minicray", "/dev/shm", "tmpfs", data="mode=1777")  # noqa: S108
+        for name, (text, mode) in self.blueprint["files"].items():
+            (HOME / name).write_text(text)
+            (HOME / name).chmod(mode)
+        for folder, name, target in self.blueprint["symlinks"]:
+            _add_link(Path(folder), name, target)
+        mount(str(HOME / "hosts"), "/etc/hosts", bind=True)
+        set_host_name(self.blueprint["login"])
+
+    def _furnish(self, space: dict[str, Any]) -> None:
+        """Set up one namespace from the inside."""
+        with self._inside(space["name"]):
+            for key, value in space["sysctl"].items():
+                knob(key, value)
+            batch("ip", space["ip"])
+            batch("tc", space["tc"])
+
+    @contextlib.contextmanager
+    def _inside(self, name: str) -> Iterator[None]:
+        """Let this thread, and what it starts, be in the namespace of that name."""
+        there = os.open(f"/run/netns/{name}", os.O_RDONLY)
+        try:
+            enter(there)
+            yield
+        finally:
+            enter(self.own_net)
+            os.close(there)
+
+    def _start_slurm(self) -> None:
+        slurm = self.blueprint["slurm"]
+        self._start_daemon("slurmctld", slurm["controller"])
+        starts = [(f"slurmd.{node}", command) for node, command in slurm["nodes"].items()]
+        with ThreadPoolExecutor(4) as pool:
+            list(pool.map(lambda start: self._start_daemon(*start), starts))
+        self._await_idle(slurm["wait"], set(slurm["up"]))
+
+    def _start_daemon(self, name: str, command: list[str]) -> None:
+        with (HOME / f"{name}.out").open("ab") as out:
+            self.slurm_daemons[name] = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                env=self._environment({}), start_new_session=True, cwd=HOME,
+            )  # fmt: skip
+
+    def _await_idle(self, timeout: float, nodes: set[str]) -> None:
+        """Wait until every node that is to be up is idle."""
+        deadline, said = time.monotonic() + timeout, "no word"
+        while time.monotonic() < deadline:
+            idle, said = self._idle()
+            if nodes <= idle:
+                return
+            said = said or f"{len(idle & nodes)} of {len(nodes)} nodes are idle"
+            dead = [
+                name for name, daemon in self.slurm_daemons.items() if daemon.poll() is not None
+            ]
+            if dead:
+                raise Trouble(f"Slurm: {dead[0]} ended: {_tail(dead[0])}")
+            time.sleep(0.05)
+        raise Trouble(f"Slurm is not ready after {timeout:g} s: {said}; {_tail('slurmctld')}")
+
+    def _idle(self) -> tuple[set[str], str]:
+        """Return the names of idle nodes, and what sinfo complains of."""
+        try:
+            done = subprocess.run(
+                ["sinfo", "-h", "-N", "-o", "%N %T"], env=self._environment({}),
+                capture_output=True, text=True, check=False, timeout=15,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            return set(), "sinfo does not answer"
+        pairs = [line.split() for line in done.stdout.splitlines()]
+        return {p[0] for p in pairs if len(p) == 2 and p[1] == "idle"}, done.stderr.strip()
+
+    def _environment(self, given: dict[str, str]) -> dict[str, str]:
+        """Return a program's environment: the usual settings, the client's, ours above."""
+        if given.get("NIDMAP_MINICRAY") != self.blueprint["about"]["name"]:
+            given = {k: v for k, v in given.items() if not k.startswith(_FOREIGN)}
+        usual, ours = self.blueprint["usual"], self.blueprint["environment"]
+        return {**usual, **given, **ours, "PATH": path(given)}
+
+    def serve(self, listener: socket.socket) -> None:
+        """Answer commands for ever."""
+        while True:
+            connection, _ = listener.accept()
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError, EOFError):
+            if not same_user(connection):
+                return
+            message, fds = receive(connection)
+            try:
+                self._do(message, fds, connection)
+            except Trouble as error:
+                send(connection, {"error": str(error)})
+            except (KeyError, TypeError, ValueError) as error:
+                send(connection, {"error": f"what is asked makes no sense: {error!r}"})
+            finally:
+                for fd in fds:
+                    with contextlib.suppress(OSError):
+                        os.close(fd)
+
+    def _do(self, message: dict[str, Any], fds: list[int], connection: socket.socket) -> None:
+        what = message.get("do")
+        if what == "down":
+            send(connection, {"down": True})
+            os._exit(0)
+        elif what == "status":
+            send(connection, self.status())
+        elif what == "links":
+            send(connection, {"links": self.links(zero=bool(message.get("zero")))})
+        elif what == "run":
+            self._run(message, fds, connection)
+        else:
+            raise Trouble(f"no command {what!r}")
+
+    def status(self) -> dict[str, Any]:
+        """Return what is known of this mini-Cray."""
+        ended = [name for name, daemon in self.slurm_daemons.items() if daemon.poll() is not None]
+        more = {"since": self.started, "jobs": list(self.jobs.values()), "ended": ended}
+        return {**self.blueprint["about"], **more}
+
+    def links(self, zero: bool = False) -> dict[str, dict[str, int]]:
+        """Return what each limited device has sent since it was made, or since the last zero."""
+        now = self._counters()
+        found = {
+            link: {
+                word: count - self.zero.get(link, {}).get(word, 0) for word, count in row.items()
+            }
+            for link, row in now.items()
+        }
+        if zero:
+            self.zero = now
+        return found
+
+    def _counters(self) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = {}
+        for space in self.blueprint["spaces"]:
+            with self._inside(space["name"]):
+                lines = Path("/proc/thread-self/net/dev").read_text().splitlines()[2:]
+            for line in lines:
+                device, _, rest = line.partition(":")
+                words = rest.split()
+                link = space["counts"].get(device.strip())
+                if link:
+                    found[link] = {"bytes": int(words[8]), "packets": int(words[9]),
+                                   "dropped": int(words[11])}  # fmt: skip
+        return found
+
+    def _run(self, message: dict[str, Any], fds: list[int], connection: socket.socket) -> None:
+        """Start a program for a client and stay with it; it ends when the client does."""
+        if len(fds) != 3:
+            raise Trouble("a program needs stdin, stdout and stderr")
+        mark = f"{os.getpid()}.{time.monotonic_ns()}"
+        process = self._start(message, fds, mark)
+        self.jobs[process.pid] = message["argv"]
+        for fd in fds:
+            os.close(fd)
+        fds.clear()
+        threading.Thread(target=_obey, args=(connection, process, mark), daemon=True).start()
+        code = process.wait()
+        self.jobs.pop(process.pid, None)
+        send(connection, {"exit": code if code >= 0 else 128 - code})
+
+    def _start(self, message: dict[str, Any], fds: list[int], mark: str) -> subprocess.Popen[bytes]:
+        command, folder, node = message["argv"], message["cwd"], message.get("node")
+        if not os.path.isdir(folder):
+            raise Trouble(f"the directory {folder} is not there inside")
+        if node and node not in self.blueprint["about"]["names"]:
+            raise Trouble(f"no node {node!r}")
+        env = {**self._environment(message["env"]), JOB: mark}
+        program = _found(command[0], env["PATH"], folder)
+        command = [str(HOME / "on"), node, *command] if node else command
+        try:
+            return subprocess.Popen(
+                command, executable=None if node else program, stdin=fds[0], stdout=fds[1],
+                stderr=fds[2], env=env, cwd=folder, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise Trouble(f"{command[0]}: {error.strerror}") from None
+
+
+def _cover_run() -> None:
+    """Cover /run with memory of our own; what was in it stays where it was."""
+    below = os.open("/run", os.O_RDONLY | os.O_DIRECTORY)
+    mount("minicray", "/run", "tmpfs", data="mode=755")
+    _mirror(f"/proc/self/fd/{below}", Path("/run"), without=("netns", "minicray"))
+    os.close(below)
+
+
+def _add_link(folder: Path, name: str, target: str) -> None:
+    """Let a directory have one symbolic link more, for those in here."""
+    copy = HOME / "lib" / str(folder).strip("/").replace("/", "-")
+    copy.mkdir()
+    _mirror(str(folder), copy)
+    (copy / name).symlink_to(target)
+    mount(str(copy), str(folder), bind=True)
+
+
+def _mirror(source: str, target: Path, without: tuple[str, ...] = ()) -> None:
+    """Let the directories, files and links of one directory be in another as well."""
+    for entry in os.scandir(source):
+        here = target / entry.name
+        if entry.name in without:
+            continue
+        if entry.is_symlink():
+            here.symlink_to(os.readlink(entry.path))
+        elif entry.is_dir() or entry.is_file():
+            here.mkdir() if entry.is_dir() else here.touch()
+            with contextlib.suppress(Trouble):  # what may not be bound is left out
+                mount(entry.path, str(here), bind=True)
+
+
+def _found(program: str, where: str, folder: str) -> str:
+    """Return the file of a program: by its path, or on PATH."""
+    candidates = [program] if "/" in program else [f"{d}/{program}" for d in where.split(":") if d]
+    for candidate in candidates:
+        full = os.path.join(folder, candidate)
+        if os.path.isfile(full) and os.access(full, os.X_OK):
+            return full
+    raise Trouble(f"{program}: no such program")
+
+
+def _obey(connection: socket.socket, process: subprocess.Popen[bytes], mark: str) -> None:
+    """Pass a client's signals on; when the client is gone, end all that its command has started."""
+    while True:
+        try:
+            message, _ = receive(connection)
+        except (OSError, EOFError):
+            break
+        _signal(process, int(message.get("signal", 0)))
+    if process.poll() is not None:
+        return
+    for word in (signal.SIGINT, signal.SIGTERM):
+        _signal(process, word)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_PATIENCE / 2)
+    _sweep(mark)
+
+
+def _signal(process: subprocess.Popen[bytes], number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, number)
+
+
+def _sweep(mark: str) -> None:
+    """End every process that bears a command's mark in its environment."""
+    wanted = f"{JOB}={mark}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if wanted in (folder / "environ").read_bytes().split(b"\0"):
+                os.kill(int(folder.name), signal.SIGKILL)
+
+
+def _tail(daemon: str) -> str:
+    """Return the last line that a daemon's log, or any, has of an error."""
+    logs = sorted(HOME.glob(f"{daemon}.*")) + sorted(HOME.glob("slurm*.log"))
+    for log in logs:
+        lines = log.read_text(errors="replace").splitlines()
+        bad = [x for x in lines if any(w in x.lower() for w in ("error", "fatal"))]
+        if bad:
+            return bad[-1]
+    return "its logs say nothing"
+
+
+def _reap_for(worker: int) -> int:
+    """Be process 1: collect every orphan; end as the worker ends."""
+    while True:
+        pid, status = os.wait()
+        if pid == worker:
+            code = os.waitstatus_to_exitcode(status)
+            if code < 0:
+                _last_word(f"the daemon was ended by {_signal_name(-code)}")
+            return code
+
+
+def _signal_name(number: int) -> str:
+    """Return a signal as a person reads it; SIGKILL is mostly the kernel's, for want of memory."""
+    with contextlib.suppress(ValueError):
+        name = signal.Signals(number).name
+        return f"{name} (out of memory?)" if number == signal.SIGKILL else name
+    return f"signal {number}"
+
+
+def _last_word(text: str) -> None:
+    """Say on stderr why this ends; where nobody listens any more, nobody needs to know."""
+    with contextlib.suppress(OSError):
+        os.write(2, f"{text}\n".encode(errors="replace"))
+
+
+def _watch(lifeline: int) -> None:
+    """End everything when the starter is gone before it has let go."""
+    if os.read(lifeline, 1) != b"k":
+        _last_word("the command that was building it has ended")
+        os._exit(3)
+
+
+def _inner_listener() -> socket.socket:
+    """Return the socket for commands that run inside."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(CONTROL))
+    CONTROL.chmod(0o600)
+    listener.listen(64)
+    return listener
+
+
+def main() -> None:
+    """Build and serve; the descriptors are named on the command line."""
+    blueprint, lifeline, listener, ready = (int(word) for word in sys.argv[1:5])
+    worker = os.fork()
+    if worker:
+        for fd in (blueprint, lifeline, listener, ready):
+            os.close(fd)
+        sys.exit(_reap_for(worker) & 0xFF)
+    threading.Thread(target=_watch, args=(lifeline,), daemon=True).start()
+    with os.fdopen(blueprint, "rb") as pipe:
+        text = pipe.read()
+    if not text.endswith(b"\n"):
+        _last_word("the command that was building it ended before it had said what to build")
+        os._exit(3)
+    outer = socket.socket(fileno=listener)
+    outer.listen(64)  # here, so that the other side sees this process as its peer
+    daemon = Daemon(json.loads(text))
+    inner = _stand(daemon, ready)
+    threading.Thread(target=daemon.serve, args=(inner,), daemon=True).start()
+    daemon.serve(outer)
+
+
+def _stand(daemon: Daemon, ready: int) -> socket.socket:
+    """Build, say on a pipe whether it stands, and return the socket for commands inside."""
+    with os.fdopen(ready, "w") as pipe:
+        try:
+            daemon.build()
+            listener = _inner_listener()
+        except BaseException as error:  # whatever it is, the starter is to hear of it
+            pipe.write(json.dumps({"error": _why(error)}) + "\n")
+            pipe.flush()
+            os._exit(1)
+        pipe.write(json.dumps({"ready": True}) + "\n")
+    return listener
+
+
+def _why(error: BaseException) -> str:
+    """Return what went wrong: in words where it is foreseen, else with its kind."""
+    foreseen = (Trouble, OSError, subprocess.SubprocessError)
+    return str(error) if isinstance(error, foreseen) and str(error) else repr(error)
