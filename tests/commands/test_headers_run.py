@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import sys
 import time
 
@@ -40,9 +41,11 @@ def asked(slurm, monkeypatch):
 def submitted(slurm, script):
     """Submit a script and return the nodes that its job was given, once it has them.
 
+    The job sleeps before its first command: what it would start is not here.
     On a busy machine a node that does not answer in time ends its job: then once more.
     """
-    script.write_text(script.read_text() + "sleep 600\n")
+    header, commands = re.split(r"(?m)^(?=[^#\n])", script.read_text(), maxsplit=1)
+    script.write_text(f"{header}sleep 600\n{commands}")
     said = []
     for _ in range(4):
         number = slurm.run(["sbatch", "--parsable", str(script)]).stdout.strip()
