@@ -244,13 +244,13 @@ def _order(
 def _words(found: Prediction) -> str:
     """Return the prediction for a person: a sentence, terms, link classes, what was assumed."""
     from placement.commands.tables import aligned
-    from rankmap.predict.prediction import spoken
+    from placement.quantities import time_text
 
     worst = [("link class", "busiest for")]
-    worst += [(kind, spoken(seconds)) for kind, seconds in found.by_class.items()]
+    worst += [(kind, time_text(seconds)) for kind, seconds in found.by_class.items()]
     lines = [found.sentence, ""]
     width = max(len(term.name) for term in found.terms)
-    lines += [f"{t.name:<{width}}  {spoken(t.seconds):>8}  {t.rests_on}" for t in found.terms]
+    lines += [f"{t.name:<{width}}  {time_text(t.seconds):>8}  {t.rests_on}" for t in found.terms]
     lines += ["", aligned(worst)]
     if len(found.phases) > 1:
         lines.append(_phases(found))
@@ -262,12 +262,12 @@ def _words(found: Prediction) -> str:
 def _phases(found: Prediction) -> str:
     """Return a line for each phase."""
     from placement.commands.tables import aligned
-    from rankmap.predict.prediction import spoken
+    from placement.quantities import time_text
 
     rows = [("phase", "time", "limit", "binds")]
     for one in found.phases:
         worst, binds = one.loads.worst(), one.binds
         if binds == "link":
             binds = f"{worst.kind} {worst.name.rpartition(' ')[0] or worst.name}".strip()
-        rows.append((one.name, spoken(one.seconds), spoken(one.bound_s), binds))
+        rows.append((one.name, time_text(one.seconds), time_text(one.bound_s), binds))
     return aligned(rows)

@@ -112,17 +112,17 @@ class Comparison:
     @property
     def sentence(self) -> str:
         """What comes of it, in one sentence."""
-        from rankmap.predict.prediction import spoken
+        from placement.quantities import time_text
 
         best, default = self.best, self.default
         job = f"{self.asked['pattern']} on {self.asked['words']}"
         if best.found.time_s >= default.found.time_s * (1 - 1e-9):
-            return f"nothing beats the default for {job}: {spoken(default.found.time_s)}"
+            return f"nothing beats the default for {job}: {time_text(default.found.time_s)}"
         gain = default.found.time_s / best.found.time_s if best.found.time_s else float("inf")
         return (
             f"{best.strategy} with order {best.order} is predicted {gain:.2f} x as fast as the"
-            f" default for {job}: {spoken(best.found.time_s)} against"
-            f" {spoken(default.found.time_s)}"
+            f" default for {job}: {time_text(best.found.time_s)} against"
+            f" {time_text(default.found.time_s)}"
         )
 
     def document(self) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placement.quantities import size_unit, time_unit
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -123,7 +125,7 @@ def _times(axes: Any, shown: list[Entry]) -> None:
     """Draw a bar a row, made of its terms, and a tick where the limit is."""
     place = np.arange(len(shown))
     longest = max(entry.found.time_s for entry in shown)
-    unit, scale = _unit(longest)
+    unit, scale = time_unit(longest)
     start = np.zeros(len(shown))
     for k, term in enumerate(shown[0].found.terms):
         width = np.array([entry.found.terms[k].seconds * scale for entry in shown])
@@ -154,7 +156,7 @@ def _classes(axes: Any, shown: list[Entry]) -> None:
     table = np.array([[entry.found.by_class[kind] for kind in kinds] for entry in shown])
     most = table.max() or 1.0
     axes.imshow(table / most, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-    unit, scale = _unit(most)
+    unit, scale = time_unit(most)
     for (row, column), seconds in np.ndenumerate(table):
         dark = seconds > 0.6 * most
         text = f"{seconds * scale:.3g}" if seconds else "0"
@@ -172,7 +174,7 @@ def _heats(part: Any, found: Comparison) -> None:
     tables = [heat(entry) for entry in shown]
     most = max(float(table.max()) for table, _ in tables) or 1.0
     axes = part.subplots(1, len(shown), squeeze=False)[0]
-    unit, scale = _size(most)
+    unit, scale = size_unit(most)
     for one, entry, (table, level) in zip(axes, shown, tables, strict=True):
         image = one.imshow(table * scale, cmap="Blues", vmin=0, vmax=most * scale)
         one.set_title(f"traffic with {entry.strategy} · {entry.order}", fontsize=9)
@@ -181,18 +183,3 @@ def _heats(part: Any, found: Comparison) -> None:
         one.xaxis.get_major_locator().set_params(integer=True)
         one.yaxis.get_major_locator().set_params(integer=True)
     part.colorbar(image, ax=list(axes), label=f"{unit} between nodes", shrink=0.9)
-
-
-def _unit(seconds: float) -> tuple[str, float]:
-    """Return a unit for times up to so many seconds, and what seconds are multiplied by."""
-    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6)):
-        if seconds * scale >= 1:
-            return unit, scale
-    return "ns", 1e9
-
-
-def _size(most: float) -> tuple[str, float]:
-    for unit, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if most >= size:
-            return unit, 1 / size
-    return "B", 1.0

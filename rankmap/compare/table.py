@@ -25,7 +25,7 @@ def levels(found: Comparison) -> list[str]:
 
 def cells(found: Comparison, entry: Entry) -> list[str]:
     """Return one entry as the cells of a row."""
-    from rankmap.predict.prediction import amount, spoken
+    from placement.quantities import size_text, time_text
 
     worst, binds, link = entry.found.bottleneck, entry.found.binds, "-"
     if binds == "link":
@@ -34,12 +34,12 @@ def cells(found: Comparison, entry: Entry) -> list[str]:
     return [
         entry.strategy,
         entry.order,
-        spoken(entry.found.time_s),
+        time_text(entry.found.time_s),
         f"{entry.ratio:.3f}",
         f"{100 * entry.found.share:.3g} %" if entry.found.bound_s else "-",
         binds or "-",
         link,
-        amount(entry.found.hop_bytes),
+        size_text(entry.found.hop_bytes),
         *touches,
     ]
 

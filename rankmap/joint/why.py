@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.predict.prediction import amount, spoken
+from placement.quantities import size_text, time_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -35,13 +35,13 @@ def why(best: Prediction, default: Prediction | None, same: bool, order: str) ->
         The order of the ranks; '' for rank r on slot r.
     """
     if default is None:
-        return f"{spoken(best.time_s)} expected; Slurm by itself would start no such job"
+        return f"{time_text(best.time_s)} expected; Slurm by itself would start no such job"
     if best is default:
         return _kept(best)
     gain = default.time_s / best.time_s if best.time_s else np.inf
     head = (
         f"expected {gain:.2f} x as fast as Slurm's own choice"
-        f" ({spoken(best.time_s)} against {spoken(default.time_s)})"
+        f" ({time_text(best.time_s)} against {time_text(default.time_s)})"
     )
     if same:
         return f"{head} on the same nodes by the order of the ranks: {reason(best, default)}"
@@ -51,10 +51,12 @@ def why(best: Prediction, default: Prediction | None, same: bool, order: str) ->
 def _kept(found: Prediction) -> str:
     if found.share > 0.999:
         return (
-            f"Slurm's own choice is already best: {spoken(found.time_s)},"
+            f"Slurm's own choice is already best: {time_text(found.time_s)},"
             f" {_percent(found.share)} of the limit for any nodes"
         )
-    return f"Slurm's own choice is kept: nothing tried is clearly faster ({spoken(found.time_s)})"
+    return (
+        f"Slurm's own choice is kept: nothing tried is clearly faster ({time_text(found.time_s)})"
+    )
 
 
 def _percent(share: float) -> str:
@@ -80,9 +82,9 @@ def reason(best: Prediction, default: Prediction) -> str:
     if uneven >= 1.05:
         what = f"one {worst.kind} link carries {uneven:.1f} x the mean"
     elif len(then) > 1:
-        what = f"{len(then)} {worst.kind} links carry {amount(top)} each"
+        what = f"{len(then)} {worst.kind} links carry {size_text(top)} each"
     else:
-        what = f"one {worst.kind} link carries {amount(top)}"
+        what = f"one {worst.kind} link carries {size_text(top)}"
     return f"there {what}; {_becomes(then, now, worst.kind)}"
 
 
@@ -114,7 +116,7 @@ def _own_links(before: PhaseTime, after: PhaseTime) -> str:
     worst = before.loads.worst()
     less = 1 - after.loads.by_class()[worst.kind] / worst.seconds
     share = f"here {100 * less:.0f} % less"
-    return f"there a node sends {amount(worst.load)} over its own link, {share}"
+    return f"there a node sends {size_text(worst.load)} over its own link, {share}"
 
 
 def _latency(best: Prediction, default: Prediction) -> str:
@@ -127,7 +129,7 @@ def _latency(best: Prediction, default: Prediction) -> str:
         "messages": "fewer messages leave a node",
         "bandwidth": "the busiest links carry less",
     }
-    return f"{words.get(name, f'less {name}')} (saves {spoken(saved[name])})"
+    return f"{words.get(name, f'less {name}')} (saves {time_text(saved[name])})"
 
 
 def _loads(found: PhaseTime, kind: str) -> NDArray[np.float64]:

@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from placement.quantities import size_text, time_text
+
 if TYPE_CHECKING:
     from placement.network import Loads, Worst
     from placement.network.demand import Demand
@@ -179,7 +181,9 @@ class Prediction:
     def sentence(self) -> str:
         """The prediction in one sentence, for a person."""
         asked = self.asked
-        head = f"{spoken(self.time_s)} for {asked['pattern']}{_payload(asked)} on {asked['words']}"
+        head = (
+            f"{time_text(self.time_s)} for {asked['pattern']}{_payload(asked)} on {asked['words']}"
+        )
         return f"{head}: {_binding(self)}; {_limit(self)}"
 
     def document(self) -> dict[str, Any]:
@@ -215,47 +219,8 @@ def worst_document(worst: Worst) -> dict[str, Any]:
     }
 
 
-def spoken(seconds: float) -> str:
-    """Return a time for a person.
-
-    Examples
-    --------
-    >>> spoken(0.01234), spoken(3.2e-6), spoken(75.0), spoken(0.0)
-    ('12.3 ms', '3.2 us', '75 s', '0 s')
-    """
-    for unit, scale in (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9)):
-        if seconds * scale >= 1:
-            return f"{_short(seconds * scale)} {unit}"
-    return "0 s" if not seconds else f"{seconds:.3g} s"
-
-
-def amount(size: float) -> str:
-    """Return bytes for a person.
-
-    Examples
-    --------
-    >>> amount(1e6), amount(1536.0), amount(12.0)
-    ('1 MB', '1.54 kB', '12 B')
-    """
-    for unit, scale in (("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= scale:
-            return f"{_short(size / scale)} {unit}"
-    return f"{size:.3g} B"
-
-
-def _short(value: float) -> str:
-    """Return three digits, and all those before the point.
-
-    Examples
-    --------
-    >>> _short(1234.5), _short(1.5), _short(2.0)
-    ('1234', '1.5', '2')
-    """
-    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
-
-
 def _payload(asked: dict[str, Any]) -> str:
-    return "" if asked["bytes"] == 1 else f" of {amount(asked['bytes'])}"
+    return "" if asked["bytes"] == 1 else f" of {size_text(asked['bytes'])}"
 
 
 def longest(seconds: dict[str, float]) -> str:
@@ -272,15 +237,17 @@ def _binding(found: Prediction) -> str:
     if what == "link":
         return _busiest(worst)
     own = [phase for phase in found.phases if phase.transfer == what]
-    took = spoken(found.spent[what])
+    took = time_text(found.spent[what])
     if what == "process":
-        sent = amount(sum(phase.sent for phase in own))
+        sent = size_text(sum(phase.sent for phase in own))
         return f"what one rank can send binds ({sent} from the busiest in {took})"
     if what == "steps":
         steps = sum(phase.in_turn for phase in own)
         return f"its {steps:.0f} steps bind, each as long as its own busiest link ({took} of it)"
     if what == "sharing":
-        return f"links shared fairly bind ({took}; the busiest alone takes {spoken(worst.seconds)})"
+        return (
+            f"links shared fairly bind ({took}; the busiest alone takes {time_text(worst.seconds)})"
+        )
     return f"{what} binds ({took} of it)"
 
 
@@ -291,7 +258,7 @@ def _busiest(worst: Worst) -> str:
     else:
         article = "an" if worst.kind[0] in "aeioux" else "a"
         which = f"{article} {worst.kind} link binds, {worst.name.rpartition(' ')[0]}"
-    return f"{which} ({amount(worst.load)} at {worst.bandwidth:.4g} GB/s)"
+    return f"{which} ({size_text(worst.load)} at {worst.bandwidth:.4g} GB/s)"
 
 
 def _limit(found: Prediction) -> str:
@@ -300,4 +267,4 @@ def _limit(found: Prediction) -> str:
         return "no limit is known for any placement"
     percent = math.floor(1000 * found.share) / 10
     nodes = found.asked["nodes"]
-    return f"{percent:.3g} % of the limit for any {nodes} nodes ({spoken(found.bound_s)})"
+    return f"{percent:.3g} % of the limit for any {nodes} nodes ({time_text(found.bound_s)})"

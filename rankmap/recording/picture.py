@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placement.quantities import size_text
 from rankmap.compare.plots import picture
-from rankmap.predict.prediction import amount
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +61,7 @@ def _figure(
     )  # fmt: skip
     axes.set(xlabel="receiving rank", ylabel="sending rank")
     each = "" if share == 1 else f", {share} ranks a row"
-    axes.set_title(f"{recording.ranks} ranks, {amount(float(table.sum()))} in all{each}")
+    axes.set_title(f"{recording.ranks} ranks, {size_text(float(table.sum()))} in all{each}")
     bar = figure.colorbar(image, label="bytes")
-    bar.ax.yaxis.set_major_formatter(lambda value, _: amount(value))
+    bar.ax.yaxis.set_major_formatter(lambda value, _: size_text(value))
     return figure

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placement.quantities import size_text
 from rankmap.pattern.graph import from_edges, stencil_of
-from rankmap.predict.prediction import amount
 from rankmap.recording import Messages, joined
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def describe(recording: Recording) -> str:
     bytes_, messages = int(total.bytes.sum()), int(total.messages.sum())
     many = len(recording.phases)
     lines = [
-        f"{recording.ranks} ranks, {recording.seconds:.3g} s: {amount(bytes_)} in "
+        f"{recording.ranks} ranks, {recording.seconds:.3g} s: {size_text(bytes_)} in "
         f"{messages:,} messages between {len(total.source):,} pairs of ranks, "
         f"{many} phase{'s' * (many != 1)}"
     ]
@@ -96,7 +96,7 @@ def describe(recording: Recording) -> str:
             continue
         share = f"{100 * size / bytes_:.3g} %" if bytes_ else ""
         words = phase_words(phase, recording.ranks)
-        lines.append(f"  {share:>6}  {amount(size)}  {words}  ({phase.site})")
+        lines.append(f"  {share:>6}  {size_text(size)}  {words}  ({phase.site})")
     staged = _staged(recording)
     if staged:
         lines.append(f"  {staged}")
@@ -133,7 +133,7 @@ def _collective_words(phase: Phase, ranks: int) -> str:
         few = str(sizes[0]) if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         groups = len({c.members.tobytes() for c in phase.collectives})
         where = f"{groups} communicator{'s' * (groups != 1)} of {few} ranks"
-    return f"{phase.kind} of {amount(given)} on {where}, {_times(calls)}"
+    return f"{phase.kind} of {size_text(given)} on {where}, {_times(calls)}"
 
 
 def _staged(recording: Recording) -> str:

@@ -165,7 +165,7 @@ def document(found: Prediction, name: str, times: float) -> dict[str, Any]:
 def words(found: Prediction, name: str, times: float) -> str:
     """Return the comparison for a person: the busiest links, and how far counts are off."""
     from placement.commands.tables import aligned
-    from rankmap.predict.prediction import spoken
+    from placement.quantities import time_text
 
     side = side_by_side(found, name, times)
     order = np.argsort(-np.maximum(side.wire, side.counted), kind="stable")[:_SHOWN]
@@ -174,7 +174,7 @@ def words(found: Prediction, name: str, times: float) -> str:
         ratio = f"{side.counted[k] / side.wire[k]:.3f}" if side.wire[k] else "-"
         figures = (side.payload[k], side.wire[k], side.counted[k])
         rows.append((str(side.names[k]), *(f"{x:,.0f}" for x in figures), ratio))
-    slow = f"on these links one run takes {spoken(seconds_here(found, name))}, latency apart"
+    slow = f"on these links one run takes {time_text(seconds_here(found, name))}, latency apart"
     return f"{aligned(rows)}\n{_sentence(side, times)}\n{slow}\n"
 
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import UsageError
 from placement.machine import LISTED, Links
+from placement.quantities import time_text
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords
 from rankmap.orders import arrange
 from rankmap.predict import Predictor, predict
 from rankmap.predict.background import Other
-from rankmap.predict.prediction import spoken
 from rankmap.slots import slots_of
 
 MACHINES = {
@@ -318,7 +318,7 @@ def test_the_document_is_plain_json():
 
 @given(st.floats(0, 1e6))
 def test_times_are_spoken_in_three_digits(seconds):
-    number, unit = spoken(seconds).split()
+    number, unit = time_text(seconds).split()
     scale = {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[unit]
     assert float(number) * scale == pytest.approx(seconds, rel=6e-3)
 
