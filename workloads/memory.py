@@ -6,12 +6,13 @@ from array import array
 from typing import TYPE_CHECKING
 
 from placement.errors import NidmapError
+from placement.quantities import size_text
 from workloads.world import together
 
 if TYPE_CHECKING:
     from mpi4py import MPI
 
-__all__ = ["available", "fits", "size_text"]
+__all__ = ["available", "fits"]
 
 _GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 _USED = ("/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory/memory.usage_in_bytes")
@@ -82,22 +83,8 @@ def fits(comm: MPI.Intracomm, need: int, what: str, share: float = 0.9) -> float
     with together(comm):
         if used[0] == worst[0] and worst[0] > share:
             raise NidmapError(
-                f"{what} needs {size_text(total[0])} for {ranks} ranks of a node, "
-                f"which has {size_text(room[0])} free",
+                f"{what} needs {size_text(total[0], 1024)} for {ranks} ranks of a node, "
+                f"which has {size_text(room[0], 1024)} free",
                 "a smaller size or fewer ranks a node",
             )
     return worst[0]
-
-
-def size_text(count: float) -> str:
-    """Return a size in the largest unit that keeps it above 1.
-
-    Examples
-    --------
-    >>> size_text(3 << 30), size_text(1500)
-    ('3 GiB', '1.46 KiB')
-    """
-    for power, unit in ((4, "TiB"), (3, "GiB"), (2, "MiB"), (1, "KiB")):
-        if count >= 1024**power:
-            return f"{count / 1024**power:.3g} {unit}"
-    return f"{count:.0f} B"

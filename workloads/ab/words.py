@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from placement.commands.tables import aligned
 from placement.errors import printable
-from workloads.table import seconds_text, table
+from placement.quantities import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,14 +44,14 @@ def _times(found: Mapping[str, Any]) -> str:
         [
             entry["arm"],
             entry["phase"],
-            seconds_text(entry["best"]),
-            seconds_text(entry["median"]),
-            f"± {seconds_text(entry['spread'])}",
+            time_text(entry["best"]),
+            time_text(entry["median"]),
+            f"± {time_text(entry['spread'])}",
             str(entry["samples"]),
         ]
         for entry in found["arms"]
     ]
-    return table(["arm", "phase", "best", "median", "spread", "samples"], rows)
+    return aligned([["arm", "phase", "best", "median", "spread", "samples"], *rows])
 
 
 def _comparisons(found: Mapping[str, Any]) -> str:
@@ -70,7 +71,7 @@ def _comparisons(found: Mapping[str, Any]) -> str:
             ]
         )
     level = f"{found['level']:.0%}"
-    return table(["compared", "phase", "ratio", level, "visible", "blocks", "verdict"], rows)
+    return aligned([["compared", "phase", "ratio", level, "visible", "blocks", "verdict"], *rows])
 
 
 def _number(value: float | None, otherwise: str) -> str:
@@ -119,9 +120,9 @@ def _blind(smallest: float | None) -> str:
 
 def _skew(header: Mapping[str, Any]) -> str:
     skew = header["skew"]
-    apart = f"{seconds_text(skew['median'])} apart (worst {seconds_text(skew['worst'])})"
-    clocks = f"clocks differ by {seconds_text(skew['clocks'])}"
-    return f"ranks leave a barrier {apart}; {clocks}, known to {seconds_text(skew['known'])}"
+    apart = f"{time_text(skew['median'])} apart (worst {time_text(skew['worst'])})"
+    clocks = f"clocks differ by {time_text(skew['clocks'])}"
+    return f"ranks leave a barrier {apart}; {clocks}, known to {time_text(skew['known'])}"
 
 
 def _notes(header: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from placement.commands.tables import aligned
 from placement.errors import UsageError
+from placement.quantities import exact_size, rate_text, time_text
 from workloads.options import Common, Param, Sizes, choice, measured
 from workloads.places import Place, place
 from workloads.session import Session
-from workloads.table import bandwidth_text, bytes_text, seconds_text, table
 from workloads.world import together
 
 if TYPE_CHECKING:
@@ -190,15 +191,15 @@ def _show(session: Session) -> None:
         case["bandwidth"] = rate
     head = ["bytes", "call", "ppn", "ranks", "best", "median", "process", "node", "off node"]
     rows = [_row(result, rate) for result, rate in zip(finished, rates, strict=True)]
-    session.common.show(document, table(head, rows))
+    session.common.show(document, aligned([head, *rows]))
 
 
 def _row(result: Result, rate: dict[str, float]) -> list[str]:
     case = result.labels
-    times = [seconds_text(result.best()), seconds_text(result.median())]
-    rates = [bandwidth_text(rate[name]) for name in ("process", "node", "off_node")]
+    times = [time_text(result.best()), time_text(result.median())]
+    rates = [rate_text(rate[name]) for name in ("process", "node", "off_node")]
     return [
-        bytes_text(case["bytes"]),
+        exact_size(case["bytes"]),
         case["kind"],
         str(case["ppn"]),
         str(case["ranks"]),

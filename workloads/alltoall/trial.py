@@ -9,8 +9,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from placement.errors import NidmapError, UsageError
+from placement.quantities import exact_size
 from workloads.memory import fits
-from workloads.table import bytes_text
 from workloads.world import together
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class AllToAll:
         self._out = self._sizes(size, spread, seed, [(rank, other) for other in range(ranks)])
         self._in = self._sizes(size, spread, seed, [(other, rank) for other in range(ranks)])
         need = sum(self._out) + sum(self._in)
-        fits(comm, need, f"an all-to-all of {bytes_text(size)} a pair")
+        fits(comm, need, f"an all-to-all of {exact_size(size)} a pair")
         with together(comm):
             self._send = bytearray().join(
                 _block(rank, other, count) for other, count in enumerate(self._out)

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from placement.commands.common import machine_option, say
+from placement.commands.tables import aligned
 from placement.errors import NidmapError, UsageError
+from placement.quantities import size_text, time_text
 from workloads.contention.problem import KINDS, PRINTED_N, WARN, Length, Sizes, length, sizes
 from workloads.contention.sets import PAPER, NodeSet, leaves, node_sets
-from workloads.memory import size_text
 from workloads.options import Bytes, Common, measured
 from workloads.session import Session
 from workloads.sort.numbers import Number
-from workloads.table import seconds_text, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -226,7 +226,8 @@ class _Bench:
         if self.session.root:
             say(
                 f"nidmap: {size.kind} with m = {size.m} on {size.nodes} nodes takes "
-                f"{size_text(size.node_need)} a node, {100 * used:.0f} % of its memory: {what}"
+                f"{size_text(size.node_need, 1024)} a node, {100 * used:.0f} % of its memory: "
+                f"{what}"
             )
 
     def _buffers(self, size: Sizes, sets: Sequence[NodeSet]) -> Buffers | None:
@@ -302,18 +303,18 @@ def _predict(
                     str(nodes),
                     str(size.ranks),
                     str(size.m),
-                    size_text(size.global_bytes),
+                    size_text(size.global_bytes, 1024),
                     str(size.local),
-                    size_text(size.local_bytes),
+                    size_text(size.local_bytes, 1024),
                     str(size.block),
-                    size_text(size.block_bytes),
-                    size_text(size.node_need),
+                    size_text(size.block_bytes, 1024),
+                    size_text(size.node_need, 1024),
                     f"{100 * used:.0f} % {verdict}",
                 ]
             )
     head = ["m", "N", "p", "numbers", "global", "l_n", "local", "l_n/p", "block", "a node", "of it"]
     document = {"schema": "nidmap.bench.contention-sizes/1", "memory": room, "cases": cases}
-    common.show(document, table(head, rows))
+    common.show(document, aligned([head, *rows]))
     return 0
 
 
@@ -338,7 +339,7 @@ def _show(session: Session, bench: _Bench) -> None:
         "worst",
     ]
     rows = [_row(case) for case in bench.cases]
-    session.common.show(document, table(head, rows) + _ratios(bench.cases))
+    session.common.show(document, aligned([head, *rows]) + _ratios(bench.cases))
 
 
 def _row(case: _Measured) -> list[str]:
@@ -347,15 +348,15 @@ def _row(case: _Measured) -> list[str]:
         times = ["refused" if case.used > 1 else "not run", "", ""]
     else:
         total = case.result.summary()["total"]
-        times = [seconds_text(total[k]) for k in ("best", "median", "worst")]
+        times = [time_text(total[k]) for k in ("best", "median", "worst")]
     return [
         size.kind,
         case.length if size.kind.endswith("double") else "-",
         str(size.nodes),
         str(size.ranks),
         case.where,
-        size_text(size.local_bytes),
-        size_text(size.block_bytes),
+        size_text(size.local_bytes, 1024),
+        size_text(size.block_bytes, 1024),
         f"{100 * case.used:.0f} %",
         *times,
     ]

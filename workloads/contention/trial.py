@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import NidmapError
+from placement.quantities import exact_size
 from workloads.contention.problem import COUNTS, PRINTED_N, Sizes, sizes
 from workloads.memory import fits
 from workloads.places import place
-from workloads.table import bytes_text
 from workloads.world import same, together
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def trial(
     with together(comm):
         size = sizes(n, m, comm.Get_size(), here.nodes, kind)
     if buffers is None:
-        fits(comm, size.rank_need, f"an all-to-all of {bytes_text(size.local_bytes)} a rank", 1.0)
+        fits(comm, size.rank_need, f"an all-to-all of {exact_size(size.local_bytes)} a rank", 1.0)
         with together(comm):
             buffers = Buffers(size.local_bytes)
     return Contention(comm, size, buffers)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from placement.commands.common import machine_option, say
+from placement.commands.tables import aligned
 from placement.errors import UsageError
+from placement.quantities import time_text
 from workloads.options import Common, measured
 from workloads.session import Session
-from workloads.table import seconds_text, table
 from workloads.world import together
 
 if TYPE_CHECKING:
@@ -205,14 +206,14 @@ def _show(session: Session, fits: dict[str, Scaling | None]) -> None:
     head = ["transpose", "ranks", "grid", "best", "median", "exchange", "transform", "rearrange"]
     rows = [_row(result) for result in session.results if result]
     words = [_words(way, fit) for way, fit in fits.items() if fit]
-    session.common.show(document, table(head, rows) + "".join(words))
+    session.common.show(document, aligned([head, *rows]) + "".join(words))
 
 
 def _row(result: Result) -> list[str]:
     labels = result.labels
-    times = [seconds_text(result.best()), seconds_text(result.median())]
+    times = [time_text(result.best()), time_text(result.median())]
     phases = [
-        seconds_text(result.median(phase)) for phase in ("communication", "transform", "rearrange")
+        time_text(result.median(phase)) for phase in ("communication", "transform", "rearrange")
     ]
     return [labels["transpose"], str(labels["ranks"]), labels["grid"], *times, *phases]
 

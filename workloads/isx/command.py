@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import to_json, write_output
+from placement.commands.tables import aligned
 from placement.errors import UsageError
+from placement.quantities import rate_text, time_text
 from workloads.launched import launched
 from workloads.options import Common, choice, measured
 from workloads.session import Session
 from workloads.sort.numbers import Number
-from workloads.table import bandwidth_text, seconds_text, table
 from workloads.world import interrupted
 
 if TYPE_CHECKING:
@@ -214,15 +215,15 @@ def _stages(result: Result) -> str:
     count = len(result.phases["total"])
     title = f"{result.labels['exchange']}, {result.labels['sided']}"
     rows = [
-        [str(k), *(seconds_text(result.phases[name][k]["max"]) for name in names)]
+        [str(k), *(time_text(result.phases[name][k]["max"]) for name in names)]
         for k in range(min(count, _SHOWN))
     ]
     summary = result.summary()
     rows += [
-        [word, *(seconds_text(summary[name][word]) for name in names)]
+        [word, *(time_text(summary[name][word]) for name in names)]
         for word in ("best", "median", "worst")
     ]
-    return table([title, *names], rows)
+    return aligned([[title, *names], *rows])
 
 
 def _rates(results: Sequence[Result], model: Traffic) -> str:
@@ -232,10 +233,10 @@ def _rates(results: Sequence[Result], model: Traffic) -> str:
         cells = []
         for sent in (model.ranks, model.off_node):
             rate = _bandwidth(result, sent)
-            cells += [bandwidth_text(rate[k]) if sent else "-" for k in ("worst", "mean", "best")]
+            cells += [rate_text(rate[k]) if sent else "-" for k in ("worst", "mean", "best")]
         rows.append([f"{result.labels['exchange']}, {result.labels['sided']}", *cells])
     head = ["a node sends", "worst", "mean", "best", "off: worst", "mean", "best"]
-    return table(head, rows)
+    return aligned([head, *rows])
 
 
 def _pool(jobs: int, options: dict[str, Any]) -> int:
@@ -254,11 +255,12 @@ def _pool(jobs: int, options: dict[str, Any]) -> int:
         [
             row["exchange"],
             row["sided"],
-            seconds_text(row["slowest"]),
-            seconds_text(row["all_ranks"]),
-            f"{seconds_text(min(row['jobs']))} to {seconds_text(max(row['jobs']))}",
+            time_text(row["slowest"]),
+            time_text(row["all_ranks"]),
+            f"{time_text(min(row['jobs']))} to {time_text(max(row['jobs']))}",
         ]
         for row in rows
     ]
-    write_output("minimum over jobs of the exchange's best iteration\n" + table(head, cells), None)
+    title = "minimum over jobs of the exchange's best iteration"
+    write_output(f"{title}\n{aligned([head, *cells])}", None)
     return code

@@ -7,8 +7,9 @@ import io
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from placement.commands.tables import aligned
 from placement.errors import printable
-from workloads.table import bandwidth_text, bytes_text, seconds_text
+from placement.quantities import exact_size, rate_text, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,24 +114,22 @@ def shown(name: str, value: Any) -> str:
     if isinstance(value, str):
         return printable(value, 300)
     if name.endswith("_bytes_per_s"):
-        return bandwidth_text(value)
+        return rate_text(value)
     if name.endswith("_s"):
-        return seconds_text(value)
+        return time_text(value)
     if name == "bytes":
-        return bytes_text(value)
+        return exact_size(value)
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def plain_text(said: Sequence[str], sections: Sequence[Section]) -> str:
     """Return the report for a terminal."""
-    from workloads.table import table
-
     parts = ["".join(f"{line}\n" for line in said)]
     for section in sections:
         if section.rows:
             names = _columns(section)
             rows = [[shown(n, row.get(n)) for n in names] for row in section.rows]
-            parts.append(f"{section.title}\n" + table([_head(n) for n in names], rows))
+            parts.append(f"{section.title}\n" + aligned([[_head(n) for n in names], *rows]))
     return "\n".join(part for part in parts if part)
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 
+from placement.quantities import exact_size, rate_text, time_text
+
 mpl.use("svg")
 
 from matplotlib.figure import Figure  # after the backend is chosen
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
-
-from workloads.table import bandwidth_text, bytes_text, seconds_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -90,7 +90,7 @@ def _log_axis(axes: Axes, words: Callable[[float], str]) -> None:
 
 
 def _seconds_axis(axes: Axes) -> None:
-    _log_axis(axes, seconds_text)
+    _log_axis(axes, time_text)
     axes.set_ylabel("time of the slowest rank, median")
 
 
@@ -98,7 +98,7 @@ def _bytes_axis(axes: Axes, sizes: Sequence[int]) -> None:
     axes.set_xscale("log", base=2)
     shown = sorted(set(sizes))
     step = max(1, -(-len(shown) // 8))
-    axes.set_xticks(shown[::step], [bytes_text(n) for n in shown[::step]], rotation=30, ha="right")
+    axes.set_xticks(shown[::step], [exact_size(n) for n in shown[::step]], rotation=30, ha="right")
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("bytes a pair of ranks")
 
@@ -147,7 +147,7 @@ def bandwidth(rows: Sequence[Mapping[str, Any]]) -> str:
             label = name if column == "process" else None
             axes.plot(sizes, rates, label=label, **_style(k))
         _bytes_axis(axes, [row["bytes"] for row in rows if row["bytes"]])
-        _log_axis(axes, bandwidth_text)
+        _log_axis(axes, rate_text)
         axes.set_ylabel("sent to other ranks")
         axes.set_title(title, fontsize=10, loc="left")
     figure.legend(loc="outside lower center", ncols=2, frameon=False)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from placement.commands.tables import aligned
+from placement.quantities import time_text
 from workloads.options import Bytes, Common, choice, measured
 from workloads.session import Session
 from workloads.sort.numbers import Number
-from workloads.table import seconds_text, table
 
 if TYPE_CHECKING:
     from workloads.session import Result
@@ -112,7 +113,7 @@ def _text(result: Result, more: dict[str, Any]) -> str:
     """Return the two tables of one case: seconds by phase, and messages."""
     head = ["phase", "best", "median", "worst", "mean rank"]
     rows = [
-        [name, *(seconds_text(entry[k]) for k in ("best", "median", "worst", "mean"))]
+        [name, *(time_text(entry[k]) for k in ("best", "median", "worst", "mean"))]
         for name, entry in result.summary().items()
     ]
     what = f"{result.labels['items']} items a rank, {more['rounds']} rounds for the splitters\n"
@@ -128,4 +129,5 @@ def _text(result: Result, more: dict[str, Any]) -> str:
         [label, *(f"{more[side][name]:.4g}" for side in ("predicted", "counted"))]
         for name, label in names
     ]
-    return what + table(head, rows) + "\n" + table(["exchange", "random", "counted"], messages)
+    counts = aligned([["exchange", "random", "counted"], *messages])
+    return f"{what}{aligned([head, *rows])}\n{counts}"

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import machine_option
+from placement.commands.tables import aligned
 from placement.errors import UsageError
+from placement.quantities import exact_size, rate_text, time_text
 from workloads.options import Common, Sizes, measured
 from workloads.session import Session
-from workloads.table import bandwidth_text, bytes_text, seconds_text, table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -140,7 +141,7 @@ def _text(finished: Sequence[Result]) -> str:
     for result in finished:
         labels = result.labels
         total = result.summary()["total"]
-        times = [seconds_text(total[name]) for name in ("best", "median", "worst")]
-        more = [bandwidth_text(_rate(result))] if "where" in labels else []
-        rows.append([bytes_text(labels["bytes"]), *(labels[k] for k in kinds), *times, *more])
-    return table([*head, "throughput"] if "where" in kinds else head, rows)
+        times = [time_text(total[name]) for name in ("best", "median", "worst")]
+        more = [rate_text(_rate(result))] if "where" in labels else []
+        rows.append([exact_size(labels["bytes"]), *(labels[k] for k in kinds), *times, *more])
+    return aligned([[*head, "throughput"] if "where" in kinds else head, *rows])

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import NidmapError, UsageError, printable
+from placement.quantities import exact_size
 from workloads.memory import fits
 from workloads.stencil.grid import NONE, OPPOSITE, grid_of, neighbours
 from workloads.stencil.halo import METHODS, halo
-from workloads.table import bytes_text
 from workloads.world import same, together
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def trial(
         grid = grid_of(dims, comm.Get_size())
     same(comm, bytes=bytes, dims=grid, periodic=periodic, method=method)
     same(comm, iterations=iterations, shm=shm, seed=seed)
-    fits(comm, 12 * bytes, f"a halo of {bytes_text(bytes)} a side")
+    fits(comm, 12 * bytes, f"a halo of {exact_size(bytes)} a side")
     near = neighbours(comm.Get_rank(), grid, periodic)
     made = halo(method, comm, near, bytes, grid=grid, periodic=periodic, shared=shm)
     return Stencil(made, grid, iterations, seed)
