@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from placement.errors import ParseError, printable
 from placement.names.columns import LIMITS
@@ -96,30 +96,20 @@ class Cname:
         ...
         placement.names.cname.BadNameError: c0-0c3s0n0: cage 3 is impossible; a cabinet has ...
         """
-        match = _FORM.fullmatch(text)
+        match, shown = _FORM.fullmatch(text), printable(text)
         if match is None:
-            raise BadNameError(
-                printable(text) or "''", 0, "not a cname", "one looks like c11-2c0s15n3 or c0-0c1"
-            )
+            hint = "one looks like c11-2c0s15n3 or c0-0c1"
+            raise BadNameError(shown or "''", 0, "not a cname", hint)
         found = match.groupdict()
         padded = [v for k, v in found.items() if v and len(v) > 1 and v[0] == "0" and k != "tile"]
         if padded:
-            raise BadNameError(
-                printable(text), 0, f"'{padded[0]}' has a leading zero, cnames have none"
-            )
-        tile = found.pop("tile")
-        values = {k: None if v is None else int(v) for k, v in found.items()}
-        values["tile"] = None if tile is None else int(tile, 8)
+            raise BadNameError(shown, 0, f"'{padded[0]}' has a leading zero, cnames have none")
+        values = {k: v and int(v, 8 if k == "tile" else 10) for k, v in found.items()}
         name = cls(**values)  # type: ignore[arg-type]  # col and row are never None in a match
-        name._refuse(printable(text))
+        if name.impossible:
+            what, hint = name.impossible
+            raise BadNameError(shown, 0, f"{what} is impossible", hint)
         return name
-
-    def _refuse(self, text: str) -> None:
-        """Raise where a part is larger than any Cray has."""
-        problem = self.impossible
-        if problem:
-            what, hint = problem
-            raise BadNameError(text, 0, f"{what} is impossible", hint)
 
     @property
     def impossible(self) -> tuple[str, str] | None:
@@ -138,18 +128,15 @@ class Cname:
         return None
 
     def __repr__(self) -> str:
-        names = ("col", "row", "cage", "slot", "node", "accelerator", "aries", "gemini", "tile")
-        shown = [f"{n}={getattr(self, n)}" for n in names if getattr(self, n) is not None]
-        return f"Cname({', '.join(shown)})"
+        values = ((field.name, getattr(self, field.name)) for field in fields(self))
+        return f"Cname({', '.join(f'{name}={v}' for name, v in values if v is not None)})"
 
     def __str__(self) -> str:
-        text = f"c{self.col}-{self.row}"
         tile = None if self.tile is None else f"{self.tile:02o}"
-        rest = (
-            ("c", self.cage), ("s", self.slot), ("n", self.node), ("a", self.accelerator),
-            ("a", self.aries), ("g", self.gemini), ("l", tile),
-        )  # fmt: skip
-        return text + "".join(f"{letter}{value}" for letter, value in rest if value is not None)
+        router = (("a", self.accelerator), ("a", self.aries), ("g", self.gemini), ("l", tile))
+        rest = (("c", self.cage), ("s", self.slot), ("n", self.node), *router)
+        shown = (f"{letter}{value}" for letter, value in rest if value is not None)
+        return f"c{self.col}-{self.row}{''.join(shown)}"
 
     @property
     def is_node(self) -> bool:

@@ -1,4 +1,4 @@
-"""Many cnames at once: numpy string arrays to columns of numbers and back.
+"""Many names at once: numpy string arrays to columns of numbers and back.
 
 The characters are looked at one position at a time for all names together:
 a hundred thousand names take as many numpy calls as one.
@@ -6,14 +6,12 @@ a hundred thousand names take as many numpy calls as one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-__all__ = ["LIMITS", "codes_of", "format_cnames", "parse_cnames", "strings_of"]
+__all__ = ["LIMITS", "codes_of", "format_cnames", "parse_cnames", "strings_of", "write_names"]
 
 #: How many cages a cabinet, slots a cage and nodes a slot there can be.
 LIMITS = {"cage": 3, "slot": 16, "node": 4}
@@ -39,10 +37,9 @@ def codes_of(names: ArrayLike, longest: int | None = None) -> NDArray[np.uint32]
     -------
     uint32 (n, longest)
     """
-    texts = np.asarray(names, dtype=np.str_)
+    texts = np.ascontiguousarray(names, dtype=np.str_)
     if texts.dtype.itemsize == 0:
         return np.zeros((len(texts), 1), dtype=np.uint32)
-    texts = np.ascontiguousarray(texts)
     codes = texts.view(np.uint32).reshape(len(texts), texts.dtype.itemsize // 4)
     return codes if longest is None else codes[:, :longest]
 
@@ -50,9 +47,53 @@ def codes_of(names: ArrayLike, longest: int | None = None) -> NDArray[np.uint32]
 def strings_of(codes: NDArray[np.uint32]) -> NDArray[np.str_]:
     """Return rows of code points as strings; the opposite of `codes_of`."""
     rows = np.ascontiguousarray(codes)
-    if rows.shape[1] == 0:
+    if rows.size == 0:
         return np.zeros(len(rows), dtype="U1")
     return rows.view(f"U{rows.shape[1]}").reshape(len(rows))
+
+
+def write_names(
+    table: NDArray[np.integer], before: Sequence[str], width: int = 1
+) -> NDArray[np.str_]:
+    """Write rows of numbers as names.
+
+    Parameters
+    ----------
+    table : int (n, k)
+    before : sequence of k or k + 1 str
+        What stands before each number, and behind the last.
+    width : int
+        Digits of each number at least, zeros in front.
+
+    Returns
+    -------
+    str (n,)
+        '' where a row holds a negative number.
+
+    Examples
+    --------
+    >>> write_names(np.array([[1, 20], [300, 4], [0, -1]]), ("c", "-", "a0")).tolist()
+    ['c1-20a0', 'c300-4a0', '']
+    """
+    values = np.asarray(table, dtype=np.int64)
+    digits = np.full(values.shape, max(width, 1))
+    for power in range(1, len(str(values.max(initial=0)))):
+        digits += (values >= 10**power) & (digits <= power)
+    letters = sum(map(len, before))
+    codes = np.zeros((len(values), letters + int(digits.sum(axis=1).max(initial=0))), np.uint32)
+    flat, at = codes.reshape(-1), np.arange(len(values)) * codes.shape[1]
+    for i, text in enumerate(before):
+        for letter in text:
+            flat[at] = ord(letter)
+            at += 1
+        if i < values.shape[1]:
+            rest, at = values[:, i], at + digits[:, i]
+            for place in range(1, int(digits[:, i].max(initial=0)) + 1):
+                rest, digit = np.divmod(rest, 10)
+                inside = place <= digits[:, i]
+                flat[at[inside] - place] = digit[inside] + ord("0")
+    codes[(values < 0).any(axis=1)] = 0
+    return strings_of(codes)
 
 
 def parse_cnames(names: ArrayLike) -> NDArray[np.int32]:
@@ -117,10 +158,4 @@ def format_cnames(parts: ArrayLike) -> NDArray[np.str_]:
     >>> format_cnames([[11, 2, 0, 15, 3], [-1, -1, -1, -1, -1]]).tolist()
     ['c11-2c0s15n3', '']
     """
-    table = np.asarray(parts, dtype=np.int64).reshape(-1, 5)
-    good = np.asarray((table >= 0).all(axis=1))
-    texts = [
-        f"c{c}-{r}c{h}s{s}n{n}" if ok else ""
-        for ok, (c, r, h, s, n) in zip(good.tolist(), table.tolist(), strict=True)
-    ]
-    return np.array(texts, dtype=np.str_) if texts else np.zeros(0, dtype="U1")
+    return write_names(np.asarray(parts).reshape(-1, 5), ("c", "-", "c", "s", "n"))

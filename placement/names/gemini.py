@@ -18,19 +18,17 @@ and NIDs, they win over this rule.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from placement.names.numbering import Numbering, columns_of, marked
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from placement.names.cname import Cname
-
 __all__ = ["Gemini"]
+
+Ints = NDArray[np.int64]
 
 _SLOTS = 8  # blades a cage
 _Z = 24  # blades a cabinet, the length of the z axis
@@ -66,6 +64,11 @@ class Gemini(Numbering):
         if self.columns < 1 or self.rows < 1:
             raise ValueError(f"{self.columns} x {self.rows} cabinets: at least 1 x 1 is needed")
 
+    @property
+    def limits(self) -> tuple[int, int, int, int, int]:
+        """How many columns, rows, cages, slots and nodes there are."""
+        return self.columns, self.rows, 3, _SLOTS, 4
+
     def nid(self, parts: ArrayLike) -> NDArray[np.int64]:
         """Return the NIDs of places.
 
@@ -85,13 +88,7 @@ class Gemini(Numbering):
         [2, 1502, -1]
         """
         columns = columns_of(parts, 5)
-        number = _nid(self.columns, self.rows, *columns)
-        return np.where(self._inside(*columns), number, -1)
-
-    def _inside(self, *parts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        limits = (self.columns, self.rows, 3, _SLOTS, 4)
-        inside = [(p >= 0) & (p < limit) for p, limit in zip(parts, limits, strict=True)]
-        return np.asarray(np.logical_and.reduce(inside))
+        return np.where(self.inside(*columns), _nid(self.columns, self.rows, columns), -1)
 
     def parts(self, nid: ArrayLike) -> NDArray[np.int32]:
         """Return the places of NIDs.
@@ -122,9 +119,7 @@ class Gemini(Numbering):
         good = (number >= 0) & (b < self.columns)
         return marked(good, *place, 2 * (y % 2) + low)
 
-    def _place(
-        self, x: NDArray[np.int64], y: NDArray[np.int64], z: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], ...]:
+    def _place(self, x: Ints, y: Ints, z: Ints) -> tuple[Ints, ...]:
         """Return col, row, cage, slot of the Gemini at x, y, z: the folds undone."""
         odd_x = (x > 0) & (x <= self.columns // 2)
         col = np.where(x == 0, 0, np.where(odd_x, 2 * x - 1, 2 * (self.columns - x)))
@@ -155,8 +150,8 @@ class Gemini(Numbering):
         [[1, 1, 0, 1]]
         """
         columns = columns_of(parts, 5)
-        x, y, z = _torus(self.columns, self.rows, *columns)
-        return marked(self._inside(*columns), x, y, z, columns[4] % 2)
+        xyz = _torus(self.columns, self.rows, columns)
+        return marked(self.inside(*columns), *xyz, columns[4] % 2)
 
     def parts_of_coords(self, coords: ArrayLike) -> NDArray[np.int32]:
         """Return the places of torus coordinates.
@@ -181,20 +176,6 @@ class Gemini(Numbering):
         good = np.logical_and.reduce([(c >= 0) & (c < limit) for c, limit in limits])
         return marked(good, *self._place(x, y, z), 2 * (y % 2) + low)
 
-    def outside(self, name: Cname) -> str:
-        """Say why a node cname is outside this machine; '' where it is inside."""
-        if name.impossible:
-            return f"{name.impossible[0]} is impossible; {name.impossible[1]}"
-        limits = (
-            ("column", name.col, self.columns),
-            ("row", name.row, self.rows),
-            ("slot", name.slot, _SLOTS),
-        )
-        for word, value, limit in limits:
-            if value is not None and value >= limit:
-                return f"{word} {value}: this machine has {word}s 0 to {limit - 1}"
-        return ""
-
     @property
     def nids(self) -> str:
         """The range of NIDs in words."""
@@ -202,23 +183,10 @@ class Gemini(Numbering):
         return f"NIDs run from 0 to {last} with {self.columns} x {self.rows} cabinets"
 
     @classmethod
-    def fit(cls, parts: ArrayLike, nid: ArrayLike) -> Gemini | None:
-        """Find the columns and rows of cabinets from nodes that state place and NID.
+    def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[Gemini, NDArray[np.bool_]] | None:
+        """Find the columns and rows of cabinets with which most nodes agree, and which do.
 
-        Parameters
-        ----------
-        parts : int (n, 5)
-            Places; rows with a negative number say nothing and are left out.
-        nid : int64 (n,)
-            Their NIDs; negative ones are left out.
-
-        Returns
-        -------
-        Gemini or None
-            The numbering with which all nodes agree: the fewest rows, then
-            the fewest columns, where several do. None where there is none
-            (as on a small machine that numbers differently) or no node was
-            given.
+        The fewest rows, then the fewest columns, where several do.
 
         Examples
         --------
@@ -226,29 +194,6 @@ class Gemini(Numbering):
         >>> nids = [7, 1502, 9278, 18000]
         >>> Gemini.fit(titan.parts(nids), nids)
         Gemini(columns=25, rows=8)
-        """
-        found = cls.vote(parts, nid)
-        return None if found is None or not found[1].all() else found[0]
-
-    @classmethod
-    def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[Gemini, NDArray[np.bool_]] | None:
-        """Find the numbering with which most nodes agree, and which do.
-
-        Parameters
-        ----------
-        parts, nid
-            As for `fit`.
-
-        Returns
-        -------
-        (Gemini, bool (n,)) or None
-            The numbering and the mask of the nodes that agree with it (those
-            left out count as agreeing); None where no node agrees with any.
-
-        Examples
-        --------
-        >>> titan = Gemini(25, 8)
-        >>> nids = [7, 1502, 9278, 18000]
         >>> found, agrees = Gemini.vote(titan.parts(nids), [7, 1502, 9278, 17999])
         >>> found, agrees.tolist()
         (Gemini(columns=25, rows=8), [True, True, True, False])
@@ -257,46 +202,32 @@ class Gemini(Numbering):
         number = np.asarray(nid, dtype=np.int64).reshape(-1)
         silent = (table < 0).any(axis=1) | (number < 0) | (table[:, 3] >= _SLOTS)
         best: tuple[Gemini, NDArray[np.bool_]] | None = None
-        most = 0
-        for columns, rows in _candidates(table[~silent], number[~silent]):
-            found = cls(columns, rows)
+        for shape in _candidates(table[~silent], number[~silent]):
+            found = cls(*shape)
             agrees = found.nid(table) == number
-            if agrees.sum() > most:
-                best, most = (found, agrees), int(agrees.sum())
-            if most == len(number) - silent.sum():
+            if agrees.sum() > (best[1].sum() if best else 0):
+                best = found, agrees
+            if agrees.sum() == len(number) - silent.sum():
                 break
-        if best is None:
-            return None
-        return best[0], best[1] | (silent & (table[:, 3] < _SLOTS))
+        return best and (best[0], best[1] | (silent & (table[:, 3] < _SLOTS)))
 
 
-def _torus(
-    columns: NDArray[np.int64] | int,
-    rows: NDArray[np.int64] | int,
-    col: NDArray[np.int64],
-    row: NDArray[np.int64],
-    cage: NDArray[np.int64],
-    slot: NDArray[np.int64],
-    node: NDArray[np.int64],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _torus(columns: Ints | int, rows: Ints | int, parts: Ints | Sequence[Ints]) -> list[Ints]:
     """Return x, y, z by the rule; `columns` and `rows` may be arrays of candidates."""
+    col, row, cage, slot, node = parts
     x = np.where(col % 2 == 1, (col + 1) // 2, np.where(col == 0, 0, columns - col // 2))
     k = np.where(row % 2 == 0, row // 2, rows - 1 - row // 2)
     third = np.where(k % 2 == 0, cage, 2 - cage)
-    z = _SLOTS * third + np.where(third == 1, _SLOTS - 1 - slot, slot)
-    return x, 2 * k + node // 2, z
+    return [x, 2 * k + node // 2, _SLOTS * third + np.where(third == 1, _SLOTS - 1 - slot, slot)]
 
 
-def _nid(
-    columns: NDArray[np.int64] | int, rows: NDArray[np.int64] | int, *parts: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def _nid(columns: Ints | int, rows: Ints | int, parts: Ints | Sequence[Ints]) -> Ints:
     """Return the NIDs by the rule; `columns` and `rows` may be arrays of candidates."""
-    x, y, z = _torus(columns, rows, *parts)
+    x, y, z = _torus(columns, rows, parts)
     b = (columns - x) % columns
     q = _Z * y + np.where(y % 2 == 0, z, _Z - 1 - z)
     q = np.where(b % 2 == 1, 48 * rows - 1 - q, q)
-    result: NDArray[np.int64] = 96 * rows * b + 2 * q + parts[4] % 2
-    return result
+    return np.asarray(96 * rows * b + 2 * q + parts[4] % 2)
 
 
 def _sample(nid: NDArray[np.int64]) -> NDArray[np.intp]:
@@ -309,16 +240,15 @@ def _candidates(parts: NDArray[np.int64], nid: NDArray[np.int64]) -> list[tuple[
     if not len(nid):
         return []
     some = _sample(nid)
-    votes: list[tuple[int, int, int]] = []
+    votes: dict[tuple[int, int], int] = {}
     for rows in _likely_rows(parts, nid):
         least = int(parts[:, 0].max()) + 1
         most = min(int(nid.max()) // (96 * rows) + least + 1, least + _MOST)
         columns = np.arange(least, most + 1)
-        agree = (_nid(columns[:, None], rows, *parts[some].T) == nid[some]).sum(axis=1)
-        best = columns[agree == agree.max()][:_TIES]
-        votes += [(int(agree.max()), int(c), rows) for c in best]
-    top = max(count for count, _, _ in votes)
-    return [(columns, rows) for count, columns, rows in votes if count == top][:_TIES]
+        agree = (_nid(columns[:, None], rows, parts[some].T) == nid[some]).sum(axis=1)
+        votes |= {(c, rows): n for c, n in zip(columns.tolist(), agree.tolist(), strict=True)}
+    top = max(votes.values())
+    return [shape for shape, count in votes.items() if count == top][:_TIES]
 
 
 def _likely_rows(parts: NDArray[np.int64], nid: NDArray[np.int64]) -> list[int]:
@@ -335,6 +265,7 @@ def _likely_rows(parts: NDArray[np.int64], nid: NDArray[np.int64]) -> list[int]:
     if len(number):
         some = _sample(number)
         enough = int(parts[:, 0].max()) + 1
-        agree = (_nid(enough, rows[:, None], *table[some].T) == number[some]).sum(axis=1)
+        agree = (_nid(enough, rows[:, None], table[some].T) == number[some]).sum(axis=1)
         rows = rows[agree == agree.max()]
-    return [int(r) for r in rows]
+    found: list[int] = rows.tolist()
+    return found

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from placement.names.columns import codes_of, strings_of
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+from placement.names.columns import codes_of, strings_of, write_names
 
 __all__ = ["name_numbers", "nid_names"]
 
@@ -40,22 +36,7 @@ def nid_names(numbers: ArrayLike, width: int = 5, prefix: str = "nid") -> NDArra
     >>> nid_names([0, 7], width=1, prefix="node").tolist()
     ['node0', 'node7']
     """
-    values = np.asarray(numbers, dtype=np.int64)
-    if not len(values):
-        return np.zeros(0, dtype="U1")
-    powers = 10 ** np.arange(1, 19, dtype=np.int64)
-    lengths = np.maximum(np.searchsorted(powers, values, side="right") + 1, max(width, 1))
-    head = len(prefix)
-    codes = np.zeros((len(values), head + int(lengths.max())), dtype=np.uint32)
-    codes[:, :head] = [ord(c) for c in prefix]
-    for length in np.flatnonzero(np.bincount(lengths)).tolist():
-        rows = slice(None) if (lengths == length).all() else np.flatnonzero(lengths == length)
-        rest = values[rows]
-        for place in range(head + length - 1, head - 1, -1):
-            rest, digit = np.divmod(rest, 10)
-            codes[rows, place] = digit + _ZERO
-    codes[values < 0] = 0
-    return strings_of(codes)
+    return write_names(np.asarray(numbers, dtype=np.int64)[:, None], (prefix,), width)
 
 
 def name_numbers(
@@ -84,25 +65,20 @@ def name_numbers(
     (['nid', 'r1n', 'login'], [45, 7, -1], [5, 1, 0])
     """
     codes = codes_of(names)
-    n, longest = codes.shape
-    numbers = np.zeros(n, dtype=np.int64)
-    if not n:
-        return np.zeros(0, dtype="U1"), numbers, np.zeros(0, dtype=np.int32)
-    length = longest - np.argmax(codes[:, ::-1] != 0, axis=1)
-    length[codes[:, 0] == 0] = 0
-    first = np.maximum(_number_start(codes), length - _DIGITS)
-    for place in range(longest):
+    places = np.arange(codes.shape[1])
+    length = _behind_last(codes != 0)
+    first = np.maximum(_behind_last((codes - _ZERO > 9) & (codes != 0)), length - _DIGITS)
+    numbers = np.zeros(len(codes), dtype=np.int64)
+    for place in places:
         inside = (place >= first) & (place < length)
         digit = (codes[:, place] - _ZERO).astype(np.int64)
         numbers = np.where(inside, numbers * 10 + digit, numbers)
     widths = (length - first).astype(np.int32)
     numbers[widths == 0] = -1
-    prefixes = np.where(np.arange(longest) < first[:, None], codes, np.uint32(0))
-    return strings_of(prefixes), numbers, widths
+    return strings_of(np.where(places < first[:, None], codes, np.uint32(0))), numbers, widths
 
 
-def _number_start(codes: NDArray[np.uint32]) -> NDArray[np.intp]:
-    """Return the place behind the last character that is neither a digit nor padding."""
-    other = (codes - _ZERO > 9) & (codes != 0)
-    last = codes.shape[1] - np.argmax(other[:, ::-1], axis=1)
-    return np.where(other.any(axis=1), last, 0)
+def _behind_last(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return the place behind the last True of each row, 0 where it has none."""
+    last = mask.shape[1] - np.argmax(mask[:, ::-1], axis=1)
+    return np.where(mask.any(axis=1), last, 0)

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from placement.errors import printable
 from placement.names.cname import BadNameError, Cname
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
 __all__ = ["Numbering", "columns_of", "marked"]
+
+Rule = TypeVar("Rule", bound="Numbering")
 
 
 def columns_of(table: ArrayLike, width: int) -> list[NDArray[np.int64]]:
     """Return the columns of an (n, width) table of whole numbers."""
-    array = np.asarray(table, dtype=np.int64).reshape(-1, width)
-    return list(array.T)
+    return list(np.asarray(table, dtype=np.int64).reshape(-1, width).T)
 
 
 def marked(good: NDArray[np.bool_], *columns: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return the columns as int32 (n, k), rows that are not good as -1."""
-    table = np.stack(columns, axis=1)
-    return np.where(good[:, None], table, -1).astype(np.int32)
+    return np.where(good[:, None], np.stack(columns, axis=1), -1).astype(np.int32)
 
 
 class Numbering(ABC):
@@ -36,6 +34,16 @@ class Numbering(ABC):
     """
 
     __slots__ = ()
+
+    @property
+    @abstractmethod
+    def limits(self) -> tuple[int, int, int, int, int]:
+        """How many columns, rows, cages, slots and nodes there are."""
+
+    @property
+    @abstractmethod
+    def nids(self) -> str:
+        """The range of NIDs in words."""
 
     @abstractmethod
     def nid(self, parts: ArrayLike) -> NDArray[np.int64]:
@@ -53,25 +61,63 @@ class Numbering(ABC):
     def parts_of_coords(self, coords: ArrayLike) -> NDArray[np.int32]:
         """Return the places (n, 5) of network coordinates (n, 4); -1 outside the machine."""
 
+    @classmethod
     @abstractmethod
-    def outside(self, name: Cname) -> str:
-        """Say why a node cname is outside this machine; '' where it is inside."""
-
-    @property
-    @abstractmethod
-    def nids(self) -> str:
-        """The range of NIDs in words."""
-
-    def nid_of(self, name: Cname | str) -> int:
-        """Return the NID of one node.
+    def vote(
+        cls: type[Rule], parts: ArrayLike, nid: ArrayLike
+    ) -> tuple[Rule, NDArray[np.bool_]] | None:
+        """Find the numbering with which most nodes agree, and which do.
 
         Parameters
         ----------
-        name : Cname or str
+        parts, nid
+            As for `fit`.
 
         Returns
         -------
-        int
+        (Numbering, bool (n,)) or None
+            The numbering and the mask of the nodes that agree with it (those
+            left out count as agreeing); None where no node agrees with any.
+        """
+
+    @classmethod
+    def fit(cls: type[Rule], parts: ArrayLike, nid: ArrayLike) -> Rule | None:
+        """Find the numbering of a machine from nodes that state place and NID.
+
+        Parameters
+        ----------
+        parts : int (n, 5)
+            Places; rows with a negative number say nothing and are left out.
+        nid : int64 (n,)
+            Their NIDs; negative ones are left out.
+
+        Returns
+        -------
+        Numbering or None
+            The numbering with which all nodes agree, the smallest where
+            several do. None where there is none (as on a small torus that
+            numbers differently) or no node was given.
+        """
+        found = cls.vote(parts, nid)
+        return None if found is None or not found[1].all() else found[0]
+
+    def inside(self, *parts: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return which places, given by their five columns, are inside the machine."""
+        inside = [(p >= 0) & (p < limit) for p, limit in zip(parts, self.limits, strict=True)]
+        return np.asarray(np.logical_and.reduce(inside))
+
+    def outside(self, name: Cname) -> str:
+        """Say why a node cname is outside this machine; '' where it is inside."""
+        if name.impossible:
+            return f"{name.impossible[0]} is impossible; {name.impossible[1]}"
+        words = ("column", "row", "cage", "slot", "node")
+        for word, value, limit in zip(words, name.parts, self.limits, strict=True):
+            if value >= limit:
+                return f"{word} {value}: this machine has {word}s 0 to {limit - 1}"
+        return ""
+
+    def nid_of(self, name: Cname | str) -> int:
+        """Return the NID of one node.
 
         Raises
         ------
@@ -80,9 +126,8 @@ class Numbering(ABC):
         """
         cname = Cname.parse(name) if isinstance(name, str) else name
         if not cname.is_node:
-            raise BadNameError(
-                str(cname), 0, "not the cname of a node", "a node's ends in n0 to n3"
-            )
+            hint = "a node's ends in n0 to n3"
+            raise BadNameError(str(cname), 0, "not the cname of a node", hint)
         nid = int(self.nid([cname.parts])[0])
         if nid < 0:
             raise BadNameError(str(cname), 0, self.outside(cname) or "outside this machine")

@@ -17,16 +17,11 @@ group of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from placement.names.numbering import Numbering, columns_of, marked
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from placement.names.cname import Cname
 
 __all__ = ["Xc"]
 
@@ -63,6 +58,11 @@ class Xc(Numbering):
         """Groups in a row of cabinets: two neighbouring cabinets each."""
         return (self.positions + 1) // 2
 
+    @property
+    def limits(self) -> tuple[int, int, int, int, int]:
+        """How many columns, rows, cages, slots and nodes there are."""
+        return self.positions, _ROWS, 3, 16, 4
+
     def nid(self, parts: ArrayLike) -> NDArray[np.int64]:
         """Return the NIDs of places.
 
@@ -81,14 +81,9 @@ class Xc(Numbering):
         >>> Xc(10).nid([[0, 1, 2, 15, 3], [10, 0, 0, 0, 0]]).tolist()
         [2111, -1]
         """
-        col, row, cage, slot, node = columns_of(parts, 5)
+        col, row, cage, slot, node = columns = columns_of(parts, 5)
         number = _CABINET * (row * self.positions + col) + 64 * cage + 4 * slot + node
-        return np.where(self._inside(col, row, cage, slot, node), number, -1)
-
-    def _inside(self, *parts: NDArray[np.int64]) -> NDArray[np.bool_]:
-        limits = (self.positions, _ROWS, 3, 16, 4)
-        inside = [(p >= 0) & (p < limit) for p, limit in zip(parts, limits, strict=True)]
-        return np.asarray(np.logical_and.reduce(inside))
+        return np.where(self.inside(*columns), number, -1)
 
     def parts(self, nid: ArrayLike) -> NDArray[np.int32]:
         """Return the places of NIDs.
@@ -136,7 +131,7 @@ class Xc(Numbering):
         """
         col, row, cage, slot, node = columns_of(parts, 5)
         group = row * self.groups_a_row + col // 2
-        good = self._inside(col, row, cage, slot, node)
+        good = self.inside(col, row, cage, slot, node)
         return marked(good, group, cage + 3 * (col % 2), slot, node)
 
     def parts_of_coords(self, coords: ArrayLike) -> NDArray[np.int32]:
@@ -160,16 +155,8 @@ class Xc(Numbering):
         group, chassis, slot, node = columns_of(coords, 4)
         row, pair = np.divmod(group, self.groups_a_row)
         col, cage = 2 * pair + chassis // 3, chassis % 3
-        good = self._inside(col, row, cage, slot, node) & (chassis >= 0) & (chassis < 6)
+        good = self.inside(col, row, cage, slot, node) & (chassis >= 0) & (chassis < 6)
         return marked(good, col, row, cage, slot, node)
-
-    def outside(self, name: Cname) -> str:
-        """Say why a node cname is outside this machine; '' where it is inside."""
-        if name.impossible:
-            return f"{name.impossible[0]} is impossible; {name.impossible[1]}"
-        if name.col >= self.positions:
-            return f"column {name.col}: a row has the cabinet positions 0 to {self.positions - 1}"
-        return ""
 
     @property
     def nids(self) -> str:
@@ -178,53 +165,19 @@ class Xc(Numbering):
         return f"NIDs run from 0 to {last} with {self.positions} cabinet positions in a row"
 
     @classmethod
-    def fit(cls, parts: ArrayLike, nid: ArrayLike) -> Xc | None:
-        """Find the number of cabinet positions in a row from nodes that state both.
+    def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[Xc, NDArray[np.bool_]] | None:
+        """Find the number of positions with which most nodes agree, and which do.
 
-        Parameters
-        ----------
-        parts : int (n, 5)
-            Places; rows with a negative number say nothing and are left out.
-        nid : int64 (n,)
-            Their NIDs; negative ones are left out.
-
-        Returns
-        -------
-        Xc or None
-            The numbering with which all nodes agree; None where there is
-            none or no node was given. Where only the first row of cabinets
-            is there, so that any P would do, the smallest even one that
-            holds all columns.
+        Where only the first row of cabinets is there, so that any P would
+        do, the smallest even one that holds all columns.
 
         Examples
         --------
         >>> xc = Xc(10)
-        >>> nids = [5, 4000, 7000]
-        >>> Xc.fit(xc.parts(nids), nids)
+        >>> Xc.fit(xc.parts([5, 4000, 7000]), [5, 4000, 7000])
         Xc(positions=10)
         >>> Xc.fit([[3, 0, 0, 0, 0]], [576])
         Xc(positions=4)
-        """
-        found = cls.vote(parts, nid)
-        return None if found is None or not found[1].all() else found[0]
-
-    @classmethod
-    def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[Xc, NDArray[np.bool_]] | None:
-        """Find the number of positions with which most nodes agree, and which do.
-
-        Parameters
-        ----------
-        parts, nid
-            As for `fit`.
-
-        Returns
-        -------
-        (Xc, bool (n,)) or None
-            The numbering and the mask of the nodes that agree with it (those
-            left out count as agreeing); None where no node agrees with any.
-
-        Examples
-        --------
         >>> xc, agrees = Xc.vote([[0, 1, 0, 0, 0], [1, 1, 0, 0, 0], [2, 1, 0, 0, 0]], [768, 960, 7])
         >>> xc.positions, agrees.tolist()
         (4, [True, True, False])

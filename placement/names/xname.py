@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from placement.errors import printable
 from placement.names.cname import BadNameError
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["Xname", "normalise_xnames"]
 
@@ -85,20 +82,17 @@ class Xname:
         ...
         placement.names.cname.BadNameError: x1000c9s0b0n0: chassis 9 is impossible; there are 0 to 7
         """
-        match = _FORM.fullmatch(text)
+        match, shown = _FORM.fullmatch(text), printable(text)
         if match is None:
-            raise BadNameError(
-                printable(text) or "''", 0, "not an xname", "a node's looks like x1000c0s3b1n0"
-            )
+            hint = "a node's looks like x1000c0s3b1n0"
+            raise BadNameError(shown or "''", 0, "not an xname", hint)
         found = match.groupdict()
         below = _ZEROS.sub("", (found.pop("below") or "").lower())
-        values = {k: None if v is None else int(v) for k, v in found.items()}
+        values = {k: v and int(v) for k, v in found.items()}
         for part, most in _MOST.items():
-            value = values[part]
-            if value is not None and value > most:
-                raise BadNameError(
-                    printable(text), 0, f"{part} {value} is impossible", f"there are 0 to {most}"
-                )
+            if (values[part] or 0) > most:
+                what = f"{part} {values[part]} is impossible"
+                raise BadNameError(shown, 0, what, f"there are 0 to {most}")
         return cls(below=below, **values)  # type: ignore[arg-type]  # a match has a cabinet
 
     @property
@@ -107,10 +101,8 @@ class Xname:
         return self.node is not None and self.nic is None
 
     def __str__(self) -> str:
-        letters = (
-            ("x", self.cabinet), ("c", self.chassis), ("s", self.slot), ("b", self.board),
-            ("n", self.node), ("h", self.nic), ("r", self.switch),
-        )  # fmt: skip
+        numbers = (self.cabinet, self.chassis, self.slot, self.board)
+        letters = zip("xcsbnhr", (*numbers, self.node, self.nic, self.switch), strict=True)
         return "".join(f"{k}{v}" for k, v in letters if v is not None) + self.below
 
 
@@ -130,9 +122,8 @@ def normalise_xnames(names: ArrayLike) -> NDArray[np.str_]:
     >>> normalise_xnames(["X1000C0S03B1N0", "nid001000"]).tolist()
     ['x1000c0s3b1n0', 'nid001000']
     """
-    texts = np.asarray(names, dtype=np.str_)
-    plain = [
+    normal = [
         _ZEROS.sub("", name.lower()) if name[:1] in "xX" and _FORM.fullmatch(name) else name
-        for name in texts.tolist()
+        for name in np.asarray(names, dtype=np.str_).tolist()
     ]
-    return np.array(plain, dtype=np.str_) if plain else np.zeros(0, dtype="U1")
+    return np.array(normal or np.zeros(0), dtype=np.str_)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from placement.readers import rows as r
-from placement.readers.coordinates import dump_of
+from placement.readers.cray import cray_dump
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]
@@ -61,8 +61,7 @@ def read(text: str, source: str) -> Dump:
     >>> dump.nodes.cores.tolist(), dump.nodes.coords.tolist()
     ([68], [[6, 0, 0]])
     """
-    rows = r.Rows.read(text, source, "meshcoords", _line)
-    return dump_of(rows, "meshcoords")
+    return cray_dump(r.Rows.read(text, source, "meshcoords", _line), "meshcoords")
 
 
 def _line(line: str) -> r.Row | None:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from placement.errors import ParseError, printable
+from placement.readers import resembling
 from placement.records import LineCounts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-__all__ = ["MAX_LINES", "count_lines", "refuse_empty", "split_lines", "strange_line"]
 
 #: More lines than this are no dump of a machine; a list of them would fill the memory.
 MAX_LINES = 1_000_000
@@ -107,10 +103,13 @@ def strange_line(
     >>> print(strange_line("sinfo", "x.txt", 7, "hm", "a row of sinfo", "cut off?"))
     x.txt:7: 'hm' is not a row of sinfo; cut off?
     """
-    from placement.readers import resembling
-
     other = resembling(line, but=name)
     if other:
-        text = f"two formats in one file: this line looks like {other}, the others are {name}"
-        return ParseError(source, number, text, "split it and name both files with -m")
+        return two_formats(source, number, other, f"the others are {name}")
     return ParseError(source, number, f"{printable(line.strip())!r} is not {what}", hint)
+
+
+def two_formats(source: str, number: int, other: str, others: str) -> ParseError:
+    """Return the error for a line of another format."""
+    text = f"two formats in one file: this line looks like {other}, {others}"
+    return ParseError(source, number, text, "split it and name both files with -m")

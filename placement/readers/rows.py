@@ -10,43 +10,18 @@ quotes what stands there.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import ParseError, printable
-from placement.readers.shapes import BIGGEST, numbers_in, pieces
+from placement.readers import resembling
+from placement.readers.plain import two_formats
+from placement.readers.shapes import BIGGEST, Piece, numbers_in, pieces
 from placement.records import LineCounts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.readers.shapes import Piece
-
-__all__ = [
-    "CNAME",
-    "CORES",
-    "HEX_NID",
-    "MOST_NODES",
-    "MOST_TILES",
-    "NID",
-    "NODE",
-    "NODE_CNAME",
-    "PARTS",
-    "ROLE",
-    "XYZ",
-    "Column",
-    "Parser",
-    "Refused",
-    "Row",
-    "Rows",
-    "column",
-    "columns",
-]
 
 #: More nodes, and more tiles, than this are refused: three times what the
 #: largest lists known have (160,000 nodes; 553,000 tiles).
@@ -69,12 +44,10 @@ class Refused(Exception):  # noqa: N818 - it never leaves the readers: `Rows` tu
 
     def __init__(self, text: str, hint: str = "") -> None:
         super().__init__(text)
-        self.text = text
-        self.hint = hint
+        self.text, self.hint = text, hint
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(NamedTuple):
     """How one shape of row is to be read.
 
     Attributes
@@ -85,16 +58,15 @@ class Row:
         Of each named word: the word.
     """
 
-    at: Mapping[str, int] = field(default_factory=dict)
-    words: Mapping[str, str] = field(default_factory=dict)
+    at: Mapping[str, int] = {}
+    words: Mapping[str, str] = {}
 
 
 #: Interprets one line (or shape): a `Row`, or None for a header. Raises `Refused`.
 Parser = Callable[[str], Row | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """One word of a row: what it is called, how it looks, which numbers it holds.
 
     Attributes
@@ -105,7 +77,7 @@ class Column:
     pattern : str
         Regular expression for the whole word, in upper or lower case;
         compiled when a word is first looked at.
-    numbers : tuple of str
+    numbers : sequence of str
         Names of the numbers in it, in order.
     keep : bool
         True where the word itself is wanted.
@@ -116,33 +88,23 @@ class Column:
     name: str
     what: str
     pattern: str
-    numbers: tuple[str, ...] = ()
+    numbers: Sequence[str] = ()
     keep: bool = False
     hint: str = ""
 
 
 PARTS = ("col", "row", "cage", "slot", "node")
-
-
-def column(
-    name: str, what: str, pattern: str, *numbers: str, keep: bool = False, hint: str = ""
-) -> Column:
-    """Return a `Column` that matches `pattern` in upper and lower case."""
-    return Column(name, what, pattern, numbers, keep, hint)
-
-
 NUMBER = "[0-9]+"
-HEX = "0x[0-9a-f]+"
 CNAME = "c[0-9]+-[0-9]+c[0-9]+s[0-9]+"
 NODE = CNAME + "n[0-9]+"
 
 #: The columns that several formats share.
-NID = column("nid", "NID", NUMBER, "nid", hint=f"a NID is a number from 0 to {BIGGEST}")
-HEX_NID = column("hex", "hexadecimal NID", HEX, "hex")
-NODE_CNAME = column("cname", "node's cname", NODE, *PARTS, hint="such as c0-0c1s12n3")
-ROLE = column("role", "TYPE (service or compute)", "service|compute", keep=True)
-CORES = column("cores", "number of CORES", NUMBER, "cores")
-XYZ = tuple(column(axis, f"{axis.upper()} coordinate", NUMBER, axis) for axis in "xyz")
+NID = Column("nid", "NID", NUMBER, ["nid"], hint=f"a NID is a number from 0 to {BIGGEST}")
+HEX_NID = Column("hex", "hexadecimal NID", "0x[0-9a-f]+", ["hex"])
+NODE_CNAME = Column("cname", "node's cname", NODE, PARTS, hint="such as c0-0c1s12n3")
+ROLE = Column("role", "TYPE (service or compute)", "service|compute", keep=True)
+CORES = Column("cores", "number of CORES", NUMBER, ["cores"])
+XYZ = tuple(Column(axis, f"{axis.upper()} coordinate", NUMBER, axis) for axis in "xyz")
 
 
 def columns(line: str, expected: Sequence[Column]) -> Row:
@@ -170,9 +132,8 @@ def columns(line: str, expected: Sequence[Column]) -> Row:
     for word, want in zip(words, expected, strict=False):
         if not re.fullmatch(want.pattern, word, re.I | re.A):
             raise Refused(f"'{printable(word, 40)}' is not a {want.what}", want.hint)
-        at.update({name: passed + i for i, name in enumerate(want.numbers)})
-        if want.keep:
-            kept[want.name] = word.lower()
+        at |= {name: passed + i for i, name in enumerate(want.numbers)}
+        kept |= {want.name: word.lower()} if want.keep else {}
         passed += numbers_in(word)
     if len(words) < len(expected):
         missing = expected[len(words)].what
@@ -194,7 +155,7 @@ class Rows:
         Line of each row, from 1.
     kind : int32 (n,)
         Index into `kinds`.
-    kinds : tuple of Row
+    kinds : sequence of Row
         How each kind of row is read.
     first : int64 (n,)
         Where the row's numbers begin in `numbers`.
@@ -205,7 +166,7 @@ class Rows:
     counts: LineCounts
     line: NDArray[np.int32]
     kind: NDArray[np.int32]
-    kinds: tuple[Row, ...]
+    kinds: Sequence[Row]
     first: NDArray[np.int64]
     numbers: NDArray[np.int32]
 
@@ -236,18 +197,20 @@ class Rows:
             At the first line that `parser` refuses, at a number above
             `BIGGEST`, or where there is no row at all.
         """
-        reading = _Reading(source, name, parser, most)
+        reading = _Reading(text, source, name, parser)
         for piece in pieces(text, source):
-            reading.add(piece, text)
+            reading.add(piece)
+            if reading.tally[_ROW] > most:
+                reading.refuse_many("rows", most)
         return reading.rows()
 
     def number(self, name: str) -> NDArray[np.int32]:
         """Return one number of each row, -1 where a row has it not."""
         offset = np.array([kind.at.get(name, -1) for kind in self.kinds], dtype=np.int64)[self.kind]
-        # a row without numbers may stand at the end of `numbers`: stay inside
-        at = np.minimum(self.first + np.maximum(offset, 0), len(self.numbers) - 1)
-        found = self.numbers[at] if len(self.numbers) else np.full(len(self), -1, dtype=np.int32)
-        return np.where(offset >= 0, found, np.int32(-1))
+        found = np.full(len(self), -1, dtype=np.int32)
+        has = offset >= 0
+        found[has] = self.numbers[(self.first + offset)[has]]
+        return found
 
     def table(self, names: Sequence[str]) -> NDArray[np.int32]:
         """Return several numbers of each row as int32 (n, len(names))."""
@@ -257,139 +220,106 @@ class Rows:
         """Return one word of each row, '' where a row has it not."""
         return np.array([kind.words.get(name, "") for kind in self.kinds], dtype=np.str_)[self.kind]
 
-    def chosen(self, which: NDArray[np.bool_]) -> Rows:
-        """Return only some of the rows (the counts stay those of the dump)."""
-        return replace(self, line=self.line[which], kind=self.kind[which], first=self.first[which])
-
     def having(self, name: str) -> NDArray[np.bool_]:
         """Return which rows have the number or word `name`."""
         has = [name in kind.at or name in kind.words for kind in self.kinds]
         return np.array(has, dtype=np.bool_)[self.kind]
 
+    def chosen(self, which: NDArray[np.bool_]) -> Rows:
+        """Return only some of the rows (the counts stay those of the dump)."""
+        return replace(self, line=self.line[which], kind=self.kind[which], first=self.first[which])
+
 
 class _Reading:
     """The state of reading one text piece by piece."""
 
-    def __init__(self, source: str, name: str, parser: Parser, most: int) -> None:
-        self.source, self.name, self.parser, self.most = source, name, parser, most
-        self.kinds: list[Row] = [Row(), Row()]  # of each shape; an empty Row where it is no row
-        self.sorts: list[int] = [_BLANK, _COMMENT]  # of each shape: what its lines are
+    def __init__(self, text: str, source: str, name: str, parser: Parser) -> None:
+        self.text, self.source, self.name, self.parser = text, source, name, parser
+        self.kinds = [Row(), Row()]  # of each shape; an empty Row where it is no row
+        self.sorts = [_BLANK, _COMMENT]  # of each shape: what its lines are
         self.seen: dict[str, int] = {}  # shapes of rows and headers: which of these they are
-        self.parts: list[tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]] = []
+        self.parts: list[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]] = []
         self.numbers: list[NDArray[np.int32]] = []
         self.passed = 0
         self.tally = np.zeros(4, dtype=np.int64)
 
-    def add(self, piece: Piece, text: str) -> None:
+    def add(self, piece: Piece) -> None:
         """Take the next lines."""
-        which = {shape: self._which(shape, piece, text) for shape in dict.fromkeys(piece.shapes)}
+        which = {shape: self._which(shape, piece) for shape in dict.fromkeys(piece.shapes)}
         of = np.fromiter(map(which.__getitem__, piece.shapes), np.int32, len(piece.shapes))
         sort = np.array(self.sorts)[of]
         self.tally += np.bincount(sort, minlength=4)
+        self._refuse_big(piece, of)
         rows = np.flatnonzero(sort == _ROW)
-        self._refuse_big(piece, rows, of, text)
-        self.parts.append(
-            ((rows + piece.line).astype(np.int32), of[rows], piece.first[rows] + self.passed)
-        )
+        self.parts.append((rows + piece.line, of[rows], piece.first[rows] + self.passed))
         self.numbers.append(piece.numbers)
         self.passed += len(piece.numbers)
-        if self.tally[_ROW] > self.most:
-            self._refuse_many("rows", self.most)
 
-    def _which(self, shape: str, piece: Piece, text: str) -> int:
+    def _which(self, shape: str, piece: Piece) -> int:
         """Return the index of a shape, finding out what its lines are where it is new."""
         bare = shape.strip()
-        if not bare:
-            return 0
-        if bare.startswith("#"):
-            return 1
+        if not bare or bare[0] == "#":
+            return self.sorts.index(_COMMENT if bare else _BLANK)
         if shape not in self.seen:
             try:
                 found = self.parser(shape)
             except Refused as refusal:
                 line = piece.line + piece.shapes.index(shape)
-                raise self._error(refusal, line, text) from None
+                raise self._error(refusal, line) from None
             self.seen[shape] = len(self.kinds)
             self.sorts.append(_HEADER if found is None else _ROW)
             self.kinds.append(found or Row())
             if len(self.kinds) > MOST_KINDS:
-                self._refuse_many("kinds of row", MOST_KINDS)
+                self.refuse_many("kinds of row", MOST_KINDS)
         return self.seen[shape]
 
-    def _refuse_many(self, what: str, most: int) -> None:
+    def refuse_many(self, what: str, most: int) -> None:
+        """Raise because there are more than `most` of something."""
         hint = "no dump of a machine has as many"
         raise ParseError(self.source, 0, f"{self.name}: more than {most} {what}", hint)
 
-    def _error(self, refusal: Refused, line: int, text: str) -> ParseError:
+    def _error(self, refusal: Refused, line: int) -> ParseError:
         """Return the error for a line that was refused, in its own words."""
-        itself, last = _line(text, line)
-        other = _other(itself, self.name)
+        itself, last = self._line(line)
+        other = resembling(itself, but=self.name)
         if other and not (last and (self.name, other) in _CUT_LOOKS_LIKE):
-            return self._mixed(line, other)
+            others = f"the lines above are {self.name}" if self.seen else f"others are {self.name}"
+            return two_formats(self.source, line, other, others)
         try:
             self.parser(itself)
         except Refused as own:
             refusal = own
         return ParseError(self.source, line, f"{self.name}: {refusal.text}", refusal.hint)
 
-    def _mixed(self, line: int, other: str) -> ParseError:
-        before = f"the lines above are {self.name}" if self.begun else f"others are {self.name}"
-        what = f"two formats in one file: this line looks like {other}, {before}"
-        return ParseError(self.source, line, what, "split it and name both files with -m")
-
-    @property
-    def begun(self) -> bool:
-        """Whether a row or header has been seen."""
-        return _ROW in self.sorts or _HEADER in self.sorts
-
-    def _refuse_big(
-        self, piece: Piece, rows: NDArray[np.int64], of: NDArray[np.int32], text: str
-    ) -> None:
+    def _refuse_big(self, piece: Piece, of: NDArray[np.int32]) -> None:
         """Raise ParseError at the first number of a row that is too big."""
         big = np.flatnonzero(piece.numbers < 0)
-        if not big.size:
-            return
-        line = np.searchsorted(piece.first, big, side="right") - 1
-        which = big - piece.first[line]
-        inside = np.isin(line, rows)
-        pairs, at = np.unique(
-            of[line[inside]].astype(np.int64) * 2**32 + which[inside], return_index=True
-        )
-        for i in np.argsort(at).tolist():
-            kind, place = divmod(int(pairs[i]), 2**32)
-            name = next((n for n, x in self.kinds[kind].at.items() if x == place), None)
+        lines = np.searchsorted(piece.first, big, side="right") - 1
+        places = big - piece.first[lines]
+        for line, place in zip(lines.tolist(), places.tolist(), strict=True):
+            name = next((n for n, at in self.kinds[of[line]].at.items() if at == place), None)
             if name is not None:
-                raise self._too_big(piece.line + int(line[inside][at[i]]), place, name, text)
+                raise self._too_big(piece.line + line, place, name)
 
-    def _too_big(self, line: int, which: int, name: str, text: str) -> ParseError:
-        words = re.findall(r"(?<!\S)0x[0-9a-f]+|[0-9]+", _line(text, line)[0].lower())
+    def _too_big(self, line: int, which: int, name: str) -> ParseError:
+        words = re.findall(r"(?<!\S)0x[0-9a-f]+|[0-9]+", self._line(line)[0].lower())
         what = "NID" if name in ("nid", "hex") else name
         word = printable(words[which], 30) if which < len(words) else "of this line"
         shown = f"{self.name}: {what} {word} is out of range"
         return ParseError(self.source, line, shown, f"it can be 0 to {BIGGEST}")
 
+    def _line(self, line: int) -> tuple[str, bool]:
+        """Return a line of the text, counted from 1, and whether nothing follows it."""
+        rest = self.text.split("\n", line - 1)[-1]
+        itself, _, below = rest.partition("\n")
+        return itself, not below.strip()
+
     def rows(self) -> Rows:
         """Return what was read."""
-        tally = [int(x) for x in self.tally]
-        if not tally[_ROW]:
+        rows, headers, comments, blank = (int(x) for x in self.tally)
+        if not rows:
             raise ParseError(self.source, 0, f"has no row of {self.name}", _CUT)
         line, kind, first = (np.concatenate(part) for part in zip(*self.parts, strict=True))
-        counts = LineCounts(tally[_ROW], tally[_COMMENT], tally[_HEADER], tally[_BLANK])
+        counts = LineCounts(rows, comments, headers, blank)
         numbers = np.concatenate(self.numbers)
-        return Rows(self.source, counts, line, kind, tuple(self.kinds), first, numbers)
-
-
-def _line(text: str, line: int) -> tuple[str, bool]:
-    """Return the `line`-th line of `text`, from 1, and whether nothing follows it."""
-    start = 0
-    for _ in range(line - 1):
-        start = text.index("\n", start) + 1
-    end = text.find("\n", start)
-    return (text[start:], True) if end < 0 else (text[start:end], not text[end:].strip())
-
-
-def _other(line: str, name: str) -> str:
-    """Return the name of another format that the line looks like, '' for none."""
-    from placement.readers import resembling
-
-    return resembling(line, but=name)
+        return Rows(self.source, counts, line.astype(np.int32), kind, self.kinds, first, numbers)

@@ -8,18 +8,14 @@ looked at.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.names.columns import write_names
 from placement.readers import rows as r
-from placement.readers.coordinates import dump_of
-from placement.readers.cray import hex_faults, written
+from placement.readers.cray import cray_dump, hex_faults
 from placement.readers.faults import listed
 from placement.records import Dump, Fault
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 __all__ = ["read", "sniff"]
 
@@ -34,10 +30,10 @@ _COLUMNS = (
     r.NID,
     r.HEX_NID,
     r.NODE_CNAME,
-    r.column("gemini", "Gemini's cname", _GEMINI, *_HOME, hint="such as c0-0c0s0g1"),
+    r.Column("gemini", "Gemini's cname", _GEMINI, _HOME, hint="such as c0-0c0s0g1"),
     *r.XYZ,
 )
-_BARE = (r.NID, r.column("hex", "hexadecimal NID", "[0-9a-f]+"), *_COLUMNS[2:])
+_BARE = (r.NID, r.Column("hex", "hexadecimal NID", "[0-9a-f]+"), *_COLUMNS[2:])
 
 
 def sniff(head: str) -> bool:
@@ -80,51 +76,42 @@ def read(text: str, source: str) -> Dump:
     (['c0-0c0s1g0'], 2)
     """
     rows = r.Rows.read(text, source, "system-map", _Lines())
-    home = rows.table(_HOME)
-    router = written(home, ("c", "-", "c", "s", "g"))
-    faults = _hex_faults(rows, text) + _router_faults(rows, home, router)
-    return dump_of(rows, "system-map", fabric="gemini", router=router, faults=faults)
+    home, node, nid = rows.table(_HOME), rows.table(r.PARTS), rows.number("nid")
+    router = write_names(home, ("c", "-", "c", "s", "g"))
+    wrong = np.any(node[:, :4] != home[:, :4], axis=1) | (node[:, 4] // 2 != home[:, 4])
+    faults = _hex_faults(rows, text) + listed(
+        np.flatnonzero(wrong),
+        rows.line,
+        "router",
+        lambda row: f"{router[row]} is not the Gemini of NID {nid[row]}",
+    )
+    return cray_dump(rows, "system-map", fabric="gemini", router=router, faults=faults)
 
 
 def _hex_faults(rows: r.Rows, text: str) -> list[Fault]:
-    nid, printed = rows.number("nid"), rows.number("hex").astype(np.int64)
+    printed = rows.number("hex").astype(np.int64)
     bare = np.flatnonzero(~rows.having("hex"))
     if bare.size:  # digits without 0x: no number in bulk, so each by itself
         lines = text.split("\n")
         words = (lines[i - 1].split()[1][:9] for i in rows.line[bare].tolist())
         printed[bare] = [int(word, 16) for word in words]
-    return hex_faults(rows.line, nid.astype(np.int64), printed)
-
-
-def _router_faults(rows: r.Rows, home: NDArray[np.int32], router: NDArray[np.str_]) -> list[Fault]:
-    """Return the nodes whose Gemini is on another blade, or not theirs on the blade."""
-    node = rows.table(r.PARTS)
-    wrong = np.any(node[:, :4] != home[:, :4], axis=1) | (node[:, 4] // 2 != home[:, 4])
-    return listed(
-        np.flatnonzero(wrong),
-        rows.line,
-        "router",
-        lambda row: f"{router[row]} is not the Gemini of NID {rows.number('nid')[row]}",
-    )
+    return hex_faults(rows.line, rows.number("nid"), printed)
 
 
 class _Lines:
     """Interprets one line after the other; the first two may be headers."""
 
     def __init__(self) -> None:
-        self.headers: list[str] = []
+        self.headers: dict[str, None] = {}
         self.begun = False
 
     def __call__(self, line: str) -> r.Row | None:
         """Return how to read a row, None for a header."""
         words = line.split()
-        if not self.begun and not words[0].isdigit() and self._is_header(line):
-            return None
+        if not self.begun and not words[0].isdigit():
+            self.headers |= {line: None}
+            if len(self.headers) <= 2:
+                return None
         row = r.columns(line, _COLUMNS if words[1:2] and "x" in words[1].lower() else _BARE)
         self.begun = True
         return row
-
-    def _is_header(self, line: str) -> bool:
-        if line not in self.headers:
-            self.headers.append(line)
-        return len(self.headers) <= 2

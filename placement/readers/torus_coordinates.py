@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from placement.readers import rows as r
-from placement.readers.coordinates import dump_of
+from placement.readers.cray import cray_dump
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]
@@ -57,9 +57,5 @@ def read(text: str, source: str) -> Dump:
     >>> read("2 c0-0c0s1n0 compute 0 0 1", "titan").nodes.coords.tolist()
     [[0, 0, 1]]
     """
-    rows = r.Rows.read(text, source, "torus-coordinates", _line)
-    return dump_of(rows, "torus-coordinates", fabric="gemini")
-
-
-def _line(line: str) -> r.Row:
-    return r.columns(line, _COLUMNS)
+    rows = r.Rows.read(text, source, "torus-coordinates", lambda line: r.columns(line, _COLUMNS))
+    return cray_dump(rows, "torus-coordinates", fabric="gemini")

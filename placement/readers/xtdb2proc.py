@@ -10,15 +10,13 @@ Facts checked on Edison's table (499 records, no exception).
 from __future__ import annotations
 
 import re
-
-import numpy as np
+from collections.abc import Set as AbstractSet
 
 from placement.errors import printable
 from placement.readers import rows as r
-from placement.readers.cray import cnames, coordinate_faults, fabric_of, node_faults
-from placement.readers.faults import in_order
+from placement.readers.cray import cray_dump
 from placement.readers.shapes import numbers_in
-from placement.records import Dump, NodeRecords
+from placement.records import Dump
 
 __all__ = ["read", "sniff"]
 
@@ -85,61 +83,44 @@ def read(text: str, source: str) -> Dump:
     >>> dump.nodes.cname.tolist(), dump.nodes.coords.tolist(), dump.fabric
     (['c2-3c0s2n0'], [[13, 0, 2]], 'aries')
     """
-    rows = r.Rows.read(text, source, "xtdb2proc", _Records())
-    parts = rows.table(r.PARTS)
-    names = cnames(parts)
-    nid = rows.number("nid").astype(np.int64)
-    faults = node_faults(rows, nid, parts, names)
-    xyz = rows.table("xyz") if rows.having("x").all() else None
-    fabric = "" if xyz is None else fabric_of(parts, xyz)
-    if xyz is not None:
-        faults += coordinate_faults(rows.line, parts, xyz, names, fabric)
-    nodes = NodeRecords(
-        line=rows.line,
-        nid=nid,
-        cname=names,
-        role=rows.word("role"),
-        state=rows.word("state") if rows.having("state").any() else None,
-        mode=rows.word("mode") if rows.having("mode").any() else None,
-        coords=xyz,
-    )
-    return Dump("xtdb2proc", source, rows.counts, nodes, fabric=fabric, faults=in_order(faults))
+    return cray_dump(r.Rows.read(text, source, "xtdb2proc", _Records()), "xtdb2proc")
 
 
 class _Records:
     """Interprets one record after the other; the first one says which fields there are."""
 
-    def __init__(self) -> None:
-        self.fields: set[str] = set()
+    fields: AbstractSet[str] = frozenset()
 
     def __call__(self, line: str) -> r.Row:
         """Return how to read a record."""
         values, at = _pairs(line.strip())
-        self._same_fields(set(values))
-        numbers = {
-            short: _number(values, at, name) for name, short in _NUMBERS.items() if name in values
-        }
-        words = {short: _word(values, name) for name, short in _WORDS.items() if name in values}
-        return r.Row(numbers, words)
+        self._same_fields(values.keys())
+        for name in (name for name in _NUMBERS if name in values):
+            if not (values[name].isascii() and values[name].isdigit()):
+                raise r.Refused(f"{name}={printable(values[name], 40)} is not a number")
+        return r.Row(
+            {short: at[name] for name, short in _NUMBERS.items() if name in values},
+            {short: _word(values, name) for name, short in _WORDS.items() if name in values},
+        )
 
-    def _same_fields(self, found: set[str]) -> None:
+    def _same_fields(self, found: AbstractSet[str]) -> None:
         missing = [name for name in _NEEDED if name not in found]
         if missing:
             raise r.Refused(f"the record lacks {missing[0]}", "was the dump cut short?")
         self.fields = self.fields or found
         other = sorted(found ^ self.fields)
         if other:
-            what = "lacks" if other[0] in self.fields else "has"
-            above = "all above have" if what == "lacks" else "none above has"
-            raise r.Refused(f"the record {what} {printable(other[0], 40)}, which {above}")
+            name = printable(other[0], 40)
+            if other[0] in self.fields:
+                raise r.Refused(f"the record lacks {name}, which all above have")
+            raise r.Refused(f"the record has {name}, which none above has")
 
 
 def _pairs(line: str) -> tuple[dict[str, str], dict[str, int]]:
     """Return the values of a record, and how many numbers stand before each value."""
     values: dict[str, str] = {}
     at: dict[str, int] = {}
-    end = 0
-    passed = 0
+    end = passed = 0
     while end < len(line):
         found = _PAIR.match(line, end)
         if found is None:
@@ -155,12 +136,6 @@ def _pairs(line: str) -> tuple[dict[str, str], dict[str, int]]:
         passed += numbers_in(found[2])
         end = found.end()
     return values, at
-
-
-def _number(values: dict[str, str], at: dict[str, int], name: str) -> int:
-    if not (values[name].isascii() and values[name].isdigit()):
-        raise r.Refused(f"{name}={printable(values[name], 40)} is not a number")
-    return at[name]
 
 
 def _word(values: dict[str, str], name: str) -> str:

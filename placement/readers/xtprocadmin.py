@@ -11,20 +11,15 @@ nodes, no exception).
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from placement.errors import printable
 from placement.readers import rows as r
-from placement.readers.cray import cnames, hex_faults, node_faults
-from placement.readers.faults import in_order, listed
-from placement.records import Dump, NodeRecords
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
+from placement.readers.cray import cray_dump, hex_faults
+from placement.readers.faults import listed
+from placement.records import Dump
 
 __all__ = ["read", "sniff"]
 
@@ -33,10 +28,9 @@ _SNIFF = re.compile(
     r"(?:compute|service)\b",
     re.I | re.M | re.A,
 )
-_STATUS = r.column("state", "STATUS such as up or down", "[a-z][a-z_-]*|-", keep=True)
-_MODE = r.column(
-    "mode", "MODE (interactive, batch or other)", "interactive|batch|other|-", keep=True
-)
+_STATUS = r.Column("state", "STATUS such as up or down", "[a-z][a-z_-]*|-", keep=True)
+_MODES = "interactive|batch|other|-"
+_MODE = r.Column("mode", "MODE (interactive, batch or other)", _MODES, keep=True)
 _KNOWN = {
     "nid": r.NID,
     "(hex)": r.HEX_NID,
@@ -107,36 +101,18 @@ def read(text: str, source: str) -> Dump:
     )
     if x2.any():
         rows = rows.chosen(~x2)
-    parts = rows.table(r.PARTS)
-    names = cnames(parts)
-    nid = rows.number("nid").astype(np.int64)
+    nid = rows.number("nid")
     printed = np.where(rows.having("hex"), rows.number("hex"), nid)
-    faults += hex_faults(rows.line, nid, printed) + node_faults(rows, nid, parts, names)
-    cores = rows.number("cores")
-    nodes = NodeRecords(
-        line=rows.line,
-        nid=nid,
-        cname=names,
-        role=rows.word("role"),
-        state=_given(rows.word("state")),
-        mode=_given(rows.word("mode")),
-        cores=np.maximum(cores, 0) if (cores >= 0).any() else None,
-    )
-    return Dump("xtprocadmin", source, rows.counts, nodes, faults=in_order(faults))
-
-
-def _given(words: NDArray[np.str_]) -> NDArray[np.str_]:
-    """Return the words with '' for a dash."""
-    return np.where(words == "-", "", words)
+    faults += hex_faults(rows.line, nid, printed.astype(np.int64))
+    return cray_dump(rows, "xtprocadmin", faults=faults)
 
 
 class _Lines:
     """Interprets one line after the other: the header says what the columns are."""
 
-    def __init__(self) -> None:
-        self.header: Sequence[str] = ()
-        self.expected = [_KNOWN[name] for name in _XC]
-        self.xt = False
+    header: Sequence[str] = ()
+    expected = tuple(_KNOWN[name] for name in _XC)
+    xt = False
 
     def __call__(self, line: str) -> r.Row | None:
         """Return how to read a row, None for a header."""
@@ -162,10 +138,7 @@ class _Lines:
             what = f"lacks {missing[0].upper()}" if missing else "names a column twice"
             raise r.Refused(f"the header {what}: '{printable(' '.join(words), 60)}'")
         self.header = words
-        self.expected = [_KNOWN.get(name) or _unknown(name) for name in words]
+        self.expected = tuple(
+            _KNOWN.get(name) or r.Column(f"?{name}", name.upper(), r"\S+") for name in words
+        )
         self.xt = bool(_XT & set(words)) and tuple(words[:4]) == _XC[:4]
-
-
-def _unknown(name: str) -> r.Column:
-    """Return the column for a header's word that we do not know: any word will do."""
-    return r.column(f"?{name}", name.upper(), r"\S+")

@@ -88,7 +88,7 @@ def test_columns_follow_an_xt_header():
     nodes = read(text, "x").nodes
     assert nodes.state.tolist() == ["", "", "down"]
     assert nodes.cores.tolist() == [2, 8, 0]
-    assert nodes.mode.tolist() == ["", "", ""]
+    assert nodes.mode is None  # no column says one
     swapped = "MODE STATUS TYPE NODENAME (HEX) NID CPUS\nbatch up compute c0-0c0s3n1 0xd 13 24\n"
     nodes = read_text(swapped, "x").nodes
     assert (nodes.nid[0], nodes.mode[0], nodes.state[0], nodes.cores[0]) == (13, "batch", "up", 24)
