@@ -19,8 +19,8 @@ from tests.web.machines import in_states
 from web.layout import CELL, layout
 from web.page import ENTRY, STATIC, bundle, shell
 from web.picture import Mark, picture
-from web.picture.kinds import KINDS, kinds
 from web.picture.palette import THEMES
+from web.picture.scene import KINDS, draw_scene, kinds
 from web.snapshot import of_dump
 
 FIRST = THEMES["light"].hues[0]
@@ -89,9 +89,7 @@ def test_png_shows_the_mark_where_the_svg_does(small):
     rows = np.arange(0, 64)
     raw = picture(small, of_dump(small), [Mark("", rows)], "png", 8000)
     made = image.open(io.BytesIO(raw)).convert("RGB")
-    from web.picture.scene import scene
-
-    drawn = scene(small, of_dump(small), [Mark("", rows)])
+    drawn = draw_scene(small, of_dump(small), [Mark("", rows)])
     scale = made.width / drawn.width
     view = layout(small)[0]
     marks = next(p for p in drawn.parts if getattr(p, "fill", "") == FIRST)

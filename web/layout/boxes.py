@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from placement.topologies import router_count
+
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Iterable
 
-    Ints = NDArray[np.int32]
+    from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["CELL", "PITCH", "Boxes", "Pad", "Text", "View"]
+    from placement.machine import Machine
+
+    Ints = NDArray[np.int64]
+
+__all__ = [
+    "CELL",
+    "NO_PAD",
+    "PITCH",
+    "Boxes",
+    "Pad",
+    "Text",
+    "View",
+    "distinct",
+    "middles",
+    "place_boxes",
+]
 
 #: Width and height of a node, in units.
 CELL = 7
@@ -38,6 +55,9 @@ class Pad(NamedTuple):
     side: int
 
 
+NO_PAD = Pad(0, 0)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Boxes:
     """The boxes of one level (b of them).
@@ -46,9 +66,9 @@ class Boxes:
     ----------
     level : str
         ``group``, ``cabinet``, ``chassis``, ``blade``, ``switch``, ``leaf`` …
-    x, y, w, h : int32 (b,)
+    x, y, w, h : int (b,)
     label : tuple of str (b,)
-    parent : int32 (b,)
+    parent : int (b,)
         Index into the level before, -1 where there is none.
     pad : Pad
     vacant : bool (b,)
@@ -87,15 +107,15 @@ class View:
     ----------
     id, title : str
     width, height : int
-    x, y : int32 (n,)
+    x, y : int (n,)
         Top left corners of the nodes, `CELL` wide and high.
-    box : int32 (n,)
+    box : int (n,)
         Index into the innermost level.
     levels : tuple of Boxes
         Outermost first.
-    vacant : int32 (v, 2)
+    vacant : int (v, 2)
         Top left corners of places where no node stands.
-    routers : int32 (r, 2)
+    routers : int (r, 2)
         Where links begin; -1 where a router has no place.
     texts : tuple of Text
     spines : Boxes or None
@@ -112,7 +132,7 @@ class View:
     levels: tuple[Boxes, ...]
     vacant: Ints
     routers: Ints
-    texts: tuple[Text, ...] = field(default=())
+    texts: tuple[Text, ...] = ()
     spines: Boxes | None = None
 
     def document(self) -> dict[str, Any]:
@@ -123,11 +143,8 @@ class View:
             "width": self.width,
             "height": self.height,
             "node": {
-                "w": CELL,
-                "h": CELL,
-                "x": self.x.tolist(),
-                "y": self.y.tolist(),
-                "box": self.box.tolist(),
+                "w": CELL, "h": CELL,
+                "x": self.x.tolist(), "y": self.y.tolist(), "box": self.box.tolist(),
             },
             "vacant": {"x": self.vacant[:, 0].tolist(), "y": self.vacant[:, 1].tolist()},
             "levels": [boxes.document() for boxes in self.levels],
@@ -135,4 +152,29 @@ class View:
             "routers": {"x": self.routers[:, 0].tolist(), "y": self.routers[:, 1].tolist()},
             "spines": None if self.spines is None else self.spines.document(),
             "texts": [text._asdict() for text in self.texts],
-        }
+        }  # fmt: skip
+
+
+def place_boxes(
+    level: str, label: Iterable[str], x: ArrayLike, y: ArrayLike, w: ArrayLike, h: ArrayLike,
+    parent: ArrayLike = -1, pad: Pad = NO_PAD, vacant: ArrayLike = False,
+) -> Boxes:  # fmt: skip
+    """Return the boxes of one level; one number may stand for all of them."""
+    names = tuple(label)
+    x, y, w, h, parent = (np.broadcast_to(v, len(names)).astype(int) for v in (x, y, w, h, parent))
+    return Boxes(level, x, y, w, h, names, parent, pad, np.broadcast_to(vacant, len(names)))
+
+
+def distinct(rows: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct rows of a table, sorted, and which of them each row is."""
+    found, which = np.unique(rows, axis=0, return_inverse=True)
+    return found, which.reshape(-1)
+
+
+def middles(machine: Machine, x: Ints, y: Ints) -> Ints:
+    """Return the middle of each router's nodes, (r, 2); -1 where it has none."""
+    count = router_count(machine)
+    first = machine.router[:, 0] if machine.router.shape[1] else np.full(len(machine), -1)
+    own, nodes = first >= 0, np.bincount(first[first >= 0], minlength=count)
+    sums = [np.bincount(first[own], weights=v[own] + CELL / 2, minlength=count) for v in (x, y)]
+    return np.where(nodes > 0, sums / np.maximum(nodes, 1), -1).T.astype(int)

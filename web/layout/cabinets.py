@@ -7,18 +7,20 @@ the left from the bottom up, 8-15 beside them, a blade's nodes from left to
 right, as in the cabinet itself: upright, so that a floor fills a screen.
 Columns of cabinets run to the right, rows down; the cabinets of one group
 (two on XC) stand closer together than others.
+
+A place is a row of numbers as a cname has them: column and row of the cabinet,
+chassis, slot, node; the shorter ones are those of blades, chassis and cabinets.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.names import parse_cnames
-from web.layout.anchors import middles
-from web.layout.boxes import CELL, PITCH, Boxes, Pad, Text, View
+from web.layout.boxes import CELL, PITCH, Boxes, Pad, Text, View, distinct, middles, place_boxes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,20 +28,19 @@ if TYPE_CHECKING:
     from placement.machine import Machine
 
     Ints = NDArray[np.int64]
+    Mask = NDArray[np.bool_]
 
 __all__ = ["applies", "view"]
 
 MARGIN = 10
-_BLADE = Pad(0, 1)
-_CHASSIS = Pad(0, 2)
-_CABINET = Pad(13, 3)
-_GROUP = Pad(13, 4)
-_NODES = 4
-_NOTHING: Ints = np.empty(0, dtype=np.int64)
-_LONG, _SHORT = _NODES * PITCH - (PITCH - CELL) + 2, CELL + 2
-_SEAM = 2
-_STEP = _SHORT + 1
-_FLAT_SLOTS = 8
+
+_BLADE, _CHASSIS, _CABINET, _GROUP = Pad(0, 1), Pad(0, 2), Pad(13, 3), Pad(13, 4)
+
+#: Nodes of a blade, and the blades that lie above each other in an upright chassis.
+_NODES, _FLAT_SLOTS = 4, 8
+
+#: A blade's long side and its short one; between two columns of blades that lie.
+_LONG, _SHORT, _SEAM = _NODES * PITCH - (PITCH - CELL) + 2, CELL + 2, 2
 
 #: Missing columns of cabinets that are drawn as empty places; more are left out.
 _EMPTY_COLUMNS = 3
@@ -47,80 +48,7 @@ _EMPTY_COLUMNS = 3
 
 def applies(machine: Machine) -> bool:
     """Tell whether most nodes have cnames, which say where they stand."""
-    if not len(machine):
-        return False
-    return bool((parse_cnames(machine.cname)[:, 4] >= 0).mean() > 0.5)
-
-
-@dataclass(slots=True)
-class _Floor:
-    """Sizes and offsets of one machine room."""
-
-    slots: int
-    cages: int
-    columns: Ints
-    rows: Ints
-    left: Ints
-    top: Ints
-    grouped: bool
-    upright: bool = False
-
-    @property
-    def blade_size(self) -> tuple[int, int]:
-        """Width and height of a blade."""
-        return (_LONG, _SHORT) if self.upright else (_SHORT, _LONG)
-
-    @property
-    def chassis_h(self) -> int:
-        rows = _FLAT_SLOTS if self.upright else 1
-        return 2 * _CHASSIS.side + (rows - 1) * _SHORT + self.blade_size[1]
-
-    @property
-    def chassis_step(self) -> int:
-        return self.chassis_h + 2
-
-    @property
-    def cabinet_w(self) -> int:
-        return 2 * _CABINET.side + self.chassis_w
-
-    @property
-    def cabinet_h(self) -> int:
-        return _CABINET.top + 2 * _CABINET.side + self.cages * self.chassis_step - 2
-
-    @property
-    def chassis_w(self) -> int:
-        if self.upright:
-            return 2 * _CHASSIS.side + self.slots // _FLAT_SLOTS * (_LONG + _SEAM) - _SEAM
-        return 2 * _CHASSIS.side + self.slots * _STEP - 1
-
-    def cabinet(self, parts: Ints) -> tuple[Ints, Ints]:
-        """Return the top left corner of each row's cabinet."""
-        column = np.searchsorted(self.columns, parts[:, 0])
-        row = np.searchsorted(self.rows, parts[:, 1])
-        return self.left[column], self.top[row]
-
-    def chassis(self, parts: Ints) -> tuple[Ints, Ints]:
-        """Return the top left corner of each row's chassis, the first one lowest."""
-        x, y = self.cabinet(parts)
-        above = self.cages - 1 - parts[:, 2]
-        down = _CABINET.top + _CABINET.side + above * self.chassis_step
-        return x + _CABINET.side, y + down
-
-    def blade(self, parts: Ints) -> tuple[Ints, Ints]:
-        """Return the top left corner of each row's blade."""
-        x, y = self.chassis(parts)
-        x, y, slot = x + _CHASSIS.side, y + _CHASSIS.side, parts[:, 3]
-        if not self.upright:
-            return x + slot * _STEP, y
-        lowest = _FLAT_SLOTS - 1 - slot % _FLAT_SLOTS
-        return x + slot // _FLAT_SLOTS * (_LONG + _SEAM), y + lowest * _SHORT
-
-    def node(self, parts: Ints) -> tuple[Ints, Ints]:
-        """Return the top left corner of each row's node, n0 at the bottom or at the left."""
-        x, y = self.blade(parts)
-        if self.upright:
-            return x + 1 + parts[:, 4] * PITCH, y + 1
-        return x + 1, y + 1 + (_NODES - 1 - parts[:, 4]) * PITCH
+    return bool(len(machine) and (parse_cnames(machine.cname)[:, 4] >= 0).mean() > 0.5)
 
 
 def view(machine: Machine) -> View:
@@ -133,246 +61,201 @@ def view(machine: Machine) -> View:
     >>> [(b.level, len(b)) for b in found.levels]
     [('group', 18), ('cabinet', 36), ('chassis', 108), ('blade', 1728)]
     """
-    parts = parse_cnames(machine.cname).astype(np.int64)
-    known = parts[:, 4] >= 0
-    floor = _floor(machine, parts, known)
-    levels, box = _boxes(machine, parts, known, floor)
-    x, y = np.zeros(len(parts), dtype=np.int64), np.zeros(len(parts), dtype=np.int64)
-    x[known], y[known] = floor.node(parts[known])
-    width = int(floor.left[-1]) + floor.cabinet_w + _GROUP.side + MARGIN
-    height = int(floor.top[-1]) + floor.cabinet_h + _GROUP.side + MARGIN
+    every = parse_cnames(machine.cname).astype(np.int64)
+    known = every[:, 4] >= 0
+    places = every[known]
+    grouped = _grouped_cabinets(machine.coords[known, 0], places)
+    if machine.topology.levels[0] != "group":
+        grouped = None
+    floor = _floor(machine, places, grouped)
+    levels, blade = _boxes(floor, places, grouped)
+    x, y, box = np.zeros((3, len(machine)), dtype=np.int64)
+    (x[known], y[known]), box[known] = floor.corner(places), blade
+    width = int(floor.left[-1]) + floor.cabinet[0] + _GROUP.side + MARGIN
+    height = int(floor.top[-1]) + floor.cabinet[1] + _GROUP.side + MARGIN
     if not known.all():
-        levels, height = _elsewhere(levels, known, box, x, y, width, height)
-    corner = (x.astype(np.int32), y.astype(np.int32))
+        levels, height = _strip_below(levels, np.flatnonzero(~known), x, y, width, height)
+        box[~known] = len(levels[-1]) - 1
     return View(
-        id="cabinets",
-        title="Cabinets",
-        width=width,
-        height=height,
-        x=corner[0],
-        y=corner[1],
-        box=box.astype(np.int32),
-        levels=levels,
-        vacant=_vacant(parts[known], floor),
-        routers=middles(machine, *corner),
+        id="cabinets", title="Cabinets", width=width, height=height, x=x, y=y, box=box,
+        levels=levels, vacant=_vacant(floor, places), routers=middles(machine, x, y),
         texts=_gaps(floor),
-    )
+    )  # fmt: skip
 
 
-def _floor(machine: Machine, parts: Ints, known: NDArray[np.bool_]) -> _Floor:
+@dataclass(slots=True)
+class _Floor:
+    """The machine room: what stands in a cabinet, and where cabinets stand.
+
+    `columns` and `rows` are the numbers of those that are drawn, `left` and
+    `top` their places; sizes are width and height.
+    """
+
+    slots: int
+    cages: int
+    upright: bool
+    blade: tuple[int, int]
+    chassis: tuple[int, int]
+    cabinet: tuple[int, int]
+    columns: Ints
+    rows: Ints
+    left: Ints
+    top: Ints
+
+    def corner(self, places: Ints) -> tuple[Ints, Ints]:
+        """Return the top left corners of cabinets, chassis, blades or nodes."""
+        depth = places.shape[1]
+        x = self.left[np.searchsorted(self.columns, places[:, 0])]
+        y = self.top[np.searchsorted(self.rows, places[:, 1])]
+        if depth > 2:  # the first chassis is the lowest
+            above = self.cages - 1 - places[:, 2]
+            x, y = x + _CABINET.side, y + _CABINET.top + _CABINET.side
+            y = y + above * (self.chassis[1] + 2)
+        if depth > 3:
+            column, row = places[:, 3], np.zeros_like(y)
+            if self.upright:
+                column, row = column // _FLAT_SLOTS, _FLAT_SLOTS - 1 - column % _FLAT_SLOTS
+            step = self.blade[0] + (_SEAM if self.upright else 1)
+            x, y = x + _CHASSIS.side + column * step, y + _CHASSIS.side + row * _SHORT
+        if depth > 4:  # n0 at the left, or at the bottom
+            node = places[:, 4] * PITCH
+            right, down = (node, 0) if self.upright else (0, (_NODES - 1) * PITCH - node)
+            x, y = x + 1 + right, y + 1 + down
+        return x, y
+
+
+def _grouped_cabinets(group: NDArray[np.integer], places: Ints) -> Ints | None:
+    """Return (group, column, row) of every cabinet, sorted.
+
+    None where not each group is whole cabinets beside each other in one row.
+    """
+    cells = np.unique(np.column_stack([group, places[:, :2]]), axis=0)
+    if len(distinct(cells[:, 1:])[0]) != len(cells):
+        return None  # a cabinet with two groups
+    for own in np.split(cells, np.flatnonzero(np.diff(cells[:, 0])) + 1):
+        across, down = own[-1, 1:] - own[0, 1:]
+        if np.ptp(own[:, 2]) or down or across > 3 or across != len(own) - 1:
+            return None
+    return cells
+
+
+def _floor(machine: Machine, places: Ints, grouped: Ints | None) -> _Floor:
     """Work out how many columns and rows there are, and where each begins."""
-    mine = parts[known]
-    slots = 16 if machine.topology.fabric == "aries" or mine[:, 3].max() > 7 else 8
-    cages = max(3, int(mine[:, 2].max()) + 1)
-    grouped = machine.topology.levels[0] == "group" and _together(machine, parts, known)
-    upright = slots % _FLAT_SLOTS == 0 and slots > _FLAT_SLOTS
-    floor = _Floor(slots, cages, *_lines(mine), _NOTHING, _NOTHING, grouped, upright)
-    group = machine.coords[known, 0] if grouped else np.zeros(len(mine), dtype=np.int64)
-    close = _close(floor, mine, group) if grouped else np.zeros(len(floor.columns), dtype=bool)
-    gap = np.where(close, 3, 8 + (2 * _GROUP.side + 4 if grouped else 0))
-    gap[1:][np.diff(floor.columns) > 1] += 14  # columns that are left out
+    upright = machine.topology.fabric == "aries" or bool(places[:, 3].max() > 7)
+    cages = max(3, int(places[:, 2].max()) + 1)
+    blade = (_LONG, _SHORT) if upright else (_SHORT, _LONG)
+    across, down = (2 * (_LONG + _SEAM) - _SEAM, 8 * _SHORT) if upright else (79, _LONG)
+    chassis = (across + 2 * _CHASSIS.side, down + 2 * _CHASSIS.side)
+    cabinet = (
+        chassis[0] + 2 * _CABINET.side,
+        cages * (chassis[1] + 2) - 2 + _CABINET.top + 2 * _CABINET.side,
+    )
+    columns, rows = (_filled(np.unique(places[:, k])) for k in (0, 1))
+    gap = np.full(len(columns), 8 if grouped is None else 12 + 2 * _GROUP.side)
+    if grouped is not None:  # no gap where a group reaches into the next column
+        same = np.diff(grouped[:, 0]) == 0
+        gap[np.searchsorted(columns, grouped[1:, 1][same])] = 3
+    gap[1:][np.diff(columns) > 1] += 14  # columns that are left out
     gap[0] = MARGIN + _GROUP.side
-    floor.left = np.cumsum(gap + np.r_[0, np.full(len(gap) - 1, floor.cabinet_w)])
-    step = floor.cabinet_h + (_GROUP.top + 2 * _GROUP.side + 10 if grouped else 10)
-    head = MARGIN + (_GROUP.top + _GROUP.side if grouped else 0)
-    floor.top = head + step * np.arange(len(floor.rows))
-    return floor
+    left = np.cumsum(gap) + cabinet[0] * np.arange(len(columns))
+    head = _GROUP.top + _GROUP.side if grouped is not None else 0
+    step = cabinet[1] + 10 + (head + _GROUP.side if grouped is not None else 0)
+    top = MARGIN + head + step * np.arange(len(rows))
+    slots = 16 if upright else 8
+    return _Floor(slots, cages, upright, blade, chassis, cabinet, columns, rows, left, top)
 
 
-def _lines(parts: Ints) -> tuple[Ints, Ints]:
-    """Return the columns and rows of cabinets that are drawn."""
-    return _drawn(np.unique(parts[:, 0])), _drawn(np.unique(parts[:, 1]))
-
-
-def _drawn(values: Ints) -> Ints:
+def _filled(values: Ints) -> Ints:
     """Add what is missing between, where it is little.
 
     Examples
     --------
-    >>> _drawn(np.array([0, 1, 3, 90])).tolist()
+    >>> _filled(np.array([0, 1, 3, 90])).tolist()
     [0, 1, 2, 3, 90]
     """
-    steps = np.diff(values)
-    fill = [np.arange(a, a + s) if s <= _EMPTY_COLUMNS + 1 else np.array([a])
-            for a, s in zip(values[:-1].tolist(), steps.tolist(), strict=True)]  # fmt: skip
-    return np.concatenate([*fill, values[-1:]]).astype(np.int64)
+    every = np.arange(values[0], values[-1] + 1)
+    next_one = values[np.searchsorted(values, every)]
+    before = values[np.searchsorted(values, every, side="right") - 1]
+    found: Ints = every[(every == before) | (next_one - before <= _EMPTY_COLUMNS + 1)]
+    return found
 
 
-def _together(machine: Machine, parts: Ints, known: NDArray[np.bool_]) -> bool:
-    """Tell whether each group is whole cabinets beside each other in one row."""
-    cells = np.unique(np.column_stack([machine.coords[known, 0], parts[known, :2]]), axis=0)
-    if len(np.unique(cells[:, 1:], axis=0)) != len(cells):
-        return False  # a cabinet with two groups
-    first = np.flatnonzero(np.r_[True, cells[1:, 0] != cells[:-1, 0]])
-    size = np.diff(np.r_[first, len(cells)])
-    low, high = np.minimum.reduceat(cells, first), np.maximum.reduceat(cells, first)
-    beside = (high[:, 1] - low[:, 1] < 4) & (low[:, 2] == high[:, 2])
-    return bool((beside & (size == high[:, 1] - low[:, 1] + 1)).all())
-
-
-def _close(floor: _Floor, parts: Ints, group: NDArray[np.integer]) -> NDArray[np.bool_]:
-    """Return for each column whether a group reaches from the one before into it."""
-    cells = np.unique(np.column_stack([parts[:, 1], parts[:, 0], group]), axis=0)
-    same = (cells[1:, 0] == cells[:-1, 0]) & (cells[1:, 2] == cells[:-1, 2])
-    joined = np.zeros(len(floor.columns), dtype=bool)
-    joined[np.searchsorted(floor.columns, cells[1:, 1][same])] = True
-    return joined
-
-
-def _boxes(
-    machine: Machine, parts: Ints, known: NDArray[np.bool_], floor: _Floor
-) -> tuple[tuple[Boxes, ...], Ints]:
+def _boxes(floor: _Floor, places: Ints, grouped: Ints | None) -> tuple[tuple[Boxes, ...], Ints]:
     """Return the boxes of all levels, and the blade of each node."""
-    mine = parts[known]
-    box = np.zeros(len(parts), dtype=np.int64)
-    blades, box_of = np.unique(mine[:, :4], axis=0, return_inverse=True)
-    box[known] = box_of.reshape(-1)
-    chassis, in_chassis = np.unique(blades[:, :3], axis=0, return_inverse=True)
-    cabinets, in_cabinet = np.unique(chassis[:, :2], axis=0, return_inverse=True)
-    size = (
-        (floor.cabinet_w, floor.cabinet_h),
-        (floor.chassis_w, floor.chassis_h),
-        floor.blade_size,
-    )
-    group, group_of = _groups(machine, mine, known, cabinets, floor)
-    holes = _absent(cabinets, floor)
-    own = _level("cabinet", floor.cabinet(cabinets), size[0], _cabinet_names(cabinets), group_of,
-                 _CABINET)  # fmt: skip
-    empty = _level("cabinet", floor.cabinet(holes), size[0], _cabinet_names(holes),
-                   np.full(len(holes), -1), _CABINET)  # fmt: skip
-    found = (
-        _joined(own, empty),
-        _level(
-            "chassis",
-            floor.chassis(chassis),
-            size[1],
-            _names("c", chassis[:, 2]),
-            in_cabinet.reshape(-1),
-            _CHASSIS,
-        ),
-        _level(
-            "blade",
-            floor.blade(blades),
-            size[2],
-            _names("s", blades[:, 3]),
-            in_chassis.reshape(-1),
-            _BLADE,
-        ),
-    )
-    return ((group, *found) if group is not None else found), box
-
-
-def _level(
-    name: str,
-    corner: tuple[Ints, Ints],
-    size: tuple[int, int],
-    label: tuple[str, ...],
-    parent: Ints,
-    pad: Pad,
-) -> Boxes:
-    count = len(label)
-    return Boxes(
-        level=name,
-        x=corner[0].astype(np.int32),
-        y=corner[1].astype(np.int32),
-        w=np.full(count, size[0], dtype=np.int32),
-        h=np.full(count, size[1], dtype=np.int32),
-        label=label,
-        parent=parent.astype(np.int32),
-        pad=pad,
-        vacant=np.zeros(count, dtype=bool),
-    )
-
-
-def _joined(own: Boxes, empty: Boxes) -> Boxes:
-    """Return the boxes that hold something and, behind them, those that do not."""
-    both = {name: np.concatenate([getattr(own, name), getattr(empty, name)])
-            for name in ("x", "y", "w", "h", "parent")}  # fmt: skip
-    vacant = np.r_[np.zeros(len(own), dtype=bool), np.ones(len(empty), dtype=bool)]
-    return Boxes(own.level, label=own.label + empty.label, pad=own.pad, vacant=vacant, **both)
-
-
-def _names(letter: str, values: Ints) -> tuple[str, ...]:
-    return tuple(f"{letter}{value}" for value in values.tolist())
-
-
-def _cabinet_names(cabinets: Ints) -> tuple[str, ...]:
-    return tuple(f"c{column}-{row}" for column, row in cabinets.tolist())
-
-
-def _groups(
-    machine: Machine, mine: Ints, known: NDArray[np.bool_], cabinets: Ints, floor: _Floor
-) -> tuple[Boxes | None, Ints]:
-    """Return the boxes around the cabinets of each group, and the group of each cabinet."""
-    if not floor.grouped:
-        return None, np.full(len(cabinets), -1)
-    _, first = np.unique(mine[:, :2], axis=0, return_index=True)
-    values, group_of = np.unique(machine.coords[known, 0][first], return_inverse=True)
-    x, y = floor.cabinet(cabinets)
-    left = np.full(len(values), np.iinfo(np.int64).max)
-    right, top = np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=np.int64)
-    np.minimum.at(left, group_of, x)
-    np.maximum.at(right, group_of, x)
-    np.maximum.at(top, group_of, y)
-    head = _GROUP.top + _GROUP.side
-    boxes = _level("group", (left - _GROUP.side, top - head), (0, 0), _names("g", values),
-                   np.full(len(values), -1), _GROUP)  # fmt: skip
-    boxes.w[:] = right - left + floor.cabinet_w + 2 * _GROUP.side
-    boxes.h[:] = floor.cabinet_h + head + _GROUP.side
-    return boxes, group_of.reshape(-1)
-
-
-def _absent(cabinets: Ints, floor: _Floor) -> Ints:
-    """Return the floor places without a cabinet, where most places have one."""
+    blades, blade_of = distinct(places[:, :4])
+    chassis, chassis_of = distinct(blades[:, :3])
+    cabinets, cabinet_of = distinct(chassis[:, :2])
+    group_of, levels = np.full(len(cabinets), -1), []
+    if grouped is not None:
+        levels = [_group_boxes(floor, grouped)]
+        in_order = grouped[np.lexsort((grouped[:, 2], grouped[:, 1])), 0]
+        group_of = np.unique(in_order, return_inverse=True)[1]
     every = np.stack(np.meshgrid(floor.columns, floor.rows, indexing="ij"), axis=-1).reshape(-1, 2)
-    if len(every) > 2 * len(cabinets):
-        return np.empty((0, 2), dtype=np.int64)
-    base = int(every.max()) + 1
-    return every[~np.isin(every[:, 0] * base + every[:, 1], cabinets[:, 0] * base + cabinets[:, 1])]
+    if len(every) <= 2 * len(cabinets):  # behind those that there are, the empty places
+        taken = set(map(tuple, cabinets.tolist()))
+        empty = [place for place in every.tolist() if tuple(place) not in taken]
+        cabinets = np.array([*cabinets.tolist(), *empty])
+    vacant = np.arange(len(cabinets)) >= len(group_of)
+    parent = np.r_[group_of, np.full(int(vacant.sum()), -1)]
+    names = [f"c{column}-{row}" for column, row in cabinets.tolist()]
+    levels += [
+        place_boxes("cabinet", names, *floor.corner(cabinets), *floor.cabinet, parent, _CABINET,
+                    vacant),
+        place_boxes("chassis", (f"c{cage}" for cage in chassis[:, 2].tolist()),
+                    *floor.corner(chassis), *floor.chassis, cabinet_of, _CHASSIS),
+        place_boxes("blade", (f"s{slot}" for slot in blades[:, 3].tolist()),
+                    *floor.corner(blades), *floor.blade, chassis_of, _BLADE),
+    ]  # fmt: skip
+    return tuple(levels), blade_of
 
 
-def _vacant(parts: Ints, floor: _Floor) -> NDArray[np.int32]:
+def _group_boxes(floor: _Floor, grouped: Ints) -> Boxes:
+    """Return the boxes around the cabinets of each group."""
+    x, y = floor.corner(grouped[:, 1:])
+    groups, first, count = np.unique(grouped[:, 0], return_index=True, return_counts=True)
+    head, last = _GROUP.top + _GROUP.side, first + count - 1
+    return place_boxes(
+        "group", (f"g{group}" for group in groups.tolist()), x[first] - _GROUP.side,
+        y[first] - head, x[last] - x[first] + floor.cabinet[0] + 2 * _GROUP.side,
+        floor.cabinet[1] + head + _GROUP.side, pad=_GROUP,
+    )  # fmt: skip
+
+
+def _vacant(floor: _Floor, places: Ints) -> Ints:
     """Return the corners of the places in the cabinets where no node stands."""
-    cabinets, which = np.unique(parts[:, :2], axis=0, return_inverse=True)
+    cabinets, which = distinct(places[:, :2])
     taken = np.zeros((len(cabinets), floor.cages, floor.slots, _NODES), dtype=bool)
-    inside = parts[:, 4] < _NODES
-    taken[(which.reshape(-1)[inside], *parts[inside, 2:5].T)] = True
-    place = np.argwhere(~taken)
-    x, y = floor.node(np.column_stack([cabinets[place[:, 0]], place[:, 1:]]))
-    return np.column_stack([x, y]).astype(np.int32)
+    inside = places[:, 4] < _NODES
+    taken[(which[inside], *places[inside, 2:5].T)] = True
+    free = np.argwhere(~taken)
+    return np.column_stack(floor.corner(np.column_stack([cabinets[free[:, 0]], free[:, 1:]])))
 
 
-def _elsewhere(
-    levels: tuple[Boxes, ...], known: NDArray[np.bool_], box: Ints, x: Ints, y: Ints,
-    width: int, height: int,
-) -> tuple[tuple[Boxes, ...], int]:  # fmt: skip
-    """Place the nodes without a cname in a strip below; return the levels and the new height."""
-    rows = np.flatnonzero(~known)
+def _strip_below(
+    levels: tuple[Boxes, ...], rows: Ints, x: Ints, y: Ints, width: int, height: int
+) -> tuple[tuple[Boxes, ...], int]:
+    """Place nodes without a cname in a strip below; return the levels and the new height."""
     columns = max(1, (width - 2 * MARGIN - 2 * _CABINET.side) // PITCH)
-    x[rows] = MARGIN + _CABINET.side + (np.arange(len(rows)) % columns) * PITCH
-    y[rows] = height + _CABINET.top + _CABINET.side + (np.arange(len(rows)) // columns) * PITCH
+    at = np.arange(len(rows))
+    x[rows] = MARGIN + _CABINET.side + at % columns * PITCH
+    y[rows] = height + _CABINET.top + _CABINET.side + at // columns * PITCH
     high = _CABINET.top + 2 * _CABINET.side + -(-len(rows) // columns) * PITCH
-    wide = 2 * _CABINET.side + min(columns, len(rows)) * PITCH
-    corner = (np.array([MARGIN]), np.array([height]))
-    out: list[Boxes] = []
+    wide = max(90, 2 * _CABINET.side + min(columns, len(rows)) * PITCH)
+    found: list[Boxes] = []
     for boxes in levels:
-        parent = np.array([len(out[-1]) - 1 if out else -1])
         label = ("without cname",) if boxes.level == "cabinet" else ("",)
-        more = _level(boxes.level, corner, (max(wide, 90), high), label, parent, boxes.pad)
-        out.append(_shown(_joined(boxes, more), boxes))
-    box[rows] = len(out[-1]) - 1
-    return tuple(out), height + high + MARGIN
-
-
-def _shown(both: Boxes, before: Boxes) -> Boxes:
-    """Undo what `_joined` says of the last box: it holds something."""
-    both.vacant[: len(before)] = before.vacant
-    both.vacant[len(before) :] = False
-    return both
+        parent = len(found[-1]) - 1 if found else -1
+        more = place_boxes(boxes.level, label, MARGIN, height, wide, high, parent)
+        grown: dict[str, Any] = {
+            name: np.append(getattr(boxes, name), getattr(more, name))
+            for name in ("x", "y", "w", "h", "parent", "vacant")
+        }
+        found.append(replace(boxes, label=boxes.label + label, **grown))
+    return tuple(found), height + high + MARGIN
 
 
 def _gaps(floor: _Floor) -> tuple[Text, ...]:
     """Return a mark wherever columns of cabinets are left out."""
     at = np.flatnonzero(np.diff(floor.columns) > 1) + 1
-    y = int(floor.top[0]) + floor.cabinet_h // 2
-    return tuple(Text(int(floor.left[k]) - 14, y, "…", 14, "middle") for k in at.tolist())
+    y = int(floor.top[0]) + floor.cabinet[1] // 2
+    return tuple(Text(left - 14, y, "…", 14, "middle") for left in floor.left[at].tolist())

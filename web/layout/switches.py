@@ -12,13 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.topologies import router_names
-from web.layout.anchors import STRIP, middles, with_spines
-from web.layout.boxes import CELL, PITCH, Boxes, Pad, View
+from placement.topologies import router_count, router_names
+from web.layout.boxes import CELL, NO_PAD, PITCH, Boxes, Pad, View, distinct, middles, place_boxes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
     from placement.machine import Machine
@@ -29,10 +26,15 @@ __all__ = ["view"]
 
 MARGIN = 8
 
-#: How what is in a box is arranged: in a row, in a column, or width over height.
+#: How an XC's nodes, blades and chassis stand in what is around them: as in a cabinet.
 _XC = {"node": "column", "blade": "row", "chassis": "column"}
 
 _LETTERS = {"group": "g", "chassis": "c", "blade": "s"}
+
+_TITLES = {"leaf": "Leaf modules", "group": "Groups", "node": "Nodes"}
+
+#: Between two of a level.
+_GAPS = {"node": PITCH - CELL, "blade": 1, "chassis": 2}
 
 #: Width from which a box has a strip for its label.
 _ROOM = 26
@@ -46,11 +48,8 @@ _FEW = 256
 #: Leaves up to which a tree is drawn as one row, each leaf higher than wide.
 _ONE_ROW = 12
 
-#: Width over height of the whole, and of a tree, whose leaves hang below their switches.
-_WIDE, _WIDE_TREE = 1.7, 2.2
-
-
-_NO_PAD = Pad(0, 0)
+#: Height of the strip in which switches without nodes stand, and how many are drawn.
+_STRIP, _MOST_SPINES = 34, 2048
 
 
 @dataclass(slots=True)
@@ -60,13 +59,11 @@ class _Level:
     name: str
     coords: Ints
     parent: Ints
-    inner: Ints
     w: Ints
     h: Ints
     dx: Ints
     dy: Ints
-    vacant: Ints
-    pad: Pad = _NO_PAD
+    pad: Pad = NO_PAD
 
 
 def view(machine: Machine) -> View:
@@ -79,26 +76,30 @@ def view(machine: Machine) -> View:
     >>> [(b.level, len(b)) for b in found.levels]
     [('group', 2), ('chassis', 4), ('blade', 16)]
     """
-    levels = _levels(machine)
-    floor, width, height = _floor(levels[0], _WIDE_TREE if _hangs(machine) else _WIDE)
-    top = STRIP if _hangs(machine) else 0
-    boxes, node_x, node_y = _placed(machine, levels, floor, top)
-    anchors = middles(machine, node_x, node_y)
+    floor, *levels = _levels(machine)
+    strip = _STRIP if _hangs(machine) else 0
+    x, y, boxes = np.zeros(1, dtype=np.int64), np.full(1, strip), []
+    for depth, level in enumerate(levels):
+        x, y = x[level.parent] + level.dx, y[level.parent] + level.dy
+        parent = level.parent if depth else -1
+        size, label = (level.w, level.h), _labels(machine, depth, level)
+        boxes.append(place_boxes(level.name, label, x, y, *size, parent, level.pad))
+    del boxes[-1]  # the nodes
+    width, routers = int(floor.w[0]), middles(machine, x, y)
     if _hangs(machine) and boxes:
-        _hung(machine, boxes[-1], levels[-1].parent, anchors)
-    above = with_spines(machine, anchors, width)
+        _hang_links(machine, boxes[-1], levels[-1].parent, routers)
     return View(
         id="switches",
-        title=_title(machine),
+        title=_TITLES.get(levels[0].name, levels[0].name.capitalize()),
         width=width,
-        height=height + top,
-        x=node_x,
-        y=node_y,
-        box=levels[-1].parent.astype(np.int32),
-        levels=boxes,
-        vacant=_vacant(levels, boxes),
-        routers=anchors,
-        spines=above,
+        height=int(floor.h[0]) + strip,
+        x=x,
+        y=y,
+        box=levels[-1].parent,
+        levels=tuple(boxes),
+        vacant=_vacant(machine, levels[-1], boxes),
+        routers=routers,
+        spines=_spines(machine, routers, width) if _hangs(machine) else None,
     )
 
 
@@ -107,57 +108,63 @@ def _hangs(machine: Machine) -> bool:
     return machine.topology.kind in ("fattree", "tree")
 
 
-def _hung(machine: Machine, leaves: Boxes, box: Ints, anchors: NDArray[np.int32]) -> None:
-    """Let the links of a leaf begin at its box's upper edge, so that they hide no node."""
-    if not machine.router.shape[1]:
-        return
-    mine = machine.router[:, 0] >= 0
-    router, at = machine.router[mine, 0], box[mine]
-    anchors[router, 0] = leaves.x[at] + leaves.w[at] // 2
-    anchors[router, 1] = leaves.y[at]
-
-
-def _title(machine: Machine) -> str:
-    level = machine.topology.levels[0]
-    words = {"leaf": "Leaf modules", "group": "Groups", "node": "Nodes"}
-    return words.get(level, level.capitalize())
-
-
-def _arrangement(machine: Machine, level: str) -> str:
-    topology = machine.topology
-    if topology.kind == "dragonfly" and topology.router_levels == 3:
-        return _XC.get(level, "")
-    return ""
-
-
 def _levels(machine: Machine) -> list[_Level]:
-    """Return the levels, outermost first, the nodes last, each with sizes and inner places."""
-    names = machine.topology.levels
-    found: list[_Level] = []
+    """Return the whole, the levels inwards, the nodes last, each with sizes and inner places."""
+    found = [_Level("floor", *np.zeros((6, 1), dtype=np.int64))]
     owner = np.zeros(len(machine), dtype=np.int64)
-    for depth, name in enumerate(names[:-1]):
-        rows, which = np.unique(machine.coords[:, : depth + 1], axis=0, return_inverse=True)
-        which = which.reshape(-1).astype(np.int64)
-        parent = np.zeros(len(rows), dtype=np.int64)
-        parent[which] = owner
-        found.append(_empty(name, rows[:, depth].astype(np.int64), parent))
+    for depth, name in enumerate(machine.topology.levels):
+        coords, which = machine.coords[:, depth].astype(np.int64), np.arange(len(machine))
+        parent = owner
+        if name != machine.topology.levels[-1]:
+            rows, which = distinct(machine.coords[:, : depth + 1].astype(np.int64))
+            coords, parent = rows[:, depth], np.zeros(len(rows), dtype=np.int64)
+            parent[which] = owner
+        found.append(_Level(name, coords, parent, *np.zeros((4, len(coords)), dtype=np.int64)))
         owner = which
-    nodes = _empty("node", machine.coords[:, -1].astype(np.int64), owner)
-    nodes.w[:] = nodes.h[:] = CELL
-    found.append(nodes)
+    found[-1].w[:] = found[-1].h[:] = CELL
     for depth in range(len(found) - 1, 0, -1):
-        outer, deepest = found[depth - 1], depth == len(found) - 1
-        _arrange(machine, found[depth], outer, deepest, outermost=depth == 1)
-    if len(found) > 1 and len(found[0].coords) <= _FEW:
-        label = max(map(len, _labels(machine, 0, found[0])), default=0)
-        found[0].w = np.maximum(found[0].w, int(_CHARACTER * label) + 8)
+        if depth == 1 < len(found) - 1 and len(found[1].coords) <= _FEW:
+            label = max(map(len, _labels(machine, 0, found[1])), default=0)
+            found[1].w = np.maximum(found[1].w, int(_CHARACTER * label) + 8)
+        deepest = depth == len(found) - 1
+        _arrange(machine, found[depth], found[depth - 1], deepest, outermost=depth == 2)
     return found
 
 
-def _empty(name: str, coords: Ints, parent: Ints) -> _Level:
-    w, h, dx, dy = (np.zeros(len(coords), dtype=np.int64) for _ in range(4))
-    none = np.empty((0, 3), dtype=np.int64)
-    return _Level(name, coords, parent, np.arange(len(coords)), w, h, dx, dy, none)
+def _arrange(
+    machine: Machine, inner: _Level, outer: _Level, deepest: bool, outermost: bool
+) -> None:
+    """Give each inner box its place in its outer one, and the outer ones their sizes."""
+    style, count, parent = _style(machine, inner.name), len(outer.coords), inner.parent
+    whole = outer.name == "floor"
+    if style:  # each coordinate has its place, also where nothing stands
+        extent = int(machine.topology.extents[machine.topology.levels.index(inner.name)])
+        place, size = inner.coords, np.full(count, extent)
+        columns = size if style == "row" else np.ones(count, dtype=np.int64)
+    else:
+        size = np.bincount(parent, minlength=count)
+        place = _ordinal(parent)
+        columns = _columns(inner, size, _aspect(machine, count, deepest, outermost, whole))
+    gap = MARGIN if whole and inner.name != "node" else _GAPS.get(inner.name, 4)
+    width = np.ones(count, dtype=np.int64)
+    np.maximum.at(width, parent, inner.w)
+    room = int((columns * (width + gap)).max(initial=0))
+    pad = outer.pad = Pad(0, MARGIN) if whole else _pad(outer.name, outermost, room)
+    row, column = np.divmod(place, columns[parent])
+    if style == "column":  # the first stands at the bottom, as in a cabinet
+        row = size[parent] - 1 - row
+    top, height = _row_tops(inner, row, -(-size // columns), gap)
+    inner.dx = pad.side + column * (width[parent] + gap)
+    inner.dy = pad.top + pad.side + top
+    outer.w = 2 * pad.side + columns * (width + gap) - gap
+    outer.h = pad.top + 2 * pad.side + height - gap
+
+
+def _style(machine: Machine, level: str) -> str:
+    """Return whether a level stands in a row or a column; '' where it is set as it looks best."""
+    topology = machine.topology
+    cray = topology.kind == "dragonfly" and topology.router_levels == 3
+    return _XC.get(level, "") if cray else ""
 
 
 def _pad(level: str, outermost: bool, room: int) -> Pad:
@@ -169,42 +176,10 @@ def _pad(level: str, outermost: bool, room: int) -> Pad:
     return Pad(10 if room >= _ROOM else 0, 2)
 
 
-def _gap(level: str) -> int:
-    return {"node": PITCH - CELL, "blade": 1, "chassis": 2}.get(level, 4)
-
-
-def _arrange(
-    machine: Machine, inner: _Level, outer: _Level, deepest: bool, outermost: bool
-) -> None:
-    """Give each inner box its place in its outer one, and the outer ones their sizes."""
-    style = _arrangement(machine, inner.name)
-    count = len(outer.coords)
-    if style:  # each coordinate has its place, also where nothing stands
-        extent = int(machine.topology.extents[machine.topology.levels.index(inner.name)])
-        place, size = inner.coords, np.full(count, extent)
-        columns = size if style == "row" else np.ones(count, dtype=np.int64)
-    else:
-        place = _ordinal(inner.parent)
-        size = np.bincount(inner.parent, minlength=count)
-        columns = _columns(inner, size, _aspect(machine, count, deepest, outermost))
-    gap = _gap(inner.name)
-    width = _widest(inner, count)
-    pad = outer.pad = _pad(outer.name, outermost, int((columns * (width + gap)).max(initial=0)))
-    row, column = place // columns[inner.parent], place % columns[inner.parent]
-    if style == "column":  # the first stands at the bottom, as in a cabinet
-        row = size[inner.parent] - 1 - row
-    rows = -(-size // columns)
-    top, row_sum = _row_tops(inner, row, rows, gap, count)
-    inner.dx = pad.side + column * (width[inner.parent] + gap)
-    inner.dy = pad.top + pad.side + top
-    outer.w = 2 * pad.side + columns * (width + gap) - gap
-    outer.h = pad.top + 2 * pad.side + row_sum - gap
-    if style and deepest:
-        inner.vacant = _holes(inner, size[0], pad, gap)
-
-
-def _aspect(machine: Machine, count: int, deepest: bool, outermost: bool) -> float:
+def _aspect(machine: Machine, count: int, deepest: bool, outermost: bool, whole: bool) -> float:
     """Return how wide over high the inside of a box should be."""
+    if whole:  # a tree's leaves hang below their switches
+        return 2.2 if _hangs(machine) else 1.7
     if not deepest:
         return 1.6
     if _hangs(machine) and outermost and count <= _ONE_ROW:
@@ -227,7 +202,8 @@ def _columns(inner: _Level, size: Ints, aspect: float) -> Ints:
     Of the counts near that the one is taken that leaves the fewest places empty.
     """
     sizes, which = np.unique(size, return_inverse=True)
-    shape = aspect * (_mean(inner.h) + 4) / (float(inner.w.max(initial=1)) + 4)
+    high = float(inner.h.mean()) if len(inner.h) else 1.0
+    shape = aspect * (high + 4) / (float(inner.w.max(initial=1)) + 4)
     return np.array([_across(n, (n * shape) ** 0.5) for n in sizes.tolist()])[which.reshape(-1)]
 
 
@@ -239,113 +215,62 @@ def _across(count: int, wanted: float) -> int:
     >>> _across(32, 9.0), _across(5, 3.6), _across(1, 0.2), _across(5, 2.6)
     (8, 5, 1, 3)
     """
-    low, high = max(1, int(wanted * 0.7)), max(1, -int(-wanted * 1.6 // 1))
+    low, high = max(1, int(wanted * 0.7)), max(1, math.ceil(wanted * 1.6))
     near = range(min(low, count), max(1, min(high, count)) + 1)
     return min(near, key=lambda c: (-(-count // c) * c / count + abs(math.log(c / wanted)) / 2, c))
 
 
-def _mean(values: Ints) -> float:
-    return float(values.mean()) if len(values) else 1.0
-
-
-def _widest(inner: _Level, count: int) -> Ints:
-    width = np.ones(count, dtype=np.int64)
-    np.maximum.at(width, inner.parent, inner.w)
-    return width
-
-
-def _row_tops(inner: _Level, row: Ints, rows: Ints, gap: int, count: int) -> tuple[Ints, Ints]:
+def _row_tops(inner: _Level, row: Ints, rows: Ints, gap: int) -> tuple[Ints, Ints]:
     """Return the top of each inner box in its outer one, and the height of all rows together."""
     start = np.r_[0, np.cumsum(rows)]
     key = start[inner.parent] + row
     height = np.full(start[-1], CELL, dtype=np.int64)
     np.maximum.at(height, key, inner.h)
     edge = np.r_[0, np.cumsum(height + gap)]
-    top = edge[key] - edge[start[inner.parent]]
-    return top, edge[start[1:]] - edge[start[:-1]]
+    return edge[key] - edge[start[inner.parent]], edge[start[1:]] - edge[start[:-1]]
 
 
-def _holes(inner: _Level, extent: int, pad: Pad, gap: int) -> Ints:
-    """Return (outer box, dx, dy) of the places in a column where no node stands."""
-    taken = np.zeros((int(inner.parent.max(initial=-1)) + 1, extent), dtype=bool)
-    taken[inner.parent, inner.coords] = True
-    box, place = np.nonzero(~taken)
-    dy = pad.top + pad.side + (extent - 1 - place) * (CELL + gap)
-    return np.column_stack([box, np.full(len(box), pad.side), dy])
-
-
-def _floor(outermost: _Level, aspect: float) -> tuple[tuple[Ints, Ints], int, int]:
-    """Return where the outermost boxes stand, and the size of the whole."""
-    count = len(outermost.coords)
-    whole = _empty("floor", np.zeros(1, dtype=np.int64), np.zeros(1, dtype=np.int64))
-    size = np.array([count])
-    columns = _columns(outermost, size, aspect)
-    outermost_parent = np.zeros(count, dtype=np.int64)
-    place = np.arange(count)
-    row, column = place // columns[0], place % columns[0]
-    gap = MARGIN if outermost.name != "node" else PITCH - CELL
-    width = int(outermost.w.max(initial=CELL))
-    probe = _Level(
-        outermost.name, outermost.coords, outermost_parent, whole.inner,
-        outermost.w, outermost.h, whole.dx, whole.dy, whole.vacant,
-    )  # fmt: skip
-    top, high = _row_tops(probe, row, -(-size // columns), gap, 1)
-    x, y = MARGIN + column * (width + gap), MARGIN + top
-    across = int(columns[0]) * (width + gap) - gap + 2 * MARGIN
-    return (x, y), across, int(high[0]) - gap + 2 * MARGIN
-
-
-def _placed(
-    machine: Machine, levels: Sequence[_Level], floor: tuple[Ints, Ints], top: int
-) -> tuple[tuple[Boxes, ...], NDArray[np.int32], NDArray[np.int32]]:
-    """Return the boxes of all levels but the nodes', and the nodes' corners."""
-    x, y = floor[0], floor[1] + top
-    found = []
-    for depth, level in enumerate(levels):
-        if depth:
-            x, y = x[level.parent] + level.dx, y[level.parent] + level.dy
-        if depth == len(levels) - 1:
-            break
-        found.append(
-            Boxes(
-                level=level.name,
-                x=x.astype(np.int32),
-                y=y.astype(np.int32),
-                w=level.w.astype(np.int32),
-                h=level.h.astype(np.int32),
-                label=_labels(machine, depth, level),
-                parent=level.parent.astype(np.int32) if depth else np.full(len(x), -1, np.int32),
-                pad=level.pad,
-                vacant=np.zeros(len(x), dtype=bool),
-            )
-        )
-    return tuple(found), x.astype(np.int32), y.astype(np.int32)
-
-
-def _labels(machine: Machine, depth: int, level: _Level) -> tuple[str, ...]:
+def _labels(machine: Machine, depth: int, level: _Level) -> list[str]:
     """Return what the boxes of a level are called: switches by name, groups by number."""
-    topology = machine.topology
-    if depth == topology.router_levels - 1 and level.name not in _LETTERS:
-        names = _switch_names(machine, depth, len(level.coords))
-        if names:
+    if depth == machine.topology.router_levels - 1 and level.name not in _LETTERS:
+        _, first = np.unique(machine.coords[:, : depth + 1], axis=0, return_index=True)
+        router = machine.router[first, :1]
+        if router.size and (router >= 0).all():
+            names: list[str] = router_names(machine)[router[:, 0]].tolist()
             return names
     letter = _LETTERS.get(level.name, f"{level.name} ")
-    return tuple(f"{letter}{value}" for value in level.coords.tolist())
+    return [f"{letter}{value}" for value in level.coords.tolist()]
 
 
-def _switch_names(machine: Machine, depth: int, count: int) -> tuple[str, ...]:
-    """Return the name of the switch that each box's nodes hang on; () where there is no telling."""
-    _, first = np.unique(machine.coords[:, : depth + 1], axis=0, return_index=True)
-    if len(first) != count or not machine.router.shape[1]:
-        return ()
-    router = machine.router[first, 0]
-    return tuple(router_names(machine)[router].tolist()) if (router >= 0).all() else ()
+def _vacant(machine: Machine, nodes: _Level, boxes: list[Boxes]) -> Ints:
+    """Return the corners of the places in a blade where no node stands."""
+    if not boxes or not _style(machine, nodes.name):
+        return np.empty((0, 2), dtype=np.int64)
+    blades, extent = boxes[-1], int(machine.topology.extents[-1])
+    taken = np.zeros((len(blades), extent), dtype=bool)
+    taken[nodes.parent, nodes.coords] = True
+    box, place = np.nonzero(~taken)
+    down = blades.pad.top + blades.pad.side + (extent - 1 - place) * PITCH
+    return np.column_stack([blades.x[box] + blades.pad.side, blades.y[box] + down])
 
 
-def _vacant(levels: Sequence[_Level], boxes: tuple[Boxes, ...]) -> NDArray[np.int32]:
-    holes = levels[-1].vacant
-    if not len(holes) or not boxes:
-        return np.empty((0, 2), dtype=np.int32)
-    box = holes[:, 0]
-    corner = np.column_stack([boxes[-1].x[box], boxes[-1].y[box]])
-    return (corner + holes[:, 1:]).astype(np.int32)
+def _hang_links(machine: Machine, leaves: Boxes, box: Ints, routers: Ints) -> None:
+    """Let the links of a leaf begin at its box's upper edge, so that they hide no node."""
+    if machine.router.shape[1]:
+        own = machine.router[:, 0] >= 0
+        router, at = machine.router[own, 0], box[own]
+        routers[router] = np.column_stack([leaves.x[at] + leaves.w[at] // 2, leaves.y[at]])
+
+
+def _spines(machine: Machine, routers: Ints, width: int) -> Boxes | None:
+    """Place the switches without nodes in a strip at the top; their links begin there."""
+    bare = np.ones(router_count(machine), dtype=bool)
+    bare[machine.router[machine.router >= 0]] = False
+    rows = np.flatnonzero(bare)[:_MOST_SPINES]
+    if not len(rows):
+        return None
+    pitch = max(4, min(90, (width - 8) // len(rows)))
+    x = max(4, (width - pitch * len(rows)) // 2) + pitch * np.arange(len(rows))
+    w = max(2, pitch - 4)
+    routers[rows] = np.column_stack([x + w // 2, np.full(len(rows), 20)])  # the lower edge
+    return place_boxes("switch", router_names(machine)[rows].tolist(), x, 4, w, 16)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from web.picture.scene import Mark
+from web.picture.scene import Mark, draw_scene
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,15 +27,12 @@ def picture(
 
     Parameters
     ----------
-    machine : Machine
-    now : Snapshot
-    marks : sequence of Mark
+    machine, now, marks, **look
+        See `web.picture.scene.draw_scene`.
     form : str
         ``svg`` or ``png``.
     width : int
         Pixels, of a PNG.
-    **look
-        See `web.picture.scene.scene`.
 
     Examples
     --------
@@ -45,13 +42,11 @@ def picture(
     >>> picture(machine, of_dump(machine), [], "svg")[:4]
     b'<svg'
     """
-    from web.picture.scene import scene
-
-    made = scene(machine, now, marks, **look)
+    scene = draw_scene(machine, now, marks, **look)
     if form == "png":
         from web.picture.png import png
 
-        return png(made, width)
+        return png(scene, width)
     from web.picture.svg import svg
 
-    return svg(made).encode()
+    return svg(scene).encode()

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from placement.errors import UsageError, printable
 from web.layout import CELL
 from web.picture.scene import Glyphs, Rectangles, Scene, Word
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["png"]
 
@@ -40,7 +37,9 @@ def png(made: Scene, width: int) -> bytes:
     if width * height * more * more > _MOST:
         raise UsageError(f"a picture of {width} x {height} pixels is too large", "less --width")
     image = Image.new("RGB", (width * more, height * more), made.ground)
-    _Brush(image, width * more / made.width).draw(made)
+    brush = _Brush(image, width * more / made.width)
+    for part in made.parts:
+        brush.draw(part)
     stream = io.BytesIO()
     small = image.reduce(more).quantize(255, method=Image.Quantize.FASTOCTREE)
     small.save(stream, "PNG", optimize=False)
@@ -54,62 +53,43 @@ class _Brush:
         from PIL import ImageDraw
 
         self.scale = scale
-        self.draw_on = ImageDraw.Draw(image)
+        self.image = ImageDraw.Draw(image)
         self.fonts: dict[int, Any] = {}
 
-    def draw(self, made: Scene) -> None:
-        """Draw all parts in their order."""
-        for part in made.parts:
-            if isinstance(part, Rectangles):
-                self._rectangles(part)
-            elif isinstance(part, Glyphs):
-                self._glyphs(part)
-            else:
-                self._word(part)
+    def draw(self, part: Rectangles | Glyphs | Word) -> None:
+        """Draw one part."""
+        if isinstance(part, Word):
+            self._word(part)
+        elif isinstance(part, Glyphs):
+            self._glyphs(part)
+        else:
+            fill, line = None if part.fill == "none" else part.fill, self._line(0.8)
+            for x, y, w, h in zip(*(c.tolist() for c in part[:4]), strict=True):
+                corners = (x, y, x + w, y + h)
+                box = tuple(place * self.scale for place in corners)
+                self.image.rectangle(box, fill, part.stroke, line)
 
     def _line(self, units: float) -> int:
         return max(1, round(units * self.scale))
 
-    def _rectangles(self, part: Rectangles) -> None:
-        fill = None if part.fill == "none" else part.fill
-        scale, line = self.scale, self._line(0.8)
-        for x, y, w, h in zip(*(c.tolist() for c in part[:4]), strict=True):
-            box = (x * scale, y * scale, (x + w) * scale, (y + h) * scale)
-            self.draw_on.rectangle(box, fill, part.stroke, line)
-
     def _glyphs(self, part: Glyphs) -> None:
-        corners = zip(part.x.tolist(), part.y.tolist(), strict=True)
-        if part.shape in ("square", "ring"):
-            self._squares(part, corners)
-        elif part.shape == "cross":
-            self._crosses(part, corners)
-        else:
-            self._points(part, corners)
-
-    def _squares(self, part: Glyphs, corners: Iterable[tuple[int, int]]) -> None:
-        ring = part.shape == "ring"
-        fill = None if ring else part.fill
-        line = self._line(2 if ring else 0.8)
-        size = CELL * self.scale - 1
-        for x, y in corners:
-            left, top = x * self.scale, y * self.scale
-            self.draw_on.rectangle((left, top, left + size, top + size), fill, part.stroke, line)
-
-    def _crosses(self, part: Glyphs, corners: Iterable[tuple[int, int]]) -> None:
-        size, line = CELL * self.scale, self._line(1.6)
-        for x, y in corners:
-            left, top = x * self.scale, y * self.scale
+        draw, size = self.image, CELL * self.scale
+        for left, top in zip((part.x * self.scale).tolist(), (part.y * self.scale).tolist(),
+                             strict=True):  # fmt: skip
             right, low = left + size, top + size
-            self.draw_on.line((left, top, right, low), part.stroke, line)
-            self.draw_on.line((left, low, right, top), part.stroke, line)
-
-    def _points(self, part: Glyphs, corners: Iterable[tuple[int, int]]) -> None:
-        """Draw diamonds, and dots as small ones."""
-        reach = (CELL / 2 if part.shape == "diamond" else 0.8) * self.scale
-        for x, y in corners:
-            a, b = (x + CELL / 2) * self.scale, (y + CELL / 2) * self.scale
-            ends = ((a, b - reach), (a + reach, b), (a, b + reach), (a - reach, b))
-            self.draw_on.polygon(ends, part.fill)
+            if part.shape == "square":
+                box = (left, top, right - 1, low - 1)
+                draw.rectangle(box, part.fill, part.stroke, self._line(0.8))
+            elif part.shape == "ring":
+                draw.rectangle((left, top, right - 1, low - 1), None, part.stroke, self._line(2))
+            elif part.shape == "cross":
+                draw.line((left, top, right, low), part.stroke, self._line(1.6))
+                draw.line((left, low, right, top), part.stroke, self._line(1.6))
+            else:  # diamonds, and dots as small ones
+                reach = (CELL / 2 if part.shape == "diamond" else 0.8) * self.scale
+                x, y = left + size / 2, top + size / 2
+                ends = ((x, y - reach), (x + reach, y), (x, y + reach), (x - reach, y))
+                draw.polygon(ends, part.fill)
 
     def _word(self, part: Word) -> None:
         from PIL import ImageFont
@@ -121,4 +101,4 @@ class _Brush:
         place = (part.x * self.scale, part.y * self.scale)
         bold = self._line(0.5) if part.bold else 0
         text = printable(part.text, 600).translate(_PLAIN)
-        self.draw_on.text(place, text, part.colour, self.fonts[size], anchor, stroke_width=bold)
+        self.image.text(place, text, part.colour, self.fonts[size], anchor, stroke_width=bold)

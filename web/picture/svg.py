@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape, quoteattr
 
 from placement.errors import printable
 from web.layout import CELL
 from web.picture.scene import Glyphs, Rectangles, Scene, Word
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["svg"]
 
@@ -24,6 +20,9 @@ _PATHS = {
     "ring": f"m1 1h{CELL - 2}v{CELL - 2}h-{CELL - 2}z",
     "dot": f"m{_HALF - 0.5} {_HALF - 0.5}h1v1h-1z",
 }
+
+#: How wide the line is of shapes that are all line.
+_LINES = {"ring": 2, "cross": 1.6}
 
 
 def svg(made: Scene) -> str:
@@ -43,8 +42,7 @@ def svg(made: Scene) -> str:
         f"<desc>{_text(made.sentence)}</desc>",
         f'<rect width="{made.width}" height="{made.height}" fill="{made.ground}"/>',
     ]
-    out.extend(_WRITERS[type(part)](part) for part in made.parts)
-    return "\n".join([*out, "</svg>", ""])
+    return "\n".join([*out, *map(_part, made.parts), "</svg>", ""])
 
 
 def _text(text: str) -> str:
@@ -52,35 +50,22 @@ def _text(text: str) -> str:
     return escape(printable(text, 600))
 
 
-def _rectangles(part: Rectangles) -> str:
-    corners = zip(part.x.tolist(), part.y.tolist(), part.w.tolist(), part.h.tolist(), strict=True)
-    path = "".join(f"M{x} {y}h{w}v{h}h-{w}z" for x, y, w, h in corners)
-    dash = ' stroke-dasharray="3 3"' if part.dashed else ""
-    return f'<path fill="{part.fill}" stroke="{part.stroke}"{dash} d="{path}"/>' if path else ""
-
-
-def _glyphs(part: Glyphs) -> str:
-    tail = _PATHS[part.shape]
-    path = "".join(f"M{x} {y}{tail}" for x, y in zip(part.x.tolist(), part.y.tolist(), strict=True))
-    if part.shape == "ring":
-        return f'<path fill="none" stroke="{part.stroke}" stroke-width="2" d="{path}"/>'
-    if part.shape == "cross":
-        return f'<path fill="none" stroke="{part.stroke}" stroke-width="1.6" d="{path}"/>'
-    edge = "" if part.fill == part.stroke else f' stroke="{part.stroke}" stroke-width="0.8"'
-    return f'<path fill="{part.fill}"{edge} d="{path}"/>'
-
-
-def _word(part: Word) -> str:
-    bold = ' font-weight="bold"' if part.bold else ""
-    anchor = "" if part.anchor == "start" else f" text-anchor={quoteattr(part.anchor)}"
-    return (
-        f'<text x="{part.x:g}" y="{part.y:g}" font-size="{part.size:g}" '
-        f'fill="{part.colour}"{anchor}{bold}>{_text(part.text)}</text>'
-    )
-
-
-_WRITERS: dict[type, Callable[..., str]] = {
-    Rectangles: _rectangles,
-    Glyphs: _glyphs,
-    Word: _word,
-}
+def _part(part: Rectangles | Glyphs | Word) -> str:
+    """Return one part; nothing for rectangles that are none."""
+    if isinstance(part, Word):
+        bold = ' font-weight="bold"' if part.bold else ""
+        anchor = "" if part.anchor == "start" else f" text-anchor={quoteattr(part.anchor)}"
+        return (
+            f'<text x="{part.x}" y="{part.y}" font-size="{part.size}" '
+            f'fill="{part.colour}"{anchor}{bold}>{_text(part.text)}</text>'
+        )
+    if isinstance(part, Rectangles):
+        corners = zip(*(column.tolist() for column in part[:4]), strict=True)
+        path = "".join(f"M{x} {y}h{w}v{h}h-{w}z" for x, y, w, h in corners)
+        dash = ' stroke-dasharray="3 3"' if part.dashed else ""
+        return f'<path fill="{part.fill}" stroke="{part.stroke}"{dash} d="{path}"/>' if path else ""
+    places = zip(part.x.tolist(), part.y.tolist(), strict=True)
+    path = "".join(f"M{x} {y}{_PATHS[part.shape]}" for x, y in places)
+    fill, line = ("none", _LINES[part.shape]) if part.shape in _LINES else (part.fill, 0.8)
+    edge = "" if fill == part.stroke else f' stroke="{part.stroke}" stroke-width="{line}"'
+    return f'<path fill="{fill}"{edge} d="{path}"/>'
