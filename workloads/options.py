@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 import sys
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import to_json, write_output
+from placement.commands.common import machine_from, to_json, write_output
 from placement.commands.quantities import Bytes, Param
 from workloads.launched import become_mpiexec, launched
 from workloads.world import guarded, world
@@ -27,7 +28,20 @@ if TYPE_CHECKING:
 
     from mpi4py import MPI
 
-__all__ = ["Bytes", "Common", "Duration", "Param", "Sizes", "choice", "measured"]
+    from placement.machine import Machine
+
+__all__ = [
+    "Bytes",
+    "Common",
+    "Duration",
+    "Number",
+    "Param",
+    "Sizes",
+    "Words",
+    "measured",
+    "named_machine",
+    "setting",
+]
 
 
 class Duration(Param):
@@ -75,11 +89,89 @@ class Sizes(Param):
         return tuple(found)
 
 
-def choice(name: str, values: Sequence[str], default: str, words: str) -> Callable[..., Any]:
-    """Return an option that is one of several words, as a decorator; `words` are its help."""
+class Number(Param):
+    """A whole number in short: ``1000000``, ``1e6``, ``2^20``; or several of them, with commas.
+
+    Examples
+    --------
+    >>> Number().convert("2^20", None, None), Number(several=True).convert("1e5,7", None, None)
+    (1048576, (100000, 7))
+    """
+
+    name = "number"
+
+    def __init__(self, several: bool = False) -> None:
+        self.several = several
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return int, or a tuple of int where several are asked for."""
+        if not isinstance(value, str):
+            return value
+        texts = value.split(",") if self.several else [value]
+        found = tuple(self._one(text.strip(), param, ctx) for text in texts)
+        return found if self.several else found[0]
+
+    def _one(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        match = re.fullmatch(r"(\d{1,15})(?:([e^])(\d{1,15}))?", text, re.ASCII)
+        if match is None:
+            self.fail(f"{text!r} is no whole number; 1000000, 1e6 or 2^20", param, ctx)
+        number, mark, power = int(match[1]), match[2], int(match[3] or 0)
+        if power > 62:
+            self.fail(f"{text!r} is too large", param, ctx)
+        base, factor = (number, 1) if mark == "^" else (10, number)
+        return factor * int(base**power)
+
+
+class Words(Param):
+    """Some of several words, with commas, or ``all``.
+
+    Parameters
+    ----------
+    known : sequence of str
+    every : sequence of str or None
+        What ``all`` means; None: all that are known.
+    """
+
+    name = "words"
+
+    def __init__(self, known: Sequence[str], every: Sequence[str] | None = None) -> None:
+        self.known, self.every = tuple(known), tuple(every or known)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the words as a tuple, each once."""
+        words = self.every if value == "all" else tuple(dict.fromkeys(str(value).split(",")))
+        for word in words:
+            if word not in self.known:
+                self.fail(f"{word!r}; there are {', '.join(self.known)} and all", param, ctx)
+        return words
+
+
+def setting(
+    names: str, kind: type | Param | Sequence[str], default: Any, words: str, **more: Any
+) -> Callable[..., Any]:
+    """Return an option whose help shows its default, as a decorator.
+
+    Parameters
+    ----------
+    names : str
+        The option, and after a blank what its parameter is called, where that differs.
+    kind : type, click.ParamType or sequence of str
+        The last: one of these words.
+    default : object
+    words : str
+        Its help.
+    **more
+        See `click.option`.
+    """
+    known = click.Choice(kind) if isinstance(kind, (list, tuple)) else kind
     return click.option(
-        name, type=click.Choice(values), default=default, show_default=True, help=words
+        *names.split(), type=known, default=default, show_default=True, help=words, **more
     )
+
+
+def named_machine(specs: tuple[str, ...]) -> Machine | None:
+    """Return the machine that ``-m`` or ``$NIDMAP_MACHINE`` names, None where neither does."""
+    return machine_from(specs) if specs or os.environ.get("NIDMAP_MACHINE") else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,36 +214,17 @@ class Common:
 def _options(repeat: int, warmup: int) -> list[Callable[..., Any]]:
     """Return the shared options, as decorators."""
     natural, count = click.IntRange(min=0), click.IntRange(min=1)
+    ranks = "Ranks to start with mpiexec; inside a launch, what its size must be."
+    limit = "Stop in time and keep what is done: 90, 10m, 2h, 1:30:00."
+    keep = "Keep the raw samples: .csv, .parquet or .jsonl."
     return [
-        click.option(
-            "-n",
-            "--ranks",
-            type=count,
-            help="Ranks to start with mpiexec; inside a launch, what its size must be.",
-        ),
-        click.option(
-            "--repeat", type=count, default=repeat, show_default=True, help="Timed repetitions."
-        ),
-        click.option(
-            "--warmup",
-            type=natural,
-            default=warmup,
-            show_default=True,
-            help="Repetitions before them that do not count.",
-        ),
-        click.option("--seed", type=natural, default=0, show_default=True, help="For data."),
-        click.option(
-            "--time-limit",
-            type=Duration(),
-            help="Stop in time and keep what is done: 90, 10m, 2h, 1:30:00.",
-        ),
+        click.option("-n", "--ranks", type=count, help=ranks),
+        setting("--repeat", count, repeat, "Timed repetitions."),
+        setting("--warmup", natural, warmup, "Repetitions before them that do not count."),
+        setting("--seed", natural, 0, "For data."),
+        click.option("--time-limit", type=Duration(), help=limit),
         click.option("--json", "as_json", is_flag=True, help="Print the result as JSON."),
-        click.option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="Keep the raw samples: .csv, .parquet or .jsonl.",
-        ),
+        click.option("-o", "--output", metavar="FILE", help=keep),
     ]
 
 

@@ -11,12 +11,12 @@ from array import array
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     from mpi4py import MPI
 
-__all__ = ["Phases", "reduced"]
+__all__ = ["Phases", "reduced", "seconds_of"]
 
 
 class Phases:
@@ -85,6 +85,14 @@ class _Phase:
     ) -> None:
         spent = time.perf_counter() - self.began
         self.seconds[self.name] = self.seconds.get(self.name, 0.0) + spent
+
+
+def seconds_of(call: Callable[[], object], times: int = 1) -> float:
+    """Call something so many times and return the seconds of one."""
+    began = time.perf_counter()
+    for _ in range(times):
+        call()
+    return (time.perf_counter() - began) / times
 
 
 def reduced(comm: MPI.Intracomm, seconds: Mapping[str, float]) -> dict[str, dict[str, float]]:

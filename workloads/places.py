@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from mpi4py import MPI
 
-__all__ = ["Place", "place", "places_of"]
+__all__ = ["Place", "doubling", "place", "places_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +70,14 @@ def places_of(names: Sequence[str]) -> list[Place]:
         Place(number[name], mine, counts[name], len(counts), most)
         for name, mine in zip(names, local, strict=True)
     ]
+
+
+def doubling(most: int) -> list[int]:
+    """Return 1, 2, 4 … and the most.
+
+    Examples
+    --------
+    >>> doubling(6), doubling(8)
+    ([1, 2, 4, 6], [1, 2, 4, 8])
+    """
+    return [1 << k for k in range((most - 1).bit_length())] + [most]

@@ -16,7 +16,7 @@ import sys
 import time
 from array import array
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from placement import __version__
 from placement.commands.common import say
@@ -26,7 +26,7 @@ from workloads.results import Journal
 from workloads.world import forget_segments, oversubscribed, processor, same, together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from types import FrameType, TracebackType
 
     from mpi4py import MPI
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workloads.options import Common
     from workloads.trial import Trial
 
-__all__ = ["Result", "Session", "header_of", "quiet_barrier"]
+__all__ = ["Case", "Result", "Session", "header_of", "quiet_barrier"]
 
 #: Why a run ended before its time, by the number that the ranks agree on.
 _ENDED = ("complete", "time limit", "interrupted")
@@ -82,6 +82,26 @@ class Result:
             }
             for name, entries in self.phases.items()
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One of the cases of a session.
+
+    Attributes
+    ----------
+    trial : Trial or None
+        None on ranks that do not take part: they sleep meanwhile, so that
+        those who do have the node to themselves.
+    labels : mapping
+        What it is: columns of the samples.
+    comm : mpi4py.MPI.Intracomm
+        The ranks that take part, rank 0 of the world among them.
+    """
+
+    trial: Trial | None
+    labels: Mapping[str, Any]
+    comm: MPI.Intracomm
 
 
 class Session:
@@ -200,71 +220,90 @@ class Session:
         self.ended = _ENDED[agreed[0]]
         return self.ended != "complete"
 
-    def measure(
-        self,
-        trial: Trial | None,
-        *,
-        comm: MPI.Intracomm | None = None,
-        verify: bool = True,
-        **labels: Any,
-    ) -> Result:
-        """Repeat a trial: warm-ups, then the repetitions that count. Called by all ranks.
+    @property
+    def finished(self) -> list[Result]:
+        """The results that have a repetition at least: those of `document`, in its order."""
+        return [result for result in self.results if result]
 
-        Each repetition starts behind a barrier. Where the run must end early,
-        what is finished is returned: an empty result is false.
+    def part(self, joins: bool) -> MPI.Intracomm:
+        """Return the communicator of the ranks that join; the others get one of the rest."""
+        return cast("MPI.Intracomm", self.comm.Split(int(not joins), self.comm.Get_rank()))
+
+    def measure(
+        self, trial: Trial | None, *, comm: MPI.Intracomm | None = None, **labels: Any
+    ) -> Result:
+        """Measure one case; see `interleave`. Called by all ranks.
 
         Parameters
         ----------
-        trial : Trial or None
-            None on ranks that do not take part: they sleep meanwhile, so that
-            those who do have the node to themselves.
-        comm : mpi4py.MPI.Intracomm or None
-            The ranks that take part, rank 0 of the world among them; None:
-            the world.
-        verify : bool
-            Whether the last repetition's result is verified, outside the timing.
-        **labels
-            What this case is: columns of the samples.
+        trial, comm, **labels
+            See `Case`.
         """
-        result = Result(dict(labels))
-        self.results.append(result)
-        self._say_remark()
-        warmup, total = self.common.warmup, self.common.warmup + self.common.repeat
-        done, last = 0, 0.0
-        with Progress(self._title(labels), total, shown=self.root) as progress:
-            while done < total and not self.over(last):
-                began = time.monotonic()
-                seconds = self._repetition(trial, comm or self.comm)
-                if seconds:
-                    self.sample(seconds, warmup=int(done < warmup), repetition=done, **labels)
-                    if done >= warmup:
-                        result.add(seconds)
-                done += 1
-                last = time.monotonic() - began
-                progress.at(done)
-        if verify and done and trial is not None:
-            trial.verify()
-        return result
+        return self.interleave([Case(trial, labels, comm or self.comm)])[0]
 
-    def _repetition(
-        self, trial: Trial | None, part: MPI.Intracomm
-    ) -> dict[str, dict[str, float]] | None:
-        """Run one repetition on the ranks of `part`; the others wait for its end asleep."""
+    def interleave(self, cases: Sequence[Case]) -> list[Result]:
+        """Repeat several cases in turn: warm-ups, then the repetitions that count. Collective.
+
+        Every repetition runs all of them, another one first each time: what
+        disturbs a machine for a while disturbs all alike. Each run starts
+        behind a barrier. Where the session must end early, what is finished
+        is returned: an empty result is false.
+        """
+        results = [Result(dict(case.labels)) for case in cases]
+        self.results.extend(results)
+        self._say_remark()
+        labels = cases[0].labels.items() if len(cases) == 1 else ()
+        title = " ".join([self.workload, *(f"{name}={value}" for name, value in labels)])
+        warmup, rounds = self.common.warmup, self.common.warmup + self.common.repeat
+        last = [0.0] * len(cases)
+        unverified: Case | None = None
+        with Progress(title, rounds * len(cases), shown=self.root) as progress:
+            for step in range(rounds * len(cases)):
+                done, turn = divmod(step, len(cases))
+                k = (turn + done) % len(cases)
+                if self.over(last[k]):
+                    break
+                began = time.monotonic()
+                seconds = self._repetition(cases[k])
+                if seconds:
+                    self.sample(
+                        seconds, warmup=int(done < warmup), repetition=done, **cases[k].labels
+                    )
+                    if done >= warmup:
+                        results[k].add(seconds)
+                unverified = cases[k]
+                if done == rounds - 1:  # at once: the next case may take its memory
+                    self._verify(cases[k])
+                    unverified = None
+                last[k] = time.monotonic() - began
+                progress.at(step + 1)
+        if unverified is not None:
+            self._verify(unverified)
+        return results
+
+    def _repetition(self, case: Case) -> dict[str, dict[str, float]] | None:
+        """Run one repetition on the ranks that take part; the others wait for its end asleep."""
         seconds = None
-        if trial is not None:
-            part.Barrier()
-            seconds = reduced(part, trial.run())
-        if part is not self.comm:
-            quiet_barrier(self.comm, asleep=trial is None)
+        if case.trial is not None:
+            case.comm.Barrier()
+            seconds = reduced(case.comm, case.trial.run())
+        if case.comm is not self.comm:
+            quiet_barrier(self.comm, asleep=case.trial is None)
         return seconds
+
+    def _verify(self, case: Case) -> None:
+        """Verify a case's last result; what its ranks find wrong is an error on all ranks."""
+        if case.comm is self.comm and case.trial is not None:
+            case.trial.verify()
+            return
+        with together(self.comm):
+            if case.trial is not None:
+                case.trial.verify()
 
     def describe(self, more: Mapping[str, Any]) -> None:
         """Add to the header of the samples; only rank 0's counts."""
         if self.root:
             self.journal.describe(more)
-
-    def _title(self, labels: Mapping[str, Any]) -> str:
-        return " ".join([self.workload, *(f"{name}={value}" for name, value in labels.items())])
 
     def sample(self, seconds: Mapping[str, Mapping[str, float]], **labels: Any) -> None:
         """Keep one repetition: a row a phase, on rank 0."""
@@ -274,8 +313,7 @@ class Session:
 
     def document(self) -> dict[str, Any]:
         """Return the run as ``--json`` prints it."""
-        finished = [result for result in self.results if result]
-        cases = [{**result.labels, "seconds": result.summary()} for result in finished]
+        cases = [{**result.labels, "seconds": result.summary()} for result in self.finished]
         schema = f"nidmap.bench.{self.workload}/1"
         return {"schema": schema, **self.journal.header, "ended": self.ended, "cases": cases}
 

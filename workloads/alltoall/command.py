@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from placement.commands.tables import aligned
 from placement.errors import UsageError
 from placement.quantities import exact_size, rate_text, time_text
-from workloads.options import Common, Param, Sizes, choice, measured
-from workloads.places import Place, place
+from workloads.options import Common, Param, Sizes, measured, setting
+from workloads.places import Place, doubling, place
 from workloads.session import Session
 from workloads.world import together
 
@@ -39,27 +40,19 @@ class Counts(Param):
 
 
 @click.command("alltoall")
-@click.option(
-    "--bytes",
-    "sizes",
-    type=Sizes(),
-    default="8-4MiB",
-    show_default=True,
-    help="Payload of each ordered pair: 8,64,1KiB or 8-4MiB (powers of two).",
+@setting(
+    "--bytes sizes",
+    Sizes(),
+    "8-4MiB",
+    "Payload of each ordered pair: 8,64,1KiB or 8-4MiB (powers of two).",
 )
-@choice("--kind", ["alltoall", "alltoallv", "both"], "both", "Which call of MPI.")
-@click.option(
-    "--ppn",
-    type=Counts(),
-    default="max",
-    show_default=True,
-    help="Ranks a node that take part: max, all (1, 2, 4 …) or 1,2,32.",
-)
-@click.option(
+@setting("--kind", ["alltoall", "alltoallv", "both"], "both", "Which call of MPI.")
+@setting("--ppn", Counts(), "max", "Ranks a node that take part: max, all (1, 2, 4 …) or 1,2,32.")
+@setting(
     "--spread",
-    type=click.FloatRange(0, 1),
-    default=0.0,
-    help="For alltoallv: sizes differ by up to this part, by the seed.",
+    click.FloatRange(0, 1),
+    0.0,
+    "For alltoallv: sizes differ by up to this part, by the seed.",
 )
 @measured
 def alltoall(
@@ -75,86 +68,56 @@ def alltoall(
     nidmap bench alltoall -n 4
     srun -N 64 --ntasks-per-node 32 nidmap bench alltoall --bytes 1MiB --ppn all -o a2a.csv
     """
+    from workloads.alltoall.trial import calls, trial
+
     kinds = ("alltoall", "alltoallv") if kind == "both" else (kind,)
     options = {"sizes": list(sizes), "kind": kind, "ppn": ppn, "spread": spread}
     with Session(common, "alltoall", options) as session:
         here = place(session.comm)
-        for wanted in _shapes(session.comm, here.most, ppn):
-            part = _part(session.comm, here, wanted)
-            for name in kinds:
-                for size in sizes:
-                    if not session.over():
-                        uneven = spread if name == "alltoallv" else 0.0
-                        _case(session, part, (here, wanted), name, size, uneven)
+        for wanted in _rounds(session.comm, here.most, ppn):
+            joins = here.local < wanted
+            part = session.part(joins)
+            ranks, off_node = _pairs(session.comm, here, wanted)
+            for name, size in product(kinds, sizes):
+                if session.over():
+                    break
+                uneven = spread if name == "alltoallv" else 0.0
+                made = None
+                if joins:
+                    made = trial(part, bytes=size, kind=name, spread=uneven, seed=common.seed)
+                session.measure(
+                    made,
+                    comm=part,
+                    kind=name,
+                    bytes=size,
+                    ppn=wanted,
+                    ranks=ranks,
+                    nodes=here.nodes,
+                    off_node=off_node,
+                    inner=calls(size),
+                )
             part.Free()
     _show(session)
     return session.exit_code
 
 
-def _shapes(comm: MPI.Intracomm, most: int, ppn: str | tuple[int, ...]) -> list[int]:
+def _rounds(comm: MPI.Intracomm, most: int, ppn: str | tuple[int, ...]) -> list[int]:
     """Return how many ranks a node take part in each round; the same on all ranks."""
-    if ppn == "max":
-        return [most]
-    if ppn == "all":
-        return [1 << k for k in range((most - 1).bit_length())] + [most]
+    if isinstance(ppn, str):
+        return [most] if ppn == "max" else doubling(most)
     with together(comm):
-        for count in ppn:
-            if int(count) > most:
-                raise UsageError(f"--ppn {count}: no node has more than {most} ranks")
-    return [int(count) for count in ppn]
+        if max(ppn) > most:
+            raise UsageError(f"--ppn {max(ppn)}: no node has more than {most} ranks")
+    return list(ppn)
 
 
-def _part(comm: MPI.Intracomm, here: Place, wanted: int) -> MPI.Intracomm:
-    """Return the first ranks of each node, or the rest; both in the world's order."""
-    return cast("MPI.Intracomm", comm.Split(int(here.local >= wanted), comm.Get_rank()))
-
-
-def _case(
-    session: Session,
-    part: MPI.Intracomm,
-    shape: tuple[Place, int],
-    kind: str,
-    size: int,
-    spread: float,
-) -> None:
-    """Measure one size of one call on the ranks that take part."""
-    from workloads.alltoall.trial import calls, trial
-
-    here, wanted = shape
-    joins = here.local < wanted
-    made = None
-    if joins:
-        seed = session.common.seed
-        made = trial(part, bytes=size, kind=kind, spread=spread, seed=seed)
-    ranks, nodes, off = _moved(session.comm, here, wanted)
-    session.measure(
-        made,
-        comm=part,
-        kind=kind,
-        bytes=size,
-        ppn=wanted,
-        ranks=ranks,
-        nodes=nodes,
-        off_node=off,
-        inner=calls(size),
-    )
-
-
-def _moved(comm: MPI.Intracomm, here: Place, wanted: int) -> tuple[int, int, int]:
-    """Return the ranks that take part, their nodes, and how many others the busiest node talks to.
-
-    The last is the largest number of ordered pairs between a node's ranks and
-    those elsewhere.
-    """
-    from array import array
-
+def _pairs(comm: MPI.Intracomm, here: Place, wanted: int) -> tuple[int, int]:
+    """Return the ranks that take part, and the most ordered pairs between a node and the others."""
     from mpi4py import MPI
 
     mine = min(here.ranks, wanted)
-    total, most = array("q", [int(here.local < wanted)]), array("q", [0])
-    comm.Allreduce(MPI.IN_PLACE, total, op=MPI.SUM)
-    comm.Allreduce(array("q", [mine * (total[0] - mine)]), most, op=MPI.MAX)
-    return total[0], here.nodes, most[0]
+    ranks = comm.allreduce(int(here.local < wanted))
+    return ranks, comm.allreduce(mine * (ranks - mine), MPI.MAX)
 
 
 def bandwidths(result: Result) -> dict[str, float]:
@@ -184,25 +147,11 @@ def bandwidths(result: Result) -> dict[str, float]:
 
 
 def _show(session: Session) -> None:
-    finished = [result for result in session.results if result]
-    rates = [bandwidths(result) for result in finished]
-    document = session.document()
-    for case, rate in zip(document["cases"], rates, strict=True):
-        case["bandwidth"] = rate
+    document, rows = session.document(), []
+    for case, result in zip(document["cases"], session.finished, strict=True):
+        case["bandwidth"] = rate = bandwidths(result)
+        times = [time_text(result.best()), time_text(result.median())]
+        what = [exact_size(case["bytes"]), case["kind"], case["ppn"], case["ranks"]]
+        rows.append([*what, *times, *map(rate_text, rate.values())])
     head = ["bytes", "call", "ppn", "ranks", "best", "median", "process", "node", "off node"]
-    rows = [_row(result, rate) for result, rate in zip(finished, rates, strict=True)]
     session.common.show(document, aligned([head, *rows]))
-
-
-def _row(result: Result, rate: dict[str, float]) -> list[str]:
-    case = result.labels
-    times = [time_text(result.best()), time_text(result.median())]
-    rates = [rate_text(rate[name]) for name in ("process", "node", "off_node")]
-    return [
-        exact_size(case["bytes"]),
-        case["kind"],
-        str(case["ppn"]),
-        str(case["ranks"]),
-        *times,
-        *rates,
-    ]

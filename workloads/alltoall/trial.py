@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import random
-import time
 from array import array
 from functools import partial
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from placement.errors import NidmapError, UsageError
 from placement.quantities import exact_size
 from workloads.memory import fits
+from workloads.phases import seconds_of
+from workloads.words import check_word
 from workloads.world import together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from mpi4py import MPI
 
 __all__ = ["KINDS", "AllToAll", "calls", "pattern", "trial"]
@@ -60,8 +60,7 @@ def trial(
     with together(comm):
         if bytes < 0 or inner < 0 or not 0 <= spread <= 1:
             raise UsageError("bytes and inner are at least 0, spread between 0 and 1")
-        if kind not in KINDS:
-            raise UsageError(f"no kind of all-to-all is called {kind!r}", f"one of {KINDS}")
+        check_word("kind of all-to-all", kind, KINDS)
         if spread and kind == "alltoall":
             raise UsageError("blocks of different sizes need alltoallv")
     return AllToAll(comm, bytes, kind, spread, inner or calls(bytes), seed)
@@ -98,56 +97,34 @@ class AllToAll:
     """
 
     def __init__(
-        self,
-        comm: MPI.Intracomm,
-        size: int,
-        kind: str,
-        spread: float,
-        inner: int,
-        seed: int,
+        self, comm: MPI.Intracomm, size: int, kind: str, spread: float, inner: int, seed: int
     ) -> None:
         self.comm, self.kind, self.inner = comm, kind, inner
-        rank, ranks = comm.Get_rank(), comm.Get_size()
-        self._out = self._sizes(size, spread, seed, [(rank, other) for other in range(ranks)])
-        self._in = self._sizes(size, spread, seed, [(other, rank) for other in range(ranks)])
-        need = sum(self._out) + sum(self._in)
-        fits(comm, need, f"an all-to-all of {exact_size(size)} a pair")
+        rank, ranks = comm.Get_rank(), range(comm.Get_size())
+        self._out = [_block_bytes(size, spread, seed, rank, other) for other in ranks]
+        self._in = [_block_bytes(size, spread, seed, other, rank) for other in ranks]
+        fits(comm, sum(self._out) + sum(self._in), f"an all-to-all of {exact_size(size)} a pair")
         with together(comm):
-            self._send = bytearray().join(
-                _block(rank, other, count) for other, count in enumerate(self._out)
-            )
+            blocks = (_block(rank, other, count) for other, count in enumerate(self._out))
+            self._send = bytearray().join(blocks)
             self._recv = bytearray(sum(self._in))
         self.sent = sum(self._out) - self._out[rank]
 
-    @staticmethod
-    def _sizes(size: int, spread: float, seed: int, pairs: list[tuple[int, int]]) -> list[int]:
-        """Return the bytes from one rank to another of each pair, the same on both."""
-        if not spread:
-            return [size] * len(pairs)
-        return [
-            round(size * (1 + spread * (2 * random.Random(f"{seed} {a} {b}").random() - 1)))  # noqa: S311  # data, no secrets
-            for a, b in pairs
-        ]
-
     def run(self) -> dict[str, float]:
         """Call it `inner` times and return the seconds of one call."""
-        call = self._call()
-        began = time.perf_counter()
-        for _ in range(self.inner):
-            call()
-        spent = (time.perf_counter() - began) / self.inner
-        return {"total": spent, "communication": spent}
-
-    def _call(self) -> Callable[[], None]:
         from mpi4py import MPI
 
         if self.kind == "alltoall":
             # Blocks are equal: the count is the buffer's share, which mpi4py divides itself.
             out, into = [self._send, MPI.BYTE], [self._recv, MPI.BYTE]
-            return partial(self.comm.Alltoall, out, into)
-        sent = [self._send, (self._out, _starts(self._out)), MPI.BYTE]
-        got = [self._recv, (self._in, _starts(self._in)), MPI.BYTE]
-        return partial(self.comm.Alltoallv, sent, got)
+            spent = seconds_of(partial(self.comm.Alltoall, out, into), self.inner)
+        else:
+            sent, got = (
+                [buffer, (counts, list(accumulate([0, *counts[:-1]]))), MPI.BYTE]
+                for buffer, counts in ((self._send, self._out), (self._recv, self._in))
+            )
+            spent = seconds_of(partial(self.comm.Alltoallv, sent, got), self.inner)
+        return {"total": spent, "communication": spent}
 
     def verify(self) -> None:
         """Raise on all ranks where a block is not what its sender filled it with."""
@@ -160,15 +137,15 @@ class AllToAll:
                 at += count
 
 
+def _block_bytes(size: int, spread: float, seed: int, source: int, target: int) -> int:
+    """Return the bytes of the block from one rank to another, the same on both."""
+    if not spread:
+        return size
+    draw = random.Random(f"{seed} {source} {target}").random()  # noqa: S311  # data, no secrets
+    return round(size * (1 + spread * (2 * draw - 1)))
+
+
 def _block(source: int, target: int, count: int) -> bytes:
     """Return the bytes that one rank sends another: both ranks, over and over."""
     word = array("q", [source * 1_000_003 + target + 1]).tobytes()
     return (word * (count // len(word) + 1))[:count]
-
-
-def _starts(counts: list[int]) -> list[int]:
-    starts, at = [], 0
-    for count in counts:
-        starts.append(at)
-        at += count
-    return starts

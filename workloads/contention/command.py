@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,17 +14,17 @@ from placement.errors import NidmapError, UsageError
 from placement.quantities import size_text, time_text
 from workloads.contention.problem import KINDS, PRINTED_N, WARN, Length, Sizes, length, sizes
 from workloads.contention.sets import PAPER, NodeSet, leaves, node_sets
-from workloads.options import Bytes, Common, measured
-from workloads.session import Session
-from workloads.sort.numbers import Number
+from workloads.memory import available
+from workloads.options import Bytes, Common, Number, Words, measured, named_machine, setting
+from workloads.places import place
+from workloads.session import Case, Session
+from workloads.world import processor, together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mpi4py import MPI
 
-    from workloads.contention.trial import Buffers, Contention
-    from workloads.isx.interleave import Case
     from workloads.session import Result
 
 __all__ = ["contention"]
@@ -38,36 +38,26 @@ def _lengths(ctx: click.Context, param: click.Parameter, value: str) -> tuple[Le
     return tuple(length(part.strip()) for part in text.split(","))
 
 
-def _kinds(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
-    names = KINDS if value == "all" else tuple(value.split(","))
-    for name in names:
-        if name not in KINDS:
-            raise click.BadParameter(f"{name!r}; there are {', '.join(KINDS)} and all")
-    return names
-
-
 @click.command("contention")
-@click.option("--n", type=Number(), default=str(PRINTED_N), help="Vectors in all; p^2 divides it.")
-@click.option(
-    "--m",
-    "lengths",
-    default="512",
-    show_default=True,
+@setting("--n", Number(), PRINTED_N, "Vectors in all; p^2 divides it.")
+@setting(
+    "--m lengths",
+    str,
+    "512",
+    "Numbers in a vector: 512 (constant global memory), 512N (constant local), or paper.",
     callback=_lengths,
-    help="Numbers in a vector: 512 (constant global memory), 512N (constant local), or paper.",
 )
-@click.option(
-    "--kind",
-    "kinds",
-    default=",".join(KINDS[:3]),
-    callback=_kinds,
-    help="alltoall-int (a count a process), alltoallv-int, alltoallv-double (the paper's), "
+@setting(
+    "--kind kinds",
+    Words(KINDS),
+    ",".join(KINDS[:3]),
+    "alltoall-int (a count a process), alltoallv-int, alltoallv-double (the paper's), "
     "alltoall-double, alltoall-int-blocks, or all.",
 )
 @click.option(
     "--nodes",
     "counts",
-    type=Number(),
+    type=Number(several=True),
     help="Numbers of nodes; default: those of 1,3,9,18,36 that the job has.",
 )
 @click.option("--ppn", type=click.IntRange(min=1), help="Ranks a node; default: all it has.")
@@ -79,7 +69,7 @@ def _kinds(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str,
 @measured
 def contention(
     common: Common,
-    n: tuple[int, ...],
+    n: int,
     lengths: tuple[Length, ...],
     kinds: tuple[str, ...],
     counts: tuple[int, ...] | None,
@@ -100,16 +90,14 @@ def contention(
     srun -N 36 --ntasks-per-node 8 nidmap bench contention -m tara --m paper
     nidmap bench contention --predict --m paper --memory 24GiB
     """
-    if len(n) != 1:
-        raise UsageError("--n takes one number")
     if predict:
-        return _predict(common, n[0], lengths, counts or PAPER, ppn or 8, memory)
-    given = {"n": n[0], "m": [str(one) for one in lengths], "kinds": list(kinds)}
+        return _predict(common, n, lengths, counts or PAPER, ppn or 8, memory or available())
+    given = {"n": n, "m": [str(one) for one in lengths], "kinds": list(kinds)}
     more = {"nodes": counts, "ppn": ppn, "memory": memory, "machine": list(specs)}
     with Session(common, "contention", {**given, **more}) as session:
-        bench = _Bench(session, n[0], ppn, memory)
+        bench = _Bench(session, n, ppn, memory)
         bench.measure(_sets(session.comm, counts, specs), lengths, kinds)
-    _show(session, bench)
+    _show(session, bench.cases)
     return session.exit_code
 
 
@@ -117,28 +105,16 @@ def _sets(
     comm: MPI.Intracomm, counts: tuple[int, ...] | None, specs: tuple[str, ...]
 ) -> list[NodeSet]:
     """Return the node sets, worked out on rank 0. Collective."""
-    from workloads.world import processor, together
-
     names = list(dict.fromkeys(comm.allgather(processor(comm))))
     found: list[NodeSet] = []
     with together(comm):
         if comm.Get_rank() == 0:
-            leaf = _leaves(names, specs)
+            machine = named_machine(specs)
             wanted = counts or tuple(c for c in PAPER if c <= len(names))
             if max(wanted) > len(names):
                 raise UsageError(f"{max(wanted)} nodes were asked for, the job has {len(names)}")
-            found = node_sets(leaf, wanted)
+            found = node_sets(leaves(machine, names) if machine else None, wanted)
     return list(comm.bcast(found, root=0))
-
-
-def _leaves(names: list[str], specs: tuple[str, ...]) -> list[int] | None:
-    import os
-
-    if not specs and not os.environ.get("NIDMAP_MACHINE"):
-        return None
-    from placement.commands.common import machine_from
-
-    return leaves(machine_from(specs), names)
 
 
 @dataclass(slots=True)
@@ -149,15 +125,13 @@ class _Measured:
     where: str
     length: str
     used: float
-    result: Result | None
+    result: Result | None = None
 
 
 class _Bench:
     """All cases of a run."""
 
     def __init__(self, session: Session, n: int, ppn: int | None, memory: int | None) -> None:
-        from workloads.places import place
-
         self.session, self.n, self.memory = session, n, memory
         self.here = place(session.comm)
         least = min(session.comm.allgather(self.here.ranks))
@@ -172,7 +146,7 @@ class _Bench:
         """Measure every length and kind on sets of equal size side by side."""
         for count in dict.fromkeys(len(one.nodes) for one in sets):
             equal = [one for one in sets if len(one.nodes) == count]
-            parts = [self._part(one) for one in equal]
+            parts = [self.session.part(self._joins(one)) for one in equal]
             for kind in kinds:
                 # the ints do not depend on m
                 for each in lengths if kind.endswith("double") else lengths[:1]:
@@ -183,95 +157,44 @@ class _Bench:
         if self.cases and all(case.used > 1 for case in self.cases):
             raise NidmapError("no case fits the memory of a node", "smaller --m or --n")
 
-    def _member(self, one: NodeSet) -> bool:
+    def _joins(self, one: NodeSet) -> bool:
+        """Tell whether this rank takes part on a set of nodes."""
         return self.here.node in one.nodes and self.here.local < self.ppn
-
-    def _part(self, one: NodeSet) -> MPI.Intracomm:
-        """Return the communicator of the ranks on a set of nodes (the others get the rest)."""
-        comm = self.session.comm
-        part = comm.Split(int(not self._member(one)), comm.Get_rank())
-        return cast("MPI.Intracomm", part)
 
     def _side_by_side(
         self, sets: Sequence[NodeSet], parts: Sequence[MPI.Intracomm], each: Length, kind: str
     ) -> None:
-        from workloads.isx.interleave import interleave
+        """Measure one kind and length on sets of one size, in turn, with the same two arrays."""
+        from workloads.contention.trial import Buffers, trial
 
-        nodes = len(sets[0].nodes)
+        comm, nodes = self.session.comm, len(sets[0].nodes)
         size = sizes(self.n, each.at(nodes), self.ppn * nodes, nodes, kind)
-        used = self._used(size)
-        mine = [_Measured(size, one.name, str(each), used, None) for one in sets]
+        room = min(comm.allgather(available()))
+        used = size.node_need / max(min(self.memory or room, room), 1)
+        mine = [_Measured(size, one.name, str(each), used) for one in sets]
         self.cases += mine
-        if used > 1:
-            self._say(size, used, "refused")
-            return
-        if used > WARN:
-            self._say(size, used, "warned: MPI's own buffers grow with the ranks (Table 4.4)")
-        buffers = self._buffers(size, sets)
-        cases = [
-            self._case(one, part, size, each, buffers)
-            for one, part in zip(sets, parts, strict=True)
-        ]
-        for one, result in zip(mine, interleave(self.session, cases), strict=True):
-            one.result = result or None
-
-    def _used(self, size: Sizes) -> float:
-        """Return the part of the memory of the fullest node that a case needs. Collective."""
-        from workloads.memory import available
-
-        room: int = min(self.session.comm.allgather(available()))
-        return size.node_need / max(min(self.memory or room, room), 1)
-
-    def _say(self, size: Sizes, used: float, what: str) -> None:
-        if self.session.root:
+        if used > WARN and self.session.root:
+            warned = "warned: MPI's own buffers grow with the ranks (Table 4.4)"
             say(
-                f"nidmap: {size.kind} with m = {size.m} on {size.nodes} nodes takes "
+                f"nidmap: {kind} with m = {size.m} on {nodes} nodes takes "
                 f"{size_text(size.node_need, 1024)} a node, {100 * used:.0f} % of its memory: "
-                f"{what}"
+                f"{'refused' if used > 1 else warned}"
             )
-
-    def _buffers(self, size: Sizes, sets: Sequence[NodeSet]) -> Buffers | None:
-        """Make the two arrays that the cases side by side share. Collective."""
-        from workloads.contention.trial import Buffers
-        from workloads.world import together
-
-        made = None
-        with together(self.session.comm):
-            if any(self._member(one) for one in sets):
-                made = Buffers(size.local_bytes)
-        return made
-
-    def _case(
-        self, one: NodeSet, part: MPI.Intracomm, size: Sizes, each: Length, buffers: Buffers | None
-    ) -> Case:
-        from workloads.contention.trial import trial
-        from workloads.isx.interleave import Case
-
-        made: Contention | None = None
-        if self._member(one):
-            made = trial(part, n=size.n, m=size.m, kind=size.kind, buffers=buffers)
-        labels: dict[str, Any] = {
-            "kind": size.kind,
-            "n": size.n,
-            "m": size.m,
-            "design": str(each),
-            "nodes": size.nodes,
-            "ranks": size.ranks,
-            "leaves": one.name,
-        }
-        return Case(labels, made.run if made else None, _verify(made, self.session.comm), part)
-
-
-def _verify(made: Contention | None, comm: MPI.Intracomm) -> Any:
-    """Return the check of a case: what its ranks find is an error on all ranks."""
-    from workloads.world import together
-
-    def verify() -> None:
+        if used > 1:
+            return
+        buffers = None
         with together(comm):
-            if made is not None and not made.right():
-                raise made.wrong()
-
-    return verify
+            if any(map(self._joins, sets)):
+                buffers = Buffers(size.local_bytes)
+        labels = {"kind": kind, "n": size.n, "m": size.m, "design": str(each)}
+        labels |= {"nodes": nodes, "ranks": size.ranks}
+        cases = []
+        for one, part in zip(sets, parts, strict=True):
+            joins = self._joins(one)
+            made = trial(part, n=size.n, m=size.m, kind=kind, buffers=buffers) if joins else None
+            cases.append(Case(made, {**labels, "leaves": one.name}, part))
+        for case, result in zip(mine, self.session.interleave(cases), strict=True):
+            case.result = result or None
 
 
 def _predict(
@@ -280,14 +203,10 @@ def _predict(
     lengths: Sequence[Length],
     counts: Sequence[int],
     ppn: int,
-    memory: int | None,
+    room: int,
 ) -> int:
     """Print sizes and memory of all cases, as the paper's tables have them."""
-    from dataclasses import asdict
-
-    from workloads.memory import available
-
-    room = memory or available()
+    head = ["m", "N", "p", "numbers", "global", "l_n", "local", "l_n/p", "block", "a node", "of it"]
     cases, rows = [], []
     for each in lengths:
         for nodes in counts:
@@ -297,79 +216,43 @@ def _predict(
             need = {"global": size.global_bytes, "local": size.local_bytes}
             need |= {"block": size.block_bytes, "node": size.node_need}
             cases.append({**asdict(size), "design": str(each), "bytes": need, "verdict": verdict})
-            rows.append(
-                [
-                    str(each),
-                    str(nodes),
-                    str(size.ranks),
-                    str(size.m),
-                    size_text(size.global_bytes, 1024),
-                    str(size.local),
-                    size_text(size.local_bytes, 1024),
-                    str(size.block),
-                    size_text(size.block_bytes, 1024),
-                    size_text(size.node_need, 1024),
-                    f"{100 * used:.0f} % {verdict}",
-                ]
-            )
-    head = ["m", "N", "p", "numbers", "global", "l_n", "local", "l_n/p", "block", "a node", "of it"]
+            whole, local, block, node = (size_text(count, 1024) for count in need.values())
+            numbers: list[object] = [each, nodes, size.ranks, size.m, whole, size.local, local]
+            rows.append([*numbers, size.block, block, node, f"{100 * used:.0f} % {verdict}"])
     document = {"schema": "nidmap.bench.contention-sizes/1", "memory": room, "cases": cases}
     common.show(document, aligned([head, *rows]))
     return 0
 
 
-def _show(session: Session, bench: _Bench) -> None:
+def _show(session: Session, cases: Sequence[_Measured]) -> None:
     document = session.document()
     document["refused"] = [
         {"kind": c.sizes.kind, "m": c.sizes.m, "nodes": c.sizes.nodes, "used": c.used}
-        for c in bench.cases
+        for c in cases
         if c.used > 1
     ]
-    head = [
-        "call",
-        "m",
-        "N",
-        "p",
-        "nodes in",
-        "local",
-        "block",
-        "memory",
-        "best",
-        "median",
-        "worst",
-    ]
-    rows = [_row(case) for case in bench.cases]
-    session.common.show(document, aligned([head, *rows]) + _ratios(bench.cases))
+    head = "call,m,N,p,nodes in,local,block,memory,best,median,worst".split(",")
+    session.common.show(document, aligned([head, *map(_row, cases)]) + _ratios(cases))
 
 
-def _row(case: _Measured) -> list[str]:
+def _row(case: _Measured) -> list[object]:
     size = case.sizes
-    if case.result is None:
-        times = ["refused" if case.used > 1 else "not run", "", ""]
-    else:
+    times = ["refused" if case.used > 1 else "not run", "", ""]
+    if case.result is not None:
         total = case.result.summary()["total"]
         times = [time_text(total[k]) for k in ("best", "median", "worst")]
-    return [
-        size.kind,
-        case.length if size.kind.endswith("double") else "-",
-        str(size.nodes),
-        str(size.ranks),
-        case.where,
-        size_text(size.local_bytes, 1024),
-        size_text(size.block_bytes, 1024),
-        f"{100 * case.used:.0f} %",
-        *times,
-    ]
+    length = case.length if size.kind.endswith("double") else "-"
+    memory = [size_text(count, 1024) for count in (size.local_bytes, size.block_bytes)]
+    what = [size.kind, length, size.nodes, size.ranks, case.where]
+    return [*what, *memory, f"{100 * case.used:.0f} %", *times]
 
 
 def _ratios(cases: Sequence[_Measured]) -> str:
     """Return one line for each pair of equal N: two leaves against one."""
-    lines = []
-    for one, two in pairwise(cases):
-        if one.sizes == two.sizes and one.length == two.length and one.result and two.result:
-            ratio = two.result.median() / one.result.median()
-            lines.append(
-                f"{one.sizes.kind}, m = {one.length}, {one.sizes.nodes} nodes: {two.where} take "
-                f"{ratio:.2f} times as long as {one.where}\n"
-            )
+    lines = [
+        f"{one.sizes.kind}, m = {one.length}, {one.sizes.nodes} nodes: {two.where} take "
+        f"{two.result.median() / one.result.median():.2f} times as long as {one.where}\n"
+        for one, two in pairwise(cases)
+        if one.sizes == two.sizes and one.length == two.length and one.result and two.result
+    ]
     return "\n" + "".join(lines) if lines else ""

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from placement.errors import UsageError, printable
+from workloads.words import check_word
 
 __all__ = ["COUNTS", "KINDS", "PRINTED_N", "WARN", "Length", "Sizes", "length", "sizes"]
 
@@ -147,8 +148,7 @@ def sizes(n: int, m: int, ranks: int, nodes: int, kind: str = "alltoallv-double"
     >>> case.local, case.block, case.local_bytes >> 20, case.block_bytes >> 10
     (5184, 18, 20, 72)
     """
-    if kind not in KINDS:
-        raise UsageError(f"no all-to-all is called {kind!r}", f"one of {', '.join(KINDS)}")
+    check_word("all-to-all", kind, KINDS)
     if n < 1 or m < 1 or ranks < 1:
         raise UsageError("n, m and the number of ranks are at least 1")
     square = ranks * ranks

@@ -90,37 +90,20 @@ def node_sets(leaf: Sequence[int] | None, counts: Sequence[int]) -> list[NodeSet
     two leaves (0, 3)
     two leaves (0, 1, 3, 4)
     """
-    total = len(leaf) if leaf is not None else 0
-    found: list[NodeSet] = []
-    for count in counts:
-        if leaf is None:
-            found.append(NodeSet("any", tuple(range(count))))
-            continue
-        if not 1 <= count <= total:
-            raise UsageError(f"{count} nodes were asked for, the job has {total}")
-        found += _of_size(leaf, count)
-    return found
-
-
-def _of_size(leaf: Sequence[int], count: int) -> list[NodeSet]:
-    """Return the set inside one leaf and the one across as few others as can be, evenly."""
-    home, others = _by_leaf(leaf)
-    found = []
-    if len(home) >= count:
-        found.append(NodeSet("one leaf", tuple(home[:count])))
-    across = _across(home, others, count)
-    if across is not None:
-        found.append(across)
-    return found
-
-
-def _by_leaf(leaf: Sequence[int]) -> tuple[list[int], list[list[int]]]:
-    """Return the nodes of the first node's leaf, and those of the others, largest first."""
+    if leaf is None:
+        return [NodeSet("any", tuple(range(count))) for count in counts]
     groups: dict[int, list[int]] = {}
     for node, where in enumerate(leaf):
         groups.setdefault(where, []).append(node)
     home = groups.pop(leaf[0])
-    return home, sorted(groups.values(), key=len, reverse=True)
+    others = sorted(groups.values(), key=len, reverse=True)
+    found: list[NodeSet] = []
+    for count in counts:
+        if not 1 <= count <= len(leaf):
+            raise UsageError(f"{count} nodes were asked for, the job has {len(leaf)}")
+        inside = NodeSet("one leaf", tuple(home[:count])) if len(home) >= count else None
+        found += [one for one in (inside, _across(home, others, count)) if one is not None]
+    return found
 
 
 def _across(home: list[int], others: list[list[int]], count: int) -> NodeSet | None:

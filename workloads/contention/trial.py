@@ -9,7 +9,7 @@ row A of Table 4.5, tells each what it will get.
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,10 +18,13 @@ from placement.errors import NidmapError
 from placement.quantities import exact_size
 from workloads.contention.problem import COUNTS, PRINTED_N, Sizes, sizes
 from workloads.memory import fits
+from workloads.phases import seconds_of
 from workloads.places import place
 from workloads.world import same, together
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mpi4py import MPI
     from numpy.typing import NDArray
 
@@ -152,11 +155,9 @@ class Contention:
     def _array(self, which: str) -> NDArray[Any]:
         """Return one of the arrays as vectors (l_n, m)."""
         raw = getattr(self.buffers, which)[: self.sizes.local_bytes]
-        if not self.sizes.kind.endswith("double"):
-            ints: NDArray[Any] = raw.view(np.int32)[:, None]
-            return ints
-        doubles: NDArray[Any] = raw.view(np.float64).reshape(-1, self.sizes.m)
-        return doubles
+        double = self.sizes.kind.endswith("double")
+        vectors: NDArray[Any] = raw.view(np.float64 if double else np.int32)
+        return vectors.reshape(-1, self.sizes.m if double else 1)
 
     def _fill(self) -> None:
         """Write the unsorted array, and nothing that could pass for a result into the other."""
@@ -165,94 +166,66 @@ class Contention:
             if self.sizes.kind == COUNTS:
                 unsorted[:, 0] = self._send
             else:
-                _write(unsorted, unsorted_ints(self.sizes.n, self.sizes.ranks, self.rank))
+                ints = unsorted_ints(self.sizes.n, self.sizes.ranks, self.rank)
+                for part, vectors in _blocks(unsorted, ints):
+                    part[...] = vectors
             self.buffers.filled = self
         self._array("sorted")[:, :1] = 0
 
     def run(self) -> dict[str, float]:
         """Exchange once and return this rank's seconds; the input is made before."""
-        self._fill()
-        call = self._call()
-        self.comm.Barrier()
-        began = time.perf_counter()
-        call()
-        spent = time.perf_counter() - began
-        self._done = True
-        return {"total": spent, "communication": spent}
-
-    def _call(self) -> Any:
-        """Return the call; a vector is one item of a datatype, so that counts stay small."""
-        from functools import partial
-
         from mpi4py import MPI
 
+        self._fill()
         out, into = self._array("unsorted"), self._array("sorted")
         one = MPI.DOUBLE if self.sizes.kind.endswith("double") else MPI.INT32_T
-        kind = one.Create_contiguous(out.shape[1]).Commit()
-        block = self.sizes.block
+        vector = one.Create_contiguous(out.shape[1]).Commit()  # one item each: counts stay small
         if self.sizes.kind.startswith("alltoall-"):
-            call = partial(self.comm.Alltoall, [out, block, kind], [into, block, kind])
+            block = self.sizes.block
+            call = partial(self.comm.Alltoall, [out, block, vector], [into, block, vector])
         else:
             there, back = (
-                [array, counts, np.cumsum(counts) - counts, kind]
+                [array, counts, np.cumsum(counts) - counts, vector]
                 for array, counts in ((out, self._send), (into, self._receive))
             )
             call = partial(self.comm.Alltoallv, there, back)
+        self.comm.Barrier()
+        spent = seconds_of(call)
+        vector.Free()
+        self._done = True
+        return {"total": spent, "communication": spent}
 
-        def timed() -> None:
-            call()
-            kind.Free()
-
-        return timed
-
-    def right(self) -> bool:
-        """Tell whether this rank's result is the sorted array, or nothing was exchanged yet.
+    def verify(self) -> None:
+        """Raise on all ranks where a result is not the sorted array; not timed.
 
         Of `COUNTS` it is the number of vectors in a block, from every process.
         """
-        if not self._done:
-            return True
         n, ranks = self.sizes.n, self.sizes.ranks
-        if self.sizes.kind == COUNTS:
-            return bool((self._array("sorted") == n // ranks**2).all())
-        return _holds(self._array("sorted"), sorted_ints(n, ranks, self.rank))
-
-    def wrong(self) -> NidmapError:
-        """Return the error for a result that is not right."""
-        error = NidmapError("the all-to-all did not bring the sorted array")
-        error.exit_code = 1
-        return error
-
-    def verify(self) -> None:
-        """Raise on all ranks where a result is not the sorted array; not timed."""
         with together(self.comm):
-            if not self.right():
-                raise self.wrong()
+            found = self._array("sorted")
+            if self.sizes.kind == COUNTS:
+                right = bool((found == n // ranks**2).all())
+            else:
+                blocks = _blocks(found, sorted_ints(n, ranks, self.rank))
+                right = all(np.array_equal(part, wanted) for part, wanted in blocks)
+            if self._done and not right:
+                error = NidmapError("the all-to-all did not bring the sorted array")
+                error.exit_code = 1
+                raise error
 
 
-def _steps(length: int) -> NDArray[np.float64]:
-    """Return what eq. 3.7 adds to the numbers of a vector: 0.0001 j."""
-    return np.arange(length, dtype=np.float64) * np.float64(0.0001)
+def _blocks(
+    array: NDArray[Any], ints: NDArray[np.int32]
+) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+    """Yield an array block by block, each with the vectors that eq. 3.7 makes of these integers.
 
-
-def _write(array: NDArray[Any], ints: NDArray[np.int32]) -> None:
-    if array.shape[1] == 1 and array.dtype == np.int32:
-        array[:, 0] = ints
-        return
-    rows = max(_BLOCK // array.shape[1], 1)
-    for start in range(0, len(ints), rows):
-        part = slice(start, start + rows)
-        np.add(ints[part, None], _steps(array.shape[1]), out=array[part])
-
-
-def _holds(array: NDArray[Any], ints: NDArray[np.int32]) -> bool:
-    """Tell whether an array is what `_write` makes of these integers."""
-    rows = max(_BLOCK // array.shape[1], 1)
+    Doubles are v + 0.0001 j for the j-th number of a vector, ints v itself.
+    """
+    width = array.shape[1]
+    rows = max(_BLOCK // width, 1)
     for start in range(0, len(ints), rows):
         part = slice(start, start + rows)
         wanted: NDArray[Any] = ints[part, None]
         if array.dtype != np.int32:
-            wanted = wanted + _steps(array.shape[1])
-        if not np.array_equal(array[part], wanted):
-            return False
-    return True
+            wanted = wanted + np.arange(width) * 0.0001
+        yield array[part], wanted

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from dataclasses import asdict
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,17 +12,12 @@ from placement.commands.common import to_json, write_output
 from placement.commands.tables import aligned
 from placement.errors import UsageError
 from placement.quantities import rate_text, time_text
-from workloads.launched import launched
-from workloads.options import Common, choice, measured
-from workloads.session import Session
-from workloads.sort.numbers import Number
+from workloads.options import Common, Number, Words, measured, setting
+from workloads.session import Case, Session
 from workloads.world import interrupted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from workloads.isx.model import Traffic
-    from workloads.isx.trial import Isx
+    from workloads.isx.problem import Problem, Traffic
     from workloads.session import Result
 
 __all__ = ["isx"]
@@ -33,82 +28,62 @@ _SCHEMES = ("alltoallv", "at-once", "naive", "round-robin", "random")
 _SHOWN = 40
 
 
-def _schemes(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
-    """Return the schemes of a list, ``all`` for all of them."""
-    names = _SCHEMES if value == "all" else tuple(value.split(","))
-    for name in names:
-        if name not in _SCHEMES:
-            raise click.BadParameter(f"{name!r}; there are {', '.join(_SCHEMES)} and all")
-    return tuple(dict.fromkeys(names))
+def _run_jobs(common: Common, jobs: int, **_: Any) -> int | None:
+    """Run several jobs and print the minimum over them; None for one: it is the command's own."""
+    from workloads.isx.jobs import pooled, run_jobs
+
+    if jobs == 1:
+        return None
+    if common.as_json and common.output == "-":
+        raise UsageError("the samples and the result cannot both go to standard output")
+    documents, stopped = run_jobs(jobs, common.ranks or 1, common.output)
+    rows = pooled(documents)
+    head = ["exchange", "sides", "slowest rank", "all ranks", f"range over {len(documents)} jobs"]
+    cells = [
+        [
+            *(row["exchange"], row["sided"]),
+            *(time_text(row["slowest"]), time_text(row["all_ranks"])),
+            f"{time_text(min(row['jobs']))} to {time_text(max(row['jobs']))}",
+        ]
+        for row in rows
+    ]
+    text = "minimum over jobs of the exchange's best iteration\n" + aligned([head, *cells])
+    document = {"schema": "nidmap.bench.isx-jobs/1", "minimum": rows, "jobs": documents}
+    write_output(to_json(document) if common.as_json else text, None)
+    return interrupted().exit_code if stopped else 0
 
 
-def _with_jobs(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let ``--jobs`` outside a launch start jobs; inside one, each is a job like any other."""
-
-    @click.option(
-        "--jobs",
-        type=click.IntRange(min=1),
-        default=1,
-        show_default=True,
-        help="Launches, one after another; the minimum over them is printed too.",
-    )
-    @functools.wraps(function)
-    def callback(jobs: int, **options: Any) -> Any:
-        if jobs == 1 or launched() is not None:
-            return function(**options)
-        if options["as_json"] and options["output"] == "-":
-            raise UsageError("the samples and the result cannot both go to standard output")
-        return _pool(jobs, options)
-
-    return callback
-
-
-@click.command("isx", context_settings={"default_map": {"repeat": 20}})
-@choice(
+@click.command("isx")
+@setting(
     "--mode",
     ["strong", "weak", "weak_iso"],
     "weak",
     "Keys over all ranks; keys a rank; the same with buckets of one width.",
 )
-@click.option(
-    "--keys",
-    type=Number(),
-    default="2^20",
-    show_default=True,
-    help="Keys over all ranks (strong) or a rank.",
-)
-@choice("--dtype", ["i4", "u8"], "i4", "Signed 32-bit or unsigned 64-bit keys.")
-@click.option(
-    "--max-key",
-    type=Number(),
-    default="2^28",
-    show_default=True,
-    help="Keys are below it (strong, weak).",
-)
-@click.option(
-    "--width",
-    type=Number(),
-    default="8192",
-    show_default=True,
-    help="Width of a bucket (weak_iso).",
-)
-@choice(
+@setting("--keys", Number(), "2^20", "Keys over all ranks (strong) or a rank.")
+@setting("--dtype", ["i4", "u8"], "i4", "Signed 32-bit or unsigned 64-bit keys.")
+@setting("--max-key", Number(), "2^28", "Keys are below it (strong, weak).")
+@setting("--width", Number(), "8192", "Width of a bucket (weak_iso).")
+@setting(
     "--bucketing",
     ["auto", "shift", "division"],
     "auto",
     "auto: by shift where the width is a power of two.",
 )
-@click.option(
-    "--exchange",
-    "schemes",
-    default="alltoallv",
-    show_default=True,
-    callback=_schemes,
-    help="alltoallv, at-once, naive (in-cast), round-robin, random; several with commas, or all.",
+@setting(
+    "--exchange schemes",
+    Words(_SCHEMES),
+    "alltoallv",
+    "alltoallv, at-once, naive (in-cast), round-robin, random; several with commas, or all.",
 )
-@choice("--sided", ["two", "put", "both"], "two", "Messages, or MPI_Put with a notification.")
-@_with_jobs
-@measured
+@setting("--sided", ["two", "put", "both"], "two", "Messages, or MPI_Put with a notification.")
+@setting(
+    "--jobs",
+    click.IntRange(min=1),
+    1,
+    "Launches, one after another; the minimum over them is printed too.",
+)
+@measured(repeat=20, outside=_run_jobs)
 def isx(common: Common, schemes: tuple[str, ...], sided: str, **options: Any) -> int:
     """Sort keys into a bucket a rank (ISx), timed by the paper's five stages.
 
@@ -122,145 +97,77 @@ def isx(common: Common, schemes: tuple[str, ...], sided: str, **options: Any) ->
     nidmap bench isx -n 4 --mode weak_iso --exchange round-robin,random --sided both
     nidmap bench isx -n 4 --exchange naive --jobs 10
     """
-    from workloads.isx.interleave import Case, interleave
-    from workloads.isx.trial import trial
+    from workloads.isx.trial import Variant, trial
 
-    numbers: dict[str, Any] = {
-        name: _one(options.pop(name), name) for name in ("keys", "max_key", "width")
-    }
+    options.pop("jobs")  # inside a launch each is a job like any other
     sides = ("two", "put") if sided == "both" else (sided,)
-    given = {**numbers, **options, "exchange": list(schemes), "sided": sided}
+    given = {**options, "exchange": list(schemes), "sided": sided}
     with Session(common, "isx", given) as session:
-        made = trial(session.comm, seed=common.seed, **numbers, **options)
+        made = trial(session.comm, seed=common.seed, **options)
         cases = [
             Case(
-                {**numbers, **options, "exchange": scheme, "sided": side},
-                functools.partial(_run, made, scheme, side),
-                made.verify,
+                Variant(made, scheme, side),
+                {**options, "exchange": scheme, "sided": side},
                 session.comm,
             )
-            for scheme in schemes
-            for side in sides
+            for scheme, side in product(schemes, sides)
         ]
-        interleave(session, cases)
-        traffic = _traffic(session, made)
+        session.interleave(cases)
+        traffic = made.traffic()
         made.free()
-    _show(session, made, traffic)
+    _show(session, made.problem, *traffic)
     return session.exit_code
 
 
-def _one(values: tuple[int, ...], name: str) -> int:
-    if len(values) != 1:
-        raise UsageError(f"--{name.replace('_', '-')} takes one number")
-    return values[0]
-
-
-def _run(made: Isx, scheme: str, side: str) -> dict[str, float]:
-    made.exchange, made.sided = scheme, side
-    return made.run()
-
-
-def _traffic(session: Session, made: Isx) -> tuple[Traffic, Traffic]:
-    """Return what a node sends in an exchange: by the model, and counted. Collective."""
-    from workloads.isx.model import counted, modelled
-    from workloads.places import place
-
-    itemsize = 4 if made.problem.dtype == "i4" else 8
-    model = modelled(made.problem, place(session.comm).most)
-    return model, counted(session.comm, made.send, itemsize)
-
-
-def _bandwidth(result: Result, sent: float) -> dict[str, float]:
+def _rates(result: Result, sent: float) -> dict[str, float]:
     """Return bytes a second of a node in the exchange: worst, mean and best iteration."""
     rates = [sent / max(entry["max"], 1e-9) for entry in result.phases["KeyExchange"]]
     return {"worst": min(rates), "mean": sum(rates) / len(rates), "best": max(rates)}
 
 
-def _show(session: Session, made: Isx, traffic: tuple[Traffic, Traffic]) -> None:
+def _show(session: Session, problem: Problem, model: Traffic, counted: Traffic) -> None:
     from workloads.isx.problem import GENERATOR
 
-    model, counted = traffic
-    finished = [result for result in session.results if result]
     document = session.document()
-    document |= {"generator": GENERATOR, "problem": asdict(made.problem)}
+    document |= {"generator": GENERATOR, "problem": asdict(problem)}
     document["node_bytes"] = {"model": asdict(model), "counted": asdict(counted)}
-    for case, result in zip(document["cases"], finished, strict=True):
-        case["bandwidth"] = {
-            "ranks": _bandwidth(result, model.ranks),
-            "off_node": _bandwidth(result, model.off_node),
-        }
-        exchange = case["seconds"]["KeyExchange"]
-        exchange["best_mean"] = min(entry["mean"] for entry in result.phases["KeyExchange"])
-    text = [_heading(made, model, counted)]
-    text += [_stages(result) for result in finished]
-    text += [_rates(finished, model)] if finished else []
-    session.common.show(document, "\n".join(text))
-
-
-def _heading(made: Isx, model: Traffic, counted: Traffic) -> str:
-    what = made.problem
-    how = f"shift by {what.shift}" if what.shift is not None else "division"
-    return (
-        f"{what.mode}: {what.keys} keys below {what.max_key}, {what.ranks} buckets of "
-        f"{what.width} by {how}\n"
+    how = f"shift by {problem.shift}" if problem.shift is not None else "division"
+    text = [
+        f"{problem.mode}: {problem.keys} keys below {problem.max_key}, {problem.ranks} buckets of "
+        f"{problem.width} by {how}\n"
         f"a node sends {model.off_node / 1e6:.3f} MB to other nodes by the model, "
         f"{counted.off_node / 1e6:.3f} MB counted; to other ranks {model.ranks / 1e6:.3f} and "
         f"{counted.ranks / 1e6:.3f} MB\n"
-    )
-
-
-def _stages(result: Result) -> str:
-    """Return one case's table: a row an iteration, the slowest rank's seconds a stage."""
-    names = list(result.phases)
-    count = len(result.phases["total"])
-    title = f"{result.labels['exchange']}, {result.labels['sided']}"
-    rows = [
-        [str(k), *(time_text(result.phases[name][k]["max"]) for name in names)]
-        for k in range(min(count, _SHOWN))
     ]
+    rows = []
+    for case, result in zip(document["cases"], session.finished, strict=True):
+        sent = {"ranks": model.ranks, "off_node": model.off_node}
+        case["bandwidth"] = {name: _rates(result, count) for name, count in sent.items()}
+        means = [entry["mean"] for entry in result.phases["KeyExchange"]]
+        case["seconds"]["KeyExchange"]["best_mean"] = min(means)
+        title = f"{case['exchange']}, {case['sided']}"
+        text.append(_stages(title, result))
+        rates = [
+            rate_text(rate) if sent[name] else "-"
+            for name, rates in case["bandwidth"].items()
+            for rate in rates.values()
+        ]
+        rows.append([title, *rates])
+    head = ["a node sends", "worst", "mean", "best", "off: worst", "mean", "best"]
+    text += [aligned([head, *rows])] if rows else []
+    session.common.show(document, "\n".join(text))
+
+
+def _stages(title: str, result: Result) -> str:
+    """Return one case's table: a row an iteration, the slowest rank's seconds a stage."""
     summary = result.summary()
+    count = min(len(result.phases["total"]), _SHOWN)
+    rows = [
+        [str(k), *(time_text(entries[k]["max"]) for entries in result.phases.values())]
+        for k in range(count)
+    ]
     rows += [
-        [word, *(time_text(summary[name][word]) for name in names)]
+        [word, *(time_text(entry[word]) for entry in summary.values())]
         for word in ("best", "median", "worst")
     ]
-    return aligned([[title, *names], *rows])
-
-
-def _rates(results: Sequence[Result], model: Traffic) -> str:
-    """Return the table of bandwidths a node, with the range over the iterations."""
-    rows = []
-    for result in results:
-        cells = []
-        for sent in (model.ranks, model.off_node):
-            rate = _bandwidth(result, sent)
-            cells += [rate_text(rate[k]) if sent else "-" for k in ("worst", "mean", "best")]
-        rows.append([f"{result.labels['exchange']}, {result.labels['sided']}", *cells])
-    head = ["a node sends", "worst", "mean", "best", "off: worst", "mean", "best"]
-    return aligned([head, *rows])
-
-
-def _pool(jobs: int, options: dict[str, Any]) -> int:
-    """Run the jobs and print the minimum over them."""
-    from workloads.isx.jobs import pooled, run_jobs
-
-    documents, stopped = run_jobs(jobs, options["ranks"] or 1, options["output"])
-    rows = pooled(documents)
-    code = interrupted().exit_code if stopped else 0
-    if options["as_json"]:
-        found = {"schema": "nidmap.bench.isx-jobs/1", "minimum": rows, "jobs": documents}
-        write_output(to_json(found), None)
-        return code
-    head = ["exchange", "sides", "slowest rank", "all ranks", f"range over {len(documents)} jobs"]
-    cells = [
-        [
-            row["exchange"],
-            row["sided"],
-            time_text(row["slowest"]),
-            time_text(row["all_ranks"]),
-            f"{time_text(min(row['jobs']))} to {time_text(max(row['jobs']))}",
-        ]
-        for row in rows
-    ]
-    title = "minimum over jobs of the exchange's best iteration"
-    write_output(f"{title}\n{aligned([head, *cells])}", None)
-    return code
+    return aligned([[title, *result.phases], *rows])

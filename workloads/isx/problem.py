@@ -1,4 +1,4 @@
-"""What is sorted: how many keys, how large, how wide the buckets, and the keys themselves.
+"""What is sorted: how many keys, how large, how wide the buckets; and what a node sends for it.
 
 Generator: numpy's PCG64DXSM seeded by (seed, rank), so that a seed and a
 number of ranks give the same keys on any machine.
@@ -12,17 +12,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import UsageError
+from workloads.places import place
+from workloads.sort.ranks import Ranks
+from workloads.words import check_word
 
 if TYPE_CHECKING:
+    from mpi4py import MPI
     from numpy.typing import NDArray
 
-__all__ = ["BUCKETINGS", "GENERATOR", "MODES", "Problem", "problem"]
-
-#: strong: all keys given; weak: keys a rank given; weak_iso: weak with buckets of one width.
-MODES = ("strong", "weak", "weak_iso")
-
-#: shift where the width is a power of two, else division (auto).
-BUCKETINGS = ("auto", "shift", "division")
+__all__ = [
+    "GENERATOR",
+    "Problem",
+    "Traffic",
+    "counted",
+    "modelled",
+    "problem",
+]
 
 GENERATOR = "numpy PCG64DXSM, SeedSequence((seed, rank))"
 
@@ -55,6 +60,11 @@ class Problem:
     width: int
     shift: int | None
 
+    @property
+    def itemsize(self) -> int:
+        """Bytes of a key."""
+        return np.dtype(self.dtype).itemsize
+
     def count(self, rank: int) -> int:
         """Return the keys that a rank generates; they add up to `keys` exactly."""
         return self.keys * (rank + 1) // self.ranks - self.keys * rank // self.ranks
@@ -69,11 +79,8 @@ class Problem:
         True
         """
         rng = np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence((seed, rank))))
-        high = self.max_key - 1
-        made: NDArray[Any] = rng.integers(
-            0, high, self.count(rank), np.dtype(self.dtype).type, endpoint=True
-        )
-        return made
+        kind: Any = np.dtype(self.dtype).type
+        return rng.integers(0, self.max_key - 1, self.count(rank), kind, endpoint=True)
 
     def extent(self, rank: int) -> tuple[int, int]:
         """Return the least and largest key of a rank's bucket."""
@@ -95,6 +102,7 @@ def problem(
     Parameters
     ----------
     mode : {"strong", "weak", "weak_iso"}
+        All keys given; keys a rank given; the same with buckets of one width.
     ranks : int
     keys : int
         strong: over all ranks; else a rank.
@@ -104,6 +112,7 @@ def problem(
     width : int
         weak_iso: the width of a bucket; keys are below ``ranks * width``.
     bucketing : {"auto", "shift", "division"}
+        auto: by shift where the width is a power of two.
 
     Raises
     ------
@@ -116,8 +125,9 @@ def problem(
     >>> problem("weak_iso", 3, 1000).max_key
     24576
     """
-    if mode not in MODES or bucketing not in BUCKETINGS or dtype not in ("i4", "u8"):
-        raise UsageError(f"no mode {mode!r}, bucketing {bucketing!r} or keys {dtype!r}")
+    check_word("mode", mode, ("strong", "weak", "weak_iso"))
+    check_word("bucketing", bucketing, ("auto", "shift", "division"))
+    check_word("type of keys", dtype, ("i4", "u8"))
     if mode == "weak_iso":
         max_key = ranks * width
     else:
@@ -137,3 +147,53 @@ def problem(
     shift = width.bit_length() - 1 if power and bucketing != "division" else None
     total = keys if mode == "strong" else keys * ranks
     return Problem(mode, ranks, total, dtype, max_key, width, shift)
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Bytes that one node sends in one exchange.
+
+    Attributes
+    ----------
+    ranks : float
+        To other ranks, those on the node among them.
+    off_node : float
+        To other nodes.
+    """
+
+    ranks: float
+    off_node: float
+
+
+def modelled(problem: Problem, ppn: int) -> Traffic:
+    """Return what uniform keys make a node of so many ranks send.
+
+    Each of its keys stays on its rank with probability 1/P and on its node
+    with ppn/P.
+
+    Examples
+    --------
+    >>> modelled(problem("weak", 48, 1000), 24)
+    Traffic(ranks=94000.0, off_node=48000.0)
+    """
+    node = ppn * problem.keys / problem.ranks * problem.itemsize
+    return Traffic(ranks=node * (1 - 1 / problem.ranks), off_node=node * (1 - ppn / problem.ranks))
+
+
+def counted(comm: MPI.Intracomm, send: NDArray[np.int64], itemsize: int) -> Traffic:
+    """Return what was sent, as the mean over nodes. Collective.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    send : int64 (P,)
+        Keys that this rank sent to each rank.
+    itemsize : int
+        Bytes of a key.
+    """
+    ranks, here = Ranks(comm), place(comm)
+    nodes = ranks.share(np.array(here.node))
+    others = int(send.sum() - send[ranks.rank])
+    off = int(send[nodes != here.node].sum())
+    sums = ranks.total(np.array([others, off])) * itemsize / here.nodes
+    return Traffic(*sums.tolist())

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import UsageError
 from workloads.isx.buckets import bucketed
-from workloads.isx.problem import Problem, problem
+from workloads.isx.problem import Problem, Traffic, counted, modelled, problem
 from workloads.isx.schemes import SCHEMES, SIDES, Window, order, two_sided
 from workloads.memory import fits
 from workloads.phases import Phases
+from workloads.places import place
 from workloads.sort.check import checksum, faults, refuse
 from workloads.sort.ranks import Ranks
+from workloads.words import check_word
 from workloads.world import same, together
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     Keys = NDArray[Any]
     Ints = NDArray[np.int64]
 
-__all__ = ["STAGES", "Isx", "trial"]
+__all__ = ["STAGES", "Isx", "Variant", "trial"]
 
 #: The paper's five stages; the first is not in the total.
 STAGES = ("KeyGeneration", "LocalBucketing", "AssignBuckets", "KeyExchange", "LocalSort")
@@ -61,21 +63,14 @@ def trial(
     UsageError, NidmapError
         On all ranks alike: what makes no sense, or does not fit the memory.
     """
-    given = {"mode": mode, "keys": keys, "dtype": dtype, "max_key": max_key, "width": width}
-    same(comm, **given, bucketing=bucketing, exchange=exchange, sided=sided, seed=seed)
+    how: dict[str, Any] = {"dtype": dtype, "max_key": max_key, "width": width}
+    how["bucketing"] = bucketing
+    same(comm, mode=mode, keys=keys, **how, exchange=exchange, sided=sided, seed=seed)
     with together(comm):
-        what = problem(
-            mode,
-            comm.Get_size(),
-            keys,
-            dtype=dtype,
-            max_key=max_key,
-            width=width,
-            bucketing=bucketing,
-        )
-        if exchange not in SCHEMES or sided not in SIDES:
-            raise UsageError(f"no exchange {exchange!r} with {sided!r} sides", ", ".join(SCHEMES))
-    size = np.dtype(dtype).itemsize * what.count(comm.Get_rank())
+        what = problem(mode, comm.Get_size(), keys, **how)
+        check_word("exchange", exchange, SCHEMES)
+        check_word("number of sides", sided, SIDES)
+    size = what.itemsize * what.count(comm.Get_rank())
     fits(comm, int(3.2 * size), f"a bucket sort of {what.keys} keys")
     return Isx(comm, what, exchange, sided, seed)
 
@@ -100,44 +95,38 @@ class Isx:
     ) -> None:
         self.comm, self.problem, self.exchange, self.sided = comm, what, exchange, sided
         self.ranks, self.seed = Ranks(comm), seed
-        self._turns: dict[str, list[int]] = {}
         self._window: Window | None = None
-        with together(comm):
-            keys = self._generate()
-            self._bucketed = np.empty_like(keys)
-            self.send = self._bucket(keys)  # compiles what loops there are, too
-            self._before = checksum(keys)
-        self.receive = self.ranks.swap(np.ascontiguousarray(self.send[:, None]))[:, 0]
-        self._room: Keys = np.empty(int(self.receive.sum()), keys.dtype)
         self._result: Keys | None = None
-
-    def _generate(self) -> Keys:
-        return self.problem.generate(self.ranks.rank, self.seed)
-
-    def _bucket(self, keys: Keys) -> Ints:
-        """Put the keys into buckets and return the keys of each bucket (P,)."""
-        return bucketed(self.problem, keys, self._bucketed)
+        with together(comm):
+            keys = what.generate(self.ranks.rank, seed)
+            self._bucketed = np.empty_like(keys)
+            self.send = bucketed(what, keys, self._bucketed)  # compiles what loops there are, too
+            self._before = checksum(keys)
+        self.receive = self.ranks.swap(self.send)
+        self._room: Keys = np.empty(int(self.receive.sum()), keys.dtype)
 
     def run(self) -> dict[str, float]:
         """Sort once and return this rank's seconds; the total is without the generation."""
         self._result = None
         if self.sided == "put":
-            self._window = self._window or Window(
-                self.comm, len(self._room), np.dtype(self.problem.dtype)
-            )
+            if self._window is None:
+                self._window = Window(self.comm, len(self._room), self._room.dtype)
             self.comm.Barrier()  # nobody puts keys into a window that is still read
+        turns = order(self.exchange, self.ranks.rank, self.ranks.size, self.seed)
         watch = Phases(self.comm)
         watch.seconds = dict.fromkeys(STAGES, 0.0)
         with watch("KeyGeneration"):
-            keys = self._generate()
+            keys = self.problem.generate(self.ranks.rank, self.seed)
         began = time.perf_counter()
         with watch("LocalBucketing"):
-            self.send = self._bucket(keys)
+            self.send = bucketed(self.problem, keys, self._bucketed)
         del keys
         with watch("AssignBuckets"):
-            places = self._assign()
+            self.receive = self.ranks.swap(self.send)
+            ends = np.cumsum(self.receive) - self.receive
+            places = self.ranks.swap(ends) if self.sided == "put" else ends
         with watch("KeyExchange"):
-            mine = self._exchange(places)
+            mine = self._exchange(turns, places)
         with watch("LocalSort"):
             mine.sort()
         total = time.perf_counter() - began
@@ -145,27 +134,20 @@ class Isx:
         talk = watch.seconds["AssignBuckets"] + watch.seconds["KeyExchange"]
         return {"total": total, "communication": talk, **watch.seconds}
 
-    def _assign(self) -> Ints:
-        """Learn what comes from each rank; return where each rank wants this one's keys."""
-        self.receive = self.ranks.swap(np.ascontiguousarray(self.send[:, None]))[:, 0]
-        if self.sided == "two":
-            return self.receive
-        ends = np.cumsum(self.receive) - self.receive
-        places: Ints = self.ranks.swap(np.ascontiguousarray(ends[:, None]))[:, 0]
-        return places
-
-    def _exchange(self, places: Ints) -> Keys:
-        turns = self._turns.setdefault(
-            self.exchange, order(self.exchange, self.ranks.rank, self.ranks.size, self.seed)
-        )
+    def _exchange(self, turns: list[int], places: Ints) -> Keys:
+        """Bring every bucket to its rank; `places`: where in each window ours belong."""
+        how = self.exchange, turns, self._bucketed, self.send
         if self.sided == "put":
             assert self._window is not None
-            self._window.put(self.exchange, turns, self._bucketed, self.send, self.receive, places)
+            self._window.put(*how, self.receive, places)
             return self._window.keys
-        two_sided(
-            self.comm, self.exchange, turns, self._bucketed, self.send, self._room, self.receive
-        )
+        two_sided(self.comm, *how, self._room, self.receive)
         return self._room
+
+    def traffic(self) -> tuple[Traffic, Traffic]:
+        """Return what a node sends in an exchange: by the model, and counted. Collective."""
+        model = modelled(self.problem, place(self.comm).most)
+        return model, counted(self.comm, self.send, self.problem.itemsize)
 
     def verify(self) -> None:
         """Raise on all ranks where the last result is wrong; not timed.
@@ -190,3 +172,21 @@ class Isx:
         if self._window is not None:
             self._window.free()
             self._window = None
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A bucket sort by one of several ways of exchange, as a trial of its own."""
+
+    sort: Isx
+    exchange: str
+    sided: str
+
+    def run(self) -> dict[str, float]:
+        """Sort once this way."""
+        self.sort.exchange, self.sort.sided = self.exchange, self.sided
+        return self.sort.run()
+
+    def verify(self) -> None:
+        """See `Isx.verify`."""
+        self.sort.verify()

@@ -131,7 +131,7 @@ def mpsort(
         out_counts="int" if isinstance(mine, int) else None if mine is None else mine.tolist(),
         plan=plan,
     )
-    brought = ranks.share(np.array([len(given)], np.int64))[:, 0]
+    brought = ranks.share(np.array(len(given)))
     counts = _shares(ranks, mine, brought)
     with together(comm):
         if counts.sum() != brought.sum():
@@ -176,5 +176,5 @@ def _shares(
     if mine is None:
         return brought
     if isinstance(mine, int):
-        return ranks.share(np.array([mine], np.int64))[:, 0]
+        return ranks.share(np.array(mine))
     return mine

@@ -9,9 +9,8 @@ import click
 
 from placement.commands.tables import aligned
 from placement.quantities import time_text
-from workloads.options import Bytes, Common, choice, measured
+from workloads.options import Bytes, Common, Number, measured, setting
 from workloads.session import Session
-from workloads.sort.numbers import Number
 
 if TYPE_CHECKING:
     from workloads.session import Result
@@ -19,55 +18,42 @@ if TYPE_CHECKING:
 __all__ = ["sort"]
 
 _DATA = ("random", "equal", "sorted", "reversed", "two", "groups", "one")
+_TARGETS = ("brought", "even", "ramp", "first")
 _DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "pair")
 
 
 @click.command("sort")
-@click.option(
+@setting(
     "--items",
-    type=Number(),
-    default="1e6",
-    show_default=True,
-    help="Items a rank; several with commas (the paper's: 1e5,1e6,1e7).",
+    Number(several=True),
+    "1e6",
+    "Items a rank; several with commas (the paper's: 1e5,1e6,1e7).",
 )
-@choice("--data", _DATA, "random", "Kind of keys; one: random, all on rank 0.")
-@click.option(
-    "--key-bits",
-    type=click.IntRange(1, 128),
-    default=56,
-    show_default=True,
-    help="Keys are below 2 to this power.",
-)
-@choice("--dtype", _DTYPES, "u8", "Type of the keys: signed or unsigned, bytes; pair: 128 bits.")
-@click.option("--payload", type=Bytes(whole=True), default=0, help="Bytes carried beside each key.")
-@choice(
-    "--target", ["brought", "even", "ramp", "first"], "brought", "How many items each rank gets."
-)
-@choice(
-    "--algorithm",
-    ["mpsort", "mergesort"],
-    "mpsort",
-    "Partition sort, or the distributed merge sort it replaced.",
-)
-@choice(
+@setting("--data", _DATA, "random", "Kind of keys; one: random, all on rank 0.")
+@setting("--key-bits", click.IntRange(1, 128), 56, "Keys are below 2 to this power.")
+@setting("--dtype", _DTYPES, "u8", "Type of the keys: signed or unsigned, bytes; pair: 128 bits.")
+@setting("--payload", Bytes(whole=True), 0, "Bytes carried beside each key.")
+@setting("--target", _TARGETS, "brought", "How many items each rank gets.")
+@setting("--algorithm", ["mpsort", "mergesort"], "mpsort", "Partition sort, or a tree of merges.")
+@setting(
     "--splitters",
     ["histogram", "bisection"],
     "histogram",
     "Many probes a round, or the paper's one probe a bit.",
 )
-@choice(
+@setting(
     "--exchange",
     ["auto", "alltoallv", "sparse"],
     "auto",
     "One Alltoallv, or point to point without empty messages.",
 )
-@choice(
+@setting(
     "--final",
     ["auto", "merge", "sort"],
     "auto",
     "Merge the runs that arrive, or sort anew as the paper does.",
 )
-@click.option("--stable/--unstable", default=True, show_default=True, help="Order of equal keys.")
+@setting("--stable/--unstable", bool, True, "Order of equal keys.")
 @measured
 def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
     """Sort items that lie on all ranks (MP-sort), timed by the paper's five phases.
@@ -90,8 +76,7 @@ def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
             if session.over():
                 break
             made = trial(session.comm, items=count, seed=common.seed, **options)
-            done = session.measure(made, items=count, **options)
-            if done:
+            if session.measure(made, items=count, **options):
                 before, after = made.messages()
                 rounds = {"rounds": made.seen.rounds, "sparse": made.seen.sparse}
                 seen.append({"predicted": asdict(before), "counted": asdict(after), **rounds})
@@ -101,33 +86,34 @@ def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
 
 
 def _show(session: Session, seen: list[dict[str, Any]]) -> None:
-    finished = [result for result in session.results if result]
-    document = session.document()
-    for case, more in zip(document["cases"], seen, strict=True):
+    document, texts = session.document(), []
+    for case, result, more in zip(document["cases"], session.finished, seen, strict=True):
         case.update(more)
-    text = "\n".join(_text(result, more) for result, more in zip(finished, seen, strict=True))
-    session.common.show(document, text)
+        texts.append(_tables(result, more))
+    session.common.show(document, "\n".join(texts))
 
 
-def _text(result: Result, more: dict[str, Any]) -> str:
+def _tables(result: Result, more: dict[str, Any]) -> str:
     """Return the two tables of one case: seconds by phase, and messages."""
-    head = ["phase", "best", "median", "worst", "mean rank"]
-    rows = [
+    phases = [
         [name, *(time_text(entry[k]) for k in ("best", "median", "worst", "mean"))]
         for name, entry in result.summary().items()
     ]
-    what = f"{result.labels['items']} items a rank, {more['rounds']} rounds for the splitters\n"
-    names = [
-        ("mean", "items a message"),
-        ("deviation", "standard deviation"),
-        ("empty", "share of empty messages"),
-        ("largest", "largest message"),
-        ("imbalance", "imbalance of messages"),
-        ("ranks_imbalance", "imbalance of ranks"),
-    ]
+    names = {
+        "mean": "items a message",
+        "deviation": "standard deviation",
+        "empty": "share of empty messages",
+        "largest": "largest message",
+        "imbalance": "imbalance of messages",
+        "ranks_imbalance": "imbalance of ranks",
+    }
     messages = [
         [label, *(f"{more[side][name]:.4g}" for side in ("predicted", "counted"))]
-        for name, label in names
+        for name, label in names.items()
     ]
-    counts = aligned([["exchange", "random", "counted"], *messages])
-    return f"{what}{aligned([head, *rows])}\n{counts}"
+    return (
+        f"{result.labels['items']} items a rank, {more['rounds']} rounds for the splitters\n"
+        + aligned([["phase", "best", "median", "worst", "mean rank"], *phases])
+        + "\n"
+        + aligned([["exchange", "random", "counted"], *messages])
+    )

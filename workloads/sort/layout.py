@@ -75,8 +75,7 @@ def solve(ranks: Ranks, lower: Ints, upper: Ints, ends: Ints) -> Ints:
     """
     both = ranks.swap(np.ascontiguousarray(np.stack([lower, upper], axis=1)))
     mine = row(both[:, 0], both[:, 1], int(ends[ranks.rank]))
-    solved: Ints = ranks.swap(np.ascontiguousarray(mine[:, None]))[:, 0]
-    return solved
+    return ranks.swap(mine)
 
 
 def counts_to_send(ends: Ints) -> Ints:

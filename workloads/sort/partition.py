@@ -168,7 +168,7 @@ def partition(
     with watch("SolveLayout"):
         send = layout.counts_to_send(layout.solve(ranks, found.lower, found.upper, ends))
     with watch("Exchange"):
-        receive = ranks.swap(np.ascontiguousarray(send[:, None]))[:, 0]
+        receive = ranks.swap(send)
         seen.rounds += found.rounds
         arrived = _exchange(ranks, job, send, receive, plan, seen)
     with watch("LocalSort2"):

@@ -93,7 +93,7 @@ class Ranks:
 
     def collect(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the values of all ranks, in the ranks' order (Allgatherv); any dtype."""
-        counts = self.share(np.array([len(values)], np.int64))[:, 0]
+        counts = self.share(np.array(len(values)))
         out = np.empty(int(counts.sum()), values.dtype)
         kind = _bytes_type(values.dtype.itemsize)
         starts = np.cumsum(counts) - counts

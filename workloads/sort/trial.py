@@ -111,7 +111,7 @@ class Sort:
         self.ranks = Ranks(comm)
         self.items = items
         self.key = "key" if "key" in (items.dtype.names or ()) else None
-        self.brought = self.ranks.share(np.array([len(items)], np.int64))[:, 0]
+        self.brought = self.ranks.share(np.array(len(items)))
         self.counts = targets(target, self.brought)
         self.before = checksum(items)
         self.seen = Seen()

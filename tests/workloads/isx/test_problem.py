@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from workloads.isx import buckets, kernels
-from workloads.isx.model import modelled
-from workloads.isx.problem import problem
+from workloads.isx.problem import modelled, problem
 from workloads.isx.schemes import order
 
 
