@@ -231,7 +231,8 @@ def _show(session: Session, cases: Sequence[_Measured]) -> None:
         for c in cases
         if c.used > 1
     ]
-    head = "call,m,N,p,nodes in,local,block,memory,best,median,worst".split(",")
+    columns = ["call", "m", "N", "p", "nodes in", "local", "block", "memory"]
+    head = [*columns, "best", "median", "worst"]
     session.common.show(document, aligned([head, *map(_row, cases)]) + _ratios(cases))
 
 
