@@ -72,7 +72,9 @@ def members(switches: Switches) -> list[NDArray[np.int64]]:
     return [rows[a:b] for a, b in pairwise(ends)]
 
 
-def subtree_sums(switches: Switches, at_leaf: NDArray[np.int64]) -> NDArray[np.int64]:
+def subtree_sums(
+    switches: Switches, at_leaf: NDArray[np.int64], combine: np.ufunc = np.add
+) -> NDArray[np.int64]:
     """Return for each switch the sum over the leaves in its subtree.
 
     Parameters
@@ -80,6 +82,8 @@ def subtree_sums(switches: Switches, at_leaf: NDArray[np.int64]) -> NDArray[np.i
     switches : Switches
     at_leaf : int64 (s,)
         A figure a leaf; what stands at other switches counts, too.
+    combine : numpy.ufunc
+        What to do instead of adding, such as ``np.minimum``.
 
     Returns
     -------
@@ -95,7 +99,7 @@ def subtree_sums(switches: Switches, at_leaf: NDArray[np.int64]) -> NDArray[np.i
     total = at_leaf.astype(np.int64)
     for level in range(int(switches.level.max(initial=-1))):
         here = np.flatnonzero((switches.level == level) & (switches.parent >= 0))
-        np.add.at(total, switches.parent[here], total[here])
+        combine.at(total, switches.parent[here], total[here])
     return total
 
 

@@ -42,10 +42,10 @@ BUNDLED = {
     "level-spread": "level_spread",
     "morton": "curve",
     "morton-groups": "curve",
-    "random": "lots",
-    "slurm-dragonfly": "slurm_dragonfly",
-    "slurm-none": "slurm_none",
-    "slurm-tree": "slurm_tree",
+    "random": "random_nodes",
+    "slurm-dragonfly": "slurm",
+    "slurm-none": "slurm",
+    "slurm-tree": "slurm",
     "spread": "spread",
 }
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import PlanError, UsageError
-from placement.planners import BASELINE, _slurm_tree, find
+from placement.planners import BASELINE, find
 from placement.request import Request
 from placement.specs import parse_spec
 from placement.switches import slurm_switches
@@ -77,33 +77,6 @@ def test_the_table_measured_on_a_real_slurm(strategy, count, nodes):
     free = np.ones(64, dtype=bool)
     free[[1, 5, 6, 9, 15]] = False
     assert find(strategy)(machine, Request(count=count, free=free)).tolist() == nodes
-
-
-@given(
-    st.integers(0, 2**32),
-    st.sampled_from([(4, 60), (2, 12, 9), (6, 4, 5, 6), (3, 16, 6, 2), (5, 2, 2, 2, 2, 2, 2)]),
-    st.floats(0.0, 0.3),
-)
-def test_looking_at_lots_together_equals_looking_at_every_leaf(seed, fans, used_share):
-    """Large regular trees, too slow for the reference: the two walks must agree."""
-    rng = np.random.default_rng(seed)
-    tree = slurm_switches(parse_spec(f"tree:{'x'.join(map(str, fans))}"))
-    leaves = np.flatnonzero(tree.level == 0)
-    number = np.zeros(len(tree.parent), dtype=np.int64)
-    number[leaves] = rng.integers(0, fans[0] + 1, len(leaves))
-    used = np.zeros(len(number), dtype=bool)
-    used[rng.choice(leaves, int(len(leaves) * used_share), replace=False)] = True
-    for level in range(int(tree.level.max())):
-        used[tree.parent[np.flatnonzero(used & (tree.level == level))]] = True
-    total = _slurm_tree.subtree_sums(tree, number)
-    free = int(number[leaves][~used[leaves]].sum())
-    left = max(1, int(free * rng.random()))
-    top = int(np.flatnonzero(tree.parent < 0)[0])
-    walk = _slurm_tree._Walk(tree, total, used, top)
-    assert walk.regular
-    together = walk.leaves(left)
-    single = _slurm_tree._OneByOne(walk.figures, walk.candidates.tolist(), walk.used, top)
-    assert together == single.leaves(left)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from placement.planners.lots import draw
+from placement.planners.random_nodes import draw
 from placement.request import Request
 from placement.specs import parse_spec
 

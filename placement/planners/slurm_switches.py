@@ -1,0 +1,291 @@
+"""Slurm's choices on switches: with topology/tree, and with TopologyParam=Dragonfly.
+
+Under topology/tree Slurm takes whole leaves below one top switch until the
+job is full. Each time it walks over the leaves in the order of topology.conf;
+a leaf replaces the best so far where it is nearer to all that was taken and
+fits no worse, or is as near and fits better. Of two leaves that one fits
+better that is enough for what is left (the smaller of two such); where
+neither is enough their parents are compared, and below a common parent the
+larger one fits better.
+
+That walk has no total order, so it is walked. But leaves that follow each
+other below one switch are equally near and have the same parents: while none
+of them is enough, the largest stands for all.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.switches import forest_roots, subtree_sums
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Switches
+    from placement.planners.slurm import Job
+
+    Ints = NDArray[np.int64]
+    Mask = NDArray[np.bool_]
+
+__all__ = ["pick_dragonfly", "pick_tree"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pool:
+    """The nodes to choose from once weights have had their say.
+
+    Attributes
+    ----------
+    taken : bool (n,)
+        Already decided: required, or of a weight all of which is needed.
+    open : bool (n,)
+        Those of the next weight as well: some of them are taken.
+    left : int
+        Nodes still to be taken out of `open` and not `taken`.
+    """
+
+    taken: Mask
+    open: Mask
+    left: int
+
+
+def pick_tree(job: Job, tree: Switches) -> Ints | None:
+    """Return the nodes that Slurm takes under topology/tree, None where the job would wait."""
+    top = _top_of_tree(job, tree)
+    below = _below(tree, top)
+    if top < 0 or bool((job.must & ~below).any()):
+        return None
+    if int(job.must.sum()) >= job.count:
+        return np.flatnonzero(job.must)
+    pool = _pool(job, below)
+    return None if pool is None else _fill_leaves(tree, pool, top)
+
+
+def pick_dragonfly(job: Job, tree: Switches) -> Ints | None:
+    """Return the nodes that Slurm takes with TopologyParam=Dragonfly, None where it would wait.
+
+    The leaf with most free nodes (the first of equals) where the job fits in
+    it; else one node of each leaf in turn, in the order of topology.conf.
+    Groups are ignored. A job with required nodes in one leaf, or with low
+    weights in one leaf, stays there where it can.
+    """
+    if int(job.must.sum()) >= job.count:
+        return np.flatnonzero(job.must)
+    top = _highest_touched(tree, job.must if job.must.any() else job.free)
+    below = _below(tree, top)
+    if top < 0 or bool((job.must & ~below).any()):
+        return None
+    pool = _pool(job, below)
+    return None if pool is None else _deal_over_leaves(tree, pool)
+
+
+def _per_leaf(tree: Switches, nodes: Mask) -> Ints:
+    """Count the marked nodes of each switch that hang on it directly."""
+    leaves = tree.leaf_of[nodes]
+    return np.bincount(leaves[leaves >= 0], minlength=len(tree.parent))
+
+
+def _below(tree: Switches, top: int) -> Mask:
+    """Mark the nodes below the root `top`."""
+    inside = forest_roots(tree) == top
+    return np.where(tree.leaf_of >= 0, inside[tree.leaf_of], False)
+
+
+def _highest_touched(tree: Switches, nodes: Mask) -> int:
+    """Return the highest switch with a marked node below it, -1 for none."""
+    touched = np.flatnonzero(subtree_sums(tree, _per_leaf(tree, nodes)))
+    return int(touched[np.argmax(tree.level[touched])]) if len(touched) else -1
+
+
+def _top_of_tree(job: Job, tree: Switches) -> int:
+    """Return the top switch: the highest with a required node, or with enough free nodes.
+
+    Of equally high ones the last that has no heavier lightest node, -1 for none.
+    """
+    if job.must.any():
+        return _highest_touched(tree, job.must)
+    nodes = job.free & (tree.leaf_of >= 0)
+    lightest = np.full(len(tree.parent), np.iinfo(np.int64).max, dtype=np.int64)
+    np.minimum.at(lightest, tree.leaf_of[nodes], job.weight[nodes])
+    lightest = subtree_sums(tree, lightest, np.minimum)
+    top = -1
+    for switch in np.flatnonzero(subtree_sums(tree, _per_leaf(tree, nodes)) >= job.count).tolist():
+        if top < 0 or (tree.level[switch] >= tree.level[top] and lightest[switch] <= lightest[top]):
+            top = switch
+    return top
+
+
+def _pool(job: Job, below: Mask) -> _Pool | None:
+    """Return what weights leave of the free nodes below the top switch; None: too few.
+
+    All nodes of the low weights are taken, and a choice is left only among
+    those of the last weight that is needed.
+    """
+    left = job.count - int(job.must.sum())
+    loose = job.free & below & ~job.must
+    weights, many = np.unique(job.weight[loose], return_counts=True)
+    last = int(np.searchsorted(np.cumsum(many), max(left, 1)))
+    if last == len(weights):
+        return None
+    lower = loose & (job.weight < weights[last])
+    taken = job.must | lower
+    same = loose & (job.weight == weights[last])
+    return _Pool(taken, taken | same, left - int(lower.sum()))
+
+
+def _deal_over_leaves(tree: Switches, pool: _Pool) -> Ints:
+    """Take all that is left from one leaf where it is enough, else one node a leaf in turn."""
+    taken = np.flatnonzero(pool.taken)
+    loose = np.flatnonzero(pool.open & ~pool.taken)
+    leaf = tree.leaf_of[loose]
+    begun = np.flatnonzero(_per_leaf(tree, pool.taken))
+    if len(begun) <= 1:
+        one = begun[0] if len(begun) else np.argmax(_per_leaf(tree, pool.open))
+        if int((leaf == one).sum()) >= pool.left:
+            return np.concatenate([taken, loose[leaf == one][: pool.left]])
+    by_leaf = np.argsort(leaf, kind="stable")
+    leaf = leaf[by_leaf]
+    turn = np.arange(len(leaf)) - np.searchsorted(leaf, leaf)
+    return np.concatenate([taken, loose[by_leaf][np.lexsort((leaf, turn))][: pool.left]])
+
+
+def _fill_leaves(tree: Switches, pool: _Pool, top: int) -> Ints | None:
+    """Fill the leaves that are in use already, then leaf after leaf."""
+    used = subtree_sums(tree, _per_leaf(tree, pool.taken)) > 0
+    loose = np.flatnonzero(pool.open & ~pool.taken)
+    by_leaf = loose[np.argsort(tree.leaf_of[loose], kind="stable")]
+    leaf = tree.leaf_of[by_leaf]
+    begun = by_leaf[used[leaf]][: pool.left]
+    left = pool.left - len(begun)
+    walk = _Walk(tree, subtree_sums(tree, _per_leaf(tree, pool.open)), used, top)
+    order = walk.leaves(left)
+    ends = zip(np.searchsorted(leaf, order), np.searchsorted(leaf, order, "right"), strict=True)
+    whole = [by_leaf[first:last] for first, last in ends]
+    found = np.concatenate([begun, *whole])[: pool.left]
+    return np.concatenate([np.flatnonzero(pool.taken), found]) if len(found) == pool.left else None
+
+
+class _Walk:
+    """Slurm's walks over the leaves below one root, one for each leaf that it takes.
+
+    Parameters
+    ----------
+    tree : Switches
+    number : int64 (s,)
+        Nodes that may be taken below each switch.
+    used : bool (s,)
+        Switches with a node below that is taken already.
+    top : int
+    """
+
+    def __init__(self, tree: Switches, number: Ints, used: Mask, top: int) -> None:
+        inside = forest_roots(tree) == top
+        self.parent, self.level = tree.parent.tolist(), tree.level.tolist()
+        self.number = np.where(inside, number, 0).tolist()
+        self.values = sorted({0, *self.number})
+        leaves = np.flatnonzero((tree.level == 0) & inside & ~used & (number > 0))
+        cuts = np.flatnonzero(np.diff(tree.parent[leaves])) + 1
+        #: Open leaves that follow each other below one switch.
+        self.runs = [run.tolist() for run in np.split(leaves, cuts) if len(run)]
+        self.largest = [max(run, key=self.number.__getitem__) for run in self.runs]
+        self.switch = [self.parent[run[0]] for run in self.runs]
+        self.alone = Counter(self.switch)
+        paths = [self._path(switch, top) for switch in self.switch]
+        self.depth = np.array([len(path) for path in paths], dtype=np.int64)
+        width = int(self.depth.max(initial=0))
+        self.paths = np.array([path + [-1] * (width - len(path)) for path in paths], dtype=np.int64)
+        self.top = top
+        #: Switches in use at or below each one; the last entry stands for no switch.
+        self.below = np.zeros(len(self.parent) + 1, dtype=np.int64)
+        self.marks = 0
+        for switch in np.flatnonzero(used & inside).tolist():
+            self._mark(switch)
+
+    def _path(self, switch: int, top: int) -> list[int]:
+        """Return the switch and those above it but for the root, which is near to all alike."""
+        path = []
+        while switch >= 0 and switch != top:
+            path.append(switch)
+            switch = self.parent[switch]
+        return path
+
+    def _mark(self, switch: int) -> None:
+        self.marks += 1
+        self.below[self._path(switch, self.top)] += 1
+
+    def leaves(self, left: int) -> list[int]:
+        """Return the leaves that Slurm takes for `left` nodes, in its order."""
+        taken: list[int] = []
+        while left > 0 and any(self.runs):
+            near = (2 * self.below[self.paths].sum(axis=1) - self.marks * self.depth).tolist()
+            offered = self._offered(left)
+            run, leaf = self._best(offered, near, left)
+            leaves = [leaf]
+            if self._stays(offered, near, run, left):
+                leaves = self._by_size(self.runs[run], left)
+            for leaf in leaves:
+                self.runs[run].remove(leaf)
+                self._mark(leaf)
+                left -= self.number[leaf]
+            self.largest[run] = max(self.runs[run], key=self.number.__getitem__, default=-1)
+            taken += leaves
+        return taken
+
+    def _offered(self, left: int) -> list[tuple[int, int]]:
+        """Return runs and leaves: of each run all leaves where one is enough, else the largest."""
+        return [
+            (run, leaf)
+            for run, (leaves, largest) in enumerate(zip(self.runs, self.largest, strict=True))
+            if leaves
+            for leaf in (leaves if self.number[largest] >= left else (largest,))
+        ]
+
+    def _best(self, offered: list[tuple[int, int]], near: list[int], left: int) -> tuple[int, int]:
+        best_run, best = offered[0]
+        for run, leaf in offered:
+            if near[run] >= near[best_run]:
+                fit = self._fit(leaf, best, left)
+                if fit > 0 or (fit == 0 and near[run] > near[best_run]):
+                    best_run, best = run, leaf
+        return best_run, best
+
+    def _fit(self, i: int, j: int, left: int) -> int:
+        """Return above 0 where leaf `i` fits better than leaf `j`, below 0 where worse."""
+        number, parent = self.number, self.parent
+        while number[i] < left and number[j] < left and parent[i] != parent[j]:
+            i, j = parent[i], parent[j]
+        more: int = number[i] - number[j]
+        if number[i] >= left and number[j] >= left:
+            more = -more
+        return more or self.level[j] - self.level[i]
+
+    def _stays(self, offered: list[tuple[int, int]], near: list[int], run: int, left: int) -> bool:
+        """Tell whether the walk will end at this run again after its largest leaf is taken.
+
+        It will where none is nearer (it becomes nearer still with each leaf)
+        and none before it fits better.
+        """
+        leaf = self.largest[run]
+        return (
+            self.number[leaf] < left
+            and self.alone[self.switch[run]] == 1
+            and all(near[other] <= near[run] for other, _ in offered)
+            and all(self._fit(leaf, one, left) >= 0 for other, one in offered if other < run)
+        )
+
+    def _by_size(self, run: list[int], left: int) -> list[int]:
+        """Return the leaves of a run, largest first, before another switch becomes enough."""
+        next_value = self.values[bisect_left(self.values, left) - 1]
+        leaves = []
+        for leaf in sorted(run, key=self.number.__getitem__, reverse=True):
+            if left <= next_value:
+                break
+            leaves.append(leaf)
+            left -= self.number[leaf]
+        return leaves
