@@ -129,8 +129,8 @@ def _between(one: Dump, other: Dump) -> Iterator[Contradiction]:
     formats = (one.format, other.format)
     mine, theirs = Table.of(one), Table.of(other)
     try:
-        key, at = match_rows(mine, theirs.columns, other)
-        refuse_other_nodes(mine, theirs.columns, at, key, other)
+        key, at = match_rows(mine, theirs)
+        refuse_other_nodes(mine, theirs, at, key)
     except ParseError:
         return  # not of one machine: the join says so
     rows = np.flatnonzero(at >= 0)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
 
-__all__ = ["nodes_of", "rows_of"]
+__all__ = ["find_rows", "nodes_of", "rows_of"]
 
 _NID_RANGE = re.compile(r"(\d{1,18})-(\d{1,18})", re.ASCII)
 _NONE = np.zeros(0, dtype=np.int64)
@@ -89,168 +89,153 @@ def rows_of(
         names = NodeList(nodes)
     if not names:
         raise ParseError(source or "node list", 0, "names no node", "the list is empty")
-    finder = _Finder(machine)
-    parts = finder.rows(names)
-    if finder.unknown is not None:
-        word, problem, hint = finder.unknown
-        raise ParseError(source or "node list", _line(nodes, word), problem, hint)
+    try:
+        rows = _rows(machine, names)
+    except _Unknown as unknown:
+        word, problem, hint = unknown.args
+        raise ParseError(source or "node list", _line(nodes, word), problem, hint) from None
     if not repeats:
-        _refuse_repeats(machine, parts, nodes, source)
-    return parts
+        _refuse_repeats(machine, rows, nodes, source)
+    return rows
 
 
-class _Finder:
-    """The tables of one machine by name, cname, NID and index."""
+def find_rows(have: NDArray[Any], want: NDArray[Any]) -> NDArray[np.int64]:
+    """Return where each of `want` first stands in `have`, -1 where it does not.
 
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        #: The first word that could not be found, the problem and a hint.
-        self.unknown: tuple[str, str, str] | None = None
+    Examples
+    --------
+    >>> find_rows(np.array([45, 12, 45]), np.array([12, 13, 45])).tolist()
+    [1, -1, 0]
+    """
+    if not len(have):
+        return np.full(len(want), -1, dtype=np.int64)
+    order = np.argsort(have, kind="stable")
+    at = order[np.minimum(np.searchsorted(have, want, sorter=order), len(have) - 1)]
+    return np.where(have[at] == want, at, -1)
 
-    def rows(self, names: NodeList) -> NDArray[np.int64]:
-        """Return the rows of all words; sets `unknown` where one has none."""
-        by_name = self._index("names", self.machine.names, str)
-        rows = np.array([by_name.get(name, -1) for name in names], dtype=np.int64)
-        left = np.flatnonzero(rows < 0)
+
+class _Unknown(Exception):  # noqa: N818  # never leaves this module: ParseError does
+    """A word that names no node, what is wrong with it, and a hint."""
+
+
+def _rows(machine: Machine, names: NodeList) -> NDArray[np.int64]:
+    """Return the rows of all words."""
+    by_name = _index(machine, "names", str)
+    rows = np.array([by_name.get(name, -1) for name in names], dtype=np.int64)
+    left = np.flatnonzero(rows < 0)
+    for find in (_by_cname, _by_number):
         if len(left):
-            rows[left] = self._by_cname([names[k] for k in left.tolist()])
+            rows[left] = find(machine, [names[k] for k in left.tolist()])
             left = left[rows[left] < 0]
-        if len(left):
-            rows[left] = self._by_number([names[k] for k in left.tolist()])
-            left = left[rows[left] < 0]
-        return self._inserted(names, rows, left) if len(left) else rows
+    several: dict[str, NDArray[np.int64]] = {}
+    parts, done = [], 0
+    for k in left.tolist():
+        word = names[k]
+        several[word] = several[word] if word in several else _several(machine, word)
+        parts += [rows[done:k], several[word]]
+        done = k + 1
+    return np.concatenate([*parts, rows[done:]]) if parts else rows
 
-    def _index(
-        self, label: str, column: NDArray[np.str_], key: Callable[[str], str]
-    ) -> dict[str, int]:
-        """Return the rows by a column's text, kept with the machine."""
-        cached: tuple[Any, dict[str, int]] | None = self.machine._cache.get(f"lookup.{label}")
-        if cached is not None and cached[0] is column:
-            return cached[1]
-        texts = column.tolist()
-        rows = dict(zip(map(key, reversed(texts)), range(len(texts) - 1, -1, -1), strict=True))
-        rows.pop("", None)
-        self.machine._cache[f"lookup.{label}"] = (column, rows)
-        return rows
 
-    def _by_cname(self, words: list[str]) -> list[int]:
-        by_cname = self._index("cname", self.machine.cname, str.lower)
-        if not by_cname:
-            return [-1] * len(words)
-        return [by_cname.get(word.lower(), -1) for word in words]
+def _index(machine: Machine, label: str, key: Callable[[str], str]) -> dict[str, int]:
+    """Return the rows by a column's text, kept with the machine."""
+    column = getattr(machine, label)
+    cached: tuple[Any, dict[str, int]] | None = machine._cache.get(f"lookup.{label}")
+    if cached is not None and cached[0] is column:
+        return cached[1]
+    texts = column.tolist()
+    rows = dict(zip(map(key, reversed(texts)), range(len(texts) - 1, -1, -1), strict=True))
+    rows.pop("", None)
+    machine._cache[f"lookup.{label}"] = (column, rows)
+    return rows
 
-    def _by_number(self, words: list[str]) -> NDArray[np.int64]:
-        """Return the rows of bare NIDs and of indices; -1 for what is neither."""
-        from placement.names.numbered import name_numbers
 
-        prefixes, numbers, widths = name_numbers(np.array(words, dtype=np.str_))
-        prefixes = np.char.rstrip(prefixes, "0")  # 20 digits are a number too, if enough are 0
-        nid = np.where((prefixes == "") & (widths > 0), self._row_of_nid(numbers), -1)
-        is_index = (prefixes == "#") & (numbers < len(self.machine))
-        return np.where(is_index, numbers, nid)
+def _by_cname(machine: Machine, words: list[str]) -> list[int]:
+    by_cname = _index(machine, "cname", str.lower)
+    return [by_cname.get(word.lower(), -1) for word in words]
 
-    def _row_of_nid(self, nids: NDArray[np.int64]) -> NDArray[np.int64]:
-        known = self.machine.nid
-        if not len(known):
-            return np.full(len(nids), -1, dtype=np.int64)
-        order = np.argsort(known, kind="stable")
-        at = order[np.minimum(np.searchsorted(known, nids, sorter=order), len(known) - 1)]
-        return np.where(known[at] == nids, at, -1)
 
-    def _inserted(
-        self, names: NodeList, rows: NDArray[np.int64], left: NDArray[np.intp]
-    ) -> NDArray[np.int64]:
-        """Put what ranges and prefixes mean in their words' places."""
-        found: list[NDArray[np.int64]] = []
-        done = 0
-        meant: dict[str, NDArray[np.int64]] = {}
-        for k in left.tolist():
-            word = names[k]
-            if word not in meant:
-                meant[word] = self._several(word)
-            if self.unknown is not None:
-                return _NONE
-            found += [rows[done:k], meant[word]]
-            done = k + 1
-        return np.concatenate([*found, rows[done:]])
+def _by_number(machine: Machine, words: list[str]) -> NDArray[np.int64]:
+    """Return the rows of bare NIDs and of indices; -1 for what is neither."""
+    from placement.names.numbered import name_numbers
 
-    def _several(self, word: str) -> NDArray[np.int64]:
-        """Return the rows of a NID range, cabinet, chassis, blade or router."""
-        for find in (self._range, self._place, self._router, self._without_domain):
-            rows = find(word)
-            if self.unknown is not None or len(rows):
-                return rows
-        self._say(word, *_unknown(self.machine, word))
+    prefixes, numbers, widths = name_numbers(np.array(words, dtype=np.str_))
+    prefixes = np.char.rstrip(prefixes, "0")  # 20 digits are a number too, if enough are 0
+    nid = np.where((prefixes == "") & (widths > 0), find_rows(machine.nid, numbers), -1)
+    return np.where((prefixes == "#") & (numbers < len(machine)), numbers, nid)
+
+
+def _several(machine: Machine, word: str) -> NDArray[np.int64]:
+    """Return the rows of a NID range, cabinet, chassis, blade or router, or of a full host name."""
+    for find in (_range, _place, _router, _without_domain):
+        rows = find(machine, word)
+        if len(rows):
+            return rows
+    raise _Unknown(word, *_unknown(machine, word))
+
+
+def _range(machine: Machine, word: str) -> NDArray[np.int64]:
+    match = _NID_RANGE.fullmatch(word)
+    if match is None:
         return _NONE
+    low, high = int(match.group(1)), int(match.group(2))
+    if low > high:
+        raise _Unknown(word, f"'{word}' runs backwards", "write the NIDs one by one")
+    known = machine.nid
+    if np.count_nonzero((known >= low) & (known <= high)) < high - low + 1:
+        first = _first_missing(known, low)
+        raise _Unknown(word, *_no_nid(machine, first, f" of '{word}'"))
+    return find_rows(known, np.arange(low, high + 1))
 
-    def _say(self, word: str, problem: str, hint: str) -> None:
-        self.unknown = (word, problem, hint)
 
-    def _range(self, word: str) -> NDArray[np.int64]:
-        match = _NID_RANGE.fullmatch(word)
-        if match is None:
-            return _NONE
-        low, high = int(match.group(1)), int(match.group(2))
-        if low > high:
-            self._say(word, f"'{word}' runs backwards", "write the NIDs one by one")
-            return _NONE
-        known = self.machine.nid
-        inside = int(np.count_nonzero((known >= low) & (known <= high)))
-        if inside < high - low + 1:
-            first = _first_missing(known, low)
-            self._say(word, *_no_nid(self.machine, first, f" of '{word}'"))
-            return _NONE
-        return self._row_of_nid(np.arange(low, high + 1))
+def _place(machine: Machine, word: str) -> NDArray[np.int64]:
+    """Return the rows of the nodes in a place that a cname or xname names."""
+    try:
+        mask = _in_xname(machine, word) if word[0] in "xX" else _in_cname(machine, word)
+    except NidmapError:
+        return _NONE
+    return np.flatnonzero(mask).astype(np.int64)
 
-    def _place(self, word: str) -> NDArray[np.int64]:
-        """Return the rows of the nodes in a place that a cname or xname names."""
-        try:
-            mask = _in_xname(self.machine, word) if word[0] in "xX" else self._in_cname(word)
-        except NidmapError:
-            return _NONE
-        return np.flatnonzero(mask).astype(np.int64)
 
-    def _in_cname(self, word: str) -> NDArray[np.bool_]:
-        from placement.names import Cname, parse_cnames
+def _in_cname(machine: Machine, word: str) -> NDArray[np.bool_]:
+    from placement.names import Cname, parse_cnames
 
-        place = Cname.parse(word)
-        parts = parse_cnames(self.machine.cname)
-        mask = parts[:, 0] >= 0
-        for column, value in enumerate(place.parts):
-            if value >= 0:
-                mask &= parts[:, column] == value
-        if place.gemini is not None:
-            mask &= parts[:, 4] // 2 == place.gemini
-        return mask
-
-    def _without_domain(self, word: str) -> NDArray[np.int64]:
-        """Return the row of ``nid00012.cray.example``, where names have no domain."""
-        name, _, domain = word.partition(".")
-        row = self._index("names", self.machine.names, str).get(name, -1) if domain else -1
-        return np.array([row], dtype=np.int64) if row >= 0 else _NONE
-
-    def _router(self, word: str) -> NDArray[np.int64]:
-        from placement.topologies import router_names
-
-        routers = np.flatnonzero(router_names(self.machine) == word)
-        return np.flatnonzero(np.isin(self.machine.router, routers).any(axis=1)).astype(np.int64)
+    place = Cname.parse(word)
+    parts = parse_cnames(machine.cname)
+    mask = parts[:, 0] >= 0
+    for column, value in enumerate(place.parts):
+        if value >= 0:
+            mask &= parts[:, column] == value
+    if place.gemini is not None:
+        mask &= parts[:, 4] // 2 == place.gemini
+    return mask
 
 
 def _in_xname(machine: Machine, word: str) -> NDArray[np.bool_]:
     """Return the mask of the nodes whose xname begins with all of `word`."""
     from placement.names import Xname
-    from placement.names.columns import codes_of
 
     place = Xname.parse(word)
     start = str(place)
     if place.nic is not None:
         start = start[: start.rindex("h")]
-    behind = codes_of(machine.cname)
-    if behind.shape[1] <= len(start):
-        return np.asarray(machine.cname == start)
-    cut = behind[:, len(start)]
-    ended = (cut > ord("9")) | (cut == 0)
-    return np.asarray(np.char.startswith(machine.cname, start) & ended)
+    behind = len(start)
+    names = machine.cname.tolist()
+    return np.array([x.startswith(start) and not x[behind : behind + 1].isdigit() for x in names])
+
+
+def _router(machine: Machine, word: str) -> NDArray[np.int64]:
+    from placement.topologies import router_names
+
+    routers = np.flatnonzero(router_names(machine) == word)
+    return np.flatnonzero(np.isin(machine.router, routers).any(axis=1)).astype(np.int64)
+
+
+def _without_domain(machine: Machine, word: str) -> NDArray[np.int64]:
+    """Return the row of ``nid00012.cray.example``, where names have no domain."""
+    name, _, domain = word.partition(".")
+    row = _index(machine, "names", str).get(name, -1) if domain else -1
+    return np.array([row], dtype=np.int64) if row >= 0 else _NONE
 
 
 def _first_missing(known: NDArray[np.int64], low: int) -> int:

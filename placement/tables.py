@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError, place, printable
+from placement.lookup import find_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,11 +42,17 @@ STATES_ONLY = ("sinfo", "scontrol-nodes", "slurm-json", "pbsnodes", "flux-resour
 #: Formats that list a machine's nodes, their roles and states.
 INVENTORY = ("xtprocadmin", "xtdb2proc", "sls")
 
-_RANK = {"site": 0, "xtprocadmin": 2, "xtdb2proc": 2, "sls": 2}
 _TOPOLOGY = ("topology-conf", "topology-yaml", "scontrol-topology")
 
-_WORDS = ("name", "cname", "role", "state", "mode", "router", "features")
-_NUMBERS = ("sockets", "cores", "memory_mb", "nics", "gpus")
+#: Columns that every table has, and what stands in them where nothing is known.
+_COLUMNS: dict[str, Any] = {
+    **dict.fromkeys(("name", "cname", "role", "state", "mode", "router", "features"), ""),
+    **dict.fromkeys(("sockets", "cores", "memory_mb", "nics", "gpus"), 0),
+    "planned": False,
+}
+#: The same of all columns.
+_UNKNOWN = _COLUMNS | {"nid": -1, "coords": -1, "position": -1, "weight": 0}
+
 _KEYS = {"nid": "NID", "cname": "cname", "name": "name"}
 
 
@@ -95,14 +102,8 @@ class Table:
     def of(cls, dump: Dump) -> Table:
         """Return the table of one dump that has nodes."""
         assert dump.nodes is not None
-        n = len(dump.nodes)
-        return cls(
-            source=np.zeros(n, dtype=np.int64),
-            line=dump.nodes.line.astype(np.int64),
-            columns=_columns(dump.nodes) | {"row": np.arange(n)},
-            sources=[dump.source],
-            notes=[],
-        )
+        line = dump.nodes.line.astype(np.int64)
+        return cls(np.zeros_like(line), line, _columns(dump.nodes), [dump.source], [])
 
     def has(self, name: str) -> bool:
         """Return True where some row knows the column."""
@@ -164,7 +165,12 @@ def join(dumps: Sequence[Dump], *, as_given: bool = False) -> Table:
         if table is None and dump.lists_jobs:
             text = "says which nodes have jobs, not which there are"
             raise ParseError(dump.source, 0, text, "name the machine with -m as well")
-        table = Table.of(dump) if table is None else _joined(table, dump)
+        new = Table.of(dump)
+        if table is None:
+            table = new
+            table.columns["row"] = np.arange(len(new))
+        else:
+            table = _joined(table, new, dump)
     if table is None:
         raise ParseError(
             dumps[0].source if dumps else "-", 0, "no node in it", "give a dump that lists nodes"
@@ -181,52 +187,44 @@ def fill(table: Table, site: Dump) -> None:
     ParseError
         Where the site has none of the nodes.
     """
-    assert site.nodes is not None
-    new = _columns(site.nodes)
+    new = Table.of(site)
     try:
-        _, at = match_rows(table, new, site)
+        _, at = match_rows(table, new)
     except ParseError as error:
         text = f"none of its nodes is in {printable(site.source)}"
         raise ParseError(table.sources[0], 0, text, error.hint) from None
     found = at >= 0
-    for name in ("role", *_NUMBERS, "features"):
-        given = new[name][found]
-        use = _known(name, given) & ~table.known(name)[at[found]]
-        _overwrite(table, {name: given[use]}, at[found][use])
+    for name in ("role", "sockets", "cores", "memory_mb", "nics", "gpus", "features"):
+        use = found & new.known(name)
+        use[found] &= ~table.known(name)[at[found]]
+        _overwrite(table, {name: new[name][use]}, at[use])
 
 
 def _rank(dump: Dump) -> int:
+    """Return where a dump stands among those joined: what lists nodes before what adds to them."""
     if dump.format in STATES_ONLY:
         return 4 + dump.lists_jobs
-    return 3 if dump.format in _TOPOLOGY else _RANK.get(dump.format, 1)
+    kinds = ((dump.format,) if dump.format == "site" else (), (), INVENTORY, _TOPOLOGY)
+    return next((rank for rank, formats in enumerate(kinds) if dump.format in formats), 1)
 
 
 def _known(name: str, column: NDArray[Any]) -> NDArray[np.bool_]:
-    if name in ("coords", "position"):
-        return np.asarray((column >= 0).all(axis=1))
-    if column.dtype.kind == "U":
-        return np.asarray(column != "")
     if name in ("planned", "weight"):
         return np.ones(len(column), dtype=np.bool_)
-    return np.asarray(column >= 0 if name == "nid" else column > 0)
+    known = np.asarray(column != "" if column.dtype.kind == "U" else column > _UNKNOWN[name])
+    return known if known.ndim == 1 else np.asarray(known.all(axis=1))
 
 
 def _columns(records: NodeRecords) -> dict[str, NDArray[Any]]:
     """Return all columns of a dump, those it lacks marked unknown."""
-    n = len(records)
     found: dict[str, NDArray[Any]] = {}
-    for name in _WORDS:
+    for name, unknown in _COLUMNS.items():
         given = getattr(records, name)
-        found[name] = np.zeros(n, dtype="U1") if given is None else np.asarray(given, np.str_)
-    for name in _NUMBERS:
-        given = getattr(records, name)
-        found[name] = np.zeros(n, np.int64) if given is None else np.asarray(given, np.int64)
-    found["planned"] = np.zeros(n, np.bool_) if records.planned is None else records.planned
+        made = np.full(len(records), unknown) if given is None else given
+        found[name] = np.asarray(made, dtype=type(unknown))
     found["nid"] = _nids(records)
-    for name in ("coords", "position", "weight"):
-        if getattr(records, name) is not None:
-            found[name] = getattr(records, name)
-    return found
+    more = {name: getattr(records, name) for name in ("coords", "position", "weight")}
+    return found | {name: column for name, column in more.items() if column is not None}
 
 
 def _nids(records: NodeRecords) -> NDArray[np.int64]:
@@ -240,34 +238,26 @@ def _nids(records: NodeRecords) -> NDArray[np.int64]:
     return np.where((given < 0) & (prefixes == "nid"), numbers, given)
 
 
-def _joined(table: Table, dump: Dump) -> Table:
-    """Return `table` with what `dump` adds."""
-    assert dump.nodes is not None
-    new = _columns(dump.nodes)
-    key, at = match_rows(table, new, dump)
-    refuse_other_nodes(table, new, at, key, dump)
-    table, at = _grown(table, new, at, dump)
+def _joined(table: Table, new: Table, dump: Dump) -> Table:
+    """Return `table` with what the table of `dump` adds."""
+    key, at = match_rows(table, new)
+    refuse_other_nodes(table, new, at, key)
+    if (at < 0).any():
+        if dump.format in STATES_ONLY or _rank(dump) == 3 or "position" in table.columns:
+            table.notes.append(_left_out(new, np.flatnonzero(at < 0)))
+        else:
+            table, at = _grown(table, new, at)
     found = at >= 0
-    _overwrite(table, {name: c[found] for name, c in new.items()}, at[found])
+    _overwrite(table, {name: c[found] for name, c in new.columns.items()}, at[found])
     if dump.format in STATES_ONLY and not dump.lists_jobs:
         _mark_unlisted(table, at[found])
     return table
 
 
-def match_rows(
-    table: Table, new: dict[str, NDArray[Any]], dump: Dump
-) -> tuple[str, NDArray[np.int64]]:
+def match_rows(table: Table, new: Table) -> tuple[str, NDArray[np.int64]]:
     """Return the key that joins and, for each new row, its row in the table (-1: none).
 
     A new row that lacks that key (``gpu1`` among ``nid00001`` …) is joined by the next one.
-
-    Parameters
-    ----------
-    table : Table
-    new : dict of str to array
-        Columns of the dump's nodes.
-    dump : Dump
-        For errors.
 
     Raises
     ------
@@ -275,56 +265,27 @@ def match_rows(
         Where the two share no node.
     """
     joined = ""
-    at = np.full(len(new["nid"]), -1, dtype=np.int64)
+    at = np.full(len(new), -1, dtype=np.int64)
     lacking = np.ones(len(at), dtype=np.bool_)
     for key in _KEYS:
-        known = _known(key, new[key])
-        found = _lookup(table[key], table.known(key), new[key], known & lacking)
-        at[found >= 0] = found[found >= 0]
+        known = new.known(key)
+        have, want = np.flatnonzero(table.known(key)), np.flatnonzero(known & lacking)
+        found = find_rows(table[key][have], new[key][want])
+        at[want[found >= 0]] = have[found[found >= 0]]
         if joined or (found >= 0).any():
             joined = joined or key
             lacking &= ~known
     if joined:
         return joined, at
-    mine, theirs = table.called(0), _shown(new, 0)
     raise ParseError(
-        dump.source,
+        new.sources[0],
         0,
         f"shares no node with {printable(table.sources[0])}",
-        f"it names nodes like {theirs}, the other like {mine}",
+        f"it names nodes like {new.called(0)}, the other like {table.called(0)}",
     )
 
 
-def _shown(new: dict[str, NDArray[Any]], row: int) -> str:
-    for name in ("cname", "name"):
-        if new[name][row]:
-            return printable(str(new[name][row]))
-    return f"NID {new['nid'][row]}"
-
-
-def _lookup(
-    have: NDArray[Any],
-    have_known: NDArray[np.bool_],
-    want: NDArray[Any],
-    want_known: NDArray[np.bool_],
-) -> NDArray[np.int64]:
-    """Return the index in `have` of each of `want`, -1 where there is none."""
-    out = np.full(len(want), -1, dtype=np.int64)
-    rows = np.flatnonzero(have_known)
-    if not len(rows) or not want_known.any():
-        return out
-    order = rows[np.argsort(have[rows], kind="stable")]
-    place = np.searchsorted(have[order], want)
-    place[place == len(order)] = 0
-    candidate = order[place]
-    same = want_known & (have[candidate] == want)
-    out[same] = candidate[same]
-    return out
-
-
-def refuse_other_nodes(
-    table: Table, new: dict[str, NDArray[Any]], at: NDArray[np.int64], key: str, dump: Dump
-) -> None:
+def refuse_other_nodes(table: Table, new: Table, at: NDArray[np.int64], key: str) -> None:
     """Refuse a dump whose nodes are not those they are joined with.
 
     Raises
@@ -332,73 +293,46 @@ def refuse_other_nodes(
     ParseError
         Where a joined row has another NID or cname than it had, or two rows are one.
     """
-    assert dump.nodes is not None
     rows = np.flatnonzero(at >= 0)
-    twice = len(np.unique(at[rows])) < len(rows)
-    if twice:
-        again = rows[np.setdiff1d(np.arange(len(rows)), np.unique(at[rows], return_index=True)[1])]
-        row = int(again[0])
-        text = f"{_shown(new, row)} is the same node as an earlier line's"
-        raise ParseError(dump.source, int(dump.nodes.line[row]), text)
-    for other, word in _KEYS.items():
-        if other in (key, "name"):
-            continue
-        both = table.known(other)[at[rows]] & _known(other, new[other])[rows]
+    first = np.unique(at[rows], return_index=True)[1]
+    if len(first) < len(rows):
+        row = int(np.delete(rows, first)[0])
+        raise new.error(row, f"{new.called(row)} is the same node as an earlier line's")
+    for other in [name for name in ("nid", "cname") if name != key]:
+        both = table.known(other)[at[rows]] & new.known(other)[rows]
         wrong = rows[both & (table[other][at[rows]] != new[other][rows])]
         if len(wrong):
             row = int(wrong[0])
-            before = table[other][at[row]]
-            source, line = table.where(int(at[row]))
-            raise ParseError(
-                dump.source,
-                int(dump.nodes.line[row]),
-                f"{_KEYS[key]} {printable(str(new[key][row]))} has {word} "
+            before = int(at[row])
+            raise new.error(
+                row,
+                f"{_KEYS[key]} {printable(str(new[key][row]))} has {_KEYS[other]} "
                 f"{printable(str(new[other][row]))} here, but "
-                f"{printable(str(before))} in {printable(source)}" + (f":{line}" if line else ""),
+                f"{printable(str(table[other][before]))} in {place(*table.where(before))}",
                 "are the dumps of the same machine?",
             )
 
 
-def _grown(
-    table: Table, new: dict[str, NDArray[Any]], at: NDArray[np.int64], dump: Dump
-) -> tuple[Table, NDArray[np.int64]]:
-    """Return the table with empty rows for the nodes that only `dump` has, and their places."""
-    assert dump.nodes is not None
+def _grown(table: Table, new: Table, at: NDArray[np.int64]) -> tuple[Table, NDArray[np.int64]]:
+    """Return the table with empty rows for the nodes that only `new` has, and their places."""
     missing = np.flatnonzero(at < 0)
-    if not len(missing):
-        return table, at
-    if dump.format in STATES_ONLY or _rank(dump) == 3 or _rank_of(table) == 0:
-        table.notes.append(_left_out(new, missing, dump.source))
-        return table, at
-    table.sources.append(dump.source)
-    count = len(missing)
-    source = np.full(count, len(table.sources) - 1, dtype=np.int64)
-    columns = {name: _extended(name, column, count) for name, column in table.columns.items()}
-    line = np.concatenate([table.line, dump.nodes.line[missing].astype(np.int64)])
+    sources = [*table.sources, *new.sources]
+    source = np.append(table.source, np.full(len(missing), len(table.sources)))
+    line = np.append(table.line, new.line[missing])
+    columns = {}
+    for name, column in table.columns.items():
+        rows = np.full((len(missing), *column.shape[1:]), _UNKNOWN.get(name, 0), column.dtype)
+        columns[name] = np.concatenate([column, rows])
     at = at.copy()
-    at[missing] = len(table) + np.arange(count)
-    source = np.concatenate([table.source, source])
-    return Table(source, line, columns, table.sources, table.notes), at
+    at[missing] = len(table) + np.arange(len(missing))
+    return Table(source, line, columns, sources, table.notes), at
 
 
-def _rank_of(table: Table) -> int:
-    """Return 0 where a site or a spec placed the nodes (they have positions)."""
-    return 0 if "position" in table.columns else 1
-
-
-def _left_out(new: dict[str, NDArray[Any]], rows: NDArray[np.int64], source: str) -> str:
-    some = ", ".join(_shown(new, int(row)) for row in rows[:3])
+def _left_out(new: Table, rows: NDArray[np.int64]) -> str:
+    some = ", ".join(new.called(int(row)) for row in rows[:3])
     more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-    return f"left out, as nothing says where they are: {some}{more} of {printable(source)}"
-
-
-def _extended(name: str, column: NDArray[Any], count: int) -> NDArray[Any]:
-    """Return a column with `count` unknown rows at its end."""
-    unknown = -1 if name in ("coords", "position", "nid") else 0
-    if column.dtype.kind == "U":
-        return np.concatenate([column, np.zeros(count, dtype="U1")])
-    fill = np.full((count, *column.shape[1:]), unknown, dtype=column.dtype)
-    return np.concatenate([column, fill])
+    source = printable(new.sources[0])
+    return f"left out, as nothing says where they are: {some}{more} of {source}"
 
 
 def _overwrite(table: Table, new: dict[str, NDArray[Any]], at: NDArray[np.int64]) -> None:
@@ -409,8 +343,7 @@ def _overwrite(table: Table, new: dict[str, NDArray[Any]], at: NDArray[np.int64]
             continue
         if name not in table.columns:
             shape = (len(table), *values.shape[1:])
-            fill = 0 if name == "weight" else -1
-            table.columns[name] = np.full(shape, fill, dtype=values.dtype)
+            table.columns[name] = np.full(shape, _UNKNOWN[name], dtype=values.dtype)
         column = table.columns[name]
         wider = column.dtype.kind == "U" and column.dtype.itemsize < values.dtype.itemsize
         column = column.astype(values.dtype if wider else column.dtype)  # a copy: dumps stay
@@ -437,6 +370,7 @@ def _refuse_twins(table: Table) -> None:
         same = np.flatnonzero(table[key][order][1:] == table[key][order][:-1])
         if len(same):
             row = int(order[same[0] + 1])
-            other, line = table.where(int(order[same[0]]))
-            text = f"{word} {printable(str(table[key][row]))} is another node's in "
-            raise table.error(row, text + printable(other) + (f":{line}" if line else ""))
+            where = place(*table.where(int(order[same[0]])))
+            raise table.error(
+                row, f"{word} {printable(str(table[key][row]))} is another node's in {where}"
+            )

@@ -14,7 +14,7 @@ come in Slurm's node order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,6 +23,7 @@ from placement.errors import PlanError, UsageError
 from placement.node_order import slurm_order
 from placement.planners import planner, slurm_runs
 from placement.planners._units import free_rows
+from placement.planners.slurm_job import Job, job_of
 from placement.switches import slurm_switches
 
 if TYPE_CHECKING:
@@ -37,33 +38,7 @@ if TYPE_CHECKING:
     #: Returns the chosen node indices in any order, None where the job would wait.
     Pick = Callable[["Job"], Ints | None]
 
-__all__ = ["Job", "slurm_dragonfly", "slurm_none", "slurm_tree"]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Job:
-    """A job that wants nodes, all arrays in Slurm's node order.
-
-    Attributes
-    ----------
-    count : int
-        Nodes wanted.
-    free : bool (n,)
-    must : bool (n,)
-        Required nodes (``-w``), a part of `free`.
-    weight : int64 (n,)
-        Node weights; Slurm takes low ones first.
-    cpus : int64 (n,)
-        CPUs of each node, 1 everywhere where they are equal or unknown.
-    contiguous : bool
-    """
-
-    count: int
-    free: NDArray[np.bool_]
-    must: NDArray[np.bool_]
-    weight: Ints
-    cpus: Ints
-    contiguous: bool = False
+__all__ = ["slurm_dragonfly", "slurm_none", "slurm_tree"]
 
 
 @planner("slurm-none")
@@ -173,7 +148,7 @@ def _choose(machine: Machine, request: Request, pick: Pick) -> Ints:
     """
     free_rows(request)  # refuses where too few are free or too many included
     order = slurm_order(machine.names)
-    job = _job(machine, request, order)
+    job = job_of(machine, request, order)
     for few in [-1, *np.unique(job.cpus[job.free])[:-1].tolist()]:
         found = pick(replace(job, free=job.free & ((job.cpus > few) | job.must)))
         if found is not None:
@@ -184,20 +159,4 @@ def _choose(machine: Machine, request: Request, pick: Pick) -> Ints:
         f"Slurm would let the job wait: {free} nodes are free, {request.count} wanted, but {why} "
         "enough for it",
         "use another strategy, or slurm-none without --contiguous",
-    )
-
-
-def _job(machine: Machine, request: Request, order: Ints) -> Job:
-    must = np.zeros(len(machine), dtype=bool)
-    must[request.include] = True
-    ones = np.ones(len(machine), dtype=np.int64)
-    weight = request.weights if request.weights is not None else machine.weight
-    cores = machine.cores if bool((machine.cores[request.free] > 0).all()) else ones
-    return Job(
-        count=request.count,
-        free=request.free[order],
-        must=must[order],
-        weight=(ones if weight is None else weight)[order],
-        cpus=cores[order],
-        contiguous=request.contiguous,
     )

@@ -21,7 +21,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from placement.planners.slurm import Job
+    from placement.planners.slurm_job import Job
 
     Ints = NDArray[np.int64]
     Mask = NDArray[np.bool_]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Switches
-    from placement.planners.slurm import Job
+    from placement.planners.slurm_job import Job
 
     Ints = NDArray[np.int64]
     Mask = NDArray[np.bool_]
