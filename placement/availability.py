@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from placement.records import Dump
 
-__all__ = ["Availability", "availability"]
+__all__ = ["Availability", "availability", "states_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,20 +103,18 @@ def availability(text: str, source: str) -> Availability | None:
     except ParseError:
         return None
     dump = read_text(plain, source)
-    return _of_jobs(dump) if dump.lists_jobs else _of_nodes(dump)
-
-
-def _of_jobs(dump: Dump) -> Availability:
-    nodes = dump.nodes
-    names = np.empty(0, dtype="U1") if nodes is None or nodes.name is None else nodes.name
-    busy = np.full(len(names), "allocated")
-    return Availability(names, busy, np.zeros(len(names), dtype=bool), True, dump.source)
-
-
-def _of_nodes(dump: Dump) -> Availability:
+    if dump.lists_jobs:
+        listed = None if dump.nodes is None else dump.nodes.name
+        names = np.empty(0, dtype="U1") if listed is None else listed
+        taken = np.full(len(names), "allocated")
+        return Availability(names, taken, np.zeros(len(names), dtype=bool), True, dump.source)
     from placement.assemble import assemble
 
     machine = assemble([dump])
-    state = np.where(machine.compute, machine.state, machine.role)
-    state = np.where(machine.compute & machine.planned, "planned", state)
-    return Availability(machine.names, state, machine.free, False, machine.name)
+    return Availability(machine.names, states_of(machine), machine.free, False, machine.name)
+
+
+def states_of(machine: Machine) -> NDArray[np.str_]:
+    """Return the state of each node: ``planned`` where promised, ``service`` where it is none."""
+    planned = np.where(machine.planned, "planned", machine.state)
+    return np.where(machine.compute, planned, machine.role)

@@ -12,7 +12,7 @@ from placement.commands.common import say
 from placement.emit.scripts import JOB_NODES
 from placement.errors import PlanError
 from placement.lists.pasted import read_list
-from placement.lookup import rows_of
+from placement.lookup import find_rows, rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -153,10 +153,8 @@ def idle_rows(machine: Machine, slurm: SlurmNodes) -> NDArray[np.bool_]:
     PlanError
         The two share no node name.
     """
-    order = np.argsort(machine.names)
-    at = np.searchsorted(machine.names, slurm.names, sorter=order)
-    at = order[np.minimum(at, len(order) - 1)]
-    known = machine.names[at] == slurm.names
+    at = find_rows(machine.names, slurm.names)
+    known = at >= 0
     if not known.any() and len(known):
         raise PlanError(
             f"Slurm and {machine.name} share no node name",

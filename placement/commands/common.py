@@ -26,6 +26,7 @@ __all__ = [
     "report_options",
     "say",
     "silence_stdout",
+    "slurm_options",
     "to_json",
     "write_output",
 ]
@@ -59,8 +60,19 @@ def _with_preference(
     """Return the ``-m`` options with what ``--prefer`` says."""
     if not context.meta.get("prefer"):
         return specs
-    given = specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split())
+    given = machine_specs(specs, needed=False)
     return (*given, f"prefer:{context.meta['prefer']}") if given else specs
+
+
+def slurm_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which of Slurm's nodes count."""
+    for flags, text in (
+        (("--reservation",), "Only nodes of this Slurm reservation (--from idle)."),
+        (("--constraint", "-C"), "Only nodes with these Slurm features, as gpu&a100."),
+        (("--partition", "-p"), "Only what Slurm has in this partition (--from idle)."),
+    ):
+        command = click.option(*flags, help=text)(command)
+    return command
 
 
 def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,10 +94,10 @@ def machine_from(specs: tuple[str, ...]) -> Machine:
     return load_machine(*machine_specs(specs))
 
 
-def machine_specs(specs: tuple[str, ...]) -> tuple[str, ...]:
+def machine_specs(specs: tuple[str, ...], needed: bool = True) -> tuple[str, ...]:
     """Return the ``-m`` options, or those that ``$NIDMAP_MACHINE`` names, separated by blanks."""
     given = specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split())
-    if not given:
+    if needed and not given:
         raise click.UsageError("no machine given: use -m SPEC or set NIDMAP_MACHINE")
     return given
 

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import machine_from, machine_option, machine_specs, write_output
+from placement.commands.common import (
+    machine_from,
+    machine_option,
+    machine_specs,
+    slurm_options,
+    write_output,
+)
 from placement.commands.plan_options import PlanOptions
 from placement.commands.quantities import Bytes
 from placement.emit import FORMATS
@@ -21,10 +27,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.commands.candidates import Candidates
-    from placement.emit.job import Job
     from placement.machine import Machine
     from placement.request import Plan
-    from placement.slurm import PlanCheck, SlurmNodes
+    from placement.slurm import SlurmNodes
 
 #: What the name of -o asks for.
 SUFFIXES = {
@@ -46,9 +51,7 @@ SUFFIXES = {
 @click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only among these.")
 @click.option("--exclude", metavar="LIST|FILE", help="Never these nodes, blades, cabinets.")
 @click.option("--include", metavar="LIST|FILE", help="These nodes in any case.")
-@click.option("--partition", "-p", help="Only what Slurm has in this partition (--from idle).")
-@click.option("--constraint", "-C", help="Only nodes with these Slurm features (--from idle).")
-@click.option("--reservation", help="Only nodes of this Slurm reservation (--from idle).")
+@slurm_options
 @click.option("--ppn", type=click.IntRange(1), help="Ranks a node, for headers and host files.")
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, show_default=True)
 @click.option("--contiguous", is_flag=True, help="With slurm-…: as sbatch --contiguous.")
@@ -56,7 +59,7 @@ SUFFIXES = {
 @click.option("--seed", type=int, default=0, show_default=True, help="For random and auto.")
 @click.option("--pattern", metavar="P", help="What the job sends: alltoall, fft:64x64 …")
 @click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
-@click.option("--bytes", "size", type=Bytes(), metavar="B", help="Payload of one message: 64KiB.")
+@click.option("--bytes", type=Bytes(), metavar="B", help="Payload of one message: 64KiB.")
 @click.option("--routing", metavar="R", help="minimal, adaptive … as it applies.")
 @click.option("--algorithm", metavar="A", help="An all-to-all's: at-once, pairwise, ring, bruck.")
 @click.option("--latency", type=float, metavar="US", help="Of a short message; 0: bytes alone.")
@@ -112,7 +115,11 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     offered = _offered(machine, options)
     chosen = _choose(machine, options, offered)
     report = PlanReport(machine, chosen, options, offered)
-    check = _ask_when(report.job) if options.check else None
+    check = None
+    if options.check:
+        from placement.slurm import check_plan
+
+        check = check_plan(report.job)  # asked by the very header of the job
     text = report.text(check)
     if options.order_out is not None:
         assert chosen.written is not None  # strategies that predict have an order
@@ -190,7 +197,7 @@ def _choose(machine: Machine, options: PlanOptions, offered: Candidates) -> Plan
             exclude=offered.exclude,
             per_blade=options.per_blade,
             contiguous=options.contiguous,
-            weights=None if offered.slurm is None else _weights(machine, offered.slurm),
+            weights=_weights(machine, offered.slurm),
             seed=options.seed,
             **traffic,
         )
@@ -206,23 +213,18 @@ def _traffic(options: PlanOptions) -> Iterator[dict[str, Any]]:
         return
     from placement.commands.progress import bar
 
-    with bar() as told:
-        progress = None if told is None else lambda now: told(now.share, now.text)
+    with bar() as show:
+        progress = None if show is None else lambda now: show(now.share, now.text)
         yield {**options.traffic, "ppn": options.ppn, "progress": progress}
 
 
-def _weights(machine: Machine, slurm: SlurmNodes) -> NDArray[np.int64] | None:
+def _weights(machine: Machine, slurm: SlurmNodes | None) -> NDArray[np.int64] | None:
     """Return Slurm's weight of each node of the machine, None where Slurm states none."""
     import numpy as np
 
-    if slurm.weight is None:
+    from placement.lookup import find_rows
+
+    if slurm is None or slurm.weight is None:
         return None
-    by_name = dict(zip(slurm.names.tolist(), slurm.weight.tolist(), strict=True))
-    return np.array([by_name.get(name, 1) for name in machine.names.tolist()], dtype=np.int64)
-
-
-def _ask_when(job: Job) -> PlanCheck:
-    """Ask Slurm when the job would start, by its very header."""
-    from placement.slurm import check_plan
-
-    return check_plan(job)
+    at = find_rows(slurm.names, machine.names)
+    return np.where(at >= 0, slurm.weight[at], 1)

@@ -7,6 +7,12 @@ from typing import Any
 
 __all__ = ["PlanOptions"]
 
+#: The options that say what a job sends.
+TRAFFIC = (
+    "pattern", "grid", "bytes", "routing", "algorithm", "latency", "background",
+    "background_load", "deadline",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class PlanOptions:
@@ -31,7 +37,7 @@ class PlanOptions:
     output: str | None
     pattern: str | None
     grid: str | None
-    size: float | None
+    bytes: float | None
     routing: str | None
     algorithm: str | None
     latency: float | None
@@ -44,24 +50,9 @@ class PlanOptions:
     @property
     def traffic(self) -> dict[str, Any]:
         """What is said of the job's traffic, by the option's name."""
-        options = {
-            "pattern": self.pattern,
-            "grid": self.grid,
-            "bytes": self.size,
-            "routing": self.routing,
-            "algorithm": self.algorithm,
-            "latency": self.latency,
-            "background": self.background,
-            "background_load": self.background_load,
-            "deadline": self.deadline,
-        }
-        return {key: value for key, value in options.items() if value is not None}
+        return {name: value for name in TRAFFIC if (value := getattr(self, name)) is not None}
 
     @property
     def slurm(self) -> dict[str, str | None]:
         """The options that narrow what Slurm offers."""
-        return {
-            "partition": self.partition,
-            "constraint": self.constraint,
-            "reservation": self.reservation,
-        }
+        return {name: getattr(self, name) for name in ("partition", "constraint", "reservation")}

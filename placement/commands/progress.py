@@ -5,10 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from rich.progress import Progress
 
 __all__ = ["bar"]
 
@@ -25,42 +27,29 @@ def bar() -> Iterator[Callable[[float, str], None] | None]:
     if not sys.stderr.isatty():
         yield None
         return
-    one = _Bar()
-    try:
-        yield one.tell
-    finally:
-        one.close()
+    begun, shown = time.monotonic(), None
 
-
-class _Bar:
-    def __init__(self) -> None:
-        self.begun = time.monotonic()
-        self.shown: Any = None
-        self.task: Any = None
-
-    def tell(self, done: float, text: str) -> None:
+    def show(done: float, text: str) -> None:
         """Show how much is done, from the first moment that a person would wonder."""
-        if self.shown is None:
-            if time.monotonic() < self.begun + AFTER:
-                return
-            self._open()
-        self.shown.update(self.task, completed=done, description=text)
+        nonlocal shown
+        if shown is None and time.monotonic() >= begun + AFTER:
+            shown = _progress()
+            shown.start()
+        if shown is not None:
+            shown.update(shown.task_ids[0], completed=done, description=text)
 
-    def _open(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    try:
+        yield show
+    finally:
+        if shown is not None:
+            shown.stop()
 
-        self.shown = Progress(
-            BarColumn(),
-            TaskProgressColumn(),
-            TextColumn("{task.description}", markup=False),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self.task = self.shown.add_task("", total=1.0)
-        self.shown.start()
 
-    def close(self) -> None:
-        """Take the bar away."""
-        if self.shown is not None:
-            self.shown.stop()
+def _progress() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}", markup=False))
+    shown = Progress(*columns, console=Console(stderr=True), transient=True)
+    shown.add_task("", total=1.0)
+    return shown

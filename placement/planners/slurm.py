@@ -149,7 +149,7 @@ def _choose(machine: Machine, request: Request, pick: Pick) -> Ints:
     free_rows(request)  # refuses where too few are free or too many included
     order = slurm_order(machine.names)
     job = job_of(machine, request, order)
-    for few in [-1, *np.unique(job.cpus[job.free])[:-1].tolist()]:
+    for few in [-1, *sorted(set(job.cpus[job.free].tolist()))[:-1]]:
         found = pick(replace(job, free=job.free & ((job.cpus > few) | job.must)))
         if found is not None:
             return order[np.sort(found)]
