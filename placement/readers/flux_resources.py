@@ -7,20 +7,14 @@ allocated.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from placement.readers.node_states import StatedNode, states_dump
 from placement.readers.plain import count_lines, split_lines, strange_line
 from placement.readers.slurm_switches import expand
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.records import Dump
+from placement.records import Dump
 
 __all__ = ["read", "sniff"]
-
-STATES = {"free": "idle", "allocated": "allocated", "down": "down"}
 
 _HEADER = re.compile(r"\s*STATE\s.*\bNNODES\s.*\bNODELIST\s*")
 _ROW = re.compile(r"\s*(free|allocated|down)\s(?:.*\s)?(\d+)\s+(\d+)\s+(\d+)(?:\s+(\S+))?\s*")
@@ -75,9 +69,9 @@ def _nodes(lines: list[str], source: str) -> Iterator[StatedNode]:
         if not line.strip() or line.lstrip().startswith("#") or _HEADER.fullmatch(line):
             continue
         row = _ROW.fullmatch(line)
-        if row is None or (row.group(2) != "0") != bool(row.group(5)):
+        if row is None or (row[2] != "0") != bool(row[5]):
             what = "a row of flux resource list"
             raise strange_line("flux-resources", source, number, line, what, "is it whole?")
-        if row.group(5):
-            for name in expand(row.group(5), source, number, "NODELIST"):
-                yield StatedNode(name, STATES[row.group(1)], line=number)
+        if row[5]:
+            for name in expand(row[5], source, number, "NODELIST"):
+                yield StatedNode(name, "idle" if row[1] == "free" else row[1], line=number)

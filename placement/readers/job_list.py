@@ -7,13 +7,13 @@ be down. So a job list adds to what a machine or a dump says of states.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
+from placement.lists.expanding import expand
+from placement.lists.pasted import pieces
+from placement.lists.tables import command_of
 from placement.readers.node_states import StatedNode, states_dump
 from placement.readers.plain import count_lines, split_lines
-
-if TYPE_CHECKING:
-    from placement.records import Dump
+from placement.records import Dump
 
 __all__ = ["BUSY", "read", "sniff"]
 
@@ -36,8 +36,6 @@ def sniff(head: str) -> bool:
     >>> sniff("  7 debug a.sh me R 0:01 2 n[1-2]\n")
     True
     """
-    from placement.lists.tables import command_of
-
     lines = [line for line in head.split("\n", 40)[:40] if line.strip()]
     for line in lines[:2]:  # -l prints the date first
         words = {word.upper() for word in line.split()}
@@ -71,14 +69,12 @@ def read(text: str, source: str) -> Dump:
     >>> read(text, "-").nodes.name.tolist()
     ['n1', 'n2']
     """
-    from placement.lists import expanding, pasted
-
-    pieces, _ = pasted.pieces(text, source)
-    busy = [piece for piece in pieces if piece.state.upper().split("+")[0] in BUSY]
+    found, _ = pieces(text, source)
+    busy = [piece for piece in found if piece.state.upper().split("+")[0] in BUSY]
     nodes = [
         StatedNode(name, "allocated", line=piece.line)
         for piece in busy
-        for name in expanding.expand([piece], source)
+        for name in expand([piece], source)
     ]
     counts = count_lines(split_lines(text, source))
-    return states_dump("job-list", source, counts, nodes, jobs=True)
+    return states_dump("job-list", source, counts, nodes, jobs=True, empty="no job has nodes")

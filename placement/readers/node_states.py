@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,18 +12,12 @@ from placement.readers.slurm_states import node_state, worst
 from placement.readers.slurm_switches import MAX_NODES
 from placement.records import Dump, Fault, LineCounts, NodeRecords
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 __all__ = ["FIGURES", "StatedNode", "slurm_state", "states_dump"]
 
 #: What may be stated of a node besides its state, and the type of its column.
 FIGURES = {
-    "sockets": np.int32,
-    "cores": np.int32,
-    "memory_mb": np.int64,
-    "gpus": np.int32,
-    "weight": np.int64,
+    **dict.fromkeys(("sockets", "cores", "gpus"), np.int32),
+    **dict.fromkeys(("memory_mb", "weight"), np.int64),
     "features": np.str_,
 }
 
@@ -41,6 +36,8 @@ class StatedNode(NamedTuple):
         0 where lines mean nothing, as in JSON.
     figures : mapping
         By the names of `FIGURES`, as far as they are printed.
+    up : bool
+        In a partition that is up: an idle node that is in none is ``inactive``.
     """
 
     name: str
@@ -48,6 +45,7 @@ class StatedNode(NamedTuple):
     planned: bool = False
     line: int = 0
     figures: Mapping[str, int | str] = {}
+    up: bool = True
 
 
 def slurm_state(words: str, source: str, line: int = 0) -> tuple[str, bool]:
@@ -70,7 +68,13 @@ def slurm_state(words: str, source: str, line: int = 0) -> tuple[str, bool]:
 
 
 def states_dump(
-    name: str, source: str, counts: LineCounts, printed: Iterable[StatedNode], *, jobs: bool = False
+    name: str,
+    source: str,
+    counts: LineCounts,
+    printed: Iterable[StatedNode],
+    *,
+    jobs: bool = False,
+    empty: str = "no node in it",
 ) -> Dump:
     """Return the dump of a format that says which state nodes are in.
 
@@ -84,6 +88,8 @@ def states_dump(
         A node may come again, as once a partition: the worst state counts.
     jobs : bool
         True where the format lists jobs: what it does not name may be free.
+    empty : str
+        What to say where no node is named.
 
     Raises
     ------
@@ -92,17 +98,19 @@ def states_dump(
     """
     found: dict[str, StatedNode] = {}
     for node in printed:
-        before = found.get(node.name, node)
-        state = max(before.state, node.state, key=worst)
-        found[node.name] = before._replace(state=state, planned=before.planned or node.planned)
-        if len(found) > MAX_NODES:
+        before = found.setdefault(node.name, node)
+        if before is not node:
+            state = max(before.state, node.state, key=worst)
+            planned, up = before.planned or node.planned, before.up or node.up
+            found[node.name] = before._replace(state=state, planned=planned, up=up)
+        elif len(found) > MAX_NODES:
             raise ParseError(source, node.line, f"more than {MAX_NODES:,} nodes")
     parameters: dict[str, object] = {"jobs": True} if jobs else {}
     if not found:
-        text = "no job has nodes" if jobs else "no node in it"
-        fault = Fault(0, "no-nodes", text, "is this the right cluster?", fatal=not jobs)
+        fault = Fault(0, "no-nodes", empty, "is this the right cluster?", fatal=not jobs)
         return Dump(name, source, counts, parameters=parameters, faults=(fault,))
     nodes = list(found.values())
+    free = ("idle", "planned")
     figures = {
         key: np.array([node.figures.get(key, kind()) for node in nodes], dtype=kind)
         for key, kind in FIGURES.items()
@@ -111,7 +119,7 @@ def states_dump(
     records = NodeRecords(
         line=np.array([node.line for node in nodes], dtype=np.int32),
         name=np.array(list(found)),
-        state=np.array([node.state for node in nodes]),
+        state=np.array(["inactive" if n.state in free and not n.up else n.state for n in nodes]),
         planned=np.array([node.planned for node in nodes]),
         **figures,
     )

@@ -7,42 +7,26 @@ and is ``mixed`` here as Slurm calls it.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from placement.errors import ParseError, printable
 from placement.readers.json_text import count_json_lines, load_json
 from placement.readers.node_states import StatedNode, states_dump
 from placement.readers.plain import count_lines, split_lines, strange_line
 from placement.readers.slurm_states import worst
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from placement.records import Dump
+from placement.records import Dump
 
 __all__ = ["read", "sniff"]
 
 #: PBS's and Torque's words for a state and ours; any other one is kept, and is not free.
 STATES = {
-    "free": "idle",
-    "job-busy": "allocated",
-    "job-exclusive": "allocated",
-    "job-sharing": "mixed",
-    "busy": "allocated",
-    "time-shared": "mixed",
-    "resv-exclusive": "reserved",
-    "reserve": "reserved",
-    "offline": "drained",
-    "maintenance": "maint",
-    "provisioning": "reboot",
-    "wait-provisioning": "reboot",
-    "initializing": "reboot",
-    "sleep": "inactive",
-    "stale": "down",
-    "state-unknown": "unknown",
-    "unresolvable": "unknown",
-    "down": "down",
-}
+    "free": "idle", "job-busy": "allocated", "job-exclusive": "allocated", "job-sharing": "mixed",
+    "busy": "allocated", "time-shared": "mixed", "resv-exclusive": "reserved",
+    "reserve": "reserved", "offline": "drained", "maintenance": "maint", "provisioning": "reboot",
+    "wait-provisioning": "reboot", "initializing": "reboot", "sleep": "inactive", "stale": "down",
+    "state-unknown": "unknown", "unresolvable": "unknown",
+}  # fmt: skip
 
 _NAME = re.compile(r"[A-Za-z0-9_][\w.\-]*(?:\[\d+\])?")
 _FIELD = re.compile(r"\s+([A-Za-z][\w.\-]*) = ?(.*)")
@@ -114,7 +98,7 @@ def _from_lines(lines: list[str], source: str) -> Iterator[StatedNode]:
     for number, line in enumerate(lines, 1):
         field = _FIELD.fullmatch(line)
         if field and name:
-            fields[field.group(1)] = field.group(2)
+            fields[field[1]] = field[2]
         elif _NAME.fullmatch(line.rstrip()):
             if name:
                 yield _node(name, fields, source, start)
@@ -131,10 +115,7 @@ def _node(name: str, fields: Mapping[str, Any], source: str, line: int) -> State
     if not isinstance(words, str) or not _NAME.fullmatch(name):
         raise ParseError(source, line, f"node {printable(name)} has no state", "is it whole?")
     state = max((STATES.get(w, w) for w in re.split(r"[,\s]+", words.strip().lower())), key=worst)
-    if state == "idle" and (fields.get("jobs") or _is_some(fields.get("resources_assigned.ncpus"))):
+    cores = str(fields.get("resources_assigned.ncpus") or 0).strip()
+    if state == "idle" and (fields.get("jobs") or cores != "0"):
         state = "mixed"
     return StatedNode(name.partition("[")[0], state, line=line)
-
-
-def _is_some(value: Any) -> bool:
-    return str(value or 0).strip() != "0"

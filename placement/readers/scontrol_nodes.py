@@ -7,18 +7,14 @@ with ``NodeName=`` and says its state as words joined by ``+``.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from placement.errors import ParseError, printable
 from placement.readers.node_states import StatedNode, slurm_state, states_dump
 from placement.readers.plain import count_lines, split_lines
 from placement.readers.sinfo import gpus_of
 from placement.readers.slurm_switches import expand
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.records import Dump
+from placement.records import Dump
 
 __all__ = ["read", "sniff"]
 
@@ -30,10 +26,11 @@ _BEGIN = re.compile(r"^[ \t]*NodeName=(\S+)", re.MULTILINE)
 #: State comes before the fields that may hold anything (Comment, Extra, Reason): the first counts.
 _STATE = re.compile(r"\sState=(\S+)")
 _NUMBERS = {
-    "sockets": re.compile(r"\sSockets=(\d{1,9})\b"),
-    "cores": re.compile(r"\sCoresPerSocket=(\d{1,9})\b"),
-    "memory_mb": re.compile(r"\sRealMemory=(\d{1,9})\b"),
-    "weight": re.compile(r"\sWeight=(\d{1,9})\b"),
+    key: re.compile(rf"\s{word}=(\d{{1,9}})\b")
+    for key, word in (
+        *(("sockets", "Sockets"), ("cores", "CoresPerSocket")),
+        *(("memory_mb", "RealMemory"), ("weight", "Weight")),
+    )
 }
 _FEATURES = re.compile(r"\sActiveFeatures=(\S+)")
 _GRES = re.compile(r"\sGres=(\S+)")
@@ -99,29 +96,24 @@ def _nodes(text: str, source: str) -> Iterator[StatedNode]:
         record = text[done:end]
         state = _STATE.search(record)
         if state is None:
-            what = f"node {printable(begin.group(1))} has no State="
-            raise ParseError(
-                source, line + 1, what, "is it the whole output of scontrol show node?"
-            )
-        word, planned = slurm_state(state.group(1), source, line + 1)
+            what = f"node {printable(begin[1])} has no State="
+            hint = "is it the whole output of scontrol show node?"
+            raise ParseError(source, line + 1, what, hint)
+        word, planned = slurm_state(state[1], source, line + 1)
         whole = "CoresPerSocket=" in record  # else partitions may have been left out of it
-        if word in ("idle", "planned") and whole and not _PARTITIONS.search(record):
-            word = "inactive"
-        for name in expand(begin.group(1), source, line + 1, "NodeName"):
-            yield StatedNode(name, word, planned, line + 1, _figures(record))
+        up, figures = not whole or bool(_PARTITIONS.search(record)), _figures(record)
+        for name in expand(begin[1], source, line + 1, "NodeName"):
+            yield StatedNode(name, word, planned, line + 1, figures, up)
 
 
 def _figures(record: str) -> dict[str, int | str]:
     """Return what a record says of the inside of its node."""
-    found: dict[str, int | str] = {}
-    for key, form in _NUMBERS.items():
-        match = form.search(record)
-        if match:
-            found[key] = int(match.group(1))
-    found["cores"] = int(found.get("cores", 0)) * int(found.get("sockets", 0))
+    numbers = {k: int(match[1]) for k, form in _NUMBERS.items() if (match := form.search(record))}
+    numbers["cores"] = numbers.get("cores", 0) * numbers.get("sockets", 0)
+    found: dict[str, int | str] = {**numbers}
     features, gres = _FEATURES.search(record), _GRES.search(record)
-    if features and features.group(1) != "(null)":
-        found["features"] = features.group(1)
+    if features and features[1] != "(null)":
+        found["features"] = features[1]
     if gres:
-        found["gpus"] = gpus_of(gres.group(1))
+        found["gpus"] = gpus_of(gres[1])
     return found

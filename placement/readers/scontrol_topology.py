@@ -10,25 +10,13 @@ file to read there.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from placement.errors import ParseError, printable
+from placement.readers import slurm_switches as w
 from placement.readers.plain import count_lines, refuse_empty, split_lines
-from placement.readers.slurm_switches import (
-    Declared,
-    block_size_faults,
-    expand,
-    resolve,
-    switch_dump,
-)
-from placement.readers.topology_conf import statements
-from placement.records import Fault, LineCounts
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from placement.readers.topology_conf import Statement
-    from placement.records import Dump, SwitchRecord
+from placement.readers.topology_conf import Statement, statements
+from placement.records import Dump, Fault, LineCounts, SwitchRecord
 
 __all__ = ["read", "sniff"]
 
@@ -93,22 +81,23 @@ def read(text: str, source: str) -> Dump:
     counts = count_lines(lines)
     found = list(statements(lines, source, "scontrol-topology"))
     refuse_empty(counts if found else LineCounts(0), source, "SwitchName or BlockName")
-    kind = _kind(found, source)
+    kind = _kind(found)
     base = [s for s in found if _is_base(s)]
     if not base:
         raise ParseError(source, found[0].line, f"no {kind} of its own, only aggregated ones")
-    switches, faults = resolve(kind, [_declared(s, source) for s in base], source)
+    switches, faults = w.resolve(kind, [_declared(s) for s in base], source)
     parameters: dict[str, object] = {}
     if kind == "tree":
-        faults += _missing_nodes(base, switches, source)
+        faults += _missing_nodes(base, switches)
     elif kind == "block":
-        faults += _sizes(found, source, parameters)
+        faults += _sizes(found, parameters)
     elif kind == "torus3d":
-        faults.append(_no_places(base[0]))
-    return switch_dump("scontrol-topology", source, counts, kind, switches, faults, parameters)
+        text = f"torus {printable(base[0].value)}: scontrol does not say where in it a node is"
+        faults.append(Fault(base[0].line, "no-coordinates", text, "read topology.yaml instead"))
+    return w.switch_dump("scontrol-topology", source, counts, kind, switches, faults, parameters)
 
 
-def _kind(found: Sequence[Statement], source: str) -> str:
+def _kind(found: Sequence[Statement]) -> str:
     first = found[0]
     kind = KINDS.get(first.key, ("", (), ()))[0]
     for statement in found:
@@ -116,22 +105,22 @@ def _kind(found: Sequence[Statement], source: str) -> str:
         odd = [key for key in statement.rest if key not in must + may]
         if not this or odd:
             key = printable(odd[0] if this else statement.key)
-            text = f"scontrol show topology prints no {key!r}"
-            raise ParseError(source, statement.line, text, "is this its whole output?")
+            hint = "is this its whole output?"
+            raise statement.error(f"scontrol show topology prints no {key!r}", hint)
         if this != kind:
             text = f"a {this} topology here and a {kind} topology on line {first.line}"
-            raise ParseError(source, statement.line, text, "print one topology at a time")
+            raise statement.error(text, "print one topology at a time")
         for key in must:
-            _number(statement, key, source)
+            _number(statement, key)
     return kind
 
 
-def _number(statement: Statement, key: str, source: str) -> int:
+def _number(statement: Statement, key: str) -> int:
     """Return a number that scontrol prints on every such line."""
     word = statement.rest.get(key, "")
     if not (word.isascii() and word.isdigit() and len(word) < 10):
         what = f"no {key}" if not word else f"{key} {printable(word)!r} is not a number"
-        raise ParseError(source, statement.line, f"{printable(statement.value)}: {what}", _CUT)
+        raise statement.error(f"{printable(statement.value)}: {what}", _CUT)
     return int(word)
 
 
@@ -144,21 +133,19 @@ def _is_base(statement: Statement) -> bool:
     return statement.key != "aggregatedblock"
 
 
-def _declared(statement: Statement, source: str) -> Declared:
+def _declared(statement: Statement) -> w.Declared:
     nodes = statement.rest.get("nodes", "")
     if statement.key != "switchname":
-        return Declared(statement.value, nodes, line=statement.line)
-    level = _number(statement, "level", source)
+        return w.Declared(statement.value, nodes, line=statement.line)
+    level = _number(statement, "level")
     children = statement.rest.get("switches", "")
     if level and not children:
-        text = f"switch {printable(statement.value)} of level {level} has no Switches"
-        raise ParseError(source, statement.line, text, _CUT)
-    return Declared(statement.value, "" if level else nodes, children, statement.line, level)
+        what = f"switch {printable(statement.value)} of level {level} has no Switches"
+        raise statement.error(what, _CUT)
+    return w.Declared(statement.value, "" if level else nodes, children, statement.line, level)
 
 
-def _missing_nodes(
-    base: Sequence[Statement], switches: Sequence[SwitchRecord], source: str
-) -> list[Fault]:
+def _missing_nodes(base: Sequence[Statement], switches: Sequence[SwitchRecord]) -> list[Fault]:
     """Compare each top switch's own list of nodes with what its leaves hold."""
     nodes = {s.name: s for s in switches}
     below = {child for s in switches for child in s.children}
@@ -168,7 +155,7 @@ def _missing_nodes(
         top = nodes[statement.value]
         if top.name in below or not top.children or not listed:
             continue
-        wanted = len(set(expand(listed, source, statement.line, "Nodes")))
+        wanted = len(set(w.expand(listed, statement.source, statement.line, "Nodes")))
         held = _count_below(top, nodes)
         if held != wanted:
             text = f"switch {printable(top.name)} has {wanted} nodes, the leaves below it {held}"
@@ -178,31 +165,20 @@ def _missing_nodes(
 
 def _count_below(top: SwitchRecord, nodes: dict[str, SwitchRecord]) -> int:
     """Return how many different nodes the leaves below a switch hold."""
-    seen = {top.name}
-    held: set[str] = set()
-    todo = [top]
-    while todo:
-        switch = todo.pop()
-        held.update(switch.nodes)
-        new = [c for c in switch.children if c in nodes and c not in seen]
-        seen.update(new)
-        todo.extend(nodes[c] for c in new)
-    return len(held)
+    reached = {top.name: top}
+    for switch in (todo := [top]):  # grows while it is walked
+        new = {c: nodes[c] for c in switch.children if c in nodes and c not in reached}
+        reached |= new
+        todo += new.values()
+    return len({node for switch in todo for node in switch.nodes})
 
 
-def _sizes(found: Sequence[Statement], source: str, parameters: dict[str, object]) -> list[Fault]:
+def _sizes(found: Sequence[Statement], parameters: dict[str, object]) -> list[Fault]:
     """Note the block sizes that the lines show; a remark where they make no sense."""
-    stated = {_number(s, "blocksize", source) for s in found if "blocksize" in s.rest}
+    stated = {_number(s, "blocksize") for s in found if "blocksize" in s.rest}
     sizes = tuple(sorted(stated - {0}))
-    if not sizes:
-        return []
-    if block_size_faults(sizes, 0, ()):
+    if list(w.block_size_faults(sizes, 0, ())):
         text = f"block sizes {', '.join(map(str, sizes))} are not powers of two of the least"
         return [Fault(found[0].line, "block-size", text, "they are left out", fatal=False)]
-    parameters["block_sizes"] = sizes
+    parameters |= {"block_sizes": sizes} if sizes else {}
     return []
-
-
-def _no_places(torus: Statement) -> Fault:
-    text = f"torus {printable(torus.value)}: scontrol does not say where in it a node is"
-    return Fault(torus.line, "no-coordinates", text, "read topology.yaml instead")

@@ -9,7 +9,8 @@ that 24.11 documents.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 from placement.errors import ParseError, printable
 from placement.readers.job_list import BUSY
@@ -17,15 +18,12 @@ from placement.readers.json_text import count_json_lines, load_json
 from placement.readers.node_states import StatedNode, slurm_state, states_dump
 from placement.readers.sinfo import gpus_of
 from placement.readers.slurm_switches import expand
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.records import Dump
+from placement.records import Dump
 
 __all__ = ["read", "sniff"]
 
 _LISTS = ("sinfo", "nodes", "jobs")
+_SIZES = ("sockets", "cores", "memory", "weight")
 
 
 def sniff(head: str) -> bool:
@@ -78,41 +76,39 @@ def read(text: str, source: str) -> Dump:
         what = f"an entry of {kind} is not as Slurm prints it: {printable(str(error))}"
         raise ParseError(source, 0, what, "is it edited?") from None
     counts = count_json_lines(text)
-    return states_dump("slurm-json", source, counts, nodes, jobs=kind == "jobs")
+    jobs = kind == "jobs"
+    empty = "no job has nodes" if jobs else "no node in it"
+    return states_dump("slurm-json", source, counts, nodes, jobs=jobs, empty=empty)
 
 
 def _node_rows(entries: list[Any], source: str) -> Iterator[StatedNode]:
     for entry in entries:
         words = [*_words(entry["state"]), *entry.get("state_flags", ())]
-        word, planned = slurm_state("+".join(words), source)
-        if word in ("idle", "planned") and not entry.get("partitions", True):
-            word = "inactive"
-        figures: dict[str, int | str] = {
-            "sockets": _number(entry.get("sockets")),
-            "cores": _number(entry.get("sockets")) * _number(entry.get("cores")),
-            "memory_mb": _number(entry.get("real_memory")),
-            "weight": _number(entry.get("weight")),
-            "features": ",".join(_words(entry.get("active_features", ""))),
-            "gpus": gpus_of(entry.get("gres") or ""),
-        }
-        yield StatedNode(_name(entry["name"]), word, planned, figures=figures)
+        state, planned = slurm_state("+".join(words), source)
+        features, gres = ",".join(_words(entry.get("active_features", ""))), entry.get("gres")
+        sizes = [_number(entry.get(key)) for key in ("sockets", "cores", "real_memory", "weight")]
+        figures = _figures(sizes, features, gres)
+        up = bool(entry.get("partitions", True))
+        yield StatedNode(_name(entry["name"]), state, planned, 0, figures, up)
 
 
 def _sinfo_rows(entries: list[Any], source: str) -> Iterator[StatedNode]:
     for entry in entries:
         if not entry["nodes"]["nodes"]:
             continue  # a partition without nodes
-        word, planned = slurm_state("+".join(_words(entry["node"]["state"])), source)
-        figures: dict[str, int | str] = {
-            "sockets": _least(entry, "sockets"),
-            "cores": _least(entry, "sockets") * _least(entry, "cores"),
-            "memory_mb": _least(entry, "memory"),
-            "weight": _least(entry, "weight"),
-            "features": (entry.get("features") or {}).get("active", ""),
-            "gpus": gpus_of((entry.get("gres") or {}).get("total", "")),
-        }
+        state, planned = slurm_state("+".join(_words(entry["node"]["state"])), source)
+        least = ((entry.get(key) or {}).get("minimum") for key in _SIZES)
+        features = (entry.get("features") or {}).get("active", "")
+        figures = _figures([*map(_number, least)], features, (entry.get("gres") or {}).get("total"))
         for name in entry["nodes"]["nodes"]:
-            yield StatedNode(_name(name), word, planned, figures=figures)
+            yield StatedNode(_name(name), state, planned, 0, figures)
+
+
+def _figures(sizes: list[int], features: str, gres: str | None) -> dict[str, int | str]:
+    """Return what is said of the inside of a node: sockets, cores of each, memory and weight."""
+    sockets, cores, memory, weight = sizes
+    numbers = {"sockets": sockets, "cores": sockets * cores, "memory_mb": memory, "weight": weight}
+    return {**numbers, "features": features, "gpus": gpus_of(gres or "")}
 
 
 def _job_rows(entries: list[Any], source: str) -> Iterator[StatedNode]:
@@ -138,7 +134,3 @@ def _number(value: Any) -> int:
     """Return a number, also one wrapped as ``{"set": true, "number": 1}``; 0 for none."""
     inner = value.get("number") if isinstance(value, dict) else value
     return inner if isinstance(inner, int) and 0 <= inner < 2**31 else 0
-
-
-def _least(entry: dict[str, Any], key: str) -> int:
-    return _number((entry.get(key) or {}).get("minimum"))

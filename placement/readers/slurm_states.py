@@ -15,62 +15,20 @@ __all__ = ["is_known", "node_state", "worst"]
 
 #: Short forms (and longer synonyms) and the word for them.
 WORDS = {
-    "alloc": "allocated",
-    "blocked": "blocked",
-    "boot": "reboot",
-    "comp": "completing",
-    "down": "down",
-    "drain": "drained",
-    "drng": "draining",
-    "err": "error",
-    "fail": "fail",
-    "failg": "failing",
-    "futr": "future",
-    "idle": "idle",
-    "inval": "inval",
-    "maint": "maint",
-    "maintenance": "maint",
-    "mix": "mixed",
-    "npc": "perfctrs",
-    "plnd": "planned",
-    "pow_dn": "powering_down",
-    "pow_up": "powering_up",
-    "power_dn": "powering_down",
-    "reboot_issued": "reboot",
-    "reboot_requested": "reboot",
-    "resv": "reserved",
-    "unk": "unknown",
-}
+    "alloc": "allocated", "boot": "reboot", "comp": "completing", "drain": "drained",
+    "drng": "draining", "err": "error", "failg": "failing", "futr": "future",
+    "maintenance": "maint", "mix": "mixed", "npc": "perfctrs", "plnd": "planned",
+    "pow_dn": "powering_down", "pow_up": "powering_up", "power_dn": "powering_down",
+    "reboot_issued": "reboot", "reboot_requested": "reboot", "resv": "reserved", "unk": "unknown",
+}  # fmt: skip
 
 #: From what a job may use at once to what it can never have.
 ORDER = (
-    "up",
-    "idle",
-    "planned",
-    "powered_down",
-    "powering_up",
-    "power_up",
-    "power_down",
-    "powering_down",
-    "mixed",
-    "allocated",
-    "completing",
-    "perfctrs",
-    "blocked",
-    "reserved",
-    "inactive",
-    "maint",
-    "reboot",
-    "draining",
-    "drained",
-    "failing",
-    "fail",
-    "future",
-    "inval",
-    "error",
-    "unknown",
-    "down",
-)
+    "up", "idle", "planned", "powered_down", "powering_up", "power_up", "power_down",
+    "powering_down", "mixed", "allocated", "completing", "perfctrs", "blocked", "reserved",
+    "inactive", "maint", "reboot", "draining", "drained", "failing", "fail", "future", "inval",
+    "error", "unknown", "down",
+)  # fmt: skip
 
 #: Flags that leave a node as free as it was: Slurm wakes what it has put to sleep.
 NEUTRAL = {"cloud", "dynamic_norm", "dynamic_future", "powered_down", "powering_up", "power_up"}
@@ -106,10 +64,10 @@ def node_state(text: str) -> tuple[str, bool] | None:
     (('draining', False), ('idle', True), ('reboot', False), None)
     """
     parts = [_PART.fullmatch(part) for part in text.lower().rstrip("+").split("+")]
-    words = [_long(part.group(1)) for part in parts if part]
+    words = [_long(part[1]) for part in parts if part]
     if len(words) < len(parts) or not text[0].isalpha():
         return None
-    signs = "".join(part.group(2) for part in parts if part)
+    signs = "".join(part[2] for part in parts if part)
     planned = "-" in signs or "planned" in words
     if "not_responding" in words:
         signs += "*"
@@ -155,10 +113,8 @@ def worst(word: str) -> int:
 
 def _long(word: str) -> str:
     """Return the full word for a short form or one that a column has cut off."""
-    if word in WORDS:
-        return WORDS[word]
-    if word not in _RANK and len(word) >= 5:  # widths of sinfo's own columns: 6, 11, 20
+    if word not in WORDS and word not in _RANK and len(word) >= 5:  # sinfo's widths: 6, 11, 20
         full = {WORDS.get(w, w) for w in _LONG if w.startswith(word)}
         if len(full) == 1:
             return full.pop()
-    return word
+    return WORDS.get(word, word)

@@ -10,24 +10,13 @@ common root, and blocks.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from placement.errors import ParseError, printable
+from placement.readers import slurm_switches as w
 from placement.readers.plain import count_lines, refuse_empty, split_lines, strange_line
-from placement.readers.slurm_switches import (
-    MAX_SWITCHES,
-    Declared,
-    block_size_faults,
-    resolve,
-    switch_dump,
-)
-from placement.records import LineCounts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from placement.records import Dump
+from placement.records import Dump, LineCounts
 
 __all__ = ["Statement", "read", "sizes_of", "sniff", "statements"]
 
@@ -40,7 +29,7 @@ KINDS = {
 }
 
 #: As many switches as Slurm can count, aggregated blocks and sizes beside them.
-MAX_STATEMENTS = 2 * MAX_SWITCHES
+MAX_STATEMENTS = 2 * w.MAX_SWITCHES
 #: No statement has more than four keywords; repeats are harmless, thousands are not.
 MAX_PAIRS = 64
 
@@ -55,12 +44,12 @@ _SCONTROL = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(NamedTuple):
     """One statement of a file in Slurm's ``Key=value`` form.
 
     Attributes
     ----------
+    source : str
     line : int
         The line it begins on.
     key, value : str
@@ -69,10 +58,15 @@ class Statement:
         The pairs after it, keys in lower case.
     """
 
+    source: str
     line: int
     key: str
     value: str
     rest: dict[str, str]
+
+    def error(self, text: str, hint: str = "") -> ParseError:
+        """Return the error for what is wrong here."""
+        return ParseError(self.source, self.line, text, hint)
 
 
 def sniff(head: str) -> bool:
@@ -121,17 +115,17 @@ def read(text: str, source: str) -> Dump:
     counts = count_lines(lines)
     found = list(statements(lines, source))
     refuse_empty(counts if found else LineCounts(0), source, "SwitchName, BlockName or RingName")
-    kind = _kind(found, source)
-    sizes, sizes_line = _block_sizes(found, source)
-    declared = [_declared(s, source) for s in found if s.key != "blocksizes"]
+    kind = _kind(found)
+    stated = next((s for s in reversed(found) if s.key == "blocksizes"), None)
+    sizes = sizes_of(stated.value.split(","), source, stated.line) if stated else ()
+    line = stated.line if stated else 0
+    declared = [_declared(s) for s in found if s.key != "blocksizes"]
     if not declared:
-        raise ParseError(source, sizes_line, "block sizes without a block", "add BlockName lines")
-    switches, faults = resolve(kind, declared, source)
-    parameters: dict[str, object] = {}
-    if sizes:
-        parameters["block_sizes"] = sizes
-        faults += block_size_faults(sizes, sizes_line, switches)
-    return switch_dump("topology-conf", source, counts, kind, switches, faults, parameters)
+        raise ParseError(source, line, "block sizes without a block", "add BlockName lines")
+    switches, faults = w.resolve(kind, declared, source)
+    parameters: dict[str, object] = {"block_sizes": sizes} if sizes else {}
+    faults += w.block_size_faults(sizes, line, switches) if sizes else ()
+    return w.switch_dump("topology-conf", source, counts, kind, switches, faults, parameters)
 
 
 def statements(
@@ -157,42 +151,39 @@ def statements(
     >>> next(statements(["SwitchName=s0 \\", "  Nodes=a,b # two"], "f")).rest
     {'nodes': 'a,b'}
     """
-    made = 0
-    for number, logical in _logical_lines(lines):
-        if logical.strip():
-            made += 1
-            if made > MAX_STATEMENTS:
-                raise ParseError(source, number, f"more than {MAX_STATEMENTS:,} switches")
-            yield _statement(logical, number, source, name)
+    said = ((number, text) for number, text in _logical_lines(lines) if text.strip())
+    for made, (number, text) in enumerate(said):
+        if made == MAX_STATEMENTS:
+            raise ParseError(source, number, f"more than {MAX_STATEMENTS:,} switches")
+        yield _statement(text, number, source, name)
 
 
 def _logical_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     """Yield each statement's first line and its text, comments off, continuations joined."""
-    held: list[str] = []
+    held = ""
     start = 0
     for number, line in enumerate(lines, start=1):
         bare = _without_comment(line) if "#" in line else line
         start = start or number
         stripped = bare.rstrip()
-        if stripped.endswith("\\") and (len(stripped) - len(stripped.rstrip("\\"))) % 2:
-            held.append(stripped[:-1])
-            continue
-        held.append(bare)
-        yield start, "".join(held)
-        held, start = [], 0
+        if _is_escaped(stripped + " ", len(stripped)):
+            held += stripped[:-1]
+        else:
+            yield start, held + bare
+            held, start = "", 0
     if held:
-        yield start, "".join(held)
+        yield start, held
+
+
+def _is_escaped(text: str, at: int) -> bool:
+    """Tell whether an odd number of backslashes stands before a place."""
+    return (at - len(text[:at].rstrip("\\"))) % 2 == 1
 
 
 def _without_comment(line: str) -> str:
     """Cut a line at its first ``#`` that no backslash escapes."""
-    if "\\" not in line:
-        return line[: line.index("#")]
-    for found in re.finditer("#", line):
-        before = line[: found.start()]
-        if (len(before) - len(before.rstrip("\\"))) % 2 == 0:
-            return before
-    return line
+    places = (found.start() for found in re.finditer("#", line))
+    return line[: next((at for at in places if not _is_escaped(line, at)), None)]
 
 
 def _statement(text: str, line: int, source: str, name: str) -> Statement:
@@ -204,12 +195,13 @@ def _statement(text: str, line: int, source: str, name: str) -> Statement:
         end = match.end()
         if len(pairs) == MAX_PAIRS:
             raise ParseError(source, line, f"more than {MAX_PAIRS} keywords in one statement")
-        quoted, bare = match.group(2), match.group(3)
-        pairs.append((match.group(1).lower(), bare if quoted is None else quoted))
+        pairs.append((match[1].lower(), match[3] if match[2] is None else match[2]))
     if text[end:].strip() or not pairs:
         raise _not_a_statement(text, text[end:].strip(), line, source, name)
     (key, value), *rest = pairs
-    return Statement(line, key, value, dict(rest))  # a repeated key: Slurm takes the last, too
+    return Statement(
+        source, line, key, value, dict(rest)
+    )  # a repeated key: Slurm takes the last, too
 
 
 def _not_a_statement(text: str, rest: str, line: int, source: str, name: str) -> ParseError:
@@ -222,52 +214,30 @@ def _not_a_statement(text: str, rest: str, line: int, source: str, name: str) ->
     return ParseError(source, line, f"{printable(rest)!r} is not Key=value", "is the line cut off?")
 
 
-def _kind(found: Sequence[Statement], source: str) -> str:
+def _kind(found: Sequence[Statement]) -> str:
     """Return the plugin that the file is for, refusing one that mixes them."""
-    kind, first = "", 0
+    kind = KINDS.get(found[0].key, ("",))[0]
     for statement in found:
         this, following = KINDS.get(statement.key, ("", ()))
-        unknown = statement.key if not this else _unknown(statement, following)
-        if unknown:
+        odd = [key for key in statement.rest if key not in following]
+        if odd or not this:
             expected = ", ".join(following) or "SwitchName, BlockName, RingName or BlockSizes"
-            text = f"unknown keyword {printable(unknown)!r}"
-            raise ParseError(source, statement.line, text, f"expected {expected}")
-        if kind and this != kind:
-            text = f"a {this} topology here and a {kind} topology on line {first}"
-            raise ParseError(
-                source, statement.line, text, "one file describes one plugin's topology"
-            )
-        kind, first = kind or this, first or statement.line
+            unknown = printable(odd[0] if this else statement.key)
+            raise statement.error(f"unknown keyword {unknown!r}", f"expected {expected}")
+        if this != kind:
+            text = f"a {this} topology here and a {kind} topology on line {found[0].line}"
+            raise statement.error(text, "one file describes one plugin's topology")
     return kind
 
 
-def _unknown(statement: Statement, following: tuple[str, ...]) -> str:
-    return next((key for key in statement.rest if key not in following), "")
-
-
-def _declared(statement: Statement, source: str) -> Declared:
-    speed = statement.rest.get("linkspeed", "1")
+def _declared(statement: Statement) -> w.Declared:
+    key, name, rest = statement.key, statement.value, statement.rest
+    speed = rest.get("linkspeed", "1")
     if not (speed.isascii() and speed.isdigit()):
-        text = f"LinkSpeed {printable(speed)!r} is not a number"
-        raise ParseError(source, statement.line, text)
-    if statement.key == "blockname" and not statement.rest.get("nodes"):
-        text = f"block {printable(statement.value)} has no Nodes"
-        raise ParseError(source, statement.line, text)
-    return Declared(
-        name=statement.value,
-        nodes=statement.rest.get("nodes", ""),
-        children=statement.rest.get("switches", ""),
-        line=statement.line,
-    )
-
-
-def _block_sizes(found: Sequence[Statement], source: str) -> tuple[tuple[int, ...], int]:
-    """Return the block sizes, () where none are given, and the line they stand on."""
-    rows = [s for s in found if s.key == "blocksizes"]
-    if not rows:
-        return (), 0
-    last = rows[-1]
-    return sizes_of(last.value.split(","), source, last.line), last.line
+        raise statement.error(f"LinkSpeed {printable(speed)!r} is not a number")
+    if key == "blockname" and not rest.get("nodes"):
+        raise statement.error(f"block {printable(name)} has no Nodes")
+    return w.Declared(name, rest.get("nodes", ""), rest.get("switches", ""), statement.line)
 
 
 def sizes_of(words: Sequence[str], source: str, line: int) -> tuple[int, ...]:

@@ -11,22 +11,17 @@ fill it where nodes are missing.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from placement.errors import ParseError, printable
 from placement.readers.plain import count_lines, refuse_empty, split_lines
 from placement.readers.slurm_switches import Declared, block_size_faults, resolve, switch_dump
 from placement.readers.topology_conf import sizes_of
-from placement.readers.torus_cells import Region, TorusWords, read_torus
-from placement.readers.yaml_tree import Mapping, Scalar, Sequence, parse_yaml
-from placement.records import Dump, Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from placement.readers.yaml_tree import Node
-    from placement.records import NodeRecords, SwitchRecord
+from placement.readers.torus_cells import Region, Torus, Triple, read_torus
+from placement.readers.yaml_tree import Mapping, Node, Scalar, parse_yaml
+from placement.readers.yaml_tree import Sequence as Items
+from placement.records import Dump, Fault, NodeRecords, SwitchRecord
 
 __all__ = ["read", "sniff"]
 
@@ -36,8 +31,7 @@ _FALSE = ("false", "no", "off", "0", "n", "f", "")
 _MAX_EXTENT = 65_535  # Slurm keeps each dimension in sixteen bits
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
+class Found(NamedTuple):
     """One topology of the file, read and judged."""
 
     name: str
@@ -45,7 +39,7 @@ class Found:
     default: bool
     kind: str
     switches: tuple[SwitchRecord, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: Sequence[Fault] = ()
     parameters: dict[str, object] | None = None
     nodes: NodeRecords | None = None
 
@@ -100,44 +94,112 @@ def read(text: str, source: str) -> Dump:
     """
     counts = count_lines(split_lines(text, source))
     refuse_empty(counts, source, "topology")
-    root = parse_yaml(text, source)
-    found = [_topology(entry, source) for entry in _list(root, "the file", source)]
+    file, root = _File(source), parse_yaml(text, source)
+    found = [_topology(entry, file) for entry in file.items(root, "the file")]
     if not found:
         raise ParseError(source, root.line, "a list without a topology")
     chosen = next((f for f in found if f.default), found[0])
     faults = [fault for f in found for fault in f.faults]
-    faults += [_left_out(f, chosen) for f in found if f is not chosen]
+    for other in (f for f in found if f is not chosen):
+        default = f"{printable(chosen.name)} is the default"
+        text = f"topology {printable(other.name)} is left out: {default}"
+        hint = "Slurm uses it for the partitions that name it"
+        faults.append(Fault(other.line, "other-topology", text, hint, fatal=False))
     parameters = {"topology": chosen.name, **(chosen.parameters or {})}
-    dump = switch_dump(
-        "topology-yaml", source, counts, chosen.kind, chosen.switches, faults, parameters
-    )
-    return dump if chosen.nodes is None else _with_nodes(dump, chosen.nodes)
+    kind, switches, nodes = chosen.kind, chosen.switches, chosen.nodes
+    return switch_dump("topology-yaml", source, counts, kind, switches, faults, parameters, nodes)
 
 
-def _with_nodes(dump: Dump, nodes: NodeRecords) -> Dump:
-    from dataclasses import replace
-
-    return replace(dump, nodes=nodes)
+Entry = tuple[dict[str, Node], int]
 
 
-def _left_out(other: Found, chosen: Found) -> Fault:
-    text = f"topology {printable(other.name)} is left out: {printable(chosen.name)} is the default"
-    hint = "Slurm uses it for the partitions that name it"
-    return Fault(other.line, "other-topology", text, hint, fatal=False)
+class _File(NamedTuple):
+    """Reads the values of a file, refusing what is of another form."""
+
+    source: str
+
+    def keys(self, node: Node, what: str, allowed: Sequence[str]) -> dict[str, Node]:
+        """Return a dictionary's items, refusing anything else and unknown keys."""
+        if not isinstance(node, Mapping):
+            raise ParseError(self.source, node.line, f"{what} is not a dictionary")
+        for key, value in node.items.items():
+            if key not in allowed:
+                text = f"unknown key {printable(key)!r} in {what}"
+                raise ParseError(self.source, value.line, text, f"there are {', '.join(allowed)}")
+        return node.items
+
+    def items(self, node: Node, what: str) -> list[Node]:
+        """Return a list's items."""
+        if not isinstance(node, Items):
+            raise ParseError(self.source, node.line, f"{what} is not a list")
+        return node.items
+
+    def entries(self, node: Node | None, what: str, allowed: Sequence[str]) -> list[Entry]:
+        """Return the dictionaries of a list, or the only one, each with its line."""
+        if node is None:
+            return []
+        entries = [node] if isinstance(node, Mapping) else self.items(node, what)
+        return [(self.keys(entry, f"an entry of {what}", allowed), entry.line) for entry in entries]
+
+    def text(self, node: Node | None, what: str) -> str:
+        """Return one value; '' where it is absent or null."""
+        if node is None:
+            return ""
+        if not isinstance(node, Scalar):
+            hint = "a folded list is text"
+            raise ParseError(self.source, node.line, f"{what} is not one value", hint)
+        return "" if node.text in ("~", "null") else node.text
+
+    def name(self, keys: dict[str, Node], key: str, what: str, line: int) -> str:
+        """Return the name of a thing, which has to have one."""
+        name = self.text(keys.get(key), key)
+        if not name:
+            raise ParseError(self.source, line, f"a {what} without a name", f"{key}: NAME")
+        return name
+
+    def bool(self, node: Node | None, what: str) -> bool:
+        """Return whether a value is true; an absent one is not."""
+        word = self.text(node, what).lower()
+        if node is not None and word not in _TRUE + _FALSE:
+            text = f"{what}: {printable(word)!r} is not true or false"
+            raise ParseError(self.source, node.line, text)
+        return word in _TRUE
+
+    def dims(
+        self, keys: dict[str, Node], what: str, line: int, default: Triple | None = None
+    ) -> Triple:
+        """Return x, y and z, each 0 where it is absent."""
+        node = keys.get(what)
+        if node is None:
+            if default is None:
+                raise ParseError(self.source, line, f"no {what}", f"{what}: {{x: 4, y: 4, z: 2}}")
+            return default
+        axes = self.keys(node, what, ("x", "y", "z"))
+        x, y, z = (self.extent(axes.get(axis), f"{what}.{axis}") for axis in "xyz")
+        return x, y, z
+
+    def extent(self, node: Node | None, what: str) -> int:
+        """Return one dimension."""
+        if node is None:
+            return 0
+        word = self.text(node, what)
+        if not (word.isascii() and word.isdigit() and len(word) < 6 and int(word) <= _MAX_EXTENT):
+            text = f"{what}: {printable(word)!r} is not a size"
+            raise ParseError(self.source, node.line, text)
+        return int(word)
 
 
-def _topology(entry: Node, source: str) -> Found:
-    keys = _keys(entry, "a topology", ("topology", "cluster_default", *KINDS), source)
-    name = _text(keys.get("topology"), "topology", source)
-    if not name:
-        raise ParseError(source, entry.line, "a topology without a name", "topology: NAME")
-    default = _bool(keys.get("cluster_default"), "cluster_default", source)
+def _topology(entry: Node, file: _File) -> Found:
+    keys = file.keys(entry, "a topology", ("topology", "cluster_default", *KINDS))
+    name = file.name(keys, "topology", "topology", entry.line)
+    default = file.bool(keys.get("cluster_default"), "cluster_default")
     kinds = [k for k in KINDS if k in keys and not _is_off(k, keys[k])]
     if len(kinds) != 1:
         what = "and ".join(f"{k} " for k in kinds) or f"none of {', '.join(KINDS)} "
         text = f"topology {printable(name)} has {what}where one kind belongs"
-        raise ParseError(source, entry.line, text)
-    return KINDS[kinds[0]](Found(name, entry.line, default, kinds[0]), keys[kinds[0]], source)
+        raise ParseError(file.source, entry.line, text)
+    kind = kinds[0]
+    return KINDS[kind](Found(name, entry.line, default, kind), keys[kind], file)
 
 
 def _is_off(kind: str, node: Node) -> bool:
@@ -145,209 +207,107 @@ def _is_off(kind: str, node: Node) -> bool:
     return kind == "flat" and isinstance(node, Scalar) and node.text.lower() in _FALSE
 
 
-def _flat(found: Found, node: Node, source: str) -> Found:
+def _flat(found: Found, node: Node, file: _File) -> Found:
     if isinstance(node, Mapping):
-        _keys(node, "flat", ("alpha_step_rank",), source)
+        file.keys(node, "flat", ("alpha_step_rank",))
     else:
-        _bool(node, "flat", source)
+        file.bool(node, "flat")
     return found
 
 
-def _tree(found: Found, node: Node, source: str) -> Found:
-    rows = _rows(node, "tree", "switches", ("switch", "children", "nodes"), source)
-    return _resolved(found, [_declared(k, line, "switch", source) for k, line in rows], source)
-
-
-def _ring(found: Found, node: Node, source: str) -> Found:
-    rows = _rows(node, "ring", "rings", ("ring", "nodes"), source)
-    return _resolved(found, [_declared(k, line, "ring", source) for k, line in rows], source)
-
-
-def _block(found: Found, node: Node, source: str) -> Found:
-    keys = _keys(node, "block", ("block_sizes", "blocks"), source)
-    rows = _rows(node, "block", "blocks", ("block", "nodes"), source)
-    done = _resolved(found, [_declared(k, line, "block", source) for k, line in rows], source)
-    listed = keys.get("block_sizes")
-    if listed is None:
-        return done
-    words = [_text(i, "block_sizes", source) for i in _list(listed, "block_sizes", source)]
-    sizes = sizes_of(words, source, listed.line)
-    faults = block_size_faults(sizes, listed.line, done.switches)
-    return _replace(done, faults=(*done.faults, *faults), parameters={"block_sizes": sizes})
-
-
-def _resolved(found: Found, declared: list[Declared], source: str) -> Found:
+def _switches(found: Found, node: Node, file: _File) -> Found:
+    """Read the switches, blocks or rings of a topology."""
+    word, below, more, beside = _WORDS[found.kind]
+    keys = file.keys(node, found.kind, (below, *beside))
+    declared = [
+        Declared(
+            file.name(row, word, word, line),
+            file.text(row.get("nodes"), "nodes"),
+            file.text(row.get("children"), "children"),
+            line,
+        )
+        for row, line in file.entries(keys.get(below), below, (word, *more, "nodes"))
+    ]
     if not declared:
-        raise ParseError(source, found.line, f"topology {printable(found.name)} is empty")
-    switches, faults = resolve(found.kind, declared, source, both=True)
-    return _replace(found, switches=switches, faults=tuple(faults))
+        raise _empty(found, file)
+    switches, faults = resolve(found.kind, declared, file.source, both=True)
+    listed, parameters = keys.get("block_sizes"), found.parameters
+    if listed is not None:
+        items = [listed] if isinstance(listed, Scalar) else file.items(listed, "block_sizes")
+        words = [file.text(item, "block_sizes") for item in items]
+        sizes = sizes_of(words, file.source, listed.line)
+        faults += block_size_faults(sizes, listed.line, switches)
+        parameters = {"block_sizes": sizes}
+    return found._replace(switches=switches, faults=faults, parameters=parameters)
 
 
-def _replace(found: Found, **changes: object) -> Found:
-    from dataclasses import replace
-
-    return replace(found, **changes)  # type: ignore[arg-type]  # the callers name fields of Found
-
-
-def _declared(keys: dict[str, Node], line: int, name: str, source: str) -> Declared:
-    given = _text(keys.get(name), name, source)
-    if not given:
-        raise ParseError(source, line, f"a {name} without a name", f"{name}: NAME")
-    return Declared(
-        name=given,
-        nodes=_text(keys.get("nodes"), "nodes", source),
-        children=_text(keys.get("children"), "children", source),
-        line=line,
-    )
+#: Of each kind: what one entry is called, their list, keys of an entry, keys beside the list.
+_WORDS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
+    "tree": ("switch", "switches", ("children",), ()),
+    "block": ("block", "blocks", (), ("block_sizes",)),
+    "ring": ("ring", "rings", (), ()),
+}
 
 
-def _torus(found: Found, node: Node, source: str) -> Found:
+def _empty(found: Found, file: _File) -> ParseError:
+    return ParseError(file.source, found.line, f"topology {printable(found.name)} is empty")
+
+
+def _torus(found: Found, node: Node, file: _File) -> Found:
     """Read the torus of a torus3d topology; a machine has one."""
-    rows = _rows(node, "torus3d", "toruses", TORUS_KEYS, source)
-    if not rows:
-        raise ParseError(source, found.line, f"topology {printable(found.name)} is empty")
-    tori = [_torus_words(keys, line, source) for keys, line in rows]
-    torus = read_torus(tori[0], source)
-    faults = [*torus.faults]
+    keys = file.keys(node, "torus3d", ("toruses",))
+    allowed = ("name", "nodes", "dims", "placements", "regions")
+    rows = file.entries(keys.get("toruses"), "toruses", allowed)
+    tori = [_words(row, line, file) for row, line in rows]
+    if not tori:
+        raise _empty(found, file)
+    switch, nodes, faults = read_torus(tori[0], file.source)
     for other in tori[1:]:
         text = f"torus {printable(other.name)}: a machine is one torus, and this is one more"
         faults.append(Fault(other.line, "second-torus", text, "keep one of them in a copy"))
-    return _replace(
-        found,
-        switches=(torus.switch,),
-        faults=tuple(faults),
-        nodes=torus.nodes,
-        parameters={"extents": torus.extents, "placements": torus.placements},
-    )
+    parameters: dict[str, object] = {"extents": tori[0].dims, "placements": tori[0].placements}
+    return found._replace(switches=(switch,), faults=faults, parameters=parameters, nodes=nodes)
 
 
-TORUS_KEYS = ("name", "nodes", "dims", "placements", "regions")
-
-
-def _torus_words(keys: dict[str, Node], line: int, source: str) -> TorusWords:
-    name = _text(keys.get("name"), "name", source)
-    if not name:
-        raise ParseError(source, line, "a torus without a name", "name: NAME")
-    return TorusWords(
-        line=line,
-        name=name,
-        dims=_dims(keys.get("dims"), "dims", line, source),
-        nodes=_text(keys.get("nodes"), "nodes", source),
-        regions=tuple(
+def _words(keys: dict[str, Node], line: int, file: _File) -> Torus:
+    regions = file.entries(keys.get("regions"), "regions", ("anchor", "dims", "nodes"))
+    shape = ("dims", "anchor_seed", "anchor_spacing")
+    return Torus(
+        line,
+        file.name(keys, "name", "torus", line),
+        file.dims(keys, "dims", line),
+        file.text(keys.get("nodes"), "nodes"),
+        tuple(
             Region(
                 at,
-                _dims(region.get("anchor"), "anchor", at, source, default=(0, 0, 0)),
-                _dims(region.get("dims"), "dims", at, source),
-                _text(region.get("nodes"), "nodes", source),
+                file.dims(region, "anchor", at, default=(0, 0, 0)),
+                file.dims(region, "dims", at),
+                file.text(region.get("nodes"), "nodes"),
             )
-            for region, at in _entries(
-                keys.get("regions"), "regions", ("anchor", "dims", "nodes"), source
-            )
+            for region, at in regions
         ),
-        placements=tuple(
-            _placement(placement, at, source)
-            for placement, at in _entries(
-                keys.get("placements"),
-                "placements",
-                ("dims", "anchor_seed", "anchor_spacing"),
-                source,
-            )
+        tuple(
+            _placement(placement, at, file)
+            for placement, at in file.entries(keys.get("placements"), "placements", shape)
         ),
     )
 
 
-def _placement(keys: dict[str, Node], line: int, source: str) -> dict[str, tuple[int, int, int]]:
+def _placement(keys: dict[str, Node], line: int, file: _File) -> dict[str, Triple]:
     """Return one placement shape; without a spacing its anchors stand side by side."""
-    dims = _dims(keys.get("dims"), "dims", line, source)
-    spacing = _dims(keys.get("anchor_spacing"), "anchor_spacing", line, source, default=(0, 0, 0))
+    dims = file.dims(keys, "dims", line)
+    spacing = file.dims(keys, "anchor_spacing", line, default=(0, 0, 0))
     return {
         "dims": dims,
-        "anchor_seed": _dims(keys.get("anchor_seed"), "anchor_seed", line, source, (0, 0, 0)),
+        "anchor_seed": file.dims(keys, "anchor_seed", line, default=(0, 0, 0)),
         "anchor_spacing": spacing if any(spacing) else dims,
     }
 
 
-def _dims(
-    node: Node | None,
-    what: str,
-    line: int,
-    source: str,
-    default: tuple[int, int, int] | None = None,
-) -> tuple[int, int, int]:
-    if node is None:
-        if default is None:
-            raise ParseError(source, line, f"no {what}", f"{what}: {{x: 4, y: 4, z: 2}}")
-        return default
-    keys = _keys(node, what, ("x", "y", "z"), source)
-    x, y, z = (_extent(keys.get(axis), f"{what}.{axis}", source) for axis in "xyz")
-    return x, y, z
-
-
-def _extent(node: Node | None, what: str, source: str) -> int:
-    if node is None:
-        return 0
-    word = _text(node, what, source)
-    if not (word.isascii() and word.isdigit() and len(word) < 6 and int(word) <= _MAX_EXTENT):
-        raise ParseError(source, node.line, f"{what}: {printable(word)!r} is not a size")
-    return int(word)
-
-
-def _rows(
-    node: Node, kind: str, below: str, allowed: tuple[str, ...], source: str
-) -> list[tuple[dict[str, Node], int]]:
-    """Return the entries of a kind's one list, each with its line."""
-    extra = ("block_sizes",) if kind == "block" else ()
-    keys = _keys(node, kind, (below, *extra), source)
-    return _entries(keys.get(below), below, allowed, source)
-
-
-def _entries(
-    node: Node | None, what: str, allowed: tuple[str, ...], source: str
-) -> list[tuple[dict[str, Node], int]]:
-    if node is None:
-        return []
-    entries = [node] if isinstance(node, Mapping) else _list(node, what, source)
-    return [(_keys(entry, f"an entry of {what}", allowed, source), entry.line) for entry in entries]
-
-
-def _keys(node: Node, what: str, allowed: tuple[str, ...], source: str) -> dict[str, Node]:
-    """Return a dictionary's items, refusing anything else and unknown keys."""
-    if not isinstance(node, Mapping):
-        raise ParseError(source, node.line, f"{what} is not a dictionary")
-    for key, value in node.items.items():
-        if key not in allowed:
-            text = f"unknown key {printable(key)!r} in {what}"
-            raise ParseError(source, value.line, text, f"there are {', '.join(allowed)}")
-    return node.items
-
-
-def _list(node: Node, what: str, source: str) -> list[Node]:
-    if isinstance(node, Sequence):
-        return node.items
-    if what == "block_sizes" and isinstance(node, Scalar):
-        return [node]
-    raise ParseError(source, node.line, f"{what} is not a list")
-
-
-def _text(node: Node | None, what: str, source: str) -> str:
-    if node is None:
-        return ""
-    if not isinstance(node, Scalar):
-        raise ParseError(source, node.line, f"{what} is not one value", "a folded list is text")
-    return "" if node.text in ("~", "null") else node.text
-
-
-def _bool(node: Node | None, what: str, source: str) -> bool:
-    word = _text(node, what, source).lower()
-    if node is not None and word not in _TRUE + _FALSE:
-        raise ParseError(source, node.line, f"{what}: {printable(word)!r} is not true or false")
-    return word in _TRUE
-
-
-KINDS: dict[str, Callable[[Found, Node, str], Found]] = {
-    "tree": _tree,
-    "block": _block,
+KINDS: dict[str, Callable[[Found, Node, _File], Found]] = {
+    "tree": _switches,
+    "block": _switches,
     "flat": _flat,
-    "ring": _ring,
+    "ring": _switches,
     "torus3d": _torus,
 }

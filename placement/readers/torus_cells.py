@@ -2,66 +2,51 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import ParseError, printable
-from placement.readers.slurm_switches import MAX_NODES, expand
+from placement.readers.slurm_switches import MAX_NODES, expand, repeated
 from placement.records import Fault, NodeRecords, SwitchRecord
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+__all__ = ["Region", "Torus", "cell_coords", "read_torus"]
 
-    Triple = tuple[int, int, int]
-
-__all__ = ["Region", "Torus", "TorusWords", "cell_coords", "read_torus"]
+Triple = tuple[int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Region:
+class Region(NamedTuple):
     """Part of a torus: where it begins, how far it reaches, its nodes."""
 
     line: int
-    anchor: tuple[int, int, int]
-    dims: tuple[int, int, int]
+    anchor: Triple
+    dims: Triple
     nodes: str
 
 
-@dataclass(frozen=True, slots=True)
-class TorusWords:
-    """One torus as the file words it."""
-
-    line: int
-    name: str
-    dims: tuple[int, int, int]
-    nodes: str
-    regions: tuple[Region, ...]
-    placements: tuple[dict[str, tuple[int, int, int]], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Torus:
-    """A torus, its nodes placed.
+class Torus(NamedTuple):
+    """One torus as the file words it.
 
     Attributes
     ----------
-    switch : SwitchRecord
-        The torus by name, nodes in cell order.
-    nodes : NodeRecords
-        With x, y, z; None where no node is given.
-    extents : tuple of int (3,)
+    line : int
+    name : str
+    dims : tuple of int (3,)
+    nodes : str
+        Folded list for all cells; '' where regions have theirs.
+    regions : tuple of Region
     placements : tuple of dict
         Shapes that a job may take: ``dims``, ``anchor_seed``, ``anchor_spacing``.
-    faults : tuple of Fault
     """
 
-    switch: SwitchRecord
-    nodes: NodeRecords | None
-    extents: tuple[int, int, int]
-    placements: tuple[dict[str, tuple[int, int, int]], ...]
-    faults: tuple[Fault, ...]
+    line: int
+    name: str
+    dims: Triple
+    nodes: str
+    regions: tuple[Region, ...]
+    placements: tuple[dict[str, Triple], ...]
 
 
 def cell_coords(dims: Triple, anchor: Triple = (0, 0, 0)) -> NDArray[np.int32]:
@@ -83,119 +68,103 @@ def cell_coords(dims: Triple, anchor: Triple = (0, 0, 0)) -> NDArray[np.int32]:
     >>> cell_coords((2, 1, 2), (1, 0, 0)).tolist()
     [[1, 0, 0], [2, 0, 0], [1, 0, 1], [2, 0, 1]]
     """
-    x, y, z = dims
-    cell = np.arange(x * y * z, dtype=np.int32)
-    axes = (cell % x, cell // x % y, cell // (x * y))
-    return np.stack(axes, axis=1).astype(np.int32) + np.array(anchor, dtype=np.int32)
+    cells = np.indices(dims[::-1], dtype=np.int32).reshape(3, -1)[::-1]
+    return cells.T + np.array(anchor, dtype=np.int32)
 
 
-def read_torus(words: TorusWords, source: str) -> Torus:
+def read_torus(torus: Torus, source: str) -> tuple[SwitchRecord, NodeRecords | None, list[Fault]]:
     """Place the nodes of a torus.
+
+    Returns
+    -------
+    switch : SwitchRecord
+        The torus by name, nodes in cell order.
+    nodes : NodeRecords or None
+        With x, y, z; None where no node is given.
+    faults : list of Fault
 
     Raises
     ------
     ParseError
         Where a list of nodes is malformed or too long.
     """
-    faults = _shape_faults(words)
-    boxes = [] if faults else _boxes(words, source, faults)
-    names = [name for _, _, listed in boxes for name in listed]
+    faults = _shape_faults(torus)
+    boxes = [] if faults else _boxes(torus, source, faults)
+    names = np.array([name for _, _, listed in boxes for name in listed], dtype=np.str_)
     if len(names) > MAX_NODES:
-        raise ParseError(source, words.line, f"more than {MAX_NODES:,} nodes in one torus")
-    faults += _repeats(words, names)
+        raise ParseError(source, torus.line, f"more than {MAX_NODES:,} nodes in one torus")
+    twice = repeated(names.tolist())
+    if twice:
+        text = f"torus {printable(torus.name)}: node {printable(twice)} stands in two cells"
+        faults.append(Fault(torus.line, "duplicate-name", text))
     nodes = None
-    if names:
+    if len(names):
         coords = np.concatenate([box for _, box, _ in boxes])
-        faults += _overlaps(words, coords, names)
+        faults += _overlaps(torus, coords, names)
         lines = np.repeat([line for line, _, _ in boxes], [len(n) for _, _, n in boxes])
-        order = np.lexsort((coords[:, 0], coords[:, 1], coords[:, 2]))
-        nodes = NodeRecords(
-            line=lines.astype(np.int32)[order], name=np.array(names)[order], coords=coords[order]
-        )
-        names = [str(n) for n in nodes.name] if nodes.name is not None else names
-    switch = SwitchRecord(words.name, tuple(names), (), words.line, 0)
-    return Torus(switch, nodes, words.dims, words.placements, tuple(faults))
+        order = np.lexsort(coords.T)
+        names = names[order]
+        nodes = NodeRecords(lines.astype(np.int32)[order], name=names, coords=coords[order])
+    return SwitchRecord(torus.name, tuple(names.tolist()), (), torus.line, 0), nodes, faults
 
 
 def _boxes(
-    words: TorusWords, source: str, faults: list[Fault]
+    torus: Torus, source: str, faults: list[Fault]
 ) -> list[tuple[int, NDArray[np.int32], tuple[str, ...]]]:
     """Return line, coordinates and names of each part that fills its cells."""
-    parts = [(r.line, r.anchor, r.dims, r.nodes) for r in words.regions]
-    if words.nodes:
-        parts = [(words.line, (0, 0, 0), words.dims, words.nodes)]
+    whole = Region(torus.line, (0, 0, 0), torus.dims, torus.nodes)
     boxes = []
-    for line, anchor, dims, text in parts:
-        names = expand(text, source, line, "nodes")
+    for line, anchor, dims, folded in (whole,) if torus.nodes else torus.regions:
+        names = expand(folded, source, line, "nodes")
         cells = dims[0] * dims[1] * dims[2]
         if len(names) == cells:
             boxes.append((line, cell_coords(dims, anchor), names))
         else:
-            shape = "x".join(map(str, dims))
-            what = f"{len(names)} nodes for the {cells} cells of {shape}"
-            faults.append(Fault(line, "cells", what, "each cell needs one node"))
+            text = f"{len(names)} nodes for the {cells} cells of {'x'.join(map(str, dims))}"
+            faults.append(Fault(line, "cells", text, "each cell needs one node"))
     return boxes
 
 
-def _shape_faults(words: TorusWords) -> list[Fault]:
+def _shape_faults(torus: Torus) -> list[Fault]:
     """Find what Slurm refuses in the numbers alone."""
-    name = printable(words.name)
-    if not all(words.dims):
-        return [Fault(words.line, "extent", f"torus {name} needs x, y and z above 0")]
-    if words.nodes and words.regions:
+    name = printable(torus.name)
+    if not all(torus.dims):
+        return [Fault(torus.line, "extent", f"torus {name} needs x, y and z above 0")]
+    if torus.nodes and torus.regions:
         text = f"torus {name} has both nodes and regions"
-        return [Fault(words.line, "both-nodes-and-regions", text, "Slurm takes one of them")]
-    return [*_region_faults(words), *_placement_faults(words, name)]
+        return [Fault(torus.line, "both-nodes-and-regions", text, "Slurm takes one of them")]
+    return [*_region_faults(torus), *_placement_faults(torus)]
 
 
-def _region_faults(words: TorusWords) -> list[Fault]:
-    faults = []
-    for region in words.regions:
-        ends = [a + d for a, d in zip(region.anchor, region.dims, strict=True)]
+def _region_faults(torus: Torus) -> Iterator[Fault]:
+    for region in torus.regions:
+        ends = (a + d for a, d in zip(region.anchor, region.dims, strict=True))
         if not all(region.dims):
-            faults.append(Fault(region.line, "extent", "a region needs x, y and z above 0"))
-        elif any(e > t for e, t in zip(ends, words.dims, strict=True)):
-            faults.append(Fault(region.line, "coordinates", "a region reaches out of the torus"))
+            yield Fault(region.line, "extent", "a region needs x, y and z above 0")
+        elif any(e > t for e, t in zip(ends, torus.dims, strict=True)):
+            yield Fault(region.line, "coordinates", "a region reaches out of the torus")
         elif not region.nodes:
-            faults.append(Fault(region.line, "cells", "a region without nodes"))
-    return faults
+            yield Fault(region.line, "cells", "a region without nodes")
 
 
-def _placement_faults(words: TorusWords, name: str) -> list[Fault]:
-    faults = []
-    for placement in words.placements:
-        dims, spacing = placement["dims"], placement["anchor_spacing"]
-        seed = placement["anchor_seed"]
-        fits = all(0 < d <= t for d, t in zip(dims, words.dims, strict=True))
-        spaced = all(0 < s <= t for s, t in zip(spacing, words.dims, strict=True))
-        seeded = all(s < t for s, t in zip(seed, words.dims, strict=True))
-        if not (fits and spaced and seeded):
-            text = f"torus {name}: placement {'x'.join(map(str, dims))} does not fit into it"
-            faults.append(Fault(words.line, "placement", text))
-    return faults
+def _placement_faults(torus: Torus) -> Iterator[Fault]:
+    keys = ("dims", "anchor_spacing", "anchor_seed")
+    for placement in torus.placements:
+        for size, step, seed, most in zip(*(placement[k] for k in keys), torus.dims, strict=True):
+            if not (0 < size <= most and 0 < step <= most and seed < most):
+                shape = "x".join(map(str, placement["dims"]))
+                text = f"torus {printable(torus.name)}: placement {shape} does not fit into it"
+                yield Fault(torus.line, "placement", text)
+                break
 
 
-def _repeats(words: TorusWords, names: list[str]) -> list[Fault]:
-    if len(set(names)) == len(names):
-        return []
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            break
-        seen.add(name)
-    text = f"torus {printable(words.name)}: node {printable(name)} stands in two cells"
-    return [Fault(words.line, "duplicate-name", text)]
-
-
-def _overlaps(words: TorusWords, coords: NDArray[np.int32], names: list[str]) -> list[Fault]:
-    """Find cells that two regions fill."""
-    x, y, _ = words.dims
-    cell = coords[:, 0] + x * (coords[:, 1].astype(np.int64) + y * coords[:, 2].astype(np.int64))
-    order = np.argsort(cell, kind="stable")
-    twice = np.flatnonzero(np.diff(cell[order]) == 0)
-    if not len(twice):
-        return []
-    at = order[twice[0] + 1]
-    where = tuple(int(c) for c in coords[at])
-    text = f"cell {where} of torus {printable(words.name)} has two nodes, {names[at]} the second"
-    return [Fault(words.line, "coordinates", text, "regions must not overlap")]
+def _overlaps(torus: Torus, coords: NDArray[np.int32], names: NDArray[np.str_]) -> Iterator[Fault]:
+    """Find a cell that two regions fill."""
+    _, first, of = np.unique(coords, axis=0, return_index=True, return_inverse=True)
+    second = np.flatnonzero(first[of.ravel()] != np.arange(len(coords)))
+    if second.size:
+        at = second[np.lexsort(coords[second].T)[0]]
+        where = tuple(coords[at].tolist())
+        text = f"cell {where} of torus {printable(torus.name)} has two nodes"
+        text += f", {names[at]} the second"
+        yield Fault(torus.line, "coordinates", text, "regions must not overlap")

@@ -8,13 +8,11 @@ no few lines can stand for gigabytes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from placement.errors import ParseError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["Mapping", "Node", "Scalar", "Sequence", "parse_yaml"]
 
@@ -24,15 +22,15 @@ MAX_DEPTH = 32
 MAX_ITEMS = 460_000
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Scalar:
     """A value: the text that stands there, quotes taken off."""
 
     line: int
-    text: str
+    text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Sequence:
     """A YAML list."""
 
@@ -40,65 +38,18 @@ class Sequence:
     items: list[Node] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Mapping:
     """A YAML dictionary whose keys are text."""
 
     line: int
     items: dict[str, Node] = field(default_factory=dict)
+    key: str | None = field(default=None, repr=False)  # read, its value is not
 
 
 Node = Scalar | Sequence | Mapping
 
-
-class _Builder:
-    """Builds the tree from the parser's events, one open collection a level."""
-
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self.root: Node | None = None
-        self.open: list[Sequence | Mapping] = []
-        self.key: list[Scalar | None] = []
-
-    def scalar(self, event: Any) -> None:
-        """Take a scalar: a key where a mapping waits for one, else a value."""
-        scalar = Scalar(event.start_mark.line + 1, event.value)
-        if self.open and isinstance(self.open[-1], Mapping) and self.key[-1] is None:
-            self.key[-1] = scalar
-        else:
-            self.add(scalar)
-
-    def begin(self, node: Sequence | Mapping) -> None:
-        """Open a collection."""
-        if len(self.open) == MAX_DEPTH:
-            raise ParseError(self.source, node.line, f"nested deeper than {MAX_DEPTH} levels")
-        self.add(node)
-        self.open.append(node)
-        self.key.append(None)
-
-    def end(self) -> None:
-        """Close the innermost collection."""
-        self.open.pop()
-        self.key.pop()
-
-    def add(self, node: Node) -> None:
-        """Put a node where it stands."""
-        if not self.open:
-            if self.root is not None:
-                raise ParseError(self.source, node.line, "a second YAML document", "one is enough")
-            self.root = node
-            return
-        parent, key = self.open[-1], self.key[-1]
-        if isinstance(parent, Sequence):
-            parent.items.append(node)
-            return
-        if key is None:
-            raise ParseError(self.source, node.line, "a key must be a plain word")
-        if key.text in parent.items:
-            text = f"key {printable(key.text)!r} stands twice in one place"
-            raise ParseError(self.source, key.line, text)
-        parent.items[key.text] = node
-        self.key[-1] = None
+_KINDS = {"ScalarEvent": Scalar, "SequenceStartEvent": Sequence, "MappingStartEvent": Mapping}
 
 
 def parse_yaml(text: str, source: str) -> Node:
@@ -120,31 +71,47 @@ def parse_yaml(text: str, source: str) -> Node:
     >>> parse_yaml("- topology: a\n", "topology.yaml").items[0].items["topology"]
     Scalar(line=1, text='a')
     """
-    builder = _Builder(source)
+    stream = Sequence(0)
+    opened: list[Sequence | Mapping] = [stream]
     for count, event in enumerate(_events(text, source)):
+        line, name = event.start_mark.line + 1, type(event).__name__
         if count > MAX_ITEMS:
-            line = event.start_mark.line + 1
             raise ParseError(source, line, f"more than {MAX_ITEMS:,} keys and values")
-        _take(builder, event)
-    if builder.root is None:
+        if name == "AliasEvent":
+            what = f"alias *{printable(str(event.anchor))} is not supported"
+            raise ParseError(source, line, what, "write the value out, as Slurm wants it too")
+        if name in ("SequenceEndEvent", "MappingEndEvent"):
+            opened.pop()
+        elif name in _KINDS:
+            node: Node = _KINDS[name](line)
+            if isinstance(node, Scalar):
+                node.text = event.value
+            _add(node, opened[-1], source)
+            if isinstance(node, (Sequence, Mapping)):
+                opened.append(node)
+            if len(opened) > MAX_DEPTH + 1:
+                raise ParseError(source, line, f"nested deeper than {MAX_DEPTH} levels")
+    if not stream.items:
         raise ParseError(source, 0, "an empty YAML document")
-    return builder.root
+    return stream.items[0]
 
 
-def _take(builder: _Builder, event: Any) -> None:
-    name = type(event).__name__
-    line = event.start_mark.line + 1
-    if name == "ScalarEvent":
-        builder.scalar(event)
-    elif name == "SequenceStartEvent":
-        builder.begin(Sequence(line))
-    elif name == "MappingStartEvent":
-        builder.begin(Mapping(line))
-    elif name in ("SequenceEndEvent", "MappingEndEvent"):
-        builder.end()
-    elif name == "AliasEvent":
-        text = f"alias *{printable(str(event.anchor))} is not supported"
-        raise ParseError(builder.source, line, text, "write the value out, as Slurm wants it too")
+def _add(node: Node, parent: Sequence | Mapping, source: str) -> None:
+    """Put a node where it stands: as an item, a key, or the value of the key before it."""
+    if isinstance(parent, Sequence):
+        if parent.line == 0 and parent.items:
+            raise ParseError(source, node.line, "a second YAML document", "one is enough")
+        parent.items.append(node)
+    elif parent.key is not None:
+        parent.items[parent.key] = node
+        parent.key = None
+    elif not isinstance(node, Scalar):
+        raise ParseError(source, node.line, "a key must be a plain word")
+    elif node.text in parent.items:
+        what = f"key {printable(node.text)!r} stands twice in one place"
+        raise ParseError(source, node.line, what)
+    else:
+        parent.key = node.text
 
 
 def _events(text: str, source: str) -> Iterator[Any]:

@@ -8,14 +8,12 @@ from hypothesis import strategies as st
 
 from placement import nodelist
 from placement.lists import expanding, pasted, tables
-from placement.readers import sinfo
 
 WHOLE = [
     expanding._PLAIN,
     expanding._ALL_SIMPLE,
     tables._BARE[0][1],
     nodelist._ALL_NAMES,
-    sinfo._NAMES,
 ]
 SEARCHED = [expanding._WORD, pasted._HEAD, pasted._EXEC]
 
