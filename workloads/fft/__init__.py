@@ -14,17 +14,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Fit", "Transform", "fit_gamma"]
 
-_HOMES = {
-    "Transform": "workloads.fft.transform",
-    "Fit": "workloads.fft.scaling",
-    "fit_gamma": "workloads.fft.scaling",
-}
-
 
 def __getattr__(name: str) -> Any:
     """Load a name when it is first asked for: numpy and MPI cost start-up time."""
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'workloads.fft' has no attribute {name!r}")
-    from importlib import import_module
+    from workloads.fft import scaling, transform
 
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(transform if name == "Transform" else scaling, name)

@@ -100,21 +100,17 @@ def field_of(shape: tuple[int, ...], basis: str, real: bool) -> Field:
     order = sorted(range(3), key=lambda axis: axis >= len(shape) or shape[axis] == 1)
     if order[0] == half:  # a line: the real axis goes first, and the first axis is the last one
         order[:2] = order[1::-1]
-    padded, spectrum = [*shape, 1][:3], [*shape, 1][:3]
-    if half >= 0:
-        spectrum[half] = shape[half] // 2 + 1
+    a, b, c = order
+    extents = [*shape, 1]
+    waves_of = [n // 2 + 1 if axis == half else n for axis, n in enumerate(extents)]
     return Field(
-        _turned(padded, order),
-        _turned(spectrum, order),
+        (extents[a], extents[b], extents[c]),
+        (waves_of[a], waves_of[b], waves_of[c]),
         "".join((letters + "F")[axis] for axis in order),
         tuple(axis if axis < len(shape) else -1 for axis in order),
         order.index(half) if half >= 0 else -1,
         real,
     )
-
-
-def _turned(extents: list[int], order: list[int]) -> tuple[int, int, int]:
-    return extents[order[0]], extents[order[1]], extents[order[2]]
 
 
 def _letters(basis: str, axes: int) -> str:

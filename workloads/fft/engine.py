@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from workloads.fft.exchange import Pool, exchange
+from workloads.fft.exchange import EXCHANGES, Pool, Shared
 from workloads.fft.local import chunks
 from workloads.fft.window import Window, joined
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 __all__ = ["Engine"]
-
-_ALL = slice(None)
 
 
 class Engine:
@@ -68,42 +67,53 @@ class Engine:
         self._pairs: dict[str, tuple[Exchange, Exchange]] = {}
         rows, columns = layout.grid
         if rows > 1:
-            self._join("columns", comm, layout.column, layout.row, method)
+            part = comm.Split(layout.column, layout.row)
+            self._join("columns", comm, cast("MPI.Intracomm", part), layout.column_swaps(), method)
         if columns > 1:
-            self._join("rows", comm, layout.row, layout.column, method)
+            part = comm.Split(layout.row, layout.column)
+            self._join("rows", comm, cast("MPI.Intracomm", part), layout.row_swaps(), method)
         if not layout.slab and not all(one.natural for p in self._pairs.values() for one in p):
-            self._pool.reserve("middle", _middle(layout))
+            there = layout.forward_pieces[0].size * layout.local_spectrum[2]
+            back = layout.local[0] * layout.backward_pieces[0].size
+            self._pool.reserve("middle", layout.field.spectrum[1] * max(there, back))
 
-    def _join(self, name: str, comm: MPI.Intracomm, color: int, key: int, method: str) -> None:
+    def _join(
+        self,
+        name: str,
+        comm: MPI.Intracomm,
+        part: MPI.Intracomm,
+        both: tuple[Sequence[Swap], Sequence[Swap]],
+        method: str,
+    ) -> None:
         """Make the exchanges inside this rank's column or row of the process grid."""
-        part = cast("MPI.Intracomm", comm.Split(color, key))
         self._comms.append(part)
-        layout = self._layout
-        both = (
-            (layout.forward_rows(), layout.backward_rows())
-            if name == "columns"
-            else (layout.forward_columns(), layout.backward_columns())
+        sources = (
+            math.prod(swap.source_shape(rank))
+            for swaps in both
+            for swap in swaps
+            for rank in range(part.Get_size())
         )
-        piece = _largest(both, part.Get_size()) * self._dtype.itemsize
-        chosen = joined(comm, part, method, piece)
-        window = Window(part, piece) if chosen == "shared" else None
-        self._windows += [window] if window else []
-        self.methods[name] = chosen
-        forward, backward = (
-            exchange(chosen, part, swaps, self._pool, self._phases, window) for swaps in both
-        )
-        self._pairs[name] = forward, backward
+        piece = max(sources) * self._dtype.itemsize
+        self.methods[name] = chosen = joined(comm, part, method, piece)
+        how = self._pool, self._phases
+        if chosen == "shared":
+            window = Window(part, piece)
+            self._windows.append(window)
+            forward, backward = (Shared(part, swaps, *how, window) for swaps in both)
+            self._pairs[name] = forward, backward
+        else:
+            there, back = (EXCHANGES[chosen](part, swaps, *how) for swaps in both)
+            self._pairs[name] = there, back
 
     @property
     def nbytes(self) -> int:
         """Bytes of all buffers."""
-        return self._pool.nbytes + sum(w.nbytes for w in self._windows)
+        return self._pool.nbytes + sum(window.nbytes for window in self._windows)
 
     def close(self) -> None:
         """Free what MPI keeps. Collective."""
-        for pair in self._pairs.values():
-            for one in pair:
-                one.close()
+        for one in chain(*self._pairs.values()):
+            one.close()
         self._pairs.clear()
         for window in self._windows:
             window.close()
@@ -112,57 +122,48 @@ class Engine:
 
     # Forward: axes 2, 1, 0.
 
-    def forward(self, x: Array, y: Array, gate: Callable[[], None]) -> None:
+    def forward(self, x: Array, y: Array, gate: Callable[[], None] | None) -> None:
         """Transform this rank's part in space into its part of the spectrum; no overlap.
 
         `gate` is called on every rank before anything is exchanged, and may raise.
         """
         self._gate = gate
-        for piece in range(self._layout.count):
-            part = self._layout.forward_piece(piece).slice
+        for piece, part in enumerate(self._layout.forward_pieces):
             if self._layout.slab:
-                self._slab_forward(piece, x[part], y)
+                self._forward_columns(piece, x[part.slice], (2, 1), y, y[part.slice])
             else:
-                self._pencil_forward(piece, x[part], y)
+                self._forward_pencil(piece, x[part.slice], y, y[part.slice])
         self._pass_gate()
         self._transform(y, y, (0,), forward=True)
 
-    def _pencil_forward(self, piece: int, x: Array, y: Array) -> None:
-        """Take a piece through both transpositions."""
-        columns, rows = self._pairs["rows"][0], self._pairs.get("columns", (None, None))[0]
-        self._through(columns, piece, x, 0, (2,), forward=True)
-        layout = self._layout
-        if rows is None:
-            middle = y[layout.forward_piece(piece).slice]
-        else:
-            shape = len(x), layout.field.spectrum[1], layout.local_spectrum[2]
-            middle = self._between(rows, piece, shape)
-        self._finish(columns, piece, middle)
-        if rows is None:
-            self._transform(middle, middle, (1,), forward=True)
-        else:
-            self._through(rows, piece, middle, 0, (1,), forward=True)
-            self._finish(rows, piece, y)
+    def _forward_columns(
+        self, piece: int, x: Array, axes: tuple[int, ...], y: Array, own: Array
+    ) -> None:
+        """Transform a piece along axes and gather axis 0 over the rows of the grid.
 
-    def _between(self, way: Exchange, piece: int, shape: tuple[int, int, int]) -> Array:
-        """Return the array of a piece between two transpositions: the next one's own if it can."""
-        if way.natural:
-            return way.target(piece, (_ALL, _ALL, _ALL))
-        return self._pool.get("middle", shape)
-
-    def _slab_forward(self, piece: int, x: Array, y: Array) -> None:
-        """Transform a piece and gather axis 0 over the rows of the grid."""
+        `own` is where the piece stands in `y` if there is one row only.
+        """
         if "columns" not in self._pairs:
-            part = self._layout.forward_piece(piece).slice
-            self._transform(x, y[part], (2, 1), forward=True)
+            self._transform(x, own, axes, forward=True)
             return
-        rows = self._pairs["columns"][0]
-        self._through(rows, piece, x, 0, (2, 1), forward=True)
-        self._finish(rows, piece, y)
+        way = self._pairs["columns"][0]
+        self._through(way, piece, x, 0, axes, forward=True)
+        self._finish(way, piece, y)
+
+    def _forward_pencil(self, piece: int, x: Array, y: Array, own: Array) -> None:
+        """Take a piece through both transpositions."""
+        way, layout = self._pairs["rows"][0], self._layout
+        self._through(way, piece, x, 0, (2,), forward=True)
+        middle = own
+        if "columns" in self._pairs:
+            shape = len(x), layout.field.spectrum[1], layout.local_spectrum[2]
+            middle = self._between(self._pairs["columns"][0], piece, shape)
+        self._finish(way, piece, middle)
+        self._forward_columns(piece, middle, (1,), y, own)
 
     # Backward: axes 0, 1, 2.
 
-    def backward(self, z: Array, work: Array, out: Array, gate: Callable[[], None]) -> None:
+    def backward(self, z: Array, work: Array, out: Array, gate: Callable[[], None] | None) -> None:
         """Transform this rank's part of the spectrum into its part in space.
 
         Parameters
@@ -174,29 +175,28 @@ class Engine:
         out : ndarray
             May be `work`, or begin where it begins: it is written behind what
             is read.
-        gate : callable
+        gate : callable or None
             See `forward`.
         """
         self._gate = gate
-        layout = self._layout
-        for piece in range(layout.count):
-            part = layout.backward_piece(piece).slice
-            if layout.slab:
-                self._from_rows(piece, z[:, part], work, work[:, part])
+        slab = self._layout.slab
+        for piece, part in enumerate(self._layout.backward_pieces):
+            if slab:
+                self._backward_columns(piece, z[:, part.slice], work, work[:, part.slice])
             else:
-                self._pencil_backward(piece, z[:, :, part], work)
+                self._backward_pencil(piece, z[:, :, part.slice], work)
         self._pass_gate()
-        self._last(work, out, (1, 2) if layout.slab else (2,))
+        self._last(work, out, (1, 2) if slab else (2,))
 
-    def _pencil_backward(self, piece: int, z: Array, work: Array) -> None:
+    def _backward_pencil(self, piece: int, z: Array, work: Array) -> None:
         shape = self._layout.local[0], self._layout.field.spectrum[1], z.shape[2]
-        columns = self._pairs["rows"][1]
-        middle = self._between(columns, piece, shape)
-        self._from_rows(piece, z, middle, middle)
-        self._through(columns, piece, middle, 0, (1,), forward=False)
-        self._finish(columns, piece, work)
+        way = self._pairs["rows"][1]
+        middle = self._between(way, piece, shape)
+        self._backward_columns(piece, z, middle, middle)
+        self._through(way, piece, middle, 0, (1,), forward=False)
+        self._finish(way, piece, work)
 
-    def _from_rows(self, piece: int, z: Array, target: Array, own: Array) -> None:
+    def _backward_columns(self, piece: int, z: Array, target: Array, own: Array) -> None:
         """Transform a piece along axis 0 and scatter that over the rows of the grid.
 
         `own` is where the piece stands in `target` if there is one row only.
@@ -204,9 +204,9 @@ class Engine:
         if "columns" not in self._pairs:
             self._transform(z, own, (0,), forward=False)
             return
-        rows = self._pairs["columns"][1]
-        self._through(rows, piece, z, 1, (0,), forward=False)
-        self._finish(rows, piece, target)
+        way = self._pairs["columns"][1]
+        self._through(way, piece, z, 1, (0,), forward=False)
+        self._finish(way, piece, target)
 
     def _last(self, work: Array, out: Array, axes: tuple[int, ...]) -> None:
         """Transform along the axes that are whole in space, chunk by chunk."""
@@ -220,6 +220,12 @@ class Engine:
                 out[part] = target
 
     # Both.
+
+    def _between(self, way: Exchange, piece: int, shape: tuple[int, int, int]) -> Array:
+        """Return the array of a piece between two transpositions: the next one's own if it can."""
+        if way.natural:
+            return way.target(piece, (slice(None),) * 3)
+        return self._pool.get("middle", shape)
 
     def _pass_gate(self) -> None:
         if self._gate is not None:
@@ -245,33 +251,12 @@ class Engine:
             return
         size = x.shape[axis]
         for part in chunks(size, x.nbytes // size):
-            index = tuple(part if k == axis else _ALL for k in range(3))
+            index = tuple(part if k == axis else slice(None) for k in range(3))
             target = way.target(piece, index)
             self._transform(x[index], target, axes, forward=forward)
             way.put(piece, index, target)
 
     def _transform(self, x: Array, out: Array, axes: Sequence[int], *, forward: bool) -> None:
-        if not x.size:
-            return
-        with self._phases("transform"):
-            if forward:
-                self._local.forward(x, out, axes)
-            else:
-                self._local.backward(x, out, axes)
-
-
-def _middle(layout: Layout) -> int:
-    """Return the elements of a piece between the two transpositions of a pencil."""
-    there = layout.forward_piece(0).size * layout.local_spectrum[2]
-    back = layout.local[0] * layout.backward_piece(0).size
-    return layout.field.spectrum[1] * max(there, back)
-
-
-def _largest(both: Sequence[Sequence[Swap]], ranks: int) -> int:
-    """Return the elements of the largest source array of any rank, piece and direction."""
-    return max(
-        math.prod(swap.source_shape(rank))
-        for swaps in both
-        for swap in swaps
-        for rank in range(ranks)
-    )
+        if x.size:
+            with self._phases("transform"):
+                (self._local.forward if forward else self._local.backward)(x, out, axes)

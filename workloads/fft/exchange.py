@@ -24,12 +24,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from mpi4py import MPI
     from numpy.typing import NDArray
@@ -40,10 +41,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["METHODS", "Exchange", "Pool", "exchange"]
+__all__ = ["EXCHANGES", "METHODS", "Exchange", "Pool"]
 
-#: The ways to transpose, apart from ``auto``.
-METHODS = ("alltoall", "vector", "alltoallw", "shared")
+#: Elements of an array that an MPI without large counts can reach into.
+_MOST = 2**31
 
 
 class Pool:
@@ -105,10 +106,15 @@ class Exchange(ABC):
     def __init__(
         self, comm: MPI.Intracomm, swaps: Sequence[Swap], pool: Pool, phases: Phases
     ) -> None:
-        self.comm = comm
-        self.swaps = swaps
-        self.pool = pool
-        self.phases = phases
+        self.comm, self.swaps, self.pool, self.phases = comm, swaps, pool, phases
+        self._largest = max(math.prod(swap.source_shape(swap.rank)) for swap in swaps)
+
+    @property
+    def _kind(self) -> MPI.Datatype:
+        """MPI's type of one element."""
+        from mpi4py import MPI
+
+        return MPI._typedict[self.pool.dtype.char]
 
     @abstractmethod
     def target(self, piece: int, chunk: tuple[slice, ...]) -> Array:
@@ -124,10 +130,6 @@ class Exchange(ABC):
     def close(self) -> None:  # noqa: B027  # most keep nothing
         """Free what MPI keeps for it. Collective."""
 
-    def _largest(self) -> int:
-        """Return the elements of this rank's largest source array."""
-        return max(math.prod(swap.source_shape(swap.rank)) for swap in self.swaps)
-
 
 class Packed(Exchange):
     """``alltoall``: blocks put side by side."""
@@ -142,9 +144,9 @@ class Packed(Exchange):
         self._direct = rows and all(_reach(swap) < _MOST for swap in swaps)
         self._alike = [swap.even and (not rows or len(swaps) == 1) for swap in swaps]
         self._in_place = swaps[0].scatter == 0  # blocks are side by side already
-        pool.reserve("send", self._largest())
+        pool.reserve("send", self._largest)
         if not self._direct:
-            pool.reserve("receive", max(sum(_came(swap)) for swap in swaps))
+            pool.reserve("receive", max(sum(_sizes(_came(swap))) for swap in swaps))
 
     def target(self, piece: int, chunk: tuple[slice, ...]) -> Array:
         """Return a scratch array, or the buffer itself where nothing is to be rearranged."""
@@ -152,8 +154,7 @@ class Packed(Exchange):
         whole = swap.source_shape(swap.rank)
         if self._in_place:
             return self.pool.get("send", whole)[chunk]
-        sizes = [len(range(size)[part]) for size, part in zip(whole, chunk, strict=True)]
-        return self.pool.get("chunk", sizes)
+        return self.pool.get("chunk", _extents(whole, chunk))
 
     def put(self, piece: int, chunk: tuple[slice, ...], values: Array) -> None:
         """Put the chunk's parts where each rank's block is."""
@@ -161,55 +162,36 @@ class Packed(Exchange):
             return
         with self.phases("rearrange"):
             swap = self.swaps[piece]
-            shapes = [swap.block_shape(swap.rank, rank) for rank in range(len(swap.scattered))]
-            buffer = self.pool.get("send", (sum(_sent(swap)),))
+            shapes = _went(swap)
+            buffer = self.pool.get("send", (sum(_sizes(shapes)),))
+            # a block has its own extent along the scattered axis
+            kept = tuple(slice(None) if k == swap.scatter else c for k, c in enumerate(chunk))
             for rank, block in enumerate(_side_by_side(buffer, shapes)):
-                block[_kept(chunk, swap.scatter)] = values[swap.sent(rank)]
+                block[kept] = values[swap.sent(rank)]
 
     def finish(self, piece: int, target: Array) -> None:
         """Exchange by MPI_Alltoall or MPI_Alltoallv, and put what came into its place."""
         swap = self.swaps[piece]
-        sent, came = _sent(swap), _came(swap)
+        shapes = _came(swap)
+        sent, came = _sizes(_went(swap)), _sizes(shapes)
         send = self.pool.get("send", (sum(sent),))
-        receive, places = target.reshape(-1), _starts(came)
         if self._direct:
-            row = math.prod(target.shape[1:])
+            receive, row = target.reshape(-1), math.prod(target.shape[1:])
             places = [part.start * row for part in swap.gathered]
         else:
-            receive = self.pool.get("receive", (sum(came),))
+            receive, places = self.pool.get("receive", (sum(came),)), _starts(came)
         with self.phases("exchange"):
             if self._alike[piece]:
                 self.comm.Alltoall(send, receive)
             else:
-                self._alltoallv(send, sent, receive, came, places)
+                kind = self._kind
+                self.comm.Alltoallv(
+                    [send, (sent, _starts(sent)), kind], [receive, (came, places), kind]
+                )
         if not self._direct:
-            self._unpack(swap, receive, target)
-
-    def _alltoallv(
-        self, send: Array, sent: list[int], receive: Array, came: list[int], at: list[int]
-    ) -> None:
-        from mpi4py import MPI
-
-        kind = MPI._typedict[self.pool.dtype.char]
-        self.comm.Alltoallv([send, (sent, _starts(sent)), kind], [receive, (came, at), kind])
-
-    def _unpack(self, swap: Swap, receive: Array, target: Array) -> None:
-        with self.phases("rearrange"):
-            shapes = [swap.block_shape(rank, swap.rank) for rank in range(len(swap.gathered))]
-            for rank, block in enumerate(_side_by_side(receive, shapes)):
-                target[swap.received(rank)] = block
-
-
-def _sent(swap: Swap) -> list[int]:
-    """Return the elements of the blocks that this rank sends, by rank."""
-    ranks = range(len(swap.scattered))
-    return [math.prod(swap.block_shape(swap.rank, rank)) for rank in ranks]
-
-
-def _came(swap: Swap) -> list[int]:
-    """Return the elements of the blocks that this rank receives, by rank."""
-    ranks = range(len(swap.gathered))
-    return [math.prod(swap.block_shape(rank, swap.rank)) for rank in ranks]
+            with self.phases("rearrange"):
+                for rank, block in enumerate(_side_by_side(receive, shapes)):
+                    target[swap.received(rank)] = block
 
 
 class _Typed(Exchange):
@@ -221,81 +203,67 @@ class _Typed(Exchange):
         super().__init__(comm, swaps, pool, phases)
         axes = sorted((swaps[0].gather, swaps[0].scatter))
         self._name = f"source {axes}"  # one exchange may receive into another's source
-        pool.reserve(self._name, self._largest())
-        self._made: dict[tuple[int, tuple[int, ...]], Any] = {}
-
-    def _whole(self, piece: int) -> Array:
-        swap = self.swaps[piece]
-        shape = swap.source_shape(swap.rank)
-        return self.pool.get(self._name, shape)
+        pool.reserve(self._name, self._largest)
+        self._types: dict[tuple[int, tuple[int, ...]], Any] = {}
+        self._made: list[MPI.Datatype] = []
 
     def target(self, piece: int, chunk: tuple[slice, ...]) -> Array:
         """Return the place of the chunk in the source array."""
-        return self._whole(piece)[chunk]
+        swap = self.swaps[piece]
+        return self.pool.get(self._name, swap.source_shape(swap.rank))[chunk]
 
     def finish(self, piece: int, target: Array) -> None:
         """Exchange by datatypes that say where the blocks are."""
         with self.phases("exchange"):
             key = piece, target.shape
-            if key not in self._made:
-                self._made[key] = self._types(self.swaps[piece], target.shape)
-            self._talk(self._whole(piece), target, self._made[key])
+            if key not in self._types:
+                self._types[key] = self._describe(self.swaps[piece], target.shape)
+            self._exchange(self.target(piece, (slice(None),)), target, self._types[key])
+
+    def _keep(self, made: MPI.Datatype) -> MPI.Datatype:
+        """Return a new datatype ready for use; it is freed in the end."""
+        self._made.append(made.Commit())
+        return made
 
     @abstractmethod
-    def _types(self, swap: Swap, shape: tuple[int, ...]) -> Any:
+    def _describe(self, swap: Swap, shape: tuple[int, ...]) -> Any:
         """Return the datatypes of the blocks in a source and in a target of that shape."""
 
     @abstractmethod
-    def _talk(self, source: Array, target: Array, types: Any) -> None:
-        """Exchange."""
-
-    @abstractmethod
-    def _free(self, types: Any) -> None:
-        """Free datatypes."""
+    def _exchange(self, source: Array, target: Array, types: Any) -> None:
+        """Send the blocks of the source into those of the target."""
 
     def close(self) -> None:
         """Free the datatypes."""
-        for types in self._made.values():
-            self._free(types)
-        self._made.clear()
-
-    @property
-    def _kind(self) -> MPI.Datatype:
-        from mpi4py import MPI
-
-        return MPI._typedict[self.pool.dtype.char]
+        for made in self._made:
+            made.Free()
+        self._made, self._types = [], {}
 
 
 class Subarrays(_Typed):
     """``alltoallw``: MPI_Alltoallw of subarrays."""
 
-    def _types(self, swap: Swap, shape: tuple[int, ...]) -> Any:
+    def _describe(self, swap: Swap, shape: tuple[int, ...]) -> Any:
         ranks = range(len(swap.gathered))
         whole = swap.source_shape(swap.rank)
-        sent = [self._subarray(whole, swap.sent(rank)) for rank in ranks]
-        came = [self._subarray(shape, swap.received(rank)) for rank in ranks]
-        return sent, came
+        return (
+            self._side([self._subarray(whole, swap.sent(rank)) for rank in ranks]),
+            self._side([self._subarray(shape, swap.received(rank)) for rank in ranks]),
+        )
 
     def _subarray(self, shape: Sequence[int], index: tuple[slice, ...]) -> MPI.Datatype | None:
-        starts = [part.start or 0 for part in index]
-        sizes = [len(range(size)[part]) for size, part in zip(shape, index, strict=True)]
+        starts, sizes = [part.start or 0 for part in index], _extents(shape, index)
         if not math.prod(sizes):
             return None  # MPI has no subarray without elements
-        return self._kind.Create_subarray(list(shape), sizes, starts).Commit()
+        return self._keep(self._kind.Create_subarray(list(shape), sizes, starts))
 
-    def _talk(self, source: Array, target: Array, types: Any) -> None:
-        sent, came = (
-            ([int(t is not None) for t in side], [t or self._kind for t in side]) for side in types
-        )
-        zeros = [0] * len(sent[0])
-        self.comm.Alltoallw(
-            [source, (sent[0], zeros), sent[1]], [target, (came[0], zeros), came[1]]
-        )
+    def _side(self, types: list[MPI.Datatype | None]) -> tuple[Any, list[MPI.Datatype]]:
+        """Return counts, displacements and datatypes as MPI_Alltoallw takes them."""
+        counts = [int(made is not None) for made in types]
+        return (counts, [0] * len(counts)), [made or self._kind for made in types]
 
-    def _free(self, types: Any) -> None:
-        for made in (*types[0], *types[1]):
-            if made is not None:
-                made.Free()
+    def _exchange(self, source: Array, target: Array, types: Any) -> None:
+        self.comm.Alltoallw([source, *types[0]], [target, *types[1]])
 
 
 class Vectors(_Typed):
@@ -305,60 +273,44 @@ class Vectors(_Typed):
     both of their extents cannot be counted in one datatype on both sides.
     """
 
-    def _types(self, swap: Swap, shape: tuple[int, ...]) -> Any:
+    def _describe(self, swap: Swap, shape: tuple[int, ...]) -> Any:
         source = swap.source_shape(swap.rank)
-        sent = [self._vector(source, swap.scatter, part.size) for part in swap.scattered]
-        came = [self._vector(shape, swap.gather, part.size) for part in swap.gathered]
-        steps = _stride(source, swap.scatter), _stride(shape, swap.gather)
-        at = [part.start * steps[0] for part in swap.scattered]
-        to = [part.start * steps[1] for part in swap.gathered]
-        spread = self._spread(swap, sent, came, at, to) if swap.even else None
-        return sent, came, at, to, spread
+        sides = []
+        for whole, axis, parts in (
+            (source, swap.scatter, swap.scattered),
+            (shape, swap.gather, swap.gathered),
+        ):
+            inner, outer = math.prod(whole[axis + 1 :]), math.prod(whole[:axis])
+            step = whole[axis] * inner
+            types = [
+                self._keep(self._kind.Create_vector(outer, part.size * inner, step))
+                for part in parts
+            ]
+            starts = [part.start * inner for part in parts]
+            if swap.even:  # each rank's block follows the one before
+                item = self.pool.dtype.itemsize
+                extent = (starts[1] - starts[0]) * item if len(starts) > 1 else 0
+                types = [self._keep(types[0].Create_resized(0, max(extent, item)))]
+            sides.append((types, starts))
+        return swap.even, *sides
 
-    def _vector(self, shape: Sequence[int], axis: int, size: int) -> MPI.Datatype:
-        """Return the type of `size` elements of an axis and all of the others."""
-        inner = _stride(shape, axis)
-        outer = math.prod(shape[:axis])
-        return self._kind.Create_vector(outer, size * inner, shape[axis] * inner).Commit()
-
-    def _spread(
-        self, swap: Swap, sent: list[Any], came: list[Any], at: list[int], to: list[int]
-    ) -> Any:
-        """Return the vectors resized so that each rank's block follows the one before."""
-        item = self.pool.dtype.itemsize
-        extents = [(where[1] - where[0] if len(where) > 1 else 0) * item for where in (at, to)]
-        return [
-            types[0].Create_resized(0, max(extent, item)).Commit()
-            for types, extent in zip((sent, came), extents, strict=True)
-        ]
-
-    def _talk(self, source: Array, target: Array, types: Any) -> None:
-        sent, came, at, to, spread = types
-        flat = source.reshape(-1), target.reshape(-1)
-        if spread is not None:
-            self.comm.Alltoall([flat[0][at[0] :], 1, spread[0]], [flat[1][to[0] :], 1, spread[1]])
-            return
-        self._pairwise(flat, sent, came, at, to)
-
-    def _pairwise(
-        self, flat: tuple[Array, Array], sent: list[Any], came: list[Any], at: Any, to: Any
-    ) -> None:
+    def _exchange(self, source: Array, target: Array, types: Any) -> None:
         from mpi4py import MPI
 
+        even, (sent, at), (came, to) = types
+        out, into = source.reshape(-1), target.reshape(-1)
+        if even:
+            self.comm.Alltoall([out[at[0] :], 1, sent[0]], [into[to[0] :], 1, came[0]])
+            return
         me, size = self.comm.Get_rank(), self.comm.Get_size()
         requests = []
         for step in range(size):
             rank = (me - step) % size
-            requests.append(self.comm.Irecv([flat[1][to[rank] :], 1, came[rank]], rank))
+            requests.append(self.comm.Irecv([into[to[rank] :], 1, came[rank]], rank))
         for step in range(size):
             rank = (me + step) % size
-            requests.append(self.comm.Isend([flat[0][at[rank] :], 1, sent[rank]], rank))
+            requests.append(self.comm.Isend([out[at[rank] :], 1, sent[rank]], rank))
         MPI.Request.Waitall(requests)
-
-    def _free(self, types: Any) -> None:
-        sent, came, _, _, spread = types
-        for made in (*sent, *came, *(spread or ())):
-            made.Free()
 
 
 class Shared(Exchange):
@@ -366,10 +318,10 @@ class Shared(Exchange):
 
     Parameters
     ----------
-    window : Window
-        Its pieces hold any rank's source array.
     comm, swaps, pool, phases
         See `Exchange`.
+    window : Window
+        Its pieces hold any rank's source array.
     """
 
     def __init__(
@@ -405,8 +357,15 @@ class Shared(Exchange):
             self._window.say_read()
 
 
-#: Elements of an array that an MPI without large counts can reach into.
-_MOST = 2**31
+#: The ways to transpose that need no window.
+EXCHANGES: dict[str, type[Exchange]] = {
+    "alltoall": Packed,
+    "vector": Vectors,
+    "alltoallw": Subarrays,
+}
+
+#: The ways to transpose, apart from ``auto``.
+METHODS = (*EXCHANGES, "shared")
 
 
 def _reach(swap: Swap) -> int:
@@ -415,49 +374,33 @@ def _reach(swap: Swap) -> int:
     return max(part.stop for part in swap.gathered) * row
 
 
-_KINDS: dict[str, Callable[..., Exchange]] = {
-    "alltoall": Packed,
-    "vector": Vectors,
-    "alltoallw": Subarrays,
-}
+def _went(swap: Swap) -> list[tuple[int, ...]]:
+    """Return the shapes of the blocks that this rank sends, by rank."""
+    return [swap.block_shape(swap.rank, rank) for rank in range(len(swap.scattered))]
 
 
-def exchange(
-    method: str,
-    comm: MPI.Intracomm,
-    swaps: Sequence[Swap],
-    pool: Pool,
-    phases: Phases,
-    window: Window | None = None,
-) -> Exchange:
-    """Return the transpositions of all pieces by one of `METHODS`."""
-    if method == "shared":
-        assert window is not None
-        return Shared(comm, swaps, pool, phases, window)
-    return _KINDS[method](comm, swaps, pool, phases)
+def _came(swap: Swap) -> list[tuple[int, ...]]:
+    """Return the shapes of the blocks that this rank receives, by rank."""
+    return [swap.block_shape(rank, swap.rank) for rank in range(len(swap.gathered))]
 
 
-def _stride(shape: Sequence[int], axis: int) -> int:
-    """Return the elements from one to the next along an axis of a contiguous array."""
-    return math.prod(shape[axis + 1 :])
+def _sizes(shapes: Sequence[tuple[int, ...]]) -> list[int]:
+    return [math.prod(shape) for shape in shapes]
 
 
 def _starts(sizes: Sequence[int]) -> list[int]:
-    starts = [0]
-    for size in sizes[:-1]:
-        starts.append(starts[-1] + size)
-    return starts
+    return list(accumulate(sizes[:-1], initial=0))
+
+
+def _extents(shape: Sequence[int], index: tuple[slice, ...]) -> list[int]:
+    """Return the extents of a part of an array of that shape."""
+    return [len(range(size)[part]) for size, part in zip(shape, index, strict=True)]
 
 
 def _side_by_side(buffer: Array, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
     """Return views of a buffer, one after the other, in these shapes."""
-    sizes = [math.prod(shape) for shape in shapes]
+    sizes = _sizes(shapes)
     return [
         buffer[start : start + size].reshape(shape)
         for start, size, shape in zip(_starts(sizes), sizes, shapes, strict=True)
     ]
-
-
-def _kept(chunk: tuple[slice, ...], axis: int) -> tuple[slice, ...]:
-    """Return a chunk's place in a block, which has its own extent along the scattered axis."""
-    return tuple(slice(None) if k == axis else part for k, part in enumerate(chunk))

@@ -24,15 +24,15 @@ __all__ = ["CHUNK", "Local", "chunks"]
 CHUNK = 1 << 19
 
 
-def chunks(size: int, slice_bytes: int, limit: int = 0) -> Iterator[slice]:
-    """Yield slices of an axis, each of about `CHUNK` bytes (or `limit`).
+def chunks(size: int, slice_bytes: int, limit: int = CHUNK) -> Iterator[slice]:
+    """Yield slices of an axis, each of about so many bytes.
 
     Examples
     --------
     >>> list(chunks(5, 100, limit=200))
     [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
-    step = max(1, (limit or CHUNK) // max(slice_bytes, 1))
+    step = max(1, limit // max(slice_bytes, 1))
     for start in range(0, size, step):
         yield slice(start, min(start + step, size))
 
@@ -49,8 +49,7 @@ class Local:
     """
 
     def __init__(self, field: Field, kernel: Kernel, norm: str) -> None:
-        self._field = field
-        self._kernel = kernel
+        self._field, self._kernel = field, kernel
         self._forward, self._backward = NORMS[norm]
 
     def forward(self, x: Array, out: Array, axes: Sequence[int]) -> None:
@@ -59,9 +58,10 @@ class Local:
         The two may be one array where they have one shape and type.
         """
         for step in self._steps(axes):
-            self._one_forward(x, out, step)
+            self._transform(x, out, step, True)
             x = out
-        _moved(x, out)
+        if x is not out:
+            np.copyto(out, x)
 
     def backward(self, x: Array, out: Array, axes: Sequence[int]) -> None:
         """Transform back along axes in this order into `out`; see `forward`.
@@ -70,66 +70,45 @@ class Local:
         is overwritten.
         """
         for step in reversed(self._steps(reversed(axes))):
-            if self._field.half in step:
-                target = out
-                self._kernel.c2r(x, step[0], self._backward, out)
-            else:
-                target = x if x.dtype != out.dtype else out
-                self._one_backward(x, target, step)
+            target = out if self._field.half in step or x.dtype == out.dtype else x
+            self._transform(x, target, step, False)
             x = target
-        _moved(x, out)
+        if x is not out:
+            np.copyto(out, x)
 
     def _steps(self, axes: Iterable[int]) -> list[tuple[int, ...]]:
         """Return the axes in order, those that one call can do put together.
 
         The one of which half a spectrum is kept comes first: what was real
-        before it is complex behind it.
+        before it is complex behind it. An exponential axis of one element is
+        left out: nothing happens along it.
         """
+        field = self._field
         steps: list[tuple[int, ...]] = []
-        for axis in sorted(axes, key=lambda axis: axis != self._field.half):
-            if self._idle(axis):
+        together = False
+        for axis in sorted(axes, key=lambda axis: axis != field.half):
+            complex_ = field.letters[axis] == "F" and axis != field.half
+            if complex_ and field.shape[axis] == 1:
                 continue
-            if steps and self._plain(axis) and self._plain(steps[-1][0]):
-                steps[-1] = (*steps[-1], axis)
+            if complex_ and together:
+                steps[-1] += (axis,)
             else:
                 steps.append((axis,))
+            together = complex_
         return steps
 
-    def _idle(self, axis: int) -> bool:
-        """Tell whether nothing happens along an axis: an exponential of one element."""
-        field = self._field
-        return field.letters[axis] == "F" and field.shape[axis] == 1 and axis != field.half
-
-    def _plain(self, axis: int) -> bool:
-        return self._field.letters[axis] == "F" and axis != self._field.half
-
-    def _one_forward(self, x: Array, out: Array, step: tuple[int, ...]) -> None:
+    def _transform(self, x: Array, out: Array, step: tuple[int, ...], forward: bool) -> None:
+        """Do what one call of the library can do."""
+        kernel, norm = self._kernel, self._forward if forward else self._backward
         letter = self._field.letters[step[0]]
         if letter != "F":
-            real, target = _as_real(x), _as_real(out)
-            self._kernel.wall(real, step[0], letter, True, self._forward, target)
+            kernel.wall(_as_real(x), step[0], letter, forward, norm, _as_real(out))
         elif self._field.half in step:
-            self._kernel.r2c(x, step[0], self._forward, out)
+            (kernel.r2c if forward else kernel.c2r)(x, step[0], norm, out)
         else:
-            self._kernel.c2c(x, step, True, self._forward, out)
-
-    def _one_backward(self, x: Array, out: Array, step: tuple[int, ...]) -> None:
-        letter = self._field.letters[step[0]]
-        if letter != "F":
-            real, target = _as_real(x), _as_real(out)
-            self._kernel.wall(real, step[0], letter, False, self._backward, target)
-        else:
-            self._kernel.c2c(x, step, False, self._backward, out)
+            kernel.c2c(x, step, forward, norm, out)
 
 
 def _as_real(x: Array) -> Array:
     """Return complex data as real ones with an axis more; real data as they are."""
-    if x.dtype.kind != "c":
-        return x
-    return x[..., None].view(x.real.dtype)
-
-
-def _moved(x: Array, out: Array) -> None:
-    """Copy where no transform has done so."""
-    if x is not out:
-        np.copyto(out, x)
+    return x[..., None].view(x.real.dtype) if x.dtype.kind == "c" else x

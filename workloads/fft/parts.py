@@ -12,10 +12,6 @@ __all__ = ["Part", "Swap", "cuts"]
 class Part:
     """A stretch of an axis.
 
-    Attributes
-    ----------
-    start, size : int
-
     Examples
     --------
     >>> Part(4, 3).stop, Part(4, 3).slice
@@ -35,19 +31,17 @@ class Part:
         """The stretch as numpy takes it."""
         return slice(self.start, self.stop)
 
-    def cut(self, count: int) -> tuple[Part, ...]:
-        """Return the stretch in so many pieces, with starts of the whole axis."""
-        return tuple(Part(self.start + piece.start, piece.size) for piece in cuts(self.size, count))
 
-
-def cuts(extent: int, count: int) -> tuple[Part, ...]:
-    """Cut an axis into `count` stretches whose sizes differ by one at most.
+def cuts(extent: int, count: int, start: int = 0) -> tuple[Part, ...]:
+    """Cut a stretch of an axis into `count` parts whose sizes differ by one at most.
 
     Parameters
     ----------
     extent : int
-        Elements of the axis; fewer than `count` leave the last stretches empty.
+        Elements of the stretch; fewer than `count` leave the last parts empty.
     count : int
+    start : int
+        Where it begins.
 
     Examples
     --------
@@ -55,7 +49,7 @@ def cuts(extent: int, count: int) -> tuple[Part, ...]:
     [(0, 3), (3, 3), (6, 2), (8, 2)]
     """
     least, more = divmod(extent, count)
-    return tuple(Part(k * least + min(k, more), least + (k < more)) for k in range(count))
+    return tuple(Part(start + k * least + min(k, more), least + (k < more)) for k in range(count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,37 +82,34 @@ class Swap:
 
     def source_shape(self, rank: int) -> tuple[int, int, int]:
         """Return the shape of the array that a rank has before the exchange."""
-        return self._shape(self.gathered[rank].size, sum(p.size for p in self.scattered))
+        return self._shape(self.gathered[rank].size, sum(part.size for part in self.scattered))
 
     def block_shape(self, source: int, target: int) -> tuple[int, int, int]:
         """Return the shape of what one rank sends another."""
         return self._shape(self.gathered[source].size, self.scattered[target].size)
 
     def _shape(self, gather: int, scatter: int) -> tuple[int, int, int]:
-        shape = [self.other] * 3
-        shape[self.gather], shape[self.scatter] = gather, scatter
-        return shape[0], shape[1], shape[2]
+        sizes = {self.gather: gather, self.scatter: scatter}
+        return sizes.get(0, self.other), sizes.get(1, self.other), sizes.get(2, self.other)
 
     def sent(self, target: int) -> tuple[slice, ...]:
         """Return where in a source array the block for a rank stands."""
-        return self._index(self.scatter, self.scattered[target])
+        return _only(self.scatter, self.scattered[target])
 
     def received(self, source: int) -> tuple[slice, ...]:
         """Return where in the target array the block of a rank stands."""
-        return self._index(self.gather, self.gathered[source])
-
-    @staticmethod
-    def _index(axis: int, part: Part) -> tuple[slice, ...]:
-        index = [slice(None)] * 3
-        index[axis] = part.slice
-        return tuple(index)
+        return _only(self.gather, self.gathered[source])
 
     @property
     def even(self) -> bool:
         """Whether all blocks have one size and stand at equal steps; one answer on all ranks."""
-        return _regular(self.gathered) and _regular(self.scattered)
+        return all(
+            len({part.size for part in parts}) == 1
+            and len({b.start - a.start for a, b in pairwise(parts)}) <= 1
+            for parts in (self.gathered, self.scattered)
+        )
 
 
-def _regular(parts: tuple[Part, ...]) -> bool:
-    steps = {b.start - a.start for a, b in pairwise(parts)}
-    return len({part.size for part in parts}) == 1 and len(steps) <= 1
+def _only(axis: int, part: Part) -> tuple[slice, ...]:
+    """Return the index of a part of one axis and all of the others."""
+    return tuple(part.slice if k == axis else slice(None) for k in range(3))

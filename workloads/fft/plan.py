@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from workloads.fft.parts import Swap, cuts
+from placement.errors import UsageError, printable
+from workloads.fft.parts import Part, Swap, cuts
+from workloads.words import read_extents
 
 if TYPE_CHECKING:
-    from workloads.fft.basis import Field
-    from workloads.fft.parts import Part
+    from collections.abc import Sequence
 
-__all__ = ["Layout"]
+    from workloads.fft.basis import Field
+
+__all__ = ["Layout", "process_grid"]
 
 #: Bytes of a local array from which on memory is worth an exchange more.
 _SMALL = 1 << 20
@@ -21,166 +22,150 @@ _SMALL = 1 << 20
 _CACHED = 1 << 23
 
 
-@dataclass(frozen=True)
+def process_grid(grid: str | Sequence[int], ranks: int, field: Field) -> tuple[int, int]:
+    """Return rows and columns of the process grid, ranks row by row.
+
+    Parameters
+    ----------
+    grid : str or sequence of two int
+        ``slab``: one axis is cut, over all ranks; ``pencil``: two, on the
+        grid nearest to a square with no more rows than columns; ``8x16`` or
+        (8, 16): that one. FFTK's p_row = 1 is ``1xP``: y is cut and x whole,
+        where ``slab`` (``Px1``) cuts x.
+    ranks : int
+    field : Field
+
+    Raises
+    ------
+    UsageError
+        A grid that does not fit the ranks, or pencils of a 2-D field.
+
+    Examples
+    --------
+    >>> from workloads.fft.basis import field_of
+    >>> cube = field_of((8, 8, 8), "", real=False)
+    >>> process_grid("slab", 12, cube), process_grid("pencil", 12, cube)
+    ((12, 1), (3, 4))
+    """
+    if grid == "slab" or (grid == "pencil" and field.flat):
+        return ranks, 1
+    if grid == "pencil":
+        rows = max(d for d in range(1, int(ranks**0.5) + 1) if ranks % d == 0)
+        return rows, ranks // rows
+    hint = "slab, pencil or e.g. 8x16"
+    found = read_extents(grid, "process grid", hint) if isinstance(grid, str) else tuple(grid)
+    if len(found) != 2 or not all(isinstance(n, int) for n in found):
+        raise UsageError(f"{printable(str(grid))!r} is no process grid", hint)
+    rows, columns = found
+    if rows < 1 or columns < 1 or rows * columns != ranks:
+        raise UsageError(
+            f"a process grid of {rows}x{columns} does not fit {ranks} rank{'s' * (ranks != 1)}",
+            "rows times columns must be the number of ranks",
+        )
+    if field.flat and min(rows, columns) > 1:
+        raise UsageError(
+            f"a 2-D field has no pencils on {rows}x{columns} ranks", "take the slab grid"
+        )
+    return (ranks, 1) if field.flat else (rows, columns)
+
+
 class Layout:
-    """The arrays of one rank.
+    """The arrays of one rank, and the pieces of them that it works on one after another.
 
     In space axis 0 is cut over the rows of the process grid and axis 1 over
     its columns; the spectrum has axis 1 cut over the rows and axis 2 over the
     columns, so that each of the two transpositions stays in a row or a column.
 
-    Attributes
+    Parameters
     ----------
     field : Field
     grid : tuple of int
         Rows and columns.
     rank : int
-    pieces : int
-        Pieces that forward and backward are done in; 0: chosen by size.
     itemsize : int
         Bytes of an element of the spectrum.
+    pieces : int
+        Pieces that forward and backward are done in; 0: chosen by size.
     packed : bool
         Whether blocks are received into a buffer as well as sent from one: a
         piece more then keeps memory below three arrays.
+
+    Attributes
+    ----------
+    row, column : int
+        Of this rank in the grid.
+    slab : bool
+        Whether axes 1 and 2 are whole on every rank in space.
+    x, y, ky, kz : tuple of Part
+        Axis 0 over the rows and axis 1 over the columns, in space; axis 1
+        over the rows and axis 2 over the columns, of the spectrum.
+    slices, spectrum_slices : tuple of slice
+        Where this rank's parts stand.
+    local, local_spectrum : tuple of int
+        Their shapes.
+    count : int
+        Number of pieces; the same on all ranks.
+    forward_pieces : tuple of Part
+        Of this rank's part of axis 0: each goes through both transpositions.
+    backward_pieces : tuple of Part
+        Of its part of axis 2, which the first transposition leaves alone; of axis 1 on slabs.
     """
 
-    field: Field
-    grid: tuple[int, int]
-    rank: int
-    itemsize: int
-    pieces: int = 0
-    packed: bool = False
+    def __init__(
+        self,
+        field: Field,
+        grid: tuple[int, int],
+        rank: int,
+        itemsize: int,
+        pieces: int = 0,
+        packed: bool = False,
+    ) -> None:
+        rows, columns = grid
+        self.field, self.grid, self.slab = field, grid, columns == 1
+        self.row, self.column = divmod(rank, columns)
+        self.x, self.ky = cuts(field.shape[0], rows), cuts(field.spectrum[1], rows)
+        self.y, self.kz = cuts(field.shape[1], columns), cuts(field.spectrum[2], columns)
+        x, ky = self.x[self.row], self.ky[self.row]
+        y, kz = self.y[self.column], self.kz[self.column]
+        self.slices = x.slice, y.slice, slice(0, field.shape[2])
+        self.spectrum_slices = slice(0, field.spectrum[0]), ky.slice, kz.slice
+        self.local = x.size, y.size, field.shape[2]
+        self.local_spectrum = field.spectrum[0], ky.size, kz.size
+        largest = itemsize * self.x[0].size * self.y[0].size * field.spectrum[2]
+        extent = max(self.x[0].size, (self.ky if self.slab else self.kz)[0].size)
+        self.count = min(pieces or self._pieces(largest, packed), extent)
+        self.forward_pieces = cuts(x.size, self.count)
+        self.backward_pieces = cuts((ky if self.slab else kz).size, self.count)
 
-    @property
-    def row(self) -> int:
-        """Row of this rank in the grid."""
-        return self.rank // self.grid[1]
-
-    @property
-    def column(self) -> int:
-        """Column of this rank in the grid."""
-        return self.rank % self.grid[1]
-
-    @cached_property
-    def x(self) -> tuple[Part, ...]:
-        """Axis 0 over the rows, in space."""
-        return cuts(self.field.shape[0], self.grid[0])
-
-    @cached_property
-    def y(self) -> tuple[Part, ...]:
-        """Axis 1 over the columns, in space."""
-        return cuts(self.field.shape[1], self.grid[1])
-
-    @cached_property
-    def ky(self) -> tuple[Part, ...]:
-        """Axis 1 over the rows, in the spectrum."""
-        return cuts(self.field.spectrum[1], self.grid[0])
-
-    @cached_property
-    def kz(self) -> tuple[Part, ...]:
-        """Axis 2 over the columns, in the spectrum."""
-        return cuts(self.field.spectrum[2], self.grid[1])
-
-    @property
-    def local(self) -> tuple[int, int, int]:
-        """Shape of this rank's part in space."""
-        return self.x[self.row].size, self.y[self.column].size, self.field.shape[2]
-
-    @property
-    def local_spectrum(self) -> tuple[int, int, int]:
-        """Shape of this rank's part of the spectrum."""
-        return self.field.spectrum[0], self.ky[self.row].size, self.kz[self.column].size
-
-    @property
-    def middle(self) -> tuple[int, int, int]:
-        """Shape of the spectrum along axis 2 before axis 1 is transformed."""
-        return self.x[self.row].size, self.y[self.column].size, self.field.spectrum[2]
-
-    @cached_property
-    def count(self) -> int:
-        """Number of pieces; the same on all ranks."""
-        extent = max(self.x[0].size, self.ky[0].size if self.slab else self.kz[0].size)
-        if self.pieces:
-            return min(self.pieces, extent)
-        largest = self.itemsize * self.x[0].size * self.y[0].size * self.field.spectrum[2]
+    def _pieces(self, largest: int, packed: bool) -> int:
+        """Return into how many pieces a local array of so many bytes is cut."""
         if largest < _SMALL or self.grid == (1, 1):
             return 1
         pencil = min(self.grid) > 1
         # Below, each meeting of the ranks costs more; N/2 + 1 makes uneven pieces on pencils.
         spare = largest > _CACHED or (pencil and self.field.real)
-        return min(1 + pencil + (2 if self.packed else spare), extent)
+        return 1 + pencil + (2 if packed else spare)
 
-    @property
-    def slab(self) -> bool:
-        """Whether axes 1 and 2 are whole on every rank in space."""
-        return self.grid[1] == 1
+    def _by_piece(self, parts: Sequence[Part]) -> list[tuple[Part, ...]]:
+        """Return every rank's part cut into pieces: by piece, then by rank."""
+        return list(zip(*(cuts(part.size, self.count, part.start) for part in parts), strict=True))
 
-    # Forward: pieces of axis 0 go through both transpositions one after the other.
+    def column_swaps(self) -> tuple[list[Swap], list[Swap]]:
+        """Return the transpositions inside a column of the grid, a piece each.
 
-    @cached_property
-    def _x_pieces(self) -> list[tuple[Part, ...]]:
-        return [part.cut(self.count) for part in self.x]
+        Forward axis 1 against 0, backward axis 0 against 1.
+        """
+        third = self.local_spectrum[2]
+        forward = [Swap(self.row, 0, 1, x, self.ky, third) for x in self._by_piece(self.x)]
+        if self.slab:
+            third = self.field.spectrum[2]
+            back = [Swap(self.row, 1, 0, ky, self.x, third) for ky in self._by_piece(self.ky)]
+        else:
+            back = [Swap(self.row, 1, 0, self.ky, self.x, kz.size) for kz in self.backward_pieces]
+        return forward, back
 
-    def forward_piece(self, piece: int) -> Part:
-        """Return a piece of this rank's part of axis 0, with starts of that part."""
-        return cuts(self.x[self.row].size, self.count)[piece]
-
-    def forward_columns(self) -> list[Swap]:
-        """Return the transpositions of axis 2 against 1, inside a row of the grid."""
-        return [
-            Swap(self.column, 1, 2, self.y, self.kz, self.forward_piece(piece).size)
-            for piece in range(self.count)
-        ]
-
-    def forward_rows(self) -> list[Swap]:
-        """Return the transpositions of axis 1 against 0, inside a column of the grid."""
-        return [
-            Swap(
-                self.row,
-                0,
-                1,
-                tuple(pieces[piece] for pieces in self._x_pieces),
-                self.ky,
-                self.kz[self.column].size,
-            )
-            for piece in range(self.count)
-        ]
-
-    # Backward: pieces of an axis that the first transposition leaves alone where there is one.
-
-    @property
-    def backward_axis(self) -> int:
-        """The axis that backward is cut in pieces along."""
-        return 1 if self.slab else 2
-
-    def backward_piece(self, piece: int) -> Part:
-        """Return a piece of this rank's part of `backward_axis`, with starts of that part."""
-        part = self.ky[self.row] if self.slab else self.kz[self.column]
-        return cuts(part.size, self.count)[piece]
-
-    def backward_rows(self) -> list[Swap]:
-        """Return the transpositions of axis 0 against 1, inside a column of the grid."""
-        swaps = []
-        for piece in range(self.count):
-            gathered = self.ky
-            other = self.backward_piece(piece).size
-            if self.slab:
-                gathered = tuple(part.cut(self.count)[piece] for part in self.ky)
-                other = self.field.spectrum[2]
-            swaps.append(Swap(self.row, 1, 0, gathered, self.x, other))
-        return swaps
-
-    def backward_columns(self) -> list[Swap]:
-        """Return the transpositions of axis 1 against 2, inside a row of the grid."""
-        pieces = [part.cut(self.count) for part in self.kz]
-        return [
-            Swap(
-                self.column,
-                2,
-                1,
-                tuple(cut[piece] for cut in pieces),
-                self.y,
-                self.x[self.row].size,
-            )
-            for piece in range(self.count)
-        ]
+    def row_swaps(self) -> tuple[list[Swap], list[Swap]]:
+        """Return those inside a row: forward axis 2 against 1, backward axis 1 against 2."""
+        forward = [Swap(self.column, 1, 2, self.y, self.kz, x.size) for x in self.forward_pieces]
+        x = self.local[0]
+        return forward, [Swap(self.column, 2, 1, kz, self.y, x) for kz in self._by_piece(self.kz)]

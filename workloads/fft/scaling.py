@@ -93,11 +93,6 @@ class Scaling:
     level: str = ""
 
     @property
-    def fits(self) -> tuple[Fit, ...]:
-        """All fits there are, the whole one first."""
-        return tuple(fit for fit in (self.whole, self.inside, self.beyond) if fit is not None)
-
-    @property
     def jump(self) -> float | None:
         """Time just beyond the break over time just inside it, by the two models; None without.
 
@@ -177,14 +172,20 @@ def _fit(x: NDArray[np.float64], y: NDArray[np.float64], confidence: float) -> F
     spread = float(off @ off)
     slope = float(off @ v) / spread
     left = v - v.mean() - slope * off
-    freedom = len(x) - 2
+    squares, freedom = float(left @ left), len(x) - 2
     width = math.inf
     if freedom:
-        width = student(confidence, freedom) * math.sqrt(float(left @ left) / freedom / spread)
-    constant = math.exp(float(v.mean()) - slope * float(u.mean()))
-    error = math.sqrt(float(left @ left) / len(x))
-    ends = float(x.min()), float(x.max())
-    return Fit(-slope, -slope - width, -slope + width, constant, *ends, len(x), error)
+        width = student(confidence, freedom) * math.sqrt(squares / freedom / spread)
+    return Fit(
+        gamma=-slope,
+        low=-slope - width,
+        high=-slope + width,
+        constant=math.exp(float(v.mean()) - slope * float(u.mean())),
+        first=float(x.min()),
+        last=float(x.max()),
+        points=len(x),
+        error=math.sqrt(squares / len(x)),
+    )
 
 
 def levels(machine: Machine, ppn: int = 1) -> dict[str, int]:
@@ -210,8 +211,7 @@ def levels(machine: Machine, ppn: int = 1) -> dict[str, int]:
 
     found = machine_distance(machine)
     used = found.blocks[np.flatnonzero(machine.compute)]
-    sizes = {}
-    for name, column in zip(found.names, used.T, strict=True):
-        counts = np.unique(column, return_counts=True)[1]
-        sizes[name] = int(counts.max(initial=0)) * ppn
-    return sizes
+    return {
+        name: int(np.unique(column, return_counts=True)[1].max(initial=0)) * ppn
+        for name, column in zip(found.names, used.T, strict=True)
+    }

@@ -27,39 +27,37 @@ owns it.
 from __future__ import annotations
 
 import math
+from array import array
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from placement.errors import UsageError, printable
-from workloads.fft.agreement import Agreement
+from placement.errors import NidmapError, UsageError, printable
 from workloads.fft.basis import field_of
 from workloads.fft.engine import Engine
 from workloads.fft.exchange import METHODS
-from workloads.fft.grid import process_grid
 from workloads.fft.kernels import NORMS, kernel
 from workloads.fft.local import Local
-from workloads.fft.plan import Layout
+from workloads.fft.plan import Layout, process_grid
 from workloads.fft.window import one_node
 from workloads.memory import fits
 from workloads.phases import Phases
+from workloads.words import check_word
 from workloads.world import same, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
 
     from mpi4py import MPI
     from numpy.typing import DTypeLike, NDArray
 
     Array = NDArray[Any]
-    #: An array, None for a new one; the shape and the type that it must have.
-    _Asked = tuple[Array | None, tuple[int, ...], np.dtype[Any]]
 
 __all__ = ["Transform"]
 
 #: Types of a field in space and of its spectrum.
+_TYPES = "complex128, complex64, float64 or float32"
 _SPECTRA = {"f": "F", "d": "D", "F": "F", "D": "D"}
 
 
@@ -82,7 +80,7 @@ class Transform:
         is real where there is none (SSS).
     grid : str or (int, int)
         ``slab``, ``pencil``, or rows and columns; see
-        `workloads.fft.grid.process_grid`.
+        `workloads.fft.plan.process_grid`.
     method : str
         How to transpose: ``alltoall``, ``vector``, ``alltoallw``, ``shared``
         (see `workloads.fft.exchange`) or ``auto``: shared inside a row or
@@ -147,39 +145,35 @@ class Transform:
         self._engine: Engine | None = None
         with together(comm):
             kind = _dtype(dtype)
-            _check_words(method, norm, pieces)
+            check_word("way to transpose", method, ("auto", *METHODS))
+            check_word("norm", norm, NORMS)
+            if not isinstance(pieces, int) or pieces < 0:
+                raise UsageError(f"{printable(str(pieces))} is no number of pieces")
             field = field_of(_extents(shape), basis, kind.kind == "f")
-            rows, columns = process_grid(grid, comm.Get_size(), field)
+            self.grid = process_grid(grid, comm.Get_size(), field)
             functions = kernel(library, field.letters)
         asked = {"shape": tuple(shape), "basis": field.letters, "dtype": kind.name}
-        same(comm, **asked, grid=(rows, columns), method=method, norm=norm, pieces=pieces)
-        self.comm = comm
-        self.dtype, self.grid, self.library = kind, (rows, columns), functions.name
+        same(comm, **asked, grid=self.grid, method=method, norm=norm, pieces=pieces)
+        self.comm, self.dtype, self.library = comm, kind, functions.name
         self.spectrum_dtype = kind if field.real_spectrum else np.dtype(_SPECTRA[kind.char])
         self.phases = Phases(comm)
         item = self.spectrum_dtype.itemsize
         packed = method == "alltoall" or (method == "auto" and not one_node(comm))
-        self._layout = Layout(field, self.grid, comm.Get_rank(), item, pieces, packed)
+        self._layout = layout = Layout(field, self.grid, comm.Get_rank(), item, pieces, packed)
         self._checked = checked
         self._roomy: WeakValueDictionary[int, Array] = WeakValueDictionary()
-        self._describe()
-        fits(comm, 3 * self.local_bytes, f"an FFT of {'x'.join(map(str, self.shape))}")
-        local = Local(field, functions, norm)
-        self._engine = Engine(comm, self._layout, local, self.spectrum_dtype, method, self.phases)
-
-    def _describe(self) -> None:
-        """Set what a user reads of the shapes."""
-        layout = self._layout
-        field, row, column = layout.field, layout.row, layout.column
-        space = layout.x[row].slice, layout.y[column].slice, slice(0, field.shape[2])
-        waves = slice(0, field.spectrum[0]), layout.ky[row].slice, layout.kz[column].slice
         self.basis = "".join(field.outside(tuple(field.letters)))
-        self.shape = field.outside(field.shape)
-        self.spectrum_shape = field.outside(field.spectrum)
+        self.shape, self.spectrum_shape = field.outside(field.shape), field.outside(field.spectrum)
         self.local_shape = field.outside(layout.local)
         self.local_spectrum_shape = field.outside(layout.local_spectrum)
-        self.slices = field.outside(space)
-        self.spectrum_slices = field.outside(waves)
+        self.slices = field.outside(layout.slices)
+        self.spectrum_slices = field.outside(layout.spectrum_slices)
+        middle = field.spectrum[1] if layout.slab else layout.local[1]
+        self._work_shape = layout.local[0], middle, field.spectrum[2]
+        self._work_bytes = math.prod(self._work_shape) * item
+        fits(comm, 3 * self.local_bytes, f"an FFT of {'x'.join(map(str, self.shape))}")
+        local = Local(field, functions, norm)
+        self._engine = Engine(comm, layout, local, self.spectrum_dtype, method, self.phases)
 
     @property
     def local_bytes(self) -> int:
@@ -215,17 +209,6 @@ class Transform:
         """Return an array for this rank's part of the spectrum, without values."""
         return np.empty(self.local_spectrum_shape, self.spectrum_dtype)
 
-    @property
-    def _work_shape(self) -> tuple[int, int, int]:
-        """Shape of the part in space before the last transforms back."""
-        layout = self._layout
-        middle = layout.field.spectrum[1] if layout.slab else layout.local[1]
-        return layout.local[0], middle, layout.field.spectrum[2]
-
-    @property
-    def _work_bytes(self) -> int:
-        return math.prod(self._work_shape) * self.spectrum_dtype.itemsize
-
     # The transforms.
 
     def forward(self, values: Array, out: Array | None = None) -> Array:
@@ -249,13 +232,7 @@ class Transform:
         UsageError
             On every rank alike: an array that does not fit.
         """
-        source = values, self.local_shape, self.dtype
-        target = out, self.local_spectrum_shape, self.spectrum_dtype
-        return self._run(source, target, self.empty_spectrum, self._forward)
-
-    def _forward(self, x: Array, y: Array, gate: Callable[[], None]) -> None:
-        layout = self._layout
-        self._open().forward(x.reshape(layout.local), y.reshape(layout.local_spectrum), gate)
+        return self._run(values, out, forward=True)
 
     def backward(self, spectrum: Array, out: Array | None = None) -> Array:
         """Transform this rank's part of the spectrum into its part in space.
@@ -278,15 +255,7 @@ class Transform:
         UsageError
             On every rank alike: an array that does not fit.
         """
-        source = spectrum, self.local_spectrum_shape, self.spectrum_dtype
-        target = out, self.local_shape, self.dtype
-        return self._run(source, target, self.empty, self._backward)
-
-    def _backward(self, z: Array, out: Array, gate: Callable[[], None]) -> None:
-        layout = self._layout
-        inner = out.reshape(layout.local)
-        work = self._work(inner)
-        self._open().backward(z.reshape(layout.local_spectrum), work, inner, gate)
+        return self._run(spectrum, out, forward=False)
 
     def _work(self, out: Array) -> Array:
         """Return the array that backward works in: `out`, its memory, or a new one."""
@@ -297,28 +266,50 @@ class Transform:
             return np.empty(self._work_shape, self.spectrum_dtype)
         return raw[: self._work_bytes].view(self.spectrum_dtype).reshape(self._work_shape)
 
-    def _run(
-        self,
-        source: _Asked,
-        target: _Asked,
-        new: Callable[[], Array],
-        transform: Callable[[Array, Array, Callable[[], None]], None],
-    ) -> Array:
+    def _run(self, given: Array, out: Array | None, *, forward: bool) -> Array:
         """Transform, or raise on all ranks what one of them finds wrong with its arrays."""
-        if not self._checked:
-            x, y = _pair(source, target, new)
-            transform(x, y, _no_gate)
-            return y
-        agreement = Agreement(self.comm)
-        pair: list[tuple[Array, Array]] = []
-        with agreement:
-            self._open()
-            pair.append(_pair(source, target, new))
-        if agreement.failed:
-            agreement.wait()
-        x, y = pair[0]
-        transform(x, y, agreement.wait)
+        gate: Callable[[], None] | None = None
+        error: Exception | None = None
+        try:
+            engine = self._open()
+            x, y = self._arrays(given, out, forward)
+        except (NidmapError, MemoryError) as raised:
+            if not self._checked:
+                raise
+            error = raised
+        if self._checked:
+            gate = _agreement(self.comm, error)
+            if error is not None:
+                gate()  # it raises: nothing else is to be done here
+        space, waves = self._layout.local, self._layout.local_spectrum
+        if forward:
+            engine.forward(x.reshape(space), y.reshape(waves), gate)
+        else:
+            inner = y.reshape(space)
+            engine.backward(x.reshape(waves), self._work(inner), inner, gate)
         return y
+
+    def _arrays(self, given: Array, out: Array | None, forward: bool) -> tuple[Array, Array]:
+        """Return the arrays to transform from and into, made to fit or refused."""
+        space, waves = (
+            (self.local_shape, self.dtype),
+            (self.local_spectrum_shape, self.spectrum_dtype),
+        )
+        (shape, kind), (out_shape, out_kind) = (space, waves) if forward else (waves, space)
+        x = np.asarray(given)
+        if x.shape != shape:
+            raise UsageError(f"an array of shape {x.shape}, this rank's part is {shape}")
+        if x.dtype.kind not in ("fc" if kind.kind == "c" else "f"):
+            raise UsageError(f"an array of {printable(str(x.dtype))}, the transform's is {kind}")
+        x = np.ascontiguousarray(x, kind)
+        if out is None:
+            return x, self.empty_spectrum() if forward else self.empty()
+        if out.shape != out_shape or out.dtype != out_kind or not out.flags.c_contiguous:
+            raise UsageError(
+                f"out is {out.dtype} of shape {out.shape}",
+                f"it must be contiguous {out_kind} of shape {out_shape}",
+            )
+        return (x.copy() if np.may_share_memory(x, out) else x), out
 
     def _open(self) -> Engine:
         if self._engine is None:
@@ -334,37 +325,30 @@ class Transform:
     def __enter__(self) -> Transform:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        if error is None:  # else the other ranks may be elsewhere
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:  # else the other ranks may be elsewhere
             self.close()
 
 
-def _no_gate() -> None:
-    """Let everything through: what is not checked."""
+def _agreement(comm: MPI.Intracomm, error: Exception | None) -> Callable[[], None]:
+    """Tell the other ranks whether this one has an error; return what raises it on all of them.
 
+    It is what `workloads.world.together` is, without waiting: the ranks work
+    on until they call what is returned. Collective, as is that.
+    """
+    from mpi4py import MPI
 
-def _pair(source: _Asked, target: _Asked, new: Callable[[], Array]) -> tuple[Array, Array]:
-    values, shape, kind = source
-    given, out_shape, out_kind = target
-    x = np.asarray(values)
-    if x.shape != shape:
-        raise UsageError(f"an array of shape {x.shape}, this rank's part is {shape}")
-    if x.dtype.kind not in ("fc" if kind.kind == "c" else "f"):
-        raise UsageError(f"an array of {printable(str(x.dtype))}, the transform's is {kind}")
-    x = np.ascontiguousarray(x, kind)
-    if given is None:
-        return x, new()
-    if given.shape != out_shape or given.dtype != out_kind or not given.flags.c_contiguous:
-        raise UsageError(
-            f"out is {given.dtype} of shape {given.shape}",
-            f"it must be contiguous {out_kind} of shape {out_shape}",
-        )
-    return (x.copy() if np.may_share_memory(x, given) else x), given
+    mine, worst = array("b", [error is not None]), array("b", [0])
+    request = comm.Iallreduce(mine, worst, op=MPI.MAX)
+
+    def wait() -> None:
+        request.Wait()
+        if worst[0]:
+            with together(comm):
+                if error is not None:
+                    raise error
+
+    return wait
 
 
 def _dtype(dtype: DTypeLike) -> np.dtype[Any]:
@@ -377,22 +361,8 @@ def _dtype(dtype: DTypeLike) -> np.dtype[Any]:
     return kind
 
 
-_TYPES = "complex128, complex64, float64 or float32"
-
-
 def _extents(shape: Sequence[int]) -> tuple[int, ...]:
     extents = tuple(shape) if not isinstance(shape, (str, int)) else ()
     if not extents or not all(isinstance(n, (int, np.integer)) for n in extents):
         raise UsageError(f"{printable(str(shape))} is no shape", "two or three sizes")
     return tuple(int(n) for n in extents)
-
-
-def _check_words(method: str, norm: str, pieces: int) -> None:
-    for what, word, known in (
-        ("way to transpose", method, ("auto", *METHODS)),
-        ("norm", norm, tuple(NORMS)),
-    ):
-        if word not in known:
-            raise UsageError(f"no {what} {printable(str(word))!r}", f"there are {', '.join(known)}")
-    if not isinstance(pieces, int) or pieces < 0:
-        raise UsageError(f"{printable(str(pieces))} is no number of pieces")

@@ -10,8 +10,9 @@ import numpy as np
 
 from placement.errors import NidmapError, UsageError, printable
 from workloads.fft.basis import field_of
-from workloads.fft.grid import process_grid
+from workloads.fft.plan import process_grid
 from workloads.fft.transform import Transform
+from workloads.words import check_word, read_extents
 from workloads.world import together
 
 if TYPE_CHECKING:
@@ -35,22 +36,15 @@ _TYPES = {
 }
 
 
-def extents(text: str | int | Sequence[int]) -> tuple[int, ...]:
+def extents(text: str) -> tuple[int, ...]:
     """Return the sizes in ``128x128x64``, or ``128`` for a cube.
 
     Examples
     --------
-    >>> extents("8x1x6"), extents("64"), extents((4, 5))
-    ((8, 1, 6), (64, 64, 64), (4, 5))
+    >>> extents("8x1x6"), extents("64")
+    ((8, 1, 6), (64, 64, 64))
     """
-    if isinstance(text, int):
-        return (text,) * 3
-    if not isinstance(text, str):
-        return tuple(int(size) for size in text)
-    words = text.lower().split("x")
-    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
-        raise UsageError(f"{printable(text)!r} is no size", "e.g. 128x128x64, or 128 for a cube")
-    sizes = tuple(int(word) for word in words)
+    sizes = read_extents(text, "size", "e.g. 128x128x64, or 128 for a cube")
     return sizes * 3 if len(sizes) == 1 else sizes
 
 
@@ -93,12 +87,9 @@ def trial(
     """
     with together(comm):
         if (kind, precision) not in _TYPES:
-            raise UsageError(
-                f"no FFT {printable(kind)} in {printable(precision)} precision",
-                "c2c or r2c, double or single",
-            )
-        if direction not in ("both", "forward", "backward"):
-            raise UsageError(f"no direction {printable(direction)!r}", "both, forward or backward")
+            what = f"no FFT {printable(kind)} in {printable(precision)} precision"
+            raise UsageError(what, "c2c or r2c, double or single")
+        check_word("direction", direction, ("both", "forward", "backward"))
         sizes = extents(shape)
     transform = Transform(
         comm,
@@ -193,11 +184,14 @@ class FFT:
         if self._direction != "forward":
             transform.backward(self._spectrum, self._values)
         ended = time.perf_counter()
-        seconds = transform.phases.seconds
-        found = {"total": ended - began, "communication": seconds.get("exchange", 0.0)}
-        for phase in ("transform", "rearrange"):
-            found[phase] = seconds.get(phase, 0.0)
-        return {**found, "forward": there - began, "backward": ended - there}
+        spent = transform.phases.seconds
+        return {
+            "total": ended - began,
+            "communication": spent.get("exchange", 0.0),
+            **{phase: spent.get(phase, 0.0) for phase in ("transform", "rearrange")},
+            "forward": there - began,
+            "backward": ended - there,
+        }
 
     def verify(self) -> None:
         """Compare the data with what they were, and elements of the spectrum with their sums.
@@ -209,7 +203,8 @@ class FFT:
         """
         transform = self.transform
         small = 1e-4 if self._values.real.dtype == np.float32 else 1e-10
-        modes = self._modes()
+        rng = np.random.default_rng(self._seed)  # the same elements on all ranks
+        modes = [rng.integers(transform.spectrum_shape).tolist() for _ in range(_MODES)]
         waves = [_waves(transform, mode) for mode in modes]
         summed, off = np.zeros(len(modes), np.complex128), 0.0
         for row, plane in enumerate(self._planes()):
@@ -224,37 +219,30 @@ class FFT:
                 raise NidmapError(f"forward and backward differ from the data by {off:.2g}")
         expected = np.empty_like(summed)
         transform.comm.Allreduce(summed, expected)
+        scale = math.sqrt(math.prod(transform.shape)) * 8
         with together(transform.comm):
-            for mode, value in zip(modes, expected, strict=True):
-                self._compare(mode, complex(value), small)
-
-    def _modes(self) -> list[tuple[int, ...]]:
-        """Return some elements of the spectrum, the same on all ranks."""
-        rng = np.random.default_rng(self._seed)
-        return [tuple(rng.integers(self.transform.spectrum_shape).tolist()) for _ in range(_MODES)]
-
-    def _compare(self, mode: tuple[int, ...], value: complex, small: float) -> None:
-        here = self.transform.spectrum_slices
-        if not all(part.start <= k < part.stop for k, part in zip(mode, here, strict=True)):
-            return
-        own = tuple(k - part.start for k, part in zip(mode, here, strict=True))
-        got = complex(self._spectrum[own])
-        scale = math.sqrt(math.prod(self.transform.shape)) * 8
-        if not abs(got - value) < small * scale:
-            raise NidmapError(f"element {mode} of the spectrum is {got:.6g}, its sum {value:.6g}")
+            for mode, value in zip(modes, expected.tolist(), strict=True):
+                own = [(k, part) for k, part in zip(mode, transform.spectrum_slices, strict=True)]
+                if not all(part.start <= k < part.stop for k, part in own):
+                    continue
+                got = complex(self._spectrum[tuple(k - part.start for k, part in own)])
+                if not abs(got - value) < small * scale:
+                    raise NidmapError(
+                        f"element {tuple(mode)} of the spectrum is {got:.6g}, its sum {value:.6g}"
+                    )
 
     def close(self) -> None:
         """Free what the transform keeps. Collective."""
         self.transform.close()
 
 
-def _waves(transform: Transform, mode: tuple[int, ...]) -> list[Array]:
+def _waves(transform: Transform, mode: Sequence[int]) -> list[Array]:
     """Return what each axis's local elements are weighted with in one element of the spectrum."""
     waves: list[Array] = []
-    for axis, k in enumerate(mode):
-        extent = transform.shape[axis]
-        x = np.arange(extent)[transform.slices[axis]]
-        letter = transform.basis[axis]
+    for k, extent, part, letter in zip(
+        mode, transform.shape, transform.slices, transform.basis, strict=True
+    ):
+        x = np.arange(part.start, part.stop)
         if letter == "F":
             waves.append(np.exp(-2j * np.pi * ((k * x) % extent) / extent))
         elif letter == "S":

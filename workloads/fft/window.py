@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from array import array
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +23,12 @@ __all__ = ["Window", "joined", "one_node"]
 
 #: Where MPIs put the memory that ranks of a node share.
 _SHARED = "/dev/shm"  # noqa: S108  # only its free space is looked at
+
+#: Bytes in front of a piece: two counters, each on a cache line of its own.
+_LINE = 128
+
+#: Turns of waiting after which MPI may do something.
+_PROGRESS = 64
 
 
 def joined(comm: MPI.Intracomm, part: MPI.Intracomm, method: str, piece: int) -> str:
@@ -64,18 +69,12 @@ def one_node(part: MPI.Intracomm, need: int = 0) -> bool:
     node = part.Split_type(MPI.COMM_TYPE_SHARED)
     near = node.Get_size() == size and len(set(part.allgather(processor(part)))) == 1
     node.Free()
-    mine, agreed = array("b", [int(near and _room() > 4 * need * size)]), array("b", [0])
-    part.Allreduce(mine, agreed, op=MPI.MIN)
-    return bool(agreed[0])
-
-
-def _room() -> int:
-    """Return the bytes that are free for shared memory."""
     try:
         found = os.statvfs(_SHARED)
+        near = near and found.f_bavail * found.f_frsize > 4 * need * size
     except OSError:  # the MPI puts it elsewhere
-        return 1 << 62
-    return found.f_bavail * found.f_frsize
+        pass
+    return bool(part.allreduce(near, MPI.LAND))
 
 
 class Window:
@@ -100,9 +99,8 @@ class Window:
         self.nbytes = piece + _LINE
         self._rank, self._turn = comm.Get_rank(), 0
         self._window = MPI.Win.Allocate_shared(self.nbytes, 1, comm=comm)
-        self._parts = [
-            _bytes_of(self._window.Shared_query(rank)[0]) for rank in range(comm.Get_size())
-        ]
+        buffers: list[Any] = [self._window.Shared_query(rank)[0] for rank in range(comm.Get_size())]
+        self._parts = [np.frombuffer(buffer, np.uint8) for buffer in buffers]
         self._written = [part[:8].view(np.int64) for part in self._parts]
         self._read = [part[64:72].view(np.int64) for part in self._parts]
         self._written[self._rank][0] = self._read[self._rank][0] = 0
@@ -151,14 +149,3 @@ class Window:
         self._parts, self._written, self._read = [], [], []
         self._window.Unlock_all()
         self._window.Free()
-
-
-def _bytes_of(buffer: Any) -> NDArray[np.uint8]:
-    return np.frombuffer(buffer, np.uint8)
-
-
-#: Bytes in front of a piece: two counters, each on a cache line of its own.
-_LINE = 128
-
-#: Turns of waiting after which MPI may do something.
-_PROGRESS = 64

@@ -3,7 +3,7 @@
 import json
 
 from tests.workloads.fft.test_ranks import YIELD
-from workloads.fft.command import _between, _sizes, _ways
+from workloads.fft.command import _level_between
 from workloads.results import load
 
 
@@ -40,15 +40,8 @@ def test_bad_words_are_said_once(bench):
     ]
 
 
-def test_numbers_of_ranks():
-    assert _sizes(1) == [1]
-    assert _sizes(6) == [1, 2, 4, 6]
-    assert _sizes(8) == [1, 2, 4, 8]
-    assert _ways("all") == ["alltoall", "vector", "alltoallw"]
-
-
 def test_the_break_needs_points_on_both_sides():
     ends = {"blade": 2, "chassis": 8, "system": 64}
-    assert _between([1, 2, 4, 8], ends) == 2
-    assert _between([4, 8, 16, 32], ends) == 8
-    assert _between([1, 2, 4], ends) is None
+    assert _level_between([1, 2, 4, 8], ends) == "blade"
+    assert _level_between([4, 8, 16, 32], ends) == "chassis"
+    assert _level_between([1, 2, 4], ends) == ""

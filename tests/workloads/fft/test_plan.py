@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from workloads.fft.basis import field_of
-from workloads.fft.grid import process_grid
-from workloads.fft.parts import Part, cuts
-from workloads.fft.plan import Layout
+from workloads.fft.parts import cuts
+from workloads.fft.plan import Layout, process_grid
 
 sizes = st.integers(1, 9)
 grids = st.tuples(st.integers(1, 4), st.integers(1, 4))
@@ -26,26 +25,14 @@ def test_cuts_cover_an_axis_evenly(extent, count):
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 9))
 def test_a_stretch_is_cut_where_it_stands(start, size, count):
-    pieces = Part(start, size).cut(count)
+    pieces = cuts(size, count, start)
     assert [k for p in pieces for k in range(p.start, p.stop)] == list(range(start, start + size))
 
 
 def layouts(shape, grid, pieces, real):
     field = field_of(shape, "", real)
     rows, columns = process_grid(grid, math.prod(grid), field)
-    return [Layout(field, (rows, columns), k, 16, pieces) for k in range(rows * columns)]
-
-
-def moved(swaps_by_rank, sources, shapes, members):
-    """Move blocks as the swaps of one piece say; return the target arrays."""
-    targets = {rank: np.full(shapes[rank], -1) for rank in members}
-    for to in members:
-        for place, source in enumerate(members):
-            swap, other = swaps_by_rank[to], swaps_by_rank[source]
-            block = sources[source][other.sent(members.index(to))]
-            assert block.shape == swap.block_shape(place, swap.rank)
-            targets[to][swap.received(place)] = block
-    return targets
+    return {k: Layout(field, (rows, columns), k, 16, pieces) for k in range(rows * columns)}
 
 
 @settings(deadline=None, max_examples=60)
@@ -61,24 +48,22 @@ def test_blocks_bring_every_element_to_its_place(shape, grid, pieces, real):
     spectrum = every[0].field.spectrum
     numbers = np.arange(math.prod(spectrum)).reshape(spectrum)
     results = {}
-    for layout in every:
-        shape_here = layout.local_spectrum
-        results[layout.rank] = np.full(shape_here, -1)
+    for rank, layout in every.items():
+        results[rank] = np.full(layout.local_spectrum, -1)
     for piece in range(every[0].count):
         for column in range(every[0].grid[1]):
-            members = [x.rank for x in every if x.column == column]
-            swaps = {rank: every[rank].forward_rows()[piece] for rank in members}
+            members = [rank for rank, layout in every.items() if layout.column == column]
+            swaps = {rank: every[rank].column_swaps()[0][piece] for rank in members}
             for to in members:
                 for place, source in enumerate(members):
                     layout = every[source]
-                    part = layout.forward_piece(piece)
+                    part = layout.forward_pieces[piece]
                     first = layout.x[layout.row].start + part.start
                     whole = numbers[first : first + part.size, :, layout.kz[layout.column].slice]
                     block = whole[swaps[source].sent(members.index(to))]
                     results[to][swaps[to].received(place)] = block
-    for layout in every:
-        where = layout.ky[layout.row].slice, layout.kz[layout.column].slice
-        assert np.array_equal(results[layout.rank], numbers[:, where[0], where[1]])
+    for rank, layout in every.items():
+        assert np.array_equal(results[rank], numbers[layout.spectrum_slices])
 
 
 @given(st.tuples(sizes, sizes, sizes), grids, st.integers(0, 5))
@@ -87,10 +72,10 @@ def test_all_ranks_agree_on_the_number_of_pieces(shape, grid, pieces):
         every = layouts(shape, grid, pieces, real=False)
     except UsageError:
         return
-    assert len({layout.count for layout in every}) == 1
-    for layout in every:
-        here = [layout.forward_piece(k) for k in range(layout.count)]
-        assert sum(part.size for part in here) == layout.local[0]
+    assert len({layout.count for layout in every.values()}) == 1
+    for layout in every.values():
+        assert len(layout.forward_pieces) == layout.count
+        assert sum(part.size for part in layout.forward_pieces) == layout.local[0]
 
 
 @pytest.mark.parametrize(
