@@ -13,16 +13,21 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, cast
+from operator import mul
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.errors import UsageError, printable
+from workloads.fft.local import chunks
 from workloads.fft.parts import cuts
 from workloads.memory import fits
+from workloads.phases import seconds_of
+from workloads.stencil.grid import check_grid
+from workloads.stencil.shared import NodeMemory
 from workloads.world import same, together
 
 if TYPE_CHECKING:
@@ -77,28 +82,30 @@ class Copy:
     ----------
     values : ndarray
         The copy; complete after `wait`.
+    requests, types : list
+        What is on its way, and the datatypes to be freed then.
     """
 
     def __init__(self, values: Array) -> None:
         self.values = values
-        self._requests: list[Any] = []
-        self._types: list[Any] = []
+        self.requests: list[Any] = []
+        self.types: list[Any] = []
 
     def wait(self) -> Array:
         """Return the values, once all of them are there."""
         from mpi4py import MPI
 
-        MPI.Request.Waitall(self._requests)
-        for made in self._types:
+        MPI.Request.Waitall(self.requests)
+        for made in self.types:
             made.Free()
-        self._requests, self._types = [], []
+        self.requests, self.types = [], []
         return self.values
 
     def done(self) -> bool:
         """Tell whether all values are there."""
         from mpi4py import MPI
 
-        return bool(MPI.Request.Testall(self._requests)) if self._requests else True
+        return bool(MPI.Request.Testall(self.requests)) if self.requests else True
 
 
 class Blocks:
@@ -140,69 +147,56 @@ class Blocks:
         shared: bool = True,
         chunk: int = 0,
     ) -> None:
+        from mpi4py import MPI
+
+        units, rank = comm.Get_size(), comm.Get_rank()
         with together(comm):
-            self.shape, self.dims = _checked(shape, dims, comm.Get_size())
+            self.shape = tuple(int(extent) for extent in shape)
+            if not 1 <= len(self.shape) <= 3 or min(self.shape) < 1:
+                raise UsageError(f"{_by_x(self.shape)} is no shape", "one to three extents")
+            plain = (units, *(1,) * (len(self.shape) - 1))
+            self.dims = plain if dims is None else tuple(int(count) for count in dims)
+            check_grid(self.dims, units)
+            if len(self.dims) != len(self.shape):
+                raise UsageError(f"a grid of {_by_x(self.dims)} units for {_by_x(self.shape)}")
             self.dtype = np.dtype(dtype)
-            self.chunk = chunk or _chunk()
+            self.chunk = chunk or _default_chunk()
         same(comm, shape=self.shape, dims=self.dims, dtype=self.dtype.str, shared=shared)
         self.comm = comm
+        self._strides = [math.prod(self.dims[axis + 1 :]) for axis in range(len(self.dims))]
         pairs = zip(self.shape, self.dims, strict=True)
         self._cuts = [cuts(extent, count) for extent, count in pairs]
-        self.region: Region = tuple(part.slice for part in self._parts(comm.Get_rank()))
-        size = math.prod(self._shape_of(comm.Get_rank())) * self.dtype.itemsize
-        fits(comm, size, f"an array of {'x'.join(map(str, self.shape))}")
-        self._near: dict[int, Array] = {}
-        self._open(size, shared)
-
-    def _open(self, size: int, shared: bool) -> None:
-        """Allocate the block and the windows on it."""
-        from mpi4py import MPI
-
-        rank = self.comm.Get_rank()
-        self._node = cast("MPI.Intracomm", self.comm.Split_type(MPI.COMM_TYPE_SHARED))
-        self._memory = MPI.Win.Allocate_shared(max(size, 8), 1, comm=self._node)
-        self._memory.Lock_all(MPI.MODE_NOCHECK)
-        here = self._node.Get_rank()
-        raw = np.frombuffer(_buffer(self._memory, here), np.uint8)[:size]
-        self.local: Array = raw.view(self.dtype).reshape(self._shape_of(rank))
-        self._window = MPI.Win.Create(raw, 1, comm=self.comm)
+        self.region: Region = tuple(part.slice for part in self._parts(rank))
+        size = math.prod(self._shape_of(rank)) * self.dtype.itemsize
+        fits(comm, size, f"an array of {_by_x(self.shape)}")
+        self._memory = NodeMemory(comm, size)
+        self.local = self._block(self._memory.mine, rank)
+        near = self._memory.near.items() if shared else ()
+        self._near = {unit: self._block(raw, unit) for unit, raw in near}
+        self._window = MPI.Win.Create(self._memory.mine, 1, comm=comm)
         self._window.Lock_all(MPI.MODE_NOCHECK)
-        if shared:
-            for unit, at in enumerate(self._on_node()):
-                if at >= 0 and unit != rank:
-                    shape = self._shape_of(unit)
-                    count = math.prod(shape) * self.dtype.itemsize
-                    other = np.frombuffer(_buffer(self._memory, at), np.uint8)[:count]
-                    self._near[unit] = other.view(self.dtype).reshape(shape)
 
-    def _on_node(self) -> list[int]:
-        """Return each unit's rank on this node, -1 for those elsewhere."""
-        from mpi4py import MPI
-
-        everyone, node = self.comm.Get_group(), self._node.Get_group()
-        found = everyone.Translate_ranks(None, node)
-        everyone.Free()
-        node.Free()
-        return [-1 if at == MPI.UNDEFINED else int(at) for at in found]
+    def _block(self, raw: NDArray[np.uint8], unit: int) -> Array:
+        """Return a unit's block out of the bytes that hold it."""
+        shape = self._shape_of(unit)
+        block: Array = raw[: math.prod(shape) * self.dtype.itemsize].view(self.dtype)
+        return block.reshape(shape)
 
     def _parts(self, unit: int) -> tuple[Part, ...]:
         """Return where a unit's block stands along each axis."""
-        found = []
-        for axis in range(len(self.dims) - 1, -1, -1):
-            unit, place = divmod(unit, self.dims[axis])
-            found.append(self._cuts[axis][place])
-        return tuple(reversed(found))
+        places = np.unravel_index(unit, self.dims)
+        return tuple(row[int(place)] for row, place in zip(self._cuts, places, strict=True))
 
     def _shape_of(self, unit: int) -> tuple[int, ...]:
         return tuple(part.size for part in self._parts(unit))
 
     def sync(self) -> None:
         """Make what all units wrote into their blocks visible to all. Collective."""
-        for window in (self._memory, self._window):
-            window.Sync()
+        self._memory.sync()
+        self._window.Sync()
         self.comm.Barrier()
-        for window in (self._memory, self._window):
-            window.Sync()
+        self._memory.sync()
+        self._window.Sync()
 
     # DASH's local_range.
 
@@ -219,10 +213,8 @@ class Blocks:
         UsageError
             A region that the array does not have.
         """
-        spans = self._spans(region)
-        shares = [share for share in self._shares(spans) if math.prod(share.shape)]
-        order = ("local", "node", "remote")
-        return sorted(shares, key=lambda share: order.index(share.where))
+        shares = [share for share in self._shares(self._spans(region)) if math.prod(share.shape)]
+        return sorted(shares, key=lambda share: ("local", "node", "remote").index(share.where))
 
     def _spans(self, region: Region) -> list[tuple[int, int]]:
         if len(region) != len(self.shape):
@@ -242,21 +234,16 @@ class Blocks:
             for row, (start, stop) in zip(self._cuts, spans, strict=True)
         ]
         for places in product(*reached):
-            unit = 0
-            for place, count in zip(places, self.dims, strict=True):
-                unit = unit * count + place
+            unit = sum(map(mul, places, self._strides))
             source, target = [], []
             for row, place, (start, stop) in zip(self._cuts, places, spans, strict=True):
                 part = row[place]
                 low, high = max(start, part.start), min(stop, part.stop)
                 source.append(slice(low - part.start, high - part.start))
                 target.append(slice(low - start, high - start))
-            yield Share(unit, self._where(unit), tuple(source), tuple(target))
-
-    def _where(self, unit: int) -> str:
-        if unit == self.comm.Get_rank():
-            return "local"
-        return "node" if unit in self._near else "remote"
+            where = "node" if unit in self._near else "remote"
+            where = "local" if unit == self.comm.Get_rank() else where
+            yield Share(unit, where, tuple(source), tuple(target))
 
     # DASH's copy.
 
@@ -292,16 +279,14 @@ class Blocks:
         """Ask for a unit's part, chunk by chunk, all on their way at once."""
         whole = self._shape_of(share.unit)
         row = math.prod(share.shape[1:]) * self.dtype.itemsize
-        first, span = share.source[0], share.target[0].start
-        step = max(1, self.chunk // max(row, 1))
-        for start in range(first.start, first.stop, step):
-            stop = min(start + step, first.stop)
-            rows = slice(start, stop)
-            into = slice(start - first.start + span, stop - first.start + span)
-            source = self._type(whole, (rows, *share.source[1:]), made)
-            target = self._type(made.values.shape, (into, *share.target[1:]), made)
+        first, shift = share.source[0], share.target[0].start - share.source[0].start
+        for rows in chunks(share.shape[0], row, self.chunk):
+            start, stop = first.start + rows.start, first.start + rows.stop
+            source = self._type(whole, (slice(start, stop), *share.source[1:]), made)
+            into = slice(start + shift, stop + shift), *share.target[1:]
+            target = self._type(made.values.shape, into, made)
             request = self._window.Rget([made.values, 1, target], share.unit, target=[0, 1, source])
-            made._requests.append(request)
+            made.requests.append(request)
 
     def _type(self, shape: Sequence[int], region: Region, made: Copy) -> MPI.Datatype:
         from mpi4py import MPI
@@ -310,7 +295,7 @@ class Blocks:
         starts = [part.start for part in region]
         kind = MPI._typedict[self.dtype.char]
         found = kind.Create_subarray(list(shape), sizes, starts).Commit()
-        made._types.append(found)
+        made.types.append(found)
         return found
 
     def tune(self, unit: int, size: int = 1 << 23, rounds: int = 3) -> dict[int, float]:
@@ -330,59 +315,36 @@ class Blocks:
         dict of int to float
             Seconds by bytes of a chunk.
         """
-        parts = self._parts(unit)
-        row = math.prod(part.size for part in parts[1:]) * self.dtype.itemsize
-        rows = min(parts[0].size, max(1, size // max(row, 1)))
-        head = slice(parts[0].start, parts[0].start + rows)
-        region = (head, *(part.slice for part in parts[1:]))
-        out = np.empty([rows, *(part.size for part in parts[1:])], self.dtype)
+        first, *others = self._parts(unit)
+        row = math.prod(part.size for part in others) * self.dtype.itemsize
+        rows = min(first.size, max(1, size // max(row, 1)))
+        region = (slice(first.start, first.start + rows), *(part.slice for part in others))
+        out = np.empty([rows, *(part.size for part in others)], self.dtype)
         found: dict[int, float] = {}
         for power in range(14, 25, 2):
             self.chunk = 1 << power
-            found[self.chunk] = min(self._timed(region, out) for _ in range(rounds))
+            copy = partial(self.copy, region, out)
+            found[self.chunk] = min(seconds_of(copy) for _ in range(rounds))
         self.chunk = min(found, key=lambda chunk: found[chunk])
         return found
-
-    def _timed(self, region: Region, out: Array) -> float:
-        began = time.perf_counter()
-        self.copy(region, out)
-        return time.perf_counter() - began
 
     def close(self) -> None:
         """Free the windows. Collective."""
         self.comm.Barrier()
         self.local = np.empty(0, self.dtype)
         self._near.clear()
-        for window in (self._window, self._memory):
-            window.Unlock_all()
-            window.Free()
-        self._node.Free()
+        self._window.Unlock_all()
+        self._window.Free()
+        self._memory.close()
 
 
-def _buffer(window: MPI.Win, rank: int) -> Any:
-    return window.Shared_query(rank)[0]
+def _by_x(extents: Sequence[int]) -> str:
+    return "x".join(map(str, extents))
 
 
-def _checked(
-    shape: Sequence[int], dims: Sequence[int] | None, units: int
-) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    extents = tuple(int(extent) for extent in shape)
-    grid = (units, *(1,) * (len(extents) - 1)) if dims is None else tuple(int(n) for n in dims)
-    if not 1 <= len(extents) <= 3 or min(extents) < 1:
-        raise UsageError(f"{'x'.join(map(str, extents))} is no shape", "one to three extents")
-    if len(grid) != len(extents) or min(grid) < 1 or math.prod(grid) != units:
-        raise UsageError(
-            f"a grid of {'x'.join(map(str, grid))} units does not fit {units} "
-            f"rank{'s' * (units != 1)} and {len(extents)} axes"
-        )
-    return extents, grid
-
-
-def _chunk() -> int:
+def _default_chunk() -> int:
     """Return the chunk size that the environment asks for, else the default."""
-    text = os.environ.get(CHUNK, "")
-    if not text:
-        return _DEFAULT
+    text = os.environ.get(CHUNK, "") or str(_DEFAULT)
     if not (text.isascii() and text.isdigit() and int(text[:15]) > 0):
         raise UsageError(f"${CHUNK} is {printable(text)!r}, not a number of bytes")
     return int(text)

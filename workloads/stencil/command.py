@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -10,17 +10,20 @@ from placement.commands.common import machine_option
 from placement.commands.tables import aligned
 from placement.errors import UsageError
 from placement.quantities import exact_size, rate_text, time_text
-from workloads.options import Common, Sizes, measured
+from workloads.options import Bytes, Common, Sizes, Words, measured, setting
 from workloads.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from workloads.session import Result
 
 __all__ = ["stencil"]
 
 _METHODS = ("put", "put-all", "sendrecv", "neighbor")
+
+
+class Chunk(Bytes):
+    """Bytes of a transfer, 0 for ``auto``."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the bytes as int."""
+        return 0 if value == "auto" else max(1, super().convert(value, param, ctx))
 
 
 @click.command("stencil")
@@ -32,16 +35,14 @@ _METHODS = ("put", "put-all", "sendrecv", "neighbor")
     help="Of a message (or copy): 8,64,1KiB or 1-2MiB, powers of two. "
     "Default: 1-2MiB; 1-1MiB with --levels, 1KiB-16MiB with --copies.",
 )
-@click.option(
-    "--dims", default="auto", show_default=True, metavar="GRID", help="Grid of units: 4x4x2."
-)
+@setting("--dims", str, "auto", "Grid of units: 4x4x2.", metavar="GRID")
 @click.option("--periodic", is_flag=True, help="The grid wraps around: six neighbours for all.")
-@click.option(
-    "--method",
-    default="put",
-    show_default=True,
+@setting(
+    "--method methods",
+    Words(_METHODS),
+    "put",
+    "put (blocking, one-sided), put-all, sendrecv, neighbor; several by commas, or all.",
     metavar="WAYS",
-    help="put (blocking, one-sided), put-all, sendrecv, neighbor; several by commas, or all.",
 )
 @click.option(
     "--iterations",
@@ -51,26 +52,20 @@ _METHODS = ("put", "put-all", "sendrecv", "neighbor")
 )
 @click.option("--no-shm", is_flag=True, help="No shared windows between ranks of a node.")
 @click.option("--levels", is_flag=True, help="Latency to partners at each level of the network.")
-@click.option(
+@setting(
     "--partners",
-    type=click.IntRange(min=1),
-    default=2,
-    show_default=True,
-    help="With --levels: ranks a level that rank 0 is timed against.",
+    click.IntRange(min=1),
+    2,
+    "With --levels: ranks a level that rank 0 is timed against.",
 )
 @click.option("--copies", is_flag=True, help="Throughput of local copies: own, node's, remote.")
-@click.option(
-    "--chunk",
-    default="auto",
-    metavar="BYTES",
-    help="With --copies: bytes of a transfer; auto tunes it.",
-)
+@setting("--chunk", Chunk(whole=True), "auto", "With --copies: bytes of a transfer; auto tunes it.")
 @machine_option
 @measured
 def stencil(
     common: Common,
     sizes: tuple[int, ...] | None,
-    method: str,
+    methods: tuple[str, ...],
     levels: bool,
     copies: bool,
     specs: tuple[str, ...],
@@ -91,57 +86,33 @@ def stencil(
 
     if levels and copies:
         raise UsageError("--levels and --copies are two measurements", "ask for one of them")
-    asked = {**options, "method": method, "levels": levels, "copies": copies, "bytes": sizes}
-    with Session(common, "stencil", asked) as session:
+    given = {**options, "method": list(methods), "levels": levels, "copies": copies}
+    with Session(common, "stencil", {**given, "bytes": sizes}) as session:
         if levels:
-            kinds.levels(session, sizes or _powers(1, 1 << 20), _ways(method)[0], specs, options)
+            kinds.levels(session, sizes or _powers(0, 20), methods[0], specs, options)
         elif copies:
-            kinds.copies(session, sizes or _powers(1 << 10, 1 << 24), options)
+            kinds.copies(session, sizes or _powers(10, 24), options)
         else:
-            kinds.halos(session, sizes or _powers(1, 1 << 21), _ways(method), options)
+            kinds.halos(session, sizes or _powers(0, 21), methods, options)
     _show(session)
     return session.exit_code
 
 
-def _powers(low: int, high: int) -> tuple[int, ...]:
-    return tuple(1 << k for k in range(low.bit_length() - 1, high.bit_length()))
-
-
-def _ways(text: str) -> list[str]:
-    words = list(dict.fromkeys(text.split(",")))
-    if words == ["all"]:
-        return list(_METHODS)
-    unknown = [word for word in words if word not in _METHODS]
-    if unknown:
-        raise UsageError(
-            f"no way to exchange {unknown[0]!r}", f"there are {', '.join(_METHODS)}, all"
-        )
-    return words
+def _powers(first: int, last: int) -> tuple[int, ...]:
+    return tuple(1 << k for k in range(first, last + 1))
 
 
 def _show(session: Session) -> None:
-    finished = [result for result in session.results if result]
-    document = session.document()
+    document, finished = session.document(), session.finished
+    labels = finished[0].labels if finished else {}
+    kinds = [name for name in ("method", "level", "where") if name in labels]
+    copies = ["throughput"] if "where" in kinds else []
+    rows: list[list[object]] = [["bytes", *kinds, "best", "median", "worst", *copies]]
     for case, result in zip(document["cases"], finished, strict=True):
-        if "where" in result.labels:
-            case["throughput"] = _rate(result)
-    session.common.show(document, _text(finished))
-
-
-def _rate(result: Result) -> float:
-    return float(result.labels["bytes"] / result.median())
-
-
-def _text(finished: Sequence[Result]) -> str:
-    if not finished:
-        return ""
-    kinds = [key for key in ("method", "level", "where") if key in finished[0].labels]
-    head = ["bytes", *kinds, "best", "median", "worst"]
-    rows = []
-    for result in finished:
-        labels = result.labels
-        total = result.summary()["total"]
+        total = case["seconds"]["total"]
         times = [time_text(total[name]) for name in ("best", "median", "worst")]
-        more = [rate_text(_rate(result))] if "where" in labels else []
-        rows.append([exact_size(labels["bytes"]), *(labels[k] for k in kinds), *times, *more])
-    return aligned([[*head, "throughput"] if "where" in kinds else head, *rows])
+        rows.append([exact_size(case["bytes"]), *(case[name] for name in kinds), *times])
+        if copies:
+            case["throughput"] = case["bytes"] / result.median()
+            rows[-1].append(rate_text(case["throughput"]))
+    session.common.show(document, aligned(rows) if finished else "")

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from placement.errors import UsageError, printable
+from placement.errors import UsageError
+from workloads.words import read_extents
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["NONE", "OPPOSITE", "grid_of", "neighbours"]
+__all__ = ["NONE", "OPPOSITE", "check_grid", "grid_of", "neighbours"]
 
 #: No neighbour there: MPI_PROC_NULL's place in our own numbers.
 NONE = -1
@@ -19,12 +20,12 @@ NONE = -1
 OPPOSITE = (1, 0, 3, 2, 5, 4)
 
 
-def grid_of(dims: str | Sequence[int], ranks: int) -> tuple[int, int, int]:
+def grid_of(dims: str, ranks: int) -> tuple[int, int, int]:
     """Return the extents of the grid of units.
 
     Parameters
     ----------
-    dims : str or sequence of int
+    dims : str
         ``auto``: the box of least surface; ``4x2x2``; fewer than three
         extents leave the last axes one unit thick.
     ranks : int
@@ -43,25 +44,26 @@ def grid_of(dims: str | Sequence[int], ranks: int) -> tuple[int, int, int]:
         from rankmap.grid.dims import balanced
 
         x, y, z = balanced(ranks, 3)
-        return x, y, z
-    extents = _extents(dims)
+    else:
+        found = read_extents(dims, "grid", "e.g. 4x4x2, or auto")
+        check_grid(found, ranks)
+        x, y, z = (*found, 1, 1)[:3]
+    return x, y, z
+
+
+def check_grid(extents: Sequence[int], ranks: int) -> None:
+    """Refuse a grid of units that is no box of so many ranks.
+
+    Raises
+    ------
+    UsageError
+    """
     if not 1 <= len(extents) <= 3 or min(extents) < 1 or math.prod(extents) != ranks:
         shown = "x".join(map(str, extents))
         raise UsageError(
             f"a grid of {shown} units does not fit {ranks} rank{'s' * (ranks != 1)}",
             "up to three extents whose product is the number of ranks, or auto",
         )
-    x, y, z = (*extents, 1, 1)[:3]
-    return x, y, z
-
-
-def _extents(dims: str | Sequence[int]) -> tuple[int, ...]:
-    if not isinstance(dims, str):
-        return tuple(int(extent) for extent in dims)
-    words = dims.lower().split("x")
-    if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
-        raise UsageError(f"{printable(dims)!r} is no grid", "e.g. 4x4x2, or auto")
-    return tuple(int(word) for word in words)
 
 
 def neighbours(rank: int, grid: Sequence[int], periodic: bool) -> tuple[int, ...]:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from workloads.stencil.grid import NONE, OPPOSITE
+from workloads.stencil.shared import NodeMemory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -98,17 +99,20 @@ class Put(Halo):
         from mpi4py import MPI
 
         super().__init__(comm, neighbours, size)
-        self._overlap = overlap
-        self._frees: list[Any] = []
+        self._overlap, self._size = overlap, size
+        self._memory = NodeMemory(comm, 6 * size) if shared else None
         self._near: dict[int, Bytes] = {}
-        if shared:
-            self.into = self._share(size)
-            self._window = MPI.Win.Create(self.into, 1, comm=comm)
+        if self._memory is not None:
+            raw = self._memory.mine
+            self._near = {rank: self._blocks(raw) for rank, raw in self._memory.near.items()}
+            self._window = MPI.Win.Create(raw, 1, comm=comm)
         else:
             self._window = MPI.Win.Allocate(6 * size, 1, comm=comm)
             raw = np.frombuffer(cast("Any", self._window.tomemory()), np.uint8)
-            self.into = raw[: 6 * size].reshape(6, size)
+        self.into = self._blocks(raw)
         self.into[...] = 0
+        if shared:
+            self._near[comm.Get_rank()] = self.into  # where the grid wraps around
         self._window.Lock_all(MPI.MODE_NOCHECK)
         self._steps = [
             (rank, OPPOSITE[way], [self.out[way], size, MPI.BYTE])
@@ -117,23 +121,9 @@ class Put(Halo):
         ]
         comm.Barrier()  # nobody puts before all have cleared their blocks
 
-    def _share(self, size: int) -> Bytes:
-        """Return this rank's part of the node's shared window; remember the neighbours'."""
-        from mpi4py import MPI
-
-        node = cast("MPI.Intracomm", self.comm.Split_type(MPI.COMM_TYPE_SHARED))
-        window = MPI.Win.Allocate_shared(6 * size, 1, comm=node)
-        window.Lock_all(MPI.MODE_NOCHECK)
-        self._frees += [window, node]
-        world, local = self.comm.Get_group(), node.Get_group()
-        at = world.Translate_ranks(None, local)
-        for rank in set(self.neighbours) - {NONE}:
-            if at[rank] != MPI.UNDEFINED:
-                self._near[rank] = _blocks(window.Shared_query(at[rank])[0], size)
-        mine = _blocks(window.Shared_query(node.Get_rank())[0], size)
-        world.Free()
-        local.Free()
-        return mine
+    def _blocks(self, raw: Bytes) -> Bytes:
+        """Return the six blocks in the bytes that hold them."""
+        return raw[: 6 * self._size].reshape(6, self._size)
 
     def exchange(self) -> None:
         """Put each block into its neighbour's memory."""
@@ -163,10 +153,8 @@ class Put(Halo):
         self._near.clear()
         self.into = np.zeros((6, 0), np.uint8)
         self._window.Free()
-        if self._frees:
-            self._frees[0].Unlock_all()
-        for made in self._frees:
-            made.Free()
+        if self._memory is not None:
+            self._memory.close()
 
 
 class SendRecv(Halo):
@@ -177,14 +165,9 @@ class SendRecv(Halo):
 
         super().__init__(comm, neighbours, size)
         ranks = [MPI.PROC_NULL if rank == NONE else rank for rank in self.neighbours]
+        out, into = ([[block, size, MPI.BYTE] for block in side] for side in (self.out, self.into))
         self._steps = [
-            (
-                [self.out[way], size, MPI.BYTE],
-                ranks[way],
-                [self.into[OPPOSITE[way]], size, MPI.BYTE],
-                ranks[OPPOSITE[way]],
-            )
-            for way in range(6)
+            (out[way], ranks[way], into[back], ranks[back]) for way, back in enumerate(OPPOSITE)
         ]
 
     def exchange(self) -> None:
@@ -242,8 +225,3 @@ def halo(
     if method == "neighbor":
         return Neighbor(comm, neighbours, size, grid, periodic)
     return Put(comm, neighbours, size, shared=shared, overlap=method == "put-all")
-
-
-def _blocks(buffer: Any, size: int) -> Bytes:
-    raw: Bytes = np.frombuffer(buffer, np.uint8)
-    return raw[: 6 * size].reshape(6, size)

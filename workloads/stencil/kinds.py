@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
+from workloads.options import named_machine
 from workloads.world import processor, together
 
 if TYPE_CHECKING:
@@ -31,32 +33,18 @@ def halos(
     """Time the halo exchange, size by size and way by way."""
     from workloads.stencil.trial import trial
 
-    for size in sizes:
-        for method in methods:
-            if session.over():
-                return
-            count = per_repetition(options["iterations"], 6 * size, session.common.repeat)
-            made = trial(
-                session.comm,
-                bytes=size,
-                dims=options["dims"],
-                periodic=options["periodic"],
-                method=method,
-                iterations=count,
-                shm=not options["no_shm"],
-                seed=session.common.seed,
-            )
-            dims = "x".join(map(str, made.grid))
-            session.measure(
-                made,
-                bytes=size,
-                method=method,
-                dims=dims,
-                periodic=options["periodic"],
-                shm=not options["no_shm"],
-                iterations=count,
-            )
-            made.close()
+    for size, method in product(sizes, methods):
+        if session.over():
+            return
+        count = per_repetition(options["iterations"], 6 * size, session.common.repeat)
+        how = {"periodic": options["periodic"], "shm": not options["no_shm"], "iterations": count}
+        seed = session.common.seed
+        made = trial(
+            session.comm, bytes=size, dims=options["dims"], method=method, seed=seed, **how
+        )
+        dims = "x".join(map(str, made.grid))
+        session.measure(made, bytes=size, method=method, dims=dims, **how)
+        made.close()
 
 
 def levels(
@@ -73,19 +61,13 @@ def levels(
     way = "sendrecv" if method == "sendrecv" else "put"
     for level, other in _partners(comm, specs, options["partners"]):
         joins = comm.Get_rank() in (0, other)
-        part = cast("MPI.Intracomm", comm.Split(int(not joins), comm.Get_rank()))
+        part = session.part(joins)
         for size in sizes:
             if session.over():
                 break
             count = per_repetition(options["iterations"], size, session.common.repeat)
             made = Message(part, size, way, count) if joins else None
-            labels: dict[str, Any] = {
-                "bytes": size,
-                "level": level,
-                "partner": other,
-                "method": way,
-            }
-            session.measure(made, comm=part, **labels)
+            session.measure(made, comm=part, bytes=size, level=level, partner=other, method=way)
             if made is not None:
                 made.close()
         part.Free()
@@ -93,21 +75,14 @@ def levels(
 
 def _partners(comm: MPI.Intracomm, specs: tuple[str, ...], most: int) -> Sequence[tuple[str, int]]:
     """Return whom rank 0 is timed against; the same on all ranks. Collective."""
-    import os
-
     from workloads.stencil import pairs
 
     said = comm.gather((processor(comm), pairs.socket()), root=0)
     chosen: list[tuple[str, int]] = []
     with together(comm):
         if said is not None:
-            machine = None
-            if specs or os.environ.get("NIDMAP_MACHINE"):
-                from placement.commands.common import machine_from
-
-                machine = machine_from(specs)
-            hosts, sockets = ([entry[k] for entry in said] for k in (0, 1))
-            chosen = pairs.partners(pairs.levels(hosts, sockets, machine), most)
+            hosts, sockets = zip(*said, strict=True)
+            chosen = pairs.partners(pairs.levels(hosts, sockets, named_machine(specs)), most)
     return cast("Sequence[tuple[str, int]]", comm.bcast(chosen, root=0))
 
 
@@ -118,70 +93,48 @@ def copies(session: Session, sizes: Sequence[int], options: dict[str, Any]) -> N
     from workloads.stencil.blocks import Blocks
     from workloads.stencil.single import Fetch, Plain
 
-    comm, repeat = session.comm, session.common.repeat
-    units = comm.Get_size()
+    comm = session.comm
     each = max(1, -(-max(sizes) // _ITEM))
     made = {}
-    for shared in (True, False) if not options["no_shm"] else (False,):
-        blocks = Blocks(comm, (each * units,), shared=shared)
+    for shared in (False,) if options["no_shm"] else (True, False):
+        made[shared] = blocks = Blocks(comm, (each * comm.Get_size(),), shared=shared)
         blocks.local[...] = np.arange(blocks.region[0].start, blocks.region[0].stop)
         blocks.sync()
-        made[shared] = blocks
-    chunk = _chunk(session, made[False], options["chunk"])
+    chunk = options["chunk"] or _tuned_chunk(made[False])
     for blocks in made.values():
         blocks.chunk = chunk
-    for where, shared, unit in _sources(session, made):
+    for where, shared, unit in _sources(comm, made):
         for size in sizes:
             if session.over():
                 break
             count = max(1, size // _ITEM)
-            runs = min(100, per_repetition(options["iterations"], size, repeat))
+            runs = min(100, per_repetition(options["iterations"], size, session.common.repeat))
             start = unit * each if where != "span" else each - min(each, count // 2 + 1)
-            labels: dict[str, Any] = {
-                "bytes": count * _ITEM,
-                "where": where,
-                "unit": unit,
-                "chunk": chunk,
-            }
-            if where == "plain":
-                session.measure(Plain(count, runs), **labels)
-            else:
-                session.measure(Fetch(made[shared], start, count, runs), **labels)
+            plain = where == "plain"
+            copy = Plain(count, runs) if plain else Fetch(made[shared], start, count, runs)
+            session.measure(copy, bytes=count * _ITEM, where=where, unit=unit, chunk=chunk)
     for blocks in made.values():
         blocks.close()
 
 
-def _sources(session: Session, made: dict[bool, Blocks]) -> list[tuple[str, bool, int]]:
+def _sources(comm: MPI.Intracomm, made: dict[bool, Blocks]) -> list[tuple[str, bool, int]]:
     """Return what is copied: its name, by shared windows or not, the unit. Collective."""
-    comm = session.comm
     found: list[tuple[str, bool, int]] = [("plain", False, 0), ("local", False, 0)]
     if comm.Get_rank() == 0:
-        near = made[True].split((slice(None),)) if True in made else []
-        node = [share.unit for share in near if share.where == "node"]
-        far = [share.unit for share in near if share.where == "remote"]
+        shares = made[True].split((slice(None),)) if True in made else []
+        node = [share.unit for share in shares if share.where == "node"]
+        far = [share.unit for share in shares if share.where == "remote"]
         found += [("node", True, node[0])] if node else []
         found += [("remote", False, far[0])] if far else []
         if comm.Get_size() > 1:
-            found += [("get", False, node[0] if node else 1)] if node or not near else []
+            found += [("get", False, node[0] if node else 1)] if node or not shares else []
             found += [("span", True in made, 0)]
     return cast("list[tuple[str, bool, int]]", comm.bcast(found, root=0))
 
 
-def _chunk(session: Session, blocks: Blocks, asked: str) -> int:
-    """Return the bytes of a transfer: what is asked for, or what rank 0 finds best. Collective."""
-    import click
-
-    from placement.errors import UsageError
-    from workloads.options import Bytes
-
-    comm = session.comm
-    with together(comm):
-        if asked != "auto":
-            try:
-                chunk = int(Bytes(whole=True).convert(asked, None, None))
-            except click.BadParameter as error:
-                raise UsageError(f"--chunk: {error.message}") from None
-            return max(1, chunk)
+def _tuned_chunk(blocks: Blocks) -> int:
+    """Return the bytes of a transfer that rank 0 finds best. Collective."""
+    comm = blocks.comm
     if comm.Get_size() > 1 and comm.Get_rank() == 0:
         blocks.tune(comm.Get_size() - 1)
     comm.Barrier()

@@ -61,27 +61,23 @@ def levels(
     >>> levels([f"nid0000{k}" for k in (0, 0, 1, 2, 4)], [0] * 5, tree)
     ['self', 'socket', 'level1', 'level2', 'system']
     """
-    far = _far(hosts, machine)
-    found = ["self"]
-    for rank in range(1, len(hosts)):
-        if hosts[rank] != hosts[0]:
-            found.append(far[rank])
-        else:
-            known = sockets[rank] == sockets[0] != -1
-            found.append("socket" if known else "node")
-    return found
+    near = ["socket" if socket == sockets[0] != -1 else "node" for socket in sockets]
+    found = [
+        near[rank] if hosts[rank] == hosts[0] else level
+        for rank, level in enumerate(_network_levels(hosts, machine))
+    ]
+    return ["self", *found[1:]]
 
 
-def _far(hosts: Sequence[str], machine: Machine | None) -> list[str]:
+def _network_levels(hosts: Sequence[str], machine: Machine | None) -> list[str]:
     """Return the level of the network at which each rank's node meets rank 0's."""
     if machine is None:
         return ["network"] * len(hosts)
     from placement.lookup import rows_of
     from rankmap.score.distance import machine_distance
 
-    names = list(dict.fromkeys(hosts))
-    row = dict(zip(names, rows_of(machine, names, "the job's nodes").tolist(), strict=True))
-    rows = np.array([row[host] for host in hosts])
+    names, at = np.unique(hosts, return_inverse=True)
+    rows = rows_of(machine, names.tolist(), "the job's nodes")[at]
     distance = machine_distance(machine)
     first = np.full(len(rows), rows[0])
     if distance.coords is not None:

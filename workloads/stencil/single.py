@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.errors import NidmapError
+from workloads.phases import seconds_of
 from workloads.world import together
 
 if TYPE_CHECKING:
@@ -50,34 +51,28 @@ class Message:
 
     def run(self) -> dict[str, float]:
         """Send `iterations` times and return the seconds of one."""
-        began = time.perf_counter()
-        if self._window is not None:
-            self._put(self._window)
-        else:
-            self._bounce()
-        spent = (time.perf_counter() - began) / self._iterations
         if self._window is None:
-            spent /= 2
+            spent = seconds_of(self._bounce, self._iterations) / 2
+        elif self.comm.Get_rank() == 0:
+            spent = seconds_of(self._put, self._iterations)
+        else:  # it waits inside the barrier, where its MPI can help
+            spent = 0.0
         self.comm.Barrier()
         return {"total": spent, "communication": spent}
 
-    def _put(self, window: MPI.Win) -> None:
-        """Put on rank 0; rank 1 waits inside the barrier, where its MPI can help."""
-        if self.comm.Get_rank():
-            return
-        for _ in range(self._iterations):
-            window.Put(self._message, 1)
-            window.Flush(1)
+    def _put(self) -> None:
+        assert self._window is not None
+        self._window.Put(self._message, 1)
+        self._window.Flush(1)
 
     def _bounce(self) -> None:
-        comm, message, first = self.comm, self._message, self.comm.Get_rank() == 0
-        other = 1 - comm.Get_rank()
-        for _ in range(self._iterations):
-            if first:
-                comm.Send(message, other)
-            comm.Recv(message, other)
-            if not first:
-                comm.Send(message, other)
+        """Send there and back, as rank 0 sees it."""
+        rank = self.comm.Get_rank()
+        if rank == 0:
+            self.comm.Send(self._message, 1)
+        self.comm.Recv(self._message, 1 - rank)
+        if rank:
+            self.comm.Send(self._message, 0)
 
     def verify(self) -> None:
         """Raise on both ranks where the message did not arrive. Collective."""
@@ -109,10 +104,8 @@ class Plain:
 
     def run(self) -> dict[str, float]:
         """Copy `iterations` times and return the seconds of one."""
-        began = time.perf_counter()
-        for _ in range(self._iterations):
-            np.copyto(self._target, self._source)
-        return {"total": (time.perf_counter() - began) / self._iterations}
+        copy = partial(np.copyto, self._target, self._source)
+        return {"total": seconds_of(copy, self._iterations)}
 
     def verify(self) -> None:
         """Raise where the copy is not the original."""
@@ -143,10 +136,8 @@ class Fetch:
         """Copy `iterations` times on rank 0 and return the seconds of one; 0 elsewhere."""
         spent = 0.0
         if self._blocks.comm.Get_rank() == 0:
-            began = time.perf_counter()
-            for _ in range(self._iterations):
-                self._blocks.copy(self._region, self._out)
-            spent = (time.perf_counter() - began) / self._iterations
+            copy = partial(self._blocks.copy, self._region, self._out)
+            spent = seconds_of(copy, self._iterations)
         self._blocks.comm.Barrier()
         return {"total": spent}
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import NidmapError, UsageError, printable
+from placement.errors import NidmapError, UsageError
 from placement.quantities import exact_size
 from workloads.memory import fits
+from workloads.phases import seconds_of
 from workloads.stencil.grid import NONE, OPPOSITE, grid_of, neighbours
 from workloads.stencil.halo import METHODS, halo
+from workloads.words import check_word
 from workloads.world import same, together
 
 if TYPE_CHECKING:
@@ -65,12 +66,10 @@ def trial(
     with together(comm):
         if bytes < 0 or iterations < 1:
             raise UsageError("bytes must be at least 0, iterations at least 1")
-        if method not in METHODS:
-            known = ", ".join(METHODS)
-            raise UsageError(f"no way to exchange {printable(method)!r}", f"there are {known}")
+        check_word("way to exchange", method, METHODS)
         grid = grid_of(dims, comm.Get_size())
-    same(comm, bytes=bytes, dims=grid, periodic=periodic, method=method)
-    same(comm, iterations=iterations, shm=shm, seed=seed)
+    given = {"bytes": bytes, "dims": grid, "periodic": periodic, "method": method}
+    same(comm, **given, iterations=iterations, shm=shm, seed=seed)
     fits(comm, 12 * bytes, f"a halo of {exact_size(bytes)} a side")
     near = neighbours(comm.Get_rank(), grid, periodic)
     made = halo(method, comm, near, bytes, grid=grid, periodic=periodic, shared=shm)
@@ -110,11 +109,7 @@ class Stencil:
 
     def run(self) -> dict[str, float]:
         """Exchange `iterations` times and return the seconds of one."""
-        exchange = self._halo.exchange
-        began = time.perf_counter()
-        for _ in range(self.iterations):
-            exchange()
-        spent = (time.perf_counter() - began) / self.iterations
+        spent = seconds_of(self._halo.exchange, self.iterations)
         return {"total": spent, "communication": spent}
 
     def verify(self) -> None:

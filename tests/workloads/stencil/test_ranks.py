@@ -53,7 +53,7 @@ def test_bad_words_are_said_once(bench):
     for words, said in (
         (["--dims", "2x2"], "nidmap: a grid of 2x2 units does not fit 3 ranks"),
         (["--levels", "--copies"], "nidmap: --levels and --copies are two measurements"),
-        (["--method", "shout"], "nidmap: no way to exchange 'shout'"),
+        (["--method", "shout"], "nidmap: Invalid value for '--method': 'shout'; there are put"),
     ):
         done = bench(["stencil", *words, "--bytes", "8"], 3, check=False)
         assert done.returncode == 2
