@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import hashlib
 import sys
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,8 +18,7 @@ from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
 from placement.errors import NidmapError, printable
 from web import requests
-from web.documents import unpacks
-from web.problems import KIND, problem, problem_of
+from web.answers import JSON, Answer, Document, problem, problem_of, unpacks
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -37,18 +35,12 @@ PATIENCE = 20.0
 #: Answers of so many bytes are packed, and from so many on in a thread.
 _WORTH_PACKING, _LONG_TO_PACK = 1_000, 100_000
 
-_PACKED = ("application/json", "application/problem+json", "text/", "image/svg+xml")
-
-_JSON = "application/json"
+_PACKED = (JSON, "application/problem+json", "text/", "image/svg+xml")
+_STREAM = "text/event-stream"
 
 
 def make_app(service: Service) -> quart.Quart:
-    """Return the application that serves one machine.
-
-    Parameters
-    ----------
-    service : Service
-    """
+    """Return the application that serves one machine."""
     app = quart.Quart("web", static_folder=None)
     app.config.update(
         MAX_CONTENT_LENGTH=requests.BODY,
@@ -67,6 +59,11 @@ def make_app(service: Service) -> quart.Quart:
     return app
 
 
+def _service() -> Service:
+    service: Service = quart.current_app.extensions["nidmap"]
+    return service
+
+
 # --- answers --------------------------------------------------------------------------
 
 
@@ -76,81 +73,60 @@ async def _pack(response: quart.Response) -> quart.Response:
         unpacks(quart.request.headers.get("Accept-Encoding", ""))
         and response.status_code not in (204, 304)
         and (response.mimetype or "").startswith(_PACKED)
-        and response.mimetype != "text/event-stream"
+        and response.mimetype != _STREAM
     )
-    if packable:
-        raw = await response.get_data(as_text=False)
+    raw = await response.get_data(as_text=False) if packable else b""
+    if len(raw) > _WORTH_PACKING:
         if len(raw) > _LONG_TO_PACK:
             raw = await asyncio.to_thread(gzip.compress, raw, 5, mtime=0)
-        elif len(raw) > _WORTH_PACKING:
-            raw = gzip.compress(raw, 5, mtime=0)
         else:
-            return response
+            raw = gzip.compress(raw, 5, mtime=0)
         response.set_data(raw)
         response.headers["Content-Encoding"] = "gzip"
     return response
 
 
-def _problem(
-    status: int, detail: str, hint: str = "", headers: dict[str, str] | None = None
-) -> quart.Response:
-    return quart.Response(problem(status, detail, hint), status, headers, content_type=KIND)
+def _response(answer: Answer) -> quart.Response:
+    return quart.Response(answer.raw, answer.status, answer.headers)
 
 
 async def _http_error(error: HTTPException) -> quart.Response:
     kept = {k: v for k, v in error.get_headers() if k in ("Allow", "Retry-After")}
-    return _problem(error.code or 500, error.description or "", "", kept)
+    return _response(problem(error.code or 500, error.description or "", headers=kept))
 
 
 async def _nidmap_error(error: NidmapError) -> quart.Response:
-    status, headers, raw = problem_of(error)
-    if status == 500:
-        return await _defect(error)
-    return quart.Response(raw, status, headers)
+    answer = problem_of(error)
+    return await _defect(error) if answer.status == 500 else _response(answer)
 
 
 async def _defect(error: Exception) -> quart.Response:
     what = printable(f"{type(error).__name__}: {error}", 500)
     sys.stderr.write(f"nidmap: {printable(quart.request.path, 200)}: {what}\n")
-    return _problem(500, "a defect of nidmap; its server's messages say more")
+    return _response(problem(500, "a defect of nidmap; its server's messages say more"))
 
 
-def _answer(raw: bytes) -> quart.Response:
+def _json(raw: bytes) -> quart.Response:
     """Return JSON; what a GET returns gets a tag by which it is asked for again."""
-    response = quart.Response(raw, content_type=_JSON)
-    if quart.request.method in ("GET", "HEAD"):
-        tag = hashlib.sha256(raw).hexdigest()[:16]
-        response.headers.update({"Cache-Control": "private, no-cache", "ETag": f'W/"{tag}"'})
-        if quart.request.if_none_match.contains_weak(tag):
-            return quart.Response(b"", 304, response.headers)
-    return response
+    if quart.request.method == "POST":
+        return quart.Response(raw, content_type=JSON)
+    known = quart.request.headers.get("If-None-Match", "")
+    return _response(Document.of(raw).answer("", known))
 
 
-async def _body(kind: type[S]) -> S:
-    """Return the request's body; 400, 408, 413 or 415 where it is not what it should be."""
-    if quart.request.mimetype != _JSON:
-        raise UnsupportedMediaType("the body must be application/json")
-    raw = await quart.request.get_data(cache=False, as_text=False)
+async def _asked(kind: type[S]) -> S:
+    """Return what is asked, by query or body; 400, 408, 413 or 415 where it is something else."""
     try:
-        return requests.decoded(raw, kind)
+        if quart.request.method != "POST":
+            return msgspec.convert(quart.request.args.to_dict(), kind)
+        if quart.request.mimetype != JSON:
+            raise UnsupportedMediaType("the body must be application/json")
+        return requests.decoded(await quart.request.get_data(cache=False, as_text=False), kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(printable(str(error), 300)) from None
 
 
-def _parameter(name: str, most: int, default: str | None = None) -> str:
-    """Return one parameter of the query; 400 where it is missing, empty or too long."""
-    value: str | None = quart.request.args.get(name, default)
-    if value is None or len(value) > most or (not value and default is None):
-        raise BadRequest(f"parameter {name}: 1 to {most} characters are needed")
-    return value
-
-
 # --- the page, and what is read -------------------------------------------------------
-
-
-def _service() -> Service:
-    service: Service = quart.current_app.extensions["nidmap"]
-    return service
 
 
 async def _page() -> quart.Response:
@@ -173,23 +149,21 @@ async def _no_icon() -> quart.Response:
 async def _openapi() -> quart.Response:
     from web.openapi import document
 
-    return _answer(msgspec.json.encode(document()))
+    return _json(msgspec.json.encode(document()))
 
 
 async def _status() -> quart.Response:
-    return quart.Response(msgspec.json.encode(_service().status()), content_type=_JSON)
+    return quart.Response(msgspec.json.encode(_service().status()), content_type=JSON)
 
 
 async def _events() -> quart.Response:
-    kind, streams = "text/event-stream", _service().streams
+    streams = _service().streams
     if quart.request.method == "HEAD":
-        return quart.Response(b"", content_type=kind)
+        return quart.Response(b"", content_type=_STREAM)
     if streams.full:
-        return _problem(
-            503, "too many viewers have a stream open",
-            "ask /api/v1/state every half minute instead", {"Retry-After": "30"},
-        )  # fmt: skip
-    response = quart.Response(streams.events(), content_type=kind)
+        hint, again = "ask /api/v1/state every half minute instead", {"Retry-After": "30"}
+        return _response(problem(503, "too many viewers have a stream open", hint, again))
+    response = quart.Response(streams.events(), content_type=_STREAM)
     response.timeout = None
     return response
 
@@ -201,43 +175,37 @@ def _figure(name: str, kind: type[msgspec.Struct]) -> Callable[[], Awaitable[qua
     """Return the view that answers one of `web.figures`."""
 
     async def view() -> quart.Response:
-        wanted = requests.plain(await _body(kind))
-        return _answer(await _service().figure(name, wanted))
+        return _json(await _service().figure(name, await _asked(kind)))
 
     return view
-
-
-async def _hops() -> quart.Response:
-    wanted = {"from": _parameter("from", 300), "routing": _parameter("routing", 200, "")}
-    return _answer(await _service().figure("hops", wanted))
 
 
 async def _nodes() -> quart.Response:
     from web.nodes import described
 
-    wanted, service = _parameter("nodes", 2000), _service()
-    return _answer(await service.short.json(described, service.live.snapshot, wanted))
+    wanted, service = await _asked(requests.Nodes), _service()
+    return _json(await service.short.json(described, service.live.snapshot, wanted.nodes))
 
 
 async def _resolve() -> quart.Response:
     from web.resolve import resolve
 
-    wanted = await _body(requests.Resolve)
-    return _answer(await _service().short.json(resolve, wanted.text))
+    wanted = await _asked(requests.Resolve)
+    return _json(await _service().short.json(resolve, wanted.text))
 
 
 async def _emit() -> quart.Response:
     from web.nodes import emitted
 
-    return _answer(await _service().short.json(emitted, await _body(requests.Emit)))
+    return _json(await _service().short.json(emitted, await _asked(requests.Emit)))
 
 
 async def _export() -> quart.Response:
     from web.export import export, file_name
 
-    wanted, service = requests.plain(await _body(requests.Export)), _service()
+    wanted, service = await _asked(requests.Export), _service()
     raw, _ = await service.short.call(export, service.live.snapshot, wanted)
-    name, kind = file_name(service.machine, wanted["format"])
+    name, kind = file_name(service.machine, wanted.format)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     return quart.Response(raw, headers=headers, content_type=kind)
 
@@ -248,7 +216,7 @@ _GET = {
     "/openapi.json": _openapi,
     "/api/v1/status": _status,
     "/api/v1/events": _events,
-    "/api/v1/hops": _hops,
+    "/api/v1/hops": _figure("hops", requests.Hops),
     "/api/v1/nodes": _nodes,
 }
 

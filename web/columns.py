@@ -142,11 +142,8 @@ def _choices(machine: Machine) -> dict[str, Any]:
     from placement.plan import DEFAULT
     from rankmap import emit, orders
 
-    formats = ["nodelist", "lines", "nids", "cnames", "hostfile", "json"]
-    if not (machine.cname != "").any():
-        formats.remove("cnames")
     headers = {"slurm": ["sbatch"], "pbs": ["pbs"], "torque": ["aprun", "pbs"], "cobalt": ["aprun"]}
-    formats += headers.get(machine.batch, ["sbatch", "aprun", "pbs"])
+    cnames = ["cnames"] if (machine.cname != "").any() else []
     try:
         known = list(routings(machine))
     except NidmapError:
@@ -155,8 +152,9 @@ def _choices(machine: Machine) -> dict[str, Any]:
         "strategies": [name for name in planners.names() if _fits(machine, name)],
         "orders": orders.names(),
         "routings": known,
-        "formats": formats,
+        "formats": ["nodelist", "lines", "nids", *cnames, "hostfile", "json",
+                    *headers.get(machine.batch, ["sbatch", "aprun", "pbs"])],
         "order_formats": emit.names(),
         "patterns": [{"example": example, "help": text} for example, text in _PATTERNS],
         "default_strategy": DEFAULT,
-    }
+    }  # fmt: skip

@@ -11,22 +11,17 @@ from placement.commands.common import machine_from, machine_option, say, write_o
 from placement.errors import UsageError, printable
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
     from socket import socket
 
     from placement.machine import Machine
-    from web.guard import Guard
     from web.service import Service
 
 __all__ = ["web"]
 
 _from = click.option(
-    "--from",
-    "sources",
-    multiple=True,
-    metavar="slurm|dump|FILE",
+    "--from", "sources", multiple=True, metavar="slurm|dump|FILE",
     help="States and jobs: Slurm, the machine's own dump, or files (squeue --json, sinfo …).",
-)
+)  # fmt: skip
 _users = click.option("--show-users", is_flag=True, help="Show the names of jobs' users.")
 
 
@@ -47,12 +42,9 @@ def web() -> None:
 @_users
 @_from
 @click.option(
-    "--refresh",
-    type=click.FloatRange(1),
-    default=30.0,
-    show_default=True,
+    "--refresh", type=click.FloatRange(1), default=30.0, show_default=True,
     help="Seconds between two questions to Slurm, for all viewers together.",
-)
+)  # fmt: skip
 @click.option("--plans", type=click.IntRange(1, 64), help="Calculations at once.")
 @click.option("--time-limit", type=click.FloatRange(1), default=60.0, help="Seconds for one.")
 @click.option(
@@ -60,19 +52,10 @@ def web() -> None:
     help="Viewers that are told of changes at once; others ask.",
 )  # fmt: skip
 def serve(
-    specs: tuple[str, ...],
-    host: str,
-    port: int,
-    path: str | None,
-    no_token: bool,
-    allow_host: tuple[str, ...],
-    show_users: bool,
-    sources: tuple[str, ...],
-    refresh: float,
-    plans: int | None,
-    time_limit: float,
-    streams: int,
-) -> None:
+    specs: tuple[str, ...], host: str, port: int, path: str | None, no_token: bool,
+    allow_host: tuple[str, ...], show_users: bool, sources: tuple[str, ...], refresh: float,
+    plans: int | None, time_limit: float, streams: int,
+) -> None:  # fmt: skip
     """Serve the page until Ctrl-C; the URL to open is printed on stdout.
 
     Other users of a login node can reach its loopback too, so that the URL
@@ -86,15 +69,23 @@ def serve(
     nidmap web serve -m shaheen2 --socket ~/nidmap.sock
     nidmap web serve -m shaheen2 --host login1.example.org --show-users
     """
+    import secrets
+    from contextlib import closing
+
     machine = _machine(specs)
-    guard = _guard(host, port, no_token, allow_host)
     origins = _sources(machine, sources)
-    from web.server import run
+    from web.guard import Guard, own_names
+    from web.server import bound, bound_socket, run
     from web.service import Service
 
-    with _listening(host, port, path) as sock:
-        if not path:
-            guard = _guard(host, sock.getsockname()[1], no_token, allow_host, guard.token)
+    listening = bound_socket(os.path.expanduser(path)) if path else closing(bound(host, port))
+    with listening as sock:
+        guard = Guard(
+            token="" if no_token else secrets.token_urlsafe(24),
+            names=own_names(host, allow_host),
+            addresses=host in _EVERYWHERE,
+            cookie=f"nidmap-{port if path else sock.getsockname()[1]}",
+        )
         service = Service(
             machine, origins, guard, users=show_users, every=refresh, plans=plans or 0,
             seconds=time_limit, streams=streams,
@@ -123,15 +114,9 @@ def serve(
 @_from
 @click.option("-o", "--output", required=True, metavar="FILE", help="x.svg, x.png or x.html.")
 def export(
-    specs: tuple[str, ...],
-    nodes: str | None,
-    ppn: int,
-    pattern: str,
-    show_users: bool,
-    sources: tuple[str, ...],
-    output: str,
-    **picture: Any,
-) -> None:
+    specs: tuple[str, ...], nodes: str | None, show_users: bool, sources: tuple[str, ...],
+    output: str, **wanted: Any,
+) -> None:  # fmt: skip
     """Write a picture of the machine with the nodes marked, or a page that opens from disk.
 
     The suffix of -o says which: .svg, .png, or .html (the whole page in one
@@ -141,25 +126,25 @@ def export(
     nidmap web export -m shaheen2 --nodes nid[00324-00383] -o job.svg
     squeue -h -j 4711 -o %N | nidmap web export -m shaheen2 --nodes - -o job.html
     """
-    form = os.path.splitext(output)[1].lower().lstrip(".")
+    form: Any = os.path.splitext(output)[1].lower().lstrip(".")
     if form not in ("svg", "png", "html"):
         raise UsageError(f"-o {printable(output)}: the name must end in .svg, .png or .html")
     machine = _machine(specs)
-    text = ""
-    if nodes is not None:
-        from placement.lists.pasted import read_list
-
-        text, _ = read_list(nodes, "--nodes")
-    origins = _sources(machine, sources) if sources else ()
+    from placement.lists.pasted import read_list
     from web.export import export as exported
+    from web.requests import Export
     from web.sources import ask
 
+    text = "" if nodes is None else read_list(nodes, "--nodes")[0]
+    origins = _sources(machine, sources) if sources else ()
     snapshot = ask(machine, origins, show_users)
-    wanted = {"format": form, "nodes": text, "marks": [], "ppn": ppn, "pattern": pattern, **picture}
-    raw, sentence = exported(machine, snapshot, wanted)
+    raw, sentence = exported(machine, snapshot, Export(form, text, **wanted))
     write_output(raw, output)
-    if sentence:
-        say(sentence)
+    say(sentence)
+
+
+#: Addresses that stand for all of the host's, in the forms that --host takes.
+_EVERYWHERE = ("", "0.0.0.0", "::")  # noqa: S104 - only compared
 
 
 def _machine(specs: tuple[str, ...]) -> Machine:
@@ -183,27 +168,6 @@ def _sources(machine: Machine, given: tuple[str, ...]) -> tuple[str, ...]:
     return given
 
 
-def _guard(host: str, port: int, no_token: bool, more: tuple[str, ...], token: str = "") -> Guard:
-    import secrets
-
-    from web.guard import Guard, own_names
-
-    return Guard(
-        token="" if no_token else token or secrets.token_urlsafe(24),
-        names=own_names(host, more),
-        addresses=host in ("", "0.0.0.0", "::"),  # noqa: S104 - only compared
-        cookie=f"nidmap-{port}",
-    )
-
-
-def _listening(host: str, port: int, path: str | None) -> AbstractContextManager[socket]:
-    from contextlib import closing
-
-    from web.server import bound, bound_socket
-
-    return bound_socket(os.path.expanduser(path)) if path else closing(bound(host, port))
-
-
 def _announce(service: Service, sock: socket, path: str | None, host: str) -> None:
     """Print the URL, and say what becomes visible to whom."""
     token = service.guard.token
@@ -214,18 +178,12 @@ def _announce(service: Service, sock: socket, path: str | None, host: str) -> No
         say(f"listening on {path}, for you alone; from elsewhere: ssh -L 8770:{path} HOST, then")
         click.echo(f"http://localhost:8770{tail}")
         return
-    name, port = sock.getsockname()[:2]
-    shown = f"[{host}]" if ":" in host else host
-    shown = "localhost" if host in ("", "0.0.0.0", "::") else shown  # noqa: S104 - compared
-    _warn(name, bool(token), service)
-    click.echo(f"http://{shown}:{port}{tail}")
-
-
-def _warn(address: str, token: bool, service: Service) -> None:
-    local = address.startswith("127.") or address == "::1"
+    address, port = sock.getsockname()[:2]
     what = "nodes, their states, jobs" + (" and their users" if service.users else "")
-    if not local:
+    if not address.startswith("127.") and address != "::1":
         who = "whoever has the URL" if token else "EVERYONE"
         say(f"nidmap: this is no loopback address: {what} become visible on the network to {who}")
     elif not token:
         say(f"nidmap: no token: every user of this host can see {what}")
+    shown = "localhost" if host in _EVERYWHERE else f"[{host}]" if ":" in host else host
+    click.echo(f"http://{shown}:{port}{tail}")

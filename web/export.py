@@ -9,22 +9,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.lookup import nodes_of, rows_of
+from web import requests
 from web.picture import Mark, picture
+from web.requests import Describe
 
 if TYPE_CHECKING:
     from placement.machine import Machine
+    from web.requests import Export
     from web.snapshot import Snapshot
 
 __all__ = ["export", "file_name"]
 
-_KINDS = {
-    "svg": "image/svg+xml",
-    "png": "image/png",
-    "html": "text/html; charset=utf-8",
-}
-
-#: What the sentence is about where nobody says.
-_USUAL = {"ppn": 1, "pattern": "alltoall", "bytes": None, "order": ""}
+_KINDS = {"svg": "image/svg+xml", "png": "image/png", "html": "text/html; charset=utf-8"}
 
 
 def file_name(machine: Machine, form: str) -> tuple[str, str]:
@@ -40,59 +36,48 @@ def file_name(machine: Machine, form: str) -> tuple[str, str]:
     return f"{name}.{form}", _KINDS[form]
 
 
-def export(machine: Machine, now: Snapshot, wanted: dict[str, Any]) -> tuple[bytes, str]:
+def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]:
     """Return a file's content and the sentence that stands in it.
 
     Parameters
     ----------
     machine : Machine
     now : Snapshot
-    wanted : dict
-        ``format``, ``nodes``, ``marks``, ``view``, ``colour``, ``theme``,
-        ``width``, and ``ppn``, ``pattern``, ``bytes`` and ``order`` that the
-        sentence is about (`web.requests.Export`).
+    wanted : Export
+        What is marked and how it is shown; pattern, ranks and order are for the sentence.
     """
-    marks = _marks(machine, wanted)
-    said = _described(machine, now, marks, {key: wanted.get(key, _USUAL[key]) for key in _USUAL})
-    sentence = said["sentence"] if said else _whole(machine, now)
-    if wanted["format"] == "html":
+    marks, said = _marks(machine, wanted), None
+    if marks:
+        from web.figures import describe
+
+        text = nodes_of(machine, marks[0].rows).fold()
+        job = Describe(
+            text, wanted.ppn, wanted.pattern, wanted.bytes, order=wanted.order, links=300
+        )
+        said = describe(machine, now.free(machine), job)
+        sentence = said["sentence"]
+    else:
+        free, compute = int(now.free(machine).sum()), int(machine.compute.sum())
+        holding = f", {len(now.jobs)} jobs" if now.jobs else ""
+        sentence = f"{compute} compute nodes, {free} of them free{holding}"
+    if wanted.format == "html":
         return _page(machine, now, marks, said).encode(), sentence
-    look = {key: wanted[key] for key in ("view", "colour", "theme")}
-    raw = picture(machine, now, marks, wanted["format"], wanted["width"], sentence=sentence, **look)
+    raw = picture(
+        machine, now, marks, wanted.format, wanted.width, sentence=sentence,
+        view=wanted.view, colour=wanted.colour, theme=wanted.theme,
+    )  # fmt: skip
     return raw, sentence
 
 
-def _marks(machine: Machine, wanted: dict[str, Any]) -> list[Mark]:
+def _marks(machine: Machine, wanted: Export) -> list[Mark]:
     """Return the marks that name a node."""
-    listed = [{"name": "", "nodes": wanted["nodes"]}, *wanted["marks"]]
     found: list[Mark] = []
-    for one in listed:
-        if one["nodes"].strip():
-            rows = rows_of(machine, one["nodes"], repeats=True)
+    for one in (requests.Mark(wanted.nodes), *wanted.marks):
+        if one.nodes.strip():
+            rows = rows_of(machine, one.nodes, repeats=True)
             once = np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int64)
-            hue = one.get("hue")
-            found.append(Mark(one["name"], once, len(found) if hue is None else hue))
+            found.append(Mark(one.name, once, len(found) if one.hue is None else one.hue))
     return found
-
-
-def _described(
-    machine: Machine, now: Snapshot, marks: list[Mark], job: dict[str, Any]
-) -> dict[str, Any] | None:
-    """Return what the first mark is worth; None where nothing is marked."""
-    if not marks:
-        return None
-    from web.figures import describe
-
-    text = nodes_of(machine, marks[0].rows).fold()
-    wanted = {"nodes": text, "routing": "", "slots": [], "links": 300, **job}
-    return describe(machine, now.free(machine), wanted)
-
-
-def _whole(machine: Machine, now: Snapshot) -> str:
-    """Return the sentence of a picture without marks."""
-    free, compute = int(now.free(machine).sum()), int(machine.compute.sum())
-    holding = f", {len(now.jobs)} jobs" if now.jobs else ""
-    return f"{compute} compute nodes, {free} of them free{holding}"
 
 
 def _page(machine: Machine, now: Snapshot, marks: list[Mark], said: dict[str, Any] | None) -> str:
@@ -107,12 +92,8 @@ def _page(machine: Machine, now: Snapshot, marks: list[Mark], said: dict[str, An
         "layout": layout.document(machine),
         "state": now.document(machine),
         "marks": [
-            {
-                "name": mark.name,
-                "rows": mark.rows.tolist(),
-                "hue": mark.hue,
-                "nodelist": nodes_of(machine, mark.rows).fold(),
-            }
+            mark._asdict()
+            | {"rows": mark.rows.tolist(), "nodelist": nodes_of(machine, mark.rows).fold()}
             for mark in marks
         ],
         "describe": said,

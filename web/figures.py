@@ -1,18 +1,20 @@
 """The figures behind the page, by the same functions as the command line's.
 
-Each takes the machine and a request as plain values and returns what JSON
-takes; they run in processes of their own (`web.workers`), where a long one
-can be ended.
+Each takes the machine, the mask of its free nodes and a request, and returns
+what JSON takes; they run in processes of their own (`web.workers`), where a
+long one can be ended.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 
 from placement.errors import NidmapError, PlanError, UsageError, printable
 from placement.lookup import nodes_of, rows_of
+from web import requests
 from web.columns import FILE_PATTERNS
 
 if TYPE_CHECKING:
@@ -37,14 +39,34 @@ _MOST_EDGES = 1_000_000
 #: The order of ranks that changes nothing.
 _AS_IS = ("", "row-major")
 
+_FILES = {"mpich": "MPICH_RANK_ORDER", "json": "ranks.json", "slurm": "ranks.hosts"}
 
-def describe(machine: Machine, free: Mask, wanted: dict[str, Any]) -> dict[str, Any]:
+
+def takes_long(wanted: msgspec.Struct) -> bool:
+    """Tell whether a question may take seconds, so that quick ones must not stand behind it."""
+    from placement.planners import PREDICTING
+
+    match wanted:
+        case requests.Plan():
+            return _strategy(wanted) in PREDICTING
+        case requests.Describe(slots=[], order=name) | requests.Order(slots=[], strategy=name):
+            return name not in _AS_IS
+        case _:
+            return isinstance(wanted, requests.Compare)
+
+
+# --- describe -------------------------------------------------------------------------
+
+
+def describe(machine: Machine, free: Mask, wanted: requests.Describe) -> dict[str, Any]:
     """Say what a set of nodes is worth: the sentence, what it touches, what its wires carry."""
     from placement.plan import spans
+    from web import link_loads
 
-    rows = rows_of(machine, wanted["nodes"], repeats=True)
-    rows = np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int64)
+    named = rows_of(machine, wanted.nodes, repeats=True).tolist()
+    rows = np.array(list(dict.fromkeys(named)), dtype=np.int64)
     said: dict[str, Any] = {
+        "schema": "nidmap.describe/1",
         "count": len(rows),
         "touches": spans(machine, rows),
         "nodelist": nodes_of(machine, rows).fold(),
@@ -53,27 +75,31 @@ def describe(machine: Machine, free: Mask, wanted: dict[str, Any]) -> dict[str, 
         "reason": "",
         "notes": [],
     }
+    said["sentence"] = _counted(machine, said)
     try:
-        _predicted(machine, free, wanted, rows, said)
+        model = _predictor(machine, wanted, len(rows))
+        slots = model.slots(rows)
+        found = model.on(slots, _arranged(model, slots, wanted))
+        said["prediction"] = link_loads.document(found, wanted.links)
+        said["notes"] = list(found.notes)
+        said["default"] = _default(model, free, rows, found.time_s)
+        said["sentence"] = sentence(machine, said, link_loads.busiest(found))
     except NidmapError as error:
         said["reason"] = str(error)
-    said["sentence"] = said.pop("words", "") or _counted(machine, said)
-    return {"schema": "nidmap.describe/1", **said}
+    return said
 
 
-def _predicted(
-    machine: Machine, free: Mask, wanted: dict[str, Any], rows: Ints, said: dict[str, Any]
-) -> None:
-    """Add a prediction and the default's to what is said."""
-    from web import link_loads
+def _arranged(model: Predictor, slots: Slots, wanted: requests.Describe) -> Order | None:
+    """Return the order that is asked for; None for the one that every launcher makes."""
+    from rankmap.order import Order
+    from rankmap.orders import arrange
+    from rankmap.predict.asked import fitted
 
-    model = _predictor(machine, wanted, len(rows))
-    slots = model.slots(rows)
-    found = model.on(slots, _arranged(model, slots, wanted))
-    said["prediction"] = link_loads.document(found, wanted["links"])
-    said["notes"] = list(found.notes)
-    said["default"] = _default(model, free, rows, found.time_s)
-    said["words"] = sentence(machine, said, link_loads.busiest(found))
+    if wanted.slots:
+        return Order(np.array(wanted.slots), slots, wanted.order, wanted.pattern)
+    if wanted.order in _AS_IS:
+        return None
+    return arrange(slots, fitted(model.pattern, slots), _named(wanted.order))
 
 
 def _default(model: Predictor, free: Mask, rows: Ints, time: float) -> dict[str, Any] | None:
@@ -82,12 +108,11 @@ def _default(model: Predictor, free: Mask, rows: Ints, time: float) -> dict[str,
     from placement.plan import plan as choose
     from placement.planners import BASELINE
 
-    machine = model.machine
     usable = free.copy()
     usable[rows] = True
-    usable &= machine.compute
+    usable &= model.machine.compute
     try:
-        chosen = choose(machine, len(rows), strategy=DEFAULT, candidates=usable)
+        chosen = choose(model.machine, len(rows), strategy=DEFAULT, candidates=usable)
     except PlanError:
         return None
     other = model.time(chosen.rows)
@@ -96,7 +121,7 @@ def _default(model: Predictor, free: Mask, rows: Ints, time: float) -> dict[str,
         "baseline": BASELINE,
         "time_s": other,
         "ratio": other / time if time else 1.0,
-        "touches": spans(machine, chosen.rows),
+        "touches": spans(model.machine, chosen.rows),
         "nodelist": chosen.nodes.fold(),
         "rows": chosen.rows.tolist(),
     }
@@ -109,35 +134,24 @@ def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, fl
     --------
     >>> from placement.specs import parse_spec
     >>> said = {"count": 216, "touches": {"group": 3, "chassis": 14, "blade": 54},
-    ...         "default": {"ratio": 1.168}}
+    ...         "default": {"ratio": 1.168},
+    ...         "prediction": {"bottleneck": {"class": "injection", "seconds": 0.1}}}
     >>> sentence(parse_spec("tree:2x2"), said, ("blue", "g3-g7", 3.21))
-    "216 nodes in 3 groups, 54 blades; busiest: blue link g3-g7 at 3.2 x the mean; \
-Slurm's default would take 1.17 x as long"
+    "216 nodes in 3 groups, 54 blades; busiest: blue link g3-g7 at 3.2 x the mean \
+(the nodes' own links take longer); Slurm's default would take 1.17 x as long"
     """
     parts = [_counted(machine, said)]
     if busiest is None:
         parts.append("nothing leaves a router")
     else:
+        worst = said["prediction"]["bottleneck"] or {}
+        own = worst.get("class") in ("injection", "ejection") and worst.get("seconds", 0) > 0
+        more = " (the nodes' own links take longer)" if own else ""
         kind, ends, ratio = busiest
-        parts.append(f"busiest: {kind} link {ends} at {ratio:.1f} x the mean{_bound(said)}")
+        parts.append(f"busiest: {kind} link {ends} at {ratio:.1f} x the mean{more}")
     if said["default"] is not None:
         parts.append(f"Slurm's default would take {_times(said['default']['ratio'])}")
     return "; ".join(parts)
-
-
-def _bound(said: dict[str, Any]) -> str:
-    """Return what is to be said where no link between routers bounds the job, but its nodes' own.
-
-    Examples
-    --------
-    >>> _bound({"prediction": {"bottleneck": {"class": "injection", "seconds": 0.1}}})
-    " (the nodes' own links take longer)"
-    >>> _bound({"prediction": {"bottleneck": {"class": "blue", "seconds": 0.1}}})
-    ''
-    """
-    worst = (said.get("prediction") or {}).get("bottleneck") or {}
-    own = worst.get("class") in ("injection", "ejection") and worst.get("seconds", 0) > 0
-    return " (the nodes' own links take longer)" if own else ""
 
 
 def _times(ratio: float) -> str:
@@ -158,14 +172,16 @@ def _counted(machine: Machine, said: dict[str, Any]) -> str:
     from placement.plan import counted
 
     touches = said["touches"]
-    words = [
-        counted(touches[k], k) for k in dict.fromkeys([*list(touches)[:1], *list(touches)[-1:]])
-    ]
-    where = f" {'on' if machine.topology.kind == 'torus' else 'in'} {', '.join(words)}"
-    return counted(said["count"], "node") + (where if words else "")
+    ends = dict.fromkeys([*list(touches)[:1], *list(touches)[-1:]])
+    words = ", ".join(counted(touches[level], level) for level in ends)
+    where = "on" if machine.topology.kind == "torus" else "in"
+    return counted(said["count"], "node") + (f" {where} {words}" if words else "")
 
 
-def compare(machine: Machine, free: Mask, wanted: dict[str, Any]) -> dict[str, Any]:
+# --- compare, plan, order, hops -------------------------------------------------------
+
+
+def compare(machine: Machine, free: Mask, wanted: requests.Compare) -> dict[str, Any]:
     """Set plans side by side, as ``nidmap compare`` does, each with its nodes and links.
 
     A row whose nodes were chosen together with an order of the ranks has it as
@@ -175,178 +191,136 @@ def compare(machine: Machine, free: Mask, wanted: dict[str, Any]) -> dict[str, A
     from rankmap.compare import DEFAULT_ORDER, compared
     from web import link_loads
 
-    model = _predictor(machine, wanted, wanted["count"])
     found = compared(
-        model,
-        wanted["count"],
-        wanted["strategies"],
-        [_named(order) for order in wanted["orders"]] or [DEFAULT_ORDER],
-        candidates=_candidates(machine, free, wanted),
-        exclude=_rows(machine, wanted["exclude"]),
-        per_blade=wanted["per_blade"],
-        seed=wanted["seed"],
+        _predictor(machine, wanted, wanted.count),
+        wanted.count,
+        wanted.strategies,
+        [_named(order) for order in wanted.orders] or [DEFAULT_ORDER],
+        candidates=_candidates(machine, free, wanted.from_),
+        exclude=_rows(machine, wanted.exclude),
+        per_blade=wanted.per_blade,
+        seed=wanted.seed,
     )
     said = found.document() | {"schema": "nidmap.page-compare/1"}
     for row, entry in zip(said["rows"], found.entries, strict=True):
         row["node_rows"] = entry.plan.rows.tolist()
         row["own_order"] = entry.plan.facts["predicted"].get("order")
-        drawn = link_loads.document(entry.found, wanted["links"])
+        drawn = link_loads.document(entry.found, wanted.links)
         row |= {key: drawn[key] for key in ("links", "routers", "matrix")}
     return said
 
 
-def plan(machine: Machine, free: Mask, wanted: dict[str, Any]) -> dict[str, Any]:
+def plan(machine: Machine, free: Mask, wanted: requests.Plan) -> dict[str, Any]:
     """Choose nodes: the document that ``nidmap plan --json`` prints."""
     from placement.commands.plan_report import plan_document
     from placement.plan import plan as choose
     from placement.planners import PREDICTING
 
-    strategy = _strategy(wanted)
-    job = {}
+    strategy, pattern = _strategy(wanted), _pattern(wanted.pattern)
+    job: dict[str, Any] = {}
     if strategy in PREDICTING:
-        _refuse_ranks(wanted["count"], wanted["ppn"])
-        job = {"pattern": _pattern(wanted["pattern"]) or "alltoall", "ppn": wanted["ppn"]}
-        if wanted["bytes"] is not None:
-            job["bytes"] = wanted["bytes"]
-    elif wanted["pattern"]:
-        _pattern(wanted["pattern"])
+        _refuse_ranks(wanted.count, wanted.ppn)
+        job = {"pattern": pattern or "alltoall", "ppn": wanted.ppn, "bytes": wanted.bytes}
     chosen = choose(
         machine,
-        wanted["count"],
+        wanted.count,
         strategy=strategy,
-        candidates=_candidates(machine, free, wanted),
-        include=_rows(machine, wanted["include"]),
-        exclude=_rows(machine, wanted["exclude"]),
-        per_blade=wanted["per_blade"],
-        seed=wanted["seed"],
-        **job,
+        candidates=_candidates(machine, free, wanted.from_),
+        include=_rows(machine, wanted.include),
+        exclude=_rows(machine, wanted.exclude),
+        per_blade=wanted.per_blade,
+        seed=wanted.seed,
+        **{key: value for key, value in job.items() if value is not None},
     )
-    return plan_document(machine, chosen, wanted["seed"])
+    return plan_document(machine, chosen, wanted.seed)
 
 
-def _strategy(wanted: dict[str, Any]) -> str:
+def _strategy(wanted: requests.Plan) -> str:
     from placement.plan import usual_strategy
 
-    named: str = wanted["strategy"]
-    return named or usual_strategy({"pattern": wanted["pattern"]} if wanted["pattern"] else {})
+    return wanted.strategy or usual_strategy({"pattern": wanted.pattern} if wanted.pattern else {})
 
 
-def takes_long(name: str, wanted: dict[str, Any]) -> bool:
-    """Tell whether a question may take seconds, so that quick ones must not stand behind it.
-
-    Parameters
-    ----------
-    name : str
-        One of this module's functions.
-    wanted : dict
-        What it is asked.
-    """
-    from placement.planners import PREDICTING
-
-    if name == "plan":
-        return _strategy(wanted) in PREDICTING
-    if name in ("describe", "order"):
-        return not wanted["slots"] and wanted[_ORDER_IS[name]] not in _AS_IS
-    return name == "compare"
-
-
-#: By which name a question says its order of the ranks.
-_ORDER_IS = {"describe": "order", "order": "strategy"}
-
-
-def order(machine: Machine, free: Mask, wanted: dict[str, Any]) -> dict[str, Any]:
+def order(machine: Machine, free: Mask, wanted: requests.Order) -> dict[str, Any]:
     """Order ranks on nodes, as ``nidmap order`` does, or write an order that is known.
 
     The document that ``nidmap order --json`` prints is under ``order``.
     """
     from rankmap.emit import emit
     from rankmap.emit.document import document
+    from rankmap.order import Order
     from rankmap.orders import arrange
     from rankmap.pattern import parse_pattern
     from rankmap.slots import Slots, parse_counts
 
     del free
-    rows = rows_of(machine, wanted["nodes"])
-    _refuse_ranks(len(rows), wanted["ppn"])
-    slots = Slots(machine.names[rows], parse_counts(wanted["ppn"], len(rows)), machine, rows)
-    pattern = parse_pattern(_pattern(wanted["pattern"]))
-    if wanted["slots"]:
-        found = _given(slots, wanted)
+    rows = rows_of(machine, wanted.nodes)
+    _refuse_ranks(len(rows), wanted.ppn)
+    slots = Slots(machine.names[rows], parse_counts(wanted.ppn, len(rows)), machine, rows)
+    pattern = parse_pattern(_pattern(wanted.pattern))
+    if wanted.slots:
+        found = Order(np.array(wanted.slots), slots, wanted.strategy, wanted.pattern)
     else:
-        found = arrange(slots, pattern, _named(wanted["strategy"]))
+        found = arrange(slots, pattern, _named(wanted.strategy))
     return {
         "schema": "nidmap.page-order/1",
         "order": document(found),
         "node_rows": rows[found.node].tolist(),
-        "format": wanted["format"],
-        "filename": _FILES.get(wanted["format"], f"ranks.{wanted['format']}"),
-        "text": emit(found, wanted["format"], wanted["launcher_order"]),
+        "format": wanted.format,
+        "filename": _FILES.get(wanted.format, f"ranks.{wanted.format}"),
+        "text": emit(found, wanted.format, wanted.launcher_order),
         "neighbours": _neighbours(found, pattern.on(slots)),
         "notes": [found.remark] if found.remark else [],
     }
 
 
-_FILES = {"mpich": "MPICH_RANK_ORDER", "json": "ranks.json", "slurm": "ranks.hosts"}
-
-
-def _given(slots: Slots, wanted: dict[str, Any]) -> Order:
-    """Return the order that a question brings along."""
-    from rankmap.order import Order
-
-    name = wanted.get("strategy") or wanted.get("order", "")
-    return Order(np.array(wanted["slots"]), slots, name, wanted["pattern"])
-
-
 def _neighbours(found: Order, pattern: Any) -> dict[str, list[int]] | None:
     """Return whom each rank talks to; None where that is too much for a page."""
-    blocks, total = [], 0
+    blocks, total = [np.empty((2, 0), dtype=np.int64)], 0
     for a, b, _ in pattern.edges(1 << 18):
         total += len(a)
         if total > _MOST_EDGES:
             return None
-        blocks.append((a, b))
-    a = np.concatenate([x for x, _ in blocks] or [np.empty(0, dtype=np.int64)])
-    b = np.concatenate([y for _, y in blocks] or [np.empty(0, dtype=np.int64)])
-    one, other = np.concatenate([a, b]), np.concatenate([b, a])
+        blocks += [np.stack([a, b]), np.stack([b, a])]
+    one, other = np.concatenate(blocks, axis=1)
     at = np.lexsort((other, one))
     offsets = np.r_[0, np.cumsum(np.bincount(one, minlength=len(found)))]
     return {"offsets": offsets.tolist(), "ranks": other[at].tolist()}
 
 
-def hops(machine: Machine, free: Mask, wanted: dict[str, Any]) -> dict[str, Any]:
+def hops(machine: Machine, free: Mask, wanted: requests.Hops) -> dict[str, Any]:
     """Return how many links lie between one node's router and every other's."""
     from placement.network import channels
     from placement.network import hops as count
     from placement.topologies import router_count
 
     del free
-    row = int(rows_of(machine, wanted["from"])[0])
-    source = int(machine.router[row, 0])
-    if source < 0:
+    row = int(rows_of(machine, wanted.from_)[0])
+    router = machine.router[:, 0]
+    if router[row] < 0:
         raise UsageError(f"{machine.names[row]} hangs on no router")
-    every = np.unique(machine.router[machine.router[:, 0] >= 0, 0]).astype(np.int64)
-    others = every[every != source]
+    others = np.unique(router[(router >= 0) & (router != router[row])]).astype(np.int64)
     found = np.zeros(router_count(machine))
-    found[others] = count(
-        machine, np.full(len(others), source, dtype=np.int64), others, wanted["routing"]
-    ).sum(axis=1)
-    mine = machine.router[:, 0]
-    known = channels(machine, wanted["routing"])
+    here = np.full(len(others), router[row], dtype=np.int64)
+    found[others] = count(machine, here, others, wanted.routing).sum(axis=1)
     return {
         "from": row,
         "name": str(machine.names[row]),
-        "hops": np.where(mine >= 0, np.round(found[np.maximum(mine, 0)], 3), -1).tolist(),
-        "kinds": list(known.kinds),
+        "hops": np.where(router >= 0, np.round(found[np.maximum(router, 0)], 3), -1).tolist(),
+        "kinds": list(channels(machine, wanted.routing).kinds),
     }
 
 
-def _predictor(machine: Machine, wanted: dict[str, Any], nodes: int) -> Predictor:
+# --- what is asked, held to what a page may ask ---------------------------------------
+
+
+def _predictor(
+    machine: Machine, wanted: requests.Describe | requests.Compare, nodes: int
+) -> Predictor:
     from rankmap.predict import Predictor
 
-    _refuse_ranks(nodes, wanted["ppn"])
-    return Predictor(
-        machine, _pattern(wanted["pattern"]), wanted["ppn"], wanted["bytes"], wanted["routing"]
-    )
+    _refuse_ranks(nodes, wanted.ppn)
+    return Predictor(machine, _pattern(wanted.pattern), wanted.ppn, wanted.bytes, wanted.routing)
 
 
 def _refuse_ranks(nodes: int, ppn: int) -> None:
@@ -378,28 +352,15 @@ def _named(strategy: str) -> str:
     return name
 
 
-def _arranged(model: Predictor, slots: Slots, wanted: dict[str, Any]) -> Order | None:
-    """Return the order that is asked for; None for the one that every launcher makes."""
-    if wanted["slots"]:
-        return _given(slots, wanted)
-    if wanted["order"] in _AS_IS:
-        return None
-    from rankmap.orders import arrange
-    from rankmap.predict.asked import fitted
-
-    return arrange(slots, fitted(model.pattern, slots), _named(wanted["order"]))
-
-
-def _candidates(machine: Machine, free: Mask, wanted: dict[str, Any]) -> Mask:
-    """Return the mask of the nodes that may be chosen."""
-    if not wanted["from"].strip():
+def _candidates(machine: Machine, free: Mask, text: str) -> Mask:
+    """Return the mask of the nodes that may be chosen: the free ones, or those named of them."""
+    if not text.strip():
         return free
-    named = np.zeros(len(machine), dtype=bool)
-    named[rows_of(machine, wanted["from"], repeats=True)] = True
+    named = np.zeros_like(free)
+    named[_rows(machine, text)] = True
     return named & free
 
 
 def _rows(machine: Machine, text: str) -> Ints:
-    if not text.strip():
-        return np.empty(0, dtype=np.int64)
-    return rows_of(machine, text, repeats=True)
+    """Return the rows that a text names; none for no text."""
+    return rows_of(machine, text, repeats=True) if text.strip() else np.empty(0, dtype=np.int64)

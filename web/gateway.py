@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from placement.errors import NidmapError
-from web.guard import HEADERS, VARY, Refusal, cookies_of
-from web.problems import KIND, problem, problem_of
+from web.answers import Answer, problem, problem_of
+from web.guard import HEADERS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -24,15 +24,19 @@ if TYPE_CHECKING:
 
 __all__ = ["HEAD", "Gateway"]
 
-#: What every answer is sent with, and what those have that do not say how long they last.
-_ALWAYS = [(k.lower().encode(), v.encode("latin-1")) for k, v in {**HEADERS, "Vary": VARY}.items()]
-_NOT_KEPT = (b"cache-control", b"no-store")
-
 #: Bytes of a request's head.
 HEAD = 32 * 2**10
 
 #: Characters of the longest name of a view.
 _LONGEST = 200
+
+
+def _as_bytes(headers: dict[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(key.lower().encode(), value.encode("latin-1")) for key, value in headers.items()]
+
+
+_ALWAYS = _as_bytes(HEADERS)
+_NOT_KEPT = _as_bytes({"Cache-Control": "no-store"})
 
 
 class Gateway:
@@ -54,55 +58,41 @@ class Gateway:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
+        send = _with_headers(send)
         answer = await self._answer(scope, _joined(scope["headers"]))
         if answer is None:
-            await self._inner(scope, receive, _with_headers(send))
+            await self._inner(scope, receive, send)
             return
-        status, headers, raw = answer
-        if status != 304:
-            headers["Content-Length"] = str(len(raw))
-        own = [(k.lower().encode(), v.encode("latin-1")) for k, v in headers.items()]
-        send = _with_headers(send)
-        await send({"type": "http.response.start", "status": status, "headers": own})
-        await send(
-            {"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else raw}
-        )
+        headers, raw = _as_bytes(answer.headers), answer.raw
+        if answer.status != 304:
+            headers.append((b"content-length", str(len(raw)).encode()))
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        raw = b"" if scope["method"] == "HEAD" else raw
+        await send({"type": "http.response.body", "body": raw})
 
-    async def _answer(
-        self, scope: Scope, headers: dict[str, str]
-    ) -> tuple[int, dict[str, str], bytes] | None:
-        """Return status, headers and body; None for what the application answers."""
-        method, path, query = (
-            scope["method"],
-            scope["path"],
-            scope["query_string"].decode("latin-1"),
-        )
-        refused = self._service.guard.refusal(
-            method, path, query, headers, cookies_of(headers.get("cookie", ""))
-        )
+    async def _answer(self, scope: Scope, headers: dict[str, str]) -> Answer | None:
+        """Return what is answered here; None for what the application answers."""
+        method, path, service = scope["method"], scope["path"], self._service
+        query = scope["query_string"].decode("latin-1")
+        refused = service.guard.refusal(method, path, query, headers)
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD:
-            refused = Refusal(431, f"a request's head may have {HEAD} bytes")
-        if refused is not None:
-            more = {"WWW-Authenticate": "Bearer"} if refused.status == 401 else {}
-            more |= {"Content-Type": KIND, "Connection": "close"}
-            return refused.status, more, problem(refused.status, refused.detail, refused.hint)
-        if not self._service.has_document(path):
+            refused = problem(431, f"a request's head may have {HEAD} bytes")
+        if refused is None and not service.has_document(path):
             return None
-        if method not in ("GET", "HEAD"):
-            more = {"Content-Type": KIND, "Allow": "GET, HEAD", "Connection": "close"}
-            return 405, more, problem(405, "this is for reading only")
+        if refused is None and method not in ("GET", "HEAD"):
+            refused = problem(405, "this is for reading only", headers={"Allow": "GET, HEAD"})
+        if refused is not None:
+            return refused._replace(headers=refused.headers | {"Connection": "close"})
         try:
             view = parse_qs(query).get("view", [""])[0] if query else ""
-            found = await self._service.document(path, view[:_LONGEST])
+            found = await service.document(path, view[:_LONGEST])
         except NidmapError as error:
             return problem_of(error)
-        status, own, raw = found.answer(
-            headers.get("accept-encoding", ""), headers.get("if-none-match", "")
-        )
-        live = self._service.live
-        if found is live.state and live.age is not None:
-            own["Age"] = str(live.age)
-        return status, own, raw
+        known = headers.get("if-none-match", "")
+        answer = found.answer(headers.get("accept-encoding", ""), known)
+        if found is service.live.state and service.live.age is not None:
+            answer.headers["Age"] = str(service.live.age)
+        return answer
 
 
 def _joined(pairs: list[tuple[bytes, bytes]]) -> dict[str, str]:
@@ -122,7 +112,7 @@ def _with_headers(send: Send) -> Send:
         if message["type"] == "http.response.start":
             own = list(message["headers"])
             kept = any(name.lower() == b"cache-control" for name, _ in own)
-            message["headers"] = [*own, *_ALWAYS, *(() if kept else (_NOT_KEPT,))]
+            message["headers"] = [*own, *_ALWAYS, *(() if kept else _NOT_KEPT)]
         await send(message)
 
     return sent

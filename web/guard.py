@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import ipaddress
 import re
 import socket
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from werkzeug.http import parse_cookie
 
+from web.answers import Answer, problem
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["HEADERS", "VARY", "Guard", "Refusal", "cookies_of", "own_names", "policy"]
+__all__ = ["HEADERS", "Guard", "own_names"]
 
 #: What every answer carries.
 HEADERS = {
@@ -32,23 +35,12 @@ HEADERS = {
         "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
         "require-trusted-types-for 'script'; trusted-types 'none'"
     ),
+    "Vary": "Accept-Encoding, Cookie, Authorization",
 }
 
-#: What an answer depends on besides its path.
-VARY = "Accept-Encoding, Cookie, Authorization"
-
-_LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 _HOST = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9_.\-]+)(?::\d{1,5})?", re.ASCII)
 _TOKEN = re.compile(r"(?:^|&)token=([^&]*)")
 _BEARER = re.compile(r"bearer[ ]+(\S+)[ ]*", re.IGNORECASE)
-
-
-def policy(script: str, style: str) -> str:
-    """Return the policy of a file that opens from disk: these two hashes and nothing else."""
-    return (
-        f"default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data: blob:; "
-        "base-uri 'none'; form-action 'none'"
-    )
 
 
 def own_names(host: str, more: Iterable[str] = ()) -> frozenset[str]:
@@ -59,41 +51,18 @@ def own_names(host: str, more: Iterable[str] = ()) -> frozenset[str]:
     >>> sorted(own_names("127.0.0.1"))
     ['127.0.0.1', '[::1]', 'localhost']
     """
-    names = {*_LOOPBACK, *(name.lower() for name in more)}
-    if host and not _is_loopback(host):
-        here = (socket.gethostname(), socket.getfqdn())
-        names |= {name.lower() for name in here if name}
-        names.add(f"[{host.lower()}]" if ":" in host else host.lower())
-    return frozenset(names)
+    names = {"localhost", "127.0.0.1", "[::1]", *more}
+    address = _address(host)
+    if host.lower() not in ("", "localhost") and not (address and address.is_loopback):
+        names |= {socket.gethostname(), socket.getfqdn(), f"[{host}]" if ":" in host else host}
+    return frozenset(name.lower() for name in names if name)
 
 
-def cookies_of(text: str) -> dict[str, str]:
-    """Return the cookies of a header; what is no text in UTF-8 has none.
-
-    Examples
-    --------
-    >>> cookies_of("a=1; b=2"), cookies_of("a=\\xff")
-    ({'a': '1', 'b': '2'}, {})
-    """
-    try:
-        return dict(parse_cookie(text))
-    except UnicodeError:
-        return {}
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"
-
-
-class Refusal(NamedTuple):
-    """Why a request is not answered."""
-
-    status: int
-    detail: str
-    hint: str = ""
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """Return a host's address; None where it is a name."""
+    with contextlib.suppress(ValueError):
+        return ipaddress.ip_address(host.strip("[]"))
+    return None
 
 
 @dataclass(frozen=True)
@@ -118,14 +87,9 @@ class Guard:
     cookie: str = "nidmap"
 
     def refusal(
-        self,
-        method: str,
-        path: str,
-        query: str,
-        headers: Mapping[str, str],
-        cookies: Mapping[str, str],
-    ) -> Refusal | None:
-        """Return why a request is refused, None where it is not.
+        self, method: str, path: str, query: str, headers: Mapping[str, str]
+    ) -> Answer | None:
+        """Return how a request is refused, None where it is not.
 
         Parameters
         ----------
@@ -134,64 +98,40 @@ class Guard:
             What stands behind the ``?``; a token there counts for the page only.
         headers : mapping
             By lower-case name.
-        cookies : mapping
         """
-        return (
-            self._host(headers.get("host", ""))
-            or self._origin(method, path, headers)
-            or self._token(headers, query if path == "/" else "", cookies)
-        )
-
-    def _host(self, host: str) -> Refusal | None:
-        match = _HOST.fullmatch(host)
-        name = match.group(1).lower().rstrip(".") if match else ""
-        if name in self.names or (name and self.addresses and _is_address(name)):
-            return None
-        return Refusal(
-            421, "this server is not the host that was asked for",
-            "use the address that nidmap web serve printed; --allow-host NAME adds one",
-        )  # fmt: skip
-
-    def _origin(self, method: str, path: str, headers: Mapping[str, str]) -> Refusal | None:
-        """Refuse what another site's page sends; a link there may open the page, no more."""
-        other = headers.get("sec-fetch-site", "") in ("cross-site", "same-site")
-        opens = (method, path, headers.get("sec-fetch-mode", "")) == ("GET", "/", "navigate")
-        origin = headers.get("origin", "")
-        foreign = origin != "" and origin.partition("://")[2].lower() != headers["host"].lower()
-        if foreign or (other and not opens):
-            return Refusal(403, "a page of another site may not ask")
+        host = _HOST.fullmatch(headers.get("host", ""))
+        name = host.group(1).lower().rstrip(".") if host else ""
+        if name not in self.names and not (name and self.addresses and _address(name)):
+            return problem(
+                421, "this server is not the host that was asked for",
+                "use the address that nidmap web serve printed; --allow-host NAME adds one",
+            )  # fmt: skip
+        if _foreign(method, path, headers):
+            return problem(403, "a page of another site may not ask")
+        if self.token and not self._has_token(headers, query if path == "/" else ""):
+            return problem(
+                401, "the token is missing or wrong",
+                "open the URL that nidmap web serve printed, or send Authorization: Bearer",
+                {"WWW-Authenticate": "Bearer"},
+            )  # fmt: skip
         return None
 
-    def _token(
-        self, headers: Mapping[str, str], query: str, cookies: Mapping[str, str]
-    ) -> Refusal | None:
-        if not self.token:
-            return None
-        bearer = _BEARER.fullmatch(headers.get("authorization", ""))
-        given = (
-            bearer.group(1) if bearer else "",
-            cookies.get(self.cookie, ""),
-            self.in_query(query),
-        )
-        if any(self._is_token(one) for one in given):
-            return None
-        return Refusal(
-            401, "the token is missing or wrong",
-            "open the URL that nidmap web serve printed, or send Authorization: Bearer",
-        )  # fmt: skip
-
-    def _is_token(self, given: str) -> bool:
-        return hmac.compare_digest(given.encode(errors="replace"), self.token.encode())
-
-    def in_query(self, query: str) -> str:
-        """Return the token that a query string brings, '' for none."""
-        found = _TOKEN.search(query)
-        return unquote(found.group(1)) if found else ""
+    def _has_token(self, headers: Mapping[str, str], query: str) -> bool:
+        given = []
+        if bearer := _BEARER.fullmatch(headers.get("authorization", "")):
+            given.append(bearer.group(1))
+        with contextlib.suppress(UnicodeError):  # a cookie that is no text is none
+            given.append(parse_cookie(headers.get("cookie", "")).get(self.cookie, ""))
+        if in_query := _TOKEN.search(query):
+            given.append(unquote(in_query.group(1)))
+        token = self.token.encode()
+        return any(hmac.compare_digest(one.encode(errors="replace"), token) for one in given)
 
 
-def _is_address(name: str) -> bool:
-    try:
-        ipaddress.ip_address(name.strip("[]"))
-    except ValueError:
-        return False
-    return True
+def _foreign(method: str, path: str, headers: Mapping[str, str]) -> bool:
+    """Tell whether another site's page asks; a link there may open the page, no more."""
+    other = headers.get("sec-fetch-site", "") in ("cross-site", "same-site")
+    opens = (method, path, headers.get("sec-fetch-mode", "")) == ("GET", "/", "navigate")
+    origin = headers.get("origin", "")
+    elsewhere = origin != "" and origin.partition("://")[2].lower() != headers["host"].lower()
+    return elsewhere or (other and not opens)

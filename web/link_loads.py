@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placement.network.arrays import summed
 from placement.topologies import router_coords
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from placement.machine import Machine
     from placement.network import Channels, Loads
     from rankmap.predict import Prediction
 
@@ -115,69 +117,52 @@ def _ends(channels: Channels, row: int) -> str:
 
 def matrix(found: Prediction) -> dict[str, Any] | None:
     """Return what goes from group to group (slice to slice, leaf to leaf); None where unknown."""
-    machine = found.loads.channels.machine
-    level, unit = _units(found)
-    rows = np.unique(unit[found.loads.channels.machine.router[_own(found), 0]])
-    rows = rows[rows >= 0]
-    if not 1 < len(rows) <= MOST_UNITS:
+    loads = found.loads
+    machine = loads.channels.machine
+    level, unit = _units(machine)
+    own = np.flatnonzero((loads.injection > 0) | (loads.ejection > 0))
+    units = np.unique(unit[machine.router[own, 0]])
+    units = units[units >= 0]
+    grouped = level == "group"
+    if not 1 < len(units) <= MOST_UNITS or (len(own) > _MOST_NODES and not grouped):
         return None
-    if machine.topology.levels[0] == "group":
-        seconds, load = _between(found.loads, unit, rows)
+    place = np.full(int(unit.max()) + 1, -1, dtype=np.int64)
+    place[units] = np.arange(len(units))
+    label, seconds = place[unit], None
+    if grouped:
+        seconds, load = _between(loads, label, len(units))
     else:
-        sent = _sent(found, unit, rows)
-        if sent is None:
-            return None
-        seconds, load = None, sent
+        load = np.zeros((len(units), len(units)))
+        for phase in found.phases:
+            for source, target, sent in phase.demand.blocks():
+                load += _sum_pairs(label[source], label[target], sent, len(units))
     return {
         "level": level,
-        "what": "links" if seconds is not None else "bytes",
-        "units": rows.tolist(),
-        "labels": [f"{level[0] if level == 'group' else level + ' '}{u}" for u in rows.tolist()],
+        "what": "links" if grouped else "bytes",
+        "units": units.tolist(),
+        "labels": [f"g{u}" if grouped else f"{level} {u}" for u in units.tolist()],
         "seconds": None if seconds is None else seconds.tolist(),
         "load": load.tolist(),
     }
 
 
-def _own(found: Prediction) -> Ints:
-    """Return the rows of the nodes that send or receive."""
-    return np.flatnonzero((found.loads.injection > 0) | (found.loads.ejection > 0))
-
-
-def _units(found: Prediction) -> tuple[str, Ints]:
+def _units(machine: Machine) -> tuple[str, Ints]:
     """Return the level that a matrix is of, and the unit of each router."""
-    machine = found.loads.channels.machine
     topology, coords = machine.topology, router_coords(machine)
-    if topology.kind == "torus":
-        axis = min(2, topology.router_levels - 1)
-        return topology.levels[axis], coords[:, axis].astype(np.int64)
-    return topology.levels[0], coords[:, 0].astype(np.int64)
+    axis = min(2, topology.router_levels - 1) if topology.kind == "torus" else 0
+    return topology.levels[axis], coords[:, axis].astype(np.int64)
 
 
-def _between(loads: Loads, unit: Ints, rows: Ints) -> tuple[Floats, Floats]:
+def _between(loads: Loads, label: Ints, count: int) -> tuple[Floats, Floats]:
     """Return the busiest channel's seconds and all channels' bytes between groups."""
-    channels, count = loads.channels, len(rows)
-    place = np.full(int(unit.max()) + 1, -1, dtype=np.int64)
-    place[rows] = np.arange(count)
-    a, b = place[unit[channels.source]], place[unit[channels.target]]
+    a, b = label[loads.channels.source], label[loads.channels.target]
     both = (a >= 0) & (b >= 0) & (a != b)
-    seconds, load = np.zeros((count, count)), np.zeros((count, count))
+    seconds = np.zeros((count, count))
     np.maximum.at(seconds, (a[both], b[both]), loads.seconds()[both])
-    np.add.at(load, (a[both], b[both]), loads.load[both])
-    return seconds, load
+    return seconds, _sum_pairs(a[both], b[both], loads.load[both], count)
 
 
-def _sent(found: Prediction, unit: Ints, rows: Ints) -> Floats | None:
-    """Return the bytes sent from unit to unit; None for a job too large to be summed up."""
-    if len(_own(found)) > _MOST_NODES:
-        return None
-    place = np.full(int(unit.max()) + 2, -1, dtype=np.int64)
-    place[rows] = np.arange(len(rows))
-    of_router, count = place[unit], len(rows)
-    load = np.zeros(count * count)
-    for phase in found.phases:
-        for source, target, sent in phase.demand.blocks():
-            a, b = of_router[source], of_router[target]
-            both = (a >= 0) & (b >= 0)
-            flat = a[both] * count + b[both]
-            load += np.bincount(flat, weights=sent[both], minlength=count * count)
-    return load.reshape(count, count)
+def _sum_pairs(a: Ints, b: Ints, amount: Floats, count: int) -> Floats:
+    """Return the sum of the amounts by pair of units; -1 is none."""
+    both = (a >= 0) & (b >= 0)
+    return summed(a[both] * count + b[both], amount[both], count * count).reshape(count, count)

@@ -1,4 +1,4 @@
-"""The newest snapshot of states and jobs, renewed in the background once for all viewers."""
+"""The newest snapshot of states and jobs, renewed once for all viewers, and their streams."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import asyncio
 import os
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from placement.errors import NidmapError, printable
 from placement.lookup import nodes_of
-from web.documents import Document, json_document
+from web.answers import Document, json_document
 from web.snapshot import of_dump
 from web.sources import SLURM
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from placement.machine import Machine
     from web.snapshot import Snapshot
 
-__all__ = ["Live"]
+__all__ = ["Live", "Streams"]
 
-#: Seconds between two questions at least.
-LEAST = 1.0
+#: Seconds between two questions at least, and between two signs of life of a stream.
+LEAST, PING = 1.0, 15.0
 
 
 class Live:
@@ -40,6 +40,13 @@ class Live:
         Returns a new snapshot, or raises a NidmapError.
     every : float
         Seconds between two questions.
+
+    Attributes
+    ----------
+    snapshot : Snapshot
+        The newest.
+    state, jobs : Document
+        The snapshot as it is sent, and its jobs with their node lists.
     """
 
     def __init__(
@@ -55,16 +62,9 @@ class Live:
         self._ask = ask
         self._listeners: list[Callable[[], None]] = []
         self._task: asyncio.Task[None] | None = None
-        self._seen: tuple[object, ...] = ()
-        first = of_dump(machine)
-        if sources:
-            first = replace(first, notes=("the sources have not answered yet",))
-        self._set(first)
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The newest snapshot."""
-        return self._newest
+        self._seen: list[tuple[int, ...]] = []
+        notes = ("the sources have not answered yet",) if sources else ()
+        self._keep(replace(of_dump(machine), notes=notes))
 
     @property
     def age(self) -> int | None:
@@ -75,14 +75,7 @@ class Live:
     @property
     def event(self) -> bytes:
         """What a stream is told: version, time of the data, whether they are stale."""
-        now = self.snapshot
-        said = {
-            "version": now.version,
-            "taken": now.taken,
-            "stale": now.stale,
-            "error": now.error,
-            "now": time.time(),
-        }
+        said = {"version": self.snapshot.version, **self.snapshot.standing, "now": time.time()}
         return b"event: state\ndata: " + msgspec.json.encode(said) + b"\n\n"
 
     def listen(self, listener: Callable[[], None]) -> None:
@@ -107,53 +100,103 @@ class Live:
 
     async def renew(self) -> None:
         """Ask once and keep the answer; where there is none, the last one goes stale."""
-        signs = self._signs()
+        signs = [] if SLURM in self.sources else [_sign(path) for path in self.sources]
         if signs and signs == self._seen and not self.snapshot.stale:
             return  # files, and none has changed
         try:
             found = await self._ask()
             self._seen = signs
-        except NidmapError as error:
-            found = replace(self.snapshot, stale=True, error=printable(str(error), 300))
         except Exception as error:  # whatever it is, viewers keep the last good answer
-            what = printable(f"{type(error).__name__}: {error}", 300)
-            found = replace(self.snapshot, stale=True, error=what)
-        self._set(found)
+            what = (
+                str(error) if isinstance(error, NidmapError) else f"{type(error).__name__}: {error}"
+            )
+            found = replace(self.snapshot, stale=True, error=printable(what, 300))
+        self._keep(found)
         for listener in self._listeners:
             listener()
 
-    def _signs(self) -> tuple[object, ...]:
-        """Return what tells a changed file; () where Slurm is asked too."""
-        if SLURM in self.sources:
-            return ()
-        found = []
-        for path in self.sources:
-            try:
-                stat = os.stat(path)
-                found.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
-            except OSError:
-                found.append((0, 0, 0))
-        return tuple(found)
-
-    def _set(self, found: Snapshot) -> None:
-        """Take a snapshot, and write it down as it is sent."""
-        old: Snapshot | None = getattr(self, "_newest", None)
-        version = 1
-        if old is not None:
-            version = old.version if old.same(found) else old.version + 1
-            if version == old.version and found.taken == old.taken:
-                return
-        self._newest = replace(found, version=version)
+    def _keep(self, found: Snapshot) -> None:
+        """Keep a snapshot, and write it down as it is sent."""
+        said = found.document(self.machine)
+        old: dict[str, Any] = getattr(self, "_said", {"version": 0})
+        moment = {"version": old["version"], "taken": found.taken}
+        same = said | moment == old | moment
+        if same and found.taken == old["taken"]:
+            return
+        version = old["version"] + (not same)
+        self.snapshot = replace(found, version=version)
+        self._said = said | {"version": version}
         mark = f"{version}-{found.taken or 0:.3f}"
-        #: The snapshot as it is sent, and its jobs with their node lists.
-        self.state: Document = json_document(self._newest.document(self.machine), "state", mark)
-        self.jobs: Document = json_document(self._jobs(self._newest), "jobs", mark)
+        self.state: Document = json_document(self._said, f"state-{mark}")
+        jobs = [
+            {key: value for key, value in one.items() if key != "rows"}
+            | {"nodelist": nodes_of(self.machine, job.rows).fold()}
+            for job, one in zip(found.jobs, said["jobs"], strict=True)
+        ]
+        self.jobs: Document = json_document({"jobs": jobs, **found.standing}, f"jobs-{mark}")
 
-    def _jobs(self, now: Snapshot) -> dict[str, object]:
-        """Return the jobs that hold nodes, each with its list."""
-        rows = []
-        for job in now.jobs:
-            said = job.document()
-            del said["rows"]
-            rows.append(said | {"nodelist": nodes_of(self.machine, job.rows).fold()})
-        return {"jobs": rows, "taken": now.taken, "stale": now.stale, "error": now.error}
+
+def _sign(path: str) -> tuple[int, ...]:
+    """Return what tells a changed file."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return ()
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+
+class Streams:
+    """All open event streams of one server: each viewer is told by one task and no thread.
+
+    A stream that falls behind is told the newest state only, so that none
+    holds more than one event.
+
+    Parameters
+    ----------
+    live : Live
+    most : int
+        Streams at once.
+    """
+
+    def __init__(self, live: Live, most: int = 256) -> None:
+        self.live = live
+        self.most = most
+        self._open: set[asyncio.Event] = set()
+        self._closing = False
+        live.listen(self._wake)
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @property
+    def full(self) -> bool:
+        """Whether no more may be opened."""
+        return len(self._open) >= self.most
+
+    def close(self) -> None:
+        """End all streams."""
+        self._closing = True
+        self._wake()
+
+    def _wake(self) -> None:
+        for event in self._open:
+            event.set()
+
+    async def events(self) -> AsyncIterator[bytes]:
+        """Yield what one viewer is told, until the server is stopped."""
+        new = asyncio.Event()
+        new.set()
+        self._open.add(new)
+        try:
+            yield b"retry: 3000\n\n"
+            while not self._closing:
+                try:
+                    await asyncio.wait_for(new.wait(), PING)
+                except asyncio.TimeoutError:
+                    yield b": ping\n\n"
+                    continue
+                new.clear()
+                if not self._closing:
+                    yield self.live.event
+        finally:
+            self._open.discard(new)

@@ -11,7 +11,7 @@ from placement.nodelist import NodeList
 if TYPE_CHECKING:
     from placement.machine import Machine
     from web.requests import Emit
-    from web.snapshot import Job, Snapshot
+    from web.snapshot import Snapshot
 
 __all__ = ["described", "emitted"]
 
@@ -32,7 +32,10 @@ def described(machine: Machine, now: Snapshot, text: str) -> dict[str, Any]:
     _refuse_many(NodeList.length_of(text))
     rows = rows_of(machine, text, repeats=True)
     _refuse_many(len(rows))
-    holders = _holders(now.jobs)
+    holders: dict[int, list[str]] = {}
+    for job in now.jobs:
+        for row in job.rows.tolist():
+            holders.setdefault(row, []).append(job.id)
     return {"nodes": [_node(machine, now, holders, row) for row in rows.tolist()]}
 
 
@@ -41,33 +44,22 @@ def _refuse_many(count: int) -> None:
         raise UsageError(f"{count} nodes, at most {MOST} are described", "use /api/v1/machine")
 
 
-def _holders(found: tuple[Job, ...]) -> dict[int, list[str]]:
-    out: dict[int, list[str]] = {}
-    for job in found:
-        for row in job.rows.tolist():
-            out.setdefault(row, []).append(job.id)
-    return out
-
-
 def _node(
     machine: Machine, now: Snapshot, holders: dict[int, list[str]], row: int
 ) -> dict[str, Any]:
     from placement.topologies import router_names
 
-    routers = [int(r) for r in machine.router[row] if r >= 0]
-    numbers = ("sockets", "cores", "memory_mb", "nics", "gpus")
+    words = {"name": machine.names, "cname": machine.cname, "role": machine.role,
+             "state": now.state, "features": machine.features}  # fmt: skip
+    numbers = ("nid", "sockets", "cores", "memory_mb", "nics", "gpus")
+    routers = machine.router[row]
     return {
         "row": row,
-        "name": str(machine.names[row]),
-        "nid": int(machine.nid[row]),
-        "cname": str(machine.cname[row]),
         "coords": dict(zip(machine.topology.levels, machine.coords[row].tolist(), strict=True)),
-        "role": str(machine.role[row]),
-        "state": str(now.state[row]),
         "planned": bool(now.planned[row]),
         "jobs": holders.get(row, []),
-        "routers": [str(router_names(machine)[r]) for r in routers],
-        "features": str(machine.features[row]),
+        "routers": router_names(machine)[routers[routers >= 0]].tolist(),
+        **{name: str(column[row]) for name, column in words.items()},
         **{name: int(getattr(machine, name)[row]) for name in numbers},
     }
 
@@ -87,15 +79,14 @@ def emitted(machine: Machine, wanted: Emit) -> dict[str, Any]:
 
     rows = rows_of(machine, wanted.nodes)
     names = nodes_of(machine, rows)
-    nids, cnames = machine.nid[rows].tolist(), machine.cname[rows].tolist()
-    made = Emission(
+    emission = Emission(
         nodes=names,
-        nids=tuple(nids),
-        cnames=tuple(cnames),
+        nids=tuple(machine.nid[rows].tolist()),
+        cnames=tuple(machine.cname[rows].tolist()),
         job=Job(len(names), ppn=wanted.ppn, nodelist=names),
         scheduler=machine.scheduler,
         batch=machine.batch,
         remarks=(f"nidmap: {len(names)} nodes marked on {machine.name}",),
         document=nodes_document(machine, rows) if wanted.format == "json" else {},
     )
-    return {"format": wanted.format, "count": len(names), "text": emit(made, wanted.format)}
+    return {"format": wanted.format, "count": len(names), "text": emit(emission, wanted.format)}

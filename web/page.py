@@ -18,7 +18,6 @@ import msgspec
 from markupsafe import Markup
 
 from placement.errors import NidmapError
-from web.guard import policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,15 +31,10 @@ STATIC = _HOME / "static"
 ENTRY, STYLE = "main.js", "page.css"
 
 _IMPORT = re.compile(
-    r"^import\s+(?:\*\s+as\s+(?P<whole>[\w$]+)|\{(?P<names>[^}]*)\})\s+from\s+"
-    r"[\"']\./(?P<file>[\w.\-]+\.js)[\"'];?[ \t]*$",
-    re.M,
+    r"^import\s+\{(?P<names>[^}]*)\}\s+from\s+[\"']\./(?P<file>[\w.\-]+\.js)[\"'];[ \t]*$", re.M
 )
-_BARE = re.compile(r"^import\s+[\"']\./(?P<file>[\w.\-]+\.js)[\"'];?[ \t]*$", re.M)
 _EXPORT = re.compile(
-    r"^export\s+(?=(?:async\s+)?function\b|const\b|let\b|class\b)"
-    r"(?P<head>(?:async\s+)?function\s*\*?|const|let|class)\s+(?P<name>[\w$]+)",
-    re.M,
+    r"^export\s+(?P<head>(?:async\s+)?function|const|class)\s+(?P<name>[\w$]+)", re.M
 )
 _LEFT = re.compile(r"^(?:import|export)\b.*$", re.M)
 
@@ -69,7 +63,10 @@ def exported(title: str, data: Mapping[str, Any]) -> str:
     for name, text, end in (("style", style, "</style"), ("script", script, "</script")):
         if end in text.lower():
             raise NidmapError(f"the page's {name} holds its own end mark: a defect of nidmap")
-    rule = policy(_digest(script), _digest(style))
+    rule = (
+        f"default-src 'none'; script-src '{_digest(script)}'; style-src '{_digest(style)}'; "
+        "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    )
     head = f'<meta http-equiv="Content-Security-Policy" content="{rule}"><style>{style}</style>'
     body = (
         f'<script type="application/json" id="nidmap-data">{_inert(data)}</script>'
@@ -108,11 +105,10 @@ def _render(**values: Any) -> str:
 def bundle(modules: Mapping[str, str], entry: str = ENTRY) -> str:
     """Join ES modules into one plain script.
 
-    A module may import at the beginnings of lines, ``import { a, b as c }
-    from "./x.js";``, ``import * as x from "./x.js";`` or ``import
+    A module may import at the beginnings of lines, ``import { a, b } from
     "./x.js";``, and export declarations of one name at the beginnings of
-    lines (function, async function, const, let, class). Nothing else: no
-    default, no dynamic import, no cycle.
+    lines (function, async function, const, class). Nothing else: no default,
+    no dynamic import, no cycle.
 
     Parameters
     ----------
@@ -145,7 +141,7 @@ def bundle(modules: Mapping[str, str], entry: str = ENTRY) -> str:
     """
     ordered: list[str] = []
     _visit(modules, entry, ordered, [])
-    parts = [_wrapped(name, modules[name]) for name in ordered]
+    parts = [_as_function(name, modules[name]) for name in ordered]
     return "\n".join(["(() => {", '"use strict";', *parts, "})();", ""])
 
 
@@ -157,33 +153,20 @@ def _visit(modules: Mapping[str, str], name: str, done: list[str], way: list[str
         raise NidmapError(f"{' -> '.join([*way, name])}: modules in a circle")
     if name not in modules:
         raise NidmapError(f"{(way or ['the page'])[-1]} imports {name}, which is not there")
-    text = modules[name]
-    for match in (*_IMPORT.finditer(text), *_BARE.finditer(text)):
+    for match in _IMPORT.finditer(modules[name]):
         _visit(modules, match.group("file"), done, [*way, name])
     done.append(name)
 
 
-def _wrapped(name: str, text: str) -> str:
-    exports = [match.group("name") for match in _EXPORT.finditer(text)]
-    body = _EXPORT.sub(lambda m: f"{m.group('head')} {m.group('name')}", text)
-    body = _BARE.sub("", _IMPORT.sub(_taken, body))
+def _as_function(name: str, text: str) -> str:
+    """Return a module as a function that returns what it exports."""
+    exports = ", ".join(match.group("name") for match in _EXPORT.finditer(text))
+    body = _IMPORT.sub(lambda m: f"const {{{m['names']}}} = {_variable(m['file'])};", text)
+    body = _EXPORT.sub(r"\g<head> \g<name>", body)
     left = _LEFT.search(body)
     if left is not None:
         raise NidmapError(f"{name}: {left.group()[:80]!r} cannot be bundled")
-    return (
-        f"const {_variable(name)} = (() => {{\n{body.strip()}\n"
-        f"return {{ {', '.join(exports)} }};\n}})();"
-    )
-
-
-def _taken(match: re.Match[str]) -> str:
-    """Return an import as a declaration of what the other module returned."""
-    source = _variable(match.group("file"))
-    if match.group("whole"):
-        return f"const {match.group('whole')} = {source};"
-    names = [part.split() for part in match.group("names").split(",") if part.strip()]
-    listed = ", ".join(part[0] if len(part) == 1 else f"{part[0]}: {part[2]}" for part in names)
-    return f"const {{ {listed} }} = {source};"
+    return f"const {_variable(name)} = (() => {{\n{body.strip()}\nreturn {{ {exports} }};\n}})();"
 
 
 def _variable(name: str) -> str:

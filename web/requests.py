@@ -1,4 +1,8 @@
-"""What may be asked of the API: one Struct a request, every text and number limited."""
+"""What may be asked of the API: one Struct a request, every text and number limited.
+
+`Nodes`, `View` and `Hops` are asked in the query of a GET, all others in the
+body of a POST.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 __all__ = [
-    "BODY", "TEXT", "Compare", "Describe", "Emit", "Export", "Mark", "Order", "Plan", "Resolve",
-    "decoded",
+    "BODY", "TEXT", "Compare", "Describe", "Emit", "Export", "Hops", "Mark", "Nodes", "Order",
+    "Plan", "Resolve", "View", "decoded",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -32,6 +36,32 @@ Blade = Annotated[int, Meta(ge=1, le=4)]
 #: An order that is known: the slot of every rank.
 Slots = Annotated[list[Annotated[int, Meta(ge=0, lt=2**20)]], Meta(max_length=2**20)]
 Words = Annotated[list[Word], Meta(max_length=8)]
+
+
+class Nodes(Struct):
+    """Nodes that are to be described."""
+
+    nodes: Annotated[str, Meta(
+        min_length=1, max_length=2000, examples=["12-15"],
+        description="A node list in any form that is pasted; at most 1,000 nodes.")]  # fmt: skip
+
+
+class View(Struct):
+    """A part of the layout."""
+
+    view: Annotated[str, Meta(
+        max_length=200, examples=["usual"],
+        description="One view by its id; usual: the first whole, the others by id and title.")
+    ] = ""  # fmt: skip
+
+
+class Hops(Struct, rename={"from_": "from"}):
+    """Links that are to be counted."""
+
+    from_: Annotated[str, Meta(min_length=1, max_length=300, description="A node.")]
+    routing: Annotated[Word, Meta(
+        description="One of the machine's routings; its default where none is given.")
+    ] = ""  # fmt: skip
 
 
 class Resolve(Struct, forbid_unknown_fields=True):
@@ -153,9 +183,3 @@ def _whole(value: Any) -> Any:
     if isinstance(value, list):
         return [_whole(one) for one in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-def plain(request: Struct) -> dict[str, Any]:
-    """Return a request as plain values, by the names that it has on the wire."""
-    found: dict[str, Any] = msgspec.to_builtins(request)
-    return found

@@ -1,18 +1,24 @@
-"""Pasted text to rows of the machine, every bad word named where it stands."""
+"""Pasted text to rows of the machine, every bad word named where it stands.
+
+What stands around a list where it was copied from is blanked, so that every
+word keeps its place.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placement.errors import ParseError, printable
+from placement.errors import NidmapError, ParseError, printable
 from placement.lookup import nodes_of, rows_of
 from placement.nodelist import NodeList
-from web.wrapping import jobs_text, unwrapped
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from placement.machine import Machine
@@ -30,6 +36,15 @@ _LONGEST_WRAPPED = 200_000
 
 _QUOTED = re.compile(r"'([^']{1,80})'")
 _WORD = re.compile(r"(?:[^\s,\[\]]|\[[^\[\]]*\]|[\[\]])+")
+
+_DIRECTIVE = re.compile(r"^\s*#\s?SBATCH\b.*$", re.MULTILINE)
+_NODELIST = re.compile(r"(?:^|\s)(?:-w[ =]?|--nodelist[ =])([^\s'\"]+|'[^']*'|\"[^\"]*\")")
+_VNODE = re.compile(r"\(([A-Za-z][\w.-]*)((?::[\w.]+=[\w.]+)*)\)\+?")
+_QUOTED_LIST = re.compile(r"(\s*)[\[(](\s*['\"].*['\"]\s*(?:,\s*)?)[\])](\s*)", re.DOTALL)
+
+#: What programs write around names: quotes of shells and of JSON, semicolons.
+_MARKS = str.maketrans({'"': " ", "'": " ", "`": " ", ";": ","})
+
 #: Words that may name several nodes: ranges, indices, places.
 _PLACE = re.compile(r"\d+-\d+|#|[cCxX]\d+[-cC]")
 
@@ -62,11 +77,61 @@ def resolve(machine: Machine, text: str) -> dict[str, Any]:
     found = _read(machine, text)
     if found["ok"] or len(text) > _LONGEST_WRAPPED:
         return found
-    for other in (*unwrapped(text), jobs_text(text)):
+    for other in _unwrapped(text):
         bare = _read(machine, other) if other.strip() else found
         if bare["ok"] or bare["count"] > found["count"]:
             found = bare
     return found
+
+
+def _unwrapped(text: str) -> Iterator[str]:
+    """Yield a text without what may stand around its names, each of the same length.
+
+    The last one is no text of the same length: the nodes of all jobs in what
+    ``squeue --json`` printed.
+
+    Examples
+    --------
+    >>> [other.split() for other in _unwrapped("#SBATCH -N 2 -w nid[00001-00002]")]
+    [['nid[00001-00002]']]
+    >>> [other.split() for other in _unwrapped('["n1", "n2"]')]
+    [['n1', ',', 'n2']]
+    >>> [other.split() for other in _unwrapped("(n1:ncpus=4)+(n2:ncpus=4)")]
+    [['n1', 'n2']]
+    >>> list(_unwrapped("n1,n2"))
+    []
+    >>> list(_unwrapped('{"jobs": [{"job_id": 7, "job_state": "RUNNING", "nodes": "n[1-2]"}]}'))[-1]
+    'n[1-2]'
+    """
+    for bare in (_DIRECTIVE.sub(_blank_directive, text), _VNODE.sub(_blank_vnode, text),
+                 _blank_quotes(text)):  # fmt: skip
+        if bare != text:
+            yield bare
+    if text.lstrip().startswith("{"):
+        from placement.slurm import jobs_in
+
+        with contextlib.suppress(NidmapError):
+            yield ",".join(job.nodes.fold() for job in jobs_in(text) or ())
+
+
+def _blank_directive(match: re.Match[str]) -> str:
+    """Keep the nodes of one ``#SBATCH`` line."""
+    line = match.group()
+    kept = [" "] * len(line)
+    for found in _NODELIST.finditer(line):
+        kept[found.start(1) : found.end(1)] = found.group(1)
+    return _blank_quotes("".join(kept))
+
+
+def _blank_vnode(match: re.Match[str]) -> str:
+    """Keep the name in ``(nid00136:ncpus=64)+``."""
+    return f" {match.group(1)}".ljust(len(match.group()))
+
+
+def _blank_quotes(text: str) -> str:
+    """Blank quotes, and the brackets of a list of quoted words."""
+    listed = _QUOTED_LIST.fullmatch(text)
+    return (" ".join(listed.groups()) if listed else text).translate(_MARKS)
 
 
 def _read(machine: Machine, text: str) -> dict[str, Any]:

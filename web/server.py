@@ -54,19 +54,16 @@ def bound(host: str, port: int) -> socket.socket:
         found = socket.getaddrinfo(
             host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        family, kind, protocol, _, address = found[0]
-        sock = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:
         raise UsageError(f"--host {host!r}: {_reason(error)}") from None
+    family, *_, address = found[0]
+    both = family == socket.AF_INET6  # what is bound to all addresses takes IPv4 too
     try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind(address)
-        sock.listen(1024)
+        sock = socket.create_server(address, family=family, backlog=1024, dualstack_ipv6=both)
     except OSError as error:
-        sock.close()
-        taken = error.errno == errno.EADDRINUSE
-        hint = "use --port 0 for any free one" if taken else ""
-        raise UsageError(f"cannot listen on {host} port {port}: {_reason(error)}", hint) from None
+        hint = "use --port 0 for any free one" if error.errno == errno.EADDRINUSE else ""
+        reason = os.strerror(error.errno or 0)
+        raise UsageError(f"cannot listen on {host} port {port}: {reason}", hint) from None
     sock.setblocking(False)
     return sock
 
@@ -86,49 +83,39 @@ def bound_socket(path: str) -> Iterator[socket.socket]:
     OutputError
         It cannot be made.
     """
-    _clear(path)
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    mask = os.umask(0o177)
-    try:
-        sock.bind(path)
-    except OSError as error:
-        sock.close()
-        raise OutputError(f"cannot make the socket {path}: {_reason(error)}") from None
-    finally:
-        os.umask(mask)
-    mine = os.stat(path).st_ino
-    sock.listen(1024)
-    sock.setblocking(False)
-    try:
-        yield sock
-    finally:
-        sock.close()
-        with contextlib.suppress(OSError):
-            if os.stat(path).st_ino == mine:
-                os.unlink(path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+        mask = os.umask(0o177)
+        try:
+            _clear(path)
+            sock.bind(path)
+        except OSError as error:
+            raise OutputError(f"cannot make the socket {path}: {_reason(error)}") from None
+        finally:
+            os.umask(mask)
+        own = os.stat(path).st_ino
+        sock.listen(1024)
+        sock.setblocking(False)
+        try:
+            yield sock
+        finally:
+            with contextlib.suppress(OSError):
+                if os.stat(path).st_ino == own:
+                    os.unlink(path)
 
 
 def _clear(path: str) -> None:
     """Remove a socket that no one listens on any more."""
-    try:
-        found = os.lstat(path)
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return
-    except OSError as error:
-        raise OutputError(f"cannot make the socket {path}: {_reason(error)}") from None
-    if not stat.S_ISSOCK(found.st_mode):
+    if not stat.S_ISSOCK(os.lstat(path).st_mode):
         raise UsageError(f"{path} is there and is no socket", "name another --socket")
-    probe = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        probe.connect(path)
-    except ConnectionRefusedError:
-        os.unlink(path)
-    except OSError as error:
-        raise OutputError(f"cannot make the socket {path}: {_reason(error)}") from None
-    else:
-        raise UsageError(f"a server is using {path}", "name another --socket")
-    finally:
-        probe.close()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(path)
+        except ConnectionRefusedError:
+            os.unlink(path)
+        else:
+            raise UsageError(f"a server is using {path}", "name another --socket")
 
 
 def run(service: Service, sock: socket.socket) -> None:
@@ -140,8 +127,12 @@ def run(service: Service, sock: socket.socket) -> None:
     sock : socket
         Listening.
     """
-    _allow_files()
-    _share_arenas()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    with contextlib.suppress(OSError, AttributeError):  # one heap a thread keeps what each needed
+        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
     before = signal.signal(signal.SIGTERM, _terminated)  # uvicorn hands it on when it has ended
     try:
         asyncio.run(serve(service, make_server(service), sock))
@@ -200,22 +191,7 @@ async def _close_idle(server: uvicorn.Server) -> None:
                 connection.transport.close()
 
 
-def _share_arenas() -> None:
-    """Let all threads share two heaps: glibc's one a thread keeps what each once needed."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
-
-
 def _terminated(number: int, frame: object) -> None:
     """Leave as a tool that SIGTERM has ended, but tidily."""
     del frame
     raise click.exceptions.Exit(128 + number)
-
-
-def _allow_files() -> None:
-    """Raise the limit on open files, as far as that is allowed."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
-    if soft < wanted:
-        with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -8,21 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 from placement.errors import UsageError, printable
 from web import figures, layout
+from web.answers import Document, json_document, page_files
 from web.columns import document as machine_columns
-from web.documents import Document, json_document, page_files
 from web.guard import Guard
-from web.live import Live
+from web.live import Live, Streams
 from web.page import STATIC
 from web.requests import BODY, TEXT
 from web.sources import ask
-from web.streams import Streams
 from web.workers import Lane
 
 if TYPE_CHECKING:
+    import msgspec
+
     from placement.machine import Machine
     from web.snapshot import Snapshot
 
+    #: The machine's columns, and the layout's views by id.
+    _Drawn = tuple[Document, dict[str, Document]]
+
 __all__ = ["Service"]
+
+#: The documents of the machine and of its state.
+_DOCUMENTS = ("/api/v1/machine", "/api/v1/layout", "/api/v1/state", "/api/v1/jobs")
 
 #: Seconds for a question that should take milliseconds, and for Slurm's own answers.
 _QUICK, _SLURM = 20.0, 60.0
@@ -74,7 +81,7 @@ class Service:
         self.live = Live(machine, sources, self._ask, every)
         self.streams = Streams(self.live, streams)
         self._files = {f"/static/{name}": file for name, file in page_files(STATIC).items()}
-        self._drawing: asyncio.Future[dict[str, Document]] | None = None
+        self._drawing: asyncio.Future[_Drawn] | None = None
 
     def start(self) -> None:
         """Begin to ask the sources, and to make what the first viewer will ask for."""
@@ -91,8 +98,6 @@ class Service:
     async def _ask(self) -> Snapshot:
         found: Snapshot = await self._asking.call(ask, self.live.sources, self.users)
         return found
-
-    # --- what lies ready --------------------------------------------------------------
 
     def has_document(self, path: str) -> bool:
         """Tell whether a path is answered by a document."""
@@ -115,25 +120,24 @@ class Service:
         """
         if path in self._files:
             return self._files[path]
-        if path == "/api/v1/state":
-            return self.live.state
-        if path == "/api/v1/jobs":
-            return self.live.jobs
-        drawn = await self._drawn()
-        if path == "/api/v1/machine":
-            return drawn["machine"]
-        if f"layout {view}" not in drawn:
-            known = ", ".join(key.partition(" ")[2] for key in drawn if len(key.split()) == 2)
+        name = path.rpartition("/")[2]
+        if name in ("state", "jobs"):
+            return self.live.state if name == "state" else self.live.jobs
+        machine, views = await self._drawn()
+        if name == "machine":
+            return machine
+        if view not in views:
+            known = ", ".join(name for name in views if name)
             raise UsageError(f"no view {printable(view)!r}", f"there are {known}")
-        return drawn[f"layout {view}"]
+        return views[view]
 
-    async def _drawn(self) -> dict[str, Document]:
+    async def _drawn(self) -> _Drawn:
         """Return the documents that never change, made once and in a thread."""
         if self._drawing is None:
             self._drawing = asyncio.ensure_future(asyncio.to_thread(self._draw))
         return await asyncio.shield(self._drawing)
 
-    def _draw(self) -> dict[str, Document]:
+    def _draw(self) -> _Drawn:
         columns = machine_columns(self.machine) | {
             "show_users": self.users,
             "live": bool(self.live.sources),
@@ -141,18 +145,13 @@ class Service:
             "version": _version(),
             "limits": {"body": BODY, "text": TEXT, "marks": 32},
         }
-        views = layout.document(self.machine)
-        named = {"": views, **layout.parts(views)}
-        return {
-            "machine": json_document(columns, "machine"),
-            **{f"layout {name}": json_document(view, "layout") for name, view in named.items()},
-        }
+        whole = layout.document(self.machine)
+        views = {"": whole, **layout.parts(whole)}
+        return json_document(columns), {name: json_document(view) for name, view in views.items()}
 
-    # --- what is calculated -----------------------------------------------------------
-
-    async def figure(self, name: str, wanted: dict[str, Any]) -> bytes:
+    async def figure(self, name: str, wanted: msgspec.Struct) -> bytes:
         """Return one of `web.figures` as JSON."""
-        lane = self.long if figures.takes_long(name, wanted) else self.short
+        lane = self.long if figures.takes_long(wanted) else self.short
         free = self.live.snapshot.free(self.machine)
         return await lane.json(getattr(figures, name), free, wanted)
 
@@ -165,16 +164,10 @@ class Service:
             "live": bool(self.live.sources),
             "source": now.source,
             "version": now.version,
-            "taken": now.taken,
-            "stale": now.stale,
-            "error": now.error,
+            **now.standing,
             "calculations": self.long.inside + self.short.inside,
             "streams": len(self.streams),
         }
-
-
-#: The documents of the machine and of its state.
-_DOCUMENTS = ("/api/v1/machine", "/api/v1/layout", "/api/v1/state", "/api/v1/jobs")
 
 
 def _version() -> str:

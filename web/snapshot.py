@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.slurm import RunningJob, SlurmNodes
 
-__all__ = ["Job", "Snapshot", "masked", "of_dump", "of_slurm", "with_jobs"]
+__all__ = ["Job", "Snapshot", "masked", "of_dump", "with_jobs", "with_states"]
 
 SCHEMA = "nidmap.state/1"
 
@@ -48,12 +48,9 @@ class Job:
     def document(self) -> dict[str, Any]:
         """Return the job as JSON takes it; the user only where there is one."""
         said = {
-            "id": self.id,
-            "rows": folded_rows(self.rows),
-            "count": len(self.rows),
-            "name": self.name,
-            "partition": self.partition,
-        }
+            "id": self.id, "rows": folded_rows(self.rows), "count": len(self.rows),
+            "name": self.name, "partition": self.partition,
+        }  # fmt: skip
         return said | ({"user": self.user} if self.user else {})
 
 
@@ -90,7 +87,7 @@ class Snapshot:
     taken: float | None = None
     stale: bool = False
     error: str = ""
-    version: int = field(default=1)
+    version: int = 1
 
     def free(self, machine: Machine) -> NDArray[np.bool_]:
         """Mask of the compute nodes that a plan may use now."""
@@ -99,15 +96,10 @@ class Snapshot:
             usable[job.rows] = False
         return np.asarray(machine.compute & usable)
 
-    def same(self, other: Snapshot) -> bool:
-        """Tell whether two say the same, apart from when."""
-        return (
-            (self.source, self.stale, self.error, self.unknown, self.notes)
-            == (other.source, other.stale, other.error, other.unknown, other.notes)
-            and np.array_equal(self.state, other.state)
-            and np.array_equal(self.planned, other.planned)
-            and [job.document() for job in self.jobs] == [job.document() for job in other.jobs]
-        )
+    @property
+    def standing(self) -> dict[str, Any]:
+        """When it was taken, and whether the source has answered since."""
+        return {"taken": self.taken, "stale": self.stale, "error": self.error}
 
     def document(self, machine: Machine) -> dict[str, Any]:
         """Return the snapshot as JSON takes it."""
@@ -116,9 +108,7 @@ class Snapshot:
             "schema": SCHEMA,
             "version": self.version,
             "source": self.source,
-            "taken": self.taken,
-            "stale": self.stale,
-            "error": self.error,
+            **self.standing,
             "state": coded(self.state),
             "planned": np.flatnonzero(self.planned).tolist(),
             "free": int(self.free(machine).sum()),
@@ -129,7 +119,7 @@ class Snapshot:
         }
 
 
-def of_dump(machine: Machine, source: str = "dump") -> Snapshot:
+def of_dump(machine: Machine) -> Snapshot:
     """Return the states that the machine's own dump or site gives.
 
     Examples
@@ -138,43 +128,30 @@ def of_dump(machine: Machine, source: str = "dump") -> Snapshot:
     >>> of_dump(parse_spec("torus:2x2")).document(parse_spec("torus:2x2"))["counts"]
     {'up': 4}
     """
-    return Snapshot(source, machine.state.copy(), machine.planned.copy())
+    return Snapshot("dump", machine.state, machine.planned)
 
 
-def of_slurm(
-    machine: Machine, found: SlurmNodes, jobs: Sequence[RunningJob], users: bool, taken: float
-) -> Snapshot:
-    """Return Slurm's view of a machine; nodes that Slurm does not have keep their state."""
-    at = _rows_of(machine, found.names)
+def with_states(machine: Machine, bare: Snapshot, other: SlurmNodes | Machine) -> Snapshot:
+    """Return a snapshot with the states of Slurm or of a dump; what it does not list stays."""
+    at = _rows_of(machine, other.names)
     known = at >= 0
-    longest = max(found.state.dtype.itemsize, machine.state.dtype.itemsize) // 4
-    state = machine.state.astype(f"U{longest}")
-    state[at[known]] = found.state[known]
-    planned = machine.planned.copy()
-    planned[at[known]] = found.planned[known]
-    bare = Snapshot("slurm", state, planned, (), int((~known).sum()), found.notes, taken)
-    return with_jobs(machine, bare, jobs, users)
+    state = bare.state.astype(np.result_type(other.state, bare.state))
+    planned = bare.planned.copy()
+    state[at[known]], planned[at[known]] = other.state[known], other.planned[known]
+    return replace(bare, state=state, planned=planned, unknown=int((~known).sum()))
 
 
 def with_jobs(
     machine: Machine, bare: Snapshot, jobs: Sequence[RunningJob], users: bool
 ) -> Snapshot:
     """Return a snapshot with these jobs in it, users' names kept or left out."""
-    from dataclasses import replace
-
     hidden = [] if users else [job.user for job in jobs]
     found = []
     for job in jobs:
-        rows = _rows_of(machine, np.array(list(dict.fromkeys(job.nodes)), dtype=np.str_))
-        found.append(
-            Job(
-                id=job.id,
-                rows=np.sort(rows[rows >= 0]),
-                name=masked(job.name, hidden)[:_LONGEST],
-                partition=masked(job.partition, hidden)[:_LONGEST],
-                user=job.user[:_LONGEST] if users else "",
-            )
-        )
+        rows = np.sort(_rows_of(machine, job.nodes.unique))
+        name, partition = (masked(text, hidden)[:_LONGEST] for text in (job.name, job.partition))
+        user = job.user[:_LONGEST] if users else ""
+        found.append(Job(job.id, rows[rows >= 0], name, partition, user))
     return replace(bare, jobs=tuple(job for job in found if len(job.rows)))
 
 
@@ -193,10 +170,10 @@ def masked(text: str, names: Iterable[str]) -> str:
     return re.sub("|".join(map(re.escape, words)), "…", text, flags=re.IGNORECASE)
 
 
-def _rows_of(machine: Machine, names: NDArray[np.str_]) -> NDArray[np.int64]:
+def _rows_of(machine: Machine, names: Iterable[str]) -> NDArray[np.int64]:
     """Return the row of each name, -1 where the machine does not have it."""
     rows = machine._cache.get("web.rows")
     if rows is None:
         rows = dict(zip(machine.names.tolist(), range(len(machine)), strict=True))
         machine._cache["web.rows"] = rows
-    return np.array([rows.get(name, -1) for name in names.tolist()], dtype=np.int64)
+    return np.array([rows.get(name, -1) for name in names], dtype=np.int64)

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import NidmapError, ParseError, printable
-from web.snapshot import Snapshot, of_dump, of_slurm, with_jobs
+from web.snapshot import Snapshot, of_dump, with_jobs, with_states
 
 if TYPE_CHECKING:
     from placement.machine import Machine
-    from placement.slurm import RunningJob
 
 __all__ = ["SLURM", "ask", "usual"]
 
@@ -61,30 +60,37 @@ def ask(machine: Machine, sources: tuple[str, ...], users: bool = False) -> Snap
 def _slurm(machine: Machine, users: bool) -> Snapshot:
     from placement.slurm import free_nodes, running_jobs
 
-    nodes = free_nodes()
-    jobs = running_jobs()
-    found = of_slurm(machine, nodes, jobs, users, time.time())
+    nodes, jobs = free_nodes(), running_jobs()
+    found = with_states(machine, of_dump(machine), nodes)
     if found.unknown == len(nodes):
-        raise ParseError(
-            SLURM,
-            0,
-            f"shares no node name with {printable(machine.name)}",
-            f"Slurm has {printable(str(nodes.names[0]))}, the machine {machine.names[0]}",
-        )
-    return found
+        raise _stranger(machine, SLURM, "Slurm has", str(nodes.names[0]))
+    found = replace(found, source=SLURM, notes=nodes.notes, taken=time.time())
+    return with_jobs(machine, found, jobs, users)
+
+
+def _stranger(machine: Machine, source: str, has: str, name: str) -> ParseError:
+    """Return the error of a source that lists other nodes."""
+    what = f"shares no node name with {printable(machine.name)}"
+    return ParseError(source, 0, what, f"{has} {printable(name)}, the machine {machine.names[0]}")
 
 
 def _file(machine: Machine, found: Snapshot, path: str, users: bool) -> Snapshot:
     """Return what a file says on top of what is known."""
+    from placement.slurm import jobs_in
+
     text, taken = _text(path)
+    found = replace(found, source="file", taken=taken)
     if text.lstrip().startswith("{"):
-        jobs = _jobs(text, path)
+        try:
+            jobs = jobs_in(text)
+        except NidmapError as error:
+            raise ParseError(path, 0, error.message, error.hint) from None
         if jobs is not None:
-            made = with_jobs(machine, replace(found, source="file", taken=taken), jobs, users)
-            if jobs and not made.jobs:
+            found = with_jobs(machine, found, jobs, users)
+            if jobs and not found.jobs:
                 raise ParseError(path, 0, f"no job holds a node of {printable(machine.name)}")
-            return made
-    return replace(_states(machine, found, text, path), source="file", taken=taken)
+            return found
+    return _states(machine, found, text, path)
 
 
 def _text(path: str) -> tuple[str, float]:
@@ -98,16 +104,6 @@ def _text(path: str) -> tuple[str, float]:
     if len(raw) > _MOST:
         raise ParseError(path, 0, f"larger than {_MOST} bytes")
     return raw.decode("utf-8", errors="replace"), taken
-
-
-def _jobs(text: str, path: str) -> tuple[RunningJob, ...] | None:
-    """Return the running jobs of ``squeue --json``; None where the text is something else."""
-    from placement.slurm import jobs_in
-
-    try:
-        return jobs_in(text)
-    except NidmapError as error:
-        raise ParseError(path, 0, error.message, error.hint) from None
 
 
 def _states(machine: Machine, found: Snapshot, text: str, path: str) -> Snapshot:
@@ -124,20 +120,7 @@ def _states(machine: Machine, found: Snapshot, text: str, path: str) -> Snapshot
         words = np.where(free, "idle", np.where(machine.compute, "allocated", machine.state))
         return replace(found, state=words, planned=np.zeros(len(machine), dtype=bool))
     other = assemble([read_text(text, path)])
-    order = np.argsort(machine.names)
-    at = order[
-        np.minimum(np.searchsorted(machine.names, other.names, sorter=order), len(order) - 1)
-    ]
-    known = machine.names[at] == other.names
-    if not known.any():
-        raise ParseError(
-            path,
-            0,
-            f"shares no node name with {printable(machine.name)}",
-            f"it has {printable(str(other.names[0]))}, the machine {machine.names[0]}",
-        )
-    longest = max(other.state.dtype.itemsize, found.state.dtype.itemsize) // 4
-    state, planned = found.state.astype(f"U{longest}"), found.planned.copy()
-    state[at[known]] = other.state[known]
-    planned[at[known]] = other.planned[known]
-    return replace(found, state=state, planned=planned, unknown=int((~known).sum()))
+    found = with_states(machine, found, other)
+    if found.unknown == len(other):
+        raise _stranger(machine, path, "it has", str(other.names[0]))
+    return found

@@ -133,25 +133,26 @@ class Lane:
     async def _calculate(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         async with self._turn:
             worker = self._idle.pop() if self._idle else await self._start()
+            ended = True
             try:
                 found = await asyncio.wait_for(worker.call(function, arguments), self.seconds)
+                ended = False
+                return found
             except asyncio.TimeoutError:
-                self._end(worker)
                 raise TooSlowError(
                     f"this took longer than {self.seconds:g} s and was ended",
                     "ask for fewer strategies, or on the command line",
                 ) from None
             except BrokenProcessPool:
-                self._end(worker)
                 raise DefectError("the calculation's process ended") from None
-            except asyncio.CancelledError:
-                self._end(worker)
-                raise
             except Exception:
-                self._idle.append(worker)
+                ended = False
                 raise
-            self._idle.append(worker)
-            return found
+            finally:
+                if ended:
+                    self._end(worker)
+                else:
+                    self._idle.append(worker)
 
     async def _start(self) -> _Worker:
         try:

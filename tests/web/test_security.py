@@ -175,8 +175,8 @@ def test_a_bound_name_and_added_ones_are_own():
     names = own_names("login1.example.org", ["web.example.org"])
     assert {"login1.example.org", "web.example.org", "localhost"} <= names
     guard = Guard(names=own_names("0.0.0.0"), addresses=True)
-    assert guard.refusal("GET", "/", "", {"host": "10.1.2.3:8770"}, {}) is None
-    assert guard.refusal("GET", "/", "", {"host": "rebound.example"}, {}).status == 421
+    assert guard.refusal("GET", "/", "", {"host": "10.1.2.3:8770"}) is None
+    assert guard.refusal("GET", "/", "", {"host": "rebound.example"}).status == 421
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,133 @@
+"""What is sent: documents that lie ready, and errors as ``application/problem+json`` (RFC 9457)."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import http
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+from werkzeug.http import parse_accept_header, parse_etags
+
+from placement.errors import LaunchError, NidmapError, printable
+from web.workers import BusyError, DefectError, TooSlowError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = [
+    "JSON", "Answer", "Document", "json_document", "page_files", "problem", "problem_of", "unpacks",
+]  # fmt: skip
+
+JSON = "application/json"
+
+_KINDS = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+
+#: The status of each kind of error; 409 for all others.
+_STATUSES = {BusyError: 429, TooSlowError: 504, LaunchError: 503, DefectError: 500}
+
+#: Seconds after which one who was refused as one too many may come again.
+_AGAIN = "2"
+
+
+class Answer(NamedTuple):
+    """Status, headers and body."""
+
+    status: int
+    headers: dict[str, str]
+    raw: bytes
+
+
+class Document(NamedTuple):
+    """What one path is answered with.
+
+    Attributes
+    ----------
+    raw, packed : bytes
+        As it is, and compressed by gzip.
+    tag : str
+        Names this content (ETag).
+    kind : str
+        Media type.
+    """
+
+    raw: bytes
+    packed: bytes
+    tag: str
+    kind: str = JSON
+
+    @classmethod
+    def of(cls, raw: bytes, level: int = 0, kind: str = JSON, tag: str = "") -> Document:
+        """Return a document; level 0 leaves it unpacked, no tag: one that follows from it."""
+        packed = gzip.compress(raw, level, mtime=0) if level else raw
+        return cls(raw, packed, tag or hashlib.sha256(raw).hexdigest()[:16], kind)
+
+    def answer(self, accept: str, known: str) -> Answer:
+        """Return what one reader is sent.
+
+        Parameters
+        ----------
+        accept, known : str
+            The request's Accept-Encoding and If-None-Match, '' where it has none.
+
+        Examples
+        --------
+        >>> found = json_document({"a": 1}, "a-1")
+        >>> found.answer("", "").raw, found.answer("gzip", 'W/"a-1"').status
+        (b'{"a":1}', 304)
+        """
+        headers = {"Cache-Control": "private, no-cache", "ETag": f'W/"{self.tag}"'}
+        if known and parse_etags(known).contains_weak(self.tag):
+            return Answer(304, headers, b"")
+        headers["Content-Type"] = self.kind
+        if not unpacks(accept):
+            return Answer(200, headers, self.raw)
+        return Answer(200, {**headers, "Content-Encoding": "gzip"}, self.packed)
+
+
+def json_document(value: object, tag: str = "") -> Document:
+    """Return a value as JSON; its tag follows from it where none is given."""
+    return Document.of(msgspec.json.encode(value), 6, tag=tag)
+
+
+def page_files(folder: Path) -> dict[str, Document]:
+    """Return the scripts and styles of a folder by file name."""
+    files = (path for path in folder.iterdir() if path.suffix in _KINDS)
+    return {path.name: Document.of(path.read_bytes(), 9, _KINDS[path.suffix]) for path in files}
+
+
+@lru_cache(maxsize=256)
+def unpacks(accept: str) -> bool:
+    """Tell whether the other end takes gzip, by its Accept-Encoding.
+
+    Examples
+    --------
+    >>> [unpacks(text) for text in ("", "gzip, br", "gzip;q=0", "*", "identity")]
+    [False, True, False, True, False]
+    """
+    return parse_accept_header(accept).quality("gzip") > 0
+
+
+def problem(
+    status: int, detail: str, hint: str = "", headers: dict[str, str] | None = None
+) -> Answer:
+    """Return an error: one line of what is wrong, and a hint."""
+    said = {
+        "type": "about:blank",
+        "title": http.HTTPStatus(status).phrase,
+        "status": status,
+        "detail": printable(detail, 1000),
+        "hint": printable(hint, 1000),
+    }
+    kind = {"Content-Type": "application/problem+json"}
+    return Answer(status, kind | (headers or {}), msgspec.json.encode(said))
+
+
+def problem_of(error: NidmapError) -> Answer:
+    """Return what is sent for an error of nidmap's own."""
+    found = (status for kind, status in _STATUSES.items() if isinstance(error, kind))
+    status = next(found, 409)
+    headers = {"Retry-After": _AGAIN} if status == 429 else None
+    return problem(status, getattr(error, "text", "") or error.message, error.hint, headers)
