@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import click
 
+from placement.commands import LazyGroup
 from placement.errors import UsageError
 from workloads.launched import launched
 
 __all__ = ["PROGRAMS", "bench"]
 
-#: Program, where its command is, and its one line of help.
+#: Program -> where its command is, and its one line of help.
 PROGRAMS = {
-    "alltoall": ("workloads.alltoall.command", "alltoall", "Bandwidth of all-to-all by size."),
-    "stencil": ("workloads.stencil.command", "stencil", "Halo exchange with six neighbours."),
-    "sort": ("workloads.sort.command", "sort", "MP-sort, and a merge sort beside it."),
-    "isx": ("workloads.isx.command", "isx", "ISx bucket sort: strong, weak, weak_iso."),
-    "fft": ("workloads.fft.command", "fft", "2-D and 3-D FFTs on slabs and pencils."),
-    "contention": ("workloads.contention.command", "contention", "All-to-all by leaf modules."),
-    "ab": ("workloads.ab.command", "ab", "Does an order or a node set help? Measured."),
-    "report": ("workloads.report.command", "report", "Tables and plots of several runs."),
+    "alltoall": ("workloads.alltoall.command:alltoall", "Bandwidth of all-to-all by size."),
+    "stencil": ("workloads.stencil.command:stencil", "Halo exchange with six neighbours."),
+    "sort": ("workloads.sort.command:sort", "MP-sort, and a merge sort beside it."),
+    "isx": ("workloads.isx.command:isx", "ISx bucket sort: strong, weak, weak_iso."),
+    "fft": ("workloads.fft.command:fft", "2-D and 3-D FFTs on slabs and pencils."),
+    "contention": ("workloads.contention.command:contention", "All-to-all by leaf modules."),
+    "ab": ("workloads.ab.command:ab", "Does an order or a node set help? Measured."),
+    "report": ("workloads.report.command:report", "Tables and plots of several runs."),
 }
 
 
-class BenchGroup(click.Group):
+class BenchGroup(LazyGroup):
     """The programs, imported when asked for; inside a launch, one rank speaks."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the programs."""
-        return list(PROGRAMS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return one program's command."""
-        if cmd_name not in PROGRAMS:
-            return None
-        module, attribute, _ = PROGRAMS[cmd_name]
-        command: click.Command = getattr(import_module(module), attribute)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of programs without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, _, line) in PROGRAMS.items()])
+    lazy = PROGRAMS
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a program; what is wrong before it begins is said once over all ranks.
@@ -58,10 +43,10 @@ class BenchGroup(click.Group):
         except Exception as error:
             if launched() is None:
                 raise
-            raise click.exceptions.Exit(_said_once(error)) from None
+            raise click.exceptions.Exit(_say_once(error)) from None
 
 
-def _said_once(error: Exception) -> int:
+def _say_once(error: Exception) -> int:
     from workloads.world import guarded
 
     def fail() -> None:

@@ -11,26 +11,22 @@ import os
 import signal
 import sys
 from collections import namedtuple
+from contextlib import ExitStack, contextmanager
 
 from placement.errors import LaunchError, printable
 from workloads.progress import TERMINAL
 
 TYPE_CHECKING = False  # importing typing takes longer than all the rest here
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from typing import Any, NamedTuple, NoReturn
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any, NoReturn
 
-__all__ = [
-    "MPIEXEC",
-    "STARTED",
-    "Launched",
-    "Launches",
-    "become_mpiexec",
-    "launched",
-    "mpiexec_words",
-    "rank_environment",
-    "start",
-]
+__all__ = ["ENDING", "MPIEXEC", "STARTED", "Launched", "Launches", "become_mpiexec",
+           "handle_signals", "launched", "mpiexec_words", "parse_count", "rank_environment",
+           "start"]  # fmt: skip
+
+#: Signals that ask a run to end.
+ENDING = (signal.SIGINT, signal.SIGTERM)
 
 #: Set by us for the ranks that we start: how many there should be.
 STARTED = "NIDMAP_BENCH_RANKS"
@@ -52,25 +48,11 @@ _LAUNCHERS = (
 #: Words with which a command has more to do than to start ranks.
 _FIRST = ("-h", "--help", "--jobs", "--launches", "--pool", "report", "--")
 
-#: Words that start ranks with MPICH's own mpiexec; Open MPI's gets more of them.
-_PLAIN = 3
-
 #: Slurm's step ids from here on are no steps of srun: batch, extern and interactive ones.
 _NO_STEP = 0xFFFFFFF0
 
 
-if TYPE_CHECKING:
-
-    class _Launched(NamedTuple):
-        by: str
-        rank: int
-        size: int | None
-
-else:  # typing.NamedTuple and dataclass take longer to import than all the rest here
-    _Launched = namedtuple("_Launched", ["by", "rank", "size"])
-
-
-class Launched(_Launched):
+class Launched(namedtuple("_Launched", "by rank size")):  # typing.NamedTuple imports for longer
     """What the environment says of the launch that this process is a rank of.
 
     Attributes
@@ -104,27 +86,20 @@ def launched(env: Mapping[str, str] | None = None) -> Launched | None:
     True
     """
     env = os.environ if env is None else env
+    tasks = parse_count(env.get("SLURM_STEP_NUM_TASKS")) if "SLURM_PROCID" in env else None
     for by, rank, size in _LAUNCHERS:
-        if _number(env.get(rank)) is not None:
-            return Launched(by, _number(env[rank]) or 0, _size(env, size))
-    step = _number(env.get("SLURM_STEP_ID"))
+        if (found := parse_count(env.get(rank))) is not None:
+            return Launched(by, found, parse_count(env.get(size)) or tasks)
+    step = parse_count(env.get("SLURM_STEP_ID"))
     if step is not None and step < _NO_STEP and "SLURM_PROCID" in env:
-        return Launched("srun", _number(env["SLURM_PROCID"]) or 0, _size(env, ""))
-    if _number(env.get(STARTED)):
-        return Launched("nidmap bench", 0, _number(env[STARTED]))
+        return Launched("srun", parse_count(env["SLURM_PROCID"]) or 0, tasks)
+    if started := parse_count(env.get(STARTED)):
+        return Launched("nidmap bench", 0, started)
     return None
 
 
-def _size(env: Mapping[str, str], name: str) -> int | None:
-    """Return the launch's size, the step's where only Slurm tells it."""
-    if name and _number(env.get(name)):
-        return _number(env[name])
-    if "SLURM_STEP_NUM_TASKS" in env and "SLURM_PROCID" in env:
-        return _number(env["SLURM_STEP_NUM_TASKS"])
-    return None
-
-
-def _number(text: str | None) -> int | None:
+def parse_count(text: str | None) -> int | None:
+    """Return a number that an environment or a command line holds, None for what is none."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
@@ -140,41 +115,25 @@ def mpiexec_words(count: int, env: Mapping[str, str] | None = None) -> list[str]
         Where there is no mpiexec.
     """
     env = os.environ if env is None else env
-    given = _given(env)
-    if given:
-        return [*given, "-n", str(count)]
-    home = os.path.dirname(sys.executable)
-    program = _which("mpiexec", home) or _which("mpiexec", env.get("PATH", os.defpath))
-    if program is None:
-        raise LaunchError(
-            "no mpiexec beside this Python or on PATH",
-            f"pip install 'nidmap[mpi]', or say how ranks are started in ${MPIEXEC}",
-        )
-    return [program, *_more(program), "-n", str(count)]
+    if env.get(MPIEXEC, "").strip():
+        import shlex
+
+        try:
+            return [*shlex.split(env[MPIEXEC]), "-n", str(count)]
+        except ValueError as error:
+            raise LaunchError(f"${MPIEXEC} cannot be read: {error}") from None
+    folders = [os.path.dirname(sys.executable), *env.get("PATH", os.defpath).split(os.pathsep)]
+    for folder in filter(None, folders):  # shutil.which takes longer to import
+        program = os.path.join(folder, "mpiexec")
+        if os.path.isfile(program) and os.access(program, os.X_OK):
+            return [program, *_oversubscribe(program), "-n", str(count)]
+    raise LaunchError(
+        "no mpiexec beside this Python or on PATH",
+        f"pip install 'nidmap[mpi]', or say how ranks are started in ${MPIEXEC}",
+    )
 
 
-def _which(name: str, path: str) -> str | None:
-    """Return the first program of that name in the folders of `path`, as shutil.which would."""
-    for folder in path.split(os.pathsep):
-        program = os.path.join(folder, name)
-        if folder and os.path.isfile(program) and os.access(program, os.X_OK):
-            return program
-    return None
-
-
-def _given(env: Mapping[str, str]) -> list[str]:
-    text = env.get(MPIEXEC, "")
-    if not text:
-        return []
-    import shlex
-
-    try:
-        return shlex.split(text)
-    except ValueError as error:
-        raise LaunchError(f"${MPIEXEC} cannot be read: {error}") from None
-
-
-def _more(program: str) -> list[str]:
+def _oversubscribe(program: str) -> list[str]:
     """Return what lets Open MPI start more ranks than it counts cores; nothing for the others.
 
     The executable's own name decides (a distribution's mpiexec is a link to
@@ -182,31 +141,26 @@ def _more(program: str) -> list[str]:
     """
     real = os.path.realpath(program)
     name = os.path.basename(real)
+
+    def has_beside(tool: str) -> bool:
+        return any(os.path.exists(f"{os.path.dirname(path)}/{tool}") for path in (program, real))
+
     if "hydra" in name or "mpich" in name:
         return []
-    if name == "orterun":
-        return ["--oversubscribe"]
-    beside = [os.path.dirname(program), os.path.dirname(real)]
-    if any(os.path.exists(os.path.join(folder, "prte_info")) for folder in beside):
+    if name != "orterun" and has_beside("prte_info"):
         return ["--map-by", ":OVERSUBSCRIBE"]
-    if any(os.path.exists(os.path.join(folder, "ompi_info")) for folder in beside):
-        return ["--oversubscribe"]
-    return []
+    return ["--oversubscribe"] if name == "orterun" or has_beside("ompi_info") else []
 
 
 def rank_environment(count: int) -> dict[str, str]:
     """Return the environment of ranks that we start ourselves."""
     env = {**os.environ, STARTED: str(count)}
-    if (
-        os.geteuid() == 0
-    ):  # Open MPI refuses root unless told; we are root, and start ourselves only
+    if os.geteuid() == 0:  # Open MPI refuses root unless told; we start ourselves only
         env.setdefault("OMPI_ALLOW_RUN_AS_ROOT", "1")
         env.setdefault("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
     if sys.stderr.isatty():
         env[TERMINAL] = "1"
-    if count > len(
-        os.sched_getaffinity(0)
-    ):  # MPICH's ranks would wait for each other at full speed
+    if count > len(os.sched_getaffinity(0)):  # MPICH's would wait for each other at full speed
         env.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
     return env
 
@@ -224,25 +178,25 @@ def start(words: Sequence[str]) -> None:
     words : sequence of str
         The program's name and its options.
     """
-    count = _asked(words)
+    count = _requested_ranks(words)
     if count < 2 or launched() is not None:
         return
-    try:
-        if not os.environ.get(MPIEXEC) and len(mpiexec_words(count)) == _PLAIN:
+    try:  # MPICH's mpiexec gets these three words, Open MPI's more
+        if not os.environ.get(MPIEXEC) and len(mpiexec_words(count)) == 3:
             become_mpiexec(count)
     except LaunchError:
         return  # the command line will run into it too, and knows how to say it
 
 
-def _asked(words: Sequence[str]) -> int:
+def _requested_ranks(words: Sequence[str]) -> int:
     """Return the ranks that ``-n`` or ``--ranks`` asks for, 0 where the command must look itself.
 
     Examples
     --------
-    >>> _asked(["sort", "-n", "4"]), _asked(["sort", "-n4"]), _asked(["fft", "--ranks=8"])
-    (4, 4, 8)
-    >>> _asked(["sort", "-n", "4", "--help"]), _asked(["sort"]), _asked(["sort", "-n", "x"])
-    (0, 0, 0)
+    >>> [_requested_ranks(w.split()) for w in ("sort -n 4", "sort -n4", "fft --ranks=8")]
+    [4, 4, 8]
+    >>> [_requested_ranks(w.split()) for w in ("sort -n 4 --help", "sort", "sort -n x")]
+    [0, 0, 0]
     """
     home = os.path.dirname(__file__)
     if not words or not os.path.isfile(os.path.join(home, words[0], "command.py")):
@@ -258,7 +212,21 @@ def _asked(words: Sequence[str]) -> int:
             count = value
         elif word.startswith("-n") and not word.startswith("--"):
             count = word[2:]
-    return _number(count) or 0
+    return parse_count(count) or 0
+
+
+@contextmanager
+def handle_signals(numbers: Sequence[int], handler: Any) -> Iterator[None]:
+    """Let a handler take signals inside; where this is no main thread, Python's own ways stay."""
+    try:
+        before = {number: signal.signal(number, handler) for number in numbers}
+    except ValueError:  # not in the main thread
+        before = {}
+    try:
+        yield
+    finally:
+        for number, own in before.items():
+            signal.signal(number, own)
 
 
 class Launches:
@@ -274,21 +242,19 @@ class Launches:
         Whether there was such a signal: no other launch should be begun.
     """
 
-    __slots__ = ("_before", "_child", "stopped")
+    __slots__ = ("_child", "_handlers", "stopped")
 
     def __init__(self) -> None:
         self.stopped = False
         self._child: Any = None
-        self._before: dict[int, Any] = {}
+        self._handlers = ExitStack()
 
     def __enter__(self) -> Launches:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._pass_on)
+        self._handlers.enter_context(handle_signals(ENDING, self._pass_on))
         return self
 
     def __exit__(self, *error: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+        self._handlers.close()
 
     def _pass_on(self, number: int, frame: object) -> None:
         self.stopped = True

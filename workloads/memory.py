@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from array import array
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from placement.errors import NidmapError
@@ -14,35 +16,24 @@ if TYPE_CHECKING:
 
 __all__ = ["available", "fits"]
 
-_GROUPS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-_USED = ("/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory/memory.usage_in_bytes")
+#: Limit and use of the control group, version 2 and 1.
+_GROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
 
 
 def available() -> int:
     """Return the bytes that this node can still give, as Linux and the control group say."""
-    room = [_meminfo()]
-    for limit, used in zip(_GROUPS, _USED, strict=True):
-        most, now = _number(limit), _number(used)
-        if most is not None and now is not None:
-            room.append(max(most - now, 0))
-    return min(room)
-
-
-def _meminfo() -> int:
-    try:
-        with open("/proc/meminfo", encoding="ascii") as stream:
-            lines = dict(line.split(":", 1) for line in stream)
-        return int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):  # no Linux: nothing is known, nothing refused
-        return 1 << 62
-
-
-def _number(path: str) -> int | None:
-    try:
-        with open(path, encoding="ascii") as stream:
-            return int(stream.read())
-    except (OSError, ValueError):  # no such group, or "max"
-        return None
+    room = 1 << 62  # no Linux: nothing is known, nothing refused
+    with suppress(OSError, KeyError, ValueError), open("/proc/meminfo", encoding="ascii") as stream:
+        lines = dict(line.split(":", 1) for line in stream)
+        room = int(lines["MemAvailable"].split()[0]) * 1024
+    for group in _GROUPS:
+        with suppress(OSError, ValueError):  # no such group, or "max"
+            limit, used = (int(Path(path).read_text()) for path in group)
+            room = min(room, max(limit - used, 0))
+    return room
 
 
 def fits(comm: MPI.Intracomm, need: int, what: str, share: float = 0.9) -> float:
@@ -77,8 +68,7 @@ def fits(comm: MPI.Intracomm, need: int, what: str, share: float = 0.9) -> float
     node.Bcast(room, root=0)
     ranks = node.Get_size()
     node.Free()
-    used = array("d", [total[0] / max(room[0], 1.0)])
-    worst = array("d", [0.0])
+    used, worst = array("d", [total[0] / max(room[0], 1.0)]), array("d", [0.0])
     comm.Allreduce(used, worst, op=MPI.MAX)
     with together(comm):
         if used[0] == worst[0] and worst[0] > share:

@@ -30,18 +30,8 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
 
-__all__ = [
-    "Bytes",
-    "Common",
-    "Duration",
-    "Number",
-    "Param",
-    "Sizes",
-    "Words",
-    "measured",
-    "named_machine",
-    "setting",
-]
+__all__ = ["Bytes", "Common", "Duration", "Number", "Param", "Sizes", "Words", "level_option",
+           "measured", "named_machine", "setting"]  # fmt: skip
 
 
 class Duration(Param):
@@ -169,6 +159,10 @@ def setting(
     )
 
 
+#: How sure intervals are to be.
+level_option = setting("--level", click.FloatRange(0.5, 0.999), 0.95, "Coverage of each interval.")
+
+
 def named_machine(specs: tuple[str, ...]) -> Machine | None:
     """Return the machine that ``-m`` or ``$NIDMAP_MACHINE`` names, None where neither does."""
     return machine_from(specs) if specs or os.environ.get("NIDMAP_MACHINE") else None
@@ -271,24 +265,19 @@ def measured(
                 return leave(code)
             if (common.ranks or 1) > 1:
                 become_mpiexec(common.ranks or 1)
-        return leave(guarded(lambda: _checked(main, common, options)))
+        return leave(guarded(lambda: run_rank(common, options)))
 
-    decorated: Callable[..., Any] = callback
-    for option in reversed(_options(repeat, warmup)):
-        decorated = option(decorated)
-    return decorated
+    def run_rank(common: Common, options: dict[str, Any]) -> int | None:
+        from workloads.results import check_name
 
+        check_name(common.output)
+        try:
+            return main(common, **options)
+        except click.exceptions.Exit as leaving:  # who reads the result has gone: no error of ours
+            return leaving.exit_code
 
-def _checked(
-    function: Callable[..., int | None], common: Common, options: dict[str, Any]
-) -> int | None:
-    from workloads.results import check_name
-
-    check_name(common.output)
-    try:
-        return function(common, **options)
-    except click.exceptions.Exit as leaving:  # who reads the result has gone: no error of ours
-        return leaving.exit_code
+    shared = reversed(_options(repeat, warmup))
+    return functools.reduce(lambda decorated, option: option(decorated), shared, callback)
 
 
 def leave(code: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -47,8 +48,7 @@ def place(comm: MPI.Intracomm) -> Place:
     0 alone, so that a large job does not hold all of them on all ranks.
     """
     names = comm.gather(processor(comm), root=0)
-    places = places_of(names) if names is not None else None
-    return cast("Place", comm.scatter(places, root=0))
+    return cast("Place", comm.scatter(places_of(names) if names else None, root=0))
 
 
 def places_of(names: Sequence[str]) -> list[Place]:
@@ -59,17 +59,13 @@ def places_of(names: Sequence[str]) -> list[Place]:
     >>> places_of(["a", "b", "a"])[2]
     Place(node=0, local=1, ranks=2, nodes=2, most=2)
     """
-    counts: dict[str, int] = {}
-    local = []
+    counts = Counter(names)
+    node, seen = {name: k for k, name in enumerate(counts)}, Counter[str]()
+    most, found = max(counts.values()), []
     for name in names:
-        local.append(counts.get(name, 0))
-        counts[name] = local[-1] + 1
-    number = {name: k for k, name in enumerate(counts)}
-    most = max(counts.values())
-    return [
-        Place(number[name], mine, counts[name], len(counts), most)
-        for name, mine in zip(names, local, strict=True)
-    ]
+        found.append(Place(node[name], seen[name], counts[name], len(counts), most))
+        seen[name] += 1
+    return found
 
 
 def doubling(most: int) -> list[int]:

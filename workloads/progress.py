@@ -10,10 +10,6 @@ import os
 import sys
 import time
 
-TYPE_CHECKING = False  # importing typing takes longer than all the rest here
-if TYPE_CHECKING:
-    from types import TracebackType
-
 __all__ = ["TERMINAL", "Progress"]
 
 #: Set to 1 for ranks whose words reach a terminal.
@@ -44,12 +40,7 @@ class Progress:
     def __enter__(self) -> Progress:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self.wrote:
             sys.stderr.write("\r\x1b[K")
             sys.stderr.flush()
@@ -72,6 +63,5 @@ class Progress:
         'sort: 5 of 10, 20 s, about 20 s left'
         """
         left = seconds / done * (self.total - done) if done else 0.0
-        return (
-            f"{self.title[:60]}: {done} of {self.total}, {seconds:.0f} s, about {left:.0f} s left"
-        )
+        spent = f"{seconds:.0f} s, about {left:.0f} s left"
+        return f"{self.title[:60]}: {done} of {self.total}, {spent}"

@@ -14,6 +14,7 @@ import csv
 import io
 import json
 import os
+from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,11 +22,11 @@ from placement.commands.common import write_output
 from placement.errors import OutputError, ParseError, UsageError, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pandas as pd
 
-__all__ = ["SCHEMA", "Journal", "check_name", "load", "records", "save"]
+__all__ = ["SCHEMA", "Journal", "Run", "check_name", "csv_text", "load", "read_run", "save"]
 
 #: Name and version of the shape, first thing in every file.
 SCHEMA = "nidmap.samples/1"
@@ -33,7 +34,28 @@ SCHEMA = "nidmap.samples/1"
 _SUFFIXES = (".csv", ".parquet", ".jsonl")
 _MARK = f"# {SCHEMA} "
 
-Row = dict[str, Any]
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The samples of one file: of one launch, or of several that were pooled before.
+
+    Attributes
+    ----------
+    source : str
+        For messages.
+    header : dict
+    rows : list of dict
+        One a sample.
+    """
+
+    source: str
+    header: dict[str, Any]
+    rows: list[dict[str, Any]]
+
+    @property
+    def compares(self) -> bool:
+        """Whether it is of an A/B measurement."""
+        return "arms" in self.header
 
 
 def check_name(path: str | None) -> None:
@@ -44,9 +66,7 @@ def check_name(path: str | None) -> None:
     UsageError
     """
     if path is not None and path != "-" and not path.endswith(_SUFFIXES):
-        raise UsageError(
-            f"-o {printable(path)}: samples are written as {', '.join(_SUFFIXES)}",
-        )
+        raise UsageError(f"-o {printable(path)}: samples are written as {', '.join(_SUFFIXES)}")
     if path is not None and path.endswith(".parquet"):
         _pyarrow()
 
@@ -81,32 +101,40 @@ def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
     kept = list(rows)
     full = {"schema": SCHEMA, **header}
     if path.endswith(".parquet"):
-        write_output(_parquet(full, kept), path)
+        arrow, out = _pyarrow(), io.BytesIO()
+        table = arrow.table({name: [row.get(name) for row in kept] for name in _columns(kept)})
+        arrow.parquet.write_table(table.replace_schema_metadata({SCHEMA: _line(full)}), out)
+        write_output(out.getvalue(), path)
     elif path.endswith(".jsonl"):
         write_output("".join(_line(entry) for entry in (full, *kept)), path)
     else:
-        write_output(_csv(full, kept), path)
+        write_output(f"{_MARK}{_line(full)}{csv_text(kept)}", path)
 
 
-def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
+def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as CSV, with all columns that occur.
 
-
-def _csv(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
+    Examples
+    --------
+    >>> csv_text([{"a": 1}, {"b": 2}])
+    'a,b\\n1,\\n,2\\n'
+    """
     out = io.StringIO()
-    out.write(_MARK + _line(header))
     writer = csv.DictWriter(out, _columns(rows), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
 
 
+def _columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
 def _line(entry: Mapping[str, Any]) -> str:
-    return json.dumps(entry, default=_plain, separators=(",", ":")) + "\n"
+    def plain(value: Any) -> Any:
+        return value.tolist() if hasattr(value, "tolist") else str(value)
 
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)
+    return json.dumps(entry, default=plain, separators=(",", ":")) + "\n"
 
 
 def _pyarrow() -> Any:
@@ -114,13 +142,10 @@ def _pyarrow() -> Any:
     return import_module("pyarrow")
 
 
-def _parquet(header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> bytes:
-    arrow = _pyarrow()
-    data = {name: [row.get(name) for row in rows] for name in _columns(rows)}
-    table = arrow.table(data).replace_schema_metadata({SCHEMA: _line(header)})
-    out = io.BytesIO()
-    arrow.parquet.write_table(table, out)
-    return out.getvalue()
+def read_run(path: str, source: str = "") -> Run:
+    """Return a file of samples with its rows as plain values; see `load`."""
+    header, frame = load(path)
+    return Run(source or path, header, cast("list[dict[str, Any]]", frame.to_dict("records")))
 
 
 def load(path: str) -> tuple[dict[str, Any], pd.DataFrame]:
@@ -150,35 +175,31 @@ def load(path: str) -> tuple[dict[str, Any], pd.DataFrame]:
     text = raw.decode("utf-8", "replace")
     if text.startswith(_MARK):
         return _from_csv(text, path)
-    if text.startswith("{"):
+    if text.startswith("{") and "\n" in text:
         return _from_lines(text, path)
     raise ParseError(path, 1, "no samples of nidmap bench", "its -o option writes them")
 
 
-def records(frame: pd.DataFrame) -> list[Row]:
-    """Return the rows of a frame as plain values."""
-    return cast("list[Row]", frame.to_dict("records"))
-
-
-def _header(text: str, path: str) -> dict[str, Any]:
+def _object(text: str, path: str, line: int, schema: bool = False) -> dict[str, Any]:
+    """Return an object in JSON: a sample, or with `schema` a header."""
     try:
-        header = json.loads(text)
+        found = json.loads(text)
     except (ValueError, RecursionError):
-        raise ParseError(path, 1, "the header is not JSON") from None
-    if not isinstance(header, dict) or header.get("schema") != SCHEMA:
-        raise ParseError(path, 1, f"the header's schema is not {SCHEMA}")
-    return header
+        found = None
+    if not isinstance(found, dict):
+        raise ParseError(path, line, f"not a {'header' if schema else 'sample'} in JSON")
+    if schema and found.get("schema") != SCHEMA:
+        raise ParseError(path, line, f"the header's schema is not {SCHEMA}")
+    return found
 
 
 def _from_csv(text: str, path: str) -> tuple[dict[str, Any], pd.DataFrame]:
     import pandas as pd
 
     first, _, rest = text.partition("\n")
-    header = _header(first.removeprefix(_MARK), path)
-    if not rest.strip():
-        return header, pd.DataFrame()
+    header = _object(first.removeprefix(_MARK), path, 1, schema=True)
     try:
-        return header, pd.read_csv(io.StringIO(rest))
+        return header, pd.read_csv(io.StringIO(rest)) if rest.strip() else pd.DataFrame()
     except (ValueError, pd.errors.ParserError) as error:
         raise ParseError(path, 2, printable(str(error), 120)) from None
 
@@ -187,17 +208,8 @@ def _from_lines(text: str, path: str) -> tuple[dict[str, Any], pd.DataFrame]:
     import pandas as pd
 
     lines = text.split("\n")[:-1]  # what follows the last newline is nothing, or cut off
-    if not lines:
-        raise ParseError(path, 1, "no samples of nidmap bench")
-    rows = []
-    for number, line in enumerate(lines[1:], 2):
-        try:
-            rows.append(json.loads(line))
-        except (ValueError, RecursionError):
-            raise ParseError(path, number, "not a sample in JSON") from None
-        if not isinstance(rows[-1], dict):
-            raise ParseError(path, number, "not a sample in JSON")
-    header = _header(lines[0], path)
+    header = _object(lines[0], path, 1, schema=True)
+    rows = [_object(line, path, number) for number, line in enumerate(lines[1:], 2)]
     for row in rows:
         header.update(row if "schema" in row else {})  # what became known on the way
     return header, pd.DataFrame([row for row in rows if "schema" not in row])
@@ -207,8 +219,8 @@ def _from_parquet(raw: bytes, path: str) -> tuple[dict[str, Any], pd.DataFrame]:
     arrow = _pyarrow()
     try:
         table = arrow.parquet.read_table(io.BytesIO(raw))
-        text = (table.schema.metadata or {}).get(SCHEMA.encode(), b"")
-        return _header(text.decode("utf-8", "replace"), path), table.to_pandas()
+        text = (table.schema.metadata or {}).get(SCHEMA.encode(), b"").decode("utf-8", "replace")
+        return _object(text, path, 1, schema=True), table.to_pandas()
     except (arrow.ArrowInvalid, OSError) as error:
         raise ParseError(path, 0, printable(str(error), 120)) from None
 
@@ -237,38 +249,36 @@ class Journal:
     def __init__(self, path: str | None, header: Mapping[str, Any]) -> None:
         self.path = path
         self.header = dict(header)
-        self.rows: list[Row] = []
-        self._part = None if path in (None, "-") else f"{path}.part"
+        self.rows: list[dict[str, Any]] = []
+        self._part = "" if path in (None, "-") else f"{path}.part"
         self._stream: io.TextIOWrapper | None = None
-        if self._part is not None:
-            self._open(self._part)
+        if self._part:
+            with self._writing():
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self._part)
+                flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+                self._stream = open(os.open(self._part, flags, 0o666), "w", encoding="utf-8")  # noqa: SIM115  # closed by close
+            self._put({"schema": SCHEMA, **self.header, "ended": "running"})
 
-    def _open(self, part: str) -> None:
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
         try:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(part)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-            handle = os.open(part, flags, 0o666)
-        except OSError as error:
-            raise OutputError(f"cannot write {part}: {error.strerror or error}") from None
-        self._stream = os.fdopen(handle, "w", encoding="utf-8")
-        self._put({"schema": SCHEMA, **self.header, "ended": "running"})
-
-    def _put(self, entry: Mapping[str, Any]) -> None:
-        if self._stream is None:
-            return
-        try:
-            self._stream.write(_line(entry))
-            self._stream.flush()
+            yield
         except OSError as error:
             raise OutputError(f"cannot write {self._part}: {error.strerror or error}") from None
+
+    def _put(self, entry: Mapping[str, Any]) -> None:
+        if self._stream is not None:
+            with self._writing():
+                self._stream.write(_line(entry))
+                self._stream.flush()
 
     def describe(self, more: Mapping[str, Any]) -> None:
         """Add to the header."""
         self.header.update(more)
         self._put({"schema": SCHEMA, **more})
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Iterable[dict[str, Any]]) -> None:
         """Keep finished samples."""
         for row in rows:
             self.rows.append(row)
@@ -287,6 +297,6 @@ class Journal:
             self._stream = None
         if self.path is not None:
             save(self.path, {**self.header, "ended": ended}, self.rows)
-        if self._part is not None:
+        if self._part:
             with contextlib.suppress(OSError):
                 os.unlink(self._part)

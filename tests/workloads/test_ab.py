@@ -5,7 +5,7 @@ import json
 import pytest
 
 from placement.errors import UsageError
-from workloads.ab.arms import Wish, arms_of
+from workloads.ab.arms import Comparison, arms_of
 from workloads.ab.programs import arguments, maker
 from workloads.results import load
 
@@ -93,7 +93,7 @@ def test_wrong_wishes_are_one_error_on_all_ranks(bench, words, says):
 def test_arms_that_make_no_sense_are_refused(wish, says, monkeypatch):
     monkeypatch.delenv("NIDMAP_MACHINE", raising=False)
     with pytest.raises(UsageError, match=says):
-        arms_of(HOSTS, Wish(**{"orders": ("default",), **wish}))
+        arms_of(HOSTS, Comparison(**{"orders": ("default",), **wish}))
 
 
 def test_several_launches_are_started_and_pooled(place, tmp_path):
@@ -125,27 +125,27 @@ HOSTS = [("a", ""), ("b", ""), ("a", ""), ("b", "")]
 def test_an_order_may_come_from_a_file(tmp_path):
     slots = tmp_path / "order.slots"
     slots.write_text("3\n2\n1\n0\n")
-    arms = arms_of(HOSTS, Wish(("default", str(slots)), controls=False))
+    arms = arms_of(HOSTS, Comparison(("default", str(slots)), controls=False))
     assert arms[1].members == [3, 1, 2, 0]  # slots 0, 1 are a's ranks 0, 2; slots 2, 3 b's
     slots.write_text("3\n2\n1\n1\n")
     with pytest.raises(Exception, match=r"order\.slots"):
-        arms_of(HOSTS, Wish(("default", str(slots)), controls=False))
+        arms_of(HOSTS, Comparison(("default", str(slots)), controls=False))
 
 
 def test_a_random_order_depends_on_the_seed_alone():
     hosts = [("a", "")] * 64
-    found = [arms_of(hosts, Wish(("default", "random"), seed=s))[1].members for s in "112"]
+    found = [arms_of(hosts, Comparison(("default", "random"), seed=s))[1].members for s in "112"]
     assert found[0] == found[1] != found[2]
     assert sorted(found[2]) == list(range(64))
 
 
 def test_an_order_needs_a_pattern():
     with pytest.raises(UsageError, match="--pattern says it"):
-        arms_of(HOSTS, Wish(("default", "row-major")))
+        arms_of(HOSTS, Comparison(("default", "row-major")))
 
 
 def test_the_same_order_is_said_to_be_the_same():
-    arms = arms_of(HOSTS, Wish(("default", "row-major"), pattern="stencil:2x2,periodic"))
+    arms = arms_of(HOSTS, Comparison(("default", "row-major"), pattern="stencil:2x2,periodic"))
     same = arms[1].members == arms[0].members
     assert bool(arms[1].notes and "same ranks" in arms[1].notes[-1]) == same
 

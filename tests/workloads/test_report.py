@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from placement.errors import NidmapError, UsageError
 from placement.load import load_machine
-from workloads.ab.schedule import schedule
-from workloads.report.building import build
+from workloads.ab.running import schedule
 from workloads.report.command import report
-from workloads.report.page import csv_text, html_text
+from workloads.report.page import html_text, spreadsheet
 from workloads.report.predicted import slots_of_arm
-from workloads.report.sections import Section
+from workloads.report.sections import Section, build
 from workloads.results import save
 
 
@@ -192,7 +191,7 @@ def test_no_stored_text_is_live_in_html_or_csv(text):
     assert len(tags.findall(page)) <= len(tags.findall(bare)) + 12
     for evil in ("<script", "<img", "<svg"):
         assert page.count(evil) == bare.count(evil)
-    (row,) = csv.DictReader(io.StringIO(csv_text([section])))
+    (row,) = csv.DictReader(io.StringIO(spreadsheet([section])))
     assert not row["case"].startswith(("=", "+", "-", "@", "\t", "\r"))
     assert row["count"] == "-3"
 
@@ -200,7 +199,7 @@ def test_no_stored_text_is_live_in_html_or_csv(text):
 def test_formulas_and_markup_are_disarmed():
     rows = [{"case": '=HYPERLINK("x")'}, {"case": "<script>alert(1)</script>\x1b[31m"}]
     section = Section("times", "T", "", rows)
-    assert "'=HYPERLINK" in csv_text([section])
+    assert "'=HYPERLINK" in spreadsheet([section])
     page = html_text("<b>", ["<i>"], [section])
     assert "<script>" not in page
     assert "\x1b" not in page

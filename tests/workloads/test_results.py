@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.errors import NidmapError, OutputError, ParseError, UsageError
-from workloads.results import Journal, check_name, load, records, save
+from workloads.results import Journal, check_name, load, read_run, save
 
 NAMES = st.text("abcdefgh_", min_size=1, max_size=6)
 VALUES = st.one_of(
@@ -26,10 +26,10 @@ def test_samples_come_back_as_they_were(tmp_path_factory, suffix, header, rows):
         rows = [{name: float(value) for name, value in row.items()} for row in rows]
     path = str(tmp_path_factory.mktemp("r") / f"run{suffix}")
     save(path, header, rows)
-    read, frame = load(path)
-    assert {name: read[name] for name in header} == header
+    read = read_run(path)
+    assert {name: read.header[name] for name in header} == header
     got, want = (
-        [(float(row["max"]), float(row["n"])) for row in found] for found in (records(frame), rows)
+        [(float(row["max"]), float(row["n"])) for row in found] for found in (read.rows, rows)
     )
     assert len(got) == len(want)
     for one, other in zip(got, want, strict=True):

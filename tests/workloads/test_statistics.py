@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.ab.analysis import Run, analyse, paired, pooled
-from workloads.ab.schedule import schedule
+from workloads.ab.analysis import analyse, paired, pooled
+from workloads.ab.running import schedule
 from workloads.ab.statistics import FEWEST, interval
+from workloads.results import Run
 
 #: Cases a coverage is counted over: 3 standard errors of 95 % are then 3.8 points.
 CASES = 300

@@ -3,10 +3,12 @@
 Two (or more) communicators of the same job stand beside each other and take
 turns, so that whatever else changes on the machine strikes both alike:
 
-`schedule`   blocks in random ABBA order
 `arms`       what is compared, and the two controls (A/A, a random order)
-`running`    one launch: visits, warm-ups, samples
+`programs`   the workloads that can be compared, and their options
+`running`    one launch: blocks in random ABBA order, visits, warm-ups, samples
+`launches`   several launches one after another
 `skew`       how far apart ranks leave a barrier, by clocks that are compared
 `statistics` paired ratios and their intervals
 `analysis`   from samples of one or several launches to verdicts
+`words`      the same as a person reads it
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,32 +17,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from workloads.ab.statistics import Interval
+    from workloads.results import Run
 
-__all__ = ["Run", "analyse", "paired", "pooled"]
+    #: By (launch, block, arm): the seconds of the repetitions of each visit that count.
+    Table = dict[tuple[str, int, str], list[list[float]]]
+
+__all__ = ["analyse", "comparison_key", "paired", "pooled"]
 
 #: Phases that are compared, the one that an order can be credited with first.
 _PHASES = ("communication", "total")
 
+#: What headers must agree in, besides the arms, for samples to be pooled.
+_ALIKE = ("workload", "workload_options", "ranks", "pattern", "machine")
+
 _VISITS = 2  # of an arm in a block
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The samples of one file: one launch, or several that were pooled before.
-
-    Attributes
-    ----------
-    source : str
-        For messages.
-    header : dict
-    rows : list of dict
-        As `workloads.results` keeps them: launch, block, visit, arm,
-        repetition, warmup, phase, max (and min, mean).
-    """
-
-    source: str
-    header: dict[str, Any]
-    rows: list[dict[str, Any]]
+def comparison_key(run: Run) -> list[Any]:
+    """Return what a run compares: runs that agree in it may be pooled."""
+    arms = [(arm["name"], arm["order"], arm["nodes"]) for arm in run.header["arms"]]
+    return [*(run.header.get(name) for name in _ALIKE), arms]
 
 
 def pooled(runs: Sequence[Run]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -54,29 +48,22 @@ def pooled(runs: Sequence[Run]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         No A/B samples, other arms, another workload, other options, another
         number of ranks, or the same launch twice.
     """
-    first = runs[0]
-    seen: dict[str, str] = {}
+    first, seen = runs[0], dict[str, str]()
     for run in runs:
-        if "arms" not in run.header:
-            raise UsageError(f"{printable(run.source)} holds no A/B samples")
-        _refuse_other(first, run)
-        for launch in dict.fromkeys(str(row["launch"]) for row in run.rows):
-            if seen.setdefault(launch, run.source) != run.source:
-                where = f"{printable(seen[launch])} and {printable(run.source)}"
-                raise UsageError(f"the same launch is in {where}")
-    return first.header, [row for run in runs for row in run.rows]
-
-
-def _refuse_other(first: Run, run: Run) -> None:
-    """Refuse to pool what is not alike."""
-    for what in ("workload", "workload_options", "ranks", "pattern", "machine"):
-        mine, theirs = run.header.get(what), first.header.get(what)
-        if mine != theirs:
+        source = printable(run.source)
+        if not run.compares:
+            raise UsageError(f"{source} holds no A/B samples")
+        pairs = zip((*_ALIKE, "arms"), comparison_key(run), comparison_key(first), strict=True)
+        what, mine, theirs = next((p for p in pairs if p[1] != p[2]), ("", None, None))
+        if what == "arms":
+            raise UsageError(f"{source} compares other arms than {first.source}")
+        if what:
             shown = f"{printable(str(mine))}, not {printable(str(theirs))}"
-            raise UsageError(f"{printable(run.source)} has another {what}: {shown}")
-    names = [[(a["name"], a["order"], a["nodes"]) for a in r.header["arms"]] for r in (first, run)]
-    if names[0] != names[1]:
-        raise UsageError(f"{printable(run.source)} compares other arms than {first.source}")
+            raise UsageError(f"{source} has another {what}: {shown}")
+        for launch in {str(row["launch"]) for row in run.rows}:
+            if seen.setdefault(launch, run.source) != run.source:
+                raise UsageError(f"the same launch is in {printable(seen[launch])} and {source}")
+    return first.header, [row for run in runs for row in run.rows]
 
 
 def analyse(
@@ -89,7 +76,7 @@ def analyse(
     header : mapping
         Of which ``arms`` counts.
     rows : iterable of mapping
-        Samples; see `Run`.
+        Samples: launch, block, visit, arm, repetition, warmup, phase, max.
     level : float
         Coverage of each interval by itself.
 
@@ -102,18 +89,17 @@ def analyse(
         shows a difference.
     """
     kept = list(rows)
-    arms = header["arms"]
-    comparisons: list[dict[str, Any]] = []
-    times = []
+    first, *others = header["arms"]
+    comparisons, times = [], []
     for phase in _PHASES:
-        table = _table(kept, phase)
-        times += [_times(table, arm, phase) for arm in arms]
-        for arm in arms[1:]:
-            found = interval(paired(table, arms[0]["name"], arm["name"]), level=level)
-            comparisons.append(_comparison(found, arm, arms[0], phase))
-    unsound = [c for c in comparisons if c["same"] and c["shown"]]
+        table = _visits(kept, phase)
+        times += [_arm_times(table, arm["name"], phase) for arm in header["arms"]]
+        for arm in others:
+            found = interval(paired(table, first["name"], arm["name"]), level=level)
+            comparisons.append(_compare(found, arm, first, phase))
+    unsound = {c["phase"] for c in comparisons if c["same"] and c["shown"]}
     for entry in comparisons:
-        entry["verdict"] = _verdict(entry, any(c["phase"] == entry["phase"] for c in unsound))
+        entry["verdict"] = _verdict(entry, entry["phase"] in unsound)
     return {
         "level": level,
         "launches": len({row["launch"] for row in kept}),
@@ -123,21 +109,15 @@ def analyse(
     }
 
 
-#: By (launch, block, arm): the repetitions of each visit that count.
-Table = dict[tuple[str, int, str], list[list[float]]]
-
-
-def _table(rows: Sequence[Mapping[str, Any]], phase: str) -> Table:
+def _visits(rows: Sequence[Mapping[str, Any]], phase: str) -> Table:
     """Return the slowest rank's seconds of the repetitions that count."""
-    visits: dict[tuple[str, int, str, int], list[float]] = {}
+    visits: dict[tuple[str, int, str], dict[int, list[float]]] = {}
     for row in rows:
         if row["phase"] == phase and not row["warmup"]:
-            key = (str(row["launch"]), int(row["block"]), str(row["arm"]), int(row["visit"]))
-            visits.setdefault(key, []).append(float(row["max"]))
-    table: Table = {}
-    for (launch, block, arm, _), seconds in visits.items():
-        table.setdefault((launch, block, arm), []).append(seconds)
-    return table
+            key = str(row["launch"]), int(row["block"]), str(row["arm"])
+            mine = visits.setdefault(key, {}).setdefault(int(row["visit"]), [])
+            mine.append(float(row["max"]))
+    return {key: list(of_arm.values()) for key, of_arm in visits.items()}
 
 
 def paired(table: Table, first: str, second: str) -> list[NDArray[np.float64]]:
@@ -149,53 +129,45 @@ def paired(table: Table, first: str, second: str) -> list[NDArray[np.float64]]:
     """
     found: dict[str, list[float]] = {}
     for launch, block, arm in table:
-        if arm != first:
-            continue
-        logs = [_log(table.get((launch, block, name), [])) for name in (first, second)]
-        if np.isfinite(logs).all():
-            found.setdefault(launch, []).append(logs[0] - logs[1])
+        if arm == first:
+            one, other = (_log(table.get((launch, block, name), [])) for name in (first, second))
+            if math.isfinite(one - other):
+                found.setdefault(launch, []).append(one - other)
     return [np.array(values) for values in found.values()]
 
 
 def _log(visits: list[list[float]]) -> float:
     """Return the mean over visits of the log of the median; nan for what is not whole."""
-    if len(visits) != _VISITS:
-        return float("nan")
-    medians = np.array([median(seconds) for seconds in visits])
-    return float(np.log(medians).mean()) if (medians > 0).all() else float("nan")
+    medians = [median(seconds) for seconds in visits]
+    whole = len(visits) == _VISITS and min(medians) > 0
+    return float(np.log(medians).mean()) if whole else math.nan
 
 
-def _times(table: Table, arm: Mapping[str, Any], phase: str) -> dict[str, Any]:
+def _arm_times(table: Table, name: str, phase: str) -> dict[str, Any]:
     """Return an arm's own times over all launches."""
-    mine = [s for (_, _, name), v in table.items() if name == arm["name"] for r in v for s in r]
-    entry = {"arm": arm["name"], "phase": phase, "samples": len(mine)}
+    mine = [s for (_, _, arm), v in table.items() if arm == name for r in v for s in r]
+    entry = {"arm": name, "phase": phase, "samples": len(mine)}
     if not mine:
         return entry
     low, middle, high = np.quantile(mine, [0.25, 0.5, 0.75]).tolist()
     return {**entry, "best": min(mine), "median": middle, "spread": (high - low) / 2}
 
 
-def _comparison(
+def _compare(
     found: Interval | None, arm: Mapping[str, Any], first: Mapping[str, Any], phase: str
 ) -> dict[str, Any]:
     """Return a comparison as JSON has it; what no interval bounds is None."""
-    entry: dict[str, Any] = {
+    values = {name: getattr(found, name, None) for name in ("ratio", "low", "high", "smallest")}
+    return {
         "arm": arm["name"],
         "against": first["name"],
         "control": arm["control"],
         "phase": phase,
         "same": arm["members"] == first["members"],
+        **{k: v if v is not None and math.isfinite(v) else None for k, v in values.items()},
+        **{name: getattr(found, name, 0) for name in ("blocks", "launches")},
+        "shown": found is not None and found.shown,
     }
-    if found is None:
-        nothing = dict.fromkeys(("ratio", "low", "high", "smallest"))
-        return {**entry, **nothing, "blocks": 0, "launches": 0, "shown": False}
-    bounded = {name: _finite(getattr(found, name)) for name in ("ratio", "low", "high", "smallest")}
-    counts = {"blocks": found.blocks, "launches": found.launches}
-    return {**entry, **bounded, **counts, "shown": found.shown}
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def _verdict(entry: Mapping[str, Any], unsound: bool) -> str:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 import random
 import re
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from placement.errors import UsageError, printable
+from placement.errors import ParseError, UsageError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from placement.machine import Machine
 
-__all__ = ["Arm", "Wish", "arms_of"]
+    Hosts = Sequence[tuple[str, str]]
+
+__all__ = ["Arm", "Comparison", "arms_of"]
 
 #: A planner and a number of nodes in place of a list.
 _PLANNED = re.compile(r"([a-z0-9-]+):([0-9]{1,7})")
@@ -49,20 +51,12 @@ class Arm:
 
     def document(self) -> dict[str, Any]:
         """Return the arm as a header keeps it."""
-        return {
-            "name": self.name,
-            "order": self.order,
-            "nodes": self.nodes,
-            "ranks": len(self.members),
-            "members": self.members,
-            "control": self.control,
-            "notes": self.notes,
-        }
+        return {**asdict(self), "ranks": len(self.members)}
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What a user asks to be compared.
+class Comparison:
+    """What is to be measured.
 
     Attributes
     ----------
@@ -75,6 +69,14 @@ class Wish:
         Machine spec, '' for none.
     controls : bool
     seed : str
+        Of random orders.
+    workload : str
+    options : tuple of str
+        ``name=value`` for its trial.
+    blocks : int
+        Blocks that count; one more before them is dropped as warm-up.
+    launch : int
+        Which of several launches this is; part of every seed.
     """
 
     orders: tuple[str, ...] = ("default", "auto")
@@ -83,16 +85,20 @@ class Wish:
     machine: str = ""
     controls: bool = True
     seed: str = "0"
+    workload: str = ""
+    options: tuple[str, ...] = ()
+    blocks: int = 12
+    launch: int = 0
 
 
-def arms_of(hosts: Sequence[tuple[str, str]], wish: Wish) -> list[Arm]:
+def arms_of(hosts: Hosts, asked: Comparison) -> list[Arm]:
     """Return the arms: node sets by orders, the first the one to compare with; then controls.
 
     Parameters
     ----------
     hosts : sequence of (str, str)
         Of each rank of the world: its processor, and Slurm's name for it.
-    wish : Wish
+    asked : Comparison
 
     Raises
     ------
@@ -103,135 +109,109 @@ def arms_of(hosts: Sequence[tuple[str, str]], wish: Wish) -> list[Arm]:
     Examples
     --------
     >>> cyclic = [("a", ""), ("b", "")] * 2
-    >>> arms = arms_of(cyclic, Wish(("default", "row-major"), pattern="stencil:4"))
+    >>> arms = arms_of(cyclic, Comparison(("default", "row-major"), pattern="stencil:4"))
     >>> [(arm.name, arm.members) for arm in arms[:3]]
     [('default', [0, 1, 2, 3]), ('row-major', [0, 2, 1, 3]), ('default again', [0, 1, 2, 3])]
     """
-    sets = _sets(hosts, wish)
-    arms = [
-        _arm(hosts, wish, label, text, members, order)
-        for label, text, members in sets
-        for order in wish.orders
-    ]
-    _refuse(arms, wish)
-    if wish.controls:
-        arms += _controls(arms, wish)
-    return [_noted(arm, arms[0]) for arm in arms]
-
-
-def _refuse(arms: list[Arm], wish: Wish) -> None:
-    if len(arms) < 2 and not wish.controls:
-        raise UsageError("one arm alone compares nothing", "two --orders, or two --nodes")
+    sets = node_sets(hosts, asked)
+    arms = [_order_arm(hosts, asked, one, order) for one in sets for order in asked.orders]
     names = [arm.name for arm in arms]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
+    if len(arms) < 2 and not asked.controls:
+        raise UsageError("one arm alone compares nothing", "two --orders, or two --nodes")
+    if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f"{printable(twice)} is asked for twice")
     sizes = {len(arm.members): arm.name for arm in arms}
     if len(sizes) > 1:
-        said = ", ".join(f"{size} on {printable(name)}" for size, name in sizes.items())
-        raise UsageError(f"arms of different numbers of ranks: {said}")
+        each = ", ".join(f"{size} on {printable(name)}" for size, name in sizes.items())
+        raise UsageError(f"arms of different numbers of ranks: {each}")
+    first, *others = arms = [*arms, *_controls(arms, asked)] if asked.controls else arms
+    for arm in others:
+        if arm.members == first.members and arm.control != "A/A":
+            arm.notes.append(f"the same ranks in the same order as {first.name}")
+    return arms
 
 
-def _controls(arms: list[Arm], wish: Wish) -> list[Arm]:
+def _controls(arms: list[Arm], asked: Comparison) -> list[Arm]:
     """Return the first arm again, and its ranks in a random order."""
     first = arms[0]
     again = Arm(f"{first.name} again", first.order, first.nodes, first.members, "A/A")
     if any(arm.order == "random" for arm in arms):
         return [again]
-    shuffled = _shuffled(first.members, wish.seed)
+    shuffled = _shuffle(first.members, asked.seed)
     return [again, Arm("random", "random", first.nodes, shuffled, "random")]
 
 
-def _shuffled(members: Sequence[int], seed: str) -> list[int]:
+def _shuffle(members: Sequence[int], seed: str) -> list[int]:
     rng = random.Random(f"order {seed}")  # noqa: S311  # an order of ranks, no secret
     return rng.sample(list(members), len(members))
 
 
-def _noted(arm: Arm, first: Arm) -> Arm:
-    """Say where an arm is the first one over again: then there is nothing to find."""
-    if arm is first or arm.control == "A/A" or arm.members != first.members:
-        return arm
-    arm.notes.append(f"the same ranks in the same order as {first.name}")
-    return arm
+def node_sets(hosts: Hosts, asked: Comparison) -> list[tuple[str, str, list[int]]]:
+    """Return what each set of nodes is called, how it was asked for, and the world's ranks on it.
 
-
-def _sets(hosts: Sequence[tuple[str, str]], wish: Wish) -> list[tuple[str, str, list[int]]]:
-    """Return (label, text, world ranks) of each node set."""
-    if not wish.nodes:
-        return [("", "", list(range(len(hosts))))]
-    found = []
-    for k, text in enumerate(wish.nodes, 1):
-        label, equals, rest = text.partition("=")
-        label, rest = (label, rest) if equals else ("", text)
-        names = set(_names(hosts, rest, wish))
-        members = [r for r, pair in enumerate(hosts) if names & set(pair)]
-        found.append((label or (rest if _planned(rest) else f"set {k}"), text, members))
+    Raises
+    ------
+    UsageError
+        A node that is none of the job's.
+    """
+    found = [] if asked.nodes else [("", "", list(range(len(hosts))))]
+    for k, text in enumerate(asked.nodes, 1):
+        label, _, listed = text.rpartition("=")
+        planned = _split_planned(listed)
+        names = set(_node_names(hosts, listed, planned, asked))
+        members = [rank for rank, pair in enumerate(hosts) if names & set(pair)]
+        found.append((label or (listed if planned else f"set {k}"), text, members))
     return found
 
 
-def _planned(text: str) -> tuple[str, int] | None:
+def _split_planned(text: str) -> tuple[str, int] | None:
     """Return planner and count where the text is ``STRATEGY:N``."""
-    match = _PLANNED.fullmatch(text)
-    if match is None:
-        return None
     from placement.planners import names
 
-    return (match[1], int(match[2])) if match[1] in names() else None
+    match = _PLANNED.fullmatch(text)
+    return (match[1], int(match[2])) if match and match[1] in names() else None
 
 
-def _names(hosts: Sequence[tuple[str, str]], text: str, wish: Wish) -> list[str]:
+def _node_names(
+    hosts: Hosts, text: str, planned: tuple[str, int] | None, asked: Comparison
+) -> list[str]:
     """Return the names of a set's nodes, all of them nodes of the job."""
-    here = list(dict.fromkeys(name for pair in hosts for name in pair if name))
-    planned = _planned(text)
-    if planned is not None:
-        return _plan(here, *planned, wish)
-    from placement.errors import ParseError
+    from placement.lookup import rows_of
     from placement.nodelist import NodeList
 
+    here = list(dict.fromkeys(name for pair in hosts for name in pair if name))
+    machine = _machine(asked)
+    if planned:
+        return _planned_names(here, machine, *planned)
     try:
         names = list(NodeList.parse(text, "--nodes"))
     except ParseError:
         names = []
-    if not names or not set(names) <= set(here):
-        names = _by_machine(text, here, wish) or names
-    lost = [name for name in names if name not in set(here)]
-    if lost or not names:
-        shown = printable(lost[0] if lost else text)
-        raise UsageError(f"--nodes: {shown} is not a node of this job", f"it has {_few(here)}")
+    if machine is not None and not (names and set(names) <= set(here)):  # cnames, NIDs, indices
+        names = machine.names[rows_of(machine, text, source="--nodes")].tolist() or names
+    unknown = [name for name in names or [text] if name not in here]
+    if unknown:
+        few = ", ".join(printable(name, 30) for name in here[:4]) + " …" * (len(here) > 4)
+        what = f"--nodes: {printable(unknown[0])} is not a node of this job"
+        raise UsageError(what, f"it has {few}")
     return names
 
 
-def _few(names: Sequence[str]) -> str:
-    shown = ", ".join(printable(name, 30) for name in names[:4])
-    return shown + (" …" if len(names) > 4 else "")
-
-
-def _machine(wish: Wish) -> Machine | None:
-    specs = (wish.machine or os.environ.get("NIDMAP_MACHINE", "")).split()
-    if not specs:
-        return None
+def _machine(asked: Comparison) -> Machine | None:
     from placement.load import load_machine
 
-    return load_machine(*specs)
+    specs = (asked.machine or os.environ.get("NIDMAP_MACHINE", "")).split()
+    return load_machine(*specs) if specs else None
 
 
-def _by_machine(text: str, here: Sequence[str], wish: Wish) -> list[str]:
-    """Return the names of nodes given as cnames, NIDs or indices, [] where no machine is named."""
-    machine = _machine(wish)
-    if machine is None:
-        return []
-    from placement.lookup import rows_of
-
-    return list(machine.names[rows_of(machine, text, source="--nodes")].tolist())
-
-
-def _plan(here: Sequence[str], strategy: str, count: int, wish: Wish) -> list[str]:
+def _planned_names(
+    here: Sequence[str], machine: Machine | None, strategy: str, count: int
+) -> list[str]:
     """Return the nodes of the job that a planner chooses."""
     import numpy as np
 
     from placement.plan import plan
 
-    machine = _machine(wish)
     if machine is None:
         raise UsageError(f"--nodes {strategy}:{count} needs a machine", "-m or NIDMAP_MACHINE")
     mine = np.isin(machine.names, np.array([name.partition(".")[0] for name in here]))
@@ -239,39 +219,32 @@ def _plan(here: Sequence[str], strategy: str, count: int, wish: Wish) -> list[st
     return list(machine.names[chosen.rows].tolist())
 
 
-def _arm(
-    hosts: Sequence[tuple[str, str]],
-    wish: Wish,
-    label: str,
-    text: str,
-    members: list[int],
-    order: str,
+def _order_arm(
+    hosts: Hosts, asked: Comparison, nodes: tuple[str, str, list[int]], order: str
 ) -> Arm:
     """Return the arm of a node set in an order."""
-    many = len(wish.orders) > 1 or not label
-    name = "/".join(part for part in (label, order if many else "") if part)
+    label, text, members = nodes
+    name = "/".join(filter(None, (label, order if len(asked.orders) > 1 or not label else "")))
     if not members:
         raise UsageError(f"no rank runs on {printable(text)}")
     if order == "default":
         return Arm(name, order, text, members)
     if order == "random":
-        return Arm(name, order, text, _shuffled(members, wish.seed))
-    ranks, notes = _ordered([hosts[rank] for rank in members], order, wish)
-    return Arm(name, order, text, [members[k] for k in ranks], "", notes)
+        return Arm(name, order, text, _shuffle(members, asked.seed))
+    ranks, note = _find_order([hosts[rank] for rank in members], order, asked)
+    return Arm(name, order, text, [members[k] for k in ranks], notes=[note] if note else [])
 
 
-def _ordered(
-    hosts: Sequence[tuple[str, str]], order: str, wish: Wish
-) -> tuple[list[int], list[str]]:
-    """Return which of these ranks gets each new rank, by a file or by a strategy."""
+def _find_order(hosts: Hosts, order: str, asked: Comparison) -> tuple[list[int], str]:
+    """Return which of these ranks gets each new rank, by a file or a strategy, and a note."""
     from rankmap.orders import names
 
     if order not in names():
         if os.path.isfile(order):
-            return _from_file(hosts, order), []
+            return _file_order(hosts, order), ""
         known = ", ".join(["default", "random", *names()])
         raise UsageError(f"no order {printable(order)}", f"a file, or one of {known}")
-    if not wish.pattern:
+    if not asked.pattern:
         raise UsageError(
             f"order {order} needs to know who talks to whom, which the workload does not say",
             "--pattern says it",
@@ -279,26 +252,21 @@ def _ordered(
     from rankmap.runtime.rerank import rerank
 
     strategy = "" if order == "auto" else order
-    ranks, talk = rerank(hosts, wish.pattern, wish.machine or None, strategy)
-    return ranks.tolist(), [talk] if talk else []
+    ranks, note = rerank(hosts, asked.pattern, asked.machine or None, strategy)
+    return ranks.tolist(), note
 
 
-def _from_file(hosts: Sequence[tuple[str, str]], path: str) -> list[int]:
+def _file_order(hosts: Hosts, path: str) -> list[int]:
     """Return the ranks by a file in the format ``slots``; slots node by node in rank order."""
     import numpy as np
 
-    from placement.errors import ParseError
+    from placement.readers.text import load
     from rankmap.emit.slots import read
     from rankmap.slots import Slots
 
-    names = list(dict.fromkeys(name for name, _ in hosts))
-    number = {name: k for k, name in enumerate(names)}
+    number = {name: k for k, name in enumerate(dict.fromkeys(name for name, _ in hosts))}
     node = np.array([number[name] for name, _ in hosts])
-    slots = Slots(np.array(names), np.bincount(node))
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            text = stream.read()
-    except OSError as error:
-        raise ParseError(path, 0, f"cannot be read: {error.strerror or error}") from None
-    ranks: list[int] = np.argsort(node, kind="stable")[read(text, slots, path).slots].tolist()
+    slots = Slots(np.array(list(number)), np.bincount(node))
+    order = read(load(path), slots, path)
+    ranks: list[int] = np.argsort(node, kind="stable")[order.slots].tolist()
     return ranks

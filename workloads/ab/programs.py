@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from workloads.trial import Trial
 
 #: Who talks to whom in programs whose exchange is the same whatever their options.
-_PATTERNS = {
-    "workloads.sort": "sort",
-    "workloads.isx": "alltoall",
-    "workloads.contention": "alltoall",
-}
+_PATTERNS = {"workloads.sort": "sort"} | dict.fromkeys(
+    ("workloads.isx", "workloads.contention"), "alltoall"
+)
+
+#: What a truth value may be written as.
+_TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 __all__ = ["WORKLOADS", "arguments", "maker", "message_of", "pattern_of"]
 
@@ -78,32 +79,24 @@ def arguments(make: Callable[..., Trial], texts: Sequence[str]) -> dict[str, Any
 
 def _value(name: str, text: str, parameter: inspect.Parameter) -> Any:
     """Return a value as the parameter's annotation, or its default, has it."""
-    kind = str(parameter.annotation).replace(" ", "")
-    default = parameter.default
+    kind, default = str(parameter.annotation).replace(" ", ""), parameter.default
     try:
         if "bool" in kind or isinstance(default, bool):
-            return _truth(text)
+            return _TRUTH[text.lower()]
         if "tuple" in kind or "Sequence" in kind or isinstance(default, tuple):
             return tuple(_number(part) for part in text.replace("x", ",").split(","))
-        if "str" in kind or isinstance(default, str):
-            return None if text == "none" and "None" in kind else text
-        return None if text == "none" and "None" in kind else _number(text)
-    except ValueError:
+        if text == "none" and "None" in kind:
+            return None
+        return text if "str" in kind or isinstance(default, str) else _number(text)
+    except (KeyError, ValueError):
         raise UsageError(f"-w {name}={printable(text)}: no value of the kind {kind}") from None
-
-
-def _truth(text: str) -> bool:
-    words = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-    if text.lower() not in words:
-        raise ValueError(text)
-    return words[text.lower()]
 
 
 def _number(text: str) -> int | float:
     """Return a whole number, with a unit of bytes or without, or another one."""
     import click
 
-    from workloads.options import Bytes
+    from placement.commands.quantities import Bytes
 
     try:
         return int(Bytes(whole=True).convert(text, None, None))
@@ -119,7 +112,7 @@ def pattern_of(make: Callable[..., Trial], ranks: int, options: dict[str, Any]) 
     module = inspect.getmodule(make)
     says = getattr(module, "pattern", None)
     if says is None:
-        return _PATTERNS.get(str(getattr(module, "__name__", "")).rpartition(".")[0], "")
+        return _PATTERNS.get(getattr(module, "__name__", "").rpartition(".")[0], "")
     taken = inspect.signature(says).parameters
     free = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in taken.values())
     return str(says(ranks, **{k: v for k, v in options.items() if free or k in taken}))

@@ -1,165 +1,167 @@
-"""One launch of an A/B measurement: both communicators, visits in turn, samples."""
+"""One launch of an A/B measurement: the arms' communicators, visits in turn, samples."""
 
 from __future__ import annotations
 
+import os
+import random
 import time
 import uuid
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from placement.commands.common import say
-from placement.errors import UsageError, printable
-from workloads.ab.arms import Arm, Wish, arms_of
+from placement.errors import printable
+from workloads.ab.arms import Arm, Comparison, arms_of, node_sets
 from workloads.ab.programs import arguments, maker, message_of, pattern_of
-from workloads.ab.schedule import schedule
 from workloads.ab.skew import skew
 from workloads.phases import reduced
 from workloads.progress import Progress
 from workloads.session import Session, quiet_barrier
-from workloads.world import together
+from workloads.world import processor, together
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from mpi4py import MPI
 
     from workloads.options import Common
     from workloads.trial import Trial
 
-__all__ = ["Comparison", "measure"]
+__all__ = ["Side", "measure", "say_notes", "schedule"]
 
 _TAG = 1718
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """What to measure.
-
-    Attributes
-    ----------
-    workload : str
-    options : tuple of str
-        ``name=value`` for its trial.
-    wish : Wish
-        Which arms.
-    blocks : int
-        Blocks that count; one more before them is dropped as warm-up.
-    launch : int
-        Which of several launches this is; part of every seed.
-    """
-
-    workload: str
-    options: tuple[str, ...]
-    wish: Wish
-    blocks: int = 12
-    launch: int = 0
-
-
 @dataclass(slots=True)
-class _Side:
-    """An arm as this rank sees it."""
+class Side:
+    """An arm as this rank sees it; without communicator and trial where it takes no part."""
 
     arm: Arm
     comm: MPI.Intracomm | None
     trial: Trial | None = None
 
 
-def measure(common: Common, comparison: Comparison) -> Session:
-    """Run one launch and return its session; its journal holds the samples. Collective."""
-    given = {
-        "workload": comparison.workload,
-        "with": comparison.options,
-        **asdict(comparison.wish),
-        "blocks": comparison.blocks,
-        "launch": comparison.launch,
-    }
-    with Session(common, "ab", given) as session:
-        with together(session.comm):
-            make = maker(comparison.workload)
-            options = arguments(make, comparison.options)
-        arms, pattern = _agreed(session.comm, comparison, make, options)
-        said = {"pattern": pattern, "bytes": message_of(make, pattern, options)}
-        sides = [_side(session.comm, arm) for arm in arms]
-        session.describe({**_header(session, comparison, options, arms), **said})
+def schedule(arms: int, blocks: int, seed: int | str) -> list[list[int]]:
+    """Return the turns of each block: a random permutation of the arms and its reverse.
+
+    For two arms that is ABBA or BAAB, by the toss of a coin. Every arm is
+    visited twice a block and the mean time of its visits is the middle of the
+    block, so that a drift that is linear over a block cancels.
+
+    Parameters
+    ----------
+    arms : int
+        How many are compared.
+    blocks : int
+    seed : int or str
+        The same for all ranks.
+
+    Examples
+    --------
+    >>> schedule(2, 3, seed=1)
+    [[1, 0, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0]]
+    """
+    rng = random.Random(f"blocks {seed}")  # noqa: S311  # an order of turns, no secret
+    turns = []
+    for _ in range(blocks):
+        there = list(range(arms))
+        rng.shuffle(there)
+        turns.append([*there, *reversed(there)])
+    return turns
+
+
+def measure(
+    common: Common,
+    asked: Comparison,
+    choose_arms: Callable[[Sequence[str]], list[Arm]] | None = None,
+    then: Callable[[Session, Sequence[Side]], None] | None = None,
+) -> Session:
+    """Run one launch and return its session; its journal holds the samples. Collective.
+
+    Parameters
+    ----------
+    common : Common
+    asked : Comparison
+    choose_arms : callable or None
+        Returns the arms for the node of each rank, in place of those asked for.
+    then : callable or None
+        Called on all ranks when the blocks are done.
+    """
+    with Session(common, "ab", asdict(asked)) as session:
+        comm = session.comm
+        with together(comm):
+            make = maker(asked.workload)
+            options = arguments(make, asked.options)
+        arms, pattern = _agree(comm, asked, make, options, choose_arms)
+        sides = [_join(comm, arm) for arm in arms]
+        session.describe({
+            "workload": asked.workload,
+            "workload_options": options,
+            "machine": asked.machine or session.journal.header.get("machine", ""),
+            "launch": uuid.uuid4().hex[:12],
+            "launch_number": asked.launch,
+            "blocks": asked.blocks,
+            "arms": [arm.document() for arm in arms],
+            "rule": f"dropped as warm-up: the first block, and the first {common.warmup} "
+                    "repetitions after each change of communicator",
+            "skew": skew(comm),
+            "pattern": pattern,
+            "bytes": message_of(make, pattern, options),
+        })  # fmt: skip
         for side in sides:
             if side.comm is not None:
                 side.trial = make(side.comm, seed=common.seed, **options)
-        _blocks(session, sides, comparison)
+        _run_blocks(session, sides, asked)
+        if then is not None:
+            then(session, sides)
         for side in sides:
             if side.trial is not None:
                 side.trial.verify()
-                getattr(side.trial, "close", _nothing)()
-            quiet_barrier(session.comm)
+                getattr(side.trial, "close", lambda: None)()
+            quiet_barrier(comm)
     return session
 
 
-def _agreed(
-    comm: MPI.Intracomm, comparison: Comparison, make: Any, options: dict[str, Any]
+def _agree(
+    comm: MPI.Intracomm,
+    asked: Comparison,
+    make: Any,
+    options: dict[str, Any],
+    choose_arms: Callable[[Sequence[str]], list[Arm]] | None,
 ) -> tuple[list[Arm], str]:
     """Return the arms and who talks to whom, worked out by rank 0. Collective."""
-    import os
-
     from mpi4py import MPI
 
-    from workloads.world import processor
-
-    slurm = "" if processor(comm) != MPI.Get_processor_name() else os.environ.get("SLURMD_NODENAME")
-    hosts = comm.gather((processor(comm), slurm or ""), root=0)
-    arms: list[Arm] = []
-    said = ""
+    name = processor(comm)
+    slurm = os.environ.get("SLURMD_NODENAME", "") if name == MPI.Get_processor_name() else ""
+    hosts = comm.gather((name, slurm), root=0)
+    arms, pattern = list[Arm](), asked.pattern
     with together(comm):
-        if hosts is not None:
-            wish = comparison.wish
-            said = wish.pattern or _pattern(hosts, wish, make, options)
-            seed = f"{wish.seed} {comparison.launch}"
-            arms = arms_of(hosts, replace(wish, pattern=said, seed=seed))
-    return cast("tuple[list[Arm], str]", comm.bcast((arms, said), root=0))
+        if hosts is not None and choose_arms is not None:
+            arms = choose_arms([host for host, _ in hosts])
+        elif hosts is not None:
+            _, _, members = node_sets(hosts, asked)[0]
+            pattern = pattern or pattern_of(make, len(members), options)
+            seed = f"{asked.seed} {asked.launch}"
+            arms = arms_of(hosts, replace(asked, pattern=pattern, seed=seed))
+    return cast("tuple[list[Arm], str]", comm.bcast((arms, pattern), root=0))
 
 
-def _pattern(
-    hosts: Sequence[tuple[str, str]], wish: Wish, make: Any, options: dict[str, Any]
-) -> str:
-    """Return the workload's own pattern for as many ranks as an arm has."""
-    first = replace(wish, orders=("default",), nodes=wish.nodes[:1], controls=True)
-    return pattern_of(make, len(arms_of(hosts, first)[0].members), options)
-
-
-def _side(comm: MPI.Intracomm, arm: Arm) -> _Side:
+def _join(comm: MPI.Intracomm, arm: Arm) -> Side:
     """Return the arm's communicator on the ranks that take part. Collective over `comm`."""
     from mpi4py import MPI
 
-    rank = comm.Get_rank()
-    mine = {member: k for k, member in enumerate(arm.members)}.get(rank)
-    made = comm.Split(MPI.UNDEFINED if mine is None else 0, mine or 0)
-    return _Side(arm, None if mine is None else cast("MPI.Intracomm", made))
+    if comm.Get_rank() not in arm.members:
+        comm.Split(MPI.UNDEFINED, 0)
+        return Side(arm, None)
+    return Side(arm, cast("MPI.Intracomm", comm.Split(0, arm.members.index(comm.Get_rank()))))
 
 
-def _header(
-    session: Session, comparison: Comparison, options: dict[str, Any], arms: list[Arm]
-) -> dict[str, Any]:
-    """Return what the samples' header says besides. Collective."""
-    return {
-        "workload": comparison.workload,
-        "workload_options": options,
-        "machine": comparison.wish.machine or session.journal.header.get("machine", ""),
-        "launch": uuid.uuid4().hex[:12],
-        "launch_number": comparison.launch,
-        "blocks": comparison.blocks,
-        "arms": [arm.document() for arm in arms],
-        "rule": (
-            f"dropped as warm-up: the first block, and the first {session.common.warmup} "
-            "repetitions after each change of communicator"
-        ),
-        "skew": skew(session.comm),
-    }
-
-
-def _blocks(session: Session, sides: Sequence[_Side], comparison: Comparison) -> None:
+def _run_blocks(session: Session, sides: Sequence[Side], asked: Comparison) -> None:
     """Run the blocks until they are done or the time is over; the first does not count."""
-    seed = f"{session.common.seed} {comparison.launch}"
-    turns = schedule(len(sides), comparison.blocks + 1, seed)
+    turns = schedule(len(sides), asked.blocks + 1, f"{session.common.seed} {asked.launch}")
     last = 0.0
-    with Progress(f"ab {comparison.workload}", len(turns), shown=session.root) as progress:
+    with Progress(f"ab {asked.workload}", len(turns), shown=session.root) as progress:
         for block, order in enumerate(turns):
             began = time.monotonic()
             if session.over(last):
@@ -172,24 +174,22 @@ def _blocks(session: Session, sides: Sequence[_Side], comparison: Comparison) ->
             progress.at(block + 1)
 
 
-def _visit(session: Session, side: _Side, labels: Mapping[str, Any]) -> None:
+def _visit(session: Session, side: Side, labels: Mapping[str, Any]) -> None:
     """Run the repetitions of one turn of one arm."""
-    common = session.common
-    found = []
+    common, found = session.common, []
     if side.comm is not None and side.trial is not None:
         for _ in range(common.warmup + common.repeat):
             side.comm.Barrier()
             found.append(reduced(side.comm, side.trial.run()))
     if len(side.arm.members) < session.comm.Get_size():
         quiet_barrier(session.comm, asleep=side.comm is None)
-    for k, seconds in enumerate(_to_root(session.comm, side, found)):
+    for k, seconds in enumerate(_send_to_root(session.comm, side, found)):
         cold = k < common.warmup or labels["block"] == 0
-        launch = session.journal.header["launch"]
-        named = {"launch": launch, **labels, "arm": side.arm.name, "repetition": k}
-        session.sample(seconds, **named, warmup=int(cold))
+        named = {"launch": session.journal.header["launch"], **labels, "arm": side.arm.name}
+        session.sample(seconds, **named, repetition=k, warmup=int(cold))
 
 
-def _to_root(comm: MPI.Intracomm, side: _Side, found: list[Any]) -> list[Any]:
+def _send_to_root(comm: MPI.Intracomm, side: Side, found: list[Any]) -> list[Any]:
     """Return the samples on rank 0 of the world, which need not be of the arm; else nothing."""
     rank, members = comm.Get_rank(), side.arm.members
     if 0 not in members:
@@ -200,21 +200,8 @@ def _to_root(comm: MPI.Intracomm, side: _Side, found: list[Any]) -> list[Any]:
     return found if rank == 0 else []
 
 
-def _nothing() -> None:
-    """Close a trial that holds nothing."""
-
-
-def warn_of_sameness(arms: Sequence[Mapping[str, Any]]) -> None:
-    """Say where an arm is the first one over again."""
+def say_notes(arms: Sequence[Mapping[str, Any]]) -> None:
+    """Say what a user should know of the arms, as where one is the first one over again."""
     for arm in arms:
         for note in arm["notes"]:
             say(f"nidmap: {printable(arm['name'])}: {printable(note, 300)}")
-
-
-def refuse_inside(launches: int) -> None:
-    """Refuse several launches inside one."""
-    if launches > 1:
-        raise UsageError(
-            "--launches starts launches of its own, this is inside one",
-            "repeat the launch and pool the files: nidmap bench ab --pool FILE --pool FILE",
-        )

@@ -24,33 +24,24 @@ _TAG = 1717
 
 def offset(comm: MPI.Intracomm, rounds: int = 10) -> tuple[float, float]:
     """Return this rank's clock less rank 0's, and how well it is known, in seconds. Collective."""
-    rank = comm.Get_rank()
-    if rank:
-        return _ask(comm, rounds)
-    for other in range(1, comm.Get_size()):
-        _answer(comm, other, rounds)
-    return 0.0, 0.0
-
-
-def _ask(comm: MPI.Intracomm, rounds: int) -> tuple[float, float]:
-    theirs, best, found = array("d", [0.0]), float("inf"), 0.0
-    comm.Recv(theirs, 0, _TAG)  # our turn
+    theirs = array("d", [0.0])
+    if comm.Get_rank() == 0:
+        for other in range(1, comm.Get_size()):
+            comm.Send(theirs, other, _TAG)  # its turn
+            for _ in range(rounds):
+                comm.Recv(theirs, other, _TAG)
+                comm.Send(array("d", [time.perf_counter()]), other, _TAG)
+        return 0.0, 0.0
+    comm.Recv(theirs, 0, _TAG)
+    trips = []
     for _ in range(rounds):
         sent = time.perf_counter()
         comm.Send(array("d", [sent]), 0, _TAG)
         comm.Recv(theirs, 0, _TAG)
         back = time.perf_counter()
-        if back - sent < best:
-            best, found = back - sent, (sent + back) / 2 - theirs[0]
-    return found, best / 2
-
-
-def _answer(comm: MPI.Intracomm, other: int, rounds: int) -> None:
-    got = array("d", [0.0])
-    comm.Send(got, other, _TAG)
-    for _ in range(rounds):
-        comm.Recv(got, other, _TAG)
-        comm.Send(array("d", [time.perf_counter()]), other, _TAG)
+        trips.append((back - sent, (sent + back) / 2 - theirs[0]))
+    fastest, ahead = min(trips)
+    return ahead, fastest / 2
 
 
 def skew(comm: MPI.Intracomm, barriers: int = 20) -> dict[str, float]:
@@ -70,16 +61,14 @@ def skew(comm: MPI.Intracomm, barriers: int = 20) -> dict[str, float]:
     for _ in range(barriers):
         comm.Barrier()
         left.append(time.perf_counter() - ahead)
-    first, last = array("d", left), array("d", left)
-    comm.Allreduce(left, first, op=MPI.MIN)
-    comm.Allreduce(left, last, op=MPI.MAX)
-    ends = array("d", [ahead, -ahead, within])
-    most = array("d", ends)
-    comm.Allreduce(ends, most, op=MPI.MAX)
-    apart = [b - a for a, b in zip(first, last, strict=True)]
+    # Largest over the ranks: what is negated here comes back as the smallest.
+    mine = array("d", [*left, *(-x for x in left), ahead, -ahead, within])
+    most = array("d", mine)
+    comm.Allreduce(mine, most, op=MPI.MAX)
+    apart = [last + less for last, less in zip(most, most[barriers:-3], strict=False)]
     return {
         "median": median(apart),
         "worst": max(apart),
-        "clocks": most[0] + most[1],
-        "known": most[2],
+        "clocks": most[-3] + most[-2],
+        "known": most[-1],
     }

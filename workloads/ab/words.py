@@ -11,7 +11,7 @@ from placement.quantities import time_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["sentence", "text"]
+__all__ = ["options_text", "sentence", "text"]
 
 
 def text(header: Mapping[str, Any], found: Mapping[str, Any]) -> str:
@@ -24,65 +24,53 @@ def text(header: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     found : mapping
         What `workloads.ab.analysis.analyse` found.
     """
-    parts = [_what(header, found), _times(found), _comparisons(found)]
-    parts += [sentence(entry, found["level"]) + "\n" for entry in _credited(found)]
-    parts += [f"{_skew(header)}\n"] if header.get("skew") else []
-    parts += [f"{name}: {note}\n" for name, note in _notes(header)]
-    return "\n".join(part.rstrip("\n") for part in parts if part) + "\n"
+    what = f"{header['workload']} {options_text(header)}".strip()
+    nodes, launches = header["nodes"], found["launches"]
+    where = f"{header['ranks']} ranks on {nodes} node{'s' * (nodes != 1)}"
+    head = f"{what} on {where}, {launches} launch{'es' * (launches != 1)}"
+    entries = [c for c in found["comparisons"] if not c["control"]]
+    measured = [c for c in entries if c["phase"] == "communication" and c["ratio"] is not None]
+    credited = measured or [c for c in entries if c["phase"] == "total"]
+    lines = [printable(head, 200), _times(found), _comparisons(found)]
+    lines += [sentence(entry, found["level"]) for entry in credited]
+    if header.get("skew"):
+        skew = {name: time_text(seconds) for name, seconds in header["skew"].items()}
+        lines.append(
+            f"ranks leave a barrier {skew['median']} apart (worst {skew['worst']}); "
+            f"clocks differ by {skew['clocks']}, known to {skew['known']}"
+        )
+    lines += [f"{arm['name']}: {note}" for arm in header["arms"] for note in arm["notes"]]
+    return "\n".join(line.rstrip("\n") for line in lines) + "\n"
 
 
-def _what(header: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    options = header.get("workload_options") or {}
-    shown = " ".join(f"{name}={value}" for name, value in options.items())
-    on = f"{header['ranks']} ranks on {header['nodes']} node{'s' * (header['nodes'] != 1)}"
-    many = f"{found['launches']} launch{'es' * (found['launches'] != 1)}"
-    return printable(f"{header['workload']} {shown} on {on}, {many}".replace("  ", " "), 200) + "\n"
+def options_text(header: Mapping[str, Any]) -> str:
+    """Return the workload's options as ``name=value``."""
+    return " ".join(f"{k}={v}" for k, v in (header.get("workload_options") or {}).items())
 
 
 def _times(found: Mapping[str, Any]) -> str:
-    rows = [
-        [
-            entry["arm"],
-            entry["phase"],
-            time_text(entry["best"]),
-            time_text(entry["median"]),
-            f"± {time_text(entry['spread'])}",
-            str(entry["samples"]),
-        ]
-        for entry in found["arms"]
-    ]
+    rows = []
+    for entry in found["arms"]:
+        best, middle, spread = (time_text(entry[name]) for name in ("best", "median", "spread"))
+        rows.append([entry["arm"], entry["phase"], best, middle, f"± {spread}", entry["samples"]])
     return aligned([["arm", "phase", "best", "median", "spread", "samples"], *rows])
 
 
 def _comparisons(found: Mapping[str, Any]) -> str:
+    head = ["compared", "phase", "ratio", f"{found['level']:.0%}", "visible", "blocks", "verdict"]
     rows = []
     for entry in found["comparisons"]:
-        low, high = (_number(entry[name], end) for name, end in (("low", "0"), ("high", "inf")))
-        interval = f"{low} … {high}" if entry["ratio"] is not None else "-"
-        rows.append(
-            [
-                f"{entry['arm']} : {entry['against']}",
-                entry["phase"],
-                _number(entry["ratio"], "-"),
-                interval,
-                _number(entry["smallest"], "-"),
-                str(entry["blocks"]),
-                entry["verdict"],
-            ]
-        )
-    level = f"{found['level']:.0%}"
-    return aligned([["compared", "phase", "ratio", level, "visible", "blocks", "verdict"], *rows])
+        span = f"{_ratio(entry['low'], '0')} … {_ratio(entry['high'], 'inf')}"
+        rows.append([
+            f"{entry['arm']} : {entry['against']}", entry["phase"], _ratio(entry["ratio"], "-"),
+            "-" if entry["ratio"] is None else span, _ratio(entry["smallest"], "-"),
+            entry["blocks"], entry["verdict"],
+        ])  # fmt: skip
+    return aligned([head, *rows])
 
 
-def _number(value: float | None, otherwise: str) -> str:
+def _ratio(value: float | None, otherwise: str) -> str:
     return otherwise if value is None else f"{value:.3f}"
-
-
-def _credited(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the comparisons that an order can be credited with, controls left out."""
-    entries = [c for c in found["comparisons"] if not c["control"]]
-    measured = [c for c in entries if c["phase"] == "communication" and c["ratio"] is not None]
-    return measured or [c for c in entries if c["phase"] == "total"]
 
 
 def sentence(entry: Mapping[str, Any], level: float) -> str:
@@ -98,32 +86,16 @@ def sentence(entry: Mapping[str, Any], level: float) -> str:
     'auto against default, communication: no difference shown (95 %: 0.990 to 1.110); differences below 3.0 % cannot be seen in this noise'
     """  # noqa: E501  # the sentence as it is
     head = f"{entry['arm']} against {entry['against']}, {entry['phase']}:"
-    if entry["ratio"] is None:
-        return f"{head} {entry['verdict']}"
-    span = f"({level * 100:g} %: {_number(entry['low'], '0')} to {_number(entry['high'], 'inf')})"
-    if not entry["shown"]:
-        return f"{head} {entry['verdict']} {span}; {_blind(entry['smallest'])}"
-    if entry["verdict"] not in ("faster", "slower"):
-        return f"{head} {entry['verdict']} {span}"
-    times = entry["ratio"] if entry["verdict"] == "faster" else 1 / entry["ratio"]
-    if entry["verdict"] == "slower":
-        low, high = 1 / entry["high"], 1 / entry["low"] if entry["low"] else None
-        span = f"({level * 100:g} %: {_number(low, '0')} to {_number(high, 'inf')})"
-    return f"{head} {times:.3f} times {entry['verdict']} {span}"
-
-
-def _blind(smallest: float | None) -> str:
-    if smallest is None:
-        return "no difference could be seen in this noise"
-    return f"differences below {(smallest - 1) * 100:.1f} % cannot be seen in this noise"
-
-
-def _skew(header: Mapping[str, Any]) -> str:
-    skew = header["skew"]
-    apart = f"{time_text(skew['median'])} apart (worst {time_text(skew['worst'])})"
-    clocks = f"clocks differ by {time_text(skew['clocks'])}"
-    return f"ranks leave a barrier {apart}; {clocks}, known to {time_text(skew['known'])}"
-
-
-def _notes(header: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(arm["name"], note) for arm in header["arms"] for note in arm["notes"]]
+    verdict, ratio, low, high = (entry[name] for name in ("verdict", "ratio", "low", "high"))
+    if ratio is None:
+        return f"{head} {verdict}"
+    if verdict == "slower":
+        ratio, low, high = 1 / ratio, 1 / high, 1 / low if low else None
+    span = f"({level * 100:g} %: {_ratio(low, '0')} to {_ratio(high, 'inf')})"
+    if entry["shown"]:
+        times = f"{ratio:.3f} times " if verdict in ("faster", "slower") else ""
+        return f"{head} {times}{verdict} {span}"
+    unseen = "no difference could be seen"
+    if entry["smallest"] is not None:
+        unseen = f"differences below {(entry['smallest'] - 1) * 100:.1f} % cannot be seen"
+    return f"{head} {verdict} {span}; {unseen} in this noise"

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from placement.commands.tables import aligned
 from placement.errors import printable
 from placement.quantities import exact_size, rate_text, time_text
+from workloads.results import csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workloads.report.sections import Section
 
-__all__ = ["csv_text", "html_text", "plain_text"]
+__all__ = ["html_text", "plain_text", "spreadsheet"]
 
 #: Letters from which on a cell's text may take several lines.
 _LONG = 24
@@ -71,14 +70,17 @@ def _section(section: Section) -> str:
 
 
 def _table(section: Section) -> str:
+    def cells(tag: str, texts: Sequence[str]) -> str:
+        kinds = [" class=w" if len(t) > _LONG else " class=t" if left else ""
+                 for t, left in zip(texts, words, strict=True)]  # fmt: skip
+        row = (f"<{tag}{k}>{escape(t)}</{tag}>" for k, t in zip(kinds, texts, strict=True))
+        return f"<tr>{''.join(row)}</tr>"
+
     names = _columns(section)
-    text = {n for n in names if any(isinstance(row.get(n), str) for row in section.rows)}
-    head = "".join(_cell("th", _head(name), name in text) for name in names)
-    body = "".join(
-        "<tr>" + "".join(_cell("td", shown(n, row.get(n)), n in text) for n in names) + "</tr>"
-        for row in section.rows
-    )
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    words = [any(isinstance(row.get(n), str) for row in section.rows) for n in names]
+    head, *body = _texts(section)
+    rows = "".join(cells("td", row) for row in body)
+    return f"<table><thead>{cells('th', head)}</thead><tbody>{rows}</tbody></table>"
 
 
 def _columns(section: Section) -> list[str]:
@@ -88,15 +90,11 @@ def _columns(section: Section) -> list[str]:
     return sorted(said, key=lambda name: name in ("file", "files"))
 
 
-def _cell(tag: str, text: str, left: bool) -> str:
-    kind = " class=w" if len(text) > _LONG else " class=t" if left else ""
-    return f"<{tag}{kind}>{escape(text)}</{tag}>"
-
-
-def _head(name: str) -> str:
-    for end in ("_bytes_per_s", "_s"):
-        name = name.removesuffix(end)
-    return name.replace("_", " ")
+def _texts(section: Section) -> list[list[str]]:
+    """Return the table as a person reads it, its head first."""
+    names = _columns(section)
+    head = [n.removesuffix("_bytes_per_s").removesuffix("_s").replace("_", " ") for n in names]
+    return [head, *([shown(n, row.get(n)) for n in names] for row in section.rows)]
 
 
 def shown(name: str, value: Any) -> str:
@@ -125,30 +123,20 @@ def shown(name: str, value: Any) -> str:
 def plain_text(said: Sequence[str], sections: Sequence[Section]) -> str:
     """Return the report for a terminal."""
     parts = ["".join(f"{line}\n" for line in said)]
-    for section in sections:
-        if section.rows:
-            names = _columns(section)
-            rows = [[shown(n, row.get(n)) for n in names] for row in section.rows]
-            parts.append(f"{section.title}\n" + aligned([[_head(n) for n in names], *rows]))
+    parts += [f"{one.title}\n{aligned(_texts(one))}" for one in sections if one.rows]
     return "\n".join(part for part in parts if part)
 
 
-def csv_text(sections: Sequence[Section]) -> str:
-    """Return all sections as one table: a column says which, numbers are plain.
+def spreadsheet(sections: Sequence[Section]) -> str:
+    """Return all sections as one CSV table: a column says which, numbers are plain.
 
     Text that a spreadsheet would take for a formula gets an apostrophe.
     """
-    names = dict.fromkeys(n for section in sections for row in section.rows for n in row)
-    out = io.StringIO()
-    writer = csv.DictWriter(out, ["section", *names], lineterminator="\n")
-    writer.writeheader()
-    for section in sections:
-        for row in section.rows:
-            writer.writerow({"section": section.name, **{k: _safe(v) for k, v in row.items()}})
-    return out.getvalue()
+    rows = [{"section": one.name, **row} for one in sections for row in one.rows]
+    return csv_text([{name: _disarm(value) for name, value in row.items()} for row in rows])
 
 
-def _safe(value: Any) -> Any:
+def _disarm(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     clean = printable(value, 4096)

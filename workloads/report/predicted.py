@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
 
-__all__ = ["beside", "slots_of_arm"]
+__all__ = ["predict_arms", "slots_of_arm"]
 
 
-def beside(
+def predict_arms(
     machine: Machine, header: Mapping[str, Any], found: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], str]:
     """Return predicted and measured ratios of each arm to the first.
@@ -32,61 +32,44 @@ def beside(
     str
         Why there is none, '' where there is.
     """
-    pattern = header.get("pattern")
-    if not pattern:
+    from rankmap.predict import predict
+
+    size, times = header.get("bytes"), []
+    if not header.get("pattern"):
         return [], "who talks to whom is not known (--pattern of the measurement says it)"
     try:
-        times = [_seconds(machine, header, arm, pattern) for arm in header["arms"]]
+        for arm in header["arms"]:
+            nodes, ppn, slots = slots_of_arm(_rank_hosts(header), arm["members"])
+            expected = predict(machine, nodes, header["pattern"], order=slots, ppn=ppn, bytes=size)
+            times.append(float(expected.time_s))
     except NidmapError as error:
         return [], str(error)
-    measured = {
-        entry["arm"]: entry for entry in found["comparisons"] if entry["phase"] == "communication"
-    }
+    measured = {c["arm"]: c for c in found["comparisons"] if c["phase"] == "communication"}
     rows = []
     for arm, seconds in zip(header["arms"], times, strict=True):
         entry = measured.get(arm["name"], {})
         ratio = times[0] / seconds if seconds else None
-        rows.append(
-            {
-                "workload": header["workload"],
-                "arm": arm["name"],
-                "predicted_s": seconds if header.get("bytes") else None,
-                "predicted_ratio": ratio,
-                "measured_ratio": entry.get("ratio"),
-                "low": entry.get("low"),
-                "high": entry.get("high"),
-                "inside": _inside(ratio, entry),
-            }
-        )
+        low, high = entry.get("low"), entry.get("high")
+        inside = None
+        if ratio is not None and entry.get("ratio") is not None:
+            inside = (low or 0.0) <= ratio <= (high or np.inf)
+        rows.append({
+            "workload": header["workload"],
+            "arm": arm["name"],
+            "predicted_s": seconds if size else None,
+            "predicted_ratio": ratio,
+            "measured_ratio": entry.get("ratio"),
+            "low": low,
+            "high": high,
+            "inside": inside,
+        })  # fmt: skip
     return rows, ""
-
-
-def _inside(ratio: float | None, entry: Mapping[str, Any]) -> bool | None:
-    if ratio is None or entry.get("ratio") is None:
-        return None
-    low, high = entry.get("low") or 0.0, entry.get("high") or float("inf")
-    return bool(low <= ratio <= high)
-
-
-def _seconds(
-    machine: Machine, header: Mapping[str, Any], arm: Mapping[str, Any], pattern: str
-) -> float:
-    """Return the predicted seconds of an arm."""
-    from rankmap.predict import predict
-
-    names, counts, slots = slots_of_arm(_rank_hosts(header), arm["members"])
-    size = header.get("bytes")
-    made = predict(machine, names, pattern, order=slots, ppn=counts, bytes=size)
-    return float(made.time_s)
 
 
 def _rank_hosts(header: Mapping[str, Any]) -> list[str]:
     """Return the node of each rank of the world."""
-    given = header.get("rank_hosts")
-    if given:
-        return list(given)
     pairs = zip(header["hosts"], header["counts"], strict=True)
-    return [host for host, count in pairs for _ in range(count)]
+    return header.get("rank_hosts") or [host for host, count in pairs for _ in range(count)]
 
 
 def slots_of_arm(
@@ -105,8 +88,7 @@ def slots_of_arm(
     by_rank = sorted(members)
     names = list(dict.fromkeys(hosts[rank] for rank in by_rank))
     number = {name: k for k, name in enumerate(names)}
-    node = np.array([number[hosts[rank]] for rank in by_rank])
-    slot = np.empty(len(by_rank), dtype=np.int64)
-    slot[np.argsort(node, kind="stable")] = np.arange(len(by_rank))
-    at = np.searchsorted(np.array(by_rank), np.array(members))
-    return names, np.bincount(node).tolist(), slot[at]
+    node = {rank: number[hosts[rank]] for rank in by_rank}
+    slot = {rank: k for k, rank in enumerate(sorted(by_rank, key=node.__getitem__))}
+    counts: list[int] = np.bincount(list(node.values())).tolist()
+    return names, counts, np.array([slot[rank] for rank in members], dtype=np.int64)

@@ -219,10 +219,10 @@ def _figures(
     """Return what was predicted and measured of each arm."""
     from workloads.ab.analysis import analyse
     from workloads.minicray.wire import factor
-    from workloads.results import load, records
+    from workloads.results import read_run
 
-    header, frame = load(f"{stem}.csv")
-    found = analyse(header, _of_phase(records(frame), case.phase))
+    run = read_run(f"{stem}.csv")
+    found = analyse(run.header, _of_phase(run.rows, case.phase))
     ratios = {c["arm"]: c for c in found["comparisons"] if c["phase"] == "communication"}
     whole = {c["arm"]: c["ratio"] for c in found["comparisons"] if c["phase"] == "total"}
     times = {t["arm"]: t["median"] for t in found["arms"] if t["phase"] == "communication"}
