@@ -133,7 +133,7 @@ def export(
     from placement.lists.pasted import read_list
     from web.export import export as exported
     from web.requests import Export
-    from web.sources import ask
+    from web.snapshot import ask
 
     text = "" if nodes is None else read_list(nodes, "--nodes")[0]
     origins = _sources(machine, sources) if sources else ()
@@ -155,7 +155,7 @@ def _machine(specs: tuple[str, ...]) -> Machine:
 
 
 def _sources(machine: Machine, given: tuple[str, ...]) -> tuple[str, ...]:
-    from web.sources import ask, usual
+    from web.snapshot import ask, usual
 
     if not given:
         return usual(machine)

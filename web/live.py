@@ -13,8 +13,7 @@ import msgspec
 from placement.errors import NidmapError, printable
 from placement.lookup import nodes_of
 from web.answers import Document, json_document
-from web.snapshot import of_dump
-from web.sources import SLURM
+from web.snapshot import SLURM, of_dump
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -35,7 +34,7 @@ class Live:
     ----------
     machine : Machine
     sources : tuple of str
-        ``slurm`` or files (`web.sources`); empty: the machine's own states, for ever.
+        ``slurm`` or files (`web.snapshot`); empty: the machine's own states, for ever.
     ask : async callable
         Returns a new snapshot, or raises a NidmapError.
     every : float

@@ -132,35 +132,34 @@ def document() -> dict[str, Any]:
 def _get(name: str, path: _Path, schemas: dict[str, Any]) -> dict[str, Any]:
     """Return a GET; the fields of what it is asked are its parameters."""
     asked = schemas.pop(path.asked.__name__) if path.asked else {"properties": {}}
-    said: dict[str, Any] = {"operationId": name, "summary": path.summary}
-    said["parameters"] = [
+    parameters = [
         {"name": field, "in": "query", "required": field in asked["required"], "schema": schema}
         for field, schema in asked["properties"].items()
     ]
-    more = _CALCULATED if path.asked else {503: _CALCULATED[503]} if name == "events" else {}
-    said["responses"] = _responses(path, more)
-    if name != "events":
-        said["responses"]["304"] = {"description": "as the caller has it (If-None-Match)"}
-    return said
+    statuses = _ALWAYS | (_CALCULATED if path.asked else {})
+    if name == "events":
+        statuses = statuses | {503: _CALCULATED[503]}
+    else:
+        statuses = statuses | {304: "as the caller has it (If-None-Match)"}
+    return _operation(name, path, statuses, parameters=parameters)
 
 
 def _post(name: str, path: _Path) -> dict[str, Any]:
     """Return a POST; what it is asked is its body."""
     asked = path.asked.__name__ if path.asked else ""
     body = {"application/json": {"schema": {"$ref": f"#/components/schemas/{asked}"}}}
-    return {
-        "operationId": name,
-        "summary": path.summary,
-        "requestBody": {"required": True, "content": body},
-        "responses": _responses(path, _CALCULATED),
-    }
+    return _operation(
+        name, path, _ALWAYS | _CALCULATED, requestBody={"required": True, "content": body}
+    )
 
 
-def _responses(path: _Path, more: dict[int, str]) -> dict[str, Any]:
+def _operation(name: str, path: _Path, statuses: dict[int, str], **asked: Any) -> dict[str, Any]:
     answer = {"type": "object", "required": path.keys.split()} if path.keys else {"type": "string"}
     content = {kind: {"schema": answer} for kind in path.kinds}
-    said: dict[str, Any] = {"200": {"description": "the answer", "content": content}}
     problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    for status, text in sorted((_ALWAYS | more).items()):
-        said[str(status)] = {"description": text, "content": problem}
-    return said
+    responses: dict[str, Any] = {
+        str(status): {"description": text} | ({"content": problem} if status >= 400 else {})
+        for status, text in sorted(statuses.items())
+    }
+    responses["200"] = {"description": "the answer", "content": content}
+    return {"operationId": name, "summary": path.summary, **asked, "responses": responses}

@@ -14,7 +14,7 @@ from web.guard import Guard
 from web.live import Live, Streams
 from web.page import STATIC
 from web.requests import BODY, TEXT
-from web.sources import ask
+from web.snapshot import ask
 from web.workers import Lane
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Service:
     ----------
     machine : Machine
     sources : tuple of str
-        Where states and jobs come from (`web.sources`).
+        Where states and jobs come from (`web.snapshot`).
     guard : Guard
     users : bool
         Show users' names.
