@@ -11,14 +11,10 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
 
-from placement.readers.infiniband import Fabric, bandwidth, check_line
+from placement.readers.infiniband import Fabric, bandwidth, fabric_lines
 from placement.readers.plain import count_lines, refuse_empty, split_lines, strange_line
-
-if TYPE_CHECKING:
-    from placement.errors import ParseError
-    from placement.records import Dump
+from placement.records import Dump
 
 __all__ = ["read", "sniff"]
 
@@ -80,41 +76,28 @@ def read(text: str, source: str) -> Dump:
     lines = split_lines(text, source)
     fabric = Fabric()
     headers, owner = 0, -1
-    for number, line in enumerate(lines, start=1):
-        check_line(line, number, source)
-        bare = line.strip()
-        if not bare or bare.startswith("#"):
-            continue
-        if bare.startswith("["):
-            _take(fabric, bare, number, owner, source)
-        elif thing := _THING.fullmatch(bare):
+    for number, line in fabric_lines(lines, source):
+        if thing := _THING.fullmatch(line):
             _, _, letter, guid, description = thing.groups()
             owner = fabric.end(guid, _KINDS[letter], description or "")
-        elif _REST.match(bare):
+        elif _REST.match(line):
             headers += 1
-        else:
-            raise _strange(bare, number, source)
+        elif owner < 0 or not _take(fabric, line, number, owner):
+            raise strange_line("ibnetdiscover", source, number, line, "a line of ibnetdiscover")
     counts = count_lines(lines, headers)
     refuse_empty(counts, source, "switch")
     return fabric.dump("ibnetdiscover", source, counts)
 
 
-def _take(fabric: Fabric, line: str, number: int, owner: int, source: str) -> None:
-    """Take one port of the switch or adapter whose paragraph this is."""
+def _take(fabric: Fabric, line: str, number: int, owner: int) -> bool:
+    """Take one port of the switch or adapter whose paragraph this is, False where it is none."""
     match = _PORT.fullmatch(line)
-    if not match or owner < 0:
-        raise _strange(line, number, source)
-    port, letter, guid, other, comment = match.groups()
-    _, quote, rest = (comment or "").partition('"')
+    _, quote, rest = ((match and match[5]) or "").partition('"')
     description, closed, tail = rest.rpartition('"')
-    if quote and not closed:
-        raise _strange(line, number, source)
+    if not match or (quote and not closed):
+        return False
     rate = _RATE.fullmatch(tail)
-    gbs = bandwidth(rate.group(1), rate.group(2)) if rate else math.nan
-    peer = fabric.end(guid, _KINDS[letter], description)
-    fabric.port(number, owner, int(port), peer, int(other), gbs)
-
-
-def _strange(line: str, number: int, source: str) -> ParseError:
-    hint = "is the line cut off?"
-    return strange_line("ibnetdiscover", source, number, line, "a line of ibnetdiscover", hint)
+    gbs = bandwidth(rate[1], rate[2]) if rate else math.nan
+    peer = fabric.end(match[3], _KINDS[match[2]], description)
+    fabric.port(number, owner, int(match[1]), peer, int(match[4]), gbs)
+    return True

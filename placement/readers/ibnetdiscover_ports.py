@@ -10,14 +10,10 @@ exporter.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from placement.readers.infiniband import Fabric, bandwidth, check_line
+from placement.readers.infiniband import Fabric, bandwidth, fabric_lines
 from placement.readers.plain import count_lines, refuse_empty, split_lines, strange_line
-
-if TYPE_CHECKING:
-    from placement.errors import ParseError
-    from placement.records import Dump
+from placement.records import Dump
 
 __all__ = ["read", "sniff"]
 
@@ -72,45 +68,31 @@ def read(text: str, source: str) -> Dump:
     counts = count_lines(lines)
     refuse_empty(counts, source, "port")
     fabric = Fabric()
-    for number, line in enumerate(lines, start=1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            _take(fabric, line, number, source)
+    for number, line in fabric_lines(lines, source):
+        if not _take(fabric, line, number):
+            what = "a port of ibnetdiscover"
+            raise strange_line("ibnetdiscover-ports", source, number, line, what)
     return fabric.dump("ibnetdiscover-ports", source, counts)
 
 
-def _take(fabric: Fabric, line: str, number: int, source: str) -> None:
-    """Take one port."""
-    check_line(line, number, source)
+def _take(fabric: Fabric, line: str, number: int) -> bool:
+    """Take one port, False where it is none."""
     match = _PORT.fullmatch(line)
-    rest = match and match.group(7)
-    if not match or not rest:
-        raise _strange(line, number, source)
-    kind, _, port, guid, width, rate, _ = match.groups()
-    if not rest.startswith("- "):
+    if not match or not match[7]:
+        return False
+    kind, _, port, guid, width, rate, rest = match.groups()
+    if rest.split(None, 1)[0] != "-":
         fabric.port(number, fabric.end(guid, _KINDS[kind], _unquoted(rest)), int(port))
-        return
+        return True
     peer = _PEER.fullmatch(rest)
-    if not peer:
-        raise _strange(line, number, source)
-    here, there = _descriptions(peer.group(5))
-    a = fabric.end(guid, _KINDS[kind], here)
-    b = fabric.end(peer.group(4), _KINDS[peer.group(1)], there)
-    fabric.port(number, a, int(port), b, int(peer.group(3)), bandwidth(width, rate))
-
-
-def _descriptions(text: str) -> tuple[str, str]:
-    """Return the two names in ``'o0001 HCA-1' - 'ib-i1l1s01'``, quoted or not."""
-    quoted = text.startswith("'") and text.endswith("'") and "' - '" in text
-    here, _, there = text.partition("' - '" if quoted else " - ")
-    return _unquoted(here), _unquoted(there)
+    if peer:
+        quoted = re.fullmatch(r"'.*' - '.*'", peer[5])
+        here, _, there = peer[5].partition("' - '" if quoted else " - ")
+        a = fabric.end(guid, _KINDS[kind], _unquoted(here))
+        b = fabric.end(peer[4], _KINDS[peer[1]], _unquoted(there))
+        fabric.port(number, a, int(port), b, int(peer[3]), bandwidth(width, rate))
+    return bool(peer)
 
 
 def _unquoted(text: str) -> str:
     return text.strip().strip("'").strip()
-
-
-def _strange(line: str, number: int, source: str) -> ParseError:
-    hint = "is the line cut off?"
-    return strange_line(
-        "ibnetdiscover-ports", source, number, line, "a port of ibnetdiscover", hint
-    )

@@ -12,35 +12,19 @@ import math
 import re
 from array import array
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from placement.errors import ParseError, printable
-from placement.records import Dump, Fault, LinkRecords, NodeRecords
+from placement.records import Dump, Fault, LineCounts, LinkRecords, NodeRecords
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from placement.records import LineCounts
-
-__all__ = ["MAX_LINE", "RATES", "WIDTHS", "Fabric", "bandwidth", "check_line", "host_name"]
+__all__ = ["MAX_LINE", "RATES", "WIDTHS", "Fabric", "bandwidth", "fabric_lines", "host_name"]
 
 #: Data rate of one lane in Gbit/s, line coding taken off (8b/10b to QDR, 64b/66b from FDR10
 #: on, from HDR on as the InfiniBand Trade Association's roadmap rates them).
-RATES = {
-    "SDR": 2.0,
-    "DDR": 4.0,
-    "QDR": 8.0,
-    "FDR10": 10.0,
-    "FDR": 13.64,
-    "EDR": 25.0,
-    "HDR": 50.0,
-    "NDR": 100.0,
-    "XDR": 200.0,
-}
+RATES = {"SDR": 2.0, "DDR": 4.0, "QDR": 8.0, "FDR10": 10.0, "FDR": 13.64}
+RATES |= {"EDR": 25.0, "HDR": 50.0, "NDR": 100.0, "XDR": 200.0}
 #: Lanes of a link.
 WIDTHS = {"1x": 1, "2x": 2, "4x": 4, "8x": 8, "12x": 12}
 #: A description has 64 bytes at most: a line much longer than two of them is something else.
@@ -108,7 +92,7 @@ class Fabric:
         self.index: dict[str, int] = {}
         self.kinds: list[str] = []
         self.descriptions: list[str] = []
-        self.ports = {name: array("q") for name in ("line", "a", "a_port", "b", "b_port")}
+        self.ports = [array("q") for _ in ("line", "a", "a_port", "b", "b_port")]
         self.gbs = array("d")
 
     def end(self, guid: str, kind: str, description: str) -> int:
@@ -132,17 +116,11 @@ class Fabric:
         return number
 
     def port(
-        self,
-        line: int,
-        a: int,
-        a_port: int,
-        b: int = -1,
-        b_port: int = -1,
-        gbs: float = math.nan,
+        self, line: int, a: int, a_port: int, b: int = -1, b_port: int = -1, gbs: float = math.nan
     ) -> None:
         """Take a port as printed: its own end, the other one (-1: no cable), the rate."""
-        for name, value in zip(self.ports, (line, a, a_port, b, b_port), strict=True):
-            self.ports[name].append(value)
+        for column, value in zip(self.ports, (line, a, a_port, b, b_port), strict=True):
+            column.append(value)
         self.gbs.append(gbs)
 
     def names(self) -> list[str]:
@@ -170,21 +148,24 @@ class Fabric:
             counts adapters that are no host.
         """
         view = _View(self)
-        switches = [n for n, kind in zip(view.names, self.kinds, strict=True) if kind == "switch"]
-        unnamed = [
-            n for n, k in zip(view.names, self.kinds, strict=True) if k != "switch" and not n
-        ]
+        named = list(zip(view.names, self.kinds, strict=True))
+        switches = [name for name, kind in named if kind == "switch"]
         nodes = view.hosts()
+        faults = [*view.double_ports(), *view.odd_links(), *view.one_ended(), *view.unnamed()]
+        if nodes is None:
+            hint = "was ibnetdiscover run as root, and all of it kept?"
+            text = "no host with a cable to a switch in it"
+            faults.insert(0, Fault(0, "no-nodes", text, hint))
         return Dump(
-            format=format,
-            source=source,
-            counts=counts,
+            format,
+            source,
+            counts,
             nodes=nodes,
             links=view.links(),
             routers=np.array(switches) if switches else None,
             fabric="infiniband",
-            parameters={"other_adapters": len(unnamed)},
-            faults=tuple(sorted(view.faults(nodes is None), key=lambda f: f.line)),
+            parameters={"other_adapters": sum(k != "switch" and not n for n, k in named)},
+            faults=tuple(sorted(faults, key=lambda f: f.line)),
         )
 
 
@@ -202,22 +183,19 @@ class _View:
     def __init__(self, fabric: Fabric) -> None:
         self.fabric = fabric
         self.names = fabric.names()
-        self.name = np.array(self.names or [""])
+        self.name, kinds = np.array(self.names or [""]), np.array(fabric.kinds or [""])
         self.line, self.a, self.a_port, self.b, self.b_port = (
-            np.frombuffer(column, dtype=np.int64) if column else np.empty(0, dtype=np.int64)
-            for column in fabric.ports.values()
+            np.array(column, dtype=np.int64) for column in fabric.ports
         )
-        self.gbs = np.array(fabric.gbs, dtype=np.float64)
-        kinds = np.array(fabric.kinds or [""])
-        switch, host = kinds == "switch", kinds == "host"
-        self.host = host
-        named = self.name != ""
-        cabled = self.b >= 0
-        ends = (self.a, np.where(cabled, self.b, 0))
-        one_switch = switch[ends[0]] | switch[ends[1]]
-        both_named = named[ends[0]] & named[ends[1]]
-        self.cabled = cabled
-        self.kept = np.flatnonzero(cabled & one_switch & both_named & (self.a != self.b))
+        self.host, self.cabled = kinds == "host", self.b >= 0
+        far, named = np.where(self.cabled, self.b, 0), self.name != ""
+        one_switch = (kinds[self.a] == "switch") | (kinds[far] == "switch")
+        self.counts = self.cabled & one_switch & named[self.a] & named[far] & (self.a != self.b)
+        self.kept = np.flatnonzero(self.counts)
+        # one number for each end of each port: a GUID and a port number
+        ends = (self.a << 32) + self.a_port, np.where(self.cabled, (self.b << 32) + self.b_port, -1)
+        _, number = np.unique(np.concatenate(ends), return_inverse=True)
+        self.here, self.there = number.reshape(2, -1)
 
     def links(self) -> LinkRecords | None:
         """Return every printed end of a link that counts."""
@@ -234,22 +212,20 @@ class _View:
             kind=np.full(len(rows), "ib"),
             host_a=self.host[a],
             host_b=self.host[b],
-            bandwidth=self.gbs[rows],
+            bandwidth=np.array(self.fabric.gbs)[rows],
         )
 
     def hosts(self) -> NodeRecords | None:
         """Return the hosts that a link reaches, in the order of the lines."""
-        rows = self.kept
-        sides = [(self.a, self.b, self.b_port), (self.b, self.a, self.a_port)]
-        found = [rows[self.host[end[rows]]] for end, _, _ in sides]
-        if not sum(map(len, found)):
+        found = [self.kept[self.host[end[self.kept]]] for end in (self.a, self.b)]
+        rows = np.concatenate(found)
+        if not len(rows):
             return None
-        order = np.argsort(np.concatenate(found), kind="stable")
-        end, switch, port = (
-            np.concatenate([side[i][r] for side, r in zip(sides, found, strict=True)])[order]
-            for i in range(3)
-        )
-        line = self.line[np.concatenate(found)[order]]
+        order = np.argsort(rows, kind="stable")
+        far, rows = np.repeat([False, True], [*map(len, found)])[order], rows[order]
+        a, b = self.a[rows], self.b[rows]
+        end, switch = np.where(far, b, a), np.where(far, a, b)
+        port, line = np.where(far, self.a_port[rows], self.b_port[rows]), self.line[rows]
         names, first, host = np.unique(self.name[end], return_index=True, return_inverse=True)
         attached = np.unique(np.stack([host.ravel(), switch, port]), axis=1)[0]
         by_line = np.argsort(first)
@@ -261,77 +237,51 @@ class _View:
             nics=np.bincount(attached, minlength=len(names))[by_line].astype(np.int32),
         )
 
-    def faults(self, no_hosts: bool) -> Iterator[Fault]:
-        """Yield all that is wrong with the fabric."""
-        if no_hosts:
-            hint = "was ibnetdiscover run as root, and all of it kept?"
-            yield Fault(0, "no-nodes", "no host with a cable to a switch in it", hint)
-        yield from self._double_ports()
-        yield from self._odd_links()
-        yield from self._one_ended()
-        yield from self._unnamed()
-
-    def _keys(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return one number for each end of each port: a GUID and a port number."""
-        far = np.where(self.cabled, (self.b << 32) + self.b_port, -1)
-        _, number = np.unique(
-            np.concatenate([(self.a << 32) + self.a_port, far]), return_inverse=True
-        )
-        number = number.ravel()
-        return number[: len(self.a)], number[len(self.a) :]
-
-    def _double_ports(self) -> Iterator[Fault]:
+    def double_ports(self) -> Iterator[Fault]:
         """Find ports that are printed twice: a port has one cable."""
-        here, there = self._keys()
-        _, first, again = np.unique(here, return_index=True, return_inverse=True)
+        _, first, again = np.unique(self.here, return_index=True, return_inverse=True)
         first_of = first[again.ravel()]
-        for row in np.flatnonzero(first_of != np.arange(len(here))):
-            one = int(first_of[row])
-            same = bool(there[one] == there[row])
-            text = f"{self._port(row)} stands on line {int(self.line[one])} already"
+        for row in np.flatnonzero(first_of != np.arange(len(first_of))).tolist():
+            one = first_of[row]
+            same = bool(self.there[one] == self.there[row])
+            text = f"{self._port(row)} stands on line {self.line[one]} already"
             hint = "the same again" if same else "with another cable: a port has one"
             yield Fault(int(self.line[row]), "duplicate-port", text, hint, fatal=not same)
 
-    def _odd_links(self) -> Iterator[Fault]:
+    def odd_links(self) -> Iterator[Fault]:
         """Find cables from host to host, and from a thing to itself."""
         to_itself = self.cabled & (self.a == self.b)
-        far = np.where(self.cabled, self.b, 0)
-        no_switch = self.cabled & ~to_itself & self.host[self.a] & self.host[far]
-        for row in np.flatnonzero(to_itself | no_switch):
-            what = "itself" if to_itself[row] else f"{self._thing(int(self.b[row]))}, a host too"
+        no_switch = self.cabled & self.host[self.a] & self.host[np.where(self.cabled, self.b, 0)]
+        for row in np.flatnonzero(to_itself | no_switch).tolist():
+            what = "itself" if to_itself[row] else f"{self._thing(self.b[row])}, a host too"
             text = f"{self._port(row)} is cabled to {what}"
             yield Fault(int(self.line[row]), "odd-link", text, "it is left out", fatal=False)
 
-    def _one_ended(self) -> Iterator[Fault]:
+    def one_ended(self) -> Iterator[Fault]:
         """Find links of which the other side prints nothing, or another link.
 
         Where the link counts, a contradiction is fatal; what hangs on an
         adapter that is no host is left out anyway.
         """
-        here, there = self._keys()
+        here, there, cabled = self.here, self.there, self.cabled
         span = int(max(here.max(), there.max())) + 1 if len(here) else 1
-        seen_back = np.isin(here * span + there, (there * span + here)[self.cabled])
-        counts = np.zeros(len(here), dtype=np.bool_)
-        counts[self.kept] = True
-        elsewhere = np.isin(there, here[self.cabled]) & counts
-        for row in np.flatnonzero(self.cabled & ~seen_back):
+        seen_back = np.isin(here * span + there, (there * span + here)[cabled])
+        elsewhere = np.isin(there, here[cabled]) & self.counts
+        for row in np.flatnonzero(cabled & ~seen_back).tolist():
             other = bool(elsewhere[row])
-            text = (
-                f"{self._port(row)} sees port {int(self.b_port[row])} of "
-                f"{self._thing(int(self.b[row]))}, which "
-                f"{'sees another port' if other else 'does not see it'}"
-            )
+            peer = f"port {self.b_port[row]} of {self._thing(self.b[row])}"
+            sees = "sees another port" if other else "does not see it"
+            text = f"{self._port(row)} sees {peer}, which {sees}"
             kind = "contradicting-link" if other else "one-ended-link"
             hint = "a cable has two ends" if other else "is this an excerpt?"
             yield Fault(int(self.line[row]), kind, text, hint, fatal=other)
 
-    def _unnamed(self) -> Iterator[Fault]:
+    def unnamed(self) -> Iterator[Fault]:
         """Count the adapters whose description names no host, by what it says instead."""
+        ends = zip(self.fabric.descriptions, self.fabric.kinds, self.names, strict=True)
         said = [
             " ".join(text.split()[:2])
-            for text, kind, name in zip(
-                self.fabric.descriptions, self.fabric.kinds, self.names, strict=True
-            )
+            for text, kind, name in ends
             if kind == "host" and not name and not text.startswith(_SHARP)
         ]
         if said:
@@ -341,20 +291,25 @@ class _View:
             hint = "the driver of the host writes its name; ibnetdiscover --node-name-map gives one"
             yield Fault(0, "unnamed-host", text, hint, fatal=False)
 
-    def _port(self, row: np.int64) -> str:
-        return f"port {int(self.a_port[row])} of {self._thing(int(self.a[row]))}"
+    def _port(self, row: int) -> str:
+        return f"port {self.a_port[row]} of {self._thing(self.a[row])}"
 
     def _thing(self, end: int) -> str:
-        guid = list(self.fabric.index)[end] if not self.fabric.descriptions[end] else ""
-        return printable(self.names[end] or self.fabric.descriptions[end] or f"0x{guid}")
+        name = self.names[end] or self.fabric.descriptions[end]
+        return printable(name or f"0x{list(self.fabric.index)[end]}")
 
 
-def check_line(line: str, number: int, source: str) -> None:
-    """Refuse a line that is far longer than ibnetdiscover prints.
+def fabric_lines(lines: Iterable[str], source: str) -> Iterator[tuple[int, str]]:
+    """Yield the number and the text of each line that says something.
 
     Raises
     ------
     ParseError
+        At a line that is far longer than ibnetdiscover prints.
     """
-    if len(line) > MAX_LINE:
-        raise ParseError(source, number, f"a line of {len(line):,} characters")
+    for number, line in enumerate(lines, start=1):
+        if len(line) > MAX_LINE:
+            raise ParseError(source, number, f"a line of {len(line):,} characters")
+        bare = line.strip()
+        if bare and bare[0] != "#":
+            yield number, bare

@@ -80,7 +80,12 @@ def refuse_empty(counts: LineCounts, source: str, what: str) -> None:
 
 
 def strange_line(
-    name: str, source: str, number: int, line: str, what: str, hint: str
+    name: str,
+    source: str,
+    number: int,
+    line: str,
+    what: str,
+    hint: str = "is the line cut off?",
 ) -> ParseError:
     """Return the error for a line that does not belong, naming the format it is of.
 

@@ -13,18 +13,14 @@ Checked on an SLS input file of a Mountain cabinet with River nodes beside it
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from placement.errors import ParseError, printable
 from placement.readers.json_text import count_json_lines, load_json
 from placement.records import Dump, Fault, NodeRecords
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from numpy.typing import NDArray
 
 __all__ = ["normalise_xname", "read", "sniff"]
 
@@ -33,16 +29,9 @@ MAX_NID = 2**31 - 1
 
 _NODE_XNAME = re.compile(r"x[0-9]{1,4}c[0-7]s[0-9]{1,3}b[0-9]{1,3}n[0-9]{1,3}")
 _SWITCH_XNAME = re.compile(r"(x[0-9]{1,4}c[0-7]r[0-9]{1,3})(?:b[0-9]+|e[0-9]+)?")
-_NODE_TYPES = ("comptype_node", "node")
-_SWITCH_TYPES = (
-    "comptype_rtr_bmc",
-    "routerbmc",
-    "comptype_rtmod",
-    "comptype_rtrmod",
-    "routermodule",
-    "comptype_hsn_board",
-    "hsnboard",
-)
+_NODE_TYPES = {"comptype_node", "node"}
+_SWITCH_TYPES = {"comptype_rtr_bmc", "routerbmc", "comptype_rtmod", "comptype_rtrmod"}
+_SWITCH_TYPES |= {"routermodule", "comptype_hsn_board", "hsnboard"}
 _SLINGSHOT_CLASSES = ("mountain", "hill")
 
 
@@ -109,15 +98,25 @@ def read(text: str, source: str) -> Dump:
     hardware, networks = _parts(reader.root, source)
     for key, entry in hardware:
         reader.take(key, entry)
+    kinds = (_word(n.get("Type")) for n in networks.values() if isinstance(n, dict))
+    slingshot = reader.mountain or any(kind.startswith("slingshot") for kind in kinds)
     return Dump(
-        format="sls",
-        source=source,
-        counts=count_json_lines(text),
-        nodes=reader.nodes(),
-        routers=reader.routers(),
-        fabric="slingshot" if reader.mountain or _is_slingshot(networks) else "",
+        "sls",
+        source,
+        count_json_lines(text),
+        nodes=reader.records(),
+        routers=np.array(list(reader.switches)) if reader.switches else None,
+        fabric="slingshot" if slingshot else "",
         faults=tuple(sorted(reader.judged(), key=lambda f: f.line)),
     )
+
+
+class _Node(NamedTuple):
+    key: str
+    xname: str
+    name: str
+    role: str
+    nid: int
 
 
 class _Reader:
@@ -127,16 +126,22 @@ class _Reader:
         self.source = source
         self.text = text
         self.doubles: list[str] = []
-        self.places: dict[str, tuple[int, int]] | None = None
-        self.root = load_json(text, source, _pairs(self.doubles))
+        self.places: dict[str, tuple[int, int]] = {}
+        self.root = load_json(text, source, self._object)
         self.faults: list[Fault] = []
         self.mountain = False
         self.switches: dict[str, None] = {}
-        self.keys: list[str] = []
-        self.xnames: list[str] = []
-        self.names: list[str] = []
-        self.nids: list[int] = []
-        self.roles: list[str] = []
+        self.nodes: list[_Node] = []
+
+    def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """Return an object of the JSON, noting names that stand twice in it."""
+        made = dict(pairs)
+        if len(made) != len(pairs):
+            seen: set[str] = set()
+            for key, _ in pairs:
+                self.doubles += [key] if key in seen else []
+                seen.add(key)
+        return made
 
     def take(self, key: str, entry: Any) -> None:
         """Take one piece of hardware."""
@@ -144,167 +149,118 @@ class _Reader:
             raise ParseError(self.source, self.line(key), f"{printable(key)} is not an object")
         kinds = {_word(entry.get("Type")), _word(entry.get("TypeString"))}
         self.mountain |= _word(entry.get("Class")) in _SLINGSHOT_CLASSES
-        if kinds.intersection(_NODE_TYPES):
+        if kinds & _NODE_TYPES:
             self.node(key, entry)
-        elif kinds.intersection(_SWITCH_TYPES):
-            self.switch(key)
+        elif kinds & _SWITCH_TYPES:
+            match = _SWITCH_XNAME.fullmatch(normalise_xname(key))
+            if match:
+                self.switches[match[1]] = None
+            else:
+                self.fault(key, "cname", "{} is not the xname of a switch")
 
     def node(self, key: str, entry: dict[str, Any]) -> None:
         """Take one node."""
         xname = normalise_xname(key)
         if not _NODE_XNAME.fullmatch(xname):
-            self.fault(key, "cname", f"{printable(key)} is not the xname of a node")
+            self.fault(key, "cname", "{} is not the xname of a node")
         said = entry.get("Xname", key)
         if not isinstance(said, str) or normalise_xname(said) != xname:
-            shown = printable(str(said))
-            text = f"{printable(key)} calls itself {shown}"
-            self.fault(key, "cname", text, "key and Xname must be the same")
+            hint = "key and Xname must be the same"
+            self.fault(key, "cname", f"{{}} calls itself {printable(str(said))}", hint)
         extra = entry.get("ExtraProperties") or {}
         if not isinstance(extra, dict):
             text = f"{printable(key)}: ExtraProperties is not an object"
             raise ParseError(self.source, self.line(key), text)
-        self.keys.append(key)
-        self.xnames.append(xname)
-        self.names.append(self.name(key, extra) or xname)
-        self.roles.append(self.role(key, extra))
-        self.nids.append(self.nid(key, extra))
+        name = self.name(key, extra.get("Aliases") or [""]) or xname
+        role = _word(extra.get("Role"))
+        if not role:
+            self.fault(key, "no-role", "{} has no role", "taken as a service node", fatal=False)
+        nid = self.nid(key, extra.get("NID"), role)
+        role = "compute" if role == "compute" else "service"
+        self.nodes.append(_Node(key, xname, name, role, nid))
 
-    def name(self, key: str, extra: dict[str, Any]) -> str:
+    def name(self, key: str, aliases: Any) -> str:
         """Return a node's first alias, '' where it has none."""
-        aliases = extra.get("Aliases") or [""]
         first = aliases[0] if isinstance(aliases, list) else aliases
         if not isinstance(first, str) or not _is_name(first):
-            text = f"{printable(key)}: alias {printable(str(first))!r} is not a host name"
-            self.fault(key, "name", text)
+            self.fault(key, "name", f"{{}}: alias {printable(str(first))!r} is not a host name")
             return ""
         return first
 
-    def role(self, key: str, extra: dict[str, Any]) -> str:
-        """Return ``compute`` or ``service``."""
-        role = _word(extra.get("Role"))
-        if not role:
-            text = f"{printable(key)} has no role"
-            self.fault(key, "no-role", text, "taken as a service node", fatal=False)
-        return "compute" if role == "compute" else "service"
-
-    def nid(self, key: str, extra: dict[str, Any]) -> int:
+    def nid(self, key: str, nid: Any, role: str) -> int:
         """Return a node's NID, -1 where it has none."""
-        nid = extra.get("NID")
         if nid is None:
-            if self.roles[-1] == "compute":
-                text = f"compute node {printable(key)} has no NID"
-                self.fault(
-                    key, "no-nid", text, "SLS gives it one when it is discovered", fatal=False
-                )
+            if role == "compute":
+                hint = "SLS gives it one when it is discovered"
+                self.fault(key, "no-nid", "compute node {} has no NID", hint, fatal=False)
             return -1
         if isinstance(nid, str) and nid.isascii() and nid.isdigit() and len(nid) < 12:
             nid = int(nid)
         if isinstance(nid, bool) or not isinstance(nid, int) or not 0 <= nid <= MAX_NID:
-            text = f"{printable(key)}: {printable(str(nid))} is not a NID"
-            self.fault(key, "nid", text, f"NIDs run from 0 to {MAX_NID}")
+            hint = f"NIDs run from 0 to {MAX_NID}"
+            self.fault(key, "nid", f"{{}}: {printable(str(nid))} is not a NID", hint)
             return -1
         return nid
 
-    def switch(self, key: str) -> None:
-        """Take one switch, named by its module's xname."""
-        match = _SWITCH_XNAME.fullmatch(normalise_xname(key))
-        if match:
-            self.switches[match.group(1)] = None
-        else:
-            self.fault(key, "cname", f"{printable(key)} is not the xname of a switch")
-
     def fault(self, key: str, kind: str, text: str, hint: str = "", *, fatal: bool = True) -> None:
-        """Note one fault at the line of its key."""
+        """Note one fault at the line of its key, which stands at ``{}`` in the text."""
+        text = text.replace("{}", printable(key), 1)
         self.faults.append(Fault(self.line(key), kind, text, hint, fatal))
 
     def line(self, key: str, last: bool = False) -> int:
         """Return the line of the first (or last) place where an object has this name."""
-        if self.places is None:
-            self.places = _places(self.text)
+        self.places = self.places or _places(self.text)
         return self.places.get(key, (0, 0))[last]
 
-    def nodes(self) -> NodeRecords | None:
+    def records(self) -> NodeRecords | None:
         """Return the nodes as columns, None where there are none."""
-        if not self.keys:
+        if not self.nodes:
             return None
+        keys, xnames, names, roles, nids = zip(*self.nodes, strict=True)
         return NodeRecords(
-            line=np.array([self.line(key) for key in self.keys], dtype=np.int32),
-            nid=np.array(self.nids, dtype=np.int64),
-            name=np.array(self.names),
-            cname=np.array(self.xnames),
-            role=np.array(self.roles),
+            line=np.array([self.line(key) for key in keys], dtype=np.int32),
+            nid=np.array(nids, dtype=np.int64),
+            name=np.array(names),
+            cname=np.array(xnames),
+            role=np.array(roles),
         )
 
-    def routers(self) -> NDArray[np.str_] | None:
-        """Return the switches, None where there are none."""
-        return np.array(list(self.switches)) if self.switches else None
-
-    def judged(self) -> Iterable[Fault]:
+    def judged(self) -> Iterator[Fault]:
         """Return all faults: those noted, and what two nodes share."""
         yield from self.faults
-        yield from self.twice("duplicate-cname", "xname", self.xnames)
-        yield from self.twice("duplicate-name", "name", self.names)
-        known = {k: n for k, n in zip(self.keys, self.nids, strict=True) if n >= 0}
-        yield from self.twice("duplicate-nid", "NID", list(known.values()), list(known))
+        yield from self.twice("duplicate-cname", "xname", ((n.key, n.xname) for n in self.nodes))
+        yield from self.twice("duplicate-name", "name", ((n.key, n.name) for n in self.nodes))
+        known = {n.key: n.nid for n in self.nodes if n.nid >= 0}
+        yield from self.twice("duplicate-nid", "NID", known.items())
         for key in self.doubles:
             text = f"{printable(key)} is listed twice"
             yield Fault(self.line(key, last=True), "duplicate-cname", text, "keep one of them")
-        if not self.keys:
+        if not self.nodes:
             hint = "a file with a Hardware part is needed"
             yield Fault(0, "no-nodes", "no node in it: SLS describes networks only", hint)
 
-    def twice(
-        self, kind: str, what: str, values: Sequence[object], keys: Sequence[str] | None = None
-    ) -> Iterable[Fault]:
+    def twice(self, kind: str, what: str, values: Iterable[tuple[str, object]]) -> Iterator[Fault]:
         """Yield a fault for each value that an earlier node has already."""
-        if len(set(values)) == len(values):
-            return
         first: dict[object, str] = {}
-        for key, value in zip(keys or self.keys, values, strict=True):
+        for key, value in values:
             other = first.setdefault(value, key)
             if other is not key:
                 text = f"{printable(key)} has the {what} {value} of {printable(other)}"
                 yield Fault(self.line(key), kind, text)
 
 
-def _pairs(doubles: list[str]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
-    """Return a hook that makes dictionaries and notes names that stand twice in one."""
-
-    def hook(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        made = dict(pairs)
-        if len(made) != len(pairs):
-            seen: set[str] = set()
-            for key, _ in pairs:
-                if key in seen:
-                    doubles.append(key)
-                seen.add(key)
-        return made
-
-    return hook
-
-
 def _parts(root: Any, source: str) -> tuple[list[tuple[str, Any]], dict[str, Any]]:
     """Return the hardware as pairs of name and object, and the networks by name."""
     if isinstance(root, list):
-        return [(_xname(entry, source), entry) for entry in root], {}
+        if not all(isinstance(e, dict) and isinstance(e.get("Xname"), str) for e in root):
+            raise ParseError(source, 0, "a list of hardware with an entry that has no Xname")
+        return [(entry["Xname"], entry) for entry in root], {}
     if not isinstance(root, dict) or not ({"Hardware", "Networks"} & set(root)):
         raise ParseError(source, 0, "JSON, but neither Hardware nor Networks in it")
     hardware, networks = root.get("Hardware") or {}, root.get("Networks") or {}
     if not isinstance(hardware, dict) or not isinstance(networks, dict):
         raise ParseError(source, 0, "Hardware and Networks must be objects")
     return list(hardware.items()), networks
-
-
-def _xname(entry: Any, source: str) -> str:
-    name = entry.get("Xname") if isinstance(entry, dict) else None
-    if not isinstance(name, str):
-        raise ParseError(source, 0, "a list of hardware with an entry that has no Xname")
-    return name
-
-
-def _is_slingshot(networks: dict[str, Any]) -> bool:
-    kinds = [n.get("Type") for n in networks.values() if isinstance(n, dict)]
-    return any(_word(kind).startswith("slingshot") for kind in kinds)
 
 
 def _word(value: Any) -> str:
@@ -323,6 +279,5 @@ def _places(text: str) -> dict[str, tuple[int, int]]:
     for match in re.finditer(r'"([^"\\\n]*)"\s*:', text):
         line += text.count("\n", at, match.start())
         at = match.start()
-        first = places.get(match.group(1), (line, line))[0]
-        places[match.group(1)] = (first, line)
+        places[match[1]] = (places.get(match[1], (line, line))[0], line)
     return places

@@ -12,13 +12,12 @@ import os
 import select
 import stat
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from itertools import chain
 
 from placement.errors import ParseError
 from placement.stdin import claim_stdin
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 __all__ = ["LIMIT", "decode", "load"]
 
@@ -32,14 +31,17 @@ _GRACE_MS = 1000  # how long a FIFO may wait for its writer
 _PRINTABLE = bytes([9, 10, 12, 13, *range(32, 127), *range(128, 256)])
 
 #: First bytes of what people mistake for a dump, and what helps.
-_FOREIGN = (
-    (b"BZh", "is compressed with bzip2", "bunzip2 it first; only gzip is read as it is"),
-    (b"\xfd7zXZ\x00", "is compressed with xz", "unxz it first; only gzip is read as it is"),
-    (b"\x28\xb5\x2f\xfd", "is compressed with zstd", "unzstd it first; only gzip is read as it is"),
-    (b"PK\x03\x04", "is a zip archive", "unzip it first; only gzip is read as it is"),
-    (b"\xff\xfe", "is UTF-16, not UTF-8", "iconv -f UTF-16 -t UTF-8 makes it readable"),
-    (b"\xfe\xff", "is UTF-16, not UTF-8", "iconv -f UTF-16 -t UTF-8 makes it readable"),
-)
+_FOREIGN = {
+    start: (f"is {what}", f"{tool} it first; only gzip is read as it is")
+    for start, what, tool in (
+        (b"BZh", "compressed with bzip2", "bunzip2"),
+        (b"\xfd7zXZ\x00", "compressed with xz", "unxz"),
+        (b"\x28\xb5\x2f\xfd", "compressed with zstd", "unzstd"),
+        (b"PK\x03\x04", "a zip archive", "unzip"),
+    )
+}
+_UTF16 = ("is UTF-16, not UTF-8", "iconv -f UTF-16 -t UTF-8 makes it readable")
+_FOREIGN |= {b"\xff\xfe": _UTF16, b"\xfe\xff": _UTF16}
 
 
 def load(source: str) -> str:
@@ -71,21 +73,20 @@ def load(source: str) -> str:
     ...     load(file.name)
     'one\ntwo\n'
     """
-    raw = _Raw(source)
     try:
-        first = raw.piece()
-        pieces = _bounded(raw.rest(first), source)
-        if first[:2] == b"\x1f\x8b":
-            pieces = _inflate(pieces, source)
-        return decode(_gather(pieces, source), source)
+        with closing(_pieces(source)) as read:
+            pieces = _bounded(read, source)
+            first = next(pieces, b"")
+            pieces = chain((first,), pieces)
+            if first[:2] == b"\x1f\x8b":
+                pieces = _bounded(_inflate(pieces, source), source)
+            return decode(b"".join(pieces), source)
     except OSError as error:
         reason = error.strerror or error
         raise ParseError(source, 0, f"cannot be read: {reason}") from None
-    finally:
-        raw.close()
 
 
-def decode(data: bytes | bytearray, source: str) -> str:
+def decode(data: bytes, source: str) -> str:
     r"""Return bytes as text, refusing what is none.
 
     Parameters
@@ -110,10 +111,12 @@ def decode(data: bytes | bytearray, source: str) -> str:
     """
     if not data:
         raise ParseError(source, 0, "is empty", "was the command that printed it successful?")
-    for start, what, hint in _FOREIGN:
+    for start, (what, hint) in _FOREIGN.items():
         if data.startswith(start):
             raise ParseError(source, 0, what, hint)
-    _refuse_control(data, source)
+    control = data.translate(None, _PRINTABLE)  # characters that no tool prints
+    if control:
+        raise _not_text(data, data.index(control[0]), source)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -123,27 +126,11 @@ def decode(data: bytes | bytearray, source: str) -> str:
     return text.replace("\r\n", "\n") if "\r" in text else text
 
 
-def _refuse_control(data: bytes | bytearray, source: str) -> None:
-    """Raise ParseError where `data` holds a control character no tool prints."""
-    rest = data.translate(None, _PRINTABLE)
-    if rest:
-        raise _not_text(data, data.index(rest[0]), source)
-
-
-def _not_text(data: bytes | bytearray, at: int, source: str) -> ParseError:
+def _not_text(data: bytes, at: int, source: str) -> ParseError:
     line = data.count(b"\n", 0, at) + 1
-    hint = "this file is binary"
-    if data[at] == 27:
-        hint = "colour codes? print it without (--color=never)"
+    colour = "colour codes? print it without (--color=never)"
+    hint = colour if data[at] == 27 else "this file is binary"
     return ParseError(source, line, f"byte 0x{data[at]:02x} is not text", hint)
-
-
-def _gather(pieces: Iterator[bytes], source: str) -> bytearray:
-    """Join the pieces."""
-    data = bytearray()
-    for piece in _bounded(pieces, source):
-        data += piece
-    return data
 
 
 def _bounded(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
@@ -161,101 +148,71 @@ def _inflate(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
     """Decompress gzip members piece by piece, each piece bounded."""
     import zlib
 
+    member, count = zlib.decompressobj(31), 1
     try:
-        yield from _members(pieces)
+        for piece in pieces:
+            waiting = piece
+            while waiting:
+                if member.eof and not waiting.strip(b"\0"):
+                    break  # gzip allows zeros after the last member
+                if member.eof:
+                    member, count = zlib.decompressobj(31), count + 1
+                if count > _MEMBERS:
+                    raise zlib.error(f"more than {_MEMBERS} members")
+                yield member.decompress(waiting, _PIECE)
+                waiting = member.unused_data if member.eof else member.unconsumed_tail
     except zlib.error as error:
         what = str(error).rpartition(": ")[2]
         raise ParseError(source, 0, f"is a damaged gzip: {what}", "copy it again") from None
-    except EOFError:
-        raise ParseError(source, 0, "is a truncated gzip: it ends early", "copy it again") from None
-
-
-def _members(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    import zlib
-
-    member, count = zlib.decompressobj(31), 1
-    for piece in pieces:
-        waiting = piece
-        while waiting:
-            if member.eof:
-                if not waiting.strip(b"\0"):
-                    break  # gzip allows zeros after the last member
-                member, count = zlib.decompressobj(31), count + 1
-                if count > _MEMBERS:
-                    raise zlib.error(f"more than {_MEMBERS} members")
-            yield member.decompress(waiting, _PIECE)
-            waiting = member.unused_data if member.eof else member.unconsumed_tail
     if not member.eof:
-        raise EOFError
+        raise ParseError(source, 0, "is a truncated gzip: it ends early", "copy it again")
 
 
-class _Raw:
-    """The bytes of a file, FIFO or standard input, in pieces."""
+def _pieces(source: str) -> Generator[bytes, None, None]:
+    """Yield the bytes of a file, FIFO or standard input."""
+    if source == "-":
+        yield from iter(_standard_input(), b"")
+        return
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+    try:
+        handle = os.open(source, flags)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ParseError(source, 0, f"cannot be opened: {reason}") from None
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise ParseError(source, 0, "is a directory", "name a file in it")
+        if stat.S_ISFIFO(mode):
+            yield _await_writer(handle, source)
+        while piece := os.read(handle, _PIECE):
+            yield piece
+    finally:
+        os.close(handle)
 
-    def __init__(self, source: str) -> None:
-        self.source = source
-        self.handle = -1
-        self._early = b""
-        self._read: Callable[[], bytes] = self._from_handle
-        if source == "-":
-            self._read = self._standard_input()
-        else:
-            self._open()
 
-    def _open(self) -> None:
-        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+def _await_writer(handle: int, source: str) -> bytes:
+    """Give a FIFO's writer a moment to come: without one we would wait for ever."""
+    early = b""
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    if not poll.poll(_GRACE_MS):
         try:
-            self.handle = os.open(self.source, flags)
-            found = os.fstat(self.handle)
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise ParseError(self.source, 0, f"cannot be opened: {reason}") from None
-        if stat.S_ISDIR(found.st_mode):
-            self.close()
-            raise ParseError(self.source, 0, "is a directory", "name a file in it")
-        if stat.S_ISFIFO(found.st_mode):
-            self._await_writer()
+            early = os.read(handle, _PIECE)
+        except BlockingIOError:
+            pass  # a writer is there and has not written yet: wait as cat does
+        else:
+            if not early:
+                raise ParseError(source, 0, "is a FIFO that nobody writes to")
+    os.set_blocking(handle, True)
+    return early or os.read(handle, _PIECE)
 
-    def _await_writer(self) -> None:
-        """Give a FIFO's writer a moment to come: without one we would wait for ever."""
-        poll = select.poll()
-        poll.register(self.handle, select.POLLIN)
-        if not poll.poll(_GRACE_MS):
-            try:
-                self._early = os.read(self.handle, _PIECE)
-            except BlockingIOError:
-                pass  # a writer is there and has not written yet: wait as cat does
-            else:
-                if not self._early:
-                    self.close()
-                    raise ParseError(self.source, 0, "is a FIFO that nobody writes to")
-        os.set_blocking(self.handle, True)
 
-    def _from_handle(self) -> bytes:
-        early, self._early = self._early, b""
-        return early or os.read(self.handle, _PIECE)
-
-    def _standard_input(self) -> Callable[[], bytes]:
-        if sys.stdin is None or sys.stdin.closed:
-            raise ParseError(self.source, 0, "standard input is closed")
-        claim_stdin("the dump's -")
-        stream = getattr(sys.stdin, "buffer", None)
-        if stream is None:
-            return lambda: sys.stdin.read(_PIECE).encode("utf-8", "surrogateescape")
-        return lambda: bytes(stream.read(_PIECE))
-
-    def piece(self) -> bytes:
-        """Return the next bytes, none at the end."""
-        return self._read()
-
-    def rest(self, first: bytes) -> Iterator[bytes]:
-        """Yield `first` and all that follows."""
-        while first:
-            yield first
-            first = self._read()
-
-    def close(self) -> None:
-        """Close the file; standard input stays open."""
-        if self.handle >= 0:
-            os.close(self.handle)
-            self.handle = -1
+def _standard_input() -> Callable[[], bytes]:
+    if sys.stdin is None or sys.stdin.closed:
+        raise ParseError("-", 0, "standard input is closed")
+    claim_stdin("the dump's -")
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None:
+        return lambda: sys.stdin.read(_PIECE).encode("utf-8", "surrogateescape")
+    return lambda: bytes(stream.read(_PIECE))

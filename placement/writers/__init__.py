@@ -10,13 +10,10 @@ asked for.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 from placement.errors import UsageError, printable
+from placement.machine import Machine
 from placement.readers import BUNDLED as READ
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
 
 __all__ = ["BUNDLED", "write"]
 

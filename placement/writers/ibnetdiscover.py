@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from placement.writers.infiniband import Cables, Plug, cables_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.machine import Machine
+from placement.machine import Machine
+from placement.writers.infiniband import Cable, Plug, cables_of
 
 __all__ = ["write"]
 
@@ -41,40 +37,29 @@ def write(machine: Machine) -> str:
     >>> [line for line in text.splitlines() if line.startswith("Switch")][0].split()[:5]
     ['Switch', '40', '"S-0002c90200000001"', '#', '"leaf0"']
     """
-    cables = cables_of(machine, "ibnetdiscover")
+    adapters, switches = cables_of(machine, "ibnetdiscover")
     lines = ["#", "# Topology file: written by nidmap", "#"]
-    for near, far, rate in cables.cables:
-        if near.host:
-            lines += _adapter(cables, near, far, rate)
-    for number, own in enumerate(cables.of_switches()):
-        lines += _switch(cables, Plug(False, number, 0), own)
+    for cable in adapters:
+        lines += _adapter(cable)
+    for switch, own in switches:
+        lines += _switch(switch, own)
     return "\n".join((*lines, ""))
 
 
-def _adapter(cables: Cables, near: Plug, far: Plug, rate: tuple[str, str]) -> Iterator[str]:
-    guid = f"{near.guid:016x}"
+def _adapter(cable: Cable) -> Iterator[str]:
+    near, far, rate = cable
     yield from ("", "vendid=0x2c9", "devid=0x1017", f"caguid=0x{near.guid:x}")
-    yield f'Ca\t1 "H-{guid}"\t\t# "{cables.description(near)}"'
-    yield (
-        f'[{near.port}]({near.guid:x}) \t"S-{far.guid:016x}"[{far.port}]\t\t'
-        f'# lid {cables.lid(near)} lmc 0 "{cables.description(far)}" '
-        f"lid {cables.lid(far)} {''.join(rate)}"
-    )
+    yield f'Ca\t1 "H-{near.guid:016x}"\t\t# "{near.name}"'
+    here = f'[{near.port}]({near.guid:x}) \t"S-{far.guid:016x}"[{far.port}]'
+    yield f'{here}\t\t# lid {near.lid} lmc 0 "{far.name}" lid {far.lid} {"".join(rate)}'
 
 
-def _switch(
-    cables: Cables, switch: Plug, own: list[tuple[Plug, Plug, tuple[str, str]]]
-) -> Iterator[str]:
-    ports = max(_MOST_PORTS, len(own))
-    yield from ("", "vendid=0x2c9", "devid=0xd2f0")
-    yield f"switchguid=0x{switch.guid:x}({switch.guid:x})"
-    yield (
-        f'Switch\t{ports} "S-{switch.guid:016x}"\t\t# "{cables.description(switch)}" '
-        f"base port 0 lid {cables.lid(switch)} lmc 0"
-    )
+def _switch(switch: Plug, own: list[Cable]) -> Iterator[str]:
+    guid, ports = switch.guid, max(_MOST_PORTS, len(own))
+    yield from ("", "vendid=0x2c9", "devid=0xd2f0", f"switchguid=0x{guid:x}({guid:x})")
+    told = f'# "{switch.name}" base port 0 lid {switch.lid} lmc 0'
+    yield f'Switch\t{ports} "S-{guid:016x}"\t\t{told}'
     for near, far, rate in own:
-        letter, guid = ("H", f"({far.guid:x}) ") if far.host else ("S", "")
-        yield (
-            f'[{near.port}]\t"{letter}-{far.guid:016x}"[{far.port}]{guid}\t\t'
-            f'# "{cables.description(far)}" lid {cables.lid(far)} {"".join(rate)}'
-        )
+        letter, ca = ("H", f"({far.guid:x}) ") if far.host else ("S", "")
+        here = f'[{near.port}]\t"{letter}-{far.guid:016x}"[{far.port}]{ca}'
+        yield f'{here}\t\t# "{far.name}" lid {far.lid} {"".join(rate)}'

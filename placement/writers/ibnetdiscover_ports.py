@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from placement.writers.infiniband import Cables, Plug, cables_of
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
+from placement.machine import Machine
+from placement.writers.infiniband import Cable, Plug, cables_of
 
 __all__ = ["write"]
 
@@ -38,22 +34,18 @@ def write(machine: Machine) -> str:
     CA     4  1 0x0002c90300000001 4x EDR - SW     1  1 0x0002c90200000001 \
 ( 'nid00000 HCA-1' - 'leaf0' )
     """
-    cables = cables_of(machine, "ibnetdiscover-ports")
-    hosts = [c for c in cables.cables if c[0].host]
-    lines = [_line(cables, near, far, rate) for near, far, rate in hosts]
-    for number, own in enumerate(cables.of_switches()):
-        lines += [_line(cables, near, far, rate) for near, far, rate in own]
-        if not own:
-            dark = _end(cables, Plug(False, number, 1))
-            lines.append(f"{dark} 4x SDR{'':36}'{cables.switches[number]}'")
+    adapters, switches = cables_of(machine, "ibnetdiscover-ports")
+    lines = [_line(cable) for cable in adapters]
+    for switch, own in switches:
+        dark = f"{_end(switch._replace(port=1))} 4x SDR{'':36}'{switch.name}'"
+        lines += [_line(cable) for cable in own] or [dark]
     return "\n".join((*lines, ""))
 
 
-def _line(cables: Cables, near: Plug, far: Plug, rate: tuple[str, str]) -> str:
-    names = f"( '{cables.description(near)}' - '{cables.description(far)}' )"
-    return f"{_end(cables, near)} {' '.join(rate)} - {_end(cables, far)} {names}"
+def _line(cable: Cable) -> str:
+    near, far, rate = cable
+    return f"{_end(near)} {' '.join(rate)} - {_end(far)} ( '{near.name}' - '{far.name}' )"
 
 
-def _end(cables: Cables, plug: Plug) -> str:
-    kind = "CA" if plug.host else "SW"
-    return f"{kind} {cables.lid(plug):5d} {plug.port:2d} 0x{plug.guid:016x}"
+def _end(plug: Plug) -> str:
+    return f"{'CA' if plug.host else 'SW'} {plug.lid:5d} {plug.port:2d} 0x{plug.guid:016x}"

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import functools
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from placement.errors import UsageError, printable
+from placement.machine import Machine
 from placement.readers.infiniband import RATES, WIDTHS
+from placement.topologies import links, router_names
+from placement.writers.nodes import kind_of
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+__all__ = ["Cable", "Plug", "cables_of"]
 
-    from placement.machine import Links, Machine
-
-__all__ = ["Cables", "Plug", "cables_of"]
+Rate = tuple[str, str]
 
 _WIDE = sorted(WIDTHS, key=lambda w: (w != "4x", WIDTHS[w]))
 _WORDS = {lanes * gbits / 8: (w, r) for r, gbits in RATES.items() for w, lanes in WIDTHS.items()}
@@ -27,8 +27,7 @@ _WORDS |= {WIDTHS[w] * RATES[r] / 8: (w, r) for w in reversed(_WIDE) for r in RA
 _UNKNOWN = ("4x", "???")
 
 
-@dataclass(frozen=True, slots=True)
-class Plug:
+class Plug(NamedTuple):
     """One side of a cable.
 
     Attributes
@@ -37,11 +36,17 @@ class Plug:
     thing : int
         Number of the adapter or the switch.
     port : int
+    name : str
+        Description of the adapter or the switch.
+    lid : int
+        Switches first, then adapters.
     """
 
     host: bool
     thing: int
     port: int
+    name: str
+    lid: int
 
     @property
     def guid(self) -> int:
@@ -49,43 +54,15 @@ class Plug:
         return (0x0002C90300000000 if self.host else 0x0002C90200000000) + self.thing + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Cables:
-    """All that a fabric print lists.
+class Cable(NamedTuple):
+    """Both sides of a cable, its width and its rate."""
 
-    Attributes
-    ----------
-    adapters : list of str
-        Description of each adapter, those of a host one after another.
-    switches : list of str
-    cables : list of (Plug, Plug, (str, str))
-        Both sides, width and rate; host cables first, in the order of the
-        adapters, which have one each.
-    """
-
-    adapters: list[str]
-    switches: list[str]
-    cables: list[tuple[Plug, Plug, tuple[str, str]]]
-
-    def of_switches(self) -> list[list[tuple[Plug, Plug, tuple[str, str]]]]:
-        """Return the cables of each switch, its own side first, by port."""
-        found: list[list[tuple[Plug, Plug, tuple[str, str]]]] = [[] for _ in self.switches]
-        for a, b, rate in self.cables:
-            for near, far in ((a, b), (b, a)):
-                if not near.host:
-                    found[near.thing].append((near, far, rate))
-        return found
-
-    def description(self, plug: Plug) -> str:
-        """Return what the thing at one side is called."""
-        return self.adapters[plug.thing] if plug.host else self.switches[plug.thing]
-
-    def lid(self, plug: Plug) -> int:
-        """Return a LID: switches first, then adapters."""
-        return 1 + plug.thing + (len(self.switches) if plug.host else 0)
+    near: Plug
+    far: Plug
+    rate: Rate
 
 
-def cables_of(machine: Machine, name: str) -> Cables:
+def cables_of(machine: Machine, name: str) -> tuple[list[Cable], list[tuple[Plug, list[Cable]]]]:
     """Return the cables of a fat tree or another graph of switches.
 
     Parameters
@@ -94,56 +71,54 @@ def cables_of(machine: Machine, name: str) -> Cables:
     name : str
         Format, for the message.
 
+    Returns
+    -------
+    adapters : list of Cable
+        Of each adapter, those of a host one after another.
+    switches : list of (Plug, list of Cable)
+        Each switch (port 0) and its cables by port.
+
     Raises
     ------
     UsageError
         Where the machine is no InfiniBand fabric, or a name is not one that
         a description can hold.
     """
-    from placement.topologies import links, router_names
-
     shape = machine.topology
     if shape.kind not in ("fattree", "tree") or shape.fabric not in ("infiniband", ""):
-        what = shape.fabric or "synthetic"
-        raise UsageError(f"{name} is for InfiniBand; this is a {shape.kind} ({what})")
+        raise UsageError(f"{name} is for InfiniBand; this is {kind_of(machine)}")
     switches = [_checked(str(s), name) for s in router_names(machine).tolist()]
-    adapters: list[str] = []
-    cables: list[tuple[Plug, Plug, tuple[str, str]]] = []
-    used = [0] * len(switches)
+    own: list[list[Cable]] = [[] for _ in switches]
+
+    def plug(switch: int) -> Plug:
+        return Plug(False, switch, len(own[switch]) + 1, switches[switch], 1 + switch)
+
+    adapters: list[Cable] = []
     figures = shape.bandwidth
     rate = _words(figures.get("up0", figures.get("injection", math.nan)))
     for host, row in zip(machine.names.tolist(), machine.router.tolist(), strict=True):
         for k, switch in enumerate(r for r in row if r >= 0):
-            near = Plug(True, len(adapters), 1)
-            adapters.append(f"{_checked(host, name)} HCA-{k + 1}")
-            cables.append((near, _next_port(used, switch), rate))
-    for a, b, words in _switch_cables(links(machine), figures):
-        cables.append((_next_port(used, a), _next_port(used, b), words))
-    return Cables(adapters, switches, cables)
+            number, description = len(adapters), f"{_checked(host, name)} HCA-{k + 1}"
+            near = Plug(True, number, 1, description, 1 + number + len(switches))
+            adapters.append(Cable(near, plug(switch), rate))
+            own[switch].append(Cable(plug(switch), near, rate))
+    for a, b, words in _switch_cables(machine):
+        near, far = plug(a), plug(b)
+        own[a].append(Cable(near, far, words))
+        own[b].append(Cable(far, near, words))
+    return adapters, [(plug(k)._replace(port=0), own[k]) for k in range(len(switches))]
 
 
-def _next_port(used: list[int], switch: int) -> Plug:
-    used[switch] += 1
-    return Plug(False, switch, used[switch])
-
-
-def _switch_cables(
-    found: Links, figures: Mapping[str, float]
-) -> Iterator[tuple[int, int, tuple[str, str]]]:
+def _switch_cables(machine: Machine) -> Iterator[tuple[int, int, Rate]]:
     """Yield every cable between switches, bundles taken apart."""
-    for a, b, kind, count, gbs in zip(
-        found.a.tolist(),
-        found.b.tolist(),
-        found.kind.tolist(),
-        found.count.tolist(),
-        found.bandwidth.tolist(),
-        strict=True,
-    ):
+    found, figures = links(machine), machine.topology.bandwidth
+    columns = (found.a, found.b, found.kind, found.count, found.bandwidth)
+    for a, b, kind, count, gbs in zip(*(c.tolist() for c in columns), strict=True):
         for words in _shares(count, gbs, figures.get(found.kinds[kind], 0.0)):
             yield a, b, words
 
 
-def _shares(count: int, total: float, usual: float) -> list[tuple[str, str]]:
+def _shares(count: int, total: float, usual: float) -> list[Rate]:
     """Return the rates of a bundle's cables: all alike where that adds up, else of two kinds.
 
     A bundle keeps the sum of its cables only; where they differ, as many as
@@ -161,7 +136,7 @@ def _shares(count: int, total: float, usual: float) -> list[tuple[str, str]]:
 
 
 @functools.cache
-def _words(gbs: float) -> tuple[str, str]:
+def _words(gbs: float) -> Rate:
     """Return width and rate for GB/s, an unknown rate where ibnetdiscover has no words for it."""
     if math.isnan(gbs):
         return _UNKNOWN

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from placement.machine import Machine
 from placement.writers import nodes
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
 
 __all__ = ["write"]
 
@@ -35,6 +31,5 @@ def write(machine: Machine) -> str:
     xyz = nodes.coordinates(machine, "meshcoords", ("aries", "gemini"))
     nodes.refuse_states(machine, "meshcoords")
     columns = (machine.nid, machine.cname, machine.role, machine.cores, *xyz.T)
-    rows = [_FORM % row for row in zip(*(c.tolist() for c in columns), strict=True)]
     header = _FORM % ("NID", "NODENAME", "TYPE", "CORES", "X", "Y", "Z")
-    return "\n".join((header, *rows, ""))
+    return nodes.printed(_FORM, (c.tolist() for c in columns), header)

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import UsageError, printable
+from placement.machine import Machine
+from placement.names.columns import parse_cnames
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
-
-__all__ = ["coordinates", "parts", "refuse_roles", "refuse_states", "words"]
+__all__ = ["coordinates", "kind_of", "parts", "printed", "refuse_roles", "refuse_states", "words"]
 
 _WORD = re.compile("[a-z][a-z_-]*", re.A)
+
+
+def kind_of(machine: Machine) -> str:
+    """Return what a machine is, for a message."""
+    return f"a {machine.topology.kind} ({machine.topology.fabric or 'synthetic'})"
+
+
+def printed(form: str, columns: Iterable[Iterable[object]], *header: str) -> str:
+    """Return the text of a table: its header, and a line in `form` for each row of the columns."""
+    return "\n".join((*header, *(form % row for row in zip(*columns, strict=True)), ""))
 
 
 def parts(machine: Machine, name: str) -> NDArray[np.int32]:
@@ -38,13 +46,10 @@ def parts(machine: Machine, name: str) -> NDArray[np.int32]:
     UsageError
         Where a node has no Cray cname.
     """
-    from placement.names import parse_cnames
-
     found = parse_cnames(machine.cname)
     wrong = np.flatnonzero(found[:, 0] < 0)
     if wrong.size:
-        node = machine.names[wrong[0]]
-        given = machine.cname[wrong[0]]
+        node, given = machine.names[wrong[0]], machine.cname[wrong[0]]
         what = f"is called {printable(str(given))}" if given else "has no cname"
         raise UsageError(f"{name} lists Cray nodes, but {node} {what}")
     return found
@@ -113,5 +118,5 @@ def coordinates(machine: Machine, name: str, kinds: tuple[str, ...]) -> NDArray[
     shape = machine.topology
     if shape.fabric not in kinds or shape.router_levels != 3:
         what = f"{name} is for {' and '.join(kinds)} machines"
-        raise UsageError(f"{what}; this is a {shape.kind} ({shape.fabric or 'synthetic'})")
+        raise UsageError(f"{what}; this is {kind_of(machine)}")
     return machine.coords[:, :3]

@@ -7,25 +7,22 @@ same list, and a list that is read back gives the same bundles.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import UsageError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Links, Machine
+from placement.machine import Links, Machine
+from placement.topologies import router_coords, router_names
+from placement.writers.nodes import kind_of
 
 __all__ = ["Routers", "deal", "links_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class Routers:
+class Routers(NamedTuple):
     """The routers of a Cray as a link list names them.
 
     Attributes
@@ -55,12 +52,8 @@ class Routers:
         UsageError
             Where they are of another kind or have no cnames.
         """
-        import re
-
-        from placement.topologies import router_coords, router_names
-
         if machine.topology.fabric != fabric:
-            raise UsageError(f"{name} is for {fabric} machines; this is {_what(machine)}")
+            raise UsageError(f"{name} is for {fabric} machines; this is {kind_of(machine)}")
         names = tuple(router_names(machine).tolist())
         form = re.compile(rf"c[0-9]+-[0-9]+c[0-2]s[0-9]+{'a0' if fabric == 'aries' else 'g[01]'}")
         for router in names:
@@ -69,14 +62,9 @@ class Routers:
                 raise UsageError(f"{name} needs the cnames of routers, but one is called {shown}")
         coords = router_coords(machine)
         if (coords < 0).any():
-            raise UsageError(
-                f"{name} needs the coordinates of {names[int(coords.min(1).argmin())]}"
-            )
+            unknown = names[int(coords.min(1).argmin())]
+            raise UsageError(f"{name} needs the coordinates of {unknown}")
         return cls(names, coords)
-
-
-def _what(machine: Machine) -> str:
-    return f"a {machine.topology.kind} ({machine.topology.fabric or 'synthetic'})"
 
 
 def links_of(machine: Machine, name: str, kinds: Sequence[str], tiles: int) -> Links:

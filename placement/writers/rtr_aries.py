@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from placement.machine import Machine
 from placement.writers.rtr import Routers, deal, links_of
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
 
 __all__ = ["write"]
 

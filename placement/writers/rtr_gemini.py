@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import UsageError
+from placement.machine import Links, Machine
 from placement.readers.rtr_gemini import MEDIA
+from placement.topologies import router_coords
+from placement.topologies.torus import link_bandwidth
 from placement.writers.rtr import Routers, deal, links_of
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.machine import Links, Machine
-
 __all__ = ["write"]
+
+Ints = NDArray[np.int64]
 
 _AXES = ("x", "y", "z")
 _DIRECTIONS = ("X+", "X-", "Y+", "Y-", "Z+", "Z-")
@@ -46,12 +45,15 @@ def write(machine: Machine) -> str:
     """
     routers = Routers.of(machine, "rtr-gemini", "gemini")
     links = links_of(machine, "rtr-gemini", _AXES, len(_TILES))
-    row, up = _directions(machine, links, routers)
+    axis = np.array([_AXES.index(kind) for kind in links.kinds], dtype=np.int64)[links.kind]
+    figures = _bandwidths(machine, links, axis)
+    ways = _upward(machine, links, axis, routers, figures)
+    row = np.repeat(np.arange(len(links)), links.count)
+    up = np.arange(len(row)) - np.searchsorted(row, row) < ways[row]
     a, b = links.a[row].astype(np.int64), links.b[row].astype(np.int64)
-    axis = np.array([_AXES.index(kind) for kind in links.kinds], dtype=np.int64)[links.kind[row]]
-    way, back = 2 * axis + ~up, 2 * axis + up
+    way, back = 2 * axis[row] + ~up, 2 * axis[row] + up
     tile_a, tile_b = _TILES[deal(a, b, way, back)]
-    medium = _media(machine, links, row, up)
+    medium = _media(links, ways, figures)[1 - up.astype(np.int64), row]
     ends = [f"[({x},{y},{z})]" for x, y, z in routers.coords.tolist()]
     lines: list[tuple[int, int, str]] = []
     columns = (a, tile_a, way, b, tile_b, back, medium)
@@ -63,11 +65,28 @@ def write(machine: Machine) -> str:
     return "\n".join((*(line for _, _, line in sorted(lines)), ""))
 
 
-def _directions(
-    machine: Machine, links: Links, routers: Routers
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the bundle of every single link, and whether it goes up its axis from `a`."""
-    axis = np.array([_AXES.index(kind) for kind in links.kinds], dtype=np.int64)[links.kind]
+def _bandwidths(machine: Machine, links: Links, axis: Ints) -> list[NDArray[np.float64]]:
+    """Return GB/s of each bundle's links up from `a`, and of those up from `b`."""
+    coords, figures = router_coords(machine), machine.topology.bandwidth
+    axes = axis.astype(np.int8)
+    return [
+        link_bandwidth(axes, coords[end, axis].astype(np.int64), _AXES, figures, gemini=True)
+        for end in (links.a, links.b)
+    ]
+
+
+def _upward(
+    machine: Machine,
+    links: Links,
+    axis: Ints,
+    routers: Routers,
+    figures: list[NDArray[np.float64]],
+) -> Ints:
+    """Return how many links of each bundle go up their axis from `a`.
+
+    On an axis of two routers a bundle can hold the links of both ways round.
+    Their bandwidth tells whether it does: each way has one of its own.
+    """
     extent = np.array(machine.topology.extents[:3], dtype=np.int64)
     step = (routers.coords[links.b] - routers.coords[links.a]) % extent
     rows = np.arange(len(links))
@@ -79,53 +98,23 @@ def _directions(
         i = int(wrong[0])
         names = f"{routers.names[links.a[i]]} and {routers.names[links.b[i]]}"
         raise UsageError(f"{names} have a link along {_AXES[axis[i]]} but are no neighbours")
-    row = np.repeat(rows, links.count)
-    place = np.arange(len(row)) - np.searchsorted(row, row)
-    ways = np.where(up & down, _upward(machine, links, axis), np.where(up, links.count, 0))
-    return row, np.asarray(place < ways[row])
-
-
-def _upward(machine: Machine, links: Links, axis: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return how many links of each bundle go up from `a`, on an axis of two routers.
-
-    There a bundle can hold the links of both ways round. Their bandwidth
-    tells whether it does: each way has one of its own.
-    """
-    one, other = _ways(machine, links, axis)
+    one, other = figures
     total = links.bandwidth
-    half = (links.count + 1) // 2
     both = np.isnan(total) | np.isclose(total, one + other) | (links.count < 2)
-    return np.where(both, half, np.where(np.isclose(total, one), links.count, 0))
+    either = np.where(np.isclose(total, one), links.count, 0)
+    either = np.where(both, (links.count + 1) // 2, either)
+    return np.where(up & down, either, np.where(up, links.count, 0))
 
 
-def _ways(
-    machine: Machine, links: Links, axis: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return GB/s of each bundle's links up from `a`, and of those up from `b`."""
-    from placement.topologies import router_coords
-    from placement.topologies.torus import link_bandwidth
+def _media(links: Links, ways: Ints, figures: list[NDArray[np.float64]]) -> NDArray[np.str_]:
+    """Return the ends of the lines of links up from `a` and of those up from `b`, (2, bundles).
 
-    coords, figures = router_coords(machine), machine.topology.bandwidth
-    rows = axis.astype(np.int8)
-    found = [
-        link_bandwidth(rows, coords[end, axis].astype(np.int64), _AXES, figures, gemini=True)
-        for end in (links.a, links.b)
-    ]
-    return found[0], found[1]
-
-
-def _media(
-    machine: Machine, links: Links, row: NDArray[np.int64], up: NDArray[np.bool_]
-) -> NDArray[np.str_]:
-    """Return the end of the line for each link: its link type as far as its bandwidth tells."""
-    axis = np.array([_AXES.index(kind) for kind in links.kinds], dtype=np.int64)[links.kind]
-    ways = np.bincount(row[up], minlength=len(links))
+    They say the link type as far as its bandwidth tells.
+    """
     split = (ways > 0) & (ways < links.count)
-    one, other = _ways(machine, links, axis)
-    upward = np.where(split, one, links.bandwidth) / np.maximum(ways, 1)
-    downward = np.where(split, other, links.bandwidth) / np.maximum(links.count - ways, 1)
-    speed = np.where(up, upward[row], downward[row])
-    medium = np.full(len(row), "", dtype="U22")
+    total = np.where(split, figures, links.bandwidth)
+    speed = total / np.maximum([ways, links.count - ways], 1)
+    medium = np.full(speed.shape, "", dtype="U22")
     for name, value in MEDIA.items():
         medium[np.isclose(speed, value)] = f" LinkType: {name}"
     return medium

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from placement.errors import UsageError
+from placement.machine import Machine, Switches
 from placement.nodelist import NodeList
-from placement.writers.slurm_tables import fold_names, rows_below, switch_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.machine import Machine, Switches
-    from placement.writers.slurm_tables import SwitchRow
+from placement.writers.slurm_tables import SwitchRow, fold_names, rows_below, switch_rows
 
 __all__ = ["write"]
 
@@ -52,7 +47,10 @@ def write(machine: Machine) -> str:
     elif kind == "block":
         lines = [*_blocks(switches, rows), *_aggregated(machine, switches)]
     else:
-        lines = [f"RingName={r.name}{_nodes(r.nodes)} RingSize={_size(r.nodes)}" for r in rows]
+        lines = [
+            f"RingName={row.name}{_nodes(row.nodes)} RingSize={NodeList.length_of(row.nodes)}"
+            for row in rows
+        ]
     return "\n".join((*lines, ""))
 
 
@@ -89,7 +87,3 @@ def _aggregated(machine: Machine, switches: Switches) -> Iterator[str]:
 
 def _nodes(folded: str) -> str:
     return f" Nodes={folded}" if folded else ""
-
-
-def _size(folded: str) -> int:
-    return NodeList.length_of(folded) if folded else 0

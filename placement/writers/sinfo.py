@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from placement.errors import UsageError
+from placement.machine import Machine
 from placement.writers import nodes
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
 
 __all__ = ["write"]
 
@@ -42,38 +38,26 @@ def write(machine: Machine) -> str:
     nid00001|up|(null)
     """
     nodes.refuse_roles(machine, "sinfo")
-    columns = {"NODELIST": machine.names.tolist(), "STATE": _states(machine)}
+    promised = machine.planned & (machine.state != "planned")
+    states = zip(nodes.words(machine.state, "sinfo"), promised.tolist(), strict=True)
+    columns: dict[str, list[object]] = {
+        "NODELIST": machine.names.tolist(),
+        "STATE": [f"{word}-" if planned else word for word, planned in states],
+    }
     if machine.memory_mb.any():
-        columns["MEMORY"] = _numbers(machine.memory_mb)
+        columns["MEMORY"] = machine.memory_mb.tolist()
     if machine.cores.any() or machine.sockets.any():
-        sockets, cores = _cores(machine)
-        columns |= {"SOCKETS": sockets, "CORES": cores}
+        sockets = np.maximum(machine.sockets, 1)
+        sockets = np.where(machine.cores % sockets == 0, sockets, 1)  # one, where they do not fit
+        columns["SOCKETS"] = np.where(machine.cores > 0, sockets, machine.sockets).tolist()
+        columns["CORES"] = (machine.cores // sockets).tolist()
     if machine.weight is not None:
-        columns["WEIGHT"] = _numbers(machine.weight)
+        columns["WEIGHT"] = machine.weight.tolist()
     if machine.gpus.any():
         columns["GRES"] = [f"gpu:{g}" if g else "(null)" for g in machine.gpus.tolist()]
     columns["AVAIL_FEATURES"] = [_feature(f) for f in machine.features.tolist()]
-    rows = zip(*columns.values(), strict=True)
-    return "\n".join(("|".join(columns), *map("|".join, rows), ""))
-
-
-def _states(machine: Machine) -> list[str]:
-    """Return the states, with the sign of a node that backfill has promised."""
-    words = nodes.words(machine.state, "sinfo")
-    promised = machine.planned & (machine.state != "planned")
-    return [f"{w}-" if p else w for w, p in zip(words, promised.tolist(), strict=True)]
-
-
-def _numbers(column: np.ndarray[tuple[int, ...], np.dtype[np.int64]]) -> list[str]:
-    return [str(value) for value in column.tolist()]
-
-
-def _cores(machine: Machine) -> tuple[list[str], list[str]]:
-    """Return sockets and cores a socket; one socket where the cores do not divide by them."""
-    sockets = np.maximum(machine.sockets, 1)
-    sockets = np.where(machine.cores % sockets == 0, sockets, 1)
-    each = machine.cores // sockets
-    return _numbers(np.where(machine.cores > 0, sockets, machine.sockets)), _numbers(each)
+    form = "|".join(["%s"] * len(columns))
+    return nodes.printed(form, columns.values(), "|".join(columns))
 
 
 def _feature(text: str) -> str:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import UsageError, printable
+from placement.machine import Machine
 from placement.writers import nodes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
 
 __all__ = ["write"]
 
@@ -63,32 +59,20 @@ def _places(machine: Machine) -> NDArray[np.int64]:
 
 def _nodes(machine: Machine) -> Iterator[str]:
     mountain = machine.topology.fabric == "slingshot"
-    for xname, name, nid, role in zip(
-        machine.cname.tolist(),
-        machine.names.tolist(),
-        machine.nid.tolist(),
-        machine.role.tolist(),
-        strict=True,
-    ):
+    columns = (machine.cname, machine.names, machine.nid, machine.role)
+    for xname, name, nid, role in zip(*(column.tolist() for column in columns), strict=True):
         extra: dict[str, Any] = {"NID": nid} if nid >= 0 else {}
         extra["Role"] = "Compute" if role == "compute" else "Application"
-        if name != xname:
-            extra["Aliases"] = [name]
-        yield _entry(xname, xname.rpartition("n")[0], "node", "Node", mountain, extra)
+        extra |= {"Aliases": [name]} if name != xname else {}
+        yield _entry(xname, xname.rpartition("n")[0], ("node", "Node"), mountain, extra)
 
 
 def _entry(
-    xname: str, parent: str, kind: str, word: str, mountain: bool, extra: dict[str, Any]
+    xname: str, parent: str, kind: tuple[str, str], mountain: bool, extra: dict[str, Any]
 ) -> str:
-    entry = {
-        "Parent": parent,
-        "Xname": xname,
-        "Type": f"comptype_{kind}",
-        "Class": "Mountain" if mountain else "River",
-        "TypeString": word,
-        "ExtraProperties": extra,
-    }
-    return f"{json.dumps(xname)}: {json.dumps(entry)}"
+    entry = {"Parent": parent, "Xname": xname, "Type": f"comptype_{kind[0]}"}
+    entry |= {"Class": "Mountain" if mountain else "River", "TypeString": kind[1]}
+    return f"{json.dumps(xname)}: {json.dumps({**entry, 'ExtraProperties': extra})}"
 
 
 def _switches(machine: Machine, places: NDArray[np.int64]) -> Iterator[str]:
@@ -96,7 +80,7 @@ def _switches(machine: Machine, places: NDArray[np.int64]) -> Iterator[str]:
     for (cabinet, chassis), count in sorted(_counts(machine, places).items()):
         for slot in range(count):
             module = f"x{cabinet}c{chassis}r{slot}"
-            yield _entry(f"{module}b0", module, "rtr_bmc", "RouterBMC", True, {})
+            yield _entry(f"{module}b0", module, ("rtr_bmc", "RouterBMC"), True, {})
 
 
 def _counts(machine: Machine, places: NDArray[np.int64]) -> dict[tuple[int, int], int]:
@@ -153,7 +137,7 @@ def _fitting(own: NDArray[np.int32], most: int) -> int:
     return most
 
 
-def _fill(counts: dict[tuple[int, int], int], free: range | list[int], left: int) -> None:
+def _fill(counts: dict[tuple[int, int], int], free: Sequence[int], left: int) -> None:
     """Give what is left to the first free chassis."""
     if left > 0 and len(free):
         counts[divmod(free[0], 8)] = left

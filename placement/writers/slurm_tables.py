@@ -6,24 +6,20 @@ are written like others, and service nodes are on no switch that Slurm knows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import UsageError
+from placement.machine import Machine, Switches
 from placement.nodelist import NodeList
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine, Switches
+from placement.switches import members, slurm_switches
 
 __all__ = ["SwitchRow", "fold_names", "rows_below", "switch_rows"]
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchRow:
+class SwitchRow(NamedTuple):
     """One switch, block or ring, its lists folded as Slurm writes them.
 
     Attributes
@@ -63,27 +59,17 @@ def switch_rows(machine: Machine, name: str) -> tuple[Switches, list[SwitchRow]]
     >>> [(r.name, r.nodes, r.children) for r in rows][1:]
     [('level1-1', 'nid[00002-00003]', ''), ('root', '', 'level1-[0-1]')]
     """
-    from placement.switches import members, slurm_switches
-
     switches = slurm_switches(machine)
     if not switches.names:
         raise UsageError(f"{name} lists switches, and this machine has none that Slurm knows")
-    below = members(switches)
     children: list[list[str]] = [[] for _ in switches.names]
     for child, parent in zip(switches.names, switches.parent.tolist(), strict=True):
         if parent >= 0:
             children[parent].append(child)
-    return switches, [
-        SwitchRow(
-            name=switch,
-            level=level,
-            nodes=fold_names(machine.names[rows]) if len(rows) else "",
-            children=NodeList(kids).fold() if kids else "",
-        )
-        for switch, level, rows, kids in zip(
-            switches.names, switches.level.tolist(), below, children, strict=True
-        )
-    ]
+    nodes = [fold_names(machine.names[rows]) for rows in members(switches)]
+    folded = [NodeList(names).fold() for names in children]
+    columns = (switches.names, switches.level.tolist(), nodes, folded)
+    return switches, [SwitchRow(*row) for row in zip(*columns, strict=True)]
 
 
 def fold_names(names: NDArray[np.str_]) -> str:
@@ -101,8 +87,6 @@ def rows_below(switches: Switches) -> list[NDArray[np.int64]]:
     >>> [r.tolist() for r in rows_below(slurm_switches(parse_spec("tree:2x2")))]
     [[0, 1], [2, 3], [0, 1, 2, 3]]
     """
-    from placement.switches import members
-
     found = members(switches)
     for switch in np.argsort(switches.level, kind="stable").tolist():
         parent = int(switches.parent[switch])

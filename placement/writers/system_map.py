@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from placement.machine import Machine
 from placement.writers import nodes
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
 
 __all__ = ["write"]
 
@@ -39,6 +35,5 @@ def write(machine: Machine) -> str:
     nids = machine.nid.tolist()
     gemini = [f"c{c}-{r}c{h}s{s}g{n // 2}" for c, r, h, s, n in place.tolist()]
     columns = (nids, map(hex, nids), machine.cname.tolist(), gemini, *xyz.T.tolist())
-    rows = [_FORM % row for row in zip(*columns, strict=True)]
     header = (_FORM % ("nid", "hex", "node", "gemini", "x", "y", "z"), "-" * 60)
-    return "\n".join((*header, *rows, ""))
+    return nodes.printed(_FORM, columns, *header)

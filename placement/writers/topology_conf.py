@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from placement.errors import UsageError
+from placement.machine import Machine
 from placement.writers.slurm_tables import switch_rows
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.writers.slurm_tables import SwitchRow
 
 __all__ = ["write"]
 
@@ -46,13 +41,11 @@ def write(machine: Machine) -> str:
     if kind not in _WORDS:
         raise UsageError(f"topology.conf cannot say {kind}", "topology-yaml can")
     switches, rows = switch_rows(machine, "topology-conf")
-    lines = [_line(_WORDS[kind], row) for row in rows]
+    lines = []
+    for row in rows:
+        nodes = f" Nodes={row.nodes}" if row.nodes else ""
+        children = f" Switches={row.children}" if row.children else ""
+        lines.append(f"{_WORDS[kind]}={row.name}{nodes}{children}")
     if switches.block_sizes:
         lines.append("BlockSizes=" + ",".join(map(str, switches.block_sizes)))
     return "\n".join((*lines, ""))
-
-
-def _line(word: str, row: SwitchRow) -> str:
-    nodes = f" Nodes={row.nodes}" if row.nodes else ""
-    children = f" Switches={row.children}" if row.children else ""
-    return f"{word}={row.name}{nodes}{children}"

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import UsageError
-from placement.writers.slurm_tables import fold_names, switch_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine, Switches
-    from placement.writers.slurm_tables import SwitchRow
+from placement.machine import Machine, Switches
+from placement.writers.slurm_tables import SwitchRow, fold_names, switch_rows
 
 __all__ = ["write"]
 
-_AXES = ("x", "y", "z")
+#: Of each kind: the list below it, and what an entry is called.
+_LISTS = {"tree": ("switches", "switch"), "ring": ("rings", "ring"), "block": ("blocks", "block")}
 
 
 def write(machine: Machine) -> str:
@@ -58,36 +54,18 @@ def write(machine: Machine) -> str:
     if kind == "flat":
         return "\n".join((*lines, "  flat: true", ""))
     switches, rows = switch_rows(machine, "topology-yaml")
-    if kind == "torus3d":
-        lines += _torus(machine, switches)
-    else:
-        lines += _KINDS[kind](switches, rows)
+    lines += _torus(machine, switches) if kind == "torus3d" else _listed(kind, switches, rows)
     return "\n".join((*lines, ""))
 
 
-def _tree(switches: Switches, rows: list[SwitchRow]) -> Iterator[str]:
-    yield from ("  tree:", "    switches:")
-    yield from _entries("switch", rows)
-
-
-def _ring(switches: Switches, rows: list[SwitchRow]) -> Iterator[str]:
-    yield from ("  ring:", "    rings:")
-    yield from _entries("ring", rows)
-
-
-def _block(switches: Switches, rows: list[SwitchRow]) -> Iterator[str]:
-    yield "  block:"
+def _listed(kind: str, switches: Switches, rows: list[SwitchRow]) -> Iterator[str]:
+    """Yield the switches, blocks or rings."""
+    below, word = _LISTS[kind]
+    yield f"  {kind}:"
     if switches.block_sizes:
         yield "    block_sizes:"
         yield from (f"      - {size}" for size in switches.block_sizes)
-    yield "    blocks:"
-    yield from _entries("block", rows)
-
-
-_KINDS = {"tree": _tree, "ring": _ring, "block": _block}
-
-
-def _entries(word: str, rows: list[SwitchRow]) -> Iterator[str]:
+    yield f"    {below}:"
     for row in rows:
         yield f"      - {word}: {_quoted(row.name)}"
         if row.children:
@@ -146,5 +124,5 @@ def _placements(placements: Any) -> Iterator[str]:
 
 
 def _triple(values: Any) -> str:
-    shown = ", ".join(f"{axis}: {int(v)}" for axis, v in zip(_AXES, values, strict=True))
+    shown = ", ".join(f"{axis}: {int(v)}" for axis, v in zip("xyz", values, strict=True))
     return f"{{{shown}}}"

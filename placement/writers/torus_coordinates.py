@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from placement.machine import Machine
 from placement.writers import nodes
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
 
 __all__ = ["write"]
 
@@ -35,5 +31,4 @@ def write(machine: Machine) -> str:
     xyz = nodes.coordinates(machine, "torus-coordinates", ("gemini",))
     nodes.refuse_states(machine, "torus-coordinates")
     columns = (machine.nid, machine.cname, machine.role, *xyz.T)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    return "\n".join((*(_FORM % row for row in rows), ""))
+    return nodes.printed(_FORM, (c.tolist() for c in columns))

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import numpy as np
-
+from placement.machine import Machine
 from placement.writers import nodes
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
 
 __all__ = ["write"]
 
@@ -19,7 +13,7 @@ _FORM = (
     "processor_status='%s',processor_type='%s',alloc_mode='%s',processor_id=%d,"
     "od_allocator_id=0,next_red_black_switch=null,processor_spec=null"
 )
-_COMMENT = "#\n# Nodes of a machine, one record a line, as field1=val1,field2=val2,…\n#\n"
+_COMMENT = ("#", "# Nodes of a machine, one record a line, as field1=val1,field2=val2,…", "#")
 
 
 def write(machine: Machine) -> str:
@@ -43,9 +37,10 @@ def write(machine: Machine) -> str:
     place = nodes.parts(machine, "xtdb2proc")
     xyz = nodes.coordinates(machine, "xtdb2proc", ("aries", "gemini"))
     nodes.refuse_planned(machine, "xtdb2proc")
-    numbers = np.column_stack([place[:, [4, 3, 2, 0, 1]], xyz]).tolist()
-    state = [word.replace("-", "") for word in nodes.words(machine.state, "xtdb2proc")]
-    mode = [word.replace("-", "") for word in nodes.words(machine.mode, "xtdb2proc")]
-    rest = zip(state, machine.role.tolist(), mode, machine.nid.tolist(), strict=True)
-    rows = [_FORM % (*n, *more) for n, more in zip(numbers, rest, strict=True)]
-    return _COMMENT + "\n".join((*rows, ""))
+    state, mode = (
+        [word.replace("-", "") for word in nodes.words(column, "xtdb2proc")]
+        for column in (machine.state, machine.mode)
+    )
+    numbers = (*place[:, [4, 3, 2, 0, 1]].T.tolist(), *xyz.T.tolist())
+    rest = (state, machine.role.tolist(), mode, machine.nid.tolist())
+    return nodes.printed(_FORM, (*numbers, *rest), *_COMMENT)

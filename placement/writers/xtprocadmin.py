@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from placement.machine import Machine
 from placement.writers import nodes
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
 
 __all__ = ["write"]
 
@@ -38,7 +34,7 @@ def write(machine: Machine) -> str:
     nids = machine.nid.tolist()
     columns = [
         nids,
-        [f"0x{nid:x}" for nid in nids],
+        map(hex, nids),
         machine.cname.tolist(),
         machine.role.tolist(),
         nodes.words(machine.state, "xtprocadmin"),
@@ -48,5 +44,4 @@ def write(machine: Machine) -> str:
     if machine.cores.any():
         columns.append(machine.cores.tolist())
         form, header = f"{_FORM} %5s", (*_HEADER, "CORES")
-    rows = [form % row for row in zip(*columns, strict=True)]
-    return "\n".join((form % header, *rows, ""))
+    return nodes.printed(form, columns, form % header)
