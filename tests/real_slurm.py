@@ -14,7 +14,9 @@ No systemd, no munge, nothing outside one temporary directory and a few ports::
 Thousands of nodes may be configured; those in `real` have a slurmd of their
 own and run jobs, the others say they are idle and share the port of a real
 one. A job whose first node is fake stays RUNNING or COMPLETING, which is a
-handy way to occupy nodes; `RealSlurm.free` makes nodes idle again.
+handy way to occupy nodes; `RealSlurm.free` makes nodes idle again. Some slurmd
+always answers for all: nodes of which none does are "idle*" after 25 seconds,
+and no job is put there.
 
 Safe under pytest-xdist: directories are private, a port is held by an
 abstract Unix socket of its number for as long as the cluster lives, and only
@@ -149,6 +151,10 @@ class RealSlurm:
         if listed:
             self.scontrol([f"update nodename={listed} state=drain reason=test"])
 
+    def resume(self, names: Iterable[str]) -> None:
+        """Take drained nodes into service again."""
+        self.scontrol([f"update nodename={','.join(names)} state=resume"])
+
     def occupy(self, names: Iterable[str], job_name: str = "occupied") -> int:
         """Start a job on exactly these nodes, at once, that lasts until `free`; return its id."""
         listed = list(names)
@@ -157,15 +163,20 @@ class RealSlurm:
         return int(done.stderr.split("Granted job allocation ")[1].split()[0])
 
     def free(self) -> None:
-        """Make every node idle again: end all jobs, drop states and leftovers of jobs."""
-        everything = ",".join(self.nodes)
+        """Make every node idle again: end all jobs, drop states and leftovers of jobs.
+
+        What is idle is left alone: thousands of changes take seconds.
+        """
         self.run(["scancel", "-u", getpass.getuser()], check=False)
-        self.scontrol(
-            [
-                f"update nodename={everything} state=down reason=test",
-                f"update nodename={everything} state=idle",
-            ]
-        )
+        rows = self.run(["sinfo", "-h", "-N", "-o", "%N %T"]).stdout.split("\n")
+        busy = ",".join(row.split()[0] for row in rows if row and row.split()[1] != "idle")
+        if busy:
+            self.scontrol(
+                [
+                    f"update nodename={busy} state=down reason=test",
+                    f"update nodename={busy} state=idle",
+                ]
+            )
 
     def wait_idle(self, names: Iterable[str], timeout: float = 600.0) -> None:
         """Wait until these nodes are idle."""
@@ -214,7 +225,7 @@ class RealSlurm:
     def stop(self) -> None:
         """End every process of this cluster, and no other."""
         self.thaw_controller()
-        if self.controller and self.controller.poll() is None and self.slurmds:
+        if self.controller and self.controller.poll() is None and self.real:
             with contextlib.suppress(OSError, subprocess.SubprocessError):
                 self.run(["scancel", "-u", getpass.getuser()], check=False, timeout=30)
         for daemon in (self.controller, *self.slurmds.values()):
@@ -274,8 +285,7 @@ def real_slurm(
         Comma-separated features.
     real : int or sequence of str
         How many of the first nodes, or which nodes, have a slurmd of their own
-        and run jobs. 0 is fine where nothing has to run: then nothing answers
-        a launch.
+        and run jobs. 0 is fine where nothing has to run.
     cores : int or mapping of name to int
         Cores of every node (pretended), or of each.
     memory : int
@@ -324,7 +334,7 @@ def real_slurm(
         (folder / "state").mkdir()
         stack.callback(slurm.stop)
         slurm.start_controller()
-        for name in served:
+        for name in served or nodes[:1]:
             slurm.start_slurmd(name)
         _wait_for_answer(slurm)
         if served:

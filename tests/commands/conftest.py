@@ -1,10 +1,16 @@
-"""A whole process of nidmap, as a user runs it."""
+"""A whole process of nidmap, as a user runs it, and the same command in this process."""
 
+import io
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
+
+from placement import commands
+from placement.slurm import command
+from tests.waiting import HANGS
 
 
 @pytest.fixture
@@ -26,6 +32,24 @@ def nidmap():
         done.out = (done.stdout or b"").decode()
         done.err = done.stderr.decode()
         return done
+
+    return run
+
+
+@pytest.fixture
+def inside(monkeypatch, capfd):
+    """Run the command line as `nidmap` does, in this process: where that is not the point."""
+
+    def run(*argv, stdin=b"", env=None):
+        with monkeypatch.context() as patch:
+            for name, value in {"NIDMAP_MACHINE": "", **(env or {})}.items():
+                patch.setenv(name, value)
+            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+            patch.setattr(command, "TIMEOUT", HANGS)  # the machine may be busy
+            capfd.readouterr()
+            code = commands.run(list(argv))
+        out, err = capfd.readouterr()
+        return SimpleNamespace(code=code, out=out, err=err)
 
     return run
 

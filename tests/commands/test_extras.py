@@ -22,7 +22,7 @@ def nidmap(*argv, without=tuple(EXTRAS), cwd=None):
         [sys.executable, "-c", DOOR.format(without), *argv],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=600,
         cwd=cwd,
         check=False,
     )

@@ -4,9 +4,7 @@ import contextlib
 import io
 import json
 import os
-import re
 import sys
-import time
 
 import pytest
 from hypothesis import HealthCheck, given, note, settings
@@ -15,6 +13,7 @@ from hypothesis import strategies as st
 from placement.commands import run
 from placement.nodelist import NodeList
 from tests.real_slurm import needs_slurm, real_slurm
+from tests.waiting import wait_until
 
 NAMES = [f"nid{i:05d}" for i in range(16)]
 PARTITIONS = {"main": NAMES[:12], "gpu": NAMES[8:]}
@@ -44,19 +43,21 @@ def submitted(slurm, script):
     The job sleeps before its first command: what it would start is not here.
     On a busy machine a node that does not answer in time ends its job: then once more.
     """
-    header, commands = re.split(r"(?m)^(?=[^#\n])", script.read_text(), maxsplit=1)
-    script.write_text(f"{header}sleep 600\n{commands}")
+    lines = script.read_text().splitlines(keepends=True)
+    first = next((k for k, line in enumerate(lines) if line[0] not in "#\n"), len(lines))
+    script.write_text("".join([*lines[:first], "sleep 9999\n", *lines[first:]]))
     said = []
     for _ in range(4):
         number = slurm.run(["sbatch", "--parsable", str(script)]).stdout.strip()
-        for _ in range(600):
-            asked = ["squeue", "-h", "-j", number, "-o", "%T|%r|%N"]
-            state, _, rest = slurm.run(asked, check=False).stdout.strip().partition("|")
-            if state in ("RUNNING", "CONFIGURING"):
-                return set(NodeList.parse(rest.partition("|")[2]))
-            if state != "PENDING":
-                break
-            time.sleep(0.05)
+        asked = ["squeue", "-h", "-j", number, "-o", "%T|%r|%N"]
+
+        def no_longer_pending(asked=asked):
+            found = slurm.run(asked, check=False).stdout.strip().partition("|")
+            return None if found[0] == "PENDING" else found
+
+        state, _, rest = wait_until(no_longer_pending, f"job {number}")
+        if state in ("RUNNING", "CONFIGURING"):
+            return set(NodeList.parse(rest.partition("|")[2]))
         said.append(f"{state} {rest}")
     raise AssertionError(f"the job does not start: {said}\n{script.read_text()}")
 
@@ -223,10 +224,7 @@ def test_slack_starts_the_ranks_asked_for(monkeypatch, tmp_path, ppn):
         cluster.run(
             ["sbatch", f"--chdir={tmp_path}", f"--output={out}", str(script)], env={"PATH": path}
         )
-        for _ in range(1200):
-            if done.exists():
-                break
-            time.sleep(0.05)
+        wait_until(done.exists, "the job's end")
         text = out.read_text()
         ranks = sorted(line.split() for line in text.splitlines() if line[:1].isdigit())
         assert [rank for rank, _ in ranks] == [str(r) for r in range(2 * (ppn or 1))], text

@@ -15,19 +15,19 @@ STRATEGIES = (
 
 @pytest.fixture(scope="module")
 def shaheen():
-    """A Slurm with all compute nodes of Shaheen II, four of them real."""
+    """A Slurm with all compute nodes of Shaheen II, one of them real."""
     import nidmap
 
     machine = nidmap.load_machine("shaheen2")
-    with real_slurm(machine.names[machine.compute].tolist(), plugin="none", real=4) as slurm:
+    with real_slurm(machine.names[machine.compute].tolist(), plugin="none", real=1) as slurm:
         yield slurm
 
 
 @needs_slurm
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_planners_list_is_accepted(nidmap, shaheen, strategy):
+def test_every_planners_list_is_accepted(inside, shaheen, strategy):
     plan = ("plan", "-m", "shaheen2", "-N", "216", "--strategy", strategy)
-    done = nidmap(*plan, "--from", "idle", env=shaheen.env)
+    done = inside(*plan, "--from", "idle", env=shaheen.env)
     assert done.code == 0, done.err
     asked = ["sbatch", "--test-only", "-N216", "-w", done.out.strip(), "--wrap=true"]
     answer = shaheen.run(asked)
@@ -36,17 +36,17 @@ def test_every_planners_list_is_accepted(nidmap, shaheen, strategy):
 
 
 @needs_slurm
-def test_half_the_machine_is_accepted(nidmap, shaheen):
-    done = nidmap("plan", "-m", "shaheen2", "-N", "3087", "--strategy", "blades")
+def test_half_the_machine_is_accepted(inside, shaheen):
+    done = inside("plan", "-m", "shaheen2", "-N", "3087", "--strategy", "blades")
     answer = shaheen.run(["sbatch", "--test-only", "-w", done.out.strip(), "--wrap=true"])
     assert answer.returncode == 0, answer.stderr
 
 
 @needs_slurm
-def test_the_header_is_accepted_as_a_script(nidmap, shaheen, tmp_path):
+def test_the_header_is_accepted_as_a_script(inside, shaheen, tmp_path):
     script = tmp_path / "job.sh"
     options = ("--strategy", "hilbert", "--format", "sbatch", "--ppn", "1", "-o", str(script))
-    assert nidmap("plan", "-m", "shaheen2", "-N", "216", *options).code == 0
+    assert inside("plan", "-m", "shaheen2", "-N", "216", *options).code == 0
     script.write_text(script.read_text() + "srun ./app\n")
     answer = shaheen.run(["sbatch", "--test-only", str(script)])
     assert answer.returncode == 0, answer.stderr
@@ -54,23 +54,23 @@ def test_the_header_is_accepted_as_a_script(nidmap, shaheen, tmp_path):
 
 @needs_slurm
 @pytest.mark.parametrize("form", ["exclude", "switches"])
-def test_softer_headers_are_accepted(nidmap, shaheen, tmp_path, form):
+def test_softer_headers_are_accepted(inside, shaheen, tmp_path, form):
     script = tmp_path / "job.sh"
     options = ("--strategy", "compact", "--format", form, "-o", str(script))
-    assert nidmap("plan", "-m", "shaheen2", "-N", "64", *options).code == 0
+    assert inside("plan", "-m", "shaheen2", "-N", "64", *options).code == 0
     answer = shaheen.run(["sbatch", "--test-only", str(script)])
     assert answer.returncode == 0, answer.stderr
 
 
 @needs_slurm
-def test_idle_nodes_are_asked_and_pinning_is_priced(nidmap, shaheen):
+def test_idle_nodes_are_asked_and_pinning_is_priced(inside, shaheen):
     busy = shaheen_nodes()[:400]
     shaheen.drain(busy)
     try:
         plan = ("plan", "-m", "shaheen2", "-N", "64", "--from", "idle", "--check", "--json")
-        done = nidmap(*plan, env=shaheen.env)
+        done = inside(*plan, env=shaheen.env)
     finally:
-        shaheen.free()
+        shaheen.resume(busy)
     assert done.code == 0, done.err
     document = json.loads(done.out)
     assert document["free"] == 6174 - 400

@@ -9,11 +9,11 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 
 import pytest
 
 from tests.rankmap.helpers import named
+from tests.waiting import HANGS, wait_until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 
@@ -36,7 +36,7 @@ if "--die" in sys.argv:
     os.kill(os.getpid(), int(sys.argv[-1]))
 if "--wait" in sys.argv:
     print("ready", flush=True)
-    time.sleep(60)
+    time.sleep(9999)
 """
 
 #: For what Python itself would change before it could look.
@@ -138,7 +138,7 @@ def test_a_signal_to_the_wrapper_reaches_the_program(srun, number):
         process.stdout.readline()
         assert process.stdout.readline() == "ready\n"
         process.send_signal(number)
-        assert process.wait(10) in (-number, 1 if number == signal.SIGINT else -number)
+        assert process.wait(HANGS) in (-number, 1 if number == signal.SIGINT else -number)
 
 
 def test_the_order_file_is_private_and_says_the_order(srun):
@@ -248,8 +248,10 @@ def test_a_plan_that_takes_longer_than_the_patience_is_given_up(srun, tmp_path):
     os.mkfifo(tmp_path / "slow")
     done = call(srun, options=("-m", str(tmp_path / "slow"), "--patience", "0.2"))
     assert (done.returncode, json.loads(done.stdout)["argv"]) == (0, ["-n", "16", "./app"])
-    said = "planning stands still (--patience is 0.2, raise it): default order"
-    assert done.stderr == f"nidmap: {said}\n"
+    busy, still = "takes too long", "stands still"  # the first where it seldom gets a core
+    assert done.stderr.replace(busy, still) == (
+        "nidmap: planning stands still (--patience is 0.2, raise it): default order\n"
+    )
 
 
 def test_ranks_that_never_say_where_they_are_are_not_waited_for(srun):
@@ -274,10 +276,7 @@ def test_a_signal_while_planning_ends_the_planning_only(srun, faulty, number):
         [*command, "--", "srun", "-n", "16", "./app"], env=given, cwd=srun.parent,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
-        for _ in range(500):
-            if os.path.exists(f"/proc/{process.pid}/task") and children(process.pid):
-                break
-            time.sleep(0.01)
+        wait_until(lambda: children(process.pid), "the planning")
         process.send_signal(number)
         out, said = process.communicate(timeout=600)
     assert process.returncode == 0
@@ -349,16 +348,14 @@ def test_an_order_file_is_never_where_someone_else_waits_for_it(srun):
 
 
 @pytest.mark.slow
-def test_a_hundred_faults_a_hundred_starts(srun, faulty):
-    """Every fault several times, four at once as on a busy login node."""
+def test_all_faults_at_once_and_all_programs_start(srun, faulty):
+    """Four at once, as on a busy login node."""
     from concurrent.futures import ThreadPoolExecutor
-
-    names = [list(FAULTS)[k % len(FAULTS)] for k in range(100)]
 
     def start(what):
         options, env = filled(what, faulty)
         done = call(srun, options=options, env=env)
-        return done.returncode, json.loads(done.stdout)["argv"]
+        return done.returncode, tuple(json.loads(done.stdout)["argv"])
 
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(start, names)) == [(0, ["-n", "16", "./app"])] * 100
+        assert set(pool.map(start, FAULTS)) == {(0, ("-n", "16", "./app"))}

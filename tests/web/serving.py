@@ -7,6 +7,7 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+from tests.waiting import HANGS
 from tests.waiting import wait_until as until
 from web.guard import Guard, own_names
 from web.server import bound, make_server, serve
@@ -85,7 +86,7 @@ def running(machine, sources=(), token="", **options):
         yield Site(port, service, token)
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(HANGS)
         sock.close()
         assert not thread.is_alive()
 

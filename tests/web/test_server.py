@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from placement.errors import ParseError, PlanError, UsageError
+from tests.waiting import HANGS
 from tests.web.serving import run_async, running, squeue, until
 from web.server import bound, bound_socket
 from web.workers import MEMORY, BusyError, DefectError, Lane, TooSlowError
@@ -25,7 +26,7 @@ class Stream:
     """One open event stream."""
 
     def __init__(self, site):
-        self.sock = socket.create_connection(("127.0.0.1", site.port), 10)
+        self.sock = socket.create_connection(("127.0.0.1", site.port), HANGS)
         self.sock.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n\r\n")
         self.got = b""
 
@@ -222,7 +223,9 @@ def test_a_calculation_whose_client_has_gone_is_ended(small, monkeypatch):
     in_lane(small, scenario)
 
 
-def test_a_short_one_whose_client_has_gone_keeps_its_process(small):
+def test_a_short_one_whose_client_has_gone_keeps_its_process(small, monkeypatch):
+    monkeypatch.setattr("web.workers.GRACE", float(HANGS))
+
     async def scenario(lane):
         await lane.call(rest, 0)
         before = lane.processes
@@ -285,7 +288,7 @@ def test_short_questions_do_not_wait_for_long_ones(small, monkeypatch):
     """Both long processes are busy for good, and everything else goes on; hanging up ends them."""
     monkeypatch.setattr("web.figures.compare", long_compare)
     with running(small, plans=2) as site:
-        long = [socket.create_connection(("127.0.0.1", site.port), 10) for _ in range(2)]
+        long = [socket.create_connection(("127.0.0.1", site.port), HANGS) for _ in range(2)]
         body = b'{"count": 4}'
         for sock in long:
             sock.sendall(
@@ -514,12 +517,12 @@ def test_a_signal_ends_it_whatever_goes_on(serve, tmp_path):
         b"GET /api/v1/events " + hello + b"\r\n", b"POST /api/v1/plan " + hello + plan,
         b"GET /", b"POST /api/v1/plan " + hello + plan[:-5],
     ):  # fmt: skip
-        opened.append(socket.create_connection(("127.0.0.1", port), 10))
+        opened.append(socket.create_connection(("127.0.0.1", port), HANGS))
         opened[-1].sendall(raw)
     opened[0].recv(1000)
     children = _children(process.pid)
     process.send_signal(signal.SIGTERM)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=HANGS)
     assert process.returncode == 143
     assert "Traceback" not in said
     until(lambda: not any(_alive(pid) for pid in children))
