@@ -53,14 +53,17 @@ def test_an_answer_that_is_larger_than_a_pipe_arrives_whole():
         (lambda: exec("raise SystemExit('\\x1b[31m')"), "SystemExit: \\x1b[31m"),
     ],
 )
-def test_a_child_that_fails_is_a_reason_and_nothing_more(what, says):
+def test_a_child_that_fails_is_a_reason_and_nothing_more(monkeypatch, what, says):
+    started, fork = [], os.fork
+    monkeypatch.setattr(os, "fork", lambda: started.append(fork()) or started[-1])
+
     def work():
         what()
         yield {}
 
     assert planned(work, 0.5)["unclear"] == says
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+    with pytest.raises(ChildProcessError):  # it has been waited for
+        os.waitpid(started[0], os.WNOHANG)
 
 
 def test_a_child_that_spins_without_a_word_is_given_up():
