@@ -13,17 +13,15 @@ import numpy as np
 
 from placement.contradictions import contradictions
 from placement.errors import NidmapError, ParseError, place
+from placement.quantities import counted
 from placement.records import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Iterator, Sequence
 
     from placement.load import Sources
     from placement.machine import Machine
     from placement.records import Dump
-    from placement.tables import Table
 
 __all__ = ["Finding", "check", "check_sources"]
 
@@ -83,8 +81,9 @@ def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
     """
     from placement.load import build
 
-    found = [_of_fault(d.source, f) for d in sources.dumps for f in d.faults]
-    found += [x for d in sources.dumps for x in _numbering(d) if x.line not in _lines(found)]
+    found = [_finding(d.source, f) for d in sources.dumps for f in d.faults]
+    lines = {x.line for x in found if x.fault and x.line}
+    found += [x for d in sources.dumps for x in _numbering(d) if x.line not in lines]
     if not sources.prefer and not any(x.fault for x in found):
         apart = contradictions(sources.dumps, sources.site)
         found += [Finding(c.source, c.line, "contradiction", c.text) for c in apart]
@@ -92,73 +91,48 @@ def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:
     if not any(x.fault for x in found):
         try:
             machine = build(sources)
+        except ParseError as error:
+            where = (error.source, error.line)
+            found.append(Finding(*where, "contradiction", error.text, error.hint))
         except NidmapError as error:
-            found.append(_of_error(error))
+            found.append(Finding("machine", 0, "contradiction", error.message, error.hint))
     if machine is not None:
         found += check(machine, sources.dumps)
     return machine, sorted(found, key=lambda x: not x.fault)
 
 
-def _lines(found: Sequence[Finding]) -> set[int]:
-    return {x.line for x in found if x.fault and x.line}
-
-
-def _of_fault(source: str, fault: Fault) -> Finding:
+def _finding(source: str, fault: Fault) -> Finding:
     return Finding(source, fault.line, fault.kind, fault.text, fault.hint, fault.fatal)
-
-
-def _of_error(error: NidmapError) -> Finding:
-    if isinstance(error, ParseError):
-        return Finding(error.source, error.line, "contradiction", error.text, error.hint)
-    return Finding("machine", 0, "contradiction", error.message, error.hint)
 
 
 def _numbering(dump: Dump) -> list[Finding]:
     """Return the nodes whose NID is not what most others' numbering gives to their cname."""
-    from placement.geometry.numbering import first_wrong, wrong_nid
-    from placement.tables import join
+    from placement.geometry.numbering import first_wrong, gemini_vote, wrong_nid
+    from placement.names import Xc, parse_cnames
+    from placement.tables import Table
 
     nodes = dump.nodes
-    if nodes is None or nodes.cname is None or nodes.nid is None or dump.format == "site":
+    if nodes is None or nodes.cname is None or nodes.nid is None:
         return []
-    from placement.names import parse_cnames
-
+    if dump.format == "site" or dump.fabric == "gemini":  # coordinates count there
+        return []
     parts = parse_cnames(nodes.cname)
-    rule = _rule(dump, parts)
+    voted = Xc.vote(parts, nodes.nid)
+    most = voted is not None and 2 * voted[1].sum() > len(nodes)
+    rule: Any = voted[0] if voted is not None and most else gemini_vote(parts, nodes.nid)
     if rule is None:
         return []
-    table = join([dump])
+    table = Table.of(dump)
     rows = first_wrong(table, parts, rule)
     rows = rows[(parts[rows] >= 0).all(axis=1)]
-    return _listed(rows, table, "nid", lambda row: wrong_nid(table, parts, rule, row))
-
-
-def _rule(dump: Dump, parts: NDArray[np.int32]) -> Any:
-    """Return the numbering that most nodes follow, None where none, or coordinates count."""
-    from placement.geometry.numbering import gemini_vote
-    from placement.names import Xc
-
-    assert dump.nodes is not None
-    nid = dump.nodes.nid
-    assert nid is not None
-    if dump.fabric == "gemini":
-        return None
-    voted = Xc.vote(parts, nid)
-    if voted is not None and 2 * voted[1].sum() > len(nid):
-        return voted[0]
-    return gemini_vote(parts, nid)
-
-
-def _listed(
-    rows: NDArray[np.int64], table: Table, kind: str, text: Callable[[int], str]
-) -> list[Finding]:
-    out = []
-    for row in rows[:MOST].tolist():
-        source, line = table.where(row)
-        out.append(Finding(source, line, kind, text(row)))
-    if len(rows) > MOST:
-        out.append(Finding(table.sources[0], 0, kind, f"{len(rows) - MOST} more of kind {kind}"))
-    return out
+    found = [
+        Finding(*table.where(row), "nid", wrong_nid(table, parts, rule, row))
+        for row in rows[:MOST].tolist()
+    ]
+    more = len(rows) - MOST
+    return found + (
+        [Finding(dump.source, 0, "nid", f"{more} more of kind nid")] if more > 0 else []
+    )
 
 
 def check(machine: Machine, dumps: Sequence[Dump] = ()) -> list[Finding]:
@@ -181,12 +155,8 @@ def check(machine: Machine, dumps: Sequence[Dump] = ()) -> list[Finding]:
     []
     """
     source = dumps[0].source if dumps else machine.name
-    checks = (_places, _names, _blue_ports, _group_pairs, _holes, _switches, _unlinked)
-    found = [
-        Finding(source, f.line, f.kind, f.text, f.hint, f.fatal)
-        for one in checks
-        for f in one(machine)
-    ]
+    checks = (_places, _names, _global_ports, _group_pairs, _holes, _switches, _unlinked)
+    found = [_finding(source, fault) for one in checks for fault in one(machine)]
     told = {str(f.error(dump.source)) for dump in dumps for f in dump.faults}
     notes = [note for note in machine.notes if note not in told]
     return found + [Finding(source, 0, "note", note, fault=False) for note in notes]
@@ -199,18 +169,17 @@ def _remark(kind: str, text: str, hint: str = "") -> Fault:
 def _places(machine: Machine) -> Iterator[Fault]:
     """Find nodes outside the extents, and two nodes in one place."""
     limits = np.array(machine.topology.extents)
+    size = "x".join(map(str, limits.tolist()))
     outside = np.flatnonzero(((machine.coords < 0) | (machine.coords >= limits)).any(axis=1))
     for row in outside[:MOST].tolist():
         at = tuple(machine.coords[row].tolist())
-        size = "x".join(map(str, limits.tolist()))
         yield Fault(0, "coordinates", f"{machine.names[row]} is at {at}, outside {size}")
     order = np.lexsort(machine.coords.T[::-1])
-    coords = machine.coords[order]
+    coords, names = machine.coords[order], machine.names[order]
     same = np.flatnonzero((coords[1:] == coords[:-1]).all(axis=1))
     for i in same[:MOST].tolist():
-        names = machine.names[order[i : i + 2]]
         at = tuple(coords[i].tolist())
-        yield Fault(0, "duplicate-place", f"{names[0]} and {names[1]} are both at {at}")
+        yield Fault(0, "duplicate-place", f"{names[i]} and {names[i + 1]} are both at {at}")
 
 
 def _names(machine: Machine) -> Iterator[Fault]:
@@ -246,7 +215,7 @@ def _stated_rule(machine: Machine) -> Any:
     return None
 
 
-def _blue_ports(machine: Machine) -> Iterator[Fault]:
+def _global_ports(machine: Machine) -> Iterator[Fault]:
     """Find routers with more links to other groups than a router has ports."""
     if machine.topology.kind != "dragonfly":
         return
@@ -254,16 +223,15 @@ def _blue_ports(machine: Machine) -> Iterator[Fault]:
     from placement.topologies.wiring import PORTS
 
     found = links(machine)
-    kind = "slingshot" if machine.topology.router_levels == 2 else "aries"
+    most = PORTS["slingshot" if machine.topology.router_levels == 2 else "aries"]
     mine = found.kind == len(found.kinds) - 1
     ends = np.concatenate([found.a[mine], found.b[mine]])
     count = np.bincount(ends, np.tile(found.count[mine], 2))
-    over = np.flatnonzero(count > PORTS[kind])
-    if not len(over):
+    if not (count > most).any():
         return
-    worst = int(over[np.argmax(count[over])])
+    worst = int(np.argmax(count))
     text = (
-        f"{len(over)} routers have more than {PORTS[kind]} {found.kinds[-1]} links, "
+        f"{int((count > most).sum())} routers have more than {most} {found.kinds[-1]} links, "
         f"{router_names(machine)[worst]} has {int(count[worst])}"
     )
     yield Fault(0, "ports", text, "more than a router has ports", fatal=machine.links is not None)
@@ -278,18 +246,17 @@ def _group_pairs(machine: Machine) -> Iterator[Fault]:
     found = links(machine)
     groups, rank = np.unique(router_coords(machine)[:, 0], return_inverse=True)
     mine = found.kind == len(found.kinds) - 1
-    size = len(groups)
-    key = rank[found.a[mine]] * size + rank[found.b[mine]]
-    table = np.bincount(key, found.count[mine], size * size).reshape(size, size)
-    g, h = np.triu_indices(size, 1)
-    table = table + table.T
-    none = np.flatnonzero(table[g, h] == 0)
+    table = np.zeros((len(groups), len(groups)), dtype=np.int64)
+    np.add.at(table, (rank[found.a[mine]], rank[found.b[mine]]), found.count[mine])
+    g, h = np.triu_indices(len(groups), 1)
+    count = (table + table.T)[g, h]
+    none = np.flatnonzero(count == 0)
     if len(none):
         first = f"{groups[g[none[0]]]} and {groups[h[none[0]]]}"
         yield _remark("groups-apart", f"{len(none)} group pairs have no link, {first} the first")
-    uneven = np.unique(table[g, h][table[g, h] > 0])
+    uneven = np.unique(count[count > 0])
     if len(uneven) > 1 and "global_table" not in machine.topology.parameters:
-        text = f"group pairs have {int(uneven[0])} to {int(uneven[-1])} links"
+        text = f"group pairs have {uneven[0]} to {uneven[-1]} links"
         yield _remark("uneven-pairs", text, "routers that are absent take theirs along")
 
 
@@ -304,30 +271,26 @@ def _holes(machine: Machine) -> Iterator[Fault]:
         "node": "nodes absent on blades that are there",
         "router": "routers without a node",
     }
+    if machine.topology.kind == "torus":
+        words["node"] = "nodes absent on routers that have one"
     for level, count in holes(machine).items():
-        word = words[level]
-        if level == "node" and machine.topology.kind == "torus":
-            word = "nodes absent on routers that have one"
-        text = f"{word}: {count}, {_place(machine, level)} the first"
-        yield _remark("hole", text, "normal")
+        yield _remark(
+            "hole", f"{words[level]}: {count}, {_place(machine, level)} the first", "normal"
+        )
 
 
 def _place(machine: Machine, level: str) -> str:
     """Name the first empty place of a level: its cname where there is one, else coordinates."""
+    from placement.names import format_cnames
     from placement.summary import first_hole
 
-    at = first_hole(machine, level)
+    at, levels = first_hole(machine, level), machine.topology.levels
     rule = _stated_rule(machine)
-    if rule is None or len(at) < len(machine.topology.levels) - 1:
-        levels = machine.topology.levels
+    if rule is None or len(at) < len(levels) - 1:
         return " ".join(f"{word} {value}" for word, value in zip(levels, at, strict=False))
-    from placement.names import format_cnames
-
-    whole = np.array([[*at, 0][: len(machine.topology.levels)]])
+    whole = np.array([[*at, 0][: len(levels)]])
     name = str(format_cnames(rule.parts_of_coords(whole))[0])
-    if len(at) < len(machine.topology.levels):
-        return name[: name.rindex("n")]
-    return name
+    return name if len(at) == len(levels) else name[: name.rindex("n")]
 
 
 def _switches(machine: Machine) -> Iterator[Fault]:
@@ -351,8 +314,9 @@ def _unlinked(machine: Machine) -> Iterator[Fault]:
     alone = np.setdiff1d(used, np.concatenate([found.a, found.b]))
     for router in alone[:MOST].tolist():
         nodes = machine.names[(machine.router == router).any(axis=1)]
-        word = "node" if len(nodes) == 1 else "nodes"
-        text = f"router {router_names(machine)[router]} has no link: its {len(nodes)} {word}, "
-        yield _remark("no-link", f"{text}{nodes[0]} the first, reach no other router")
+        text = (
+            f"router {router_names(machine)[router]} has no link: its {counted(len(nodes), 'node')}"
+        )
+        yield _remark("no-link", f"{text}, {nodes[0]} the first, reach no other router")
     if len(alone) > MOST:
         yield _remark("no-link", f"{len(alone) - MOST} more routers have no link")

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import math
+from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from placement.errors import UsageError
 from placement.topologies import links, router_coords
-from placement.views import attachment_class, graph_routers, injection, to_networkx, to_pandas
+from placement.views import (
+    attachment_class,
+    edge_data,
+    graph_routers,
+    injection,
+    to_networkx,
+    to_pandas,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import networkx
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from placement.machine import Machine
 
@@ -59,31 +65,15 @@ def _lines(lines: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _graph(machine: Machine) -> networkx.Graph[str]:
-    """Return the graph without attributes that are '': some formats cannot say nothing."""
+def _graph(machine: Machine, form: str) -> str:
+    """Return the graph in a format of networkx, '' left out: some formats cannot say nothing."""
+    import networkx as nx
+
     graph = to_networkx(machine)
     for _, data in graph.nodes(data=True):
         for key in [k for k, v in data.items() if v == ""]:
             del data[key]
-    return graph
-
-
-def _graphml(machine: Machine) -> str:
-    import networkx as nx
-
-    return _lines(nx.generate_graphml(_graph(machine)))
-
-
-def _gexf(machine: Machine) -> str:
-    import networkx as nx
-
-    return _lines(nx.generate_gexf(_graph(machine)))
-
-
-def _gml(machine: Machine) -> str:
-    import networkx as nx
-
-    return _lines(nx.generate_gml(_graph(machine)))
+    return _lines(getattr(nx, f"generate_{form}")(graph))
 
 
 def _node_link(machine: Machine) -> str:
@@ -93,44 +83,25 @@ def _node_link(machine: Machine) -> str:
     return json.dumps(data, indent=1) + "\n"
 
 
-def _edges(machine: Machine) -> list[tuple[str, str, str, int, float]]:
-    """Return every bundle and every attachment: both names, class, links, GB/s."""
+def _edges(machine: Machine) -> Iterator[tuple[str, str, str, int, float]]:
+    """Yield every bundle and every attachment: both names, class, links, GB/s."""
     found = links(machine)
     routers = graph_routers(machine)
-    rows = [
-        (routers[a], routers[b], found.kinds[kind], count, gbs)
-        for a, b, kind, count, gbs in zip(
-            found.a.tolist(),
-            found.b.tolist(),
-            found.kind.tolist(),
-            found.count.tolist(),
-            found.bandwidth.tolist(),
-            strict=True,
-        )
-    ]
-    kind, one = attachment_class(machine), injection(machine)
+    columns = (found.a, found.b, found.kind, found.count, found.bandwidth)
+    for a, b, kind, count, gbs in zip(*(column.tolist() for column in columns), strict=True):
+        yield routers[a], routers[b], found.kinds[kind], count, gbs
+    own, one = attachment_class(machine), injection(machine)
     for name, row in zip(machine.names.tolist(), machine.router.tolist(), strict=True):
-        values, counts = np.unique([r for r in row if r >= 0], return_counts=True)
-        ends = zip(values.tolist(), counts.tolist(), strict=True)
-        rows += [(name, routers[int(r)], kind, n, one * n) for r, n in ends]
-    return rows
+        for router, count in sorted(Counter(r for r in row if r >= 0).items()):
+            yield name, routers[router], own, count, one * count
 
 
 def _edge_list(machine: Machine) -> str:
     return _lines(
-        f"{_word(a)} {_word(b)} " + json.dumps(_data(kind, count, gbs))
+        # an edge list divides at blanks
+        f"{'_'.join(a.split())} {'_'.join(b.split())} {json.dumps(edge_data(kind, count, gbs))}"
         for a, b, kind, count, gbs in _edges(machine)
     )
-
-
-def _word(name: str) -> str:
-    """Return a name without blanks: an edge list divides at them."""
-    return "_".join(name.split())
-
-
-def _data(kind: str, count: int, gbs: float) -> dict[str, Any]:
-    known = {"bandwidth": gbs} if math.isfinite(gbs) else {}
-    return {"class": kind, "count": count, **known}
 
 
 def _csv(machine: Machine) -> str:
@@ -144,28 +115,22 @@ def _unformula(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@") else value
 
 
-def _links_csv(machine: Machine) -> str:
-    import csv
-
+def _table(rows: Iterable[Sequence[Any]]) -> str:
     stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["a", "b", "class", "links", "gbs"])
-    for a, b, kind, count, gbs in _edges(machine):
-        names = (_unformula(a), _unformula(b))
-        writer.writerow([*names, kind, count, gbs if math.isfinite(gbs) else ""])
+    csv.writer(stream, lineterminator="\n").writerows(map(_unformula, row) for row in rows)
     return stream.getvalue()
+
+
+def _links_csv(machine: Machine) -> str:
+    rows = ((*edge, gbs if math.isfinite(gbs) else "") for *edge, gbs in _edges(machine))
+    return _table([("a", "b", "class", "links", "gbs"), *rows])
 
 
 def _routers_csv(machine: Machine) -> str:
     levels = machine.topology.levels[: machine.topology.router_levels]
-    rows = [",".join(["router", "index", *levels])]
-    for index, (name, row) in enumerate(
-        zip(graph_routers(machine), router_coords(machine).tolist(), strict=True)
-    ):
-        shown = ["" if value < 0 else str(value) for value in row]
-        quoted = f'"{name}"' if "," in name else name
-        rows.append(",".join([str(_unformula(quoted)), str(index), *shown]))
-    return _lines(rows)
+    places = zip(graph_routers(machine), router_coords(machine).tolist(), strict=True)
+    rows = ((name, k, *("" if x < 0 else x for x in at)) for k, (name, at) in enumerate(places))
+    return _table([("router", "index", *levels), *rows])
 
 
 def _parquet(machine: Machine) -> bytes:
@@ -178,9 +143,9 @@ def _parquet(machine: Machine) -> bytes:
 
 #: Formats by name; the first of a suffix is what ``-o FILE.suffix`` takes.
 FORMATS: dict[str, Callable[[Machine], str | bytes]] = {
-    "graphml": _graphml,
-    "gexf": _gexf,
-    "gml": _gml,
+    "graphml": partial(_graph, form="graphml"),
+    "gexf": partial(_graph, form="gexf"),
+    "gml": partial(_graph, form="gml"),
     "node-link": _node_link,
     "edgelist": _edge_list,
     "csv": _csv,

@@ -9,6 +9,7 @@ import numpy as np
 
 from placement import planners
 from placement.errors import PlanError, UsageError
+from placement.quantities import counted
 from placement.request import Choice, Plan, Request
 from placement.switches import forest_roots
 
@@ -331,26 +332,3 @@ def _sentence(facts: dict[str, Any], count: int) -> str:
 
 def _where(touches: dict[str, int]) -> str:
     return ", ".join(counted(n, level) for level, n in touches.items())
-
-
-def counted(count: int, word: str) -> str:
-    """Return a number of things in words, as every sentence about a plan says it.
-
-    Parameters
-    ----------
-    count : int
-    word : str
-        One of them: ``node``, or a level of a topology.
-
-    Examples
-    --------
-    >>> counted(1, "group"), counted(3, "chassis"), counted(2, "leaf")
-    ('1 group', '3 chassis', '2 leaf modules')
-    >>> counted(3, "level1"), counted(2, "switch")
-    ('3 level-1 switches', '2 switches')
-    """
-    if word.startswith("level"):
-        word = f"level-{word.removeprefix('level')} switch"
-    plural = {"chassis": "chassis", "leaf": "leaf modules"}
-    many = plural.get(word, word + ("es" if word.endswith("ch") else "s"))
-    return f"{count} {word if count == 1 else many}"

@@ -1,8 +1,8 @@
-"""Times, sizes and rates as people read them: three digits and a unit."""
+"""Times, sizes, rates and numbers of things as people read them."""
 
 from __future__ import annotations
 
-__all__ = ["exact_size", "rate_text", "size_text", "size_unit", "time_text", "time_unit"]
+__all__ = ["counted", "exact_size", "rate_text", "size_text", "size_unit", "time_text", "time_unit"]
 
 _TIMES = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
 _PREFIXES = {1000: ("k", "M", "G", "T", "P"), 1024: ("Ki", "Mi", "Gi", "Ti", "Pi")}
@@ -64,6 +64,29 @@ def exact_size(count: float) -> str:
         if scale > 1 and whole % scale == 0:
             return f"{whole // scale} {unit}"
     return f"{whole} B"
+
+
+def counted(count: int, word: str) -> str:
+    """Return a number of things in words, as every sentence about a plan says it.
+
+    Parameters
+    ----------
+    count : int
+    word : str
+        One of them: ``node``, or a level of a topology.
+
+    Examples
+    --------
+    >>> counted(1, "group"), counted(3, "chassis"), counted(2, "leaf")
+    ('1 group', '3 chassis', '2 leaf modules')
+    >>> counted(3, "level1"), counted(2, "switch")
+    ('3 level-1 switches', '2 switches')
+    """
+    if word.startswith("level"):
+        word = f"level-{word.removeprefix('level')} switch"
+    plural = {"chassis": "chassis", "leaf": "leaf modules"}
+    many = plural.get(word, word + ("es" if word.endswith("ch") else "s"))
+    return f"{count} {word if count == 1 else many}"
 
 
 def time_unit(most: float) -> tuple[str, float]:

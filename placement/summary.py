@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -69,21 +70,22 @@ def summarise(machine: Machine) -> dict[str, Any]:
 
 def _present(machine: Machine, depth: int) -> int:
     """Return how many distinct places the nodes take in the first `depth` levels."""
+    if not depth:
+        return 1
     keys = number(machine.coords[:, :depth], machine.topology.extents[:depth])
-    return len(np.unique(keys, return_index=True)[0]) if depth else 1
+    return len(np.unique(keys, return_index=True)[0])
 
 
 def _levels(machine: Machine) -> list[dict[str, Any]]:
     topology = machine.topology
-    torus = topology.kind == "torus"
-    out = []
-    for place, level in enumerate(topology.levels):
-        alone = torus and place < topology.router_levels  # axes do not lie in one another
-        present = (
-            len(np.unique(machine.coords[:, place])) if alone else _present(machine, place + 1)
-        )
-        out.append({"level": level, "extent": topology.extents[place], "present": present})
-    return out
+    axes = topology.router_levels if topology.kind == "torus" else 0  # not in one another
+    present = [
+        len(np.unique(machine.coords[:, k])) if k < axes else _present(machine, k + 1)
+        for k in range(len(topology.levels))
+    ]
+    names = ("level", "extent", "present")
+    rows = zip(topology.levels, topology.extents, present, strict=True)
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def holes(machine: Machine) -> dict[str, int]:
@@ -148,13 +150,11 @@ def _nodes(machine: Machine) -> dict[str, Any]:
         "compute": int(machine.compute.sum()),
         "service": int((machine.role == "service").sum()),
         "free": int(machine.free.sum()),
-        "states": {role: _counts(machine.state[machine.role == role]) for role in roles},
+        "states": {
+            role: dict(sorted(Counter(machine.state[machine.role == role].tolist()).items()))
+            for role in roles
+        },
     }
-
-
-def _counts(words: NDArray[np.str_]) -> dict[str, int]:
-    values, counts = np.unique(words, return_counts=True)
-    return dict(zip(values.tolist(), counts.tolist(), strict=True))
 
 
 def _links(machine: Machine) -> list[dict[str, Any]]:
@@ -162,28 +162,23 @@ def _links(machine: Machine) -> list[dict[str, Any]]:
     rows = []
     for index, kind in enumerate(found.kinds):
         mine = found.kind == index
-        count = found.count[mine]
-        gbs = found.bandwidth[mine]
+        count, gbs = found.count[mine], found.bandwidth[mine]
+        each = gbs / np.maximum(count, 1)
+        each = each[np.isfinite(each)]
         rows.append(
             {
                 "class": kind,
                 "router_pairs": int(mine.sum()),
                 "links": int(count.sum()),
-                "gbs": _range(gbs / np.maximum(count, 1)),
-                "gbs_total": _figure(float(gbs.sum())) if len(gbs) else None,
+                "gbs": [_figure(each.min()), _figure(each.max())] if len(each) else None,
+                "gbs_total": _figure(gbs.sum()) if len(gbs) else None,
             }
         )
     return rows
 
 
-def _range(gbs: NDArray[np.float64]) -> list[float] | None:
-    """Return the least and the greatest bandwidth of one link, None where unknown."""
-    known = gbs[np.isfinite(gbs)]
-    return [round(float(known.min()), 6), round(float(known.max()), 6)] if len(known) else None
-
-
 def _figure(value: float) -> float | None:
-    return round(value, 6) if math.isfinite(value) else None
+    return round(float(value), 6) if math.isfinite(value) else None
 
 
 def _attachments(machine: Machine) -> dict[str, Any]:
@@ -196,19 +191,15 @@ def _attachments(machine: Machine) -> dict[str, Any]:
 
 def _hardware(machine: Machine) -> list[dict[str, Any]]:
     """Return the kinds of compute node, most frequent first; [] where nothing is known."""
-    rows = machine.compute
-    features, which = np.unique(machine.features[rows], return_inverse=True)
-    numbers = [getattr(machine, name)[rows] for name in HARDWARE[:-1]]
-    table = np.column_stack([*numbers, which])
-    kinds, counts = np.unique(table, axis=0, return_counts=True)
-    out = [
-        {"nodes": int(count)}
-        | dict(zip(HARDWARE[:-1], kind[:-1].tolist(), strict=True))
-        | {"features": str(features[kind[-1]])}
-        for kind, count in zip(kinds, counts, strict=True)
+    columns = [getattr(machine, name)[machine.compute].tolist() for name in HARDWARE]
+    kinds = sorted(
+        Counter(zip(*columns, strict=True)).items(), key=lambda kind: (-kind[1], kind[0])
+    )
+    return [
+        {"nodes": count, **dict(zip(HARDWARE, kind, strict=True))}
+        for kind, count in kinds
+        if any(kind)
     ]
-    known = [row for row in out if any(row[name] for name in HARDWARE)]
-    return sorted(known, key=lambda row: -row["nodes"])
 
 
 def _switches(machine: Machine) -> dict[str, Any] | None:

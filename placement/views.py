@@ -16,6 +16,8 @@ from placement.machine import EXPORTS
 from placement.topologies import links, router_coords, router_names, wiring_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import networkx
     import pandas
     from numpy.typing import NDArray
@@ -139,10 +141,21 @@ def to_networkx(machine: Machine) -> networkx.Graph[str]:
         site=machine.site,
     )
     routers = graph_routers(machine)
-    graph.add_nodes_from(_router_rows(machine, routers))
+    for index, (name, row) in enumerate(zip(routers, router_coords(machine).tolist(), strict=True)):
+        # a switch above the leaves has fewer coordinates
+        places = {w: x for w, x in zip(topology.levels, row, strict=False) if x >= 0}
+        graph.add_node(name, kind="router", index=index, **places)
     graph.add_nodes_from(_node_rows(machine))
-    _add_links(graph, machine, routers)
-    _add_attachments(graph, machine, routers)
+    found = links(machine)
+    columns = (found.a, found.b, found.kind, found.count, found.bandwidth)
+    for a, b, kind, count, gbs in zip(*(column.tolist() for column in columns), strict=True):
+        _add_edge(graph, routers[a], routers[b], found.kinds[kind], count, gbs)
+    own, one = attachment_class(machine), injection(machine)
+    names = machine.names.tolist()
+    for column in machine.router.T.tolist():
+        for name, router in zip(names, column, strict=True):
+            if router >= 0:
+                _add_edge(graph, name, routers[router], own, 1, one)
     return graph
 
 
@@ -158,42 +171,14 @@ def graph_routers(machine: Machine) -> list[str]:
     return found
 
 
-def _router_rows(machine: Machine, routers: list[str]) -> list[tuple[str, dict[str, Any]]]:
-    levels = machine.topology.levels
-    rows = zip(routers, router_coords(machine).tolist(), strict=True)
-    return [
-        (name, {"kind": "router", "index": i} | _coordinates(levels, row))
-        for i, (name, row) in enumerate(rows)
-    ]
-
-
-def _coordinates(levels: tuple[str, ...], row: list[int]) -> dict[str, int]:
-    """Return the coordinates that a router has; a switch above the leaves has fewer."""
-    return {level: value for level, value in zip(levels, row, strict=False) if value >= 0}
-
-
-def _node_rows(machine: Machine) -> list[tuple[str, dict[str, Any]]]:
-    names = [*COLUMNS, *(["weight"] if machine.weight is not None else [])]
-    columns = [getattr(machine, name).tolist() for name in names]
-    levels = machine.topology.levels
-    rows = zip(machine.names.tolist(), machine.coords.tolist(), *columns, strict=True)
-    return [
-        (
-            name,
-            {"kind": "node"}
-            | dict(zip(levels, coords, strict=True))
-            | dict(zip(names, values, strict=True)),
-        )
-        for name, coords, *values in rows
-    ]
-
-
-def _add_links(graph: networkx.Graph[str], machine: Machine, routers: list[str]) -> None:
-    found = links(machine)
-    kinds = [found.kinds[k] for k in found.kind.tolist()]
-    columns = (found.a.tolist(), found.b.tolist(), kinds, found.count, found.bandwidth)
-    for a, b, kind, count, gbs in zip(*columns, strict=True):
-        _add_edge(graph, routers[a], routers[b], kind, int(count), float(gbs))
+def _node_rows(machine: Machine) -> Iterator[tuple[str, dict[str, Any]]]:
+    columns = dict(zip(machine.topology.levels, machine.coords.T, strict=True))
+    columns |= {name: getattr(machine, name) for name in COLUMNS}
+    if machine.weight is not None:
+        columns["weight"] = machine.weight
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    for name, row in zip(machine.names.tolist(), rows, strict=True):
+        yield name, {"kind": "node", **dict(zip(columns, row, strict=True))}
 
 
 def _add_edge(
@@ -205,19 +190,13 @@ def _add_edge(
         count += old["count"]
         bandwidth += old.get("bandwidth", math.nan)
         graph.remove_edge(a, b)
-    figures: dict[str, Any] = {"class": kind, "count": count}
-    if math.isfinite(bandwidth):
-        figures["bandwidth"] = bandwidth
-    graph.add_edge(a, b, **figures)
+    graph.add_edge(a, b, **edge_data(kind, count, bandwidth))
 
 
-def _add_attachments(graph: networkx.Graph[str], machine: Machine, routers: list[str]) -> None:
-    kind, one = attachment_class(machine), injection(machine)
-    names = machine.names.tolist()
-    for column in machine.router.T.tolist():
-        for name, router in zip(names, column, strict=True):
-            if router >= 0:
-                _add_edge(graph, name, routers[router], kind, 1, one)
+def edge_data(kind: str, count: int, bandwidth: float) -> dict[str, Any]:
+    """Return the attributes of an edge; a bandwidth that is unknown or unlimited is left out."""
+    known = {"bandwidth": bandwidth} if math.isfinite(bandwidth) else {}
+    return {"class": kind, "count": count, **known}
 
 
 EXPORTS.update(pandas=to_pandas, networkx=to_networkx)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,7 @@ from placement.commands.common import (
     write_output,
 )
 from placement.errors import UsageError, printable
+from placement.quantities import counted
 
 if TYPE_CHECKING:
     from placement.check import Finding
@@ -81,10 +83,10 @@ def show(specs: tuple[str, ...], as_json: bool, output: str | None) -> None:
 
 def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the lines of the summary: a word and what there is to say."""
-    nodes = summary["nodes"]
+    nodes, fabric = summary["nodes"], summary["fabric"]
     rows = [
         ("machine", summary["name"]),
-        ("network", " ".join(filter(None, (summary["kind"], _bracketed(summary["fabric"]))))),
+        ("network", f"{summary['kind']} ({fabric})" if fabric else summary["kind"]),
         ("wiring", summary["wiring"]),
         *_levels(summary),
         ("routers", str(summary["routers"])),
@@ -105,29 +107,22 @@ def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return [(word, printable(text, 500)) for word, text in rows]
 
 
-def _bracketed(text: str) -> str:
-    return f"({text})" if text else ""
-
-
 def _plural(level: str) -> str:
-    same = {"chassis", "x", "y", "z", "w"}
-    if level in same or level[-1].isdigit():
+    if level in ("chassis", *"xyzw") or level[-1].isdigit():
         return level
-    return "switches" if level == "switch" else "leaves" if level == "leaf" else f"{level}s"
+    return {"switch": "switches", "leaf": "leaves"}.get(level, f"{level}s")
 
 
 def _levels(summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Return how much of each level is there: the axes of a torus lie beside one another."""
     rows = []
-    above = ""
+    torus, above = summary["kind"] == "torus", ""
     for level in summary["levels"]:
-        axis = summary["kind"] == "torus" and level["level"] != "node"
-        text = f"{level['present']} of {level['extent']}"
-        if above:
-            text = f"{level['present']}, up to {level['extent']} a {above}"
-        rows.append((_plural(level["level"]), text))
-        above = "router" if axis else level["level"]
-        above = "" if axis and level["level"] != summary["levels"][-2]["level"] else above
+        name, present, extent = level["level"], level["present"], level["extent"]
+        above = "router" if torus and name == "node" else above
+        text = f"{present}, up to {extent} a {above}" if above else f"{present} of {extent}"
+        rows.append((_plural(name), text))
+        above = "" if torus else name
     return rows
 
 
@@ -157,16 +152,16 @@ def _switches(found: dict[str, Any]) -> str:
 
 def _link_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:
     """Return the table of links: a header and one row a class."""
-    rows: list[tuple[str, ...]] = [("class", "router pairs", "links", "GB/s each", "GB/s in all")]
-    end = summary["attachments"]
-    gbs = "unlimited" if end["gbs"] is None else f"{end['gbs']:g}"
-    total = "" if end["gbs"] is None else f"{end['gbs'] * end['links']:g}"
-    rows.append((end["class"], "", str(end["links"]), gbs, total))
+    end, one = summary["attachments"], summary["attachments"]["gbs"]
+    figures = ("unlimited", "") if one is None else (f"{one:g}", f"{one * end['links']:g}")
+    rows: list[tuple[str, ...]] = [
+        ("class", "router pairs", "links", "GB/s each", "GB/s in all"),
+        (end["class"], "", str(end["links"]), *figures),
+    ]
     for row in summary["links"]:
-        each = row["gbs"]
-        text = "unknown" if each is None else "-".join(dict.fromkeys(f"{g:g}" for g in each))
-        all_of = "" if row["gbs_total"] is None else f"{row['gbs_total']:g}"
-        rows.append((row["class"], str(row["router_pairs"]), str(row["links"]), text, all_of))
+        each = "-".join(dict.fromkeys(f"{g:g}" for g in row["gbs"] or ())) or "unknown"
+        total = "" if row["gbs_total"] is None else f"{row['gbs_total']:g}"
+        rows.append((row["class"], str(row["router_pairs"]), str(row["links"]), each, total))
     return rows
 
 
@@ -188,12 +183,11 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
     nidmap machine export -m xtprocadmin.txt --format links-csv -o links.csv
     nidmap machine export -m shaheen2 --format topology-conf
     """
-    chosen = name or _by_suffix(output)
-    found = machine_from(specs)
-    data = _written(found, chosen)
-    write_output(data, output)
     from placement.topologies import wiring_text
 
+    chosen = name or _by_suffix(output)
+    found = machine_from(specs)
+    write_output(_written(found, chosen), output)
     say(f"{found.name} as {chosen}: {len(found)} nodes, wiring {wiring_text(found)}")
 
 
@@ -257,15 +251,7 @@ def _report(sources: Sources, found: Machine | None, findings: list[Finding]) ->
         "faults": [x.as_dict() for x in findings if x.fault],
         "remarks": [x.as_dict() for x in findings if not x.fault],
         "lines": [
-            {
-                "source": d.source,
-                "format": d.format,
-                "lines": d.counts.total,
-                "rows": d.counts.rows,
-                "comments": d.counts.comments,
-                "headers": d.counts.headers,
-                "blank": d.counts.blank,
-            }
+            {"source": d.source, "format": d.format, "lines": d.counts.total, **asdict(d.counts)}
             for d in sources.dumps
         ],
     }
@@ -273,9 +259,10 @@ def _report(sources: Sources, found: Machine | None, findings: list[Finding]) ->
 
 def _last(report: dict[str, Any]) -> str:
     """Return the line that sums the report up."""
-    faults, remarks = len(report["faults"]), len(report["remarks"])
-    counted = f"{faults} fault{'s' * (faults != 1)}, {remarks} remark{'s' * (remarks != 1)}"
+    count = (
+        f"{counted(len(report['faults']), 'fault')}, {counted(len(report['remarks']), 'remark')}"
+    )
     if report["machine"] is None:
-        return f"no machine: {counted}"
+        return f"no machine: {count}"
     name = printable(report["machine"], 500)
-    return f"{name}: {report['nodes']} nodes, wiring {report['wiring']}; {counted}"
+    return f"{name}: {report['nodes']} nodes, wiring {report['wiring']}; {count}"

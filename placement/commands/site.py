@@ -13,7 +13,6 @@ from placement.errors import SiteError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from placement.records import Dump
     from placement.sites.findings import Finding
     from placement.sites.model import Site
 
@@ -162,17 +161,17 @@ def check(name: str, against: str | None, as_json: bool, output: str | None) -> 
         write_output(to_json(_verdict(found)) if as_json else _sentence(found), output)
         return 0
     findings = _compared(found, against)
-    if as_json:
-        write_output(to_json(_verdict(found, against, findings)), output)
-    else:
-        write_output(_findings(found, against, findings), output)
+    document = _verdict(found) | _agreement(against, findings)
+    text = to_json(document) if as_json else _findings(found, against, findings)
+    write_output(text, output)
     return 1 if any(f.agrees is False for f in findings) else 0
 
 
 def _compared(found: Site, against: str) -> Sequence[Finding]:
+    from placement.readers import read
     from placement.sites.against import compare
 
-    dump = _read(against)
+    dump = read(against)
     for fault in dump.faults:
         if fault.fatal:
             raise fault.error(dump.source)
@@ -183,12 +182,6 @@ def _compared(found: Site, against: str) -> Sequence[Finding]:
     return findings
 
 
-def _read(against: str) -> Dump:
-    from placement.readers import read
-
-    return read(against)
-
-
 def _sentence(found: Site) -> str:
     marks = [figure.mark for _, figure in found.figures()]
     counts = ", ".join(f"{marks.count(m)} {m}" for m in ("measured", "published", "assumed"))
@@ -196,20 +189,18 @@ def _sentence(found: Site) -> str:
     return f"{found.source}: {found.name} holds: {size}\n"
 
 
-def _verdict(
-    found: Site, against: str | None = None, findings: Sequence[Finding] = ()
-) -> dict[str, Any]:
-    document: dict[str, Any] = {"name": found.name, "file": found.source, "holds": True}
-    if against is not None:
-        document |= {
-            "dump": against,
-            "agrees": not any(f.agrees is False for f in findings),
-            "findings": [
-                {"what": f.what, "site": f.site, "dump": f.dump, "agrees": f.agrees}
-                for f in findings
-            ],
-        }
-    return document
+def _verdict(found: Site) -> dict[str, Any]:
+    return {"name": found.name, "file": found.source, "holds": True}
+
+
+def _agreement(against: str, findings: Sequence[Finding]) -> dict[str, Any]:
+    return {
+        "dump": against,
+        "agrees": not any(f.agrees is False for f in findings),
+        "findings": [
+            {"what": f.what, "site": f.site, "dump": f.dump, "agrees": f.agrees} for f in findings
+        ],
+    }
 
 
 _WORD = {True: "agrees", False: "DIFFERS", None: "not compared"}
