@@ -36,8 +36,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -46,7 +45,7 @@ from placement.errors import UsageError, printable
 from placement.machine import Machine, Topology
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -139,23 +138,20 @@ class _Options:
     """The key=value options of one spec, each taken at most once."""
 
     def __init__(self, kind: str, text: str, rest: str) -> None:
-        self.kind = kind
         self.text = text
         self.sizes = ""
         self.given: dict[str, str] = {}
         for place, word in enumerate(rest.split(",")):
-            self._add(place, word.strip())
-
-    def _add(self, place: int, word: str) -> None:
-        key, equals, value = (part.strip() for part in word.partition("="))
-        if not equals and place == 0 and self.kind in ("torus", "tree", "minicray"):
-            self.sizes = key
-            return
-        if not equals or not key or not value:
-            raise _Wrong(f"{printable(word)!r} is not key=value", "options are separated by commas")
-        if key in self.given:
-            raise _Wrong(f"{printable(key)!r} is given twice")
-        self.given[key] = value
+            key, equals, value = (part.strip() for part in word.partition("="))
+            if not equals and place == 0 and kind in ("torus", "tree", "minicray"):
+                self.sizes = key
+                continue
+            if not equals or not key or not value:
+                shown = printable(word.strip())
+                raise _Wrong(f"{shown!r} is not key=value", "options are separated by commas")
+            if key in self.given:
+                raise _Wrong(f"{printable(key)!r} is given twice")
+            self.given[key] = value
 
     def only(self, *known: str) -> None:
         """Refuse a key that is none of `known`."""
@@ -165,9 +161,8 @@ class _Options:
 
                 near = get_close_matches(key, known, 1)
                 meant = f", is {near[0]} meant?" if near else ""
-                raise _Wrong(
-                    f"no option {printable(key)!r}{meant}", f"there are {', '.join(known)}"
-                )
+                hint = f"there are {', '.join(known)}"
+                raise _Wrong(f"no option {printable(key)!r}{meant}", hint)
 
     def whole(self, key: str, default: int | None = None, most: int = 10**18) -> int:
         """Return a whole number above 0."""
@@ -191,38 +186,34 @@ class _Options:
 
     def speed(self, key: str, default: float) -> float:
         """Return a bandwidth in GB/s."""
-        return _positive(self.given[key], key) if key in self.given else default
+        return self.speeds(key).get(key, default)
 
     def speeds(self, *keys: str) -> dict[str, float]:
         """Return those of the bandwidths that are given."""
-        return {k: _positive(self.given[k], k) for k in keys if k in self.given}
-
-    def rule(self) -> str:
-        """Return the wiring rule."""
-        from placement.topologies.wiring import DEFAULT, RULES
-
-        rule = self.given.get("wiring", DEFAULT)
-        if rule not in RULES:
-            raise _Wrong(f"no wiring {printable(rule)!r}", f"there are {', '.join(RULES)}")
-        return rule
+        return {k: _speed(self.given[k], k) for k in keys if k in self.given}
 
 
 def _whole(text: str, what: str) -> int:
-    if not (text.isascii() and text.isdigit()) or len(text) > 18:
-        raise _Wrong(f"{what}: {printable(text)!r} is not a whole number above 0")
-    if not int(text):
-        raise _Wrong(f"{what}: 0 is not a whole number above 0")
+    digits = text.isascii() and text.isdigit() and len(text) <= 18
+    if not digits or not int(text):
+        shown = repr(printable(text)) if not digits else "0"
+        raise _Wrong(f"{what}: {shown} is not a whole number above 0")
     return int(text)
 
 
-def _positive(text: str, what: str) -> float:
+def _speed(text: str, what: str) -> float:
+    value = _finite(text)
+    if value is None or value <= 0:
+        raise _Wrong(f"{what}: {printable(text)!r} is not a bandwidth in GB/s above 0")
+    return value
+
+
+def _finite(text: str) -> float | None:
     try:
         value = float(text)
     except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value > 0):
-        raise _Wrong(f"{what}: {printable(text)!r} is not a bandwidth in GB/s above 0")
-    return value
+        return None
+    return value if math.isfinite(value) else None
 
 
 def _dragonfly(options: _Options) -> Machine:
@@ -232,16 +223,14 @@ def _dragonfly(options: _Options) -> Machine:
         "groups", "chassis", "blades", "nodes", "wiring", "global",
         "injection", "green", "black", "blue", "switches",
     )  # fmt: skip
-    extents = tuple(options.whole(k) for k in ("groups", "chassis", "blades", "nodes"))
     topology = Topology(
         kind="dragonfly",
         levels=("group", "chassis", "blade", "node"),
-        extents=extents,
+        extents=tuple(options.whole(k) for k in ("groups", "chassis", "blades", "nodes")),
         router_levels=3,
-        wiring=options.rule(),
         bandwidth=ARIES | options.speeds("injection", "green", "black", "blue"),
     )
-    return _built(options, _wired(options, topology))
+    return _machine(options, _wired(options, topology))
 
 
 def _slingshot(options: _Options) -> Machine:
@@ -249,35 +238,38 @@ def _slingshot(options: _Options) -> Machine:
         "groups", "switches", "nodes", "nics", "wiring", "global",
         "injection", "bw", "local-bw", "global-bw",
     )  # fmt: skip
-    extents = tuple(options.whole(k) for k in ("groups", "switches", "nodes"))
-    nics = options.whole("nics", 1, most=64)
     every = options.speed("bw", SLINGSHOT)
+    own = {kind: options.speed(f"{kind}-bw", every) for kind in ("local", "global")}
+    nics = options.whole("nics", 1, most=64)
     topology = Topology(
         kind="dragonfly",
         levels=("group", "switch", "node"),
-        extents=extents,
+        extents=tuple(options.whole(k) for k in ("groups", "switches", "nodes")),
         router_levels=2,
         fabric="slingshot",
-        wiring=options.rule(),
-        bandwidth=options.speeds("injection")
-        | {"local": options.speed("local-bw", every), "global": options.speed("global-bw", every)},
+        bandwidth=options.speeds("injection") | own,
         parameters={"nics": nics},
     )
-    return _built(options, _wired(options, topology), nics=nics)
+    return _machine(options, _wired(options, topology), nics=nics)
 
 
 def _wired(options: _Options, topology: Topology) -> Topology:
-    """State the links a group pair, and refuse here what the wiring rule cannot make."""
+    """State wiring and links a group pair, and refuse here what the wiring rule cannot make."""
     from placement.topologies.dragonfly import global_links
+    from placement.topologies.wiring import DEFAULT, RULES
 
+    rule = options.given.get("wiring", DEFAULT)
+    if rule not in RULES:
+        raise _Wrong(f"no wiring {printable(rule)!r}", f"there are {', '.join(RULES)}")
     given = dict(topology.parameters)
     if "global" in options.given:
         given["global"] = options.whole("global", most=MAX_PARALLEL)
     try:
-        links = global_links(replace(topology, parameters=given), topology.extents[0])
+        topology = replace(topology, wiring=rule, parameters=given)
+        given["global"] = global_links(topology, topology.extents[0])
     except UsageError as error:
         raise _Wrong(error.message, error.hint) from None
-    return replace(topology, parameters=given | {"global": links})
+    return replace(topology, parameters=given)
 
 
 def _torus(options: _Options) -> Machine:
@@ -294,171 +286,134 @@ def _torus(options: _Options) -> Machine:
         router_levels=len(axes),
         bandwidth=options.speeds("injection") | {a: options.speed(a, every) for a in axes},
     )
-    return _built(options, topology, first_fastest=True)
+    return _machine(options, topology)
 
 
 def _fattree(options: _Options) -> Machine:
-    deep = "down" in options.given or "up" in options.given
-    if deep:
+    from placement.topologies.fattree import shape
+
+    if "down" in options.given or "up" in options.given:
         options.only("down", "up", "parallel", "bw", "injection")
-        down, up, parallel = _deep(options)
+        down, up = (options.dims(options.given.get(key, ""), key, 8) for key in ("down", "up"))
+        ones = "x".join("1" * len(down))
+        parallel = options.dims(options.given.get("parallel", ones), "parallel", 8)
+        if not len(down) == len(up) == len(parallel) or len(down) < 2:
+            raise _Wrong(
+                f"down has {len(down)} levels, up {len(up)}, parallel {len(parallel)}",
+                "each needs the same number of levels, at least 2",
+            )
     else:
         options.only("leaf", "leaves", "spines", "links", "bw", "injection", "down", "up")
         down = (options.whole("leaf"), options.whole("leaves"))
         up = (1, options.whole("spines"))
         parallel = (1, options.whole("links", 1, most=MAX_PARALLEL))
     every = options.speed("bw", FATTREE)
-    middle = tuple(f"level{n}" for n in range(len(down) - 1, 1, -1))
     topology = Topology(
         kind="fattree",
-        levels=(*middle, "leaf", "node") if len(down) > 1 else ("leaf", "node"),
-        extents=down[::-1] if len(down) > 1 else (1, *down),
-        router_levels=max(1, len(down) - 1),
+        levels=(*(f"level{n}" for n in range(len(down) - 1, 1, -1)), "leaf", "node"),
+        extents=down[::-1],
+        router_levels=len(down) - 1,
         bandwidth={f"up{n}": every for n in range(len(down))}
         | {"up0": options.speed("injection", every)},
         parameters={"spines": up[-1], "up": up, "parallel": parallel},
     )
-    _refuse_many_switches(topology)
-    return _built(options, topology, nics=up[0])
-
-
-def _refuse_many_switches(topology: Topology) -> None:
-    from placement.topologies.fattree import shape
-
     found = shape(topology)
-    if found.total > MAX_NODES or max(found.parallel) > MAX_PARALLEL or found.up[0] > 64:
+    if found.total > MAX_NODES or max(parallel) > MAX_PARALLEL or up[0] > 64:
         raise _Wrong(f"{found.total} switches are too many", f"at most {MAX_NODES} are possible")
-
-
-def _deep(options: _Options) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    down = options.dims(options.given.get("down", ""), "down", 8)
-    up = options.dims(options.given.get("up", ""), "up", 8)
-    parallel = (1,) * len(down)
-    if "parallel" in options.given:
-        parallel = options.dims(options.given["parallel"], "parallel", 8)
-    if not len(down) == len(up) == len(parallel) or len(down) < 2:
-        raise _Wrong(
-            f"down has {len(down)} levels, up {len(up)}, parallel {len(parallel)}",
-            "each needs the same number of levels, at least 2",
-        )
-    return down, up, parallel
+    return _machine(options, topology, nics=up[0])
 
 
 def _tree(options: _Options) -> Machine:
     options.only("dist", "bw", "injection")
     down = options.dims(options.sizes, "the tree's levels", 12)
-    figures = options.given.get("bw", "").split(":") if "bw" in options.given else []
-    bandwidth = [_positive(f, "bw") for f in figures]
-    if len(bandwidth) == 1:
-        bandwidth *= len(down)
-    if bandwidth and len(bandwidth) != len(down):
+    figures = options.given["bw"].split(":") if "bw" in options.given else []
+    bandwidth = [_speed(figure, "bw") for figure in figures]
+    if len(bandwidth) not in (0, 1, len(down)):
         raise _Wrong(f"bw has {len(bandwidth)} figures", f"one, or one a level: {len(down)}")
-    own = {"up0": options.speed("injection", 0.0)} if "injection" in options.given else {}
-    levels = tuple(f"level{n}" for n in range(len(down) - 1, 0, -1)) or ("level1",)
+    every = bandwidth * len(down) if len(bandwidth) == 1 else bandwidth
+    own = {"up0": speed for speed in options.speeds("injection").values()}
+    extents = down[::-1] if len(down) > 1 else (1, *down)
     topology = Topology(
         kind="tree",
-        levels=(*levels, "node"),
-        extents=down[::-1] if len(down) > 1 else (1, *down),
-        router_levels=len(levels),
-        bandwidth={f"up{n}": figure for n, figure in enumerate(bandwidth)} | own,
+        levels=(*(f"level{n}" for n in range(len(extents) - 1, 0, -1)), "node"),
+        extents=extents,
+        router_levels=len(extents) - 1,
+        bandwidth={f"up{n}": figure for n, figure in enumerate(every)} | own,
         parameters={"dist": _distances(options, len(down)), "up": (1,) * len(down)},
     )
-    return _built(options, topology)
+    return _machine(options, topology)
 
 
 def _distances(options: _Options, height: int) -> tuple[float, ...]:
     """Return the distance of nodes that part at each level, nearest first."""
     if "dist" not in options.given:
         return tuple(range(1, height + 1))
-    found = tuple(_distance(part) for part in options.given["dist"].split(":"))
+    found: list[float] = []
+    for text in options.given["dist"].split(":"):
+        value = _finite(text)
+        if value is None or value < 0:
+            raise _Wrong(f"dist: {printable(text)!r} is not a distance of 0 or more")
+        found.append(int(value) if value == int(value) else value)
     if len(found) != height:
         raise _Wrong(f"dist has {len(found)} distances", f"the tree has {height} levels")
-    if any(near > far for near, far in pairwise(found)):
+    if found != sorted(found):
         raise _Wrong("dist must not fall from one level to the next")
-    return found
+    return tuple(found)
 
 
-def _distance(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value >= 0):
-        raise _Wrong(f"dist: {printable(text)!r} is not a distance of 0 or more")
-    return int(value) if value == int(value) else value
-
-
-def _built(
-    options: _Options, topology: Topology, first_fastest: bool = False, nics: int = 1
-) -> Machine:
+def _machine(options: _Options, topology: Topology, nics: int = 1) -> Machine:
     """Return the machine with every position of the topology filled."""
+    from placement.names import nid_names
+
     count = math.prod(topology.extents)
     if count > MAX_NODES:
         raise _Wrong(f"{count} nodes are too many", f"at most {MAX_NODES} are possible")
     index = np.arange(count, dtype=np.int64)
-    coords = _coords(index, topology, first_fastest)
+    coords = _coords(topology)
+    zero, empty = np.zeros(count, dtype=np.int64), np.zeros(count, dtype="U1")
     return Machine(
         name=options.text,
         topology=topology,
         nid=index,
-        names=_names(index),
+        names=nid_names(index, width=max(5, len(str(max(0, count - 1))))),
+        cname=empty,
         coords=coords,
-        router=_routers(index, coords, topology, nics),
+        role=np.full(count, "compute"),
+        state=np.full(count, "up"),
+        mode=empty,
+        sockets=zero,
+        cores=zero,
+        memory_mb=zero,
+        nics=np.full(count, nics),
+        gpus=zero,
+        features=empty,
+        planned=np.zeros(count, dtype=np.bool_),
+        router=_routers(coords, topology, nics),
         router_names=np.empty(0, dtype=np.str_),
         sources=(options.text,),
-        **_columns(count, nics),
     )
 
 
-def _columns(count: int, nics: int) -> Mapping[str, Any]:
-    """Return the columns that are the same in every row."""
-    zero = np.zeros(count, dtype=np.int64)
-    empty = np.zeros(count, dtype="U1")
-    return {
-        "cname": empty,
-        "role": np.full(count, "compute"),
-        "state": np.full(count, "up"),
-        "mode": empty,
-        "sockets": zero,
-        "cores": zero,
-        "memory_mb": zero,
-        "nics": np.full(count, nics),
-        "gpus": zero,
-        "features": empty,
-        "planned": np.zeros(count, dtype=np.bool_),
-    }
-
-
-def _names(index: NDArray[np.int64]) -> NDArray[np.str_]:
-    from placement.names import nid_names
-
-    return nid_names(index, width=max(5, len(str(max(0, len(index) - 1)))))
-
-
-def _coords(index: NDArray[np.int64], topology: Topology, first_fastest: bool) -> NDArray[np.int32]:
+def _coords(topology: Topology) -> NDArray[np.int32]:
     """Return coordinates: the node fastest, then the routers in the kind's own order."""
     from placement.topologies import grid
 
-    if not first_fastest:
+    if topology.kind != "torus":
         return grid.box(topology.extents)
-    per_router = topology.extents[-1]
     routers = grid.box(topology.extents[:-1], first_fastest=True)
-    node = (index % per_router).astype(np.int32)
-    return np.column_stack([np.repeat(routers, per_router, axis=0), node])
+    node = np.tile(np.arange(topology.extents[-1], dtype=np.int32), len(routers))
+    return np.column_stack([np.repeat(routers, topology.extents[-1], axis=0), node])
 
 
-def _routers(
-    index: NDArray[np.int64], coords: NDArray[np.int32], topology: Topology, nics: int
-) -> NDArray[np.int32]:
-    first = index // topology.extents[-1]
+def _routers(coords: NDArray[np.int32], topology: Topology, nics: int) -> NDArray[np.int32]:
     if topology.kind == "dragonfly" and nics > 1:
         from placement.topologies.dragonfly import attachments
 
         found = attachments(coords[:, 0], coords[:, 1], topology.extents[1], nics)
         return found.astype(np.int32)
-    if topology.kind == "fattree" and nics > 1:
-        return (first[:, None] * nics + np.arange(nics)).astype(np.int32)
-    return first.astype(np.int32)[:, None]
+    many = nics if topology.kind == "fattree" else 1
+    first = np.arange(len(coords)) // topology.extents[-1] * many
+    return (first[:, None] + np.arange(many)).astype(np.int32)
 
 
 def _minicray(options: _Options) -> Machine:
