@@ -331,7 +331,7 @@ def _tree(options: _Options) -> Machine:
     if len(bandwidth) not in (0, 1, len(down)):
         raise _Wrong(f"bw has {len(bandwidth)} figures", f"one, or one a level: {len(down)}")
     every = bandwidth * len(down) if len(bandwidth) == 1 else bandwidth
-    own = {"up0": speed for speed in options.speeds("injection").values()}
+    own = {"up0": options.speed("injection", 0.0)} if "injection" in options.given else {}
     extents = down[::-1] if len(down) > 1 else (1, *down)
     topology = Topology(
         kind="tree",

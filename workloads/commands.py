@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from placement.commands import LazyGroup
+from placement.commands.common import LazyGroup
 from placement.errors import UsageError
 from workloads.launched import launched
 

@@ -16,42 +16,20 @@ from typing import Any, NoReturn
 import click
 
 from placement import __version__
-from placement.commands.common import silence_stdout
+from placement.commands.common import LazyGroup, silence_stdout
 from placement.errors import NidmapError, printable
 from placement.extras import missing
-from placement.hooks import COMMANDS, load
+from placement.hooks import COMMANDS
 
 
-class LazyGroup(click.Group):
-    """A click group whose commands are imported when they are asked for.
-
-    Attributes
-    ----------
-    lazy : dict of str to (str, str)
-        By command: where it lives (``module:attribute``), and its one line of help.
-    """
+class _Commands(LazyGroup):
+    """The commands of all rooms."""
 
     lazy = COMMANDS
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the command names in the order in which a job meets them."""
-        return list(self.lazy)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return one command."""
-        if cmd_name not in self.lazy:
-            return None
-        command: click.Command = load(self.lazy[cmd_name][0])
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in self.lazy.items()])
-
 
 @click.group(
-    cls=LazyGroup,
+    cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="nidmap")

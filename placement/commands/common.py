@@ -7,11 +7,12 @@ import functools
 import json
 import os
 import sys
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import click
 
 from placement.errors import OutputError
+from placement.hooks import load
 from placement.suffixes import format_of_name
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
 
 __all__ = [
+    "LazyGroup",
     "machine_from",
     "machine_option",
     "machine_specs",
@@ -30,6 +32,35 @@ __all__ = [
     "to_json",
     "write_output",
 ]
+
+
+class LazyGroup(click.Group):
+    """A click group some of whose commands are imported when they are asked for.
+
+    Attributes
+    ----------
+    lazy : dict
+        Command -> where it lives, and its one line of help.
+    """
+
+    lazy: ClassVar[dict[str, tuple[str, str]]] = {}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the command names: those of our own by name, the others in their order."""
+        return [*super().list_commands(ctx), *self.lazy]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return one command, imported where need be."""
+        if cmd_name not in self.lazy:
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = load(self.lazy[cmd_name][0])
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing any."""
+        own = [(name, self.commands[name].get_short_help_str(60)) for name in sorted(self.commands)]
+        with formatter.section("Commands"):
+            formatter.write_dl([*own, *((name, line) for name, (_, line) in self.lazy.items())])
 
 
 def machine_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
 from placement.commands.common import (
+    LazyGroup,
     machine_from,
     machine_option,
     report_options,
@@ -28,39 +30,21 @@ if TYPE_CHECKING:
 
 __all__ = ["nodes", "nodes_document"]
 
-#: Commands that other modules bring, imported when they are asked for.
-_ELSEWHERE = {
-    "free": ("placement.commands.free", "List the nodes that Slurm or a dump says are free.")
-}
-
 _NID = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
 
 #: Columns of `nodes info` that are left out where the machine knows nothing of them.
 _OPTIONAL = ("cname", "mode", "sockets", "cores", "memory_mb", "nics", "gpus", "features")
 
 
-class _Nodes(click.Group):
+class _Nodes(LazyGroup):
     """The group, with its commands of other modules loaded only when asked for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names of all commands."""
-        return sorted({*super().list_commands(ctx), *_ELSEWHERE})
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return one command, importing it where it lives elsewhere."""
-        if cmd_name not in _ELSEWHERE:
-            return super().get_command(ctx, cmd_name)
-        from importlib import import_module
-
-        command: click.Command = getattr(import_module(_ELSEWHERE[cmd_name][0]), cmd_name)
-        return command
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing any."""
-        own = {name: c.get_short_help_str(60) for name, c in self.commands.items()}
-        rest = {name: line for name, (_, line) in _ELSEWHERE.items()}
-        with formatter.section("Commands"):
-            formatter.write_dl(sorted({**own, **rest}.items()))
+    lazy: ClassVar = {
+        "free": (
+            "placement.commands.free:free",
+            "List the nodes that Slurm or a dump says are free.",
+        )
+    }
 
 
 @click.group(cls=_Nodes)
@@ -78,31 +62,31 @@ def nodes() -> None:
     """
 
 
-def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that fold and expand share."""
-    for add in reversed(
-        (
-            click.argument("lists", nargs=-1, metavar="[LIST|FILE|-]..."),
-            machine_option,
-            click.option("--sort", "in_order", is_flag=True, help="Sort, numbers by value."),
-            click.option("--unique", is_flag=True, help="Each node once."),
-            report_options,
-        )
-    ):
-        command = add(command)
-    return command
+def _lists(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the argument that names lists."""
+    return click.argument("lists", nargs=-1, metavar="[LIST|FILE|-]...")(command)
+
+
+def _arranging(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that fold and expand share, and arrange what they name by them."""
+
+    @functools.wraps(command)
+    def called(
+        lists: tuple[str, ...], specs: tuple[str, ...], in_order: bool, unique: bool, **options: Any
+    ) -> None:
+        machine = machine_from(specs) if specs else None
+        names = _named(lists, machine)
+        names = names.unique if unique else names
+        command(names.sorted() if in_order else names, machine, **options)
+
+    by_number = click.option("--sort", "in_order", is_flag=True, help="Sort, numbers by value.")
+    once = click.option("--unique", is_flag=True, help="Each node once.")
+    return _lists(machine_option(by_number(once(report_options(called)))))
 
 
 @nodes.command()
-@_shared
-def fold(
-    lists: tuple[str, ...],
-    specs: tuple[str, ...],
-    in_order: bool,
-    unique: bool,
-    as_json: bool,
-    output: str | None,
-) -> None:
+@_arranging
+def fold(names: NodeList, machine: Machine | None, as_json: bool, output: str | None) -> None:
     """Fold node lists into one as Slurm writes it, keeping the order.
 
     Without a LIST, standard input is read. Bare integers are NIDs: 45-47 is
@@ -114,13 +98,12 @@ def fold(
     nidmap nodes fold --sort --unique hosts.txt
     nidmap nodes fold -m shaheen2 c0-0c1
     """
-    names = _arranged(_named(lists, specs)[0], in_order, unique)
     text = to_json(_document(names)) if as_json else names.fold() + "\n"
     write_output(text, output)
 
 
 @nodes.command()
-@_shared
+@_arranging
 @click.option(
     "--format",
     "form",
@@ -130,13 +113,7 @@ def fold(
     help="One a line, or with commas; nids and cnames: one a line.",
 )
 def expand(
-    lists: tuple[str, ...],
-    specs: tuple[str, ...],
-    in_order: bool,
-    unique: bool,
-    as_json: bool,
-    output: str | None,
-    form: str,
+    names: NodeList, machine: Machine | None, as_json: bool, output: str | None, form: str
 ) -> None:
     """Write each node of node lists, keeping order and repeats.
 
@@ -149,65 +126,50 @@ def expand(
     nidmap nodes expand --format comma 45-47
     nidmap nodes expand -m daint.xtprocadmin --format cnames nid[00012-00015]
     """
-    if form == "cnames" and not specs:
+    if form == "cnames" and machine is None:
         raise click.UsageError("--format cnames needs a machine: use -m SPEC")
-    found, machine, rows = _named(lists, specs)
-    names = _arranged(found, in_order, unique)
     if as_json:
         write_output(to_json(_document(names)), output)
         return
-    words = _words(names, form, machine, rows)
+    words = list(names) if form in ("lines", "comma") else _words(names, form, machine)
     text = ",".join(words) + "\n" if form == "comma" else "".join(f"{word}\n" for word in words)
     write_output(text, output)
 
 
-def _words(
-    names: NodeList, form: str, machine: Machine | None, rows: NDArray[np.int64]
-) -> list[str]:
-    """Return what is written for each node."""
-    if form in ("lines", "comma"):
-        return list(names)
-    if machine is None:
-        return [str(number) for number in _numbers(names)]
-    by_name = dict(zip(machine.names[rows].tolist(), rows.tolist(), strict=True))
-    column = machine.nid if form == "nids" else machine.cname
-    words = [str(column[by_name[name]]) for name in names]
-    if not all(words):
-        raise UsageError(f"{machine.name or 'this machine'} has no cnames for these nodes")
-    return words
-
-
-def _numbers(names: NodeList) -> list[int]:
-    """Return the numbers that names end in, the NIDs of names such as nid00045."""
+def _words(names: NodeList, form: str, machine: Machine | None) -> list[str]:
+    """Return the NID or cname of each node; without a machine the number that its name ends in."""
     import numpy as np
 
+    from placement.lookup import rows_of
     from placement.names.numbered import name_numbers
 
+    if machine is not None:
+        rows = rows_of(machine, names, repeats=True)
+        words: list[str] = (
+            (machine.nid if form == "nids" else machine.cname)[rows].astype(str).tolist()
+        )
+        if not all(words):
+            raise UsageError(f"{machine.name or 'this machine'} has no cnames for these nodes")
+        return words
     numbers = name_numbers(np.array(names, dtype=np.str_))[1]
     if (numbers < 0).any():
         first = printable(names[int(np.argmin(numbers))])
         raise UsageError(f"'{first}' ends in no number", "give the machine with -m for its NIDs")
-    return numbers.tolist()  # type: ignore[no-any-return]  # numpy's tolist is untyped
+    return [str(number) for number in numbers.tolist()]
 
 
-def _named(
-    lists: tuple[str, ...], specs: tuple[str, ...]
-) -> tuple[NodeList, Machine | None, NDArray[np.int64]]:
+def _named(lists: tuple[str, ...], machine: Machine | None) -> NodeList:
     """Read all lists; with a machine given, resolve them on it."""
-    import numpy as np
-
+    from placement.lookup import nodes_of
     from placement.nodelist import NodeList
 
-    machine = machine_from(specs) if specs else None
     found = NodeList()
-    rows: list[NDArray[np.int64]] = [np.zeros(0, dtype=np.int64)]
     for text, source in _texts(lists):
         if machine is None:
             found += _without_machine(text, source)
         else:
-            rows.append(_rows(machine, text, source))
-            found += NodeList(machine.names[rows[-1]].tolist())
-    return found, machine, np.concatenate(rows)
+            found += nodes_of(machine, _rows(machine, text, source))
+    return found
 
 
 def _texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
@@ -242,32 +204,17 @@ def _without_machine(text: str, source: str) -> NodeList:
         raise UsageError(f"'{index}' is an index of a machine's table", "give the machine with -m")
     if not any(name[0].isdigit() and _NID.fullmatch(name) for name in names):
         return names
-    return _nids_named(names, source)
-
-
-def _nids_named(names: NodeList, source: str) -> NodeList:
-    """Give bare NIDs and ranges of them the names that Slurm has for them on a Cray."""
     from placement.lists.expanding import expand
     from placement.lists.piece import Piece
-    from placement.nodelist import NodeList
 
-    words = []
-    for name in names:
-        match = _NID.fullmatch(name)
-        if match is None:
-            words.append(name)
-        else:
-            low, high = (
-                f"{int(nid):05d}" for nid in (match.group(1), match.group(2) or match.group(1))
-            )
-            words.append(f"nid[{low}-{high}]" if match.group(2) else f"nid{low}")
+    words = [_NID.sub(_name_nids, name) if _NID.fullmatch(name) else name for name in names]
     return NodeList(expand([Piece(",".join(words))], source))
 
 
-def _arranged(names: NodeList, in_order: bool, unique: bool) -> NodeList:
-    """Return the list sorted and without repeats, where asked for."""
-    kept = names.unique if unique else names
-    return kept.sorted() if in_order else kept
+def _name_nids(match: re.Match[str]) -> str:
+    """Return the names that Slurm has on a Cray for a NID or a range of them."""
+    low, high = (f"{int(nid or match[1]):05d}" for nid in match.groups())
+    return f"nid[{low}-{high}]" if match[2] else f"nid{low}"
 
 
 def _document(names: NodeList) -> dict[str, Any]:
@@ -281,7 +228,7 @@ def _document(names: NodeList) -> dict[str, Any]:
 
 @nodes.command()
 @machine_option
-@click.argument("lists", nargs=-1, metavar="[LIST|FILE|-]...")
+@_lists
 @report_options
 def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool, output: str | None) -> None:
     """Say where nodes sit and what they are.
@@ -325,8 +272,7 @@ def nodes_document(machine: Machine, rows: NDArray[np.int64]) -> dict[str, Any]:
     from placement.lookup import nodes_of
     from placement.plan import spans
 
-    columns = _columns(machine, rows)
-    planned = machine.planned[rows].tolist()
+    columns = _columns(machine, rows) | {"planned": machine.planned[rows].tolist()}
     return {
         "schema": "nidmap.nodes/1",
         "machine": machine.name,
@@ -337,8 +283,7 @@ def nodes_document(machine: Machine, rows: NDArray[np.int64]) -> dict[str, Any]:
         "nodelist": nodes_of(machine, rows).fold(),
         "touches": spans(machine, rows),
         "nodes": [
-            {**dict(zip(columns, row, strict=True)), "planned": promised}
-            for row, promised in zip(zip(*columns.values(), strict=True), planned, strict=True)
+            dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
         ],
     }
 
@@ -349,11 +294,8 @@ def _page(machine: Machine, rows: NDArray[np.int64]) -> str:
     from placement.plan import spans
 
     columns = _columns(machine, rows)
-    planned = machine.planned[rows].tolist()
-    columns["state"] = [
-        f"{state} (planned)" if promised else state
-        for state, promised in zip(columns["state"], planned, strict=True)
-    ]
+    states = zip(columns["state"], machine.planned[rows].tolist(), strict=True)
+    columns["state"] = [f"{state} (planned)" if planned else state for state, planned in states]
     shown = {k: v for k, v in columns.items() if k not in _OPTIONAL or any(v)}
     touched = ", ".join(f"{level} {count}" for level, count in spans(machine, rows).items())
     summary = f"{len(rows)} nodes of {machine.name or 'the machine'}; they touch {touched}"
