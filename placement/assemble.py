@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from placement.geometry import Network
     from placement.geometry.slingshot import Groups
-    from placement.machine import Switches, Topology
+    from placement.machine import Switches
     from placement.records import Dump
     from placement.tables import Table
     from placement.topologies.source import Source
@@ -94,7 +94,9 @@ def assemble(
     ('torus', ['nid00002', 'nid00003'], [[0, 0, 1, 0], [0, 0, 1, 1]])
     """
     for dump in dumps:
-        _refuse(dump)
+        for fault in dump.faults:
+            if fault.fatal:
+                raise fault.error(dump.source)
     found = contradictions(dumps, site)
     if found and prefer != "last":
         raise found[0].error(len(found) - 1)
@@ -108,23 +110,19 @@ def assemble(
     else:
         network = locate(table, dumps, site.topology(), groups, site.name, _places_of(site, dumps))
     table.notes += [note for dump in dumps for note in _remarks(dump)]
+    printed = next((_SCHEDULER[d.format] for d in dumps if d.format in _SCHEDULER), "")
+    scheduler = (site.scheduler if site is not None else "") or printed
+    named = [] if site is None else [f"site {site.name}"]
+    named += [d.source for d in dumps if d.format != "site"]
     machine = _machine(table, network, name or _name(dumps, site))
-    scheduler = _scheduler(dumps, site)
     return replace(
         machine,
         switches=_switches(dumps, machine.names),
         site="" if site is None else site.name,
         scheduler=scheduler,
         batch=scheduler if site is None else site.batch or scheduler,
-        sources=_sources(dumps, site),
+        sources=tuple(dict.fromkeys(named)),
     )
-
-
-def _refuse(dump: Dump) -> None:
-    """Raise the first fatal fault of a dump."""
-    for fault in dump.faults:
-        if fault.fatal:
-            raise fault.error(dump.source)
 
 
 def _remarks(dump: Dump) -> list[str]:
@@ -204,10 +202,9 @@ def _machine(table: Table, network: Network, name: str) -> Machine:
     nid = table["nid"]
     if network.nid is not None:
         nid = np.where(nid < 0, network.nid, nid)
-    notes = (*network.notes, *table.notes)
-    columns: dict[str, Any] = {key: table[key] for key in ("cname", "mode", "features", "planned")}
-    for key in ("sockets", "cores", "memory_mb", "gpus"):
-        columns[key] = table[key]
+    every = int(network.topology.parameters.get("nics", 0))  # what the network says of all nodes
+    as_they_are = ("cname", "mode", "features", "planned", "sockets", "cores", "memory_mb", "gpus")
+    columns: dict[str, Any] = {key: table[key] for key in as_they_are}
     return Machine(
         name=name,
         topology=network.topology,
@@ -216,22 +213,15 @@ def _machine(table: Table, network: Network, name: str) -> Machine:
         coords=network.coords,
         role=_filled(table["role"], "compute"),
         state=_filled(table["state"], "up"),
-        nics=_nics(table, network.topology),
+        nics=np.where(table["nics"] > 0, table["nics"], every) if every else table["nics"],
         router=network.router,
         router_names=network.router_names,
         links=network.links,
         router_coords=network.router_coords,
         weight=table.columns.get("weight"),
-        notes=notes,
+        notes=(*network.notes, *table.notes),
         **columns,
     )
-
-
-def _nics(table: Table, topology: Topology) -> NDArray[np.int64]:
-    """Return NICs a node: as stated, else what the network says of all."""
-    stated: NDArray[np.int64] = table["nics"]
-    every = topology.parameters.get("nics", 0)
-    return np.where(stated > 0, stated, int(every)) if every else stated
 
 
 def _names(table: Table, nid: NDArray[np.int64]) -> NDArray[np.str_]:
@@ -268,15 +258,3 @@ def _name(dumps: Sequence[Dump], site: Source | None) -> str:
     if not dumps:
         raise ParseError("-", 0, "no dump and no site", "one is needed")
     return os.path.basename(dumps[0].source) or dumps[0].source
-
-
-def _scheduler(dumps: Sequence[Dump], site: Source | None) -> str:
-    if site is not None and site.scheduler:
-        return site.scheduler
-    return next((_SCHEDULER[d.format] for d in dumps if d.format in _SCHEDULER), "")
-
-
-def _sources(dumps: Sequence[Dump], site: Source | None) -> tuple[str, ...]:
-    """Return what the machine was made from: the site first, each once."""
-    named = [f"site {site.name}"] if site is not None else []
-    return tuple(dict.fromkeys([*named, *(d.source for d in dumps if d.format != "site")]))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, UsageError, printable
 from placement.specs import KINDS, is_spec, parse_spec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from placement.geometry.slingshot import Groups
     from placement.machine import Machine, Topology
     from placement.records import Dump
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Sources", "SyntheticSite", "build", "load_machine", "open_sources"]
 
 
+@dataclass
 class Sources:
     """What some ``-m`` options name.
 
@@ -33,17 +33,10 @@ class Sources:
         ``last`` where the last dump counts of those that contradict one another.
     """
 
-    def __init__(
-        self,
-        site: Source | None = None,
-        dumps: Sequence[Dump] = (),
-        groups: Groups | None = None,
-        prefer: str = "",
-    ) -> None:
-        self.site = site
-        self.dumps = list(dumps)
-        self.groups = groups
-        self.prefer = prefer
+    site: Source | None = None
+    dumps: list[Dump] = field(default_factory=list)
+    groups: Groups | None = None
+    prefer: str = ""
 
 
 class SyntheticSite:
@@ -54,23 +47,11 @@ class SyntheticSite:
     machine : Machine
     """
 
+    scheduler = batch = ""  #: None is known.
+
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-
-    @property
-    def name(self) -> str:
-        """The spec."""
-        return self.machine.name
-
-    @property
-    def scheduler(self) -> str:
-        """None is known."""
-        return ""
-
-    @property
-    def batch(self) -> str:
-        """None is known."""
-        return ""
+        self.name = machine.name
 
     def topology(self) -> Topology:
         """Return the spec's network."""

@@ -91,18 +91,20 @@ def plan(
     'nid[00000,00032,00064,00096,00001,00033,00065,00097]'
     """
     name = strategy or usual_strategy(job)
-    _refuse_job(name, job)
-    request = replace(
-        _request(machine, count, candidates, include, exclude),
-        per_blade=per_blade,
-        contiguous=contiguous,
-        weights=weights,
-        seed=seed,
-        job=job,
-    )
+    predicting = name in planners.PREDICTING
+    if job and not predicting:
+        raise UsageError(
+            f"{', '.join(job)} says what a job sends; strategy {name} predicts nothing",
+            f"use it with {', '.join(planners.PREDICTING)}",
+        )
+    free, must = _free(machine, count, candidates, include, exclude)
+    request = Request(count, free, must, per_blade, contiguous, weights, seed, job)
     if name not in _KNOW_TREES:
         request = _inside_one_tree(machine, request)
-    choice = _chosen(machine, request, name)
+    if predicting:
+        choice = planners.find_predicting(name)(machine, request)
+    else:
+        choice = Choice(planners.find(name)(machine, request))
     _verify(machine, request, choice.rows, name)
     return _describe(machine, request, choice, name)
 
@@ -121,47 +123,23 @@ def usual_strategy(job: Mapping[str, Any]) -> str:
     return "auto" if job.get("pattern") else "compact"
 
 
-def _refuse_job(strategy: str, job: Mapping[str, Any]) -> None:
-    """Raise where a strategy that predicts nothing is told what the job sends."""
-    if job and strategy not in planners.PREDICTING:
-        raise UsageError(
-            f"{', '.join(job)} says what a job sends; strategy {strategy} predicts nothing",
-            f"use it with {', '.join(planners.PREDICTING)}",
-        )
-
-
-def _chosen(machine: Machine, request: Request, strategy: str) -> Choice:
-    if strategy in planners.PREDICTING:
-        return planners.find_predicting(strategy)(machine, request)
-    return Choice(planners.find(strategy)(machine, request))
-
-
-def _request(
+def _free(
     machine: Machine,
     count: int,
     allowed: NDArray[np.bool_] | None,
     include: Iterable[int],
     exclude: Iterable[int],
-) -> Request:
+) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+    """Return the mask of the rows that may be chosen, and the rows that must be."""
     if count < 1:
         raise UsageError(f"{count} nodes wanted: at least 1 is needed")
     free = (machine.free if allowed is None else allowed).copy()
     must = np.fromiter(dict.fromkeys(int(r) for r in include), dtype=np.int64)
     dropped = np.fromiter((int(r) for r in exclude), dtype=np.int64)
     free[dropped] = False
-    gone = np.zeros(len(machine), dtype=bool)
-    gone[dropped] = True
-    both = must[gone[must]]
+    both = must[np.isin(must, dropped)]
     if len(both):
         raise UsageError(f"{machine.names[both[0]]} is both included and excluded")
-    _refuse_busy(machine, free, must, count)
-    _refuse_short(machine, free, count, len(dropped))
-    return Request(count=count, free=free, include=must)
-
-
-def _refuse_busy(
-    machine: Machine, free: NDArray[np.bool_], must: NDArray[np.int64], count: int
-) -> None:
     busy = must[~free[must]]
     if len(busy):
         first = busy[0]
@@ -170,18 +148,18 @@ def _refuse_busy(
         raise PlanError(f"included node {machine.names[first]}{more} is not free: {word}")
     if len(must) > count:
         raise UsageError(f"{len(must)} nodes are included, but only {count} wanted")
+    _refuse_short(machine, free, count, len(dropped))
+    return free, must
 
 
 def _refuse_short(machine: Machine, free: NDArray[np.bool_], count: int, dropped: int) -> None:
     have = int(free.sum())
-    if have >= count:
-        return
-    total = int(machine.compute.sum())
-    excluded = f", {dropped} excluded" if dropped else ""
-    raise PlanError(
-        f"{count} nodes wanted, {have} free: {count - have} missing",
-        f"{machine.name} has {total} compute nodes{excluded}",
-    )
+    if have < count:
+        excluded = f", {dropped} excluded" if dropped else ""
+        raise PlanError(
+            f"{count} nodes wanted, {have} free: {count - have} missing",
+            f"{machine.name} has {int(machine.compute.sum())} compute nodes{excluded}",
+        )
 
 
 def _inside_one_tree(machine: Machine, request: Request) -> Request:
@@ -254,14 +232,9 @@ def _describe(machine: Machine, request: Request, choice: Choice, strategy: str)
 
 def _default(machine: Machine, request: Request) -> dict[str, Any]:
     """Return what Slurm's default choice would touch, for the same request."""
-    find_default = planners.find(DEFAULT)
-    default: dict[str, Any] = {
-        "strategy": DEFAULT,
-        "baseline": planners.BASELINE,
-        "touches": None,
-    }
+    default: dict[str, Any] = {"strategy": DEFAULT, "baseline": planners.BASELINE, "touches": None}
     try:
-        default["touches"] = spans(machine, find_default(machine, request))
+        default["touches"] = spans(machine, planners.find(DEFAULT)(machine, request))
     except PlanError as error:
         default["why"] = error.message
     return default
@@ -287,12 +260,7 @@ def _distinct(machine: Machine, rows: NDArray[np.int64], depth: int) -> int:
     """Count the distinct prefixes of `depth` coordinates."""
     shape = machine.topology.extents[:depth]
     flat = np.ravel_multi_index(tuple(machine.coords[rows, :depth].T), shape)
-    return _count_distinct(flat)
-
-
-def _count_distinct(values: NDArray[np.int64]) -> int:
-    """Count distinct values; a bare np.unique would import numpy.ma, 6 ms of a cold start."""
-    ordered = np.sort(values)
+    ordered = np.sort(flat)  # a bare np.unique would import numpy.ma, 6 ms of a cold start
     return int((ordered[1:] != ordered[:-1]).sum()) + (len(ordered) > 0)
 
 
@@ -316,8 +284,9 @@ def overfull(machine: Machine, rows: NDArray[np.int64], counts: NDArray[np.int64
     if not len(full):
         return ""
     first = full[0]
-    who = "1 node gets" if len(full) == 1 else f"{len(full)} nodes get"
-    it = "it has" if len(full) == 1 else "they have"
+    who, it = (
+        ("1 node gets", "it has") if len(full) == 1 else (f"{len(full)} nodes get", "they have")
+    )
     where = f"{machine.names[rows[first]]} {counts[first]} on {cores[first]}"
     return f"{who} more ranks than {it} cores: {where}"
 
