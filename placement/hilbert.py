@@ -3,8 +3,8 @@
 A box is entered at one corner and left at the corner opposite along one axis,
 its main axis. To walk it, it is cut into parts, each of them again walked
 from a corner to a neighbouring corner, so that every part ends beside the
-start of the next. What is said here is only the cut; `placement.curves`
-makes curves and keys of it.
+start of the next. Parts of one shape are walked alike, so only the few different
+shapes are ever worked out.
 
 * A cube of 2^k a side is cut as J. Skilling's algorithm cuts it ("Programming
   the Hilbert curve", AIP Conf. Proc. 707, 2004): the curve of Slurm's 3d_torus
@@ -26,10 +26,16 @@ from functools import cache
 from itertools import combinations, islice, permutations, product
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["Part", "parts", "root"]
+    from numpy.typing import NDArray
+
+    Cells = NDArray[np.int32]
+
+__all__ = ["parts", "walk"]
 
 #: A main axis so many times as long as every other is halved alone.
 LONG = 1.5
@@ -72,31 +78,65 @@ class Part(NamedTuple):
         return tuple(self.size[a] for a in self.axes)
 
 
-def root(extents: tuple[int, ...]) -> tuple[Part, ...]:
+def walk(extents: tuple[int, ...]) -> NDArray[np.int32]:
+    """Return the cells of a box in walking order, one row an axis.
+
+    Parameters
+    ----------
+    extents : tuple of int
+        At least 1 each.
+    """
+    return _joined(extents, _root(extents), {})
+
+
+def _cells(shape: tuple[int, ...], known: dict[tuple[int, ...], Cells]) -> Cells:
+    """Return the cells of a part, main axis last; shapes seen are `known`."""
+    if shape not in known:
+        if len(shape) < 2:
+            known[shape] = np.arange(math.prod(shape), dtype=np.int32)[None][: len(shape)]
+        else:
+            known[shape] = _joined(shape, parts(shape), known)
+    return known[shape]
+
+
+def _joined(
+    box: tuple[int, ...], pieces: tuple[Part, ...], known: dict[tuple[int, ...], Cells]
+) -> Cells:
+    """Return the cells of a box, part after part."""
+    out = np.empty((len(box), math.prod(box)), dtype=np.int32)
+    start = 0
+    for part in pieces:
+        cells = _cells(part.shape, known)
+        stop = start + math.prod(part.size)
+        out[:, start:stop] = np.array(part.low, dtype=np.int32)[:, None]
+        for row, axis in enumerate(part.axes):
+            last = part.low[axis] + part.size[axis] - 1
+            if part.flip[axis]:
+                np.subtract(last, cells[row], out=out[axis, start:stop])
+            else:
+                out[axis, start:stop] += cells[row]
+        start = stop
+    return out
+
+
+def _root(extents: tuple[int, ...]) -> tuple[Part, ...]:
     """Return how a whole box is walked: where it may end is free here.
 
     The main axis is the longest that a walk in unit steps can have. Where
     the longest has an odd extent and only a much shorter one is even, the
-    box is walked along the longest, and its last piece along the even one.
+    box is walked along the longest, and its last piece (about a square) along
+    the even one.
     """
     longest = sorted(range(len(extents)), key=lambda a: -extents[a])
-    main = next(a for a in longest if _walkable(extents, a))
-    if extents[longest[0]] >= LONG * extents[main] > LONG:
-        return _chain(extents, longest[0], main)
-    return (_part((0,) * len(extents), extents, main),)
-
-
-def _chain(extents: tuple[int, ...], along: int, last: int) -> tuple[Part, ...]:
-    """Walk `extents` along one axis, its last piece (about a square) along another."""
-    piece = min(extents[last] + 1, extents[along] - 2)
+    main, along = next(a for a in longest if _walkable(extents, a)), longest[0]
     zero = (0,) * len(extents)
-    first = _with(extents, along, extents[along] - piece)
-    rest = _with(extents, along, piece)
-    return _part(zero, first, along), _part(_with(zero, along, first[along]), rest, last)
-
-
-def _with(values: tuple[int, ...], axis: int, value: int) -> tuple[int, ...]:
-    return (*values[:axis], value, *values[axis + 1 :])
+    if not extents[along] >= LONG * extents[main] > LONG:
+        return (_part(zero, extents, main),)
+    piece = min(extents[main] + 1, extents[along] - 2)
+    first, rest, low = list(extents), list(extents), list(zero)
+    first[along] = low[along] = extents[along] - piece
+    rest[along] = piece
+    return _part(zero, tuple(first), along), _part(tuple(low), tuple(rest), main)
 
 
 def _part(low: tuple[int, ...], size: tuple[int, ...], main: int) -> Part:
@@ -149,15 +189,10 @@ def parts(shape: tuple[int, ...]) -> tuple[Part, ...]:
         found = min(_cuts(shape, tier), default=None)
         if found is not None:
             return found[-1]
-    return _halves(shape)  # beyond four dimensions only: a box that no cut suits, with a jump
-
-
-def _halves(shape: tuple[int, ...]) -> tuple[Part, ...]:
+    # beyond four dimensions only: a box that no cut suits is halved, with a jump
     longest = max(range(len(shape)), key=lambda a: shape[a])
-    return tuple(
-        Part(p.low, p.size, _real(p.size, range(len(shape))), p.flip)
-        for p in _made(shape, (longest,), (shape[longest] // 2,))
-    )
+    halves = _cut(shape, (longest,), (shape[longest] // 2,))
+    return tuple(half._replace(axes=_real(half.size, range(len(shape)))) for half in halves)
 
 
 def _tiers(shape: tuple[int, ...]) -> Iterator[list[tuple[int, ...]]]:
@@ -166,16 +201,14 @@ def _tiers(shape: tuple[int, ...]) -> Iterator[list[tuple[int, ...]]]:
     others = range(main)
     if shape[main] >= LONG * max(shape[:-1]):
         yield [(main,)]
-    near = tuple(a for a in others if shape[a] >= NEAR * max(shape))
-    yield _orders(near, main)
-    rest: list[tuple[int, ...]] = []
-    for count in range(main, -1, -1):
-        for some in combinations(others, count):
-            rest += _orders(some, main)
-    yield rest
+    yield _orders([a for a in others if shape[a] >= NEAR * max(shape)], main)
+    fewer = range(main, -1, -1)
+    yield [
+        o for count in fewer for some in combinations(others, count) for o in _orders(some, main)
+    ]
 
 
-def _orders(axes: tuple[int, ...], main: int) -> list[tuple[int, ...]]:
+def _orders(axes: Iterable[int], main: int) -> list[tuple[int, ...]]:
     return [(*order, main) for order in islice(permutations(axes), ORDERS)]
 
 
@@ -187,11 +220,11 @@ def _cuts(
     for rank, order in enumerate(orders):
         spread = [_places(shape[a], len(shape)) for a in order]
         for places in product(*spread):
-            made = _made(shape, order, tuple(at for _, at in places))
-            if made:
-                cost = sum(math.prod(p.size) * _awkward(p.shape) for p in made) / volume
+            pieces = _cut(shape, order, tuple(at for _, at in places))
+            if pieces:
+                cost = sum(math.prod(p.size) * _awkward(p.shape) for p in pieces) / volume
                 cost += sum(price for price, _ in places)
-                yield cost, rank, tuple(at for _, at in places), made
+                yield cost, rank, tuple(at for _, at in places), pieces
 
 
 @cache
@@ -229,7 +262,7 @@ def _awkward(shape: tuple[int, ...]) -> float:
     return sum((x - most) ** 2 for x in logs) / len(logs) + SHORT * (most - logs[-1])
 
 
-def _made(
+def _cut(
     shape: tuple[int, ...], order: tuple[int, ...], places: tuple[int, ...]
 ) -> tuple[Part, ...]:
     """Return the parts for cuts at `places` of the axes `order`; none where one is not walkable."""

@@ -175,24 +175,6 @@ def test_a_key_is_the_place_on_the_curve(kind, box, seed):
     assert key(cells[some], box).tolist() == some.tolist()
 
 
-@pytest.mark.parametrize("key", [hilbert_key, morton_key])
-@pytest.mark.parametrize("box", [(90, 77), (41, 13, 30), (9, 6, 16, 30)])
-def test_keys_of_few_cells_are_those_of_all(key, box):
-    # A few cells in a large box are followed down the cuts, all of them are looked up in a table.
-    cells = np.array(list(product(*map(range, box))))
-    few = np.random.default_rng(3).choice(len(cells), 40, replace=False)
-    assert (key(cells[few], box) == key(cells, box)[few]).all()
-
-
-@pytest.mark.parametrize("key", [hilbert_key, morton_key])
-def test_keys_in_a_box_that_no_table_could_hold(key):
-    cells = np.random.default_rng(5).integers(0, 10**6, (1000, 3))
-    found = key(cells, (10**6,) * 3)
-    assert len(np.unique(found)) == len(np.unique(cells, axis=0))
-    assert found.min() >= 0
-    assert found.max() < 10**18
-
-
 def in_a_cube(kind, box):
     """Mean distances of the canonical curve in a cube of 2^k a side and as many dimensions."""
     bits = {2: 6, 3: 4, 4: 3}[len(box)]
