@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import UsageError
-from workloads.sort.algorithms import run
 from workloads.sort.keys import checked_items, key_words
-from workloads.sort.partition import EXCHANGES, FINALS, SPLITTERS, Job, Plan
+from workloads.sort.partition import Job, Plan, run
 from workloads.sort.ranks import Ranks
 from workloads.world import same, together, world
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from workloads.sort.keys import Key
 
-__all__ = ["known", "mpsort"]
+__all__ = ["mpsort"]
 
 
 def mpsort(
@@ -120,7 +119,7 @@ def mpsort(
     ranks = Ranks(comm)
     plan = Plan(stable, splitters, exchange, final, algorithm)
     with together(comm):
-        known(plan)
+        plan.check()
         given = checked_items(items)
         words, fields = key_words(given, key)
         mine = _counts(out_counts, comm.Get_size())
@@ -132,7 +131,8 @@ def mpsort(
         plan=plan,
     )
     brought = ranks.share(np.array(len(given)))
-    counts = _shares(ranks, mine, brought)
+    counts = ranks.share(np.array(mine)) if isinstance(mine, int) else mine
+    counts = brought if counts is None else counts
     with together(comm):
         if counts.sum() != brought.sum():
             raise UsageError(
@@ -141,18 +141,6 @@ def mpsort(
     job = Job(given, words, fields)
     del given, words  # the job gives them up when it can
     return run(ranks, job, brought, counts, plan, phases)
-
-
-def known(plan: Plan) -> None:
-    """Raise a UsageError where a plan has a word that nobody knows."""
-    for name, value, names in (
-        ("splitters", plan.splitters, SPLITTERS),
-        ("exchange", plan.exchange, EXCHANGES),
-        ("final", plan.final, FINALS),
-        ("algorithm", plan.algorithm, ("mpsort", "mergesort")),
-    ):
-        if value not in names:
-            raise UsageError(f"{name} {value!r} is unknown", f"there are {', '.join(names)}")
 
 
 def _counts(given: Any, size: int) -> int | NDArray[np.int64] | None:
@@ -167,14 +155,3 @@ def _counts(given: Any, size: int) -> int | NDArray[np.int64] | None:
     if counts.size and counts.min() < 0:
         raise UsageError(f"out_counts holds {counts.min()}, fewer than no items")
     return counts.astype(np.int64) if counts.ndim else int(counts)
-
-
-def _shares(
-    ranks: Ranks, mine: int | NDArray[np.int64] | None, brought: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Return how many items each rank gets."""
-    if mine is None:
-        return brought
-    if isinstance(mine, int):
-        return ranks.share(np.array(mine))
-    return mine

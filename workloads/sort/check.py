@@ -48,11 +48,9 @@ def checksum(items: NDArray[Any]) -> NDArray[np.uint64]:
     False
     """
     sums = np.zeros(2, np.uint64)
-    rows = (
-        items.reshape(len(items), -1).view(np.uint8) if len(items) else np.empty((0, 1), np.uint8)
-    )
-    for start in range(0, len(rows), BLOCK):
-        sums += _hashes(rows[start : start + BLOCK])
+    for start in range(0, len(items), BLOCK):
+        part = items[start : start + BLOCK]
+        sums += _hashes(part.reshape(len(part), -1).view(np.uint8))
     return sums
 
 
@@ -94,13 +92,12 @@ def sortedness(ranks: Ranks, words: Sequence[Word]) -> tuple[bool, bool]:
     it is stability that is asked for.
     """
     inside = bool(in_order(words).all())
-    kind = np.dtype([(f"w{k}", word.dtype) for k, word in enumerate(words)])
-    ends = np.zeros(2 if len(words[0]) else 0, kind)
-    if len(ends):
-        for k, word in enumerate(words):
-            ends[f"w{k}"] = word[[0, -1]]
+    ends = np.zeros(min(len(words[0]), 1) * 2, [(f"w{k}", w.dtype) for k, w in enumerate(words)])
+    for name, word in zip(ends.dtype.names or (), words, strict=True):
+        ends[name] = word[[0, -1]] if len(word) else word
     edges = ranks.collect(ends)
-    return ranks.all(inside), bool(in_order([edges[f"w{k}"] for k in range(len(words))]).all())
+    across = in_order([edges[name] for name in edges.dtype.names or ()])
+    return ranks.all(inside), bool(across.all())
 
 
 def faults(
@@ -120,17 +117,15 @@ def faults(
     count : int
         How many items this rank was to get.
     """
-    found = []
     inside, across = sortedness(ranks, words)
-    if not inside:
-        found.append("items of a rank are out of order")
-    if not across:
-        found.append("items of neighbouring ranks are out of order")
-    if not ranks.all(len(items) == count):
-        found.append("a rank has another number of items than it was to get")
-    if (ranks.total(before) != ranks.total(checksum(items))).any():
-        found.append("the items are not those that were given (checksum)")
-    return found
+    same = bool((ranks.total(before) == ranks.total(checksum(items))).all())
+    checks = {
+        "items of a rank are out of order": inside,
+        "items of neighbouring ranks are out of order": across,
+        "a rank has another number of items than it was to get": ranks.all(len(items) == count),
+        "the items are not those that were given (checksum)": same,
+    }
+    return [fault for fault, right in checks.items() if not right]
 
 
 def refuse(found: Sequence[str], what: str) -> None:

@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import UsageError
+from workloads.words import check_word
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
-
-    Make = Callable[[np.random.Generator, int, int, int, int], NDArray[np.uint64]]
 
 __all__ = ["DTYPES", "KINDS", "item_type", "keys_type", "make"]
 
@@ -28,41 +25,26 @@ MOST = 1 << 30
 DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "pair")
 
 
-def _random(rng: np.random.Generator, rank: int, size: int, count: int, bits: int) -> Any:
-    return rng.integers(0, 2**bits - 1, count, np.uint64, endpoint=True)
-
-
-def _equal(rng: np.random.Generator, rank: int, size: int, count: int, bits: int) -> Any:
-    return np.full(count, (1 << bits) // 3, np.uint64)
-
-
-def _sorted(rng: np.random.Generator, rank: int, size: int, count: int, bits: int) -> Any:
-    low, high = ((1 << bits) * r // size for r in (rank, rank + 1))
-    return np.sort(rng.integers(low, max(high - 1, low), count, np.uint64, endpoint=True))
-
-
-def _reversed(rng: np.random.Generator, rank: int, size: int, count: int, bits: int) -> Any:
-    return _sorted(rng, size - 1 - rank, size, count, bits)[::-1].copy()
-
-
-def _two(rng: np.random.Generator, rank: int, size: int, count: int, bits: int) -> Any:
-    return rng.integers(0, 2, count, np.uint64) * np.uint64((1 << bits) - 1)
-
-
-def _groups(rng: np.random.Generator, rank: int, size: int, count: int, bits: int) -> Any:
-    return np.minimum(rng.pareto(1.0, count) * 10, 2.0 ** min(bits, 62) - 1).astype(np.uint64)
-
-
 #: Kinds of data; ``one`` is random with all items on rank 0.
-KINDS: dict[str, Make] = {
-    "random": _random,
-    "equal": _equal,
-    "sorted": _sorted,
-    "reversed": _reversed,
-    "two": _two,
-    "groups": _groups,
-    "one": _random,
-}
+KINDS = ("random", "equal", "sorted", "reversed", "two", "groups", "one")
+
+
+def _keys(
+    kind: str, rng: np.random.Generator, rank: int, size: int, count: int, bits: int
+) -> NDArray[Any]:
+    """Return a rank's keys below 2**bits, up to 64 bits wide."""
+    if kind in ("random", "one"):
+        return rng.integers(0, 2**bits - 1, count, np.uint64, endpoint=True)
+    if kind == "equal":
+        return np.full(count, (1 << bits) // 3, np.uint64)
+    if kind == "two":
+        return rng.integers(0, 2, count, np.uint64) * np.uint64((1 << bits) - 1)
+    if kind == "groups":
+        return np.minimum(rng.pareto(1.0, count) * 10, 2.0 ** min(bits, 62) - 1).astype(np.uint64)
+    place = size - 1 - rank if kind == "reversed" else rank
+    low, high = ((1 << bits) * r // size for r in (place, place + 1))
+    keys = np.sort(rng.integers(low, max(high - 1, low), count, np.uint64, endpoint=True))
+    return keys[::-1].copy() if kind == "reversed" else keys
 
 
 def keys_type(name: str) -> np.dtype[Any]:
@@ -88,11 +70,10 @@ def item_type(name: str, payload: int) -> np.dtype[Any]:
     """
     if not payload:
         return keys_type(name)
+    origin, rest = payload >= 8, payload - 8 * (payload >= 8)
     fields: list[Any] = [("key", keys_type(name))]
-    if payload >= 8:
-        fields.append(("origin", "u8"))
-    rest = payload - 8 * (payload >= 8)
-    return np.dtype([*fields, ("rest", "u1", (rest,))] if rest else fields)
+    fields += [("origin", "u8")] * origin + [("rest", "u1", (rest,))] * (rest > 0)
+    return np.dtype(fields)
 
 
 def make(
@@ -143,10 +124,8 @@ def make(
     >>> int(make("random", 1, 4, 1000).max()) < 2**56
     True
     """
-    if kind not in KINDS or dtype not in DTYPES:
-        raise UsageError(
-            f"no data {kind!r} of {dtype!r}", f"{', '.join(KINDS)}; {', '.join(DTYPES)}"
-        )
+    check_word("kind of data", kind, KINDS)
+    check_word("type of keys", dtype, DTYPES)
     if count < 0 or payload < 0 or not 1 <= bits <= 128:
         raise UsageError("items and payload are at least 0, key bits between 1 and 128")
     if payload >= MOST:
@@ -157,22 +136,16 @@ def make(
     out = np.empty(count, item_type(dtype, payload))
     keys = out["key"] if payload else out
     width = 64 if dtype == "pair" else 8 * keys.dtype.itemsize
-    made = KINDS[kind](rng, rank, size, count, min(bits, width))
+    made = _keys(kind, rng, rank, size, count, min(bits, width))
     if dtype == "pair":
         keys["hi"] = made >> np.uint64(40)  # few values, each many times: group numbers
         keys["lo"] = made if kind == "equal" else rng.permutation(made)
     else:
         keys[:] = made.astype(f"u{keys.dtype.itemsize}").view(keys.dtype)
-    if payload:
-        _mark(out, rank)
+    names = out.dtype.names or ()
+    if "origin" in names:
+        places = np.arange(len(out), dtype=np.uint64)
+        out["origin"] = (np.uint64(rank) << np.uint64(40)) + places
+    if "rest" in names:
+        out["rest"] = (rank * 37 + 1) % 251
     return out
-
-
-def _mark(items: NDArray[Any], rank: int) -> None:
-    """Write into the payload where each item came from."""
-    if "origin" in (items.dtype.names or ()):
-        items["origin"] = (np.uint64(rank) << np.uint64(40)) + np.arange(
-            len(items), dtype=np.uint64
-        )
-    if "rest" in (items.dtype.names or ()):
-        items["rest"] = (rank * 37 + 1) % 251

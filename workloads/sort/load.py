@@ -101,19 +101,16 @@ def counted(ranks: Ranks, sent: NDArray[np.int64]) -> Messages:
     sent : int64 (P,)
         Items that this rank sent to each.
     """
-    sums = np.array([sent.sum(), np.count_nonzero(sent == 0)], np.int64)
-    total, empty = (int(n) for n in ranks.total(sums))
+    total, empty = ranks.total(np.array([sent.sum(), np.count_nonzero(sent == 0)])).tolist()
     size = ranks.size
     mean = total / size**2
-    spread = ranks.total(np.array([((sent - mean) ** 2).sum()]))[0]
-    most = -int(ranks.least(np.array([-int(sent.max())], np.int64))[0])
-    received = ranks.total(np.ascontiguousarray(sent))
-    deviation = math.sqrt(spread / size**2)
+    deviation = math.sqrt(float(ranks.total(np.array(((sent - mean) ** 2).sum()))) / size**2)
+    busiest = float(ranks.total(np.ascontiguousarray(sent)).max())
     return Messages(
         mean=mean,
         deviation=deviation,
         empty=empty / size**2,
-        largest=float(most),
+        largest=float(-ranks.least(np.array(-sent.max()))),
         imbalance=deviation / mean if mean else 0.0,
-        ranks_imbalance=float(received.max()) * size / total - 1 if total else 0.0,
+        ranks_imbalance=busiest * size / total - 1 if total else 0.0,
     )

@@ -1,4 +1,4 @@
-"""The partition sort: local sort, splitters, layout, one exchange, final merge.
+"""A whole sort on many ranks: local sort, splitters, layout, one exchange, final merge.
 
 Algorithm 1 of Feng, Straka, Di Matteo and Croft (2015). Works on `Ranks`
 only; `workloads.sort.api` checks what users give and calls `run`.
@@ -6,19 +6,20 @@ only; `workloads.sort.api` checks what users give and calls `run`.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workloads.sort import layout
 from workloads.sort.keys import words_of
 from workloads.sort.local import RUNS, flat, gather, gather_last, order, short, sort_keys
-from workloads.sort.splitters import bisection, histogram
+from workloads.sort.splitters import bisection, counts_to_send, histogram, solve_layout
+from workloads.words import check_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
     from numpy.typing import NDArray
 
@@ -28,16 +29,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Stopwatch = Callable[[str], AbstractContextManager[None]]
 
-__all__ = [
-    "EXCHANGES",
-    "FINALS",
-    "SPLITTERS",
-    "Job",
-    "Plan",
-    "Seen",
-    "partition",
-    "sorted_job",
-]
+__all__ = ["EXCHANGES", "FINALS", "SPLITTERS", "Job", "Plan", "Seen", "run"]
 
 SPLITTERS = {"histogram": histogram, "bisection": bisection}
 EXCHANGES = ("auto", "alltoallv", "sparse")
@@ -56,6 +48,13 @@ class Plan:
     exchange: str = "auto"
     final: str = "auto"
     algorithm: str = "mpsort"
+
+    def check(self) -> None:
+        """Raise a UsageError where one of the words is unknown."""
+        check_word("splitters", self.splitters, SPLITTERS)
+        check_word("exchange", self.exchange, EXCHANGES)
+        check_word("final", self.final, FINALS)
+        check_word("algorithm", self.algorithm, ("mpsort", "mergesort"))
 
 
 @dataclass(slots=True)
@@ -104,7 +103,69 @@ class Seen:
     sparse: bool = False
 
 
-def sorted_job(job: Job) -> Job:
+def run(
+    ranks: Ranks,
+    job: Job,
+    brought: Ints,
+    counts: Ints,
+    plan: Plan,
+    phases: Stopwatch | None = None,
+    seen: Seen | None = None,
+) -> NDArray[Any]:
+    """Sort a job whose arguments are known to be right; see `workloads.sort.mpsort`.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    job : Job
+    brought, counts : int64 (P,)
+        Items that each rank has and will have.
+    plan : Plan
+    phases : callable or None
+    seen : Seen or None
+        Filled in.
+    """
+    watch: Stopwatch = phases or (lambda name: nullcontext())
+    seen = seen or Seen()
+    dtype, plain = job.items.dtype, job.plain
+    with watch("LocalSort1"):
+        mine = _sorted_here(job)
+    job.items, job.words = job.items[:0].copy(), []  # a copy, where the user's did not lie in a row
+    if plan.algorithm == "mergesort":
+        out = _merge_all(ranks, mine, brought, counts, plan, watch, seen).items
+    else:
+        out = _partition(ranks, mine, counts, plan, watch, seen, last=True).items
+    return out.byteswap(inplace=True).view(dtype) if plain and not dtype.isnative else out
+
+
+def _merge_all(
+    ranks: Ranks,
+    job: Job,
+    brought: Ints,
+    counts: Ints,
+    plan: Plan,
+    watch: Stopwatch,
+    seen: Seen,
+) -> Job:
+    """Merge locally sorted items up a binary tree: the baseline that MP-sort replaced.
+
+    At level k every two neighbouring groups of 2^(k-1) ranks, each holding a
+    sorted sequence, become one. All items move at every level, so that the
+    network carries them log2(P) times where MP-sort does once: the paper's
+    O(N log N) against O(N) (3.3). Until the last level every rank keeps as
+    many items as it brought; there it gets what it was promised.
+    """
+    top = (ranks.size - 1).bit_length()
+    for level in range(1, top + 1):
+        first = (ranks.rank >> level) << level
+        share = (counts if level == top else brought)[first : first + (1 << level)]
+        group = ranks.part(ranks.rank >> level)
+        job = _partition(group, job, share, plan, watch, seen, last=level == top)
+        group.free()
+    return job
+
+
+def _sorted_here(job: Job) -> Job:
     """Return the job with its items in the order of their keys; a copy.
 
     Items that are their own keys are in native byte order from here on.
@@ -135,7 +196,7 @@ def _ordered(job: Job, runs: int, last: bool = False) -> Job:
     return Job(out, apart if job.fields is None else words_of(out, job.fields), job.fields)
 
 
-def partition(
+def _partition(
     ranks: Ranks,
     job: Job,
     counts: Ints,
@@ -166,7 +227,7 @@ def partition(
     with watch("FindEdges"):
         found = SPLITTERS[plan.splitters](ranks, job.words, ends)
     with watch("SolveLayout"):
-        send = layout.counts_to_send(layout.solve(ranks, found.lower, found.upper, ends))
+        send = counts_to_send(solve_layout(ranks, found.lower, found.upper, ends))
     with watch("Exchange"):
         receive = ranks.swap(send)
         seen.rounds += found.rounds

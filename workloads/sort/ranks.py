@@ -51,16 +51,17 @@ class Ranks:
         """Return the sum over the ranks of an array of numbers, element by element."""
         from mpi4py import MPI
 
-        out = np.empty_like(values)
-        self.comm.Allreduce(values, out, op=MPI.SUM)
-        return out
+        return self._over(values, MPI.SUM)
 
     def least(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the smallest over the ranks, element by element."""
         from mpi4py import MPI
 
+        return self._over(values, MPI.MIN)
+
+    def _over(self, values: NDArray[Any], op: MPI.Op) -> NDArray[Any]:
         out = np.empty_like(values)
-        self.comm.Allreduce(values, out, op=MPI.MIN)
+        self.comm.Allreduce(values, out, op=op)
         return out
 
     def before(self, values: NDArray[np.int64]) -> NDArray[np.int64]:

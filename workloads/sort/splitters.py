@@ -14,6 +14,17 @@ with keys below a splitter, and not above it):
 A key may have several words (128 bits are two): the first word is settled
 first; a splitter that falls among equal words goes on with the next one,
 inside the run of equal words.
+
+Splitters alone do not say where items with equal keys go. The layout solver
+takes them from the lower ranks first, which is the second of the paper's two
+conditions of stability. Source: Feng, Straka, Di Matteo, Croft, "MP-sort:
+Sorting at Scale on Blue Waters" (2015), 2.2.3, Algorithms 2 and 3.
+
+One correction to the paper is built in. Its Definition 1 makes the cumulative
+distribution exclusive, N^c[p] = sum of n_q over q < p. Algorithm 3 compares
+sum_p L[i, p] with N^c[i], and L[i, p] is the *end* of what rank p sends to
+rank i (Definition 4: it sends L[i-1, p] up to L[i, p]), so that there N^c[i]
+must count rank i's own items too: it is the inclusive sum here.
 """
 
 from __future__ import annotations
@@ -33,7 +44,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Word = NDArray[Any]
 
-__all__ = ["Bounds", "bisection", "histogram"]
+__all__ = ["Bounds", "bisection", "counts_to_send", "histogram", "layout_row", "solve_layout"]
 
 #: Probes of one round over all splitters, and at least this many a splitter.
 PROBES, LEAST = 1 << 15, 16
@@ -264,3 +275,64 @@ def decode(codes: NDArray[np.uint64], dtype: np.dtype[Any]) -> Word:
     if dtype.kind == "i":
         codes = codes - (np.uint64(1) << np.uint64(8 * dtype.itemsize - 1))
     return codes.astype(dtype)
+
+
+def layout_row(lower: Ints, upper: Ints, end: int) -> Ints:
+    """Solve one row of the layout: Algorithm 3, its loop over p as a cumulative sum.
+
+    Parameters
+    ----------
+    lower, upper : int64 (P,)
+        C1[i, :] and C2[i, :].
+    end : int
+        N^c[i], inclusive: items of ranks 0 to i of the result.
+
+    Returns
+    -------
+    int64 (P,)
+        L[i, :].
+
+    Examples
+    --------
+    >>> layout_row(np.array([0, 0, 0]), np.array([2, 2, 2]), 3)
+    array([2, 1, 0])
+    """
+    room = upper - lower
+    wanted = end - int(lower.sum())
+    solved: Ints = lower + np.clip(wanted - (np.cumsum(room) - room), 0, room)
+    return solved
+
+
+def solve_layout(ranks: Ranks, lower: Ints, upper: Ints, ends: Ints) -> Ints:
+    """Return this rank's column of the layout, the rows being solved in parallel.
+
+    Collective: one Alltoall hands rank i the i-th row of C1 and C2, one hands
+    the solved rows back.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    lower, upper : int64 (P,)
+        C1[:, p] and C2[:, p] of this rank p.
+    ends : int64 (P,)
+        N^c, inclusive.
+
+    Returns
+    -------
+    int64 (P,)
+        L[:, p].
+    """
+    both = ranks.swap(np.ascontiguousarray(np.stack([lower, upper], axis=1)))
+    mine = layout_row(both[:, 0], both[:, 1], int(ends[ranks.rank]))
+    return ranks.swap(mine)
+
+
+def counts_to_send(ends: Ints) -> Ints:
+    """Return how many items this rank sends to each, from its column of the layout.
+
+    Examples
+    --------
+    >>> counts_to_send(np.array([2, 2, 5]))
+    array([2, 0, 3])
+    """
+    return np.diff(ends, prepend=0)

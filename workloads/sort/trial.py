@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.errors import UsageError
 from workloads.memory import fits
 from workloads.phases import Phases
-from workloads.sort.algorithms import run
-from workloads.sort.api import known
 from workloads.sort.check import checksum, faults, refuse, sortedness
 from workloads.sort.data import item_type, make
 from workloads.sort.keys import key_words
 from workloads.sort.load import counted, predicted
-from workloads.sort.partition import Job, Plan, Seen
+from workloads.sort.partition import Job, Plan, Seen, run
 from workloads.sort.ranks import Ranks
+from workloads.words import check_word
 from workloads.world import same, together
 
 if TYPE_CHECKING:
@@ -72,24 +70,18 @@ def trial(
         On all ranks alike: unknown words, or data that do not fit the memory.
     """
     plan = Plan(stable, splitters, exchange, final, algorithm)
-    data_options: dict[str, Any] = {
-        "seed": seed,
-        "bits": key_bits,
-        "dtype": dtype,
-        "payload": payload,
-    }
-    same(comm, items=items, data=data, target=target, plan=plan, **data_options)
+    how: dict[str, Any] = {"seed": seed, "bits": key_bits, "dtype": dtype, "payload": payload}
+    same(comm, items=items, data=data, target=target, plan=plan, **how)
     rank, size = comm.Get_rank(), comm.Get_size()
     with together(comm):
-        known(plan)
-        if target not in TARGETS:
-            raise UsageError(f"target {target!r} is unknown", f"there are {', '.join(TARGETS)}")
-        make(data, 0, 1, 0, **data_options)  # words and numbers are right
+        plan.check()
+        check_word("target", target, TARGETS)
+        make(data, 0, 1, 0, **how)  # words and numbers are right
     everything = items * size if "one" in (data, target) or target == "first" else 0
     need = 3.5 * max(items, everything if rank == 0 else 0) * item_type(dtype, payload).itemsize
     fits(comm, int(need), f"a sort of {items} items a rank")
     with together(comm):
-        mine = make(data, rank, size, items, **data_options)
+        mine = make(data, rank, size, items, **how)
     return Sort(comm, mine, target, plan)
 
 
@@ -149,9 +141,8 @@ class Sort:
 
         Collective.
         """
-        return predicted(int(self.brought.sum()), self.ranks.size), counted(
-            self.ranks, self.seen.sent
-        )
+        random = predicted(int(self.brought.sum()), self.ranks.size)
+        return random, counted(self.ranks, self.seen.sent)
 
 
 def targets(name: str, brought: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -162,11 +153,11 @@ def targets(name: str, brought: NDArray[np.int64]) -> NDArray[np.int64]:
     >>> [targets(name, np.array([4, 0, 2])).tolist() for name in TARGETS]
     [[4, 0, 2], [2, 2, 2], [0, 2, 4], [6, 0, 0]]
     """
-    size, total = len(brought), int(brought.sum())
     if name == "brought":
         return brought
-    if name == "first":
-        return np.array([total, *[0] * (size - 1)], np.int64)
-    weight = list(range(size)) if name == "ramp" and size > 1 else [1] * size
-    ends = [total * sum(weight[: r + 1]) // sum(weight) for r in range(size)]
-    return np.array([end - begin for begin, end in zip([0, *ends], ends, strict=False)], np.int64)
+    rank = np.arange(len(brought))
+    weights = {"even": rank + 1, "ramp": rank * (rank + 1) // 2, "first": rank + 1 > 0}
+    weight = weights["even" if len(brought) == 1 else name].astype(object)  # exact whatever n is
+    ends = int(brought.sum()) * weight // weight[-1]
+    counts: NDArray[np.int64] = np.diff(ends, prepend=0).astype(np.int64)
+    return counts

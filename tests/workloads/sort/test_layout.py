@@ -6,8 +6,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workloads.sort.simulated import simulate
-from workloads.sort import layout
-from workloads.sort.splitters import bisection, decode, encode, histogram
+from workloads.sort.splitters import (
+    bisection,
+    counts_to_send,
+    decode,
+    encode,
+    histogram,
+    layout_row,
+    solve_layout,
+)
 
 INTS = ["i1", "u1", "i2", "u4", "i8", "u8"]
 
@@ -101,10 +108,10 @@ def test_the_parallel_layout_is_algorithm_2(search, problem):
     lower, upper, _ = bounds(search, arrays, ends)
     counts = np.diff(ends, prepend=0)
     parallel = simulate(
-        len(ends), lambda r: layout.solve(r, lower[:, r.rank], upper[:, r.rank], ends)
+        len(ends), lambda r: solve_layout(r, lower[:, r.rank], upper[:, r.rank], ends)
     )
     assert np.stack(parallel, axis=1).tolist() == algorithm_2(lower, upper, counts).tolist()
-    sent = np.stack([layout.counts_to_send(column) for column in parallel])
+    sent = np.stack([counts_to_send(column) for column in parallel])
     assert (sent >= 0).all()
     assert sent.sum(0).tolist() == counts.tolist()
     assert sent.sum(1).tolist() == [len(ks) for ks in keys]
@@ -123,14 +130,14 @@ def test_a_row_is_solved_as_the_paper_loops(pairs, data):
         d = min(int(upper[p] - expected[p]), end - s)
         expected[p] += d
         s += d
-    assert layout.row(lower, upper, end).tolist() == expected.tolist()
+    assert layout_row(lower, upper, end).tolist() == expected.tolist()
 
 
 def test_an_exclusive_distribution_would_give_rank_0_nothing():
     # Definition 1's N^c[0] is 0: Algorithm 3 must be given the inclusive sums.
     lower, upper = np.zeros(2, np.int64), np.full(2, 2)
-    assert layout.row(lower, upper, 2).tolist() == [2, 0]
-    assert layout.row(lower, upper, 0).tolist() == [0, 0]
+    assert layout_row(lower, upper, 2).tolist() == [2, 0]
+    assert layout_row(lower, upper, 0).tolist() == [0, 0]
 
 
 def big(size, count, make):

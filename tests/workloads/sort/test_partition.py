@@ -6,11 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.workloads.sort.simulated import simulate
-from workloads.sort.algorithms import run
 from workloads.sort.check import checksum, faults, in_order
 from workloads.sort.keys import key_words
 from workloads.sort.load import counted, predicted
-from workloads.sort.partition import EXCHANGES, FINALS, Job, Plan, Seen
+from workloads.sort.partition import EXCHANGES, FINALS, Job, Plan, Seen, run
 
 INTS = ["i1", "u1", "<i2", ">u4", "<i8", ">i8", "<u8"]
 
