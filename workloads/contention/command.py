@@ -198,12 +198,7 @@ class _Bench:
 
 
 def _predict(
-    common: Common,
-    n: int,
-    lengths: Sequence[Length],
-    counts: Sequence[int],
-    ppn: int,
-    room: int,
+    common: Common, n: int, lengths: Sequence[Length], counts: Sequence[int], ppn: int, room: int
 ) -> int:
     """Print sizes and memory of all cases, as the paper's tables have them."""
     head = ["m", "N", "p", "numbers", "global", "l_n", "local", "l_n/p", "block", "a node", "of it"]

@@ -325,12 +325,7 @@ class Shared(Exchange):
     """
 
     def __init__(
-        self,
-        comm: MPI.Intracomm,
-        swaps: Sequence[Swap],
-        pool: Pool,
-        phases: Phases,
-        window: Window,
+        self, comm: MPI.Intracomm, swaps: Sequence[Swap], pool: Pool, phases: Phases, window: Window
     ) -> None:
         super().__init__(comm, swaps, pool, phases)
         self._window = window

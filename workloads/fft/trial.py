@@ -120,11 +120,7 @@ def pattern(
 
 
 def message_bytes(
-    pattern: str,
-    shape: str = "128x128x128",
-    kind: str = "c2c",
-    precision: str = "double",
-    **_: Any,
+    pattern: str, shape: str = "128x128x128", kind: str = "c2c", precision: str = "double", **_: Any
 ) -> float:
     """Return the bytes that a pair of ranks of one row (or column) exchange in one direction.
 

@@ -20,14 +20,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
     from numpy.typing import NDArray
 
-__all__ = [
-    "GENERATOR",
-    "Problem",
-    "Traffic",
-    "counted",
-    "modelled",
-    "problem",
-]
+__all__ = ["GENERATOR", "Problem", "Traffic", "counted", "modelled", "problem"]
 
 GENERATOR = "numpy PCG64DXSM, SeedSequence((seed, rank))"
 

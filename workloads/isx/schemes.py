@@ -123,13 +123,7 @@ class Window:
         comm.Barrier()
 
     def put(
-        self,
-        scheme: str,
-        turns: list[int],
-        keys: Keys,
-        send: Ints,
-        receive: Ints,
-        places: Ints,
+        self, scheme: str, turns: list[int], keys: Keys, send: Ints, receive: Ints, places: Ints
     ) -> None:
         """Put each bucket into its rank's window, notify it, and wait for one's own keys.
 

@@ -139,13 +139,7 @@ def run(
 
 
 def _merge_all(
-    ranks: Ranks,
-    job: Job,
-    brought: Ints,
-    counts: Ints,
-    plan: Plan,
-    watch: Stopwatch,
-    seen: Seen,
+    ranks: Ranks, job: Job, brought: Ints, counts: Ints, plan: Plan, watch: Stopwatch, seen: Seen
 ) -> Job:
     """Merge locally sorted items up a binary tree: the baseline that MP-sort replaced.
 
