@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from workloads.fft.exchange import EXCHANGES, Pool, Shared
+from workloads.fft.exchange import METHODS, Pool
 from workloads.fft.local import chunks
 from workloads.fft.window import Window, joined
 
@@ -95,15 +95,12 @@ class Engine:
         )
         piece = max(sources) * self._dtype.itemsize
         self.methods[name] = chosen = joined(comm, part, method, piece)
-        how = self._pool, self._phases
-        if chosen == "shared":
-            window = Window(part, piece)
-            self._windows.append(window)
-            forward, backward = (Shared(part, swaps, *how, window) for swaps in both)
-            self._pairs[name] = forward, backward
-        else:
-            there, back = (EXCHANGES[chosen](part, swaps, *how) for swaps in both)
-            self._pairs[name] = there, back
+        window = Window(part, piece) if chosen == "shared" else None
+        self._windows += [window] if window else []
+        forward, backward = (
+            METHODS[chosen](part, swaps, self._pool, self._phases, window) for swaps in both
+        )
+        self._pairs[name] = forward, backward
 
     @property
     def nbytes(self) -> int:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-__all__ = ["EXCHANGES", "METHODS", "Exchange", "Pool"]
+__all__ = ["METHODS", "Exchange", "Pool"]
 
 #: Elements of an array that an MPI without large counts can reach into.
 _MOST = 2**31
@@ -93,6 +93,8 @@ class Exchange(ABC):
         Where the buffers come from.
     phases : Phases
         Where the time goes: ``rearrange`` for copies, ``exchange`` for MPI.
+    window : Window or None
+        Its pieces hold any rank's source array; only `Shared` needs it.
 
     Attributes
     ----------
@@ -104,10 +106,19 @@ class Exchange(ABC):
     natural = True
 
     def __init__(
-        self, comm: MPI.Intracomm, swaps: Sequence[Swap], pool: Pool, phases: Phases
+        self,
+        comm: MPI.Intracomm,
+        swaps: Sequence[Swap],
+        pool: Pool,
+        phases: Phases,
+        window: Window | None = None,
     ) -> None:
         self.comm, self.swaps, self.pool, self.phases = comm, swaps, pool, phases
-        self._largest = max(math.prod(swap.source_shape(swap.rank)) for swap in swaps)
+        self.window = window
+        self.prepare(max(math.prod(swap.source_shape(swap.rank)) for swap in swaps))
+
+    def prepare(self, largest: int) -> None:  # noqa: B027  # not all need buffers
+        """Reserve buffers; `largest`: the elements of this rank's largest source array."""
 
     @property
     def _kind(self) -> MPI.Datatype:
@@ -136,15 +147,14 @@ class Packed(Exchange):
 
     natural = False
 
-    def __init__(
-        self, comm: MPI.Intracomm, swaps: Sequence[Swap], pool: Pool, phases: Phases
-    ) -> None:
-        super().__init__(comm, swaps, pool, phases)
+    def prepare(self, largest: int) -> None:
+        """Reserve the buffers of what is sent and, where it needs one, of what comes."""
+        swaps, pool = self.swaps, self.pool
         rows = swaps[0].gather == 0  # blocks are whole stretches of the target array
         self._direct = rows and all(_reach(swap) < _MOST for swap in swaps)
         self._alike = [swap.even and (not rows or len(swaps) == 1) for swap in swaps]
         self._in_place = swaps[0].scatter == 0  # blocks are side by side already
-        pool.reserve("send", self._largest)
+        pool.reserve("send", largest)
         if not self._direct:
             pool.reserve("receive", max(sum(_sizes(_came(swap))) for swap in swaps))
 
@@ -197,13 +207,11 @@ class Packed(Exchange):
 class _Typed(Exchange):
     """What the ways by datatypes share: the source array itself is what is sent."""
 
-    def __init__(
-        self, comm: MPI.Intracomm, swaps: Sequence[Swap], pool: Pool, phases: Phases
-    ) -> None:
-        super().__init__(comm, swaps, pool, phases)
-        axes = sorted((swaps[0].gather, swaps[0].scatter))
+    def prepare(self, largest: int) -> None:
+        """Reserve the source array."""
+        axes = sorted((self.swaps[0].gather, self.swaps[0].scatter))
         self._name = f"source {axes}"  # one exchange may receive into another's source
-        pool.reserve(self._name, self._largest)
+        self.pool.reserve(self._name, largest)
         self._types: dict[tuple[int, tuple[int, ...]], Any] = {}
         self._made: list[MPI.Datatype] = []
 
@@ -314,30 +322,21 @@ class Vectors(_Typed):
 
 
 class Shared(Exchange):
-    """``shared``: blocks read out of the other ranks' memory.
+    """``shared``: blocks read out of the other ranks' memory."""
 
-    Parameters
-    ----------
-    comm, swaps, pool, phases
-        See `Exchange`.
-    window : Window
-        Its pieces hold any rank's source array.
-    """
-
-    def __init__(
-        self, comm: MPI.Intracomm, swaps: Sequence[Swap], pool: Pool, phases: Phases, window: Window
-    ) -> None:
-        super().__init__(comm, swaps, pool, phases)
-        self._window = window
+    @property
+    def _memory(self) -> Window:
+        assert self.window is not None
+        return self.window
 
     def _of(self, piece: int, rank: int) -> Array:
         shape = self.swaps[piece].source_shape(rank)
-        return self._window.array(rank, shape, self.pool.dtype)
+        return self._memory.array(rank, shape, self.pool.dtype)
 
     def target(self, piece: int, chunk: tuple[slice, ...]) -> Array:
         """Return the place of the chunk in this rank's part of the window."""
         with self.phases("exchange"):
-            self._window.wait_read()
+            self._memory.wait_read()
         return self._of(piece, self.swaps[piece].rank)[chunk]
 
     def finish(self, piece: int, target: Array) -> None:
@@ -345,22 +344,20 @@ class Shared(Exchange):
         swap = self.swaps[piece]
         size = len(swap.gathered)
         with self.phases("exchange"):
-            self._window.wait_written()
+            self._memory.wait_written()
             for step in range(size):
                 rank = (swap.rank + step) % size
                 target[swap.received(rank)] = self._of(piece, rank)[swap.sent(swap.rank)]
-            self._window.say_read()
+            self._memory.say_read()
 
 
-#: The ways to transpose that need no window.
-EXCHANGES: dict[str, type[Exchange]] = {
+#: The ways to transpose, apart from ``auto``.
+METHODS: dict[str, type[Exchange]] = {
     "alltoall": Packed,
     "vector": Vectors,
     "alltoallw": Subarrays,
+    "shared": Shared,
 }
-
-#: The ways to transpose, apart from ``auto``.
-METHODS = (*EXCHANGES, "shared")
 
 
 def _reach(swap: Swap) -> int:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from workloads.stencil.grid import NONE, OPPOSITE
+from workloads.stencil.grid import NONE, OPPOSITE, neighbours
 from workloads.stencil.shared import NodeMemory
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Bytes = NDArray[np.uint8]
 
-__all__ = ["METHODS", "Halo", "halo"]
+__all__ = ["METHODS", "Halo"]
 
 
 class Halo(ABC):
@@ -40,13 +40,19 @@ class Halo(ABC):
     Parameters
     ----------
     comm : mpi4py.MPI.Intracomm
-    neighbours : sequence of int
-        Six ranks, `NONE` where there is none.
     size : int
         Bytes of a block.
+    grid : sequence of int
+        Extents of the grid of units.
+    periodic : bool
+        Whether it wraps around.
+    shared : bool
+        Whether puts to neighbours on the same node are written to their memory.
 
     Attributes
     ----------
+    neighbours : tuple of int
+        Six ranks, `NONE` where there is none.
     out, into : uint8 (6, size)
         Blocks by direction: what goes that way, and what came from there.
     loose : bool
@@ -55,11 +61,18 @@ class Halo(ABC):
 
     loose = False
 
-    def __init__(self, comm: MPI.Intracomm, neighbours: Sequence[int], size: int) -> None:
-        self.comm = comm
-        self.neighbours = tuple(neighbours)
+    def __init__(
+        self, comm: MPI.Intracomm, size: int, *, grid: Sequence[int], periodic: bool, shared: bool
+    ) -> None:
+        self.comm, self.size, self.grid, self.periodic = comm, size, grid, periodic
+        self.neighbours = neighbours(comm.Get_rank(), grid, periodic)
         self.out: Bytes = np.zeros((6, size), np.uint8)
         self.into: Bytes = np.zeros((6, size), np.uint8)
+        self.prepare(shared)
+
+    @abstractmethod
+    def prepare(self, shared: bool) -> None:
+        """Make what the exchanges need."""
 
     @abstractmethod
     def exchange(self) -> None:
@@ -75,31 +88,15 @@ class Halo(ABC):
 
 
 class Put(Halo):
-    """``put`` and ``put-all``.
+    """``put``: one after the other, each complete before the next."""
 
-    Parameters
-    ----------
-    comm, neighbours, size
-        See `Halo`.
-    shared : bool
-        Whether neighbours on the same node are written to directly.
-    overlap : bool
-        Whether all puts are on their way at once.
-    """
+    overlap = False
 
-    def __init__(
-        self,
-        comm: MPI.Intracomm,
-        neighbours: Sequence[int],
-        size: int,
-        *,
-        shared: bool,
-        overlap: bool,
-    ) -> None:
+    def prepare(self, shared: bool) -> None:
+        """Open the windows that neighbours put into."""
         from mpi4py import MPI
 
-        super().__init__(comm, neighbours, size)
-        self._overlap, self._size = overlap, size
+        comm, size = self.comm, self.size
         self._memory = NodeMemory(comm, 6 * size) if shared else None
         self._near: dict[int, Bytes] = {}
         if self._memory is not None:
@@ -123,11 +120,11 @@ class Put(Halo):
 
     def _blocks(self, raw: Bytes) -> Bytes:
         """Return the six blocks in the bytes that hold them."""
-        return raw[: 6 * self._size].reshape(6, self._size)
+        return raw[: 6 * self.size].reshape(6, self.size)
 
     def exchange(self) -> None:
         """Put each block into its neighbour's memory."""
-        window, overlap = self._window, self._overlap
+        window, overlap = self._window, self.overlap
         for rank, way, block in self._steps:
             near = self._near.get(rank)
             if near is not None:
@@ -157,15 +154,23 @@ class Put(Halo):
             self._memory.close()
 
 
+class PutAll(Put):
+    """``put-all``: all on their way at once."""
+
+    overlap = True
+
+
 class SendRecv(Halo):
     """``sendrecv``."""
 
-    def __init__(self, comm: MPI.Intracomm, neighbours: Sequence[int], size: int) -> None:
+    def prepare(self, shared: bool) -> None:
+        """Lay out the six messages."""
         from mpi4py import MPI
 
-        super().__init__(comm, neighbours, size)
         ranks = [MPI.PROC_NULL if rank == NONE else rank for rank in self.neighbours]
-        out, into = ([[block, size, MPI.BYTE] for block in side] for side in (self.out, self.into))
+        out, into = (
+            [[block, self.size, MPI.BYTE] for block in side] for side in (self.out, self.into)
+        )
         self._steps = [
             (out[way], ranks[way], into[back], ranks[back]) for way, back in enumerate(OPPOSITE)
         ]
@@ -181,20 +186,12 @@ class Neighbor(Halo):
 
     loose = True
 
-    def __init__(
-        self,
-        comm: MPI.Intracomm,
-        neighbours: Sequence[int],
-        size: int,
-        grid: Sequence[int],
-        periodic: bool,
-    ) -> None:
+    def prepare(self, shared: bool) -> None:
+        """Make the Cartesian communicator."""
         from mpi4py import MPI
 
-        super().__init__(comm, neighbours, size)
-        self._cart = comm.Create_cart(list(grid), [periodic] * 3, reorder=False)
-        self._out = [self.out, size, MPI.BYTE]
-        self._into = [self.into, size, MPI.BYTE]
+        self._cart = self.comm.Create_cart(list(self.grid), [self.periodic] * 3, reorder=False)
+        self._out, self._into = ([side, self.size, MPI.BYTE] for side in (self.out, self.into))
 
     def exchange(self) -> None:
         """Exchange all six blocks."""
@@ -206,22 +203,9 @@ class Neighbor(Halo):
 
 
 #: The ways to exchange.
-METHODS = ("put", "put-all", "sendrecv", "neighbor")
-
-
-def halo(
-    method: str,
-    comm: MPI.Intracomm,
-    neighbours: Sequence[int],
-    size: int,
-    *,
-    grid: Sequence[int],
-    periodic: bool,
-    shared: bool,
-) -> Halo:
-    """Return the exchange by one of `METHODS`. Collective."""
-    if method == "sendrecv":
-        return SendRecv(comm, neighbours, size)
-    if method == "neighbor":
-        return Neighbor(comm, neighbours, size, grid, periodic)
-    return Put(comm, neighbours, size, shared=shared, overlap=method == "put-all")
+METHODS: dict[str, type[Halo]] = {
+    "put": Put,
+    "put-all": PutAll,
+    "sendrecv": SendRecv,
+    "neighbor": Neighbor,
+}

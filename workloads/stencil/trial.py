@@ -10,8 +10,8 @@ from placement.errors import NidmapError, UsageError
 from placement.quantities import exact_size
 from workloads.memory import fits
 from workloads.phases import seconds_of
-from workloads.stencil.grid import NONE, OPPOSITE, grid_of, neighbours
-from workloads.stencil.halo import METHODS, halo
+from workloads.stencil.grid import NONE, OPPOSITE, grid_of
+from workloads.stencil.halo import METHODS
 from workloads.words import check_word
 from workloads.world import same, together
 
@@ -71,8 +71,7 @@ def trial(
     given = {"bytes": bytes, "dims": grid, "periodic": periodic, "method": method}
     same(comm, **given, iterations=iterations, shm=shm, seed=seed)
     fits(comm, 12 * bytes, f"a halo of {exact_size(bytes)} a side")
-    near = neighbours(comm.Get_rank(), grid, periodic)
-    made = halo(method, comm, near, bytes, grid=grid, periodic=periodic, shared=shm)
+    made = METHODS[method](comm, bytes, grid=grid, periodic=periodic, shared=shm)
     return Stencil(made, grid, iterations, seed)
 
 

@@ -30,7 +30,7 @@ def exchanges(comm):
         made = trial(
             comm,
             bytes=random.Random(method).choice([1, 7, 4096, 100_001]),
-            dims=grids[METHODS.index(method) % 3],
+            dims=grids[list(METHODS).index(method) % 3],
             periodic=periodic,
             method=method,
             iterations=3,
