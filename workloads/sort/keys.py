@@ -63,9 +63,7 @@ def fields_of(items: NDArray[Any], key: Key) -> Fields | None:
     if callable(names) or isinstance(names, np.ndarray):
         return None
     if isinstance(names, (tuple, list)) and names and all(isinstance(n, str) for n in names):
-        for name in names:
-            _field(items, name)
-        return _nested(items, tuple(names))
+        return _named_fields(items, tuple(names))
     if isinstance(names, (tuple, list)) and len(names) == len(items):
         return None
     raise UsageError(
@@ -76,46 +74,34 @@ def fields_of(items: NDArray[Any], key: Key) -> Fields | None:
 def _own_fields(items: NDArray[Any]) -> Fields:
     if items.dtype.names is None:
         if items.ndim > 1:
-            raise UsageError(
-                f"items of shape {items.shape} have no key", "give key= an array or a function"
-            )
+            hint = "give key= an array or a function"
+            raise UsageError(f"items of shape {items.shape} have no key", hint)
         return ()
     kinds = [items.dtype[name] for name in items.dtype.names]
     if not all(kind.kind in "iu" and kind.shape == () for kind in kinds):
-        raise UsageError(
-            f"items of dtype {_short(items.dtype)} have no key", "give key= the field's name"
-        )
+        hint = "give key= the field's name"
+        raise UsageError(f"items of dtype {_short(items.dtype)} have no key", hint)
     return items.dtype.names
 
 
-def _nested(items: NDArray[Any], names: Fields) -> Fields:
-    """Let a field that is itself a pair of whole numbers stand for its parts."""
-    if len(names) == 1 and items.dtype[names[0]].names is not None:
-        inner = items.dtype[names[0]].names or ()
-        return tuple(f"{names[0]}\0{name}" for name in inner)
-    return names
-
-
-def _field(items: NDArray[Any], name: str) -> None:
-    if items.dtype.names is None:
-        raise UsageError(f"key {name!r}: items of dtype {items.dtype} have no fields")
-    if name not in items.dtype.names:
-        raise UsageError(
-            f"items have no field {name!r}", f"they have {', '.join(items.dtype.names)}"
-        )
+def _named_fields(items: NDArray[Any], names: Fields) -> Fields:
+    """Return the fields of these names; one that is itself a pair stands for its parts."""
+    known = items.dtype.names
+    for name in names:
+        if known is None:
+            raise UsageError(f"key {name!r}: items of dtype {items.dtype} have no fields")
+        if name not in known:
+            raise UsageError(f"items have no field {name!r}", f"they have {', '.join(known)}")
+    inner = items.dtype[names[0]].names
+    return tuple(f"{names[0]}\0{name}" for name in inner) if len(names) == 1 and inner else names
 
 
 def words_of(items: NDArray[Any], fields: Fields) -> list[Word]:
     """Return the key words of items as views of their fields (see `fields_of`)."""
     if not fields:
         return [items]
-    words = []
-    for name in fields:
-        word = items
-        for part in name.split("\0"):
-            word = word[part]
-        words.append(word)
-    return words
+    split = [name.partition("\0") for name in fields]
+    return [items[name][inner] if inner else items[name] for name, _, inner in split]
 
 
 def key_words(items: NDArray[Any], key: Key) -> tuple[list[Word], Fields | None]:
@@ -151,9 +137,8 @@ def key_words(items: NDArray[Any], key: Key) -> tuple[list[Word], Fields | None]
     made = np.asarray(_called(key, items) if callable(key) else key)
     if made.shape[:1] != (len(items),) or made.ndim > 2:
         raise UsageError(f"{len(items)} items have keys of shape {made.shape}", "one key an item")
-    if made.ndim == 2:
-        return [_native(made[:, k]) for k in range(made.shape[1])], None
-    return [_native(word) for word in words_of(made, _own_fields(made))], None
+    words = list(made.T) if made.ndim == 2 else words_of(made, _own_fields(made))
+    return [_whole(w).astype(w.dtype.newbyteorder("="), copy=False) for w in words], None
 
 
 def _called(key: Callable[[NDArray[Any]], ArrayLike], items: NDArray[Any]) -> ArrayLike:
@@ -164,21 +149,14 @@ def _called(key: Callable[[NDArray[Any]], ArrayLike], items: NDArray[Any]) -> Ar
         raise UsageError(f"the key function failed on {len(items)} items ({said})") from error
 
 
-def _native(word: Word) -> Word:
-    """Return a key word in native byte order."""
-    return _whole(word).astype(word.dtype.newbyteorder("="), copy=False)
-
-
 def _whole(word: Word) -> Word:
     """Return a key word as it is; anything but whole numbers is refused."""
     if word.dtype.kind in "iu" and word.ndim == 1 and word.dtype.itemsize <= 8:
         return word
-    why = ""
-    if word.dtype.kind in "fc" and np.isnan(word).any():
-        why = ", NaN among them"
+    nan = ", NaN among them" if word.dtype.kind in "fc" and np.isnan(word).any() else ""
     shape = f" of shape {word.shape}" if word.ndim != 1 else ""
     raise UsageError(
-        f"keys are {_short(word.dtype)}{shape}{why}, not whole numbers of 8 to 64 bits",
+        f"keys are {_short(word.dtype)}{shape}{nan}, not whole numbers of 8 to 64 bits",
         "name the key's field, or give key= a function that makes whole numbers",
     )
 

@@ -78,10 +78,10 @@ def order(words: Sequence[Word], runs: int = 0) -> Places:
     columns = _columns(words)
     if len(columns) == 1:
         return _order(columns[0], None, runs)
-    places: Places | None = None
-    for column in reversed(columns):
+    *higher, lowest = columns
+    places = short(_order(lowest, None, 0))
+    for column in reversed(higher):
         places = short(_order(column, places, 0))
-    assert places is not None
     return places
 
 
@@ -104,7 +104,7 @@ class _Column:
         codes: Codes | None = None
         for word, low, width in zip(self.words, self.low, self.widths, strict=True):
             part: Codes = word[where].astype(np.uint64)
-            part -= _wrapped(low)
+            part -= np.uint64(low & (2**64 - 1))  # modulo 2^64 differences are right
             if codes is not None:
                 codes <<= np.uint64(width)
                 part |= codes
@@ -135,7 +135,8 @@ def _order(column: _Column, before: Places | None, runs: int) -> Places:
     """
     places = (column.count - 1).bit_length()
     if 2 * places > 64:
-        return _plainly(column, before)
+        codes = column.at(slice(None) if before is None else before)
+        return _through(before, np.argsort(codes, kind="stable"))  # no room beside half a key
     drop = max(column.bits - (64 - places), 0)
     packed = np.empty(column.count, np.uint64)
     _pack(packed, column, before, drop, places)
@@ -146,12 +147,6 @@ def _order(column: _Column, before: Places | None, runs: int) -> Places:
             return _twice(packed, column, before, places)
         _part(packed, np.flatnonzero(tied), column, before, drop, places)
     return _through(before, _unpacked(packed, places))
-
-
-def _plainly(column: _Column, before: Places | None) -> Places:
-    """Return the order of more items than fit beside half a key."""
-    codes = column.at(slice(None) if before is None else before)
-    return _through(before, np.argsort(codes, kind="stable"))
 
 
 def _pack(packed: Codes, column: _Column, before: Places | None, drop: int, places: int) -> None:
@@ -185,20 +180,13 @@ def _through(before: Places | None, found: NDArray[np.int64]) -> Places:
 
 def _twice(packed: Codes, column: _Column, before: Places | None, places: int) -> Places:
     """Return the order of codes of which many share their high bits: the low bits first."""
-    room = 64 - places
-    for drop in (0, room):
-        _pack(packed, column, before, drop, places)
-        packed.sort()
-        before = _through(before, _unpacked(packed, places))
-        if drop == 0:
-            before = short(before) if len(packed) < 2**32 else before.copy()
-    assert before is not None
-    return before
-
-
-def _wrapped(value: int) -> np.uint64:
-    """Return a signed number modulo 2^64: differences of wrapped numbers are right."""
-    return np.uint64(value & (2**64 - 1))
+    _pack(packed, column, before, 0, places)
+    packed.sort()
+    by_low = _through(before, _unpacked(packed, places))
+    by_low = short(by_low) if len(packed) < 2**32 else by_low.copy()
+    _pack(packed, column, by_low, 64 - places, places)
+    packed.sort()
+    return _through(by_low, _unpacked(packed, places))
 
 
 def _tied(packed: Codes, places: int) -> NDArray[np.bool_]:

@@ -30,7 +30,7 @@ must count rank i's own items too: it is the inclusive sum here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Word = NDArray[Any]
+    Side = Literal["left", "right"]
 
 __all__ = ["Bounds", "bisection", "counts_to_send", "histogram", "layout_row", "solve_layout"]
 
@@ -133,23 +134,14 @@ def _probe_word(
         last = _places(word, lower[owner], upper[owner], values, "right", whole)
         sums = ranks.total(np.stack([first, last]))
         hit = (sums[0] <= target[owner]) & (target[owner] <= sums[1])
-        _narrow(owner, sums[1] < target[owner], np.maximum, (lower, last), (below, sums[1]))
-        _narrow(owner, sums[0] > target[owner], np.minimum, (upper, first), (above, sums[0]))
-        _take(owner, hit, (lower, first), (upper, last))
+        low, high = sums[1] < target[owner], sums[0] > target[owner]
+        for bound, found in ((lower, last), (below, sums[1])):
+            np.maximum.at(bound, owner[low], found[low])
+        for bound, found in ((upper, first), (above, sums[0])):
+            np.minimum.at(bound, owner[high], found[high])
+        lower[owner[hit]], upper[owner[hit]] = first[hit], last[hit]
         below[owner[hit]] = above[owner[hit]] = target[owner[hit]]
     return Bounds(lower, upper, rounds)
-
-
-def _narrow(
-    owner: Ints, which: NDArray[np.bool_], pick: np.ufunc, *pairs: tuple[Ints, Ints]
-) -> None:
-    for bound, found in pairs:
-        pick.at(bound, owner[which], found[which])
-
-
-def _take(owner: Ints, which: NDArray[np.bool_], *pairs: tuple[Ints, Ints]) -> None:
-    for bound, found in pairs:
-        bound[owner[which]] = found[which]
 
 
 def _probes(ranks: Ranks, word: Word, lower: Ints, upper: Ints, open_: Ints) -> tuple[Word, Ints]:
@@ -172,15 +164,14 @@ def _probes(ranks: Ranks, word: Word, lower: Ints, upper: Ints, open_: Ints) -> 
     said = np.empty(len(splitter), kind)
     said["owner"], said["value"] = splitter, word[at]
     heard = ranks.collect(said)
-    order = np.lexsort((heard["value"], heard["owner"]))
-    heard = heard[order]
+    heard = heard[np.lexsort((heard["value"], heard["owner"]))]
     values, owner = np.ascontiguousarray(heard["value"]), np.ascontiguousarray(heard["owner"])
     new = np.ones(len(values), np.bool_)
     new[1:] = (values[1:] != values[:-1]) | (owner[1:] != owner[:-1])
     return values[new], owner[new]
 
 
-def _places(word: Word, begin: Ints, end: Ints, values: Word, side: str, whole: bool) -> Ints:
+def _places(word: Word, begin: Ints, end: Ints, values: Word, side: Side, whole: bool) -> Ints:
     """Return how many items come before each value (`side` left) or not after it (right).
 
     Each value is looked for in its own stretch [begin, end) of the sorted
@@ -188,8 +179,7 @@ def _places(word: Word, begin: Ints, end: Ints, values: Word, side: str, whole: 
     native byte order, numpy's own search does it, without a copy.
     """
     if whole and word.flags.c_contiguous and word.dtype.isnative:
-        found = np.searchsorted(word, values, "left" if side == "left" else "right")
-        return np.clip(found, begin, end)
+        return np.clip(np.searchsorted(word, values, side), begin, end)
     low, high = begin.copy(), end.copy()
     top = max(len(word) - 1, 0)
     while (open_ := low < high).any():
@@ -213,18 +203,14 @@ def _halve_word(
         probe = decode(middle, word.dtype)
         lower = _places(word, begin, end, probe, "left", whole)
         upper = _places(word, begin, end, probe, "right", whole)
-        below, above = (ranks.total(_from_nothing(bound))[1:] for bound in (lower, upper))
+        # the paper's E[0] stands before each bound: below it there is nothing
+        below, above = (ranks.total(np.append(0, bound))[1:] for bound in (lower, upper))
         good = (below <= target) & (target <= above)
         if ranks.all(bool(good.all())):
             return Bounds(lower, upper, rounds)
         short, far = ~good & (above < target), ~good & (below > target)
         low[short] = middle[short] + np.uint64(1)
         high[far] = middle[far] - np.uint64(1)
-
-
-def _from_nothing(bound: Ints) -> Ints:
-    """Return a bound with that of the paper's E[0] before it, below which there is nothing."""
-    return np.concatenate([np.zeros(1, np.int64), bound])
 
 
 def _extent(
