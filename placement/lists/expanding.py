@@ -13,17 +13,15 @@ million nodes in twenty characters is refused at once.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import MAX_LENGTH, NAME, Piece
 from placement.regex import compiled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
 
 __all__ = ["MAX_CHARACTERS", "MAX_NAMES", "count", "expand"]
 
@@ -58,12 +56,11 @@ _INDICES = re.compile(r"#(\d+-\d+)", re.ASCII)
 _ASSIGNED = re.compile(r"(?:SLURM_(?:JOB_|STEP_)?NODELIST|NodeList|Nodes|--nodelist)=")
 
 
-@dataclass(slots=True)
-class _Ranges:
+class _Ranges(NamedTuple):
     """What stands in one bracket: numbers and ranges as written."""
 
     items: list[str]
-    count: int
+    total: int
     width: int  # digits of the longest number
 
     def numbers(self) -> Iterator[str]:
@@ -89,32 +86,27 @@ class _Entry:
     slots: int = 1  # of each name, as Open MPI's slots=
 
     def count(self) -> int:
-        return prod(r.count for r in self.ranges) * self.times * self.slots
+        return prod(r.total for r in self.ranges) * self.times * self.slots
 
     def longest(self) -> int:
         """Return the characters of the longest name."""
         return sum(map(len, self.literals)) + sum(r.width for r in self.ranges)
 
     def names(self) -> list[str]:
-        found = self._once()
+        first, *rest = self.literals
+        if len(rest) == 1:  # the usual word, and the quick way
+            found = [f"{first}{number}{rest[0]}" for number in self.ranges[0].numbers()]
+        else:
+            # Slurm's loops: the last bracket runs fastest, then the first, then the second …
+            order = [*range(len(rest) - 2, -1, -1), *range(len(rest))[-1:]]
+            place = [order.index(k) for k in range(len(rest))]
+            found = [
+                first + "".join(combo[p] + text for p, text in zip(place, rest, strict=True))
+                for combo in product(*(list(self.ranges[k].numbers()) for k in order))
+            ]
         if self.slots > 1:
             found = [name for name in found for _ in range(self.slots)]
         return found * self.times
-
-    def _once(self) -> list[str]:
-        first, *rest = self.literals
-        if not rest:
-            return [first]
-        if len(rest) == 1:
-            return [f"{first}{number}{rest[0]}" for number in self.ranges[0].numbers()]
-        # Slurm's loops: the last bracket runs fastest, then the first, then the second …
-        order = [*range(len(rest) - 2, -1, -1), len(rest) - 1]
-        place = [order.index(k) for k in range(len(rest))]
-        lists = [list(self.ranges[k].numbers()) for k in order]
-        return [
-            first + "".join(combo[p] + text for p, text in zip(place, rest, strict=True))
-            for combo in product(*lists)
-        ]
 
 
 def expand(pieces: Iterable[Piece], source: str, most: int = MAX_NAMES) -> list[str]:
@@ -144,8 +136,8 @@ def expand(pieces: Iterable[Piece], source: str, most: int = MAX_NAMES) -> list[
     >>> expand([Piece("r[1-2]n[01-02],login nid00045*2")], "")
     ['r1n01', 'r1n02', 'r2n01', 'r2n02', 'login', 'nid00045', 'nid00045']
     """
-    budget = _Budget(source, most)
-    parts = [_read(piece, budget) for piece in pieces]
+    reader = _Reader(source, most)
+    parts = [reader.read(piece) for piece in pieces]
     return [name for part in parts for entry in part for name in _of(entry)]
 
 
@@ -162,25 +154,23 @@ def count(pieces: Iterable[Piece], source: str) -> int:
     >>> count([Piece("r[1-2]n[01-03],login nid[0-499]*3")], "")
     1507
     """
-    budget = _Budget(source)
+    reader = _Reader(source)
     for piece in pieces:
-        _read(piece, budget, expanded=False)
-    return budget.names
+        reader.read(piece, expanded=False)
+    return reader.names
 
 
 def _of(entry: list[str] | _Entry) -> list[str]:
     return entry if isinstance(entry, list) else entry.names()
 
 
-@dataclass(slots=True)
-class _Budget:
-    """What of the caps is used up, and where errors happen."""
+class _Reader:
+    """Takes pieces of text apart, and knows what of the caps is used up."""
 
-    source: str
-    most: int = MAX_NAMES  # different names of one word
-    names: int = 0
-    characters: int = 0
-    several: bool = False
+    def __init__(self, source: str, most: int = MAX_NAMES) -> None:
+        self.source, self.most = source, most
+        self.names = self.characters = 0
+        self.several = False  # lines
 
     def error(self, line: int, text: str, hint: str = "") -> ParseError:
         option = self.source.startswith("--") and not self.source.endswith(" -")
@@ -188,92 +178,166 @@ class _Budget:
         where = 0 if direct and not self.several else line
         return ParseError(self.source or "node list", where, text, hint)
 
-    def refuse_more(self, line: int, word: str, names: int) -> None:
-        """Refuse a word that makes more names than there are nodes."""
-        if names > self.most:
-            raise self.error(
-                line,
-                f"'{printable(word)}' makes {_short(names)} names",
-                f"there are {self.most} nodes"
-                if self.most < MAX_NAMES
-                else f"a list may hold {MAX_NAMES} names",
-            )
-
     def spend(self, line: int, word: str, names: int, characters: int) -> None:
         self.names += names
         self.characters += characters
         if self.names > MAX_NAMES:
-            raise self.error(
-                line,
-                f"'{printable(word)}' makes {_short(self.names)} names",
-                f"a list may hold {MAX_NAMES} names",
-            )
+            hint = f"a list may hold {MAX_NAMES} names"
+            raise self.error(line, f"'{printable(word)}' makes {_short(self.names)} names", hint)
         if self.characters > MAX_CHARACTERS:
-            raise self.error(
-                line,
-                f"'{printable(word)}' makes {_short(self.characters)} characters of names",
-                f"a list may hold {MAX_CHARACTERS}",
-            )
+            what = f"'{printable(word)}' makes {_short(self.characters)} characters of names"
+            raise self.error(line, what, f"a list may hold {MAX_CHARACTERS}")
+
+    def read(self, piece: Piece, expanded: bool = True) -> list[list[str] | _Entry]:
+        """Take one piece apart; where it is to be `expanded`, the usual host file at once."""
+        self.several = self.several or piece.line > 1 or "\n" in piece.text.strip()
+        before = self.names
+        marked = "#" in piece.text or "(" in piece.text
+        text = _COMMENT.sub("", piece.text) if marked else piece.text
+        found = self._plain(text, piece.line)
+        if found is None and expanded:
+            found = self._simple(text)
+        entries: list[list[str] | _Entry] = [] if found is None else [found]
+        if found is None:
+            entries += self._marked(text, piece.line)
+        if self.names - before < piece.expected:
+            what = f"{self.names - before} nodes where the row says {piece.expected}"
+            hint = "the list was cut off: print the column without a width, as in squeue -o %N"
+            raise self.error(piece.line, what, hint)
+        return entries
+
+    def _plain(self, text: str, line: int) -> list[str] | None:
+        """Read text of plain names only, the usual host file; None for any other."""
+        if not _PLAIN.fullmatch(text):
+            return None
+        words = text.replace(",", " ").split()
+        if max(map(len, words), default=0) > MAX_LENGTH:
+            return None
+        self.spend(line, words[-1] if words else "", len(words), sum(map(len, words)))
+        return words
+
+    def _simple(self, text: str) -> list[str] | None:
+        """Read text of simple words only; None for any other, and for what must be refused.
+
+        What it returns None for is read again word by word, which is slower and
+        finds the words for the error.
+        """
+        if (self.several and "#" in text) or not _ALL_SIMPLE.fullmatch(text):
+            return None
+        rows = _SIMPLE.findall(text)
+        names = characters = 0
+        for name, low, high, times, slots, more in rows:
+            different = int(high) - int(low) + 1 if high else 1
+            made = different * int(times or slots or more or 1)
+            names += made
+            characters += made * (len(name) + len(high))
+            if made < 1 or different > self.most or len(name) + len(high) > MAX_LENGTH:
+                return None
+        if self.names + names > MAX_NAMES or self.characters + characters > MAX_CHARACTERS:
+            return None
+        self.spend(0, "", names, characters)
+        return [name for row in rows for name in _simple_names(*row)]
+
+    def _marked(self, text: str, line: int) -> list[_Entry]:
+        """Read text word by word."""
+        entries: list[_Entry] = []
+        done = 0
+        for match in _WORD.finditer(text):
+            word = match.group()
+            line, done = line + text.count("\n", done, match.start()), match.start()
+            option = _OPTION.fullmatch(word)
+            if option:
+                self._apply(option, word, line, entries)
+                continue
+            entry = self._entry(word, line)
+            self.spend(line, word, entry.count(), entry.count() * entry.longest())
+            entries.append(entry)
+        indices = [entry for entry in entries if entry.word[0] == "#"]
+        if self.several and 0 < len(indices) < len(entries):  # it may be a name put aside
+            what = f"'{printable(indices[0].word)}' may be an index or a comment"
+            hint = "write '# ' with a space for a comment, and indices in a list of their own"
+            raise self.error(indices[0].line, what, hint)
+        return entries
+
+    def _apply(self, option: re.Match[str], word: str, line: int, entries: list[_Entry]) -> None:
+        """Give the node before it its ``slots=``; other options of host files say no names."""
+        if not entries:
+            raise self.error(line, f"'{printable(word)}' stands before any node")
+        if word.startswith("slots="):
+            entry, slots = entries[-1], int(option[1])
+            if slots < 1:
+                raise self.error(line, f"'{printable(word)}': a node has at least 1 slot")
+            more = entry.count() * (slots - 1)
+            entry.slots *= slots
+            self.spend(line, word, more, more * entry.longest())
+
+    def _entry(self, word: str, line: int) -> _Entry:
+        """Take one word apart."""
+        body, times, slots = self._repeats(word, line)
+        pieces = _BRACKET.split(_INDICES.sub(r"#[\1]", body, count=1))
+        ranges = [self._ranges(text, word, line) for text in pieces[1::2]]
+        entry = _Entry(word, line, pieces[::2], ranges, times, slots)
+        self._refuse_bad_name(entry)
+        names = prod(r.total for r in ranges)
+        if names > self.most:
+            there = f"there are {self.most} nodes"
+            hint = there if self.most < MAX_NAMES else f"a list may hold {MAX_NAMES} names"
+            raise self.error(line, f"'{printable(word)}' makes {_short(names)} names", hint)
+        return entry
+
+    def _repeats(self, word: str, line: int) -> tuple[str, int, int]:
+        """Return the word without ``*3`` or ``:3``, and what it said."""
+        assigned = _ASSIGNED.match(word)
+        body = word[assigned.end() :].strip("\"'") if assigned else word
+        if "*" not in body and ":" not in body:
+            return body, 1, 1
+        match = _REPEAT.fullmatch(body)
+        if match is None or int(match[3]) < 1:
+            what = f"'{printable(word)}': what stands behind '*' or ':' is not a count"
+            raise self.error(line, what, "write nid00045*3 or node1:4")
+        number = int(match[3])
+        return (match[1], number, 1) if match[2] == "*" else (match[1], 1, number)
+
+    def _ranges(self, text: str, word: str, line: int) -> _Ranges:
+        """Take one bracket apart."""
+        packed, shown = "".join(text.split()), printable(word)
+        items = packed.split(",")
+        if not _RANGES.fullmatch(packed):
+            bad = next((i for i in items if not _RANGES.fullmatch(i)), packed)
+            what = f"'{printable(bad, 30)}'" if bad else "an empty place"
+            hint = "brackets hold numbers and ranges, as in nid[00045,00050-00053]"
+            raise self.error(line, f"{what} in '{shown}' is neither a number nor a range", hint)
+        width = max(map(len, packed.replace("-", ",").split(",")))
+        if width > _DIGITS:
+            what = f"a number in '{shown}' has {width} digits"
+            raise self.error(line, what, f"{_DIGITS} are the most")
+        total = len(items)
+        for item in items if "-" in packed else ():
+            low, dash, high = item.partition("-")
+            total += int(high) - int(low) if dash else 0
+            if dash and int(low) > int(high):
+                hint = "Slurm refuses it too: write the numbers one by one to keep an order"
+                raise self.error(line, f"'{item}' in '{shown}' runs backwards", hint)
+        return _Ranges(items, total, width)
+
+    def _refuse_bad_name(self, entry: _Entry) -> None:
+        """Raise where what stands outside the brackets is no part of a host name."""
+        sample, shown = "0".join(entry.literals), f"'{printable(entry.word)}'"
+        if entry.longest() > MAX_LENGTH:
+            what = f"{shown} is {len(entry.word)} characters long"
+            raise self.error(entry.line, what, f"a name has at most {MAX_LENGTH}")
+        if NAME.fullmatch(sample):
+            return
+        if "[" in sample or "]" in sample:
+            raise self.error(entry.line, f"{shown} has a bracket without its other")
+        bad = next((c for c in sample if not re.match(r"[A-Za-z0-9_.\-]", c)), sample[:1])
+        named = f"'{bad}'" if bad.isprintable() else ascii(bad)[1:-1]
+        what = f"{shown} is not a node name: {named} cannot be in one"
+        raise self.error(entry.line, what, "names hold letters, digits, '.', '-' and '_'")
 
 
 def _short(number: int) -> str:
     return str(number) if number < 10**15 else "far too many"
-
-
-def _read(piece: Piece, budget: _Budget, expanded: bool = True) -> list[list[str] | _Entry]:
-    """Take one piece apart; where it is to be `expanded`, the usual host file at once."""
-    budget.several = budget.several or piece.line > 1 or "\n" in piece.text.strip()
-    before = budget.names
-    marked = "#" in piece.text or "(" in piece.text
-    text = _COMMENT.sub("", piece.text) if marked else piece.text
-    found = _plain(text, piece.line, budget)
-    if found is None and expanded:
-        found = _simple(text, budget)
-    entries: list[list[str] | _Entry] = [] if found is None else [found]
-    if found is None:
-        entries += _marked(text, piece.line, budget)
-    if budget.names - before < piece.expected:
-        raise budget.error(
-            piece.line,
-            f"{budget.names - before} nodes where the row says {piece.expected}",
-            "the list was cut off: print the column without a width, as in squeue -o %N",
-        )
-    return entries
-
-
-def _plain(text: str, line: int, budget: _Budget) -> list[str] | None:
-    """Read text of plain names only, the usual host file; None for any other."""
-    if not _PLAIN.fullmatch(text):
-        return None
-    words = text.replace(",", " ").split()
-    if words:
-        if max(map(len, words)) > MAX_LENGTH:
-            return None
-        budget.spend(line, words[-1], len(words), sum(map(len, words)))
-    return words
-
-
-def _simple(text: str, budget: _Budget) -> list[str] | None:
-    """Read text of simple words only; None for any other, and for what must be refused.
-
-    What it returns None for is read again word by word, which is slower and
-    finds the words for the error.
-    """
-    if (budget.several and "#" in text) or not _ALL_SIMPLE.fullmatch(text):
-        return None
-    rows = _SIMPLE.findall(text)
-    names = characters = 0
-    for name, low, high, times, slots, more in rows:
-        different = int(high) - int(low) + 1 if high else 1
-        made = different * int(times or slots or more or 1)
-        names += made
-        characters += made * (len(name) + len(high))
-        if made < 1 or different > budget.most or len(name) + len(high) > MAX_LENGTH:
-            return None
-    if budget.names + names > MAX_NAMES or budget.characters + characters > MAX_CHARACTERS:
-        return None
-    budget.spend(0, "", names, characters)
-    return [name for row in rows for name in _simple_names(*row)]
 
 
 def _simple_names(name: str, low: str, high: str, times: str, slots: str, more: str) -> list[str]:
@@ -286,142 +350,3 @@ def _simple_names(name: str, low: str, high: str, times: str, slots: str, more: 
         return names * int(times)
     each = int(slots or more or 1)
     return [name for name in names for _ in range(each)] if each > 1 else names
-
-
-def _marked(text: str, line: int, budget: _Budget) -> list[list[str] | _Entry]:
-    """Read text word by word."""
-    entries: list[_Entry] = []
-    index = None
-    for word, at in _words(text, line):
-        option = _OPTION.fullmatch(word)
-        if option:
-            _apply(option, word, at, entries, budget)
-            continue
-        entry = _entry(word, at, budget)
-        index = index or (entry if word[0] == "#" else None)
-        budget.spend(at, word, entry.count(), entry.count() * entry.longest())
-        entries.append(entry)
-    _refuse_doubtful_index(index, entries, budget)
-    return list(entries)
-
-
-def _words(text: str, line: int) -> Iterator[tuple[str, int]]:
-    """Yield the words of a text and the line of each."""
-    done = 0
-    for match in _WORD.finditer(text):
-        start = match.start()
-        line += text.count("\n", done, start)
-        done = start
-        yield match.group(), line
-
-
-def _apply(
-    option: re.Match[str], word: str, line: int, entries: list[_Entry], budget: _Budget
-) -> None:
-    """Give the node before it its ``slots=``; other options of host files say no names."""
-    if not entries:
-        raise budget.error(line, f"'{printable(word)}' stands before any node")
-    if word.startswith("slots="):
-        entry = entries[-1]
-        slots = int(option.group(1))
-        if slots < 1:
-            raise budget.error(line, f"'{printable(word)}': a node has at least 1 slot")
-        more = entry.count() * (slots - 1)
-        entry.slots *= slots
-        budget.spend(line, word, more, more * entry.longest())
-
-
-def _entry(word: str, line: int, budget: _Budget) -> _Entry:
-    """Take one word apart."""
-    body, times, slots = _repeats(word, line, budget)
-    pieces = _BRACKET.split(_INDICES.sub(r"#[\1]", body, count=1))
-    literals, inner = pieces[::2], pieces[1::2]
-    ranges = [_ranges(text, word, line, budget) for text in inner]
-    entry = _Entry(word, line, literals, ranges, times, slots)
-    _refuse_bad_name(entry, budget)
-    budget.refuse_more(line, word, prod(r.count for r in ranges))
-    return entry
-
-
-def _repeats(word: str, line: int, budget: _Budget) -> tuple[str, int, int]:
-    """Return the word without ``*3`` or ``:3``, and what it said."""
-    assigned = _ASSIGNED.match(word)
-    body = word[assigned.end() :].strip("\"'") if assigned else word
-    if "*" not in body and ":" not in body:
-        return body, 1, 1
-    match = _REPEAT.fullmatch(body)
-    if match is None or int(match.group(3)) < 1:
-        raise budget.error(
-            line,
-            f"'{printable(word)}': what stands behind '*' or ':' is not a count",
-            "write nid00045*3 or node1:4",
-        )
-    count = int(match.group(3))
-    return (match.group(1), count, 1) if match.group(2) == "*" else (match.group(1), 1, count)
-
-
-def _ranges(text: str, word: str, line: int, budget: _Budget) -> _Ranges:
-    """Take one bracket apart."""
-    packed = "".join(text.split())
-    items = packed.split(",")
-    if not _RANGES.fullmatch(packed):
-        bad = next((i for i in items if not _RANGES.fullmatch(i)), packed)
-        what = f"'{printable(bad, 30)}'" if bad else "an empty place"
-        raise budget.error(
-            line,
-            f"{what} in '{printable(word)}' is neither a number nor a range",
-            "brackets hold numbers and ranges, as in nid[00045,00050-00053]",
-        )
-    width = max(map(len, packed.replace("-", ",").split(",")))
-    if width > _DIGITS:
-        raise budget.error(
-            line, f"a number in '{printable(word)}' has {width} digits", f"{_DIGITS} are the most"
-        )
-    count = len(items)
-    for item in items if "-" in packed else ():
-        low, dash, high = item.partition("-")
-        if dash:
-            count += int(high) - int(low)
-            if int(low) > int(high):
-                raise budget.error(
-                    line,
-                    f"'{item}' in '{printable(word)}' runs backwards",
-                    "Slurm refuses it too: write the numbers one by one to keep an order",
-                )
-    return _Ranges(items, count, width)
-
-
-def _refuse_bad_name(entry: _Entry, budget: _Budget) -> None:
-    """Raise where what stands outside the brackets is no part of a host name."""
-    sample = "0".join(entry.literals)
-    if entry.longest() > MAX_LENGTH:
-        raise budget.error(
-            entry.line,
-            f"'{printable(entry.word)}' is {len(entry.word)} characters long",
-            f"a name has at most {MAX_LENGTH}",
-        )
-    if NAME.fullmatch(sample):
-        return
-    if "[" in sample or "]" in sample:
-        raise budget.error(entry.line, f"'{printable(entry.word)}' has a bracket without its other")
-    bad = next((c for c in sample if not re.match(r"[A-Za-z0-9_.\-]", c)), sample[:1])
-    raise budget.error(
-        entry.line,
-        f"'{printable(entry.word)}' is not a node name: {_named(bad)} cannot be in one",
-        "names hold letters, digits, '.', '-' and '_'",
-    )
-
-
-def _named(character: str) -> str:
-    return f"'{character}'" if character.isprintable() else ascii(character)[1:-1]
-
-
-def _refuse_doubtful_index(index: _Entry | None, entries: list[_Entry], budget: _Budget) -> None:
-    """Refuse ``#45`` among names on several lines: it may as well be a name put aside."""
-    if index is None or not budget.several or all(e.word[0] == "#" for e in entries):
-        return
-    raise budget.error(
-        index.line,
-        f"'{printable(index.word)}' may be an index or a comment",
-        "write '# ' with a space for a comment, and indices in a list of their own",
-    )

@@ -7,16 +7,12 @@ touches the runs that are left.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.names.numbered import name_numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
 __all__ = ["fold", "numeric_order"]
 
@@ -55,21 +51,15 @@ def fold(names: Sequence[str]) -> str:
     ]
     firsts = np.flatnonzero(~together[starts])
     lasts = np.append(firsts[1:], len(starts))
-    return ",".join(
-        _group(names, starts[a].item(), ends[b - 1].item(), heads, texts[a:b])
-        for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True)
-    )
+    groups = []
+    for a, b in zip(firsts.tolist(), lasts.tolist(), strict=True):
+        first, alone = starts[a].item(), starts[a] == ends[b - 1]
+        name = names[first]
+        groups.append(name if alone else f"{name[: heads[first]]}[{','.join(texts[a:b])}]")
+    return ",".join(groups)
 
 
-def _group(names: Sequence[str], first: int, last: int, heads: list[int], texts: list[str]) -> str:
-    """Write the names from `first` to `last`, which share what stands before the number."""
-    name = names[first]
-    return name if first == last else f"{name[: heads[first]]}[{','.join(texts)}]"
-
-
-def _joints(
-    names: Sequence[str],
-) -> tuple[list[int], NDArray[np.bool_], NDArray[np.bool_]]:
+def _joints(names: Sequence[str]) -> tuple[list[int], NDArray[np.bool_], NDArray[np.bool_]]:
     """Compare every name with the one before it.
 
     Returns
@@ -92,9 +82,8 @@ def _joints(
         lengths = np.char.str_len(texts)
         heads += (lengths - widths)[start - begin :].tolist()
         same = (prefixes[1:] == prefixes[:-1]) & (widths[1:] > 0) & (widths[:-1] > 0)
-        grown = (widths[1:] == widths[:-1] + 1) & (
-            numbers[1:] == 10 ** widths[:-1].astype(np.int64)
-        )
+        full = 10 ** widths[:-1].astype(np.int64)
+        grown = (widths[1:] == widths[:-1] + 1) & (numbers[1:] == full)
         step = (numbers[1:] == numbers[:-1] + 1) & ((widths[1:] == widths[:-1]) | grown)
         together[begin + 1 : stop] = same
         follows[begin + 1 : stop] = same & step
@@ -117,9 +106,8 @@ def numeric_order(names: Sequence[str]) -> list[int]:
         return []
     prefixes, numbers, widths = name_numbers(np.array(names, dtype=np.str_))
     different, which = np.unique(prefixes, return_inverse=True)
-    by_prefix = sorted(
-        range(len(different)), key=[_parts(p) for p in different.tolist()].__getitem__
-    )
+    keys = [_parts(prefix) for prefix in different.tolist()]
+    by_prefix = sorted(range(len(keys)), key=keys.__getitem__)
     rank = np.empty(len(different), dtype=np.intp)
     rank[by_prefix] = np.arange(len(different))
     order: list[int] = np.lexsort((widths, numbers, rank[which])).tolist()

@@ -12,15 +12,13 @@ from __future__ import annotations
 import os
 import re
 import sys
-from typing import TYPE_CHECKING
+from typing import BinaryIO
 
 from placement.errors import ParseError
+from placement.lists import records, tables
 from placement.lists.piece import Piece
 from placement.regex import compiled
 from placement.stdin import claim_stdin
-
-if TYPE_CHECKING:
-    from typing import BinaryIO
 
 __all__ = ["MAX_BYTES", "pieces", "read_list"]
 
@@ -68,44 +66,30 @@ def pieces(text: str, source: str) -> tuple[list[Piece], bool]:
     first = _HEAD.search(text)
     if first is None:
         return [Piece(text)], False
-    head = first.group(1)
+    head, source = first[1], source or "node list"
     if _RECORD.match(head):
-        from placement.lists import records
-
         return records.scontrol(text, source), False
     if head[0] == "{" and '"R_lite"' in text:
-        from placement.lists import records
-
         return records.flux_resource_set(text, source), False
     if "exec_" in text or _SLOTS.fullmatch(head) or _RANK.match(head):
         return _launchers(text, source, head), False
-    if len(text) > len(head) or " " in head:
-        from placement.lists import tables
-
-        table = tables.table(text, source)
-        if table is not None:
-            return table
-    return [Piece(text)], False
+    table = tables.table(text, source) if len(text) > len(head) or " " in head else None
+    return table or ([Piece(text)], False)
 
 
 def _launchers(text: str, source: str, head: str) -> list[Piece]:
     """Read what PBS and Open MPI write; host list text where it is neither."""
-    from placement.lists import records
-
     if _RANK.match(head):
         return records.rankfile(text, source)
     said = list(_EXEC.finditer(text))
-    hosts = [match for match in said if match.group(1) == "exec_host"]
+    hosts = [match for match in said if match[1] == "exec_host"]
     found: list[Piece] = []
     for match in hosts or said:
         line = text.count("\n", 0, match.start()) + 1
-        value = "".join(match.group(2).split())
-        found += records.exec_host(value, line, source, vnodes=not hosts)
-    if said:
-        return found
-    if _SLOTS.fullmatch(head):
+        found += records.exec_host("".join(match[2].split()), line, source, vnodes=not hosts)
+    if not said and _SLOTS.fullmatch(head):
         return records.exec_host("".join(text.split()), 1, source)
-    return [Piece(text)]
+    return found if said else [Piece(text)]
 
 
 def read_list(argument: str, option: str = "") -> tuple[str, str]:

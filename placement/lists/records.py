@@ -11,11 +11,9 @@ __all__ = ["exec_host", "flux_resource_set", "rankfile", "scontrol"]
 
 #: The field of each kind of record that says its nodes.
 _FIELDS = {
-    "JobId": "NodeList",
-    "StepId": "NodeList",
+    **dict.fromkeys(("JobId", "StepId"), "NodeList"),
     "NodeName": "NodeName",
-    "ReservationName": "Nodes",
-    "PartitionName": "Nodes",
+    **dict.fromkeys(("ReservationName", "PartitionName"), "Nodes"),
 }
 _BEGIN = re.compile(rf"^[ \t]*({'|'.join(_FIELDS)})=", re.M)
 _NONE = ("", "(null)", "None")
@@ -52,31 +50,22 @@ def scontrol(text: str, source: str) -> list[Piece]:
     for match, end in zip(begins, ends, strict=True):
         line += text.count("\n", done, match.start())
         done = match.start()
-        record = text[match.start() : end]
-        found += _record(record, match.group(1), line + 1, source)
+        found += _record(text[done:end], match[1], line + 1, source)
     return found
 
 
 def _record(record: str, kind: str, line: int, source: str) -> list[Piece]:
     field = _FIELDS[kind]
-    values = list(re.finditer(rf"(?:^|(?<=\s)){field}=(\S*)", record))
-    if len(values) > 1:
-        raise ParseError(
-            source or "node list",
-            line + record.count("\n", 0, values[1].start()),
-            f"{field}= twice in one {kind} record",
-            "a job's name may hold anything: paste the output of squeue -h -j ID -o %N",
-        )
-    state = _JOB_STATE.search(record)
-    return [
-        Piece(
-            value.group(1),
-            line + record.count("\n", 0, value.start()),
-            state=state.group(1) if state and field == "NodeList" else "",
-        )
-        for value in values
-        if value.group(1) not in _NONE
+    values = [
+        (value[1], line + record.count("\n", 0, value.start()))
+        for value in re.finditer(rf"(?:^|(?<=\s)){field}=(\S*)", record)
     ]
+    if len(values) > 1:
+        hint = "a job's name may hold anything: paste the output of squeue -h -j ID -o %N"
+        raise ParseError(source, values[1][1], f"{field}= twice in one {kind} record", hint)
+    state = _JOB_STATE.search(record) if field == "NodeList" else None
+    named = state[1] if state else ""
+    return [Piece(value, at, state=named) for value, at in values if value not in _NONE]
 
 
 def exec_host(value: str, line: int, source: str, *, vnodes: bool = False) -> list[Piece]:
@@ -106,26 +95,19 @@ def exec_host(value: str, line: int, source: str, *, vnodes: bool = False) -> li
     for part in value.split("+"):
         match = (_VNODE if vnodes else _SLOT).fullmatch(part)
         if match is None:
-            raise ParseError(
-                source or "node list",
-                line,
-                f"'{printable(part)}' is no part of a PBS host list",
-                "one looks like node1/0*24",
-            )
+            what = f"'{printable(part)}' is no part of a PBS host list"
+            raise ParseError(source, line, what, "one looks like node1/0*24")
         slots = 1 if vnodes else _slots(match)
-        found.append(Piece(match.group(1) if slots == 1 else f"{match.group(1)}:{slots}", line))
+        found.append(Piece(match[1] if slots == 1 else f"{match[1]}:{slots}", line))
     return found
 
 
 def _slots(match: re.Match[str]) -> int:
     """Return how many slots one part of ``exec_host`` says."""
-    if match.group(3):
-        return int(match.group(3))
-    total = 0
-    for item in match.group(4).split(","):
-        low, dash, high = item.partition("-")
-        total += int(high) - int(low) + 1 if dash else 1
-    return total
+    if match[3]:
+        return int(match[3])
+    ends = (item.partition("-") for item in match[4].split(","))
+    return sum(int(high) - int(low) + 1 if dash else 1 for low, dash, high in ends)
 
 
 def rankfile(text: str, source: str) -> list[Piece]:
@@ -148,17 +130,13 @@ def rankfile(text: str, source: str) -> list[Piece]:
         if not body:
             continue
         match = _RANK.fullmatch(body)
-        if match is None or len(match.group(1)) > 9 or int(match.group(1)) in ranks:
-            raise ParseError(
-                source or "node list",
-                number,
-                f"'{printable(body)}' does not fit a rank file",
-                "each rank once, as in: rank 0=node1 slot=0",
-            )
-        ranks[int(match.group(1))] = Piece(match.group(2), number)
+        if match is None or len(match[1]) > 9 or int(match[1]) in ranks:
+            hint = "each rank once, as in: rank 0=node1 slot=0"
+            raise ParseError(source, number, f"'{printable(body)}' does not fit a rank file", hint)
+        ranks[int(match[1])] = Piece(match[2], number)
     missing = next((r for r in range(len(ranks)) if r not in ranks), None)
     if missing is not None:
-        raise ParseError(source or "node list", 0, f"rank {missing} is missing from the rank file")
+        raise ParseError(source, 0, f"rank {missing} is missing from the rank file")
     return [ranks[r] for r in range(len(ranks))]
 
 
@@ -178,7 +156,6 @@ def flux_resource_set(text: str, source: str) -> list[Piece]:
     """
     import json
 
-    source = source or "node list"
     try:
         found = json.loads(text)["execution"]["nodelist"]
     except (ValueError, RecursionError):

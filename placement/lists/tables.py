@@ -9,14 +9,12 @@ waits, and no node.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import Piece
 from placement.regex import compiled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["command_of", "table"]
 
@@ -99,9 +97,7 @@ def table(text: str, source: str) -> tuple[list[Piece], bool] | None:
     ([Piece(text='n[1-2]', line=2, expected=2)], False)
     """
     rows = _rows(text)
-    first = next(rows, None)
-    while first is not None and _DATE.fullmatch(first.text.strip()):
-        first = next(rows, None)
+    first = next((row for row in rows if not _DATE.fullmatch(row.text.strip())), None)
     if first is None:
         return None
     words = first.text.split()
@@ -110,7 +106,8 @@ def table(text: str, source: str) -> tuple[list[Piece], bool] | None:
         return _headed(_Header(first.text, words, at), rows, source)
     for command, form, groups in _BARE:
         if form.fullmatch(first.text):
-            return _bare(first, rows, command, form, groups, source)
+            found = [_bare(row, form, groups, source) for row in (first, *rows)]
+            return [piece for piece in found if piece], command == "sinfo"
     return None
 
 
@@ -128,20 +125,19 @@ class _Header:
     """A table's header: where its columns stand."""
 
     def __init__(self, text: str, words: list[str], at: int) -> None:
-        self.words = [word.upper() for word in words]
+        self.words = upper = [word.upper() for word in words]
         self.starts = [match.start() for match in _WORD.finditer(text)]
         self.at = at
-        self.last = at == len(words) - 1
-        self.state_at = next((k for k, word in enumerate(self.words) if word in _STATE_WORDS), -1)
-        self.nodes = self.words.index("NODES") if "NODES" in self.words else -1
-        self.sinfo = bool({"AVAIL", "TIMELIMIT", "HOSTNAMES"} & set(self.words)) or (
-            "PARTITION" in self.words and "JOBID" not in self.words and "STATE" in self.words
-        )
+        self.state_at = next((k for k, word in enumerate(upper) if word in _STATE_WORDS), -1)
+        self.nodes = upper.index("NODES") if "NODES" in upper else -1
+        named = {"AVAIL", "TIMELIMIT", "HOSTNAMES"} & set(upper)
+        states = {"PARTITION", "STATE"} <= set(upper) and "JOBID" not in upper
+        self.sinfo = bool(named) or states
 
     def cell(self, row: str) -> tuple[str, int] | None:
         """Return a row's node list and how many nodes it says; None where it has no list."""
         words = [(match.group(), match.start()) for match in _WORD.finditer(row)]
-        if self.last and (row.endswith(")") or row.endswith("None assigned")):
+        if self.at == len(self.words) - 1 and (row.endswith(")") or row.endswith("None assigned")):
             return None
         extra = len(words) - len(self.words)
         if extra < 0 and _WAITING & {word for word, _ in words}:
@@ -198,33 +194,19 @@ def _leaving(row: str) -> bool:
     return " CG " in row or " COMPLETI" in row
 
 
-def _bare(
-    first: _Row,
-    rows: Iterator[_Row],
-    command: str,
-    form: re.Pattern[str],
-    groups: tuple[int, int],
-    source: str,
-) -> tuple[list[Piece], bool]:
-    """Read rows without a header, all of one form."""
-    found: list[Piece] = []
-    for row in (first, *rows):
-        match = form.fullmatch(row.text)
-        if match is None:
-            raise _misfit(row, source)
-        text = match.group(groups[0])
-        if text[0] == "(":
-            continue
-        count = match.group(groups[1]) if groups[1] else "0"
-        expected = 0 if _leaving(row.text) or len(count) > 8 else int(count)
-        found.append(Piece(text, row.line, expected, match.groupdict().get("state", "")))
-    return found, command == "sinfo"
+def _bare(row: _Row, form: re.Pattern[str], groups: tuple[int, int], source: str) -> Piece | None:
+    """Read a row without a header, which is of one form with all others; None for no nodes."""
+    match = form.fullmatch(row.text)
+    if match is None:
+        raise _misfit(row, source)
+    text, count = match[groups[0]], match[groups[1]] if groups[1] else "0"
+    if text[0] == "(":
+        return None
+    expected = 0 if _leaving(row.text) or len(count) > 8 else int(count)
+    return Piece(text, row.line, expected, match.groupdict().get("state", ""))
 
 
 def _misfit(row: _Row, source: str) -> ParseError:
-    return ParseError(
-        source or "node list",
-        row.line,
-        f"this row does not fit the table above it: '{printable(row.text.strip())}'",
-        "paste the node lists alone, as squeue -h -o %N prints them",
-    )
+    what = f"this row does not fit the table above it: '{printable(row.text.strip())}'"
+    hint = "paste the node lists alone, as squeue -h -o %N prints them"
+    return ParseError(source, row.line, what, hint)

@@ -7,24 +7,24 @@ as an extract: what it lists is checked, what it leaves out is not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.contradictions import WHOLE
+from placement.names.columns import parse_cnames
+from placement.names.gemini import Gemini
+from placement.names.numbering import Numbering
+from placement.names.xc import Xc
+from placement.records import Dump, NodeRecords
 from placement.sites.against_links import leaf_findings, link_findings
 from placement.sites.findings import Finding, examples
 from placement.sites.layout import CLASSES
+from placement.sites.model import Site
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
-
-    from placement.records import Dump, NodeRecords
-    from placement.sites.model import Site
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 __all__ = ["Finding", "compare"]
 
@@ -49,21 +49,18 @@ def compare(site: Site, dump: Dump) -> tuple[Finding, ...]:
     >>> all(found.agrees for found in compare(tara, tara.records()))
     True
     """
-    found = list(_fabric(site, dump))
+    found: list[Finding] = []
+    name = site.topology().fabric
+    if dump.fabric in CLASSES:
+        found.append(Finding("fabric", name, dump.fabric, name == dump.fabric))
     if dump.nodes is not None and len(dump.nodes):
         pair = _Pair(site, dump.nodes)
-        for check in _NODE_CHECKS:
+        for check in (_counts, _places, _cabinets, _groups, _nid_rule, _coordinates, _columns):
             found += check(pair)
     if dump.links is not None and len(dump.links):
         found += link_findings(site, dump.links)
     found += leaf_findings(site, dump)
     return tuple(found)
-
-
-def _fabric(site: Site, dump: Dump) -> Iterator[Finding]:
-    name = site.topology().fabric
-    if dump.fabric in CLASSES:
-        yield Finding("fabric", name, dump.fabric, name == dump.fabric)
 
 
 class _Pair:
@@ -74,18 +71,15 @@ class _Pair:
         assert nodes is not None
         self.site_config, self.site, self.dump = site, nodes, dump
         self.key = next((k for k in ("cname", "nid", "name") if self._usable(k)), "")
-        self.here, self.there = self._joined() if self.key else (np.empty(0, np.intp),) * 2
+        self.here = self.there = np.empty(0, np.intp)
+        if self.key:
+            mine, theirs = getattr(nodes, self.key), getattr(dump, self.key)
+            _, self.here, self.there = np.intersect1d(mine, theirs, return_indices=True)
 
     def _usable(self, key: str) -> bool:
         """Return True where both sides have the column and it tells nodes apart."""
         columns = [getattr(side, key) for side in (self.site, self.dump)]
         return all(c is not None and bool(_known(c).all()) for c in columns)
-
-    def _joined(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Return rows of the site and of the dump that are the same node."""
-        mine, theirs = getattr(self.site, self.key), getattr(self.dump, self.key)
-        _, here, there = np.intersect1d(mine, theirs, return_indices=True)
-        return here, there
 
     @property
     def extract(self) -> bool:
@@ -124,25 +118,19 @@ def _places(pair: _Pair) -> Iterator[Finding]:
         return
     mine, theirs = getattr(pair.site, pair.key), getattr(pair.dump, pair.key)
     strange = np.delete(theirs, pair.there).astype(str)
-    missing = _missing(pair, mine)
-    if len(strange):
-        yield Finding("nodes not configured", "none", examples(strange), False)
-    if len(missing) and not pair.extract:
-        yield Finding("nodes not in the dump", examples(missing), "none", False)
-    if len(missing) and pair.extract:
-        shown = f"{len(theirs)}, so an extract"
-        yield Finding("nodes listed", str(len(mine)), shown, None)
-    if not len(strange) and (pair.extract or not len(missing)):
-        yield Finding(f"places (by {pair.key})", "all known", f"{len(pair.there)}", True)
-
-
-def _missing(pair: _Pair, mine: NDArray[Any]) -> NDArray[np.str_]:
-    """Return the configured nodes that the dump should list: Slurm lists no service nodes."""
     left = np.ones(len(mine), bool)
     left[pair.here] = False
     if pair.dump.role is None and pair.site.role is not None:
-        left &= pair.site.role == "compute"
-    return mine[left].astype(str)
+        left &= pair.site.role == "compute"  # Slurm lists no service nodes
+    missing = mine[left].astype(str)
+    if len(strange):
+        yield Finding("nodes not configured", "none", examples(strange), False)
+    if len(missing) and pair.extract:
+        yield Finding("nodes listed", str(len(mine)), f"{len(theirs)}, so an extract", None)
+    elif len(missing):
+        yield Finding("nodes not in the dump", examples(missing), "none", False)
+    if not len(strange) and (pair.extract or not len(missing)):
+        yield Finding(f"places (by {pair.key})", "all known", f"{len(pair.there)}", True)
 
 
 def _called(nodes: NodeRecords) -> str:
@@ -169,8 +157,6 @@ def _cabinets(pair: _Pair) -> Iterator[Finding]:
 
 def _parts(nodes: NodeRecords) -> NDArray[np.int32] | None:
     """Return col, row, cage, slot, node of all nodes that have a cname."""
-    from placement.names import parse_cnames
-
     if nodes.cname is None:
         return None
     parts = parse_cnames(nodes.cname)
@@ -183,8 +169,6 @@ def _floor(parts: NDArray[np.int32]) -> set[str]:
 
 def _nid_rule(pair: _Pair) -> Iterator[Finding]:
     """Check the configured NID rule on every node of the dump that has a NID and a cname."""
-    from placement.names import Gemini, Xc, parse_cnames
-
     cabinets = pair.site_config.config.cabinets
     if cabinets is None or pair.dump.nid is None or pair.dump.cname is None:
         return
@@ -195,23 +179,18 @@ def _nid_rule(pair: _Pair) -> Iterator[Finding]:
     parts, nid = parts[good], nid[good]
     columns, rows = cabinets.columns.value, cabinets.rows.value
     aries = pair.site_config.topology().fabric == "aries"
-    rule: Xc | Gemini = Xc(columns) if aries else Gemini(columns, rows)
+    rule: Numbering = Xc(columns) if aries else Gemini(columns, rows)
     inside = (parts[:, 0] < columns) & (parts[:, 1] < rows)
     wrong = int((rule.nid(parts[inside]) != nid[inside]).sum()) + int((~inside).sum())
-    text = f"holds on {len(nid)} nodes" if not wrong else _other_rule(parts, nid, wrong)
+    text = f"holds on {len(nid)} nodes"
+    if wrong:
+        other = Xc.fit(parts, nid) or Gemini.fit(parts, nid)
+        fits = f"{_worded(other)} fits" if other else "no rule fits"
+        text = f"wrong on {wrong} of {len(nid)} nodes; {fits}"
     yield Finding("NID rule", _worded(rule), text, not wrong)
 
 
-def _other_rule(parts: NDArray[np.int32], nid: Ints, wrong: int) -> str:
-    from placement.names import Gemini, Xc
-
-    other = Xc.fit(parts, nid) or Gemini.fit(parts, nid)
-    return f"wrong on {wrong} of {len(nid)} nodes; {_worded(other) if other else 'no rule'} fits"
-
-
-def _worded(rule: object) -> str:
-    from placement.names import Gemini, Xc
-
+def _worded(rule: Numbering) -> str:
     if isinstance(rule, Xc):
         return f"XC, {rule.positions} positions a row"
     assert isinstance(rule, Gemini)
@@ -220,8 +199,6 @@ def _worded(rule: object) -> str:
 
 def _groups(pair: _Pair) -> Iterator[Finding]:
     """Compare the groups of a dragonfly whose nodes have cnames."""
-    from placement.names import Xc
-
     parts, topology = _parts(pair.dump), pair.site_config.topology()
     if topology.fabric != "aries" or parts is None or not len(parts) or pair.extract:
         return
@@ -245,48 +222,23 @@ def _coordinates(pair: _Pair) -> Iterator[Finding]:
     yield Finding("coordinates", "by the NID rule", text, not wrong)
 
 
-def _roles(pair: _Pair) -> Iterator[Finding]:
-    yield from _column(pair, "role", "roles")
-
-
-def _names(pair: _Pair) -> Iterator[Finding]:
-    if pair.key != "name":
-        yield from _column(pair, "name", "names")
-
-
-def _inventory(pair: _Pair) -> Iterator[Finding]:
-    for key in ("sockets", "cores", "gpus"):
-        mine, theirs = getattr(pair.site, key), getattr(pair.dump, key)
-        if mine is not None and theirs is not None and mine.any() and theirs.any():
-            yield from _column(pair, key, f"{key} a node", nonzero=True)
-
-
-def _column(pair: _Pair, key: str, what: str, nonzero: bool = False) -> Iterator[Finding]:
-    """Compare one column on the nodes in common."""
-    both = pair.column(key)
-    if both is None:
-        return
-    mine, theirs = both
-    if nonzero:
-        known = (mine != 0) & (theirs != 0)
-        mine, theirs = mine[known], theirs[known]
-    differ = mine != theirs
-    if not differ.any():
-        yield Finding(what, f"{len(mine)} nodes", "the same", True)
-        return
-    first = int(np.argmax(differ))
-    where = f"{int(differ.sum())} of {len(mine)} nodes differ, the first: "
-    yield Finding(what, f"{mine[first]}", f"{where}{theirs[first]}", False)
-
-
-_NODE_CHECKS: tuple[Callable[[_Pair], Iterator[Finding]], ...] = (
-    _counts,
-    _places,
-    _cabinets,
-    _groups,
-    _nid_rule,
-    _coordinates,
-    _roles,
-    _names,
-    _inventory,
-)
+def _columns(pair: _Pair) -> Iterator[Finding]:
+    """Compare roles, names and what is in the nodes, on the nodes in common."""
+    for key in ("role", "name", "sockets", "cores", "gpus"):
+        both = pair.column(key)
+        if both is None or key == pair.key:
+            continue
+        mine, theirs = both
+        what = f"{key}s"
+        if mine.dtype.kind != "U":  # 0 of them: not known
+            what, known = f"{key} a node", (mine != 0) & (theirs != 0)
+            if not known.any():
+                continue
+            mine, theirs = mine[known], theirs[known]
+        differ = mine != theirs
+        first = int(np.argmax(differ))
+        where = f"{int(differ.sum())} of {len(mine)} nodes differ, the first: "
+        if differ.any():
+            yield Finding(what, f"{mine[first]}", f"{where}{theirs[first]}", False)
+        else:
+            yield Finding(what, f"{len(mine)} nodes", "the same", True)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import UsageError
+from placement.machine import Topology
+from placement.records import Dump, LinkRecords
 from placement.sites.findings import Finding, examples
+from placement.sites.model import Site
+from placement.topologies.wiring import Shape, cables
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Topology
-    from placement.records import Dump, LinkRecords
-    from placement.sites.model import Site
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 __all__ = ["leaf_findings", "link_findings"]
 
@@ -35,42 +32,26 @@ def link_findings(site: Site, links: LinkRecords) -> Iterator[Finding]:
     links : LinkRecords
         With coordinates of the routers; without them there is nothing to compare.
     """
-    if links.coords_a is None or links.coords_b is None:
+    coords_a, coords_b, topology = links.coords_a, links.coords_b, site.topology()
+    if coords_a is None or coords_b is None:
         return
-    topology = site.topology()
     if topology.kind == "torus":
-        yield from _torus(topology, links)
+        extents = topology.extents[:3], tuple((coords_a.max(axis=0) + 1).tolist())
+        here, there = (" x ".join(map(str, extent)) for extent in extents)
+        yield Finding("torus", here, there, here == there)
     elif topology.fabric == "aries":
-        yield from _dragonfly(site, topology, links)
-
-
-def _torus(topology: Topology, links: LinkRecords) -> Iterator[Finding]:
-
-    assert links.coords_a is not None
-    there = tuple((links.coords_a.max(axis=0) + 1).tolist())
-    here = topology.extents[:3]
-    yield Finding("torus", _by(here), _by(there), here == there)
-
-
-def _by(extents: tuple[int, ...]) -> str:
-    return " x ".join(map(str, extents))
-
-
-def _dragonfly(site: Site, topology: Topology, links: LinkRecords) -> Iterator[Finding]:
-
-    assert links.coords_a is not None
-    assert links.coords_b is not None
-    here, there = _routers(site), _unique(links.coords_a)
-    outside = (links.coords_a >= np.array(topology.extents[:3])).any()
-    yield Finding("routers", str(len(here)), str(len(there)), not outside and _same(here, there))
-    groups = np.unique(there[:, 0]), np.unique(here[:, 0])
-    same = np.array_equal(*groups)
-    yield Finding("groups with routers", str(len(groups[1])), str(len(groups[0])), same)
-    blue = np.isin(links.kind, _GLOBAL)
-    if blue.any():
-        real = _crossing(links.coords_a[blue], links.coords_b[blue])
-        yield from _pairs(topology, real)
-        yield _wiring(topology, real, groups[0])
+        mine, theirs = _routers(site), np.unique(coords_a, axis=0)
+        same = np.array_equal(np.unique(mine, axis=0), theirs)
+        same = same and not (coords_a >= np.array(topology.extents[:3])).any()
+        yield Finding("routers", str(len(mine)), str(len(theirs)), same)
+        stated, groups = np.unique(mine[:, 0]), np.unique(theirs[:, 0])
+        same = np.array_equal(groups, stated)
+        yield Finding("groups with routers", str(len(stated)), str(len(groups)), same)
+        blue = np.isin(links.kind, _GLOBAL)
+        if blue.any():
+            real = _crossing(coords_a[blue], coords_b[blue])
+            yield _pairs(topology, real)
+            yield _wiring(topology, real, groups)
 
 
 def _routers(site: Site) -> NDArray[np.int32]:
@@ -85,14 +66,6 @@ def _routers(site: Site) -> NDArray[np.int32]:
     return np.column_stack([rows, np.tile(np.arange(16), len(chassis))]).astype(np.int32)
 
 
-def _unique(coords: NDArray[np.int32]) -> NDArray[np.int32]:
-    return np.unique(coords, axis=0)
-
-
-def _same(a: NDArray[np.int32], b: NDArray[np.int32]) -> bool:
-    return np.array_equal(_unique(a), _unique(b))
-
-
 def _crossing(a: NDArray[np.int32], b: NDArray[np.int32]) -> Ints:
     """Return (g, c, s, h, c', s') of all link ends between groups g < h; sorted."""
     rows = np.concatenate([np.column_stack([a, b]), np.column_stack([b, a])])
@@ -100,20 +73,18 @@ def _crossing(a: NDArray[np.int32], b: NDArray[np.int32]) -> Ints:
     return rows[np.lexsort(rows.T[::-1])]
 
 
-def _pairs(topology: Topology, real: Ints) -> Iterator[Finding]:
+def _pairs(topology: Topology, real: Ints) -> Finding:
     """Compare the number of links of every group pair."""
     # a dump prints each link from both ends
     _, ends = np.unique(real[:, [0, 3]], axis=0, return_counts=True)
     found = sorted(set((ends // 2).tolist()))
     stated = int(topology.parameters["global"])
     text = f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
-    yield Finding("links a group pair", str(stated), text, found == [stated])
+    return Finding("links a group pair", str(stated), text, found == [stated])
 
 
 def _wiring(topology: Topology, real: Ints, groups: NDArray[np.int32]) -> Finding:
     """Compare the real list with what the rule makes for the groups that are there."""
-    from placement.topologies.wiring import Shape, cables
-
     count = int(topology.parameters["global"])
     try:
         made = cables(topology.wiring, Shape(len(groups), 6, 16, count))
@@ -129,10 +100,9 @@ def _wiring(topology: Topology, real: Ints, groups: NDArray[np.int32]) -> Findin
 def _shared(rule: Ints, real: Ints) -> int:
     """Return how many links both lists have, each as often as it occurs in both."""
     both = np.concatenate([rule, real])
-    _, inverse = np.unique(both, axis=0, return_inverse=True)
-    inverse = inverse.ravel()
-    mine = np.bincount(inverse[: len(rule)], minlength=inverse.max() + 1)
-    theirs = np.bincount(inverse[len(rule) :], minlength=inverse.max() + 1)
+    _, of = np.unique(both, axis=0, return_inverse=True)
+    lists = of.ravel()[: len(rule)], of.ravel()[len(rule) :]
+    mine, theirs = (np.bincount(rows, minlength=int(of.max()) + 1) for rows in lists)
     return int(np.minimum(mine, theirs).sum()) // 2
 
 
@@ -146,8 +116,6 @@ def leaf_findings(site: Site, dump: Dump) -> Iterator[Finding]:
     dump : Dump
         With Slurm's switches, or with the switch of every node.
     """
-    from placement.sites.findings import Finding
-
     nodes, there = site.records().nodes, _switch_of(dump)
     if site.topology().kind != "fattree" or nodes is None or not there:
         return
@@ -155,11 +123,12 @@ def leaf_findings(site: Site, dump: Dump) -> Iterator[Finding]:
     assert nodes.position is not None
     leaf = dict(zip(nodes.name.tolist(), nodes.position[:, 0].tolist(), strict=True))
     pairs = {(leaf[name], switch) for name, switch in there.items() if name in leaf}
-    mixed = [s for s in {s for _, s in pairs} if sum(s == t for _, t in pairs) > 1]
-    split = [k for k in {k for k, _ in pairs} if sum(k == m for m, _ in pairs) > 1]
-    count = len({switch for _, switch in pairs})
-    wrong = np.array(sorted(mixed) + [site.config.leaf[k].name for k in sorted(split)])
-    text = f"mixed or split: {examples(wrong)}" if len(wrong) else f"{count} with the same nodes"
+    leaves, switches = Counter(k for k, _ in pairs), Counter(s for _, s in pairs)
+    mixed = sorted(switch for switch, times in switches.items() if times > 1)
+    split = sorted(k for k, times in leaves.items() if times > 1)
+    wrong = np.array([*mixed, *(site.config.leaf[k].name for k in split)])
+    text = f"{len(switches)} with the same nodes"
+    text = f"mixed or split: {examples(wrong)}" if len(wrong) else text
     if pairs:
         yield Finding("leaf modules", str(len(site.config.leaf)), text, not len(wrong))
 

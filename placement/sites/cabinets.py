@@ -8,21 +8,16 @@ so 27,648 places cost no more than a few hundred.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import printable
-from placement.sites.wrong import WrongFigure
+from placement.sites.schema import Cabinets
+from placement.sites.shared import WrongFigure, bounds
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.sites.schema import Cabinets, Figure
-
-    Index = NDArray[np.intp]
+Index = NDArray[np.intp]
 
 __all__ = ["COMPUTE", "SERVICE", "VACANT", "cabinet_count", "floor", "select"]
 
@@ -71,11 +66,16 @@ def floor(cabinets: Cabinets, slots: int) -> NDArray[np.int8]:
         text = f"{rows} rows of {columns} cabinets; more than {_MOST} are taken for an error"
         raise WrongFigure("cabinets.rows", text)
     places = np.full((rows, columns, 3, slots, 4), COMPUTE, np.int8)
-    _mark(places, "cabinets.service_blades", cabinets.service_blades, SERVICE, nodes=(1, 2))
-    _mark(places, "cabinets.service_blades", cabinets.service_blades, VACANT, nodes=(0, 3))
-    _mark(places, "cabinets.service", cabinets.service, SERVICE)
-    _mark(places, "cabinets.vacant", cabinets.vacant, VACANT)
-    _mark(places, "cabinets.absent", cabinets.absent, VACANT)
+    kinds: tuple[tuple[str, int, list[int]], ...] = (
+        *(("service_blades", SERVICE, [1, 2]), ("service_blades", VACANT, [0, 3])),
+        *(("service", SERVICE, []), ("vacant", VACANT, []), ("absent", VACANT, [])),
+    )
+    for key, value, nodes in kinds:
+        figure = getattr(cabinets, key)
+        for text in figure.value if figure else ():
+            parts = _parts(f"cabinets.{key}", text, places.shape)
+            parts[4] = np.array(nodes) if nodes else parts[4]
+            places[np.ix_(*parts)] = value
     return places
 
 
@@ -98,20 +98,6 @@ def select(key: str, selectors: Sequence[str], shape: tuple[int, ...]) -> NDArra
     return mask
 
 
-def _mark(
-    places: NDArray[np.int8],
-    key: str,
-    figure: Figure[list[str]] | None,
-    value: int,
-    nodes: tuple[int, ...] = (),
-) -> None:
-    for text in figure.value if figure else ():
-        parts = _parts(key, text, places.shape)
-        if nodes:
-            parts[4] = np.array(nodes)
-        places[np.ix_(*parts)] = value
-
-
 def _parts(key: str, text: str, shape: tuple[int, ...]) -> list[Index]:
     """Return the indices that a selector names on each axis of the floor."""
     match = _CNAME.fullmatch(text)
@@ -127,19 +113,17 @@ def _numbers(key: str, text: str, part: str, size: int) -> Index:
     """Return the numbers of one part of a selector, all of them below `size`."""
     if part == "*":
         return np.arange(size)
-    runs = [_run(key, text, run) for run in part.strip("[]").split(",")]
-    top = max(last for _, last in runs)
-    if top >= size:
-        raise WrongFigure(key, f"'{printable(text)}' names {top} where there are 0 to {size - 1}")
-    return np.array(sorted({n for first, last in runs for n in range(first, last + 1)}))
-
-
-def _run(key: str, text: str, run: str) -> tuple[int, int]:
-    """Return the first and last number of ``7`` or ``0-3``."""
-    first, dash, last = run.partition("-")
-    if not (run.isascii() and first.isdigit() and (last.isdigit() or not dash)) or len(run) > 16:
-        raise WrongFigure(key, f"'{printable(text)}' has the range '{run}'; write 7 or 0-3")
-    low, high = int(first), int(last or first)
-    if low > high:
-        raise WrongFigure(key, f"'{printable(text)}' has the range '{run}' backwards")
-    return low, high
+    numbers: set[int] = set()
+    for run in part.strip("[]").split(","):
+        ends = bounds(run)
+        if ends is None:
+            what = f"'{printable(text)}' has the range '{run}'; write 7 or 0-3"
+            raise WrongFigure(key, what)
+        low, high = ends
+        if low > high:
+            raise WrongFigure(key, f"'{printable(text)}' has the range '{run}' backwards")
+        if high >= size:
+            what = f"'{printable(text)}' names {high} where there are 0 to {size - 1}"
+            raise WrongFigure(key, what)
+        numbers.update(range(low, high + 1))
+    return np.array(sorted(numbers))

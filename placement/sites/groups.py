@@ -10,23 +10,18 @@ four switches, as on LUMI-G and Frontier.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from placement.sites.wrong import WrongFigure
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.sites.schema import Partition
+from placement.sites.schema import Partition
+from placement.sites.shared import WrongFigure
 
 __all__ = ["Seats", "seats"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Seats:
+class Seats(NamedTuple):
     """Where the n nodes of one partition sit, group by group.
 
     Attributes

@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib import import_module
-from typing import TYPE_CHECKING
 
-from placement.sites.wrong import WrongFigure
-
-if TYPE_CHECKING:
-    from placement.machine import Topology
-    from placement.records import NodeRecords
-    from placement.sites.schema import Config
-    from placement.sites.shared import Layout
+from placement.machine import Topology
+from placement.records import NodeRecords
+from placement.sites.schema import Config
+from placement.sites.shared import Layout, WrongFigure
 
 __all__ = ["CLASSES", "fabric", "lay_out"]
 
@@ -28,12 +24,7 @@ CLASSES = {
     "infiniband": ("injection", "ejection", "up"),
 }
 
-_MODULES = {
-    "aries": "cray",
-    "gemini": "cray",
-    "slingshot": "slingshot",
-    "infiniband": "leaves",
-}
+_MODULES = {"aries": "cray", "gemini": "cray", "slingshot": "slingshot", "infiniband": "leaves"}
 
 
 def fabric(config: Config) -> str:
@@ -52,7 +43,7 @@ def lay_out(config: Config) -> Layout:
     module = import_module(f"placement.sites.{_MODULES[fabric(config)]}")
     found: Layout = module.lay_out(config, config.network)
     _count_nodes(config, found.nodes)
-    return replace(found, topology=_with_constants(config, found.topology))
+    return found._replace(topology=_with_constants(config, found.topology))
 
 
 def _count_nodes(config: Config, nodes: NodeRecords) -> None:

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from placement.errors import NidmapError
 from placement.machine import Topology
+from placement.nodelist import NodeList
 from placement.records import NodeRecords
-from placement.sites.shared import ON_SLINGSHOT, Layout, forbid, inventory, same
-from placement.sites.wrong import WrongFigure
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.sites.schema import Config, FatTree, Figure
-
-    Ints = NDArray[np.int64]
+from placement.sites.schema import Config, FatTree, Figure
+from placement.sites.shared import ON_SLINGSHOT, Layout, WrongFigure, forbid, inventory, same
 
 __all__ = ["lay_out"]
 
@@ -30,24 +24,27 @@ def lay_out(config: Config, network: FatTree) -> Layout:
     names: dict[str, int] = {}
     service: set[str] = set()
     for number, module in enumerate(config.leaf):
-        key = f"leaf.{module.name}.nodes"
-        found = _expand(key, module.nodes)
-        apart = set(_expand(f"leaf.{module.name}.service", module.service))
-        _fits(module.name, found, apart, network.leaf_nodes.value)
+        key, most = f"leaf.{module.name}", network.leaf_nodes.value
+        found = _expand(f"{key}.nodes", module.nodes)
+        apart = set(_expand(f"{key}.service", module.service))
+        if len(found) > most:
+            raise WrongFigure(f"{key}.nodes", f"{len(found)} nodes on a leaf of {most}")
+        if strange := apart - set(found):
+            raise WrongFigure(f"{key}.service", f"'{min(strange)}' is not on this leaf")
         for name in found:
             if name in names:
-                raise WrongFigure(key, f"'{name}' is on {config.leaf[names[name]].name} already")
+                other = config.leaf[names[name]].name
+                raise WrongFigure(f"{key}.nodes", f"'{name}' is on {other} already")
             names[name] = number
         service |= apart
-    leaf = np.array(list(names.values()), np.int64)
-    return _leaf_rows(config, network, list(names), np.isin(list(names), list(service)), leaf)
+    if not names:
+        raise WrongFigure("leaf", "missing: [[leaf]] tables with the nodes on each")
+    leaf, called = np.array(list(names.values()), np.int64), np.array(list(names))
+    return _leaf_rows(config, network, called, np.isin(called, list(service)), leaf)
 
 
 def _expand(key: str, figure: Figure[str] | None) -> list[str]:
     """Return the names of a folded node list."""
-    from placement.errors import NidmapError
-    from placement.nodelist import NodeList
-
     if figure is None:
         return []
     try:
@@ -56,22 +53,13 @@ def _expand(key: str, figure: Figure[str] | None) -> list[str]:
         raise WrongFigure(key, error.message) from None
 
 
-def _fits(name: str, nodes: list[str], service: set[str], most: int) -> None:
-    if len(nodes) > most:
-        raise WrongFigure(f"leaf.{name}.nodes", f"{len(nodes)} nodes on a leaf of {most}")
-    if strange := service - set(nodes):
-        raise WrongFigure(f"leaf.{name}.service", f"'{min(strange)}' is not on this leaf")
-
-
 def _leaf_rows(
     config: Config,
     network: FatTree,
-    names: list[str],
+    name: NDArray[np.str_],
     service: NDArray[np.bool_],
-    leaf: Ints,
+    leaf: NDArray[np.int64],
 ) -> Layout:
-    if not names:
-        raise WrongFigure("leaf", "missing: [[leaf]] tables with the nodes on each")
     spines, uplinks = network.spines.value, network.uplinks.value
     if uplinks % spines:
         text = f"{uplinks} links do not divide over {spines} spines"
@@ -80,7 +68,7 @@ def _leaf_rows(
     position = np.column_stack([leaf, np.arange(len(leaf)) - start]).astype(np.int32)
     of = np.zeros(len(leaf), np.int64) if len(config.partition) == 1 else np.full(len(leaf), -1)
     nodes = NodeRecords(
-        name=np.array(names),
+        name=name,
         role=np.where(service, "service", "compute"),
         position=position,
         **inventory(config, of),

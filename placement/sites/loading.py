@@ -11,7 +11,8 @@ import msgspec
 from placement.errors import SiteError, place, printable
 from placement.sites.model import Site
 from placement.sites.schema import Config
-from placement.sites.wrong import WrongFigure
+from placement.sites.shared import WrongFigure
+from placement.sites.where import line_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -90,10 +91,7 @@ one of aries, gemini, infiniband, slingshot
         site = Site(_converted(tables), source)
         site.layout  # noqa: B018  # lays the machine out, which checks the figures together
     except WrongFigure as wrong:
-        from placement.sites.where import line_of
-
-        line = line_of(text, wrong.key)
-        where = place(source, line)
+        where = place(source, line_of(text, wrong.key))
         raise SiteError(f"{where}: {printable(wrong.key)}: {printable(wrong.text, 400)}") from None
     return site
 
@@ -130,8 +128,7 @@ def _converted(tables: dict[str, Any]) -> Config:
 def _explained(tables: dict[str, Any], message: str) -> tuple[str, str]:
     """Return the dotted key and what is wrong there."""
     words, _, path = message.partition(" - at `")
-    steps = re.findall(r"\.([A-Za-z_]\w*)|\[(\d+|\.\.\.)\]", path)
-    key = _key(tables, [name or index for name, index in steps])
+    key = _key(tables, re.findall(r"[A-Za-z_]\w*|\d+|\.\.\.", path.replace("$", "")))
     extra = re.search(r"(?:unknown|required) field `(.{1,80})`", words, re.DOTALL)
     if extra:
         key = f"{key}.{extra[1]}" if key else extra[1]
@@ -142,26 +139,19 @@ def _key(tables: dict[str, Any], steps: list[str]) -> str:
     """Follow msgspec's path through the tables; a table of a list goes by its name."""
     value: Any = tables
     names: list[str] = []
-    for at, step in enumerate(steps):
-        if step == "...":
-            step = _faulty(value, names, steps[at + 1 :])
-            value = value.get(step) if isinstance(value, dict) else None
-            names.append(step)
-        elif step.isdigit() and isinstance(value, list):
-            value = value[int(step)] if int(step) < len(value) else None
-            names.append(_name_of(value, step))
+    for step in steps:
+        name = _faulty(value, names) if step == "..." else step
+        if name.isdigit() and isinstance(value, list):
+            value = value[int(name)] if int(name) < len(value) else None
+            named = value.get("name") if isinstance(value, dict) else None
+            name = named if isinstance(named, str) and named else name
         else:
-            value = value.get(step) if isinstance(value, dict) else None
-            names.append(step)
+            value = value.get(name) if isinstance(value, dict) else None
+        names.append(name)
     return ".".join(names)
 
 
-def _name_of(value: Any, index: str) -> str:
-    name = value.get("name") if isinstance(value, dict) else None
-    return name if isinstance(name, str) and name else index
-
-
-def _faulty(value: Any, names: list[str], rest: list[str]) -> str:
+def _faulty(value: Any, names: list[str]) -> str:
     """Return the key of the first entry of a free table that is no figure.
 
     msgspec writes ``[...]`` for any key of a mapping; the entries are tried
@@ -212,7 +202,5 @@ _CHOICES = {
 
 def _choices(key: str) -> str:
     """Return what may stand at a key that has a fixed set of values."""
-    for name in reversed(key.split(".")):
-        if name in _CHOICES:
-            return _CHOICES[name]
-    return "another value"
+    known = (_CHOICES[name] for name in reversed(key.split(".")) if name in _CHOICES)
+    return next(known, "another value")

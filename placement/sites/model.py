@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from placement.errors import SiteError, printable
+from placement.machine import Topology
+from placement.records import Dump, LineCounts
+from placement.sites.layout import lay_out
 from placement.sites.schema import Config, Figure
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.machine import Topology
-    from placement.records import Dump
-    from placement.sites.shared import Layout
+from placement.sites.shared import Layout
 
 __all__ = ["Site"]
 
@@ -67,8 +65,6 @@ class Site(Struct, frozen=True, dict=True):
     @cached_property
     def layout(self) -> Layout:
         """The machine's nodes in columns, and the topology, made once."""
-        from placement.sites.layout import lay_out
-
         return lay_out(self.config)
 
     def topology(self) -> Topology:
@@ -90,19 +86,15 @@ class Site(Struct, frozen=True, dict=True):
             ``parameters["attachments"]``, where a node has several NICs:
             int64 (n, k), the group's switches that they sit on, -1 for none.
         """
-        from placement.records import Dump, LineCounts
-
         found = self.layout
-        extra: dict[str, object] = {}
-        if found.attachments is not None:
-            extra["attachments"] = found.attachments
+        several = found.attachments is not None
         return Dump(
             format="site",
             source=self.source or self.name,
             counts=LineCounts(rows=len(found.nodes)),
             nodes=found.nodes,
             fabric=found.topology.fabric,
-            parameters=extra,
+            parameters={"attachments": found.attachments} if several else {},
         )
 
     def figure(self, key: str) -> Figure[Any]:
@@ -136,12 +128,13 @@ def _figures(key: str, value: object) -> Iterator[tuple[str, Figure[Any]]]:
     """Yield the figures in a Struct, a mapping or a list of named Structs."""
     if isinstance(value, Figure):
         yield key, value
-    elif isinstance(value, Struct):
-        for name in value.__struct_fields__:
-            yield from _figures(f"{key}.{name}" if key else name, getattr(value, name))
+        return
+    below: Iterable[tuple[str, object]] = ()
+    if isinstance(value, Struct):
+        below = ((name, getattr(value, name)) for name in value.__struct_fields__)
     elif isinstance(value, dict):
-        for name, item in value.items():
-            yield from _figures(f"{key}.{name}", item)
+        below = value.items()
     elif isinstance(value, list):
-        for item in value:
-            yield from _figures(f"{key}.{getattr(item, 'name', '')}", item)
+        below = ((getattr(item, "name", ""), item) for item in value)
+    for name, item in below:
+        yield from _figures(f"{key}.{name}" if key else name, item)

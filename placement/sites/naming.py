@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import printable
-from placement.sites.wrong import WrongFigure
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
+from placement.names.numbered import nid_names
+from placement.sites.shared import WrongFigure
 
 __all__ = ["FIELDS", "node_names"]
 
@@ -57,19 +54,11 @@ def node_names(
     if len(pieces) == 1:
         raise WrongFigure(key, f"'{printable(template)}' has no {{nid}} or other number in it")
     fields = [_digits(key, text, numbers) for text in pieces[1::2]]
-    if len(fields) == 1 and not pieces[2]:
-        return _plain(pieces[0], fields[0])
-    names = np.full(len(fields[0][0]), pieces[0])
-    for text, (values, width) in zip(pieces[2::2], fields, strict=True):
-        names = np.char.add(np.char.add(names, _plain("", (values, width))), text)
-    return names
-
-
-def _plain(prefix: str, field: tuple[NDArray[np.int64], int]) -> NDArray[np.str_]:
-    """Return the prefix with a number after it (the common form, and the quick one)."""
-    from placement.names import nid_names
-
-    return nid_names(field[0], width=field[1], prefix=prefix)
+    values, width = fields[0]
+    names = nid_names(values, width, prefix=pieces[0])
+    for text, (values, width) in zip(pieces[2:-1:2], fields[1:], strict=True):
+        names = np.char.add(names, nid_names(values, width, prefix=text))
+    return np.char.add(names, pieces[-1]) if pieces[-1] else names
 
 
 def _digits(

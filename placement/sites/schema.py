@@ -11,22 +11,6 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from msgspec import Meta, Struct
 
-__all__ = [
-    "Aries",
-    "Cabinets",
-    "Config",
-    "FatTree",
-    "Figure",
-    "Gemini",
-    "Latency",
-    "Leaf",
-    "Network",
-    "Nodes",
-    "Partition",
-    "Slingshot",
-    "Software",
-]
-
 T = TypeVar("T")
 
 Mark = Literal["measured", "published", "assumed"]
@@ -39,6 +23,10 @@ Nid = Annotated[int, Meta(ge=0, le=10_000_000)]
 Amount = Annotated[float, Meta(gt=0, le=1e9)]
 Selectors = Annotated[list[Text], Meta(max_length=10_000)]
 Wiring = Literal["aligned", "consecutive", "same-chassis"]
+
+
+class Table(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the file: what it does not know is an error."""
 
 
 class Figure(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
@@ -66,9 +54,7 @@ class Figure(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
     unit: str = ""
 
 
-class Aries(
-    Struct, frozen=True, forbid_unknown_fields=True, tag_field="fabric", tag="aries", kw_only=True
-):
+class Aries(Table, frozen=True, kw_only=True, tag_field="fabric", tag="aries"):
     """A Cray XC's dragonfly: ``links`` are the blue links of one group pair."""
 
     groups: Figure[Extent]
@@ -79,22 +65,13 @@ class Aries(
     links: Figure[Count]
 
 
-class Gemini(
-    Struct, frozen=True, forbid_unknown_fields=True, tag_field="fabric", tag="gemini", kw_only=True
-):
+class Gemini(Table, frozen=True, kw_only=True, tag_field="fabric", tag="gemini"):
     """A Cray XE's or XK's torus of routers with two nodes each."""
 
     extents: Figure[tuple[Extent, Extent, Extent]]
 
 
-class Slingshot(
-    Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    tag_field="fabric",
-    tag="slingshot",
-    kw_only=True,
-):
+class Slingshot(Table, frozen=True, kw_only=True, tag_field="fabric", tag="slingshot"):
     """An HPE dragonfly: ``links`` a group pair, one number or a table by partition."""
 
     groups: Figure[Extent]
@@ -102,14 +79,7 @@ class Slingshot(
     links: Figure[Count | list[list[Whole]]]
 
 
-class FatTree(
-    Struct,
-    frozen=True,
-    forbid_unknown_fields=True,
-    tag_field="fabric",
-    tag="infiniband",
-    kw_only=True,
-):
+class FatTree(Table, frozen=True, kw_only=True, tag_field="fabric", tag="infiniband"):
     """An InfiniBand fat tree: leaf modules below spines, ``uplinks`` links a leaf."""
 
     leaves: Figure[Extent]
@@ -121,7 +91,7 @@ class FatTree(
 Network = Aries | Gemini | Slingshot | FatTree
 
 
-class Cabinets(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Cabinets(Table, frozen=True, kw_only=True):
     """Where a Cray's cabinets stand, and which places in them hold no compute node.
 
     The lists hold cnames whose numbers may be ``*``, ``7`` or ``[0-3,9]``; a
@@ -138,7 +108,7 @@ class Cabinets(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     vacant: Figure[Selectors] | None = None
 
 
-class Leaf(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Leaf(Table, frozen=True, kw_only=True):
     """One leaf module of a fat tree and the nodes on it, folded; none where it has no nodes."""
 
     name: Name
@@ -146,7 +116,7 @@ class Leaf(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     service: Figure[Text] | None = None
 
 
-class Nodes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Nodes(Table, frozen=True, kw_only=True):
     """How many nodes there are and what they are called."""
 
     compute: Figure[Count]
@@ -154,7 +124,7 @@ class Nodes(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     name: Figure[Text] | None = None
 
 
-class Partition(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Partition(Table, frozen=True, kw_only=True):
     """Nodes of one kind: what is in them and, on Slingshot, their groups.
 
     ``where`` lists cnames as in `Cabinets`; without it the partition is what
@@ -187,14 +157,14 @@ class Partition(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     node_name: Figure[Text] | None = None
 
 
-class Latency(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Latency(Table, frozen=True, kw_only=True):
     """Constants of the predictor: one message, and what each hop adds."""
 
     mpi_us: Figure[Amount]
     hop_ns: Figure[Amount]
 
 
-class Software(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Software(Table, frozen=True, kw_only=True):
     """What starts a job: the scheduler whose headers fit, the launcher, the MPI."""
 
     scheduler: Figure[Literal["slurm", "pbs", "alps"]]
@@ -203,7 +173,7 @@ class Software(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     mpi: Figure[Text]
 
 
-class Config(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class Config(Table, frozen=True, kw_only=True):
     """A whole site configuration.
 
     ``stated`` holds what else is said of the machine: clock rates, peaks,

@@ -2,43 +2,43 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import re
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from placement.sites.wrong import WrongFigure
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.machine import Topology
-    from placement.records import NodeRecords
-    from placement.sites.schema import Config, Figure
-
-__all__ = ["ON_SLINGSHOT", "Layout", "few", "forbid", "inventory", "same", "whole"]
+from placement.machine import Topology
+from placement.records import NodeRecords
+from placement.sites.schema import Config, Figure
 
 #: A machine of more nodes than this is a typing error.
 MOST = 1_000_000
 
 #: Keys of a partition that describe Slingshot groups.
 ON_SLINGSHOT = (
-    "groups",
-    "group_nodes",
-    "last_group_nodes",
-    "group_switches",
-    "chassis_nodes",
-    "chassis_switches",
-    "first_nid",
-    "cabinets",
-    "slots",
-    "boards",
-    "node_name",
+    *("groups", "group_nodes", "last_group_nodes", "group_switches", "chassis_nodes"),
+    *("chassis_switches", "first_nid", "cabinets", "slots", "boards", "node_name"),
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Layout:
+class WrongFigure(Exception):  # noqa: N818  # not an error of the program: loading turns it into one
+    """A figure of a site file cannot be right.
+
+    Parameters
+    ----------
+    key : str
+        The figure's dotted key (``cabinets.absent``, ``partition.GPU.cores``).
+    text : str
+        What is wrong and what was expected, in one line.
+    """
+
+    def __init__(self, key: str, text: str) -> None:
+        super().__init__(f"{key}: {text}")
+        self.key, self.text = key, text
+
+
+class Layout(NamedTuple):
     """What a configuration comes to.
 
     Attributes
@@ -73,6 +73,18 @@ def few(key: str, nodes: int) -> None:
     """Raise where a machine would be larger than any."""
     if nodes > MOST:
         raise WrongFigure(key, f"{nodes} nodes; more than {MOST} are taken for an error")
+
+
+def bounds(run: str) -> tuple[int, int] | None:
+    """Return the first and the last number of ``7`` or ``0-3``, None for another text.
+
+    Examples
+    --------
+    >>> bounds("7"), bounds("0-3"), bounds("a")
+    ((7, 7), (0, 3), None)
+    """
+    match = re.fullmatch(r"(\d{1,7})(?:-(\d{1,7}))?", run, re.ASCII)
+    return (int(match[1]), int(match[2] or match[1])) if match else None
 
 
 def whole(figure: Figure[int] | None) -> int:

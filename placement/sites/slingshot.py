@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.machine import Topology
 from placement.records import NodeRecords
 from placement.sites.groups import group_sizes, seats
 from placement.sites.naming import node_names
-from placement.sites.shared import Layout, few, forbid, inventory, same, whole
-from placement.sites.wrong import WrongFigure
+from placement.sites.schema import Config, Figure, Partition, Slingshot
+from placement.sites.shared import (
+    Layout,
+    WrongFigure,
+    bounds,
+    few,
+    forbid,
+    inventory,
+    same,
+    whole,
+)
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.sites.schema import Config, Figure, Partition, Slingshot
-
-    Ints = NDArray[np.int64]
+Ints = NDArray[np.int64]
 
 __all__ = ["lay_out"]
 
@@ -34,23 +39,25 @@ def lay_out(config: Config, network: Slingshot) -> Layout:
     sizes = [len(group_sizes(p)) for p in config.partition]
     same("network.groups", network.groups, sum(sizes), "the sum of the partitions' groups")
     few("partition", sum(len(t["group"]) for t in tables))
+    width = max(t["switches"].shape[1] for t in tables)
     for table, first in zip(tables, np.cumsum([0, *sizes]), strict=False):
         table["group"] += first
-    width = max(t["switches"].shape[1] for t in tables)
-    for table in tables:
-        table["switches"] = _widened(table["switches"], width)
-    whole_of = {key: np.concatenate([t[key] for t in tables]) for key in tables[0]}
-    whole_of["of"] = np.repeat(np.arange(len(tables)), [len(t["group"]) for t in tables])
-    order = np.argsort(whole_of["nid"], kind="stable")
-    return _rows(config, network, sizes, {key: column[order] for key, column in whole_of.items()})
+        missing = ((0, 0), (0, width - table["switches"].shape[1]))
+        table["switches"] = np.pad(table["switches"], missing, constant_values=-1)
+    columns = {key: np.concatenate([t[key] for t in tables]) for key in tables[0]}
+    columns["of"] = np.repeat(np.arange(len(tables)), [len(t["group"]) for t in tables])
+    order = np.argsort(columns["nid"], kind="stable")
+    return _rows(config, network, sizes, {key: column[order] for key, column in columns.items()})
 
 
 def _rows(
     config: Config, network: Slingshot, sizes: list[int], columns: dict[str, NDArray[Any]]
 ) -> Layout:
     nid, name, switches = columns["nid"], columns["name"], columns["switches"]
-    _distinct(nid[nid >= 0], "NID")
-    _distinct(name, "name")
+    for column, what in ((nid[nid >= 0], "NID"), (name, "name")):
+        if len(set(column.tolist())) < len(column):
+            words, times = np.unique(column, return_counts=True)
+            raise WrongFigure("partition", f"two nodes have the {what} {words[times > 1][0]}")
     position = np.column_stack([columns["group"], switches[:, 0], columns["node"]])
     nodes = NodeRecords(
         nid=nid if (nid >= 0).any() else None,
@@ -62,19 +69,6 @@ def _rows(
     )
     topology = _slingshot_topology(config, network, position, sizes)
     return Layout(topology, nodes, switches if switches.shape[1] > 1 else None)
-
-
-def _distinct(column: NDArray[Any], what: str) -> None:
-    """Raise where two nodes have the same NID or name."""
-    if len(set(column.tolist())) < len(column):
-        ordered = np.sort(column)
-        twice = ordered[1:][ordered[1:] == ordered[:-1]][0]
-        raise WrongFigure("partition", f"two nodes have the {what} {twice}")
-
-
-def _widened(table: Ints, width: int) -> Ints:
-    """Return a table of switches with -1 in the columns that it has less than others."""
-    return np.pad(table, ((0, 0), (0, width - table.shape[1])), constant_values=-1)
 
 
 def _partition_rows(config: Config, part: Partition) -> dict[str, Any]:
@@ -133,9 +127,8 @@ def _ranges(key: str, runs: list[str]) -> Ints:
     """Return the numbers of ``["4000-4020", "4100"]``."""
     numbers: list[int] = []
     for run in runs:
-        first, _, last = run.partition("-")
-        low, high = (int(x) if x.isascii() and x.isdigit() else -1 for x in (first, last or first))
-        if not 0 <= low <= high < 100_000:
+        low, high = bounds(run) or (1, 0)
+        if not low <= high < 100_000:
             raise WrongFigure(key, f"'{run[:40]}' is no cabinet number such as 4000 or 4000-4020")
         numbers.extend(range(low, high + 1))
     if not numbers or len(set(numbers)) < len(numbers):
@@ -170,15 +163,14 @@ def _links(figure: Figure[int | list[list[int]]], sizes: list[int]) -> dict[str,
     """
     if isinstance(figure.value, int):
         return {"global": figure.value}
-    table = np.array(figure.value) if len({len(row) for row in figure.value}) == 1 else np.empty(0)
+    rows = figure.value
+    table = np.array(rows) if len({len(row) for row in rows}) == 1 else np.empty(0)
     if table.shape != (len(sizes), len(sizes)) or (table != table.T).any():
         text = f"expected one number, or a symmetric table of {len(sizes)} x {len(sizes)}"
         raise WrongFigure("network.links", text)
     of = np.repeat(np.arange(len(sizes)), sizes)
-    pairs = table[np.ix_(of, of)][np.triu_indices(len(of), 1)]
-    whole = table[np.ix_(of, of)]
-    np.fill_diagonal(whole, 0)
-    return {
-        "global": max(1, round(float(pairs.mean()))) if len(pairs) else 1,
-        "global_table": tuple(map(tuple, whole.tolist())),
-    }
+    every = table[np.ix_(of, of)]
+    pairs = every[np.triu_indices(len(of), 1)]
+    np.fill_diagonal(every, 0)
+    mean = max(1, round(float(pairs.mean()))) if len(pairs) else 1
+    return {"global": mean, "global_table": tuple(map(tuple, every.tolist()))}
