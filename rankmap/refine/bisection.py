@@ -19,7 +19,7 @@ from rankmap.refine.jit import kernel
 from rankmap.refine.work import draw, tick
 
 if TYPE_CHECKING:
-    from rankmap.refine.arrays import Bytes, Floats, Ints, State
+    from rankmap.refine.jit import Bytes, Floats, Ints, State
 
 __all__ = ["bisect", "bisect_from_nothing", "extremes", "refine_again"]
 
