@@ -8,16 +8,13 @@ the same slots can be below; an order that meets it is optimal.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from rankmap.score.bounds import Bound
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of, traffic
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Floats, Ints
     from rankmap.order import Order
     from rankmap.pattern import Pattern
     from rankmap.score.distance import Distance
