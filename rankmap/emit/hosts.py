@@ -12,6 +12,7 @@ import numpy as np
 
 from placement.errors import ParseError, printable
 from rankmap.emit.text import CUT_SHORT, BrokenOrderError
+from rankmap.order import Order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankmap.arrays import Ints
-    from rankmap.order import Order
     from rankmap.slots import Slots
 
-__all__ = ["nodes_of", "runs"]
+__all__ = ["Run", "nodes_of", "order_of_runs", "runs"]
+
+#: Host, ranks in a row there, line of the file.
+Run = tuple[str, int, int]
 
 
 def runs(order: Order) -> tuple[NDArray[np.str_], Ints]:
@@ -30,7 +33,6 @@ def runs(order: Order) -> tuple[NDArray[np.str_], Ints]:
 
     Examples
     --------
-    >>> from rankmap.order import Order
     >>> from rankmap.slots import Slots
     >>> on = Slots(np.array(["nid00003", "nid00009"]), np.array([2, 1]))
     >>> hosts, many = runs(Order(np.array([0, 2, 1]), on))
@@ -83,3 +85,11 @@ def nodes_of(
         text = f"{have.sum()} ranks for {len(on)} slots: {fault}"
         raise BrokenOrderError(source, line_of(len(hosts)), text, CUT_SHORT)
     return np.repeat(node, many)
+
+
+def order_of_runs(found: Sequence[Run], on: Slots, source: str) -> Order:
+    """Return the order that puts the ranks on these nodes, in this sequence; see `nodes_of`."""
+    hosts, many, lines = zip(*found, strict=True) if found else ((), (), (1,))
+    return Order.of_nodes(
+        nodes_of(hosts, many, lambda at: lines[min(at, len(lines) - 1)], on, source), on
+    )

@@ -18,11 +18,11 @@ import re
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, printable
-from rankmap.emit.hosts import nodes_of, runs
+from rankmap.emit.hosts import order_of_runs, runs
 from rankmap.emit.text import numbered_lines
-from rankmap.order import Order
 
 if TYPE_CHECKING:
+    from rankmap.order import Order
     from rankmap.slots import Slots
 
 __all__ = ["read", "write"]
@@ -45,15 +45,10 @@ def read(text: str, on: Slots, source: str) -> Order:
     ParseError, BrokenOrderError
         See `rankmap.emit.read_order`.
     """
-    hosts: list[str] = []
-    many: list[int] = []
-    lines: list[int] = []
+    found = []
     for number, line in numbered_lines(text):
         match = _ENTRY.fullmatch(line)
         if not match:
             raise ParseError(source, number, f"'{printable(line, 40)}' is no host or host:count")
-        hosts.append(match[1])
-        many.append(int(match[2] or 1))
-        lines.append(number)
-    node = nodes_of(hosts, many, lambda at: [*lines, *lines[-1:], 1][at], on, source)
-    return Order.of_nodes(node, on)
+        found.append((match[1], int(match[2] or 1), number))
+    return order_of_runs(found, on, source)

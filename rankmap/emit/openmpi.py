@@ -72,7 +72,8 @@ def read(text: str, on: Slots, source: str) -> Order:
     lines = [row.line for row in rows]
     ranks = np.array([row.rank for row in rows], dtype=np.int64)
     refuse_broken(ranks, len(on), lambda at: [*lines, *lines[-1:], 1][at], source)
-    by_line = nodes_of([r.host for r in rows], [1] * len(rows), lines.__getitem__, on, source)
+    hosts = [row.host for row in rows]
+    by_line = nodes_of(hosts, [1] * len(rows), lines.__getitem__, on, source)
     without = [row for row in rows if row.core < 0]
     if without and len(without) < len(rows):
         said = f"rank {without[0].rank} has no slot, others have"

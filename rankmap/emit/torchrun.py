@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError, UsageError, printable
-from rankmap.emit.hosts import nodes_of, runs
+from rankmap.emit.hosts import Run, order_of_runs, runs
 from rankmap.emit.text import BrokenOrderError, numbered_lines
-from rankmap.order import Order
 
 if TYPE_CHECKING:
+    from rankmap.order import Order
     from rankmap.slots import Slots
 
 __all__ = ["read", "write"]
@@ -58,19 +58,14 @@ def read(text: str, on: Slots, source: str) -> Order:
     ParseError, BrokenOrderError
         See `rankmap.emit.read_order`.
     """
-    hosts: list[str] = []
-    many: list[int] = []
-    lines: list[int] = []
+    found: list[Run] = []
     for number, line in numbered_lines(text):
         match = _LINE.fullmatch(line)
         if not match:
             wanted = "node-rank host nproc-per-node"
             raise ParseError(source, number, f"'{printable(line, 40)}' is not {wanted}")
-        if int(match[1]) != len(hosts):
-            said = f"node rank {match[1]}, {len(hosts)} comes next"
+        if int(match[1]) != len(found):
+            said = f"node rank {match[1]}, {len(found)} comes next"
             raise BrokenOrderError(source, number, said)
-        hosts.append(match[2])
-        many.append(int(match[3]))
-        lines.append(number)
-    node = nodes_of(hosts, many, lambda at: [*lines, *lines[-1:], 1][at], on, source)
-    return Order.of_nodes(node, on)
+        found.append((match[2], int(match[3]), number))
+    return order_of_runs(found, on, source)

@@ -23,14 +23,7 @@ if TYPE_CHECKING:
     from rankmap.pattern.structured import Stencil
     from rankmap.readers.entries import Entries
 
-__all__ = [
-    "Graph",
-    "expanded",
-    "from_edges",
-    "from_entries",
-    "recorded_entries",
-    "stencil_of",
-]
+__all__ = ["Graph", "expanded", "from_edges", "from_entries", "recorded_entries", "stencil_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

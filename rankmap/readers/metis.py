@@ -76,12 +76,7 @@ def _header(head: Floats, line: int, source: str) -> tuple[int, int, int, bool]:
 
 
 def _edges(
-    values: Floats,
-    vertex: Ints,
-    line: Ints,
-    extra: int,
-    weighted: bool,
-    source: str,
+    values: Floats, vertex: Ints, line: Ints, extra: int, weighted: bool, source: str
 ) -> tuple[Ints, Ints, Floats, Ints]:
     """Return from, to, weight and line of every entry."""
     place = np.arange(len(vertex)) - np.searchsorted(vertex, vertex)
