@@ -22,8 +22,8 @@ from rankmap.orders import ordering
 from rankmap.orders.graph import as_graph, edge_count, number_option
 from rankmap.pattern.graph import Graph, stencil_of
 from rankmap.pattern.structured import Lines
+from rankmap.refine import cache
 from rankmap.refine.budget import seconds_for
-from rankmap.refine.cache import compiled, remark
 from rankmap.score import Bound, lower_bound, meets, plain
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
@@ -139,7 +139,7 @@ def auto(pattern: Pattern, slots: Slots, options: str = "") -> Order:
     seconds = number_option("auto", options, "seconds", math.inf, (0, sys.float_info.max))
     found = choose(pattern, slots, seconds)
     mapped = any(name.startswith("graph") for name in found.tried) and not found.optimal
-    said = filter(None, [found.words(), remark() if mapped else ""])
+    said = filter(None, [found.words(), cache.remark() if mapped else ""])
     return replace(found.order, remark="; ".join(said))
 
 
@@ -176,7 +176,9 @@ def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> Choice:
         if name == "graph" and effort < 1:
             if effort < LEAST_EFFORT:
                 hint = " (its kernels are not compiled yet; nidmap order does that)"
-                best.left = f"graph is left out: not in {seconds:g} s{hint * (not compiled())}"
+                best.left = (
+                    f"graph is left out: not in {seconds:g} s{hint * (not cache.compiled())}"
+                )
                 best.failed[name] = best.left
                 continue
             name = f"graph:effort={effort:.2g}"
@@ -211,7 +213,7 @@ def _search_all(pattern: Pattern, slots: Slots, distance: Distance, best: Choice
 def _effort(pattern: Pattern, slots: Slots, seconds: float) -> float:
     """Return with how much effort there is time to map a pattern as a graph, 0 for none."""
     whole = seconds_for(max(len(slots), 2048))  # few ranks are mapped several times
-    left = seconds - (0 if seconds == math.inf else LOADING if compiled() else COMPILING)
+    left = seconds - (0 if seconds == math.inf else LOADING if cache.compiled() else COMPILING)
     if isinstance(pattern, Graph) or left >= 1.5 * whole:
         return min(1.0, left / whole)
     return 0.0  # other orders are good enough

@@ -192,25 +192,21 @@ def _agreed(
         On every rank alike.
     """
     said = comm.gather(_offer(comm, request), root=0)
-    ranks, talk, told = array("q"), "", (0, False, "")
+    outcome: tuple[array[int], str, Refusal | None] | None = None
     if comm.Get_rank() == 0:
         try:
-            ranks, talk = _answer(said or [], comm.Get_size(), machine)
-            told = len(ranks), False, ""
-        except Exception as error:
-            told = 0, isinstance(error, UsageError), _reason(error)
-        except BaseException as error:  # what ends rank 0 ends the others too
-            comm.bcast((0, False, _reason(error)), root=0)
-            raise
-    size, usage, wrong = comm.bcast(told, root=0)
-    if not size:
-        raise UsageError(wrong) if usage else LaunchError(wrong)
-    if comm.Get_rank():
-        ranks = array("q", bytes(8 * size))
-    comm.Bcast(ranks, root=0)
-    if talk:
+            outcome = (*_answer(said or [], comm.Get_size(), machine), None)
+        except BaseException as error:
+            outcome = array("q"), "", _refusal(error)
+            if not isinstance(error, Exception):  # what ends rank 0 ends the others too
+                comm.bcast(outcome, root=0)
+                raise
+    ranks, talk, refusal = comm.bcast(outcome, root=0)
+    if refusal:
+        raise UsageError(refusal[1]) if refusal[0] else LaunchError(refusal[1])
+    if talk and comm.Get_rank() == 0:
         warnings.warn(talk, RuntimeWarning, stacklevel=3)
-    return ranks
+    return cast("array[int]", ranks)
 
 
 def _offer(comm: MPI.Intracomm, request: Callable[[], _Request]) -> Offer | Refusal:
@@ -224,7 +220,7 @@ def _offer(comm: MPI.Intracomm, request: Callable[[], _Request]) -> Offer | Refu
             return name, name, request()
         return MPI.Get_processor_name(), os.environ.get("SLURMD_NODENAME", ""), request()
     except Exception as error:
-        return isinstance(error, UsageError), _reason(error)
+        return _refusal(error)
 
 
 def _answer(
@@ -251,7 +247,6 @@ def _answer(
     return array("q", ranks.tolist()), talk
 
 
-def _reason(error: BaseException) -> str:
-    if isinstance(error, NidmapError):
-        return str(error)
-    return f"{type(error).__name__}: {printable(str(error), 200)}"
+def _refusal(error: BaseException) -> Refusal:
+    said = f"{type(error).__name__}: {printable(str(error), 200)}"
+    return isinstance(error, UsageError), str(error) if isinstance(error, NidmapError) else said
