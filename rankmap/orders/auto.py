@@ -176,9 +176,8 @@ def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> Choice:
         if name == "graph" and effort < 1:
             if effort < LEAST_EFFORT:
                 hint = " (its kernels are not compiled yet; nidmap order does that)"
-                best.left = (
-                    f"graph is left out: not in {seconds:g} s{hint * (not cache.compiled())}"
-                )
+                hint = "" if cache.compiled() else hint
+                best.left = f"graph is left out: not in {seconds:g} s{hint}"
                 best.failed[name] = best.left
                 continue
             name = f"graph:effort={effort:.2g}"
