@@ -1,4 +1,4 @@
-"""One command as a child process that can neither hang nor flood us.
+"""Child processes: one that can neither hang nor flood us, or one that goes on running.
 
 No shell; its own session, ended whole when time is up; output read up to a cap.
 """
@@ -13,14 +13,14 @@ import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from placement.errors import LaunchError, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["MAX_BYTES", "Answer", "Deadline", "run_child"]
+__all__ = ["MAX_BYTES", "Answer", "Deadline", "run_child", "start_child"]
 
 #: Bytes of output that are read of one command; a million nodes are less.
 MAX_BYTES = 256 * 2**20
@@ -73,6 +73,33 @@ class Deadline:
         return max(0.0, self._end - time.monotonic())
 
 
+def start_child(
+    command: Sequence[str], *, name: str = "", hint: str = "", **how: Any
+) -> subprocess.Popen[bytes]:
+    """Start a command and return it while it runs.
+
+    Parameters
+    ----------
+    command : sequence of str
+    name : str
+        What messages call it; '': as it is started.
+    hint : str
+        What a person can do where it cannot be started.
+    **how
+        See `subprocess.Popen`.
+
+    Raises
+    ------
+    LaunchError
+        It cannot be started.
+    """
+    try:
+        return subprocess.Popen(command, **how)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LaunchError(f"cannot start {name or printable(command[0])}: {reason}", hint) from None
+
+
 def run_child(
     command: Sequence[str],
     env: Mapping[str, str],
@@ -110,18 +137,10 @@ def run_child(
     with tempfile.TemporaryFile() as stdin:
         stdin.write(script.encode("utf-8", "surrogateescape"))
         stdin.seek(0)
-        try:
-            process = subprocess.Popen(
-                command,
-                env=dict(env),
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                start_new_session=True,
-            )
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise LaunchError(f"cannot start {name}: {reason}") from None
+        process = start_child(
+            command, name=name, env=dict(env), stdin=stdin, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
     try:
         output, messages = _read(process, deadline, on_wait, name)
         code = process.wait(timeout=max(deadline.left(), 0.05))

@@ -233,7 +233,7 @@ class Launches:
     """Launches run one after another as children, which signals do not cut short.
 
     SIGINT and SIGTERM are passed on to the launch that runs, once each, so that
-    its ranks can keep what they have finished; a child is in a process group
+    its ranks can keep what they have finished; a child is in a session
     of its own, as a terminal would send it a second one.
 
     Attributes
@@ -273,13 +273,12 @@ class Launches:
         """
         import subprocess
 
+        from placement.child import start_child
+
         out = subprocess.PIPE if heard else None
-        try:
-            self._child = subprocess.Popen(
-                words, env=env, stdin=subprocess.DEVNULL, stdout=out, process_group=0
-            )
-        except OSError as error:
-            raise LaunchError(f"cannot start {words[0]}: {error.strerror or error}") from None
+        self._child = start_child(
+            words, env=env, stdin=subprocess.DEVNULL, stdout=out, start_new_session=True
+        )
         said, _ = self._child.communicate()
         code, self._child = self._child.returncode, None
         return code, said or b""

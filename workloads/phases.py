@@ -21,11 +21,6 @@ __all__ = ["Phases", "reduced", "seconds_of"]
 class Phases:
     """Stopwatch of a program's phases.
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-        The ranks over which `reduced` looks.
-
     Attributes
     ----------
     seconds : dict of str to float
@@ -33,17 +28,16 @@ class Phases:
 
     Examples
     --------
-    >>> phases = Phases(None)
+    >>> phases = Phases()
     >>> with phases("LocalSort1"):
     ...     pass
     >>> list(phases.seconds)
     ['LocalSort1']
     """
 
-    __slots__ = ("comm", "seconds")
+    __slots__ = ("seconds",)
 
-    def __init__(self, comm: MPI.Intracomm | None) -> None:
-        self.comm = comm
+    def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     def __call__(self, name: str) -> _Phase:
@@ -57,12 +51,6 @@ class Phases:
     def clear(self) -> None:
         """Set every phase back to none."""
         self.seconds.clear()
-
-    def reduced(self) -> dict[str, dict[str, float]]:
-        """Return min, mean and max over the ranks, by phase. Collective; see `reduced`."""
-        if self.comm is None:
-            return {n: {"min": s, "mean": s, "max": s} for n, s in self.seconds.items()}
-        return reduced(self.comm, self.seconds)
 
 
 class _Phase:

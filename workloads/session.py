@@ -66,21 +66,25 @@ class Result:
         for name, entry in seconds.items():
             self.phases.setdefault(name, []).append(entry)
 
+    def slowest(self, phase: str) -> list[float]:
+        """Return the slowest rank's seconds of each repetition."""
+        return [entry["max"] for entry in self.phases[phase]]
+
     def best(self, phase: str = "total") -> float:
         """Return the shortest repetition's seconds (its slowest rank's)."""
-        return min(entry["max"] for entry in self.phases[phase])
+        return min(self.slowest(phase))
 
     def median(self, phase: str = "total") -> float:
         """Return the median over the repetitions of the slowest rank's seconds."""
-        return median(entry["max"] for entry in self.phases[phase])
+        return median(self.slowest(phase))
 
     def summary(self) -> dict[str, dict[str, float]]:
         """Return by phase: best, median and worst repetition, and the mean over ranks."""
         return {
             name: {
-                "best": min(entry["max"] for entry in entries),
-                "median": median(entry["max"] for entry in entries),
-                "worst": max(entry["max"] for entry in entries),
+                "best": self.best(name),
+                "median": self.median(name),
+                "worst": max(self.slowest(name)),
                 "mean": sum(entry["mean"] for entry in entries) / len(entries),
             }
             for name, entries in self.phases.items()

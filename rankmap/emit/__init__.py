@@ -25,11 +25,11 @@ __all__ = ["LAUNCHER_ORDERS", "SUFFIXES", "emit", "find", "format_of", "names", 
 #: Where each bundled format lives: imported only when it is asked for.
 BUNDLED = {
     "hydra": "hydra",
-    "intel": "hydra",
+    "intel": "intel",
     "json": "document",
     "mpich": "mpich",
     "openmpi": "openmpi",
-    "seq": "slurm",
+    "seq": "seq",
     "slots": "slots",
     "slurm": "slurm",
     "torchrun": "torchrun",
@@ -120,7 +120,10 @@ def emit(order: Order, form: str, launcher_order: str = "sorted") -> str:
         Unknown format or launcher order.
     """
     module = find(form)
-    return module.write(order.sorted() if _is_sorted(module, launcher_order) else order)
+    _known(launcher_order)
+    if _follows_launcher(module) and launcher_order == "sorted":
+        order = order.sorted()
+    return module.write(order)
 
 
 def read_order(
@@ -149,16 +152,19 @@ def read_order(
         outside (`rankmap.emit.text.BrokenOrderError`).
     """
     module = find(form)
-    if not _is_sorted(module, launcher_order):
+    _known(launcher_order)
+    if not (_follows_launcher(module) and launcher_order == "sorted"):
         return module.read(text, on, source)
     positions = on.sorting()
     return module.read(text, on.take(positions), source).onto(inverse(positions))
 
 
-def _is_sorted(module: Format, launcher_order: str) -> bool:
-    """Return True where a format numbers the nodes as the launcher does, and that sorts them."""
+def _follows_launcher(module: Format) -> bool:
+    return getattr(module, "NODE_ORDER", "given") == "launcher"
+
+
+def _known(launcher_order: str) -> None:
     if launcher_order not in LAUNCHER_ORDERS:
         raise UsageError(
             f"no launcher order '{printable(launcher_order)}'", "there are sorted and given"
         )
-    return launcher_order == "sorted" and getattr(module, "NODE_ORDER", "given") == "launcher"

@@ -90,11 +90,11 @@ class OpenMpi(Mpiexec):
 
     def text(self, order: Order, launcher_order: str, step: Parsed) -> str:
         """Return a rankfile where the nodes' cores are known to do, else a sequential file."""
-        from rankmap.emit import openmpi, slurm
+        from rankmap.emit import openmpi, seq
 
         if self._binds(order, step):
             return openmpi.write(order, self.cores(step))
-        return slurm.write(order)
+        return seq.write(order)
 
     def launch(
         self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None

@@ -10,9 +10,9 @@ from placement.errors import ParseError
 from rankmap.slots import MOST_SLOTS
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Flags, Floats, Ints
+    from numpy.typing import NDArray
 
-__all__ = ["Entries", "checked", "empty", "file_bytes"]
+__all__ = ["MOST_BYTES", "Entries", "checked", "empty"]
 
 #: A file larger than this is refused: no graph of a job's ranks needs it.
 MOST_BYTES = 1 << 31
@@ -38,15 +38,15 @@ class Entries(NamedTuple):
     """
 
     ranks: int
-    a: Ints
-    b: Ints
-    weight: Floats
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
+    weight: NDArray[np.float64]
     undirected: bool = False
     stated: bool = True
     notes: tuple[str, ...] = ()
 
 
-def checked(entries: Entries, source: str, lines: Ints | None = None) -> Entries:
+def checked(entries: Entries, source: str, lines: NDArray[np.int64] | None = None) -> Entries:
     """Return entries that make sense, or raise.
 
     Parameters
@@ -63,7 +63,7 @@ def checked(entries: Entries, source: str, lines: Ints | None = None) -> Entries
         ranks than any machine has.
     """
 
-    def refuse(bad: Flags, text: str) -> None:
+    def refuse(bad: NDArray[np.bool_], text: str) -> None:
         if bad.any():
             at = int(np.argmax(bad))
             pair = f"{entries.a[at]} to {entries.b[at]}"
@@ -83,21 +83,3 @@ def checked(entries: Entries, source: str, lines: Ints | None = None) -> Entries
 def empty(source: str) -> ParseError:
     """Return the error for a file that holds no edge between two ranks."""
     return ParseError(source, 0, "no edge between two ranks", "is it the right file?")
-
-
-def file_bytes(path: str) -> bytes:
-    """Return a file's content.
-
-    Raises
-    ------
-    ParseError
-        Missing, unreadable or too large.
-    """
-    try:
-        with open(path, "rb") as stream:
-            raw = stream.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise ParseError(path, 0, error.strerror or str(error)) from None
-    if len(raw) > MOST_BYTES:
-        raise ParseError(path, 0, f"more than {MOST_BYTES >> 20} MB")
-    return raw

@@ -5,9 +5,7 @@ turns, so that whatever else changes on the machine strikes both alike:
 
 `arms`       what is compared, and the two controls (A/A, a random order)
 `programs`   the workloads that can be compared, and their options
-`running`    one launch: blocks in random ABBA order, visits, warm-ups, samples
-`launches`   several launches one after another
-`skew`       how far apart ranks leave a barrier, by clocks that are compared
+`running`    one launch: blocks in random ABBA order, visits, warm-ups, samples, skew
 `statistics` paired ratios and their intervals
 `analysis`   from samples of one or several launches to verdicts
 `words`      the same as a person reads it

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import machine_option, to_json, write_output
-from placement.errors import UsageError
+from placement.commands.common import machine_option, say, to_json, write_output
+from placement.errors import LaunchError, UsageError
 from workloads.ab.arms import Comparison
-from workloads.ab.launches import run_launches, this_launch
+from workloads.launched import Launches, mpiexec_words, parse_count, rank_environment
 from workloads.options import Common, level_option, measured, setting
+from workloads.world import interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from workloads.results import Run
 
 __all__ = ["ab"]
+
+#: Tells a launch which one it is and where its samples go: ``2:/tmp/…/launch-2.jsonl``.
+_LAUNCH = "NIDMAP_AB_LAUNCH"
 
 
 def _outside(common: Common, **options: Any) -> int | None:
@@ -31,7 +36,7 @@ def _outside(common: Common, **options: Any) -> int | None:
     _refuse_unnamed(options)
     if options["launches"] == 1:
         return None
-    runs, stopped = run_launches(common.ranks, options["launches"])
+    runs, stopped = _run_launches(common.ranks, options["launches"])
     return _pool(common, runs, options["level"], stopped)
 
 
@@ -79,7 +84,7 @@ def ab(common: Common, **options: Any) -> int:
     if options["pool"]:
         raise UsageError("--pool needs no ranks", "call it outside of the launch")
     _refuse_unnamed(options)
-    number, output = this_launch()
+    number, output = _this_launch()
     if output is None and options["launches"] > 1:
         raise UsageError(
             "--launches starts launches of its own, this is inside one",
@@ -101,6 +106,63 @@ def ab(common: Common, **options: Any) -> int:
         say_notes(header["arms"])
         _show(common, {**header, "ended": session.ended}, session.journal.rows, options["level"])
     return session.exit_code
+
+
+def _this_launch() -> tuple[int, str | None]:
+    """Return which launch this is, and the file that `_run_launches` wants of it."""
+    number, _, path = os.environ.get(_LAUNCH, "").partition(":")
+    if path:
+        return int(number), path
+    return parse_count(os.environ.get("SLURM_STEP_ID")) or 0, None
+
+
+def _run_launches(ranks: int | None, launches: int) -> tuple[list[Run], bool]:
+    """Start the launches and return their samples, and whether they were interrupted.
+
+    What one launch fixes (which processes sit where, how memory was laid out) is part of
+    every sample of it and of none of the others, so that only several launches tell what an
+    order does. Where one fails or is interrupted, what there is until then is returned.
+
+    Raises
+    ------
+    UsageError
+        Without ``-n``.
+    LaunchError
+        Where not even the first one succeeds.
+    NidmapError
+        Interrupted before there are samples.
+    """
+    import tempfile
+
+    if ranks is None:
+        raise UsageError("--launches starts mpiexec: how many ranks?", "-n says it")
+    runs: list[Run] = []
+    with tempfile.TemporaryDirectory(prefix="nidmap-ab-") as folder, Launches() as children:
+        for number in range(launches):
+            path = os.path.join(folder, f"launch-{number}.jsonl")
+            run = _run_launch(children, ranks, number, path)
+            runs += [run] if run is not None else []
+            if run is None or children.stopped:
+                break
+    if not runs:
+        raise interrupted() if children.stopped else LaunchError("the launch failed")
+    return runs, children.stopped
+
+
+def _run_launch(children: Launches, ranks: int, number: int, path: str) -> Run | None:
+    """Run one launch and return its samples, None where it failed."""
+    from workloads.results import read_run
+
+    env = {**rank_environment(ranks), _LAUNCH: f"{number}:{path}"}
+    command = [*mpiexec_words(ranks), sys.executable, *sys.orig_argv[1:]]
+    code, _ = children.run(command, env)
+    children.stopped |= code == interrupted().exit_code
+    if code and not children.stopped:
+        say(f"nidmap: launch {number + 1} failed (code {code})")
+        return None
+    kept = path if os.path.exists(path) else f"{path}.part"
+    run = read_run(kept, f"launch {number + 1}") if os.path.exists(kept) else None
+    return run if run and run.rows else None
 
 
 def _show(

@@ -1,4 +1,10 @@
-"""One launch of an A/B measurement: the arms' communicators, visits in turn, samples."""
+"""One launch of an A/B measurement: the arms' communicators, visits in turn, samples.
+
+Every repetition starts behind a barrier and each rank times its own part, so
+what a barrier lets ranks start apart (`skew`) is part of every sample. Clocks
+of two nodes may differ: each rank's offset from rank 0 is half the round trip
+of the fastest of several ping-pongs, known to within the other half.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +12,7 @@ import os
 import random
 import time
 import uuid
+from array import array
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,10 +20,9 @@ from placement.commands.common import say
 from placement.errors import printable
 from workloads.ab.arms import Arm, Comparison, arms_of, node_sets
 from workloads.ab.programs import arguments, maker, message_of, pattern_of
-from workloads.ab.skew import skew
 from workloads.phases import reduced
 from workloads.progress import Progress
-from workloads.session import Session, quiet_barrier
+from workloads.session import Session, median, quiet_barrier
 from workloads.world import processor, together
 
 if TYPE_CHECKING:
@@ -29,7 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Side", "measure", "say_notes", "schedule"]
 
-_TAG = 1718
+#: Tags of samples on their way to rank 0, and of the ping-pong of clocks.
+_SAMPLES, _CLOCKS = 1718, 1717
 
 
 @dataclass(slots=True)
@@ -122,6 +129,58 @@ def measure(
     return session
 
 
+def clock_offset(comm: MPI.Intracomm, rounds: int = 10) -> tuple[float, float]:
+    """Return this rank's clock less rank 0's, and how well it is known, in seconds. Collective."""
+    theirs = array("d", [0.0])
+    if comm.Get_rank() == 0:
+        for other in range(1, comm.Get_size()):
+            comm.Send(theirs, other, _CLOCKS)  # its turn
+            for _ in range(rounds):
+                comm.Recv(theirs, other, _CLOCKS)
+                comm.Send(array("d", [time.perf_counter()]), other, _CLOCKS)
+        return 0.0, 0.0
+    comm.Recv(theirs, 0, _CLOCKS)
+    trips = []
+    for _ in range(rounds):
+        sent = time.perf_counter()
+        comm.Send(array("d", [sent]), 0, _CLOCKS)
+        comm.Recv(theirs, 0, _CLOCKS)
+        back = time.perf_counter()
+        trips.append((back - sent, (sent + back) / 2 - theirs[0]))
+    fastest, ahead = min(trips)
+    return ahead, fastest / 2
+
+
+def skew(comm: MPI.Intracomm, barriers: int = 20) -> dict[str, float]:
+    """Return how far apart ranks leave a barrier. Collective; the same on every rank.
+
+    Returns
+    -------
+    dict
+        ``median`` and ``worst`` over the barriers of the last rank's exit less
+        the first's, ``clocks`` the largest difference of two ranks' clocks,
+        and ``known`` to within what; all in seconds.
+    """
+    from mpi4py import MPI
+
+    ahead, within = clock_offset(comm)
+    left = array("d")
+    for _ in range(barriers):
+        comm.Barrier()
+        left.append(time.perf_counter() - ahead)
+    # Largest over the ranks: what is negated here comes back as the smallest.
+    mine = array("d", [*left, *(-x for x in left), ahead, -ahead, within])
+    most = array("d", mine)
+    comm.Allreduce(mine, most, op=MPI.MAX)
+    apart = [last + less for last, less in zip(most, most[barriers:-3], strict=False)]
+    return {
+        "median": median(apart),
+        "worst": max(apart),
+        "clocks": most[-3] + most[-2],
+        "known": most[-1],
+    }
+
+
 def _agree(
     comm: MPI.Intracomm,
     asked: Comparison,
@@ -194,9 +253,9 @@ def _send_to_root(comm: MPI.Intracomm, side: Side, found: list[Any]) -> list[Any
     rank, members = comm.Get_rank(), side.arm.members
     if 0 not in members:
         if rank == members[0]:
-            comm.send(found, 0, _TAG)
+            comm.send(found, 0, _SAMPLES)
         elif rank == 0:
-            found = comm.recv(source=members[0], tag=_TAG)
+            found = comm.recv(source=members[0], tag=_SAMPLES)
     return found if rank == 0 else []
 
 

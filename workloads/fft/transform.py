@@ -156,7 +156,7 @@ class Transform:
         same(comm, **asked, grid=self.grid, method=method, norm=norm, pieces=pieces)
         self.comm, self.dtype, self.library = comm, kind, functions.name
         self.spectrum_dtype = kind if field.real_spectrum else np.dtype(_SPECTRA[kind.char])
-        self.phases = Phases(comm)
+        self.phases = Phases()
         item = self.spectrum_dtype.itemsize
         packed = method == "alltoall" or (method == "auto" and not one_node(comm))
         self._layout = layout = Layout(field, self.grid, comm.Get_rank(), item, pieces, packed)

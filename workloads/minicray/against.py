@@ -2,30 +2,45 @@
 
 The front door names this module to the prediction's command, which stands in
 an earlier room.
+
+From a message's bytes to what a kernel's counter shows: the headers of TCP's
+segments. Nothing is fitted. A full segment carries the link's MTU less 52 bytes (20 of
+IPv4, 20 of TCP, 12 of its time stamps) and is a frame of 14 bytes more, so
+66 of every MTU + 14 bytes are headers. Each is answered by an acknowledgement
+of 66 bytes that goes back by its own route: one for each segment, as links
+are so slow that a rank has read one before the next arrives, and not one for
+every other (RFC 1122, 4.2.3.2). What MPI adds to a message is left out.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.errors import UsageError
+from placement.network import loads
 from workloads.minicray import client
-from workloads.minicray.wire import factor, wire_loads
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from placement.network import Demand
+    from placement.network import Demand, Loads
     from rankmap.predict import Prediction
 
-__all__ = ["Side", "counted", "defaults", "document", "expected", "side_by_side", "words"]
+__all__ = ["Side", "counted", "defaults", "document", "expected", "side_by_side", "total_demand",
+           "words"]  # fmt: skip
 
 #: Links with less of the busiest one's bytes are shown, not judged: barriers are as much.
 _LEAST = 0.05
+
+#: Bytes of Ethernet's, IPv4's and TCP's header with time stamps.
+ETHERNET, INTERNET, TRANSPORT = 14, 20, 20 + 12
+HEADER = ETHERNET + INTERNET + TRANSPORT
 
 #: Links of a table.
 _SHOWN = 24
@@ -60,35 +75,85 @@ class Side:
         return np.asarray(self.counted[some] / self.wire[some] - 1)
 
 
+def segment(mtu: int) -> int:
+    """Return the bytes of a message that a full segment carries.
+
+    Examples
+    --------
+    >>> segment(9000), segment(1500)
+    (8948, 1448)
+    """
+    return mtu - INTERNET - TRANSPORT
+
+
+def factor(mtu: int) -> float:
+    """Return bytes on the wire over bytes of messages, both directions alike.
+
+    Examples
+    --------
+    >>> round(factor(9000), 4), round(factor(1500), 4)
+    (1.0148, 1.0912)
+    """
+    return 1 + 2 * HEADER / segment(mtu)
+
+
+def wire_loads(machine: Machine, demand: Demand, routing: str, mtu: int) -> Loads:
+    """Return the bytes on every channel when messages and acknowledgements travel.
+
+    Parameters
+    ----------
+    machine : Machine
+    demand : Demand
+        Bytes of messages.
+    routing : str
+    mtu : int
+        Of the links.
+
+    Examples
+    --------
+    >>> import nidmap, numpy as np
+    >>> from placement.network import Demand
+    >>> m = nidmap.load_machine("torus:3")
+    >>> found = wire_loads(m, Demand.pairs(m, np.array([0]), np.array([1]), 8948.0), "single", 9000)
+    >>> dict(zip(found.channels.names().tolist()[:4], found.load.tolist()))
+    {'x0->x1 x': 9014.0, 'x1->x2 x': 0.0, 'x2->x0 x': 0.0, 'x0->x2 x': 0.0}
+    >>> float(found.load.sum())
+    9080.0
+    """
+    share = HEADER / segment(mtu)
+    there = loads(machine, demand * (1 + share), routing)
+    back = loads(machine, demand.reversed() * share, routing)
+    return there + back
+
+
 def defaults(name: str, specs: tuple[str, ...], routing: str) -> tuple[tuple[str, ...], str]:
     """Return machine and routing to predict with: those of the mini-Cray where none is given."""
     about = client.ask(name, {"do": "status"})
-    specs = specs or tuple(about["machine"])
-    return specs, routing or _routing(specs, about["routing"])
+    specs, built = specs or tuple(about["machine"]), about["routing"]
+    if not routing and built != "single":  # the predictor's nearest to it
+        from placement.load import load_machine
+        from placement.network import routings
 
-
-def _routing(specs: tuple[str, ...], built: str) -> str:
-    """Return the predictor's routing that is nearest to a mini-Cray's."""
-    if built == "single":
-        return built
-    from placement.load import load_machine
-    from placement.network import routings
-
-    return "shortest" if "shortest" in routings(load_machine(*specs)) else "single"
+        built = "shortest" if "shortest" in routings(load_machine(*specs)) else "single"
+    return specs, routing or built
 
 
 def expected(
     machine: Machine, demand: Demand, routing: str, mtu: int
 ) -> tuple[NDArray[np.str_], NDArray[np.float64], NDArray[np.float64]]:
     """Return link names, bytes of messages, and bytes with headers and acknowledgements."""
-    from placement.network import loads
-
     plain, wire = loads(machine, demand, routing), wire_loads(machine, demand, routing, mtu)
     names = machine.names.tolist()
     own = [f"{name} {kind}" for kind in ("injection", "ejection") for name in names]
     every = np.array([*plain.channels.names().tolist(), *own], dtype=np.str_)
     both = [np.concatenate([x.load, x.injection, x.ejection]) for x in (plain, wire)]
     return every, both[0], both[1]
+
+
+def total_demand(found: Prediction) -> Demand:
+    """Return what all phases of a prediction send together."""
+    first, *others = (phase.demand for phase in found.phases)
+    return reduce(add, others, first)
 
 
 def counted(name: str, zero: bool = False) -> dict[str, float]:
@@ -116,9 +181,7 @@ def side_by_side(found: Prediction, name: str, times: float = 1.0) -> Side:
         No such mini-Cray.
     """
     about = client.ask(name, {"do": "status"})
-    whole = found.phases[0].demand
-    for phase in found.phases[1:]:
-        whole = whole + phase.demand
+    whole = total_demand(found)
     machine, routing = found.loads.channels.machine, found.loads.routing
     names, payload, wire = expected(machine, whole * times, routing, int(about["mtu"]))
     there = counted(name)
@@ -142,23 +205,17 @@ def seconds_here(found: Prediction, name: str) -> float:
 def document(found: Prediction, name: str, times: float) -> dict[str, Any]:
     """Return the comparison as ``--json`` has it."""
     side = side_by_side(found, name, times)
-    columns = (
-        side.names.tolist(),
-        side.payload.tolist(),
-        side.wire.tolist(),
-        side.counted.tolist(),
-    )
+    columns = [x.tolist() for x in (side.names, side.payload, side.wire, side.counted)]
+    heads = ("link", "payload", "wire", "counted")
+    error = np.abs(side.error)
     return {
         "minicray": name,
         "times": times,
         "seconds_here": seconds_here(found, name),
-        "links": [
-            {"link": link, "payload": payload, "wire": wire, "counted": count}
-            for link, payload, wire, count in zip(*columns, strict=True)
-        ],
+        "links": [dict(zip(heads, row, strict=True)) for row in zip(*columns, strict=True)],
         "judged": int(side.judged.sum()),
-        "median_error": float(np.median(np.abs(side.error))) if len(side.error) else None,
-        "worst_error": float(np.abs(side.error).max()) if len(side.error) else None,
+        "median_error": float(np.median(error)) if len(error) else None,
+        "worst_error": float(error.max()) if len(error) else None,
     }
 
 

@@ -1,30 +1,35 @@
-"""All that the daemon needs, as one JSON document: batch lines, files, environment."""
+"""From a machine's specification to a mini-Cray: all that its daemon needs, as one document."""
 
 from __future__ import annotations
 
 import os
+from glob import glob
 from typing import TYPE_CHECKING, Any
 
+from placement.commands.common import say
+from placement.errors import UsageError
+from workloads.minicray import client
 from workloads.minicray import net as lay
 from workloads.minicray.daemon import HOME
-from workloads.minicray.slurm import slurm_files, slurm_start
+from workloads.minicray.slurm import find_slurm, slurm_files, slurm_start
 
 if TYPE_CHECKING:
+    from workloads.minicray.client import Standing
     from workloads.minicray.net import Net
     from workloads.minicray.slurm import Slurm
 
-__all__ = ["blueprint"]
+__all__ = ["blueprint", "build_minicray"]
 
 #: Knobs of a namespace's network, below /proc/sys/net: routers forward by the flow,
 #: where there are several ways; nodes are patient, their windows never shrink, and they send
 #: no tail twice to probe for a loss (early_retrans), as nothing is ever lost.
+_NO_IPV6 = dict.fromkeys(("ipv6/conf/all/disable_ipv6", "ipv6/conf/default/disable_ipv6"), "1")
 _ROUTER = {
     "ipv4/ip_forward": "1",
     "ipv4/conf/all/rp_filter": "0",
     "ipv4/conf/default/rp_filter": "0",
     "ipv4/fib_multipath_hash_policy": "1",
-    "ipv6/conf/all/disable_ipv6": "1",
-    "ipv6/conf/default/disable_ipv6": "1",
+    **_NO_IPV6,
 }
 _NODE = {
     "ipv4/tcp_congestion_control": "reno",
@@ -33,8 +38,7 @@ _NODE = {
     "ipv4/tcp_early_retrans": "0",
     "ipv4/tcp_wmem": "4096 4194304 4194304",
     "ipv4/tcp_rmem": "4096 131072 131072",
-    "ipv6/conf/all/disable_ipv6": "1",
-    "ipv6/conf/default/disable_ipv6": "1",
+    **_NO_IPV6,
 }
 
 #: Runs a program on a node: in its network, under its name, with temporary files of its own
@@ -54,6 +58,55 @@ exec {home}/on "$node" sh -c "$*"
 
 #: Where Debian keeps the PMIx library that slurmd opens by a name of its development package.
 _PMIX = "/usr/lib/*/pmix2/lib/libpmix.so.2"
+
+
+def build_minicray(
+    specs: tuple[str, ...],
+    name: str,
+    *,
+    scale: float | None = None,
+    ecmp: bool = False,
+    no_slurm: bool = False,
+    topology: str = "tree",
+) -> Standing:
+    """Build a mini-Cray, say what it is, and return it.
+
+    Parameters
+    ----------
+    specs : tuple of str
+        The machine, as ``-m`` takes it.
+    name : str
+    scale : float or None
+        How many times slower its links are; None: such that links bind.
+    ecmp : bool
+        Whether flows spread over all shortest paths.
+    no_slurm : bool
+        Whether Slurm is left out even where it is installed.
+    topology : str
+        Slurm's topology plugin.
+
+    Raises
+    ------
+    NidmapError
+        The machine cannot be built, or this host does not allow it.
+    """
+    from placement.load import load_machine
+
+    if "-" in specs:
+        raise UsageError(
+            "a mini-Cray's commands read the machine again, and standard input is read once",
+            "save the dump to a file",
+        )
+    net = lay.design(load_machine(*specs), scale, ecmp)
+    slurm, missing = (None, "") if no_slurm else find_slurm(topology)
+    plan = blueprint(net, name, specs, slurm)
+    standing = client.start(plan, map_all=slurm is not None)
+    rates = ", ".join(f"{kind} {rate:g}" for kind, rate in plan["about"]["rates"].items())
+    say(f"mini-Cray {name}: {len(net.names)} nodes, {net.routers} routers; Mbit/s: {rates}")
+    say(f"Slurm: {'running' if slurm else f'left out: {missing}' if missing else 'left out'}")
+    for note in net.notes:
+        say(f"note: {note}")
+    return standing
 
 
 def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) -> dict[str, Any]:
@@ -77,16 +130,22 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
         **(slurm_files(net, slurm) if slurm else {}),
     }
     start = slurm_start(net, slurm) if slurm else None
-    specs = tuple(_absolute(spec) for spec in specs)
+    # Paths as they read from any directory.
+    specs = tuple(os.path.abspath(spec) if os.path.exists(spec) else spec for spec in specs)
     own = [f"tmp.{node}" for node in net.names]
     return {
         "login": lay.LOGIN,
         "creation": [*lay.login_setup(), *lay.creation(net)],
-        "spaces": [*_nodes(net), *_routers(net)],
+        "spaces": _spaces(net),
         "files": files,
         "folders": ["tmp", "lib", *own, *(start["folders"] if start else ())],
-        "symlinks": _libraries() if slurm else [],
-        "environment": _environment(specs, name, slurm is not None),
+        "symlinks": _library_links() if slurm else [],
+        "environment": {
+            **({"SLURM_CONF": f"{HOME}/slurm.conf"} if slurm else _LAUNCHERS),
+            "NIDMAP_MACHINE": " ".join(specs),
+            "NIDMAP_MINICRAY": name,
+            **_INSIDE,
+        },
         "usual": _USUAL,
         "slurm": start,
         "about": {
@@ -108,40 +167,32 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
     }
 
 
-def _absolute(spec: str) -> str:
-    """Return a spec as it reads from any directory."""
-    return os.path.abspath(spec) if os.path.exists(spec) else spec
-
-
-def _nodes(net: Net) -> list[dict[str, Any]]:
-    limits = list(lay.node_limits(net))
-    return [
+def _spaces(net: Net) -> list[dict[str, Any]]:
+    """Return how each namespace is set up: nodes, then routers."""
+    channel = net.channels.names().tolist()
+    spaces: list[dict[str, Any]] = [
         {
             "name": name,
             "sysctl": _NODE,
-            "ip": list(lay.node_setup(net, k)),
-            "tc": limits,
+            "ip": lay.node_setup(net, k),
+            "tc": [lay.limit("hsn0", net.node_rate)],
             "counts": {"hsn0": f"{name} injection"},
         }
         for k, name in enumerate(net.names)
     ]
-
-
-def _routers(net: Net) -> list[dict[str, Any]]:
-    channel = [str(text) for text in net.channels.names()]
-    return [
-        {
+    for r in range(net.routers):
+        rates = {f"p{k}": net.node_rate for k in net.attached(r)}
+        rates |= {f"c{c}": float(net.rates[c]) for c in net.leaving(r)}
+        counts = {f"p{k}": f"{net.names[k]} ejection" for k in net.attached(r)}
+        counts |= {f"c{c}": channel[c] for c in net.leaving(r)}
+        spaces.append({
             "name": lay.router_space(r),
             "sysctl": _ROUTER,
             "ip": list(lay.router_setup(net, r)),
-            "tc": list(lay.router_limits(net, r)),
-            "counts": {
-                **{f"p{k}": f"{net.names[k]} ejection" for k in lay.attached(net, r)},
-                **{f"c{c}": channel[c] for c in lay.leaving(net, r)},
-            },
-        }
-        for r in range(net.routers)
-    ]
+            "tc": [lay.limit(device, rate) for device, rate in rates.items()],
+            "counts": counts,
+        })  # fmt: skip
+    return spaces
 
 
 def _rates(net: Net) -> dict[str, float]:
@@ -153,56 +204,40 @@ def _rates(net: Net) -> dict[str, float]:
     return {name: round(rate * 8 / 1e6, 3) for name, rate in found.items()}
 
 
-def _libraries() -> list[tuple[str, str, str]]:
+def _library_links() -> list[tuple[str, str, str]]:
     """Return links that a library is missing whose development package is not installed."""
-    from glob import glob
-
     folders = [os.path.dirname(path) for path in glob(_PMIX)]
     plain = "libpmix.so"
     return [(f, plain, f"{plain}.2") for f in folders if not os.path.exists(f"{f}/{plain}")]
 
 
-def _environment(specs: tuple[str, ...], name: str, slurm: bool) -> dict[str, str]:
-    """Return what programs inside are told: Slurm, the machine, the device that MPI uses."""
-    here = {"SLURM_CONF": str(HOME / "slurm.conf")} if slurm else {}
-    return {
-        **(here or _launchers()),
-        "NIDMAP_MACHINE": " ".join(specs),
-        "NIDMAP_MINICRAY": name,
-        "TMPDIR": str(HOME / "tmp"),
-        "SLURM_PMIX_TMPDIR": str(HOME / "tmp"),
-        # MPICH (ch4) and Open MPI: TCP on the fabric's device, nothing else between nodes.
-        "MPIR_CVAR_CH4_NETMOD": "ofi",
-        "FI_PROVIDER": "tcp",
-        "FI_TCP_IFACE": "hsn0",
-        "OMPI_MCA_pml": "ob1",
-        "OMPI_MCA_btl": "self,sm,tcp",
-        "OMPI_MCA_btl_tcp_if_include": "hsn0",
-        "PRTE_MCA_oob_tcp_if_include": lay.MANAGEMENT,
-        "OMPI_MCA_oob_tcp_if_include": lay.MANAGEMENT,
-    }
+#: What programs inside are told: the device that MPI uses, on the fabric, and nothing else
+#: between nodes (MPICH ch4, Open MPI).
+_INSIDE = {
+    **dict.fromkeys(("TMPDIR", "SLURM_PMIX_TMPDIR"), str(HOME / "tmp")),
+    "MPIR_CVAR_CH4_NETMOD": "ofi",
+    "FI_PROVIDER": "tcp",
+    "OMPI_MCA_pml": "ob1",
+    "OMPI_MCA_btl": "self,sm,tcp",
+    **dict.fromkeys(("FI_TCP_IFACE", "OMPI_MCA_btl_tcp_if_include"), "hsn0"),
+    "PRTE_MCA_oob_tcp_if_include": lay.MANAGEMENT,
+    "OMPI_MCA_oob_tcp_if_include": lay.MANAGEMENT,
+}
 
-
-def _launchers() -> dict[str, str]:
-    """Return what has mpiexec start its ranks on the nodes, where no Slurm does it."""
-    return {
-        "HYDRA_LAUNCHER": "ssh",
-        "HYDRA_LAUNCHER_EXEC": str(HOME / "ssh"),
-        "HYDRA_HOST_FILE": str(HOME / "nodes"),
-        "PRTE_MCA_plm_ssh_agent": str(HOME / "ssh"),
-        "PRTE_MCA_prte_default_hostfile": str(HOME / "nodes"),
-        "OMPI_MCA_plm_rsh_agent": str(HOME / "ssh"),
-        "OMPI_MCA_orte_default_hostfile": str(HOME / "nodes"),
-    }
-
+#: What has mpiexec (Hydra's, PRRTE's, Open MPI 4's) start its ranks on the nodes, where no Slurm
+#: does it.
+_AGENTS = ("HYDRA_LAUNCHER_EXEC", "PRTE_MCA_plm_ssh_agent", "OMPI_MCA_plm_rsh_agent")
+_HOSTS = ("HYDRA_HOST_FILE", "PRTE_MCA_prte_default_hostfile", "OMPI_MCA_orte_default_hostfile")
+_LAUNCHERS = {
+    "HYDRA_LAUNCHER": "ssh",
+    **dict.fromkeys(_AGENTS, f"{HOME}/ssh"),
+    **dict.fromkeys(_HOSTS, f"{HOME}/nodes"),
+}
 
 #: What a user may set otherwise: many ranks share few cores here.
 _USUAL = {
-    "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1",
-    "OMPI_MCA_mpi_yield_when_idle": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
+    **dict.fromkeys(("MPIR_CVAR_ENABLE_HEAVY_YIELD", "OMPI_MCA_mpi_yield_when_idle"), "1"),
+    **dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1"),
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),
     "USER": os.environ.get("USER", "user"),
 }

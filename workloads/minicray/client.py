@@ -17,14 +17,17 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from placement.child import start_child
 from placement.errors import LaunchError, UsageError, printable
-from workloads.minicray.daemon import CONTROL
+from workloads.launched import handle_signals
+from workloads.minicray.daemon import CONTROL, Daemon
 from workloads.minicray.messages import receive, same_user, send
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 __all__ = ["DEFAULT_NAME", "Standing", "ask", "down", "run", "start"]
 
@@ -32,16 +35,18 @@ DEFAULT_NAME = "minicray"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 
-#: What makes namespaces: as root, and for everyone else.
-_AS_ROOT = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+#: What makes namespaces.
+_UNSHARE = ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
             "--uts", "--ipc"]  # fmt: skip
-_AS_USER = [*_AS_ROOT, "--map-root-user"]
 
 #: The daemon, from wherever this package is: no site-packages, no user's modules.
 _DAEMON = "import sys; sys.path.insert(0, sys.argv.pop(1)); from {module} import main; main()"
 
 #: Number of the capability that makes namespaces.
 _CAP_SYS_ADMIN = 21
+
+#: Signals that reach the program that is run inside.
+_PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 #: Seconds that one that fails has to say why.
 _LAST_WORDS = 60.0
@@ -73,21 +78,8 @@ class Standing:
         """Take it down and wait until all of it is gone."""
         with contextlib.suppress(OSError):
             os.close(self.lifeline)
-        with _undisturbed():
+        with handle_signals([signal.SIGINT], signal.SIG_IGN):  # what is taken down is to be gone
             self.process.wait()
-
-
-@contextlib.contextmanager
-def _undisturbed() -> Iterator[None]:
-    """Let no Ctrl-C come between: what is taken down is to be gone."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def address(name: str) -> str:
@@ -130,14 +122,12 @@ def start(plan: dict[str, Any], map_all: bool = False) -> Standing:
     listener = _listener(plan["about"]["name"])
     blueprint, lifeline, ready = os.pipe(), os.pipe(), os.pipe()
     passed = (blueprint[0], lifeline[0], listener.fileno(), ready[1])
-    command = [*_unshare(map_all), *_daemon_command(), *map(str, passed)]
-    try:
-        process = subprocess.Popen(
-            command, pass_fds=passed, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, start_new_session=True, cwd="/",
-        )  # fmt: skip
-    except OSError as error:
-        raise LaunchError(f"{command[0]}: {error.strerror}", "install util-linux") from None
+    as_user = [] if may_administer() else ["--map-root-user", *(["--map-auto"] if map_all else [])]
+    command = [*_UNSHARE, *as_user, *_daemon_command(), *map(str, passed)]
+    process = start_child(
+        command, hint="install util-linux", pass_fds=passed, stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True, cwd="/",
+    )  # fmt: skip
     for fd in passed[:2] + passed[3:]:
         os.close(fd)
     listener.close()
@@ -165,37 +155,29 @@ def _feed(fd: int, plan: dict[str, Any]) -> None:
 
 def _await(process: subprocess.Popen[bytes], lifeline: int, ready: int) -> Standing:
     """Wait until it stands; whatever comes between takes it down again."""
+    standing, answer = Standing(process, lifeline), dict[str, Any]()
     try:
-        with os.fdopen(ready) as pipe:
-            said = _parsed(pipe.readline())
+        with os.fdopen(ready) as pipe, contextlib.suppress(ValueError):  # ended while it said it
+            answer = json.loads(pipe.readline())
     except BaseException:
-        Standing(process, lifeline).down()
+        standing.down()
         raise
-    if said.get("ready"):
-        return Standing(process, lifeline)
+    if answer.get("ready"):
+        return standing
     # Its end is near: what it still has to say would be lost with its lifeline.
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_LAST_WORDS)
-    Standing(process, lifeline).down()
-    why = said.get("error") or _last_words(process)
+    standing.down()
+    why = answer.get("error") or _last_words(process)
     raise LaunchError(f"the mini-Cray cannot be built: {printable(why, 400)}", _hint(why))
-
-
-def _parsed(line: str) -> dict[str, Any]:
-    """Return what a daemon says; nothing where it was ended while it said it."""
-    try:
-        return dict(json.loads(line))
-    except ValueError:
-        return {}
 
 
 def _last_words(process: subprocess.Popen[bytes]) -> str:
     """Return the last line on stderr of a process that has ended, or how it ended."""
-    talk = process.stderr.read().decode(errors="replace") if process.stderr else ""
-    lines = talk.strip().splitlines()
-    if lines:
-        return lines[-1]
+    lines = process.stderr.read().decode(errors="replace").split("\n") if process.stderr else []
     code = process.returncode
+    if last := next((line for line in reversed(lines) if line.strip()), ""):
+        return last
     if code >= 0:
         return f"it ended with code {code} and said nothing"
     return f"it was ended by signal {-code}{' (out of memory?)' if code == -signal.SIGKILL else ''}"
@@ -227,12 +209,6 @@ def _switch() -> str:
     return "/proc/sys/user/max_user_namespaces"
 
 
-def _unshare(map_all: bool) -> list[str]:
-    if may_administer():
-        return _AS_ROOT
-    return [*_AS_USER, "--map-auto"] if map_all else _AS_USER
-
-
 def may_administer() -> bool:
     """Tell whether this process may make namespaces without a user namespace around them."""
     try:
@@ -244,13 +220,9 @@ def may_administer() -> bool:
 
 
 def _daemon_command() -> list[str]:
-    from workloads.minicray import daemon
-
-    module = "workloads.minicray.daemon"
-    root = str(daemon.__file__)
-    for _ in module.split("."):
-        root = os.path.dirname(root)
-    return [sys.executable, "-I", "-S", "-c", _DAEMON.format(module=module), root]
+    module = Daemon.__module__
+    root = Path(str(sys.modules[module].__file__)).parents[module.count(".")]
+    return [sys.executable, "-I", "-S", "-c", _DAEMON.format(module=module), str(root)]
 
 
 def connect(name: str) -> socket.socket:
@@ -261,7 +233,8 @@ def connect(name: str) -> socket.socket:
     LaunchError
         None of that name stands.
     """
-    for where in (address(name), *_inside(name)):
+    inside = [str(CONTROL)] if os.environ.get("NIDMAP_MINICRAY") == name else []
+    for where in (address(name), *inside):
         connection = socket.socket(socket.AF_UNIX)
         try:
             connection.connect(where)
@@ -277,11 +250,6 @@ def connect(name: str) -> socket.socket:
     )
 
 
-def _inside(name: str) -> Sequence[str]:
-    """Return where the daemon listens for commands inside, where this is one."""
-    return (str(CONTROL),) if os.environ.get("NIDMAP_MINICRAY") == name else ()
-
-
 def ask(name: str, message: dict[str, Any]) -> dict[str, Any]:
     """Send one request and return the answer.
 
@@ -291,15 +259,18 @@ def ask(name: str, message: dict[str, Any]) -> dict[str, Any]:
         None stands, or it refuses, or goes down meanwhile.
     """
     with connect(name) as connection:
-        try:
-            send(connection, message)
-            answer, _ = receive(connection)
-        except (EOFError, OSError):
-            raise LaunchError(f"mini-Cray {name} went down before it answered") from None
-    return _unless_refused(answer)
+        return _exchange(connection, message, [], f"mini-Cray {name} went down before it answered")
 
 
-def _unless_refused(answer: dict[str, Any]) -> dict[str, Any]:
+def _exchange(
+    connection: socket.socket, message: dict[str, Any], files: list[int], lost: str
+) -> dict[str, Any]:
+    """Send a request with open files and return the answer; `lost` says that none comes."""
+    try:
+        send(connection, message, files)
+        answer, _ = receive(connection)
+    except (EOFError, OSError):
+        raise LaunchError(lost) from None
     if "error" in answer:
         raise LaunchError(printable(str(answer["error"]), 400))
     return answer
@@ -350,38 +321,17 @@ def run(
     LaunchError
         None stands, it cannot start the program, or goes down meanwhile.
     """
+    message = {
+        "do": "run", "argv": list(argv), "node": node, "cwd": os.getcwd(),
+        "env": {**os.environ, **(env or {})},
+    }  # fmt: skip
+    files = [0, 1, 2] if output is None else [0, output, output]
     with connect(name) as connection:
-        message = {
-            "do": "run", "argv": list(argv), "node": node, "cwd": os.getcwd(),
-            "env": {**os.environ, **(env or {})},
-        }  # fmt: skip
-        files = [0, 1, 2] if output is None else [0, output, output]
-        with _passed_on(connection):
-            try:
-                send(connection, message, files)
-                answer, _ = receive(connection)
-            except (EOFError, OSError):
-                raise LaunchError(f"mini-Cray {name} went down while {argv[0]} ran") from None
-    return int(_unless_refused(answer)["exit"])
 
+        def pass_on(number: int, _: object) -> None:
+            with contextlib.suppress(OSError):
+                send(connection, {"signal": number})
 
-_PASSED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-
-
-@contextlib.contextmanager
-def _passed_on(connection: socket.socket) -> Iterator[None]:
-    """Send this process's signals to the program instead."""
-
-    def passing(number: int, _frame: Any) -> None:
-        with contextlib.suppress(OSError):
-            send(connection, {"signal": number})
-
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, passing) for number in _PASSED}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        with handle_signals(_PASSED, pass_on):
+            lost = f"mini-Cray {name} went down while {argv[0]} ran"
+            return int(_exchange(connection, message, files, lost)["exit"])

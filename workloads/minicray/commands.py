@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,57 +12,42 @@ import click
 from placement.commands.common import machine_option, machine_specs, say
 from placement.errors import UsageError
 from workloads.minicray import client
-from workloads.minicray.build import build_minicray
+from workloads.minicray.experiment.command import experiment
+from workloads.options import setting
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from workloads.minicray.client import Standing
 
 __all__ = ["minicray"]
 
-name_option = click.option(
-    "--name",
-    default=client.DEFAULT_NAME,
-    envvar="NIDMAP_MINICRAY",
-    show_default=True,
-    help="Which mini-Cray, where several stand.",
-)
+name_option = setting("--name", str, client.DEFAULT_NAME,
+                      "Which mini-Cray, where several stand.", envvar="NIDMAP_MINICRAY",
+                      )  # fmt: skip
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 
 _BUILDING: tuple[Callable[..., Any], ...] = (
+    setting("--topology", ("tree", "none", "dragonfly"), "tree", "By what Slurm chooses nodes."),
+    click.option("--no-slurm", is_flag=True, help="Without Slurm, even where it is installed."),
+    click.option("--ecmp", is_flag=True, help="Spread flows over all shortest paths."),
     click.option("--scale", type=float, help="How many times slower all links are than the "
                  "machine's; default: such that links bind, not this computer."),
-    click.option("--ecmp", is_flag=True, help="Spread flows over all shortest paths."),
-    click.option("--no-slurm", is_flag=True, help="Without Slurm, even where it is installed."),
-    click.option("--topology", type=click.Choice(["tree", "none", "dragonfly"]), default="tree",
-                 show_default=True, help="By what Slurm chooses nodes."),
 )  # fmt: skip
 
 
 def building_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of how a mini-Cray is built."""
-    for option in reversed(_BUILDING):
-        command = option(command)
-    return command
+    return reduce(lambda decorated, option: option(decorated), _BUILDING, command)
 
 
-class MinicrayGroup(click.Group):
-    """The commands here, and the experiment, which is imported when it is asked for."""
+def _build(specs: tuple[str, ...], name: str, **how: Any) -> Standing:
+    from workloads.minicray.blueprint import build_minicray
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return all names."""
-        return [*super().list_commands(ctx), "experiment"]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command by its name."""
-        if cmd_name == "experiment":
-            from workloads.minicray.experiment.command import experiment
-
-            return experiment
-        return super().get_command(ctx, cmd_name)
+    return build_minicray(specs, name, **how)
 
 
-@click.group(cls=MinicrayGroup)
+@click.group()
 def minicray() -> None:
     """Build a small machine on this one: namespaces as nodes and routers, links that are slow.
 
@@ -72,6 +58,9 @@ def minicray() -> None:
     nidmap minicray links
     nidmap minicray down
     """
+
+
+minicray.add_command(experiment)
 
 
 @minicray.command()
@@ -87,7 +76,7 @@ def up(specs: tuple[str, ...], name: str, foreground: bool, **how: Any) -> None:
     nidmap minicray up -m dragonfly:groups=4,chassis=2,blades=4,nodes=2 --scale 20000
     nidmap minicray up -m minicray:fattree --name second --foreground
     """
-    standing = build_minicray(machine_specs(specs), name, **how)
+    standing = _build(machine_specs(specs), name, **how)
     if not foreground:
         standing.let_go()
         return
@@ -119,24 +108,17 @@ def run(
     nidmap minicray run -- nidmap plan --from idle -N 4
     nidmap minicray run -m minicray:torus -N 4 -- ./a.out
     """
-    from workloads.minicray.launch import Ranks
-
-    wanted = Ranks(nodes, ranks, nodelist)
-    if not machine:
-        return _run(name, wanted, command)
-    own = f"run-{os.getpid()}"
-    standing = build_minicray(machine, own, **how)
+    own = f"run-{os.getpid()}" if machine else name
+    standing = _build(machine, own, **how) if machine else None
     try:
-        return _run(own, wanted, command)
+        from workloads.minicray.launch import launch_command, launch_environment
+
+        about = client.ask(own, {"do": "status"})
+        argv = launch_command(about, command, nodes, ranks, nodelist)
+        return client.run(own, argv, env=launch_environment(about))
     finally:
-        standing.down()
-
-
-def _run(name: str, wanted: Any, command: tuple[str, ...]) -> int:
-    from workloads.minicray.launch import starter
-
-    about = client.ask(name, {"do": "status"})
-    return client.run(name, wanted.command(about, command), env=starter(about))
+        if standing is not None:
+            standing.down()
 
 
 @minicray.command()
@@ -187,12 +169,10 @@ def down(name: str) -> None:
 
 @minicray.command()
 @name_option
-@click.option(
-    "--links", "chosen", multiple=True, metavar="LINK", help="Fill this link; may repeat."
-)
+@click.option("--links", "chosen", multiple=True, metavar="LINK",
+              help="Fill this link; may repeat.")  # fmt: skip
 @click.option("--between", "pairs", multiple=True, metavar="A,B", help="Between these two nodes.")
-@click.option("--for", "seconds", type=click.FloatRange(0.1, 86400), default=10.0,
-              show_default=True, help="Seconds.")  # fmt: skip
+@setting("--for seconds", click.FloatRange(0.1, 86400), 10.0, "Seconds.")
 @json_option
 def noise(
     name: str, chosen: tuple[str, ...], pairs: tuple[str, ...], seconds: float, as_json: bool
@@ -205,22 +185,21 @@ def noise(
     nidmap minicray noise --links 'g0c0b0->g1c0b0 blue' --for 60
     nidmap minicray noise --between nid00000,nid00008 --between nid00001,nid00009
     """
-    from workloads.minicray import noise as other
+    from workloads.minicray.noise import between, make_noise, net_of, over_links, utilisation
 
     if bool(chosen) == bool(pairs):
         raise UsageError("either --links or --between says what is to be filled")
-    about = client.ask(name, {"do": "status"})
-    net = other.net_of(about)
-    wanted = other.over_links(net, chosen) if chosen else other.between(net, pairs)
+    net = net_of(client.ask(name, {"do": "status"}))
+    wanted = over_links(net, chosen) if chosen else between(net, pairs)
     for note in wanted.notes:
         say(f"note: {note}")
-    found = other.make_noise(name, wanted, seconds)
-    used = other.utilisation(net, found)
-    shown = {
-        link: used[link] for link in (wanted.links or [k for k, x in used.items() if x > 0.05])
-    }
+    found = make_noise(name, wanted, seconds)
+    used = utilisation(net, found)
     if as_json:
         click.echo(json.dumps({"schema": "nidmap.minicray.noise/1", **found, "used": used}))
         return
+    shown = {
+        link: x for link, x in used.items() if link in wanted.links or (not chosen and x > 0.05)
+    }
     for link, share in sorted(shown.items(), key=lambda item: -item[1]):
         click.echo(f"{share:6.1%} {link}")

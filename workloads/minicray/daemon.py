@@ -5,7 +5,8 @@ without root, user) namespaces, it knows nothing of machines: a blueprint of
 ready batch lines comes to it on a pipe. A second pipe is its lifeline: when
 the starter dies before it has let go, so does the daemon, and with it, as
 its parent is process 1 of the pid namespace, every process, namespace and
-mount. Only the standard library is imported, so that it stands in a moment.
+mount. Only the standard library is imported, and what of ours needs no more, so that it
+stands in a moment.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -23,16 +25,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workloads.minicray.kernel import (
-    batch,
-    enter,
-    knob,
-    mount,
-    path,
-    refuse_missing,
-    set_host_name,
-)  # fmt: skip
-from workloads.minicray.messages import Trouble, receive, same_user, send
+from placement.child import Deadline, run_child, start_child
+from placement.errors import LaunchError, NidmapError
+from workloads.minicray.kernel import batch, enter, knob, mount, path, refuse_missing, set_host_name
+from workloads.minicray.messages import receive, same_user, send
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,6 +47,9 @@ JOB = "NIDMAP_MINICRAY_JOB"
 #: What an outer launch leaves in an environment, and must not reach ranks in here.
 _FOREIGN = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "SINFO_", "SQUEUE_", "SCONTROL_", "PMI_",
             "PMIX_", "PMI2_", "OMPI_COMM_", "PRTE_", "HYDRA_")  # fmt: skip
+
+#: What the kernel counts of all that a device sends, in its order.
+_COUNTED = ("bytes", "packets", "errors", "dropped")
 
 #: Seconds that a command has to end by itself once its client is gone.
 _PATIENCE = 3.0
@@ -123,45 +122,41 @@ class Daemon:
     def _start_slurm(self) -> None:
         slurm = self.blueprint["slurm"]
         self._start_daemon("slurmctld", slurm["controller"])
-        starts = [(f"slurmd.{node}", command) for node, command in slurm["nodes"].items()]
         with ThreadPoolExecutor(4) as pool:
-            list(pool.map(lambda start: self._start_daemon(*start), starts))
+            names = [f"slurmd.{node}" for node in slurm["nodes"]]
+            list(pool.map(self._start_daemon, names, slurm["nodes"].values()))
         self._await_idle(slurm["wait"], set(slurm["up"]))
 
     def _start_daemon(self, name: str, command: list[str]) -> None:
         with (HOME / f"{name}.out").open("ab") as out:
-            self.slurm_daemons[name] = subprocess.Popen(
+            self.slurm_daemons[name] = start_child(
                 command, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                 env=self._environment({}), start_new_session=True, cwd=HOME,
             )  # fmt: skip
 
     def _await_idle(self, timeout: float, nodes: set[str]) -> None:
         """Wait until every node that is to be up is idle."""
-        deadline, said = time.monotonic() + timeout, "no word"
-        while time.monotonic() < deadline:
-            idle, said = self._idle()
+        deadline, env, complaint = Deadline(timeout), self._environment({}), "no word"
+        while deadline.left():
+            time.sleep(0.05)
+            try:
+                answer = run_child(["sinfo", "-h", "-N", "-o", "%N %T"], env, Deadline(15))
+            except NidmapError as error:
+                complaint = str(error)
+                continue
+            pairs = [line.split() for line in answer.output.splitlines()]
+            idle = {pair[0] for pair in pairs if pair[1:] == ["idle"]}
             if nodes <= idle:
                 return
-            said = said or f"{len(idle & nodes)} of {len(nodes)} nodes are idle"
-            dead = [
-                name for name, daemon in self.slurm_daemons.items() if daemon.poll() is not None
-            ]
-            if dead:
-                raise Trouble(f"Slurm: {dead[0]} ended: {_tail(dead[0])}")
-            time.sleep(0.05)
-        raise Trouble(f"Slurm is not ready after {timeout:g} s: {said}; {_tail('slurmctld')}")
+            few = f"{len(idle & nodes)} of {len(nodes)} nodes are idle"
+            complaint = answer.messages.strip() or few
+            if dead := self._ended_daemons():
+                raise LaunchError(f"Slurm: {dead[0]} ended: {_find_error(dead[0])}")
+        last = _find_error("slurmctld")
+        raise LaunchError(f"Slurm is not ready after {timeout:g} s: {complaint}; {last}")
 
-    def _idle(self) -> tuple[set[str], str]:
-        """Return the names of idle nodes, and what sinfo complains of."""
-        try:
-            done = subprocess.run(
-                ["sinfo", "-h", "-N", "-o", "%N %T"], env=self._environment({}),
-                capture_output=True, text=True, check=False, timeout=15,
-            )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return set(), "sinfo does not answer"
-        pairs = [line.split() for line in done.stdout.splitlines()]
-        return {p[0] for p in pairs if len(p) == 2 and p[1] == "idle"}, done.stderr.strip()
+    def _ended_daemons(self) -> list[str]:
+        return [name for name, daemon in self.slurm_daemons.items() if daemon.poll() is not None]
 
     def _environment(self, given: dict[str, str]) -> dict[str, str]:
         """Return a program's environment: the usual settings, the client's, ours above."""
@@ -183,7 +178,7 @@ class Daemon:
             message, fds = receive(connection)
             try:
                 self._do(message, fds, connection)
-            except Trouble as error:
+            except NidmapError as error:
                 send(connection, {"error": str(error)})
             except (KeyError, TypeError, ValueError) as error:
                 send(connection, {"error": f"what is asked makes no sense: {error!r}"})
@@ -204,45 +199,36 @@ class Daemon:
         elif what == "run":
             self._run(message, fds, connection)
         else:
-            raise Trouble(f"no command {what!r}")
+            raise LaunchError(f"no command {what!r}")
 
     def status(self) -> dict[str, Any]:
         """Return what is known of this mini-Cray."""
-        ended = [name for name, daemon in self.slurm_daemons.items() if daemon.poll() is not None]
-        more = {"since": self.started, "jobs": list(self.jobs.values()), "ended": ended}
-        return {**self.blueprint["about"], **more}
+        more = {"since": self.started, "jobs": list(self.jobs.values())}
+        return {**self.blueprint["about"], **more, "ended": self._ended_daemons()}
 
     def links(self, zero: bool = False) -> dict[str, dict[str, int]]:
         """Return what each limited device has sent since it was made, or since the last zero."""
-        now = self._counters()
-        found = {
-            link: {
-                word: count - self.zero.get(link, {}).get(word, 0) for word, count in row.items()
-            }
-            for link, row in now.items()
-        }
-        if zero:
-            self.zero = now
-        return found
-
-    def _counters(self) -> dict[str, dict[str, int]]:
-        found: dict[str, dict[str, int]] = {}
+        now: dict[str, dict[str, int]] = {}
         for space in self.blueprint["spaces"]:
             with self._inside(space["name"]):
                 lines = Path("/proc/thread-self/net/dev").read_text().splitlines()[2:]
             for line in lines:
                 device, _, rest = line.partition(":")
-                words = rest.split()
-                link = space["counts"].get(device.strip())
-                if link:
-                    found[link] = {"bytes": int(words[8]), "packets": int(words[9]),
-                                   "dropped": int(words[11])}  # fmt: skip
-        return found
+                if link := space["counts"].get(device.strip()):
+                    sent = map(int, rest.split()[8:12])
+                    now[link] = dict(zip(_COUNTED, sent, strict=True))
+        before = self.zero
+        if zero:
+            self.zero = now
+        return {
+            link: {word: count - before.get(link, {}).get(word, 0) for word, count in row.items()}
+            for link, row in now.items()
+        }
 
     def _run(self, message: dict[str, Any], fds: list[int], connection: socket.socket) -> None:
         """Start a program for a client and stay with it; it ends when the client does."""
         if len(fds) != 3:
-            raise Trouble("a program needs stdin, stdout and stderr")
+            raise LaunchError("a program needs stdin, stdout and stderr")
         mark = f"{os.getpid()}.{time.monotonic_ns()}"
         process = self._start(message, fds, mark)
         self.jobs[process.pid] = message["argv"]
@@ -257,19 +243,20 @@ class Daemon:
     def _start(self, message: dict[str, Any], fds: list[int], mark: str) -> subprocess.Popen[bytes]:
         command, folder, node = message["argv"], message["cwd"], message.get("node")
         if not os.path.isdir(folder):
-            raise Trouble(f"the directory {folder} is not there inside")
+            raise LaunchError(f"the directory {folder} is not there inside")
         if node and node not in self.blueprint["about"]["names"]:
-            raise Trouble(f"no node {node!r}")
+            raise LaunchError(f"no node {node!r}")
         env = {**self._environment(message["env"]), JOB: mark}
-        program = _found(command[0], env["PATH"], folder)
+        where = os.pathsep.join(os.path.join(folder, d) for d in env["PATH"].split(":") if d)
+        name = os.path.join(folder, command[0]) if "/" in command[0] else command[0]
+        program = shutil.which(name, path=where)
+        if program is None:
+            raise LaunchError(f"{command[0]}: no such program")
         command = [str(HOME / "on"), node, *command] if node else command
-        try:
-            return subprocess.Popen(
-                command, executable=None if node else program, stdin=fds[0], stdout=fds[1],
-                stderr=fds[2], env=env, cwd=folder, start_new_session=True,
-            )  # fmt: skip
-        except OSError as error:
-            raise Trouble(f"{command[0]}: {error.strerror}") from None
+        return start_child(
+            command, executable=None if node else program, stdin=fds[0], stdout=fds[1],
+            stderr=fds[2], env=env, cwd=folder, start_new_session=True,
+        )  # fmt: skip
 
 
 def _cover_run() -> None:
@@ -299,18 +286,8 @@ def _mirror(source: str, target: Path, without: tuple[str, ...] = ()) -> None:
             here.symlink_to(os.readlink(entry.path))
         elif entry.is_dir() or entry.is_file():
             here.mkdir() if entry.is_dir() else here.touch()
-            with contextlib.suppress(Trouble):  # what may not be bound is left out
+            with contextlib.suppress(LaunchError):  # what may not be bound is left out
                 mount(entry.path, str(here), bind=True)
-
-
-def _found(program: str, where: str, folder: str) -> str:
-    """Return the file of a program: by its path, or on PATH."""
-    candidates = [program] if "/" in program else [f"{d}/{program}" for d in where.split(":") if d]
-    for candidate in candidates:
-        full = os.path.join(folder, candidate)
-        if os.path.isfile(full) and os.access(full, os.X_OK):
-            return full
-    raise Trouble(f"{program}: no such program")
 
 
 def _obey(connection: socket.socket, process: subprocess.Popen[bytes], mark: str) -> None:
@@ -344,14 +321,12 @@ def _sweep(mark: str) -> None:
                 os.kill(int(folder.name), signal.SIGKILL)
 
 
-def _tail(daemon: str) -> str:
+def _find_error(daemon: str) -> str:
     """Return the last line that a daemon's log, or any, has of an error."""
-    logs = sorted(HOME.glob(f"{daemon}.*")) + sorted(HOME.glob("slurm*.log"))
-    for log in logs:
-        lines = log.read_text(errors="replace").splitlines()
-        bad = [x for x in lines if any(w in x.lower() for w in ("error", "fatal"))]
-        if bad:
-            return bad[-1]
+    for log in sorted(HOME.glob(f"{daemon}.*")) + sorted(HOME.glob("slurm*.log")):
+        for line in reversed(log.read_text(errors="replace").splitlines()):
+            if "error" in line.lower() or "fatal" in line.lower():
+                return line
     return "its logs say nothing"
 
 
@@ -362,16 +337,13 @@ def _reap_for(worker: int) -> int:
         if pid == worker:
             code = os.waitstatus_to_exitcode(status)
             if code < 0:
-                _last_word(f"the daemon was ended by {_signal_name(-code)}")
+                known = {s.value: s.name for s in signal.Signals}
+                memory = (
+                    " (out of memory?)" if code == -signal.SIGKILL else ""
+                )  # mostly, the kernel
+                name = known.get(-code, f"signal {-code}")
+                _last_word(f"the daemon was ended by {name}{memory}")
             return code
-
-
-def _signal_name(number: int) -> str:
-    """Return a signal as a person reads it; SIGKILL is mostly the kernel's, for want of memory."""
-    with contextlib.suppress(ValueError):
-        name = signal.Signals(number).name
-        return f"{name} (out of memory?)" if number == signal.SIGKILL else name
-    return f"signal {number}"
 
 
 def _last_word(text: str) -> None:
@@ -385,15 +357,6 @@ def _watch(lifeline: int) -> None:
     if os.read(lifeline, 1) != b"k":
         _last_word("the command that was building it has ended")
         os._exit(3)
-
-
-def _inner_listener() -> socket.socket:
-    """Return the socket for commands that run inside."""
-    listener = socket.socket(socket.AF_UNIX)
-    listener.bind(str(CONTROL))
-    CONTROL.chmod(0o600)
-    listener.listen(64)
-    return listener
 
 
 def main() -> None:
@@ -420,19 +383,17 @@ def main() -> None:
 
 def _stand(daemon: Daemon, ready: int) -> socket.socket:
     """Build, say on a pipe whether it stands, and return the socket for commands inside."""
+    listener = socket.socket(socket.AF_UNIX)
     with os.fdopen(ready, "w") as pipe:
         try:
             daemon.build()
-            listener = _inner_listener()
+            listener.bind(str(CONTROL))
+            CONTROL.chmod(0o600)
+            listener.listen(64)
         except BaseException as error:  # whatever it is, the starter is to hear of it
-            pipe.write(json.dumps({"error": _why(error)}) + "\n")
+            foreseen = isinstance(error, (NidmapError, OSError)) and str(error)
+            pipe.write(json.dumps({"error": str(error) if foreseen else repr(error)}) + "\n")
             pipe.flush()
             os._exit(1)
         pipe.write(json.dumps({"ready": True}) + "\n")
     return listener
-
-
-def _why(error: BaseException) -> str:
-    """Return what went wrong: in words where it is foreseen, else with its kind."""
-    foreseen = (Trouble, OSError, subprocess.SubprocessError)
-    return str(error) if isinstance(error, foreseen) and str(error) else repr(error)

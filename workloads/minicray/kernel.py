@@ -1,6 +1,6 @@
 """Asking the kernel for things: mounts, namespaces, ip and tc in batches, knobs.
 
-Only the standard library: the daemon runs on this.
+Only the standard library, and what needs no more: the daemon runs on this.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import contextlib
 import ctypes
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
-from workloads.minicray.messages import Trouble
+from placement.child import Deadline, run_child
+from placement.errors import LaunchError
 
 __all__ = ["batch", "enter", "knob", "mount", "path", "refuse_missing", "set_host_name"]
 
@@ -20,6 +20,9 @@ __all__ = ["batch", "enter", "knob", "mount", "path", "refuse_missing", "set_hos
 _NETWORK = 0x40000000
 _BIND, _RECURSIVE, _PRIVATE = 4096, 16384, 1 << 18
 _NOSUID, _NODEV = 2, 4
+
+#: Seconds that one batch of ip or tc may take.
+_BATCH = 600.0
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -36,13 +39,13 @@ def mount(source: str, target: str, kind: str = "", *, bind: bool = False, data:
 
     Raises
     ------
-    Trouble
+    LaunchError
         Where the kernel refuses.
     """
     flags = _BIND | _RECURSIVE if bind else (_NOSUID | _NODEV if kind else _PRIVATE | _RECURSIVE)
     words = [w.encode() if w else None for w in (source, target, kind)]
-    if _libc.mount(*words, ctypes.c_ulong(flags), data.encode() if data else None):
-        raise Trouble(f"cannot mount {kind or source} on {target}: {_why()}")
+    more = ctypes.c_ulong(flags), data.encode() if data else None
+    _refuse(_libc.mount(*words, *more), f"mount {kind or source} on {target}")
 
 
 def enter(namespace: int) -> None:
@@ -50,22 +53,20 @@ def enter(namespace: int) -> None:
 
     Raises
     ------
-    Trouble
+    LaunchError
         Where the kernel refuses.
     """
-    if _libc.setns(namespace, _NETWORK):
-        raise Trouble(f"cannot enter a network namespace: {_why()}")
+    _refuse(_libc.setns(namespace, _NETWORK), "enter a network namespace")
 
 
 def set_host_name(name: str) -> None:
     """Name the host of this namespace."""
-    raw = name.encode()
-    if _libc.sethostname(raw, len(raw)):
-        raise Trouble(f"cannot name the host: {_why()}")
+    _refuse(_libc.sethostname(name.encode(), len(name.encode())), "name the host")
 
 
-def _why() -> str:
-    return os.strerror(ctypes.get_errno())
+def _refuse(failed: int, what: str) -> None:
+    if failed:
+        raise LaunchError(f"cannot {what}: {os.strerror(ctypes.get_errno())}")
 
 
 def knob(name: str, value: str) -> None:
@@ -83,7 +84,7 @@ def refuse_missing(*tools: str) -> None:
     """Raise where a tool is not installed."""
     missing = [tool for tool in tools if not shutil.which(tool, path=path({}))]
     if missing:
-        raise Trouble(f"{', '.join(missing)} not found; install iproute2 and util-linux")
+        raise LaunchError(f"{', '.join(missing)} not found; install iproute2 and util-linux")
 
 
 def batch(tool: str, lines: list[str]) -> None:
@@ -91,22 +92,15 @@ def batch(tool: str, lines: list[str]) -> None:
 
     Raises
     ------
-    Trouble
+    LaunchError
         What was refused first, and for which line.
     """
-    if not lines:
-        return
-    done = subprocess.run(
-        [tool, "-batch", "-"], input="\n".join(lines) + "\n",
-        capture_output=True, text=True, check=False, env={"PATH": path({}), "LC_ALL": "C"},
-    )  # fmt: skip
-    if done.returncode:
-        raise Trouble(_complaint(tool, lines, done.stderr))
-
-
-def _complaint(tool: str, lines: list[str], said: str) -> str:
-    words = [line for line in said.splitlines() if line.strip()]
-    where = next((w.rpartition(":")[2] for w in words if w.startswith("Command failed")), "")
-    line = f" ({lines[int(where) - 1]})" if where.isdigit() and int(where) <= len(lines) else ""
-    means = next((f"{text}: " for sign, text in _MEANINGS if sign in said), "")
-    return f"{means}{tool}: {words[0] if words else 'failed'}{line}"
+    env = {"PATH": path({}), "LC_ALL": "C"}
+    done = run_child([tool, "-batch", "-"], env, Deadline(_BATCH), script="\n".join(lines) + "\n")
+    if done.code:
+        words = [line for line in done.messages.splitlines() if line.strip()]
+        failed = next((w.rpartition(":")[2] for w in words if w.startswith("Command failed")), "")
+        known = failed.isdigit() and int(failed) <= len(lines)
+        means = next((f"{text}: " for sign, text in _MEANINGS if sign in done.messages), "")
+        where = f" ({lines[int(failed) - 1]})" if known else ""
+        raise LaunchError(f"{means}{tool}: {words[0] if words else 'failed'}{where}")

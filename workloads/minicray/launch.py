@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import LaunchError, UsageError, printable
@@ -14,69 +13,70 @@ from workloads.minicray.daemon import HOME
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rankmap.launch.mpi_library import MpiLibrary
-
-__all__ = ["Ranks", "starter"]
+__all__ = ["launch_command", "launch_environment"]
 
 
-@dataclass(frozen=True, slots=True)
-class Ranks:
-    """What is asked of a launch.
+def launch_command(
+    about: dict[str, Any],
+    command: Sequence[str],
+    nodes: int | None = None,
+    ranks: int | None = None,
+    nodelist: str | None = None,
+) -> list[str]:
+    """Return the command line that starts a program as ranks; itself where none are asked for.
 
-    Attributes
+    Parameters
     ----------
+    about : dict
+        What the mini-Cray says of itself.
+    command : sequence of str
     nodes, ranks : int or None
     nodelist : str or None
         All None: not as ranks.
+
+    Raises
+    ------
+    UsageError
+        More nodes than there are, or others.
+    LaunchError
+        No MPI here.
     """
-
-    nodes: int | None = None
-    ranks: int | None = None
-    nodelist: str | None = None
-
-    def command(self, about: dict[str, Any], command: Sequence[str]) -> list[str]:
-        """Return the command line that starts a program as ranks; itself where none are asked for.
-
-        Parameters
-        ----------
-        about : dict
-            What the mini-Cray says of itself.
-        command : sequence of str
-
-        Raises
-        ------
-        UsageError
-            More nodes than there are, or others.
-        LaunchError
-            No MPI here.
-        """
-        if self == Ranks():
-            return list(command)
-        listed = self._listed(about["names"])
-        count = self.nodes or len(listed) or min(self.ranks or 1, about["nodes"])
-        if count > about["nodes"] or (listed and count != len(listed)):
-            have = len(listed) or about["nodes"]
-            raise UsageError(f"{count} nodes wanted, {about['name']} has {have} of them")
-        total = self.ranks or count
-        if about["slurm"]:
-            where = [f"-w{','.join(listed)}"] if listed else []
-            return ["srun", f"--mpi={_slurm_mpi()}", f"-N{count}", f"-n{total}", *where, "-K",
-                    "--quit-on-interrupt", *command]  # fmt: skip
-        return _mpiexec(listed or about["names"][:count], total, command)
-
-    def _listed(self, known: Sequence[str]) -> list[str]:
-        if self.nodelist is None:
-            return []
-        from placement.nodelist import NodeList
-
-        names = list(NodeList.parse(self.nodelist, "-w"))
-        other = next((name for name in names if name not in known), None)
-        if other is not None:
-            raise UsageError(f"-w: no node {printable(other)} in this mini-Cray")
-        return names
+    if nodes is None and ranks is None and nodelist is None:
+        return list(command)
+    listed = _read_nodes(nodelist, about["names"])
+    count = nodes or len(listed) or min(ranks or 1, about["nodes"])
+    have = len(listed) or about["nodes"]
+    if count > about["nodes"] or (listed and count != len(listed)):
+        raise UsageError(f"{count} nodes wanted, {about['name']} has {have} of them")
+    total = ranks or count
+    if about["slurm"]:
+        where = [f"-w{','.join(listed)}"] if listed else []
+        return ["srun", f"--mpi={_slurm_mpi()}", f"-N{count}", f"-n{total}", *where, "-K",
+                "--quit-on-interrupt", *command]  # fmt: skip
+    mpiexec, library, major = _mpi_library()
+    names, each = listed or about["names"][:count], -(-total // count)
+    if library == "openmpi":
+        hosts = ["--host", ",".join(f"{name}:{each}" for name in names)]
+        old = major in (1, 2, 3, 4)
+        agent = ["--mca", "plm_rsh_agent"] if old else ["--prtemca", "plm_ssh_agent"]
+        words = [*agent, f"{HOME}/ssh", *hosts]
+    else:
+        agent = ["-launcher", "ssh", "-launcher-exec", f"{HOME}/ssh"]
+        words = [*agent, "-hosts", ",".join(names), "-ppn", str(each)]
+    return [mpiexec, *words, "-n", str(total), *command]
 
 
-def starter(about: dict[str, Any]) -> dict[str, str]:
+def _read_nodes(nodelist: str | None, known: Sequence[str]) -> list[str]:
+    from placement.nodelist import NodeList
+
+    names = [] if nodelist is None else list(NodeList.parse(nodelist, "-w"))
+    for name in names:
+        if name not in known:
+            raise UsageError(f"-w: no node {printable(name)} in this mini-Cray")
+    return names
+
+
+def launch_environment(about: dict[str, Any]) -> dict[str, str]:
     """Return how ``nidmap bench … -n N`` starts its ranks inside: on the nodes, by Slurm."""
     from workloads.launched import MPIEXEC
 
@@ -87,32 +87,21 @@ def starter(about: dict[str, Any]) -> dict[str, str]:
 
 def _slurm_mpi() -> str:
     """Return what srun starts this environment's MPI with; a program without MPI minds neither."""
-    return "pmix" if _found() and _library().name == "openmpi" else "pmi2"
+    return "pmix" if _mpiexec() and _mpi_library()[1] == "openmpi" else "pmi2"
 
 
-def _found() -> str | None:
+def _mpiexec() -> str | None:
     """Return the mpiexec on PATH, or the one beside this Python."""
     beside = os.path.dirname(sys.executable)
     return shutil.which("mpiexec") or shutil.which("mpiexec", path=beside)
 
 
-def _library() -> MpiLibrary:
+def _mpi_library() -> tuple[str, str, int]:
+    """Return the mpiexec, its library's name and its major version."""
     from rankmap.launch.mpi_library import mpi_library
 
-    mpiexec = _found()
+    mpiexec = _mpiexec()
     if mpiexec is None:
         raise LaunchError("mpiexec not found", "pip install 'nidmap[mpi]'")
-    return mpi_library(mpiexec, os.environ)
-
-
-def _mpiexec(names: Sequence[str], ranks: int, command: Sequence[str]) -> list[str]:
-    each = -(-ranks // len(names))
-    library = _library()
-    if library.name == "openmpi":
-        hosts = ",".join(f"{name}:{each}" for name in names)
-        old = library.major in (1, 2, 3, 4)
-        agent = ["--mca", "plm_rsh_agent"] if old else ["--prtemca", "plm_ssh_agent"]
-        return [str(_found()), *agent, f"{HOME}/ssh", "--host", hosts,
-                "-n", str(ranks), *command]  # fmt: skip
-    return [str(_found()), "-launcher", "ssh", "-launcher-exec", f"{HOME}/ssh",
-            "-hosts", ",".join(names), "-ppn", str(each), "-n", str(ranks), *command]  # fmt: skip
+    library = mpi_library(mpiexec, os.environ)
+    return mpiexec, library.name, library.major

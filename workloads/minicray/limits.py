@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
-from dataclasses import replace
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
 
-__all__ = ["LOGIN", "host_names", "notes", "refuse_large", "refuse_rates", "rows",
-           "with_one_nic"]  # fmt: skip
+__all__ = ["LOGIN", "host_names", "notes", "refuse_large", "refuse_rates", "rows"]
 
 #: Name of the host from which jobs are started.
 LOGIN = "login"
@@ -34,6 +33,9 @@ _SPACE, _CABLE, _NODE = 1 << 20, 1 << 18, 24 << 20
 
 #: Slowest and fastest link that a token bucket can hold apart from the rest, bytes a second.
 _SLOWEST, _FASTEST = 1e3, 1e10
+
+#: What helps where a machine is too large.
+_SMALLER = "name a smaller machine, such as minicray:dragonfly"
 
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", re.ASCII)
 
@@ -56,39 +58,24 @@ def rows(machine: Machine) -> NDArray[np.int64]:
     if not len(found):
         raise UsageError(f"{machine.name} has no compute node with a place in its network")
     if len(found) > MOST_NODES:
-        raise UsageError(
-            f"a mini-Cray of {len(found)} nodes is too large: {MOST_NODES} at most",
-            "name a smaller machine, such as minicray:dragonfly",
-        )
+        what = f"a mini-Cray of {len(found)} nodes is too large: {MOST_NODES} at most"
+        raise UsageError(what, _SMALLER)
     return found
-
-
-def with_one_nic(machine: Machine) -> Machine:
-    """Return a machine whose nodes have their first network interface only."""
-    if machine.router.shape[1] == 1:
-        return machine
-    return replace(machine, router=machine.router[:, :1], _cache={})
 
 
 def notes(machine: Machine, chosen: NDArray[np.int64]) -> Iterable[str]:
     """Yield what of the machine the mini-Cray leaves out."""
     service = int((~machine.compute).sum())
-    if service:
-        yield f"{_nodes(service)} not for computing {_have(service)} no namespace"
     lost = len(machine) - service - len(chosen)
-    if lost:
-        yield f"{_nodes(lost)} without a place in the network {_have(lost)} no namespace"
-    many = int(((machine.router[chosen] >= 0).sum(axis=1) > 1).sum())
-    if many:
-        yield f"{_nodes(many)} with several NICs {_have(many)} a link for the first one only"
-
-
-def _nodes(count: int) -> str:
-    return f"{count} node{'s' * (count != 1)}"
-
-
-def _have(count: int) -> str:
-    return "has" if count == 1 else "have"
+    several = int(((machine.router[chosen] >= 0).sum(axis=1) > 1).sum())
+    for count, which, what in (
+        (service, "not for computing", "no namespace"),
+        (lost, "without a place in the network", "no namespace"),
+        (several, "with several NICs", "a link for the first one only"),
+    ):
+        if count:
+            have = "has" if count == 1 else "have"
+            yield f"{count} node{'s' * (count != 1)} {which} {have} {what}"
 
 
 def host_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -106,7 +93,7 @@ def host_names(names: Sequence[str]) -> tuple[str, ...]:
     ('nid00000', 'x3000c0s1b0n0')
     """
     seen = {LOGIN: LOGIN, "localhost": "localhost"}
-    for name in names:
+    for k, name in enumerate(names):
         if not _HOST.fullmatch(name) or ".." in name or _is_address(name):
             raise UsageError(f"{printable(repr(name))} cannot be the name of a host")
         other = seen.setdefault(name.lower(), name)
@@ -114,19 +101,17 @@ def host_names(names: Sequence[str]) -> tuple[str, ...]:
             raise UsageError(f"a node cannot be called {name}: a mini-Cray has a host {other}")
         if other != name:
             raise UsageError(f"{name} and {other} are one name to the network")
-    if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise UsageError(f"two nodes are called {printable(twice)}")
+        if len(seen) < k + 3:  # with the two above
+            raise UsageError(f"two nodes are called {name}")
     return tuple(names)
 
 
 def _is_address(name: str) -> bool:
     """Tell whether a resolver takes a name for an address, as it does with 12 or 0x1f."""
-    try:
+    with suppress(OSError):
         socket.inet_aton(name)
-    except OSError:
-        return False
-    return True
+        return True
+    return False
 
 
 def refuse_rates(own: float, gbs: NDArray[np.float64], factor: float) -> None:
@@ -154,7 +139,7 @@ def refuse_large(nodes: int, routers: int, cables: int) -> None:
         raise UsageError(
             f"{routers} routers and {cables} cables are too many: "
             f"{MOST_ROUTERS} and {MOST_CABLES} at most",
-            "name a smaller machine, such as minicray:dragonfly",
+            _SMALLER,
         )
     need = (2 * nodes + routers) * _SPACE + cables * _CABLE + nodes * _NODE
     room = available()
@@ -162,5 +147,5 @@ def refuse_large(nodes: int, routers: int, cables: int) -> None:
         raise UsageError(
             f"{nodes} nodes and {routers} routers need about {need >> 20} MiB, "
             f"{room >> 20} MiB are free here",
-            "name a smaller machine, such as minicray:dragonfly",
+            _SMALLER,
         )

@@ -12,7 +12,7 @@ import socket
 import struct
 from typing import Any
 
-__all__ = ["Trouble", "peer", "receive", "same_user", "send"]
+__all__ = ["receive", "same_user", "send"]
 
 #: Open files that one message may bring: stdin, stdout, stderr.
 _FILES = 3
@@ -21,20 +21,11 @@ _FILES = 3
 _LONGEST = 64 << 20
 
 
-class Trouble(Exception):  # noqa: N818  # said to a person, never seen as an exception
-    """What went wrong, in one line."""
-
-
-def peer(connection: socket.socket) -> tuple[int, int]:
-    """Return process and user at the other end."""
-    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-    pid, user, _ = struct.unpack("3i", raw)
-    return int(pid), int(user)
-
-
 def same_user(connection: socket.socket) -> bool:
     """Tell whether the process at the other end is the same user's."""
-    return peer(connection)[1] == os.getuid()
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    _, user, _ = struct.unpack("3i", raw)
+    return bool(user == os.getuid())
 
 
 def send(connection: socket.socket, message: dict[str, Any], fds: list[int] | None = None) -> None:
@@ -60,24 +51,21 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
     try:
-        return _parsed(_exactly(connection, _size(connection, head))), list(fds)
-    except BaseException:
+        (size,) = struct.unpack("!I", head + _read(connection, 4 - len(head)))
+        message = json.loads(_read(connection, size)) if size <= _LONGEST else None
+        if not isinstance(message, dict):
+            raise EOFError
+        return message, list(fds)
+    except BaseException as error:
         for fd in fds:
             os.close(fd)
+        if isinstance(error, ValueError):
+            raise EOFError from None
         raise
 
 
-def _size(connection: socket.socket, head: bytes) -> int:
-    """Return the length that a message begins with."""
-    if not head:
-        raise EOFError
-    (size,) = struct.unpack("!I", head + _exactly(connection, 4 - len(head)))
-    if size > _LONGEST:
-        raise EOFError
-    return int(size)
-
-
-def _exactly(connection: socket.socket, size: int) -> bytes:
+def _read(connection: socket.socket, size: int) -> bytes:
+    """Return exactly so many bytes."""
     body = bytearray()
     while len(body) < size:
         more = connection.recv(min(1 << 20, size - len(body)))
@@ -85,13 +73,3 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
             raise EOFError
         body += more
     return bytes(body)
-
-
-def _parsed(body: bytes) -> dict[str, Any]:
-    try:
-        message = json.loads(body)
-    except ValueError:
-        raise EOFError from None
-    if not isinstance(message, dict):
-        raise EOFError
-    return message

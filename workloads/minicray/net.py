@@ -10,14 +10,15 @@ the fabric carries the ranks' messages alone, as on a real machine.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError
 from workloads.minicray import limits
-from workloads.minicray.routes import equal, single
+from workloads.minicray.limits import LOGIN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,9 +27,10 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.network.model import Channels
-    from workloads.minicray.routes import Table
 
-__all__ = ["BUDGET", "LOGIN", "MTU", "Net", "design"]
+    Ints = NDArray[np.int64]
+
+__all__ = ["BUDGET", "LOGIN", "MANAGEMENT", "MTU", "Net", "design", "next_hops"]
 
 #: GB/s that all nodes together may inject: what one core forwards with time to spare.
 BUDGET = 0.06
@@ -42,8 +44,8 @@ _FABRIC, _ROUTERS, _MANAGEMENT = "10.64", "10.128", "10.200"
 #: All of the management bridge.
 MANAGEMENT = f"{_MANAGEMENT}.0.0/16"
 
-#: Name of the namespace's host from which jobs are started.
-LOGIN = limits.LOGIN
+#: What a hop between groups counts of hops within one: `shortest` takes as few of them as it can.
+_GLOBAL = 1000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,8 +62,8 @@ class Net:
         Router that each is attached to.
     channels : Channels
         Directed links between routers, as the predictor counts them.
-    table : Table
-        Next channels of every router to every one of these nodes.
+    hops : int64 (routers, k, ways)
+        The next channels of every router to every one of these nodes, -1 for none.
     scale : float
         How many times slower the links are than the machine's own.
     node_rate : float
@@ -79,7 +81,7 @@ class Net:
     names: tuple[str, ...]
     router: NDArray[np.int32]
     channels: Channels
-    table: Table
+    hops: NDArray[np.int64]
     scale: float
     node_rate: float
     rates: NDArray[np.float64]
@@ -89,7 +91,19 @@ class Net:
     @property
     def routers(self) -> int:
         """Number of router namespaces."""
-        return self.table.routers
+        return len(self.hops)
+
+    def next(self, router: int, node: int) -> list[int]:
+        """Return the channels towards a node; none at its own router."""
+        return [c for c in map(int, self.hops[router, node]) if c >= 0]
+
+    def attached(self, router: int) -> list[int]:
+        """Return the nodes on a router."""
+        return list(map(int, np.flatnonzero(self.router == router)))
+
+    def leaving(self, router: int) -> list[int]:
+        """Return the channels that leave a router."""
+        return list(map(int, np.flatnonzero(self.channels.source == router)))
 
 
 def design(machine: Machine, scale: float | None = None, ecmp: bool = False) -> Net:
@@ -125,7 +139,8 @@ def design(machine: Machine, scale: float | None = None, ecmp: bool = False) -> 
         raise UsageError(f"--scale {scale:g}: it must be above 0")
     rows = limits.rows(machine)
     left_out = tuple(limits.notes(machine, rows))
-    machine = limits.with_one_nic(machine)
+    if machine.router.shape[1] > 1:  # one NIC a node
+        machine = replace(machine, router=machine.router[:, :1], _cache={})
     found = channels(machine, "single")
     own, assumed = _node_bandwidth(machine, found)
     factor = own * len(rows) / BUDGET if scale is None else scale
@@ -137,7 +152,7 @@ def design(machine: Machine, scale: float | None = None, ecmp: bool = False) -> 
         names=limits.host_names(machine.names[rows].tolist()),
         router=machine.router[rows, 0].astype(np.int32),
         channels=found,
-        table=(equal if ecmp else single)(machine, found, rows),
+        hops=next_hops(machine, found, rows, ecmp),
         scale=factor,
         node_rate=own * 1e9 / factor,
         rates=gbs * 1e9 / factor,
@@ -165,19 +180,79 @@ def _node_bandwidth(machine: Machine, found: Channels) -> tuple[float, tuple[str
     return fastest, (f"injection is not stated: taken as the fastest link, {fastest:g} GB/s",)
 
 
+def next_hops(machine: Machine, channels: Channels, rows: Ints, ecmp: bool) -> Ints:
+    """Return the next channels of every router to every node, int64 (routers, nodes, ways).
+
+    Parameters
+    ----------
+    machine : Machine
+    channels : Channels
+        Of routing ``single``.
+    rows : int64 (k,)
+        The nodes that are destinations.
+    ecmp : bool
+        All next channels on shortest paths (fewest hops between groups first,
+        then fewest hops: the measure of the predictor's routing ``shortest``
+        on dragonflies), not the one of its routing ``single``.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from placement.network import channels
+    >>> m = nidmap.load_machine("torus:3x3")
+    >>> found = next_hops(m, channels(m, "single"), np.arange(9), True)
+    >>> [int((found[a, b] >= 0).sum()) for a, b in ((0, 1), (0, 4), (4, 4))]
+    [1, 2, 0]
+    """
+    from placement.network import next_channel
+    from placement.topologies import router_count
+
+    if not ecmp:
+        return next_channel(machine)[:, rows, None].astype(np.int64)
+    between = np.array([kind in ("blue", "global") for kind in channels.kinds], dtype=bool)
+    cost = np.where(between[channels.kind], _GLOBAL, 1).astype(np.int64)
+    goal = machine.router[rows, 0].astype(np.int64)
+    far = _distances(channels, cost, router_count(machine), goal)
+    node, channel = np.nonzero(far[:, channels.target] + cost == far[:, channels.source])
+    router = channels.source[channel].astype(np.int64)
+    entry, counts = np.unique(router * len(rows) + node, return_counts=True)
+    order = np.argsort(router * len(rows) + node, kind="stable")
+    way = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
+    found = np.full((router_count(machine) * len(rows), counts.max(initial=1)), -1)
+    found[np.repeat(entry, counts), way] = channel[order]
+    return found.reshape(router_count(machine), len(rows), -1)
+
+
+def _distances(channels: Channels, cost: Ints, routers: int, goal: Ints) -> Ints:
+    """Return the cost from each router to the routers of some nodes, int64 (nodes, routers)."""
+    far = np.full((len(goal), routers), np.iinfo(np.int64).max // 4)
+    far[np.arange(len(goal)), goal] = 0
+    for _ in range(routers):
+        nearer = far.copy()
+        np.minimum.at(nearer.T, channels.source, (far[:, channels.target] + cost).T)
+        if np.array_equal(nearer, far):
+            break
+        far = nearer
+    return far
+
+
+def _address(block: str, number: int) -> str:
+    return f"{block}.{number // 250}.{number % 250 + 1}"
+
+
 def node_address(node: int) -> str:
     """Return a node's address on the fabric."""
-    return f"{_FABRIC}.{node // 250}.{node % 250 + 1}"
+    return _address(_FABRIC, node)
 
 
 def router_address(router: int) -> str:
     """Return a router's address."""
-    return f"{_ROUTERS}.{router // 250}.{router % 250 + 1}"
+    return _address(_ROUTERS, router)
 
 
 def management_address(node: int) -> str:
     """Return a node's address on the management bridge; -1: where jobs are started."""
-    return f"{_MANAGEMENT}.{(node + 1) // 250}.{(node + 1) % 250 + 1}"
+    return _address(_MANAGEMENT, node + 1)
 
 
 def router_space(router: int) -> str:
@@ -185,26 +260,27 @@ def router_space(router: int) -> str:
     return f"router+{router}"
 
 
-def namespaces(net: Net) -> Iterator[str]:
-    """Yield the names of all namespaces."""
-    yield from net.names
-    yield from (router_space(r) for r in range(net.routers))
+def namespaces(net: Net) -> list[str]:
+    """Return the names of all namespaces."""
+    return [*net.names, *(router_space(r) for r in range(net.routers))]
 
 
-def login_setup() -> Iterator[str]:
-    """Yield the ``ip`` lines where jobs are started: a bridge, and a device for MPI without end.
+def login_setup() -> list[str]:
+    """Return the ``ip`` lines where jobs are started: a bridge, and a device for MPI without end.
 
     MPI is told to use ``hsn0``; ranks that are started here by mistake, or for
     a test, find one.
     """
-    yield "link set lo up"
-    yield "link add mgmt type bridge"
-    yield "link set mgmt up"
-    yield f"addr add {management_address(-1)}/16 dev mgmt"
-    yield "link add hsn0 type veth peer name hsn0-end"
-    yield f"addr add {_FABRIC}.255.254/32 dev hsn0"
-    yield "link set hsn0 up"
-    yield "link set hsn0-end up"
+    return [
+        "link set lo up",
+        "link add mgmt type bridge",
+        "link set mgmt up",
+        f"addr add {management_address(-1)}/16 dev mgmt",
+        "link add hsn0 type veth peer name hsn0-end",
+        f"addr add {_FABRIC}.255.254/32 dev hsn0",
+        "link set hsn0 up",
+        "link set hsn0-end up",
+    ]
 
 
 def creation(net: Net) -> Iterator[str]:
@@ -212,11 +288,12 @@ def creation(net: Net) -> Iterator[str]:
     for space in namespaces(net):
         yield f"netns add {space}"
     for node, name in enumerate(net.names):
-        yield _pair("hsn0", name, f"p{node}", router_space(int(net.router[node])))
+        yield _cable("hsn0", name, f"p{node}", router_space(int(net.router[node])))
         yield f"link add name mgmt0 netns {name} type veth peer name m{node}"
         yield f"link set m{node} master mgmt up"
+    space_of = [router_space(router) for router in net.channels.source.tolist()]
     for c, d in pairs(net.channels):
-        yield _pair(f"c{c}", _at(net, c), f"c{d}", _at(net, d))
+        yield _cable(f"c{c}", space_of[c], f"c{d}", space_of[d])
 
 
 def pairs(channels: Channels) -> Iterator[tuple[int, int]]:
@@ -227,92 +304,58 @@ def pairs(channels: Channels) -> Iterator[tuple[int, int]]:
     UsageError
         Where a channel has no way back.
     """
-    waiting: dict[tuple[int, int, int], list[int]] = {}
-    ends = (channels.source.tolist(), channels.target.tolist(), channels.kind.tolist())
+    waiting: dict[tuple[int, int, int], list[int]] = defaultdict(list)
     # On trees the way down is a class of its own, and belongs to the way up.
-    up = [kind.replace("down", "up") for kind in channels.kinds]
-    classes = [channels.kinds.index(kind) for kind in up]
+    cable = [channels.kinds.index(kind.replace("down", "up")) for kind in channels.kinds]
+    ends = (channels.source.tolist(), channels.target.tolist(), channels.kind.tolist())
     for c, (a, b, kind) in enumerate(zip(*ends, strict=True)):
-        back = waiting.get((b, a, classes[kind]))
-        if back:
+        if back := waiting[b, a, cable[kind]]:
             yield back.pop(0), c
         else:
-            waiting.setdefault((a, b, classes[kind]), []).append(c)
+            waiting[a, b, cable[kind]].append(c)
     if any(waiting.values()):
         raise UsageError("a link of this machine leads one way only; a cable leads both")
 
 
-def _pair(one: str, here: str, other: str, there: str) -> str:
-    return (
-        f"link add name {one} mtu {MTU} netns {here} type veth "
-        f"peer name {other} mtu {MTU} netns {there}"
-    )
+def _cable(one: str, here: str, other: str, there: str) -> str:
+    ends = f"name {one} mtu {MTU} netns {here}", f"name {other} mtu {MTU} netns {there}"
+    return f"link add {ends[0]} type veth peer {ends[1]}"
 
 
-def _at(net: Net, channel: int) -> str:
-    return router_space(int(net.channels.source[channel]))
-
-
-def node_setup(net: Net, node: int) -> Iterator[str]:
-    """Yield the ``ip`` lines inside a node's namespace."""
-    router = router_address(int(net.router[node]))
-    yield "link set lo up"
-    yield f"addr add {node_address(node)}/32 dev hsn0"
-    yield "link set hsn0 up"
-    yield f"addr add {management_address(node)}/16 dev mgmt0"
-    yield "link set mgmt0 up"
-    yield f"route add {router}/32 dev hsn0"
-    # A queue that never drops makes a slow link look like a lost packet: wait long for an answer.
-    yield f"route add default via {router} dev hsn0 src {node_address(node)} rto_min 3s"
+def node_setup(net: Net, node: int) -> list[str]:
+    """Return the ``ip`` lines inside a node's namespace."""
+    router, own = router_address(int(net.router[node])), node_address(node)
+    return [
+        "link set lo up",
+        f"addr add {own}/32 dev hsn0",
+        "link set hsn0 up",
+        f"addr add {management_address(node)}/16 dev mgmt0",
+        "link set mgmt0 up",
+        f"route add {router}/32 dev hsn0",
+        # A queue that never drops makes a slow link look like a lost packet: wait long for it.
+        f"route add default via {router} dev hsn0 src {own} rto_min 3s",
+    ]
 
 
 def router_setup(net: Net, router: int) -> Iterator[str]:
     """Yield the ``ip`` lines inside a router's namespace: devices, then a route a node."""
     yield "link set lo up"
     yield f"addr add {router_address(router)}/32 dev lo"
-    for node in attached(net, router):
+    for node in net.attached(router):
         yield f"link set p{node} up"
         yield f"route add {node_address(node)}/32 dev p{node}"
-    for c in leaving(net, router):
+    for c in net.leaving(router):
         yield f"link set c{c} up"
+    target = net.channels.target.tolist()
     for node in range(len(net.names)):
-        hops = [_hop(net, c) for c in net.table.next(router, node)]
-        if len(hops) == 1:
-            yield f"route add {node_address(node)}/32 {hops[0]} onlink"
-        elif hops:
-            several = " ".join(f"nexthop {hop} onlink" for hop in hops)
-            yield f"route add {node_address(node)}/32 {several}"
+        hops = [f"via {router_address(target[c])} dev c{c} onlink" for c in net.next(router, node)]
+        if hops:
+            ways = hops[0] if len(hops) == 1 else " ".join(f"nexthop {hop}" for hop in hops)
+            yield f"route add {node_address(node)}/32 {ways}"
 
 
-def _hop(net: Net, channel: int) -> str:
-    return f"via {router_address(int(net.channels.target[channel]))} dev c{channel}"
-
-
-def node_limits(net: Net) -> Iterator[str]:
-    """Yield the ``tc`` lines inside any node's namespace."""
-    yield _limit("hsn0", net.node_rate)
-
-
-def router_limits(net: Net, router: int) -> Iterator[str]:
-    """Yield the ``tc`` lines inside a router's namespace."""
-    for node in attached(net, router):
-        yield _limit(f"p{node}", net.node_rate)
-    for c in leaving(net, router):
-        yield _limit(f"c{c}", float(net.rates[c]))
-
-
-def attached(net: Net, router: int) -> list[int]:
-    """Return the nodes on a router."""
-    return [int(k) for k in np.flatnonzero(net.router == router)]
-
-
-def leaving(net: Net, router: int) -> list[int]:
-    """Return the channels that leave a router."""
-    return [int(c) for c in np.flatnonzero(net.channels.source == router)]
-
-
-def _limit(device: str, rate: float) -> str:
-    """Return the tc line of a device that carries `rate` bytes a second.
+def limit(device: str, rate: float) -> str:
+    """Return the ``tc`` line of a device that carries `rate` bytes a second.
 
     The queue is long, as a network with credits loses nothing: senders wait.
     """

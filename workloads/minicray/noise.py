@@ -85,11 +85,9 @@ def between(net: Net, pairs: Sequence[str]) -> Noise:
     flows = []
     for text in pairs:
         names = [word.strip() for word in text.split(",")]
-        unknown = [name for name in names if name not in place]
-        if len(set(names)) != 2 or len(names) != 2 or unknown:
-            what = (
-                f"no node {printable(unknown[0])}" if unknown else "two different nodes are needed"
-            )
+        what = next((f"no node {printable(name)}" for name in names if name not in place), "")
+        if what or len(names) != 2 or len(set(names)) != 2:
+            what = what or "two different nodes are needed"
             raise UsageError(f"--between {printable(text)}: {what}", "as in nid00000,nid00005")
         a, b = (place[name] for name in names)
         flows += [(a, b), (b, a)]
@@ -138,38 +136,24 @@ def over_links(net: Net, links: Sequence[str], avoid: Sequence[int] = ()) -> Noi
 
 
 def _filling(net: Net, channel: int, avoid: set[int]) -> list[tuple[int, int]]:
-    """Return pairs of nodes, each node once a side, whose routes share a channel."""
-    ways = sorted(_over(net, channel, avoid))
-    senders: set[int] = set()
-    receivers: set[int] = set()
-    chosen: list[tuple[int, int]] = []
+    """Return pairs of nodes, each node once a side, whose routes share a channel; short ones."""
+    free = [k for k in range(len(net.names)) if k not in avoid]
+    routes = ((_route(net, a, b), a, b) for b in free for a in free)
+    ways = sorted((len(hops), a, b) for hops, a, b in routes if channel in hops)
+    chosen: dict[int, int] = {}  # to by from
     for _, a, b in ways:
         if len(chosen) * net.node_rate >= float(net.rates[channel]):
             break
-        if a not in senders and b not in receivers:
-            chosen.append((a, b))
-            senders.add(a)
-            receivers.add(b)
-    return chosen
-
-
-def _over(net: Net, channel: int, avoid: set[int]) -> list[tuple[int, int, int]]:
-    """Return (hops, from, to) of all pairs of nodes whose route leads over a channel."""
-    found = []
-    free = [k for k in range(len(net.names)) if k not in avoid]
-    for b in free:
-        for a in free:
-            hops = _route(net, a, b)
-            if channel in hops:
-                found.append((len(hops), a, b))
-    return found
+        if a not in chosen and b not in chosen.values():
+            chosen[a] = b
+    return list(chosen.items())
 
 
 def _route(net: Net, a: int, b: int) -> list[int]:
     """Return the channels from one node to another, the first of several ways."""
-    here, hops = int(net.router[a]), []
+    here, hops = int(net.router[a]), list[int]()
     while here != int(net.router[b]):
-        hops.append(net.table.next(here, b)[0])
+        hops.append(net.next(here, b)[0])
         here = int(net.channels.target[hops[-1]])
     return hops
 

@@ -6,12 +6,13 @@ import os
 import pwd
 import re
 import shutil
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.errors import UsageError, printable
+from placement.child import Deadline, run_child
+from placement.errors import LaunchError, UsageError, printable
+from placement.machine import FREE_STATES
 from workloads.minicray import net as lay
 from workloads.minicray.client import may_administer
 from workloads.minicray.daemon import HOME
@@ -121,12 +122,10 @@ def find_slurm(topology: str = "tree") -> tuple[Slurm | None, str]:
 def version_of(slurmctld: str) -> tuple[int, ...]:
     """Return what a Slurm says it is; () where it does not."""
     try:
-        said = subprocess.run(
-            [slurmctld, "-V"], capture_output=True, text=True, check=False, timeout=10
-        ).stdout
-    except (OSError, subprocess.SubprocessError):
+        text = run_child([slurmctld, "-V"], os.environ, Deadline(10)).output
+    except LaunchError:
         return ()
-    match = re.search(r"slurm\S* (\d+)\.(\d+)(?:\.(\d+))?", said)
+    match = re.search(r"slurm\S* (\d+)\.(\d+)(?:\.(\d+))?", text)
     return tuple(int(part) for part in match.groups() if part) if match else ()
 
 
@@ -178,23 +177,20 @@ def slurm_files(net: Net, slurm: Slurm) -> dict[str, tuple[str, int]]:
     words = "TopologyPlugin=topology/tree" if tree else ""
     words += "\nTopologyParam=Dragonfly" if slurm.topology == "dragonfly" else ""
     conf = CONF.format(
-        cluster="minicray",
-        host=f"{lay.LOGIN}({lay.management_address(-1)})",
-        user="root",
-        folder=HOME,
-        scheduler="sched/backfill",
-        scheduling=",sched_min_interval=0",
-        age=60,
+        cluster="minicray", host=f"{lay.LOGIN}({lay.management_address(-1)})", user="root",
+        folder=HOME, scheduler="sched/backfill", scheduling=",sched_min_interval=0", age=60,
         more=f"TreeWidth=64\n{words}",
-    )
+    )  # fmt: skip
     lines = [_node_line(net, k) for k in range(len(net.names))]
     everything = ",".join(net.names)
     lines.append(f"PartitionName=debug Nodes={everything} Default=YES MaxTime=INFINITE State=UP")
     files = {
-        "slurm.conf": (conf + "\n".join(lines) + "\n", 0o644),
-        "cgroup.conf": (cgroup_conf(slurm.version), 0o644),
+        "slurm.conf": conf + "\n".join(lines) + "\n",
+        "cgroup.conf": cgroup_conf(slurm.version),
     }
-    return {**files, "topology.conf": (_switches(net), 0o644)} if tree else files
+    if tree:
+        files["topology.conf"] = _switches(net)
+    return {name: (text, 0o644) for name, text in files.items()}
 
 
 def _switches(net: Net) -> str:
@@ -222,8 +218,6 @@ def _switches(net: Net) -> str:
 
 
 def _node_line(net: Net, node: int) -> str:
-    from placement.machine import FREE_STATES
-
     row = int(net.rows[node])
     cores = int(net.machine.cores[row]) or _CORES
     down = str(net.machine.state[row]) not in FREE_STATES
@@ -236,8 +230,6 @@ def _node_line(net: Net, node: int) -> str:
 
 def slurm_start(net: Net, slurm: Slurm) -> dict[str, Any]:
     """Return what is started, and how long it may take."""
-    from placement.machine import FREE_STATES
-
     conf = str(HOME / "slurm.conf")
     state = net.machine.state[net.rows].tolist()
     return {

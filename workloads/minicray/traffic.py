@@ -13,7 +13,6 @@ import socket
 import sys
 import threading
 import time
-from typing import Any
 
 #: Seconds in which the receivers may come up.
 _PATIENCE = 15.0
@@ -42,10 +41,7 @@ def main() -> None:
 
 def _receive(address: str, port: int) -> None:
     """Take whatever comes, in the background."""
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind((address, port))
-    listener.listen(256)
+    listener = socket.create_server((address, port), backlog=256)
 
     def drain(connection: socket.socket) -> None:
         room = bytearray(1 << 16)
@@ -63,7 +59,7 @@ def _receive(address: str, port: int) -> None:
 
 def _send(address: str, port: int, deadline: float) -> None:
     """Send until the time is over."""
-    connection = _connected(address, port)
+    connection = _connect(address, port)
     zeros = bytes(1 << 15)
     # A full buffer of the kernel would go on for long after the end: keep it small.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 15)
@@ -73,20 +69,16 @@ def _send(address: str, port: int, deadline: float) -> None:
             connection.send(zeros)
 
 
-def _connected(address: str, port: int) -> Any:
+def _connect(address: str, port: int) -> socket.socket:
     """Return a connection to a receiver, once it is there."""
     last = time.monotonic() + _PATIENCE
     while True:
-        connection = socket.socket()
         try:
-            connection.connect((address, port))
+            return socket.create_connection((address, port))
         except OSError:
-            connection.close()
             if time.monotonic() > last:
                 raise
             time.sleep(0.1)
-        else:
-            return connection
 
 
 if __name__ == "__main__":

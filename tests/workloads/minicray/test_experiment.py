@@ -12,12 +12,13 @@ from placement.errors import UsageError
 from placement.plan import plan
 from rankmap.predict import Predictor
 from workloads.ab.programs import arguments, maker, message_of, pattern_of
+from workloads.minicray.against import factor, wire_loads
 from workloads.minicray.experiment.cases import CASES
-from workloads.minicray.experiment.command import _csv, _measured
+from workloads.minicray.experiment.command import _measure_cases
 from workloads.minicray.experiment.plots import PLOTS, draw
 from workloads.minicray.experiment.running import _of_phase, arms_for
 from workloads.minicray.experiment.summary import arms_table, rank_correlation, summary, text
-from workloads.minicray.wire import factor, wire_loads
+from workloads.results import csv_text
 
 
 @pytest.fixture(scope="module", params=list(CASES))
@@ -133,7 +134,7 @@ def test_every_picture_is_drawn_and_drawn_alike(name):
 
 
 def test_tables_hold_one_row_an_arm():
-    lines = _csv(arms_table(made_up([2.0, 1.5], [2.0, 1.5]))).splitlines()
+    lines = csv_text(arms_table(made_up([2.0, 1.5], [2.0, 1.5]))).splitlines()
     assert len(lines) == 7
     assert lines[0].startswith("case,seed,arm")
     assert "a b" in lines[1]
@@ -142,7 +143,7 @@ def test_tables_hold_one_row_an_arm():
 def test_what_is_measured_already_is_not_measured_again(tmp_path):
     runs = made_up([2.0, 1.5], [2.0, 1.5])
     (tmp_path / "runs.jsonl").write_text("".join(json.dumps(run) + "\n" for run in runs))
-    assert _measured(["all-to-all"], 2, 6, True, tmp_path) == runs
+    assert _measure_cases(["all-to-all"], 2, 6, True, tmp_path) == runs
 
 
 def test_headers_follow_from_the_segments():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workloads.minicray.launch import Ranks
+from workloads.minicray.launch import launch_command
 
 ABOUT = {"names": ["nid00000", "nid00001"], "nodes": 2, "name": "one", "slurm": False}
 
@@ -20,6 +20,6 @@ def test_the_first_mpiexec_on_the_path_gets_its_own_options(tmp_path, monkeypatc
     mpiexec.write_text(f"#!/bin/sh\ncat <<'E'\n{says}\nE\n")
     mpiexec.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    words = Ranks(ranks=4).command(ABOUT, ["./app"])
+    words = launch_command(ABOUT, ["./app"], ranks=4)
     assert words[:3] == [str(mpiexec), *agent]
     assert words[-3:] == ["-n", "4", "./app"]

@@ -33,7 +33,7 @@ def walk(net, a, b, pick=0):
     """Return the channels of the route tables from one node to another."""
     here, used = int(net.router[a]), []
     while here != int(net.router[b]):
-        hops = net.table.next(here, b)
+        hops = net.next(here, b)
         used.append(hops[pick % len(hops)])
         here = int(net.channels.target[used[-1]])
         assert len(used) < 100
@@ -68,7 +68,7 @@ def test_equal_next_hops_are_all_that_lie_on_shortest_paths(spec):
                 for c in np.flatnonzero(net.channels.source == router).tolist()
                 if tuple(np.add(far[int(net.channels.target[c])], (int(blue[c]), 1))) == here
             ]
-            assert net.table.next(router, node) == (wanted if router != net.router[node] else [])
+            assert net.next(router, node) == (wanted if router != net.router[node] else [])
 
 
 def distances(net, goal, blue):

@@ -16,7 +16,7 @@ from tests.waiting import HANGS, wait_until
 from tests.workloads.minicray.conftest import DRAGONFLY, host, leftovers, new_name, nidmap
 from workloads.minicray.experiment.cases import Case
 from workloads.minicray.experiment.cluster import Cluster
-from workloads.minicray.experiment.running import Effort, measured
+from workloads.minicray.experiment.running import measure_case
 from workloads.minicray.slurm import find_slurm
 
 pytestmark = pytest.mark.minicray
@@ -167,7 +167,7 @@ def test_a_case_of_the_experiment_from_slurms_choice_to_figures(whole, tmp_path)
         nodes=4, ppn=1, held=12, others=(),
     )  # fmt: skip
     cluster = Cluster(whole)
-    found = measured(cluster, case, load_machine(DRAGONFLY), 1, Effort(6), tmp_path)
+    found = measure_case(cluster, case, load_machine(DRAGONFLY), 1, 6, tmp_path)
     cluster.free()
     assert [arm["arm"] for arm in found["arms"]] == ["slurm", "nidmap", "slurm again"]
     assert found["free"] >= 12

@@ -8,6 +8,7 @@ import tempfile
 import time
 from typing import TYPE_CHECKING
 
+from placement.child import Deadline
 from placement.errors import LaunchError, printable
 from placement.nodelist import NodeList
 from workloads.minicray import client
@@ -73,27 +74,20 @@ class Cluster:
         """
         self.free()
         rng = random.Random(f"fragments {seed}")  # noqa: S311  # who leaves first, no secret
-        jobs = self._fill(rng)
-        rng.shuffle(jobs)
-        left = sum(size for _, size in jobs)
-        ended = []
-        for job, size in jobs:
-            if left <= count:
-                break
-            ended.append(job)
-            left -= size
-        if ended:
-            self.says("scancel", *ended)
-        return self._await_free(len(self.nodes) - left)
-
-    def _fill(self, rng: random.Random) -> list[tuple[str, int]]:
-        """Give all nodes to jobs; return (job, nodes) of each."""
         jobs, left = [], len(self.nodes)
         while left:
             size = min(left, rng.choice(_SIZES))
             jobs.append((self._allocate(size, "other"), size))
             left -= size
-        return jobs
+        rng.shuffle(jobs)
+        held, ended = len(self.nodes), []
+        while held > count:
+            job, size = jobs.pop(0)
+            ended.append(job)
+            held -= size
+        if ended:
+            self.says("scancel", *ended)
+        return self._await_free(len(self.nodes) - held)
 
     def _allocate(self, nodes: int, job: str) -> str:
         said = self.says("salloc", "--no-shell", "--exclusive", f"-N{nodes}", "-J", job,
@@ -103,15 +97,19 @@ class Cluster:
             raise LaunchError(f"salloc: {printable(said.strip(), 200)}")
         return granted[1]
 
+    def _idle(self) -> list[str]:
+        lines = self.says("sinfo", "-h", "-N", "-o", "%N %T").splitlines()
+        idle = {line.split()[0] for line in lines if line.split()[1:] == ["idle"]}
+        return [name for name in self.nodes if name in idle]
+
     def _await_free(self, count: int) -> list[str]:
-        deadline = time.monotonic() + _PATIENCE
-        while time.monotonic() < deadline:
-            lines = self.says("sinfo", "-h", "-N", "-o", "%N %T").splitlines()
-            idle = {line.split()[0] for line in lines if line.split()[1:] == ["idle"]}
-            if len(idle) == count:
-                return [name for name in self.nodes if name in idle]
+        """Return the free nodes once there are so many."""
+        deadline = Deadline(_PATIENCE)
+        while len(idle := self._idle()) != count:
+            if not deadline.left():
+                raise LaunchError(f"{count} nodes were to be free: Slurm has {len(idle)}")
             time.sleep(0.1)
-        raise LaunchError(f"{count} nodes were to be free: Slurm has {len(idle)}")
+        return idle
 
     def choice(self, count: int) -> list[str]:
         """Return the nodes that Slurm gives a job now, sorted as it sorts them; it ends again."""
@@ -121,10 +119,6 @@ class Cluster:
         self.says("scancel", job)
         self._await_free(idle + count)
         return list(NodeList.parse(listed, "squeue"))
-
-    def _idle(self) -> list[str]:
-        lines = self.says("sinfo", "-h", "-N", "-o", "%N %T").splitlines()
-        return [line.split()[0] for line in lines if line.split()[1:] == ["idle"]]
 
     def free(self) -> None:
         """End all jobs."""

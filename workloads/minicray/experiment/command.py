@@ -11,6 +11,9 @@ import click
 
 from placement.commands.common import say, to_json, write_output
 from placement.errors import LaunchError, OutputError, UsageError
+from placement.extras import missing
+from workloads.minicray.experiment.cases import CASES
+from workloads.options import setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,14 +27,12 @@ _FEW = 3
 
 
 @click.command("experiment")
-@click.option("--seeds", type=click.IntRange(1, 1000), default=10, show_default=True,
-              help="Fragmentations of each case.")  # fmt: skip
+@setting("--seeds", click.IntRange(1, 1000), 10, "Fragmentations of each case.")
 @click.option("--case", "chosen", multiple=True, metavar="NAME", help="Only this one; may repeat.")
-@click.option("--blocks", type=click.IntRange(6), default=9, show_default=True,
-              help="Blocks of turns that count.")  # fmt: skip
+@setting("--blocks", click.IntRange(6), 9, "Blocks of turns that count.")
 @click.option("--again", is_flag=True, help="Go on with what is in the folder already.")
-@click.option("-o", "--output", "folder", default="minicray-experiment", show_default=True,
-              metavar="FOLDER", help="For samples, tables and plots.")  # fmt: skip
+@setting("-o --output folder", str, "minicray-experiment", "For samples, tables and plots.",
+         metavar="FOLDER")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
 def experiment(
     seeds: int, chosen: tuple[str, ...], blocks: int, again: bool, folder: str, as_json: bool
@@ -46,8 +47,6 @@ def experiment(
     nidmap minicray experiment --seeds 10 -o results
     nidmap minicray experiment --case stencil --seeds 2
     """
-    from workloads.minicray.experiment.cases import CASES
-
     unknown = next((name for name in chosen if name not in CASES), None)
     if unknown is not None:
         raise UsageError(f"no case {unknown!r}", f"there are {', '.join(CASES)}")
@@ -55,20 +54,21 @@ def experiment(
         Path(folder, "samples").mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"cannot write {folder}: {error.strerror}") from None
-    runs = _measured(chosen or tuple(CASES), seeds, blocks, again, Path(folder))
-    found = _written(runs, Path(folder))
+    runs = _measure_cases(chosen or tuple(CASES), seeds, blocks, again, Path(folder))
+    found = _write_results(runs, Path(folder))
     from workloads.minicray.experiment.summary import text
 
     write_output(to_json(found) if as_json else text(found["summary"]), None)
 
 
-def _measured(
+def _measure_cases(
     names: Sequence[str], seeds: int, blocks: int, again: bool, folder: Path
 ) -> list[dict[str, Any]]:
     """Return all runs; what is finished is kept, whatever happens to the rest."""
-    from workloads.minicray.experiment.cases import CASES
-
-    done = _before(folder) if again else {}
+    kept, done = folder / "runs.jsonl", dict[tuple[str, int], dict[str, Any]]()
+    if again and kept.exists():
+        runs = [json.loads(line) for line in kept.read_text().splitlines()]
+        done = {(run["case"], run["seed"]): run for run in runs}
     for machine in dict.fromkeys(CASES[name].machine for name in names):
         todo = [
             (name, seed)
@@ -77,31 +77,21 @@ def _measured(
             if CASES[name].machine == machine and (CASES[name].strict or seed < _FEW)
             if (name, seed) not in done
         ]
-        for run in _on_one(machine, todo, blocks, folder) if todo else ():
+        for run in _measure_on(machine, todo, blocks, folder) if todo else ():
             done[run["case"], run["seed"]] = run
             lines = "".join(json.dumps(one) + "\n" for one in done.values())
-            write_output(lines, str(folder / "runs.jsonl"))
-    wanted = [(n, s) for n in names for s in range(seeds)]
-    return [done[key] for key in wanted if key in done]
+            write_output(lines, str(kept))
+    return [done[n, s] for n in names for s in range(seeds) if (n, s) in done]
 
 
-def _before(folder: Path) -> dict[tuple[str, int], dict[str, Any]]:
-    path = folder / "runs.jsonl"
-    if not path.exists():
-        return {}
-    runs = [json.loads(line) for line in path.read_text().splitlines()]
-    return {(run["case"], run["seed"]): run for run in runs}
-
-
-def _on_one(
+def _measure_on(
     spec: str, todo: Sequence[tuple[str, int]], blocks: int, folder: Path
 ) -> Iterable[dict[str, Any]]:
     """Build a mini-Cray, measure on it, and take it down."""
     from placement.load import load_machine
-    from workloads.minicray.build import build_minicray
-    from workloads.minicray.experiment.cases import CASES
+    from workloads.minicray.blueprint import build_minicray
     from workloads.minicray.experiment.cluster import Cluster
-    from workloads.minicray.experiment.running import Effort, measured
+    from workloads.minicray.experiment.running import measure_case
     from workloads.minicray.slurm import find_slurm
 
     slurm, why = find_slurm()
@@ -112,27 +102,20 @@ def _on_one(
     try:
         cluster = Cluster(name)
         for case, seed in todo:
-            run = measured(cluster, CASES[case], machine, seed, Effort(blocks), folder / "samples")
-            say(_line(run))
+            run = measure_case(cluster, CASES[case], machine, seed, blocks, folder / "samples")
+            arms = [a for a in run["arms"] if a["arm"] != "slurm" and not a["control"]]
+            each = [f"{a['arm']} {a['ratio']:.2f} (predicted {a['predicted']:.2f})" for a in arms]
+            say(f"{run['case']}, seed {run['seed']}: {', '.join(each)}")
             yield run
     finally:
         standing.down()
 
 
-def _line(run: dict[str, Any]) -> str:
-    arms = [
-        f"{a['arm']} {a['ratio']:.2f} (predicted {a['predicted']:.2f})"
-        for a in run["arms"]
-        if a["arm"] != "slurm" and not a["control"]
-    ]
-    return f"{run['case']}, seed {run['seed']}: {', '.join(arms)}"
-
-
-def _written(runs: list[dict[str, Any]], folder: Path) -> dict[str, Any]:
+def _write_results(runs: list[dict[str, Any]], folder: Path) -> dict[str, Any]:
     """Write tables and plots; return the summary."""
-    from workloads.minicray.experiment.cases import CASES
     from workloads.minicray.experiment.plots import PLOTS, draw
     from workloads.minicray.experiment.summary import arms_table, summary
+    from workloads.results import csv_text
 
     found = {
         "schema": SCHEMA,
@@ -140,24 +123,11 @@ def _written(runs: list[dict[str, Any]], folder: Path) -> dict[str, Any]:
         "summary": summary(runs, [name for name, case in CASES.items() if case.strict]),
     }
     write_output(to_json(found), str(folder / "summary.json"))
-    write_output(_csv(arms_table(runs)), str(folder / "arms.csv"))
+    write_output(csv_text(arms_table(runs)), str(folder / "arms.csv"))
     for name in PLOTS:
         try:
             write_output(draw(name, runs), str(folder / f"{name}.svg"))
-        except UsageError as error:
-            say(f"nidmap: {error}")
+        except ModuleNotFoundError as error:
+            say(f"nidmap: {missing(error.name or '', 'a plot')}")
             break
     return found
-
-
-def _csv(rows: Sequence[dict[str, Any]]) -> str:
-    import csv
-    import io
-
-    out = io.StringIO()
-    table = csv.DictWriter(out, list(rows[0]) if rows else [], lineterminator="\n")
-    table.writeheader()
-    table.writerows(
-        {k: " ".join(v) if isinstance(v, list) else v for k, v in r.items()} for r in rows
-    )
-    return out.getvalue()

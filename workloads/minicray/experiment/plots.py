@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from rankmap.compare.plots import picture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,6 +23,11 @@ _OTHER = "#d55e00"
 #: What an arm is called where there is room for two short lines.
 _WORDS = {"order": "nidmap's\norder", "nidmap": "nidmap", "random": "random"}
 
+_SETTINGS = {
+    "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
+    "axes.grid": True, "axes.grid.axis": "y", "grid.color": "#e4e4e4", "grid.linewidth": 0.6,
+}  # fmt: skip
+
 #: Inches of each picture.
 SIZES = {"gains": (11.6, 4.4), "predicted": (5.6, 5.4), "links": (9.2, 4.0)}
 
@@ -35,27 +41,17 @@ def draw(name: str, runs: Sequence[Run]) -> bytes:
         One of `PLOTS`.
     runs : sequence of dict
     """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
 
-    with mpl.rc_context({"svg.hashsalt": "nidmap", "svg.fonttype": "none", "font.size": 9}):
-        figure = Figure(figsize=SIZES[name], layout="constrained")
+    def build(new: Any) -> Any:
+        figure = new(figsize=SIZES[name], layout="constrained")
         PLOTS[name](figure, runs)
-        stream = io.BytesIO()
-        figure.savefig(stream, format="svg", metadata={"Date": None})
-    return stream.getvalue()
+        return figure
+
+    return picture("svg", build, _SETTINGS)
 
 
 def _cases(runs: Sequence[Run]) -> list[str]:
     return list(dict.fromkeys(run["case"] for run in runs))
-
-
-def _plain(panel: Any) -> None:
-    """Leave nothing on a panel but what is read."""
-    for side in ("top", "right"):
-        panel.spines[side].set_visible(False)
-    panel.grid(axis="y", color="#e4e4e4", linewidth=0.6)
-    panel.set_axisbelow(True)
 
 
 def _gains(figure: Any, runs: Sequence[Run]) -> None:
@@ -68,7 +64,6 @@ def _gains(figure: Any, runs: Sequence[Run]) -> None:
     )[0]  # fmt: skip
     ratios = [arm["ratio"] for run in runs for arm in run["arms"]]
     for panel, case in zip(panels, cases, strict=True):
-        _plain(panel)
         panel.axhline(1.0, color="black", linewidth=0.8)
         for k, name in enumerate(arms[case]):
             found = [arm for run in runs if run["case"] == case
@@ -79,9 +74,9 @@ def _gains(figure: Any, runs: Sequence[Run]) -> None:
         panel.set_xticks(range(len(words)), words, fontsize=7.5)
         panel.set_xlim(-0.6, len(words) - 0.4)
         panel.set_yscale("log")
-        panel.set_ylim(min(ratios) / 1.25, max(ratios) * 1.25)
-        ticks = [t for t in (0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4) if min(ratios) / 1.25 < t]
-        panel.set_yticks([t for t in ticks if t < max(ratios) * 1.25], minor=False)
+        low, high = min(ratios) / 1.25, max(ratios) * 1.25
+        panel.set_ylim(low, high)
+        panel.set_yticks([t for t in (0.3, 0.5, 0.7, 1, 1.5, 2, 3, 4) if low < t < high])
         panel.yaxis.set_major_formatter("{x:g} x")
         panel.tick_params(axis="x", length=0)
         panel.minorticks_off()
@@ -96,14 +91,13 @@ def _arms(runs: Sequence[Run], case: str) -> list[str]:
 
 def _points(panel: Any, at: int, colour: str, found: list[Run]) -> None:
     """Draw the seeds of an arm side by side, and their median as a bar with its figure."""
-    step = 0.5 / max(1, len(found) - 1)
-    x = [at - 0.25 + k * step for k in range(len(found))] if len(found) > 1 else [at]
-    ratio = [arm["ratio"] for arm in found]
-    low = [max(0.0, arm["ratio"] - (arm["low"] or 0)) for arm in found]
-    high = [max(0.0, (arm["high"] or arm["ratio"]) - arm["ratio"]) for arm in found]
-    panel.errorbar(
-        x, ratio, [low, high], fmt="o", markersize=3.5, linewidth=0.7, color=colour, alpha=0.75
+    x = at + np.linspace(-0.25, 0.25, len(found)) if len(found) > 1 else [at]
+    ratio, low, high = (
+        np.array([arm[name] or default for arm in found], float)
+        for name, default in (("ratio", 0.0), ("low", 0.0), ("high", -np.inf))
     )
+    off = np.maximum([ratio - low, high - ratio], 0.0)
+    panel.errorbar(x, ratio, off, fmt="o", markersize=3.5, linewidth=0.7, color=colour, alpha=0.75)
     middle = float(np.median(ratio))
     panel.plot([at - 0.36, at + 0.36], [middle, middle], color=colour, linewidth=2.2)
     # Above all points and intervals that are in sight, where nothing is hidden by it.
@@ -117,7 +111,6 @@ def _points(panel: Any, at: int, colour: str, found: list[Run]) -> None:
 def _predicted(figure: Any, runs: Sequence[Run]) -> None:
     """Draw measured over predicted ratios, and what 15 % more or less would be."""
     panel = figure.subplots()
-    _plain(panel)
     ends = [1.0]
     for k, case in enumerate(_cases(runs)):
         arms = [a for r in runs if r["case"] == case for a in r["arms"]
@@ -165,8 +158,6 @@ def _links(figure: Any, runs: Sequence[Run]) -> None:
     every.set(xlabel="counted over predicted", ylabel="part of all links")
     every.xaxis.set_major_formatter(lambda x, _: f"{x:+.0%}")
     every.yaxis.set_major_formatter(lambda y, _: f"{y:.0%}")
-    for panel in (one, every):
-        _plain(panel)
 
 
 #: Pictures by name.

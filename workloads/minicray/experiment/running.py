@@ -7,11 +7,17 @@ import os
 import random
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from placement.plan import plan
+from rankmap.orders import arrange
+from rankmap.predict import Predictor
+from rankmap.predict.asked import fitted
+from workloads.minicray.against import Side, expected, factor, total_demand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,13 +25,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from rankmap.predict import Predictor
     from workloads.minicray.experiment.cases import Case
     from workloads.minicray.experiment.cluster import Cluster
 
     Ints = NDArray[np.int64]
 
-__all__ = ["Arm", "Effort", "arms_for", "measured"]
+__all__ = ["Arm", "arms_for", "measure_case"]
 
 #: How MPICH is told to post all messages of an all-to-all at once, which is what is predicted.
 _AT_ONCE = {
@@ -33,6 +38,10 @@ _AT_ONCE = {
     "MPIR_CVAR_ALLTOALLV_INTRA_ALGORITHM": "scattered",
     "MPIR_CVAR_ALLTOALL_THROTTLE": "1024",
 }
+
+
+#: What is known of a ratio.
+_RATIO = ("ratio", "low", "high")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,22 +71,6 @@ class Arm:
         return bool(np.array_equal(self.rows[self.slots // ppn], other.rows[other.slots // ppn]))
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How much is measured.
-
-    Attributes
-    ----------
-    blocks : int
-        That count; one more warms up.
-    repeat : int
-        Repetitions of each turn.
-    """
-
-    blocks: int = 9
-    repeat: int = 1
-
-
 def arms_for(
     case: Case, machine: Machine, slurm: Sequence[str], free: Sequence[str], seed: int
 ) -> list[Arm]:
@@ -93,23 +86,18 @@ def arms_for(
         The nodes that are not held.
     seed : int
     """
-    may = np.isin(machine.names, np.array(free))
-    own = np.sort(np.flatnonzero(np.isin(machine.names, np.array(slurm))))
-    ranks = np.arange(case.nodes * case.ppn)
-    first = Arm("slurm", own, ranks)
-    inside = np.zeros(len(machine), dtype=bool)
-    inside[own] = True
-    wanted = [_planned("order", case, machine, inside, seed)] if case.ppn > 1 else []
-    wanted.append(_planned("nidmap", case, machine, may, seed))
-    wanted += [_other(name, case, machine, may, own, seed) for name in case.others]
-    again = Arm("slurm again", own, ranks, "A/A")
-    return [first, *wanted, again]
+    may, inside = (np.isin(machine.names, np.array(names)) for names in (free, slurm))
+    own, ranks = np.flatnonzero(inside), np.arange(case.nodes * case.ppn)
+    arms = [Arm("slurm", own, ranks)]
+    if case.ppn > 1:
+        arms.append(_planned("order", case, machine, inside, seed))
+    arms.append(_planned("nidmap", case, machine, may, seed))
+    arms += [_other(name, case, machine, may, own, seed) for name in case.others]
+    return [*arms, Arm("slurm again", own, ranks, "A/A")]
 
 
 def _planned(name: str, case: Case, machine: Machine, may: NDArray[np.bool_], seed: int) -> Arm:
     """Return what `nidmap plan --strategy auto` chooses among some nodes."""
-    from placement.plan import plan
-
     found = plan(
         machine, case.nodes, strategy="auto", candidates=may, seed=seed, pattern=case.pattern,
         ppn=case.ppn, bytes=case.size, routing="single", latency=0,
@@ -123,11 +111,12 @@ def _other(
     name: str, case: Case, machine: Machine, may: NDArray[np.bool_], own: Ints, seed: int
 ) -> Arm:
     """Return another planner's nodes, another order of Slurm's, or a random choice of both."""
-    from placement.plan import plan
-
     ranks = case.nodes * case.ppn
     if name.endswith(" order"):
-        return Arm(name, own, _ordered(name.removesuffix(" order"), case, machine, own))
+        model = _predictor(case, machine)
+        slots = model.slots(own)
+        order = arrange(slots, fitted(model.pattern, slots), name.removesuffix(" order"))
+        return Arm(name, own, np.asarray(order.slots, dtype=np.int64))
     if name != "random":
         rows = plan(machine, case.nodes, strategy=name, candidates=may, seed=seed).rows
         return Arm(name, np.asarray(rows, dtype=np.int64), np.arange(ranks))
@@ -136,20 +125,15 @@ def _other(
     return Arm(name, rows, np.array(rng.sample(range(ranks), ranks)))
 
 
-def _ordered(strategy: str, case: Case, machine: Machine, rows: Ints) -> Ints:
-    """Return the slots of the ranks on some nodes by an order's name."""
-    from rankmap.orders import arrange
-    from rankmap.predict.asked import fitted
-
-    model = _predictor(case, machine)
-    slots = model.slots(rows)
-    return np.asarray(arrange(slots, fitted(model.pattern, slots), strategy).slots, dtype=np.int64)
-
-
-def measured(
-    cluster: Cluster, case: Case, machine: Machine, seed: int, effort: Effort, folder: Path
+def measure_case(
+    cluster: Cluster, case: Case, machine: Machine, seed: int, blocks: int, folder: Path
 ) -> dict[str, Any]:
     """Measure a case once and return its figures; samples and counts stay in `folder`.
+
+    Parameters
+    ----------
+    blocks : int
+        Blocks of turns that count; one more warms up.
 
     Raises
     ------
@@ -158,41 +142,15 @@ def measured(
     """
     free = cluster.hold(seed, case.held)
     arms = arms_for(case, machine, cluster.choice(case.nodes), free, seed)
-    kept = arms[0].same_as(next(arm for arm in arms if arm.name == "nidmap"), case.ppn)
     used = np.unique(np.concatenate([arm.rows for arm in arms]))
-    stem = folder / f"{case.name.replace(' ', '-')}-{seed}"
-    job = _job(case, arms, machine, seed, effort, stem, cluster.name)
-    path = Path(f"{stem}.job.json")
-    path.write_text(json.dumps(job))
-    idle = _Idle()
-    env = [f"{key}={value}" for key, value in _AT_ONCE.items()]
-    program = [sys.executable, "-m", "workloads.minicray.experiment.ranks", str(path)]
-    cluster.launch(machine.names[used].tolist(), case.ppn, "env", *env, *program)
-    path.unlink()
-    predictor = _predictor(case, machine)
-    return {
-        "case": case.name,
+    stem = str(folder / f"{case.name.replace(' ', '-')}-{seed}")
+    job = {
+        **{name: getattr(case, name) for name in ("machine", "workload", "options", "pattern",
+                                                  "phase")},
+        "minicray": cluster.name,
         "seed": seed,
-        "kept": kept,
-        "free": len(free),
-        "idle_cores": round(idle.cores(), 2),
-        "arms": _figures(case, arms, predictor, cluster, stem),
-    }
-
-
-def _job(
-    case: Case, arms: Sequence[Arm], machine: Machine, seed: int, effort: Effort, stem: Path,
-    name: str,
-) -> dict[str, Any]:  # fmt: skip
-    return {
-        "minicray": name,
-        "machine": case.machine,
-        "workload": case.workload,
-        "options": list(case.options),
-        "pattern": case.pattern,
-        "phase": case.phase,
-        "seed": seed,
-        **asdict(effort),
+        "blocks": blocks,
+        "repeat": 1,
         "output": f"{stem}.csv",
         "counts": f"{stem}.links.json",
         "arms": [
@@ -204,49 +162,66 @@ def _job(
             }
             for arm in arms
         ],
+    }  # fmt: skip
+    path = Path(f"{stem}.job.json")
+    path.write_text(json.dumps(job))
+    began, idle = time.monotonic(), _idle_seconds()
+    env = [f"{key}={value}" for key, value in _AT_ONCE.items()]
+    program = [sys.executable, "-m", "workloads.minicray.experiment.ranks", str(path)]
+    cluster.launch(machine.names[used].tolist(), case.ppn, "env", *env, *program)
+    path.unlink()
+    return {
+        "case": case.name,
+        "seed": seed,
+        "kept": arms[0].same_as(next(arm for arm in arms if arm.name == "nidmap"), case.ppn),
+        "free": len(free),
+        "idle_cores": round((_idle_seconds() - idle) / (time.monotonic() - began), 2),
+        "arms": _figures(case, arms, _predictor(case, machine), cluster, stem),
     }
 
 
-def _predictor(case: Case, machine: Machine) -> Predictor:
-    from rankmap.predict import Predictor
+def _idle_seconds() -> float:
+    """Return how long the cores that this process may use have had nothing to do, summed."""
+    own = {f"cpu{k}" for k in os.sched_getaffinity(0)}
+    rows = [line.split() for line in Path("/proc/stat").read_text().splitlines()]
+    ticks = sum(float(row[4]) + float(row[5]) for row in rows if row[0] in own)
+    return ticks / os.sysconf("SC_CLK_TCK")
 
+
+def _predictor(case: Case, machine: Machine) -> Predictor:
     return Predictor(machine, case.pattern, case.ppn, case.size, "single", latency=0)
 
 
 def _figures(
-    case: Case, arms: Sequence[Arm], predictor: Predictor, cluster: Cluster, stem: Path
+    case: Case, arms: Sequence[Arm], predictor: Predictor, cluster: Cluster, stem: str
 ) -> list[dict[str, Any]]:
     """Return what was predicted and measured of each arm."""
     from workloads.ab.analysis import analyse
-    from workloads.minicray.wire import factor
     from workloads.results import read_run
 
     run = read_run(f"{stem}.csv")
     found = analyse(run.header, _of_phase(run.rows, case.phase))
-    ratios = {c["arm"]: c for c in found["comparisons"] if c["phase"] == "communication"}
-    whole = {c["arm"]: c["ratio"] for c in found["comparisons"] if c["phase"] == "total"}
+    by_phase: dict[str, dict[str, Any]] = {"communication": {}, "total": {}}
+    for entry in found["comparisons"]:
+        by_phase[entry["phase"]][entry["arm"]] = entry
     times = {t["arm"]: t["median"] for t in found["arms"] if t["phase"] == "communication"}
     counts = json.loads(Path(f"{stem}.links.json").read_text())
-    slower = cluster.scale * factor(cluster.mtu)
+    base, itself = predictor.time(arms[0].rows, arms[0].slots), dict.fromkeys(_RATIO, 1.0)
     rows = []
-    base = predictor.time(arms[0].rows, arms[0].slots)
     for arm in arms:
         time_s = predictor.time(arm.rows, arm.slots)
-        ratio = ratios.get(arm.name, {"ratio": 1.0, "low": 1.0, "high": 1.0, "shown": False})
-        links = _links(predictor, arm, cluster, counts[arm.name])
-        rows.append(
-            {
-                "arm": arm.name,
-                "control": arm.control,
-                "nodes": predictor.machine.names[arm.rows].tolist(),
-                "predicted_s": time_s * slower,
-                "measured_s": times[arm.name],
-                "predicted": base / time_s,
-                **{key: ratio[key] for key in ("ratio", "low", "high", "shown")},
-                "whole_run": whole.get(arm.name, 1.0),
-                **links,
-            }
-        )
+        ratio = by_phase["communication"].get(arm.name, {**itself, "shown": False})
+        rows.append({
+            "arm": arm.name,
+            "control": arm.control,
+            "nodes": predictor.machine.names[arm.rows].tolist(),
+            "predicted_s": time_s * cluster.scale * factor(cluster.mtu),
+            "measured_s": times[arm.name],
+            "predicted": base / time_s,
+            **{key: ratio[key] for key in (*_RATIO, "shown")},
+            "whole_run": by_phase["total"].get(arm.name, itself)["ratio"],
+            **_links(predictor, arm, cluster, counts[arm.name]),
+        })  # fmt: skip
     return rows
 
 
@@ -262,41 +237,15 @@ def _links(
     predictor: Predictor, arm: Arm, cluster: Cluster, counts: dict[str, Any]
 ) -> dict[str, Any]:
     """Return predicted bytes with headers, and counted bytes, of one run, link by link."""
-    from workloads.minicray.against import Side, expected
-
-    found = predictor.predict(arm.rows, arm.slots)
-    whole = found.phases[0].demand
-    for phase in found.phases[1:]:
-        whole = whole + phase.demand
-    names, payload, wire = expected(predictor.machine, whole, "single", cluster.mtu)
+    demand = total_demand(predictor.predict(arm.rows, arm.slots))
+    names, payload, wire = expected(predictor.machine, demand, "single", cluster.mtu)
     counted = np.array([counts["links"][name] for name in names.tolist()]) / counts["runs"]
     side = Side(names, payload, wire, counted)
-    error = np.abs(side.error)
-    busy = np.flatnonzero(side.judged)
+    error, judged = np.abs(side.error), side.judged
+    columns = zip(names[judged].tolist(), wire[judged].tolist(), counted[judged].tolist(),
+                  strict=True)  # fmt: skip
     return {
-        "links": [
-            {"link": str(names[k]), "predicted": float(wire[k]), "counted": float(counted[k])}
-            for k in busy.tolist()
-        ],
+        "links": [{"link": a, "predicted": b, "counted": c} for a, b, c in columns],
         "link_error": float(np.median(error)) if len(error) else 0.0,
-        "link_worst": float(error.max()) if len(error) else 0.0,
+        "link_worst": float(error.max(initial=0.0)),
     }
-
-
-class _Idle:
-    """How many of the cores that this process may use have had nothing to do since it was made."""
-
-    def __init__(self) -> None:
-        self.began, self.idle = time.monotonic(), self._read()
-
-    def cores(self) -> float:
-        """Return the mean."""
-        return (self._read() - self.idle) / (time.monotonic() - self.began)
-
-    @staticmethod
-    def _read() -> float:
-        own = {f"cpu{k}" for k in os.sched_getaffinity(0)}
-        with open("/proc/stat", encoding="ascii") as stream:
-            rows = [line.split() for line in stream if line.startswith("cpu")]
-        ticks = sum(float(row[4]) + float(row[5]) for row in rows if row[0] in own)
-        return ticks / os.sysconf("SC_CLK_TCK")

@@ -10,14 +10,14 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["arms_table", "rank_correlation", "summary", "text"]
 
 Run = dict[str, Any]
 
 
-def rank_correlation(a: Sequence[float], b: Sequence[float]) -> float:
+def rank_correlation(a: ArrayLike, b: ArrayLike) -> float:
     """Return Spearman's rank correlation; equal values share their mean rank.
 
     Examples
@@ -41,9 +41,9 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def arms_table(runs: Iterable[Run]) -> list[dict[str, Any]]:
     """Return one row an arm, with its run's case and seed; the table of links left out."""
     return [
-        {"case": run["case"], "seed": run["seed"], **{k: v for k, v in arm.items() if k != "links"}}
+        {"case": run["case"], "seed": run["seed"], **arm, "nodes": " ".join(arm["nodes"])}
         for run in runs
-        for arm in run["arms"]
+        for arm in ({k: v for k, v in one.items() if k != "links"} for one in run["arms"])
     ]
 
 
@@ -63,109 +63,91 @@ def summary(runs: Sequence[Run], strict: Iterable[str]) -> dict[str, Any]:
         ``gains`` by case and arm, ``predictions`` over the strict cases,
         ``links``, ``idle_cores``.
     """
-    rows = _rows(runs)
+    kept = {(run["case"], run["seed"]) for run in runs if run["kept"]}
+    rows = arms_table(runs)
+    for row in rows:  # an arm that is Slurm's own choice cannot differ from it
+        row["kept"] = row["arm"] == "nidmap" and (row["case"], row["seed"]) in kept
+        row["differs"] = bool(row["shown"]) and not row["kept"]
+    compared = [row for row in rows if row["arm"] != "slurm" and not row["control"]]
+    by_arm: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for row in compared:
+        by_arm[row["case"], row["arm"]].append(row)
     wanted = set(strict)
-    judged = [r for r in rows if r["case"] in wanted and not r["control"] and r["arm"] != "slurm"]
+    same = [row for row in rows if row["control"] or row["kept"]]
     return {
-        "gains": _gains(rows),
-        "predictions": _predictions(judged),
+        "gains": [_gain(case, arm, found) for (case, arm), found in by_arm.items()],
+        "predictions": _predictions([row for row in compared if row["case"] in wanted]),
         "links": _links(runs, wanted),
         "idle_cores": float(np.median([run["idle_cores"] for run in runs])) if runs else None,
-        "controls": _controls(rows),
+        "controls": {
+            "seen": len(same),
+            "shown": sum(bool(row["shown"]) for row in same),
+            "worst": max((abs(row["ratio"] - 1.0) for row in same), default=0.0),
+        },
     }
 
 
-def _rows(runs: Iterable[Run]) -> list[dict[str, Any]]:
-    """Return one row an arm; `kept` where nidmap's choice is Slurm's."""
-    runs = list(runs)
-    kept = {(run["case"], run["seed"]) for run in runs if run["kept"]}
-    return [
-        {**row, "kept": (row["case"], row["seed"]) in kept and row["arm"] == "nidmap"}
-        for row in arms_table(runs)
-    ]
-
-
-def _gains(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    by_arm: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for row in rows:
-        if row["arm"] != "slurm" and not row["control"]:
-            by_arm[row["case"], row["arm"]].append(row)
-    return [
-        {
-            "case": case,
-            "arm": arm,
-            "seeds": len(found),
-            "median": float(np.median([r["ratio"] for r in found])),
-            "least": float(min(r["ratio"] for r in found)),
-            "most": float(max(r["ratio"] for r in found)),
-            "faster": sum(_shown(r) and r["ratio"] > 1 for r in found),
-            "slower": sum(_shown(r) and r["ratio"] < 1 for r in found),
-            "losers": [r["seed"] for r in found if _shown(r) and r["ratio"] < 1],
-            "kept": sum(r["kept"] for r in found),
-            "predicted": float(np.median([r["predicted"] for r in found])),
-            "whole_run": float(np.median([r["whole_run"] for r in found])),
-        }
-        for (case, arm), found in by_arm.items()
-    ]
-
-
-def _shown(row: dict[str, Any]) -> bool:
-    """Tell whether an arm differs from Slurm's: one that is the same cannot."""
-    return bool(row["shown"]) and not row["kept"]
+def _gain(case: str, arm: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return what an arm brought in a case over all seeds."""
+    ratio, predicted, whole = (
+        np.array([row[name] for row in rows], float) for name in ("ratio", "predicted", "whole_run")
+    )
+    losers = [row["seed"] for row in rows if row["differs"] and row["ratio"] < 1]
+    return {
+        "case": case,
+        "arm": arm,
+        "seeds": len(rows),
+        "median": float(np.median(ratio)),
+        "least": float(ratio.min()),
+        "most": float(ratio.max()),
+        "faster": sum(row["differs"] and row["ratio"] > 1 for row in rows),
+        "slower": len(losers),
+        "losers": losers,
+        "kept": sum(row["kept"] for row in rows),
+        "predicted": float(np.median(predicted)),
+        "whole_run": float(np.median(whole)),
+    }
 
 
 def _predictions(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return how good the predictions were, over all of them and by case."""
     if not rows:
         return {"cases": 0}
-    measured = np.array([r["ratio"] for r in rows])
-    predicted = np.array([r["predicted"] for r in rows])
-    error, naive = np.abs(predicted / measured - 1), np.abs(1 / measured - 1)
-    names = list(dict.fromkeys(r["case"] for r in rows))
-    seconds = np.array([r["predicted_s"] / r["measured_s"] for r in rows])
+    case, measured, predicted = (
+        np.array([row[name] for row in rows]) for name in ("case", "ratio", "predicted")
+    )
+    error = np.abs(predicted / measured - 1)
+    seconds = [row["predicted_s"] / row["measured_s"] for row in rows]
     return {
         "cases": len(rows),
         "beyond": int(((measured > 1.15) | (measured < 1 / 1.15)).sum()),
         "correlation": {
-            name: rank_correlation(
-                [r["predicted"] for r in rows if r["case"] == name],
-                [r["ratio"] for r in rows if r["case"] == name],
-            )
-            for name in names
+            name: rank_correlation(predicted[case == name], measured[case == name])
+            for name in dict.fromkeys(case.tolist())
         },
         "median_error": float(np.median(error)),
         "worst_error": float(error.max()),
-        "median_error_of_always_1": float(np.median(naive)),
+        "median_error_of_always_1": float(np.median(np.abs(1 / measured - 1))),
         "median_seconds": float(np.median(seconds)),
     }
 
 
 def _links(runs: Sequence[Run], strict: set[str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for case in dict.fromkeys(run["case"] for run in runs):
-        errors = [
-            abs(link["counted"] / link["predicted"] - 1)
-            for run in runs
-            if run["case"] == case
-            for arm in run["arms"]
-            for link in arm["links"]
-        ]
-        if errors:
-            found[case] = {
-                "links": len(errors),
-                "median": float(np.median(errors)),
-                "within_5_percent": float(np.mean(np.array(errors) <= 0.05)),
-                "worst": float(max(errors)),
-                "judged": case in strict,
-            }
-    return found
-
-
-def _controls(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    found = [r for r in rows if r["control"] or r["kept"]]
+    """Return how far the links' counts are off, by case."""
+    errors: dict[str, list[float]] = defaultdict(list)
+    for run in runs:
+        links = [link for arm in run["arms"] for link in arm["links"]]
+        errors[run["case"]] += [abs(x["counted"] / x["predicted"] - 1) for x in links]
     return {
-        "seen": len(found),
-        "shown": sum(bool(r["shown"]) for r in found),
-        "worst": float(max((abs(r["ratio"] - 1) for r in found), default=0.0)),
+        case: {
+            "links": len(found),
+            "median": float(np.median(found)),
+            "within_5_percent": float(np.mean(np.array(found) <= 0.05)),
+            "worst": max(found),
+            "judged": case in strict,
+        }
+        for case, found in errors.items()
+        if found
     }
 
 

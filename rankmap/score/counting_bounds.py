@@ -1,6 +1,6 @@
-"""Bounds on J: how bounds on what leaves blocks make one, and those by counting.
+"""Bounds that hold for any graph, by counting.
 
-Two arguments hold for any graph, for the weight that leaves the blocks of one level, the better
+Two arguments for the weight that leaves the blocks of one level, the better
 one being taken:
 
 - *degrees*: in a block of c slots a rank has c - 1 others with it, so all but
@@ -12,68 +12,28 @@ one being taken:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.pattern.graph import Graph, expanded
 from rankmap.pattern.structured import Lines
-from rankmap.permutation import inverse
+from rankmap.score import Bound, by_level_bound, capacities
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Floats, Ints
+    from numpy.typing import NDArray
+
     from rankmap.pattern import Pattern
+    from rankmap.pattern.graph import Graph
     from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 
-__all__ = ["Bound", "bound", "by_level_bound", "capacities", "cuts"]
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["bound", "cuts"]
 
 #: Structured patterns of more ranks have bounds of their own and are not expanded for this one.
 MOST_EXPANDED = 1 << 16
-
-
-class Bound(NamedTuple):
-    """A number that no order's J is below.
-
-    Attributes
-    ----------
-    value : float
-    why : str
-        The argument, in a few words: ``isoperimetric``, ``counting`` …
-    """
-
-    value: float
-    why: str
-
-
-def by_level_bound(cuts: Floats, distance: Distance) -> float:
-    """Return the bound on J that bounds on the weight leaving the blocks of each level make.
-
-    Parameters
-    ----------
-    cuts : float64 (k + 1,)
-        For each level, a weight that edges leaving its blocks have at least:
-        those that leave a node first, an innermost block next …; 0 for the
-        whole system.
-    distance : Distance
-
-    Notes
-    -----
-    J is the sum over levels l of (d(l+1) - d(l)) times the weight that leaves
-    the blocks of level l. Where a farther level has the smaller distance, it
-    counts with that from the nearer level on.
-    """
-    least = np.minimum.accumulate(distance.level_distance[::-1])[::-1]
-    return float(np.diff(least) @ cuts[: len(least) - 1])
-
-
-def capacities(slots: Slots, distance: Distance) -> list[Ints]:
-    """Return the slots of each block, level by level: nodes, innermost blocks, …, the system."""
-    sizes = [slots.counts]
-    for column in distance.blocks.T:
-        _, place = np.unique(column, return_inverse=True)
-        sizes.append(np.bincount(place.reshape(-1), slots.counts).astype(np.int64))
-    return sizes
 
 
 def bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound | None:
@@ -89,6 +49,8 @@ def bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound | None:
     >>> bound(Ring((8,)), on, job_distance(on))
     Bound(value=6.0, why='counting')
     """
+    from rankmap.pattern.graph import Graph, expanded
+
     if not isinstance(pattern, Graph):
         if isinstance(pattern, Lines) or (pattern.ranks or 0) > MOST_EXPANDED:
             return None
@@ -105,12 +67,22 @@ def cuts(graph: Graph, capacity: list[Ints]) -> Floats:
     capacity : list of int64 arrays
         Slots of each block, level by level.
     """
-    row = graph.row
-    weight = graph.weights[np.lexsort((-graph.weights, row))]  # heaviest first in each rank's row
-    place = np.arange(len(row)) - graph.indptr[row]
-    degrees = [weight[place >= int(c.max()) - 1].sum() / 2 for c in capacity]
+    tops = _tops(graph)
     forest = _Forest(graph)
-    return np.array([max(d, forest.least(c)) for d, c in zip(degrees, capacity, strict=True)])
+    return np.array([max(_degrees(graph, tops, c), forest.least(c)) for c in capacity])
+
+
+def _tops(graph: Graph) -> tuple[Ints, Floats]:
+    """Return each edge end's place in its rank's row, heaviest first, and its weight."""
+    row = np.repeat(np.arange(len(graph.indptr) - 1), np.diff(graph.indptr))
+    by_weight = np.lexsort((-graph.weights, row))
+    place = np.arange(len(row)) - graph.indptr[row]
+    return place, graph.weights[by_weight]
+
+
+def _degrees(graph: Graph, tops: tuple[Ints, Floats], capacity: Ints) -> float:
+    place, weight = tops
+    return float(weight[place >= int(capacity.max()) - 1].sum()) / 2
 
 
 class _Forest:
@@ -120,8 +92,8 @@ class _Forest:
         a, b, weight = graph.upper()
         part = np.arange(graph.size)
         chosen = np.zeros(len(a), dtype=bool)
-        # Ties are broken by place, so no circle closes.
-        rank = inverse(np.argsort(weight, kind="stable"))
+        rank = np.empty(len(a), dtype=np.int64)  # ties are broken by place, so no circle closes
+        rank[np.argsort(weight, kind="stable")] = np.arange(len(a))
         left = np.arange(len(a))
         while len(left):
             best = np.full(graph.size, len(a))
