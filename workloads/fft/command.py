@@ -140,7 +140,7 @@ def _case(session: Session, ranks: int, way: str, options: dict[str, Any]) -> No
 
 def _say_library(chosen: str) -> None:
     """Say which local FFTs were taken, where there are faster ones."""
-    from workloads.fft.kernels import library
+    from workloads.fft.local import library
 
     used = chosen or library()
     if used != "ducc0":

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 
     from workloads.fft.exchange import Exchange
     from workloads.fft.local import Local
-    from workloads.fft.parts import Swap
-    from workloads.fft.plan import Layout
+    from workloads.fft.plan import Layout, Swap
     from workloads.phases import Phases
 
     Array = NDArray[Any]

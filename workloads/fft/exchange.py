@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
     from numpy.typing import NDArray
 
-    from workloads.fft.parts import Swap
+    from workloads.fft.plan import Swap
     from workloads.fft.window import Window
     from workloads.phases import Phases
 

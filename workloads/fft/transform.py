@@ -37,8 +37,7 @@ from placement.errors import NidmapError, UsageError, printable
 from workloads.fft.basis import field_of
 from workloads.fft.engine import Engine
 from workloads.fft.exchange import METHODS
-from workloads.fft.kernels import NORMS, kernel
-from workloads.fft.local import Local
+from workloads.fft.local import NORMS, Local, kernel
 from workloads.fft.plan import Layout, process_grid
 from workloads.fft.window import one_node
 from workloads.memory import fits

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import sys
 from dataclasses import asdict
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -10,13 +13,16 @@ import click
 
 from placement.commands.common import to_json, write_output
 from placement.commands.tables import aligned
-from placement.errors import UsageError
+from placement.errors import LaunchError, NidmapError, UsageError, printable
 from placement.quantities import rate_text, time_text
+from workloads.launched import Launches, mpiexec_words, rank_environment
 from workloads.options import Common, Number, Words, measured, setting
 from workloads.session import Case, Session
 from workloads.world import interrupted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from workloads.isx.problem import Problem, Traffic
     from workloads.session import Result
 
@@ -28,16 +34,100 @@ _SCHEMES = ("alltoallv", "at-once", "naive", "round-robin", "random")
 _SHOWN = 40
 
 
-def _run_jobs(common: Common, jobs: int, **_: Any) -> int | None:
-    """Run several jobs and print the minimum over them; None for one: it is the command's own."""
-    from workloads.isx.jobs import pooled, run_jobs
+def _launch_jobs(jobs: int, ranks: int, output: str | None) -> tuple[list[dict[str, Any]], bool]:
+    """Launch this command so many times, one after another.
 
+    Returns each job's document, and whether they were interrupted: then only
+    those of the jobs that were finished by then.
+
+    Parameters
+    ----------
+    jobs : int
+    ranks : int
+        Ranks of each.
+    output : str or None
+        File for the raw samples: job k writes ``name.k.suffix``.
+
+    Raises
+    ------
+    LaunchError
+        Where a job cannot be started or prints no result.
+    NidmapError
+        What a job has said itself, with its exit code; or interrupted before
+        one was finished.
+    """
+    documents: list[dict[str, Any]] = []
+    with Launches() as children:
+        for job in range(jobs):
+            words = [*mpiexec_words(ranks), sys.executable, *sys.orig_argv[1:], "--json"]
+            if output is not None:
+                stem, suffix = os.path.splitext(output)
+                words += ["-o", f"{stem}.{job}{suffix}"]
+            code, out = children.run(words, rank_environment(ranks), heard=True)
+            if children.stopped or code == interrupted().exit_code:
+                if not documents:
+                    raise interrupted()
+                return documents, True
+            documents.append(_document(code, out, job))
+    return documents, False
+
+
+def _document(code: int, out: bytes, job: int) -> dict[str, Any]:
+    if code:
+        error = NidmapError(f"job {job} ended with code {code}")
+        error.exit_code = code if 0 < code < 126 else 4
+        raise error
+    try:
+        document: dict[str, Any] = json.loads(out)
+    except ValueError:
+        shown = printable(out[:60].decode("utf-8", "replace"))
+        raise LaunchError(f"job {job} printed no result but {shown!r}") from None
+    return document
+
+
+def _pooled(documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return for each case the exchange's seconds of every job, and their minimum.
+
+    A job's figure is that of its best repetition: the slowest rank's seconds,
+    and the sum over all ranks (the paper's "total time across all PEs").
+
+    Examples
+    --------
+    >>> def job(best, mean):
+    ...     seconds = {"KeyExchange": {"best": best, "best_mean": mean}}
+    ...     case = {"exchange": "random", "sided": "two", "seconds": seconds}
+    ...     return {"ranks": 4, "cases": [case]}
+    >>> _pooled([job(0.3, 0.2), job(0.2, 0.1)])
+    [{'exchange': 'random', 'sided': 'two', 'slowest': 0.2, 'all_ranks': 0.4, 'jobs': [0.3, 0.2]}]
+    """
+    rows = []
+    for k, case in enumerate(documents[0]["cases"]):
+        entries = [d["cases"][k]["seconds"]["KeyExchange"] for d in documents]
+        ranks = documents[0]["ranks"]
+        rows.append(
+            {
+                "exchange": case["exchange"],
+                "sided": case["sided"],
+                "slowest": min(e["best"] for e in entries),
+                "all_ranks": min(e["best_mean"] for e in entries) * ranks,
+                "jobs": [e["best"] for e in entries],
+            }
+        )
+    return rows
+
+
+def _run_jobs(common: Common, jobs: int, **_: Any) -> int | None:
+    """Run several jobs and print the minimum over them; None for one: it is the command's own.
+
+    It is the paper's first protocol: what a launch draws at random (nodes,
+    links, memory) is drawn anew for each.
+    """
     if jobs == 1:
         return None
     if common.as_json and common.output == "-":
         raise UsageError("the samples and the result cannot both go to standard output")
-    documents, stopped = run_jobs(jobs, common.ranks or 1, common.output)
-    rows = pooled(documents)
+    documents, stopped = _launch_jobs(jobs, common.ranks or 1, common.output)
+    rows = _pooled(documents)
     head = ["exchange", "sides", "slowest rank", "all ranks", f"range over {len(documents)} jobs"]
     cells = [
         [

@@ -21,9 +21,8 @@ __all__ = ["mpsort"]
 
 def __getattr__(name: str) -> Any:
     """Load `mpsort` when it is asked for: the command's help needs no numpy."""
-    if name == "mpsort":
-        from workloads.sort.api import mpsort
+    if name != "mpsort":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from workloads.sort.api import mpsort
 
-        globals()[name] = mpsort
-        return mpsort
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return mpsort

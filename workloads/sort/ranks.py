@@ -43,21 +43,19 @@ class Ranks:
     """
 
     def __init__(self, comm: MPI.Intracomm) -> None:
-        self.comm = comm
+        from mpi4py import MPI
+
+        self.comm, self._mpi = comm, MPI
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
 
     def total(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the sum over the ranks of an array of numbers, element by element."""
-        from mpi4py import MPI
-
-        return self._over(values, MPI.SUM)
+        return self._over(values, self._mpi.SUM)
 
     def least(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return the smallest over the ranks, element by element."""
-        from mpi4py import MPI
-
-        return self._over(values, MPI.MIN)
+        return self._over(values, self._mpi.MIN)
 
     def _over(self, values: NDArray[Any], op: MPI.Op) -> NDArray[Any]:
         out = np.empty_like(values)
@@ -66,18 +64,14 @@ class Ranks:
 
     def before(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the sum over the ranks below this one, element by element."""
-        from mpi4py import MPI
-
         out = np.zeros_like(values)
-        self.comm.Exscan(values, out, op=MPI.SUM)
+        self.comm.Exscan(values, out, op=self._mpi.SUM)
         return out if self.rank else np.zeros_like(values)
 
     def all(self, flag: bool) -> bool:
         """Tell whether it is so on every rank (one Allreduce of a boolean)."""
-        from mpi4py import MPI
-
         mine, out = np.array([flag]), np.empty(1, np.bool_)
-        self.comm.Allreduce([mine, MPI.C_BOOL], [out, MPI.C_BOOL], op=MPI.LAND)
+        self.comm.Allreduce([mine, self._mpi.C_BOOL], [out, self._mpi.C_BOOL], op=self._mpi.LAND)
         return bool(out[0])
 
     def swap(self, rows: NDArray[Any]) -> NDArray[Any]:
@@ -137,8 +131,6 @@ class Ranks:
         A run of more than `piece` bytes goes in several messages, so that no
         count comes near 2**31: this is also the way beyond MPI-3's int counts.
         """
-        from mpi4py import MPI
-
         kind = _bytes_type(items.dtype.itemsize)
         step = max(1, piece // items.dtype.itemsize)
         requests = [
@@ -149,16 +141,13 @@ class Ranks:
             self.comm.Isend([part, len(part), kind], dest=rank, tag=TAG)
             for rank, part in _parts(items, send, self.rank, 1, step)
         ]
-        mine, here = _run(items, send, self.rank), _run(out, receive, self.rank)
-        here[:] = mine
-        MPI.Request.Waitall(requests)
+        _run(out, receive, self.rank)[:] = _run(items, send, self.rank)
+        self._mpi.Request.Waitall(requests)
         kind.Free()
 
     def part(self, color: int) -> Ranks:
         """Return the ranks of one color, in this order; to be freed."""
-        from mpi4py import MPI
-
-        return Ranks(MPI.Intracomm(self.comm.Split(color, self.rank)))
+        return Ranks(self._mpi.Intracomm(self.comm.Split(color, self.rank)))
 
     def free(self) -> None:
         """Give the communicator back."""
@@ -166,11 +155,8 @@ class Ranks:
 
     def fits(self, send: NDArray[np.int64], receive: NDArray[np.int64]) -> bool:
         """Tell whether MPI_Alltoallv can count these items: MPI-4, or all sums below 2**31."""
-        from mpi4py import MPI
-
-        if MPI.VERSION >= 4:
-            return True
-        return bool(max(int(send.sum()), int(receive.sum())) <= INT_MAX)
+        most = max(int(send.sum()), int(receive.sum()))
+        return self._mpi.VERSION >= 4 or most <= INT_MAX
 
 
 def _bytes_type(size: int) -> MPI.Datatype:

@@ -23,7 +23,7 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from workloads.fft.local import chunks
-from workloads.fft.parts import cuts
+from workloads.fft.plan import cuts
 from workloads.memory import fits
 from workloads.phases import seconds_of
 from workloads.stencil.grid import check_grid
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
     from numpy.typing import DTypeLike, NDArray
 
-    from workloads.fft.parts import Part
+    from workloads.fft.plan import Part
 
     Array = NDArray[Any]
     Region = tuple[slice, ...]
