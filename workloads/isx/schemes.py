@@ -6,7 +6,7 @@ sees an in-cast: in `naive` all turn to rank 0 first, then to 1, and so on.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -113,9 +113,9 @@ class Window:
         self.comm = comm
         self._data = MPI.Win.Allocate(max(room, 1) * dtype.itemsize, dtype.itemsize, comm=comm)
         self._flag = MPI.Win.Allocate(8, 8, comm=comm)
-        self.keys: Keys = np.frombuffer(_memory(self._data), dtype)[:room]
-        self._arrived = np.frombuffer(_memory(self._flag), np.int64)
-        self._arrived[0] = 0
+        data, flag = (cast("Any", window.tomemory()) for window in (self._data, self._flag))
+        self.keys: Keys = np.frombuffer(data, dtype)[:room]
+        np.frombuffer(flag, np.int64)[0] = 0
         self._expected = 0
         self._data.Lock_all()
         self._flag.Lock_all()
@@ -134,7 +134,7 @@ class Window:
         places : int64 (P,)
             Where in each rank's window the keys of this rank belong.
         """
-        rank = self.comm.Get_rank()
+        rank, at_once = self.comm.Get_rank(), scheme in ("alltoallv", "at-once")
         starts = np.cumsum(send) - send
         here = int(places[rank])
         self.keys[here : here + send[rank]] = keys[starts[rank] : starts[rank] + send[rank]]
@@ -142,10 +142,10 @@ class Window:
         for q in busy:
             bucket = keys[starts[q] : starts[q] + send[q]]
             self._data.Put(bucket, q, (int(places[q]), len(bucket)))
-            if scheme not in ("alltoallv", "at-once"):
+            if not at_once:
                 self._data.Flush(q)
                 self._notify([q])
-        if scheme in ("alltoallv", "at-once"):
+        if at_once:
             self._data.Flush_all()
             self._notify(busy)
         self._expected += int(np.count_nonzero(receive)) - int(receive[rank] > 0)
@@ -165,23 +165,16 @@ class Window:
         """Wait until all who have keys for us have said so; reading by MPI makes it progress."""
         from mpi4py import MPI
 
-        rank, nothing, seen = self.comm.Get_rank(), np.zeros(1, np.int64), np.zeros(1, np.int64)
-        while True:
+        rank, nothing, seen = self.comm.Get_rank(), np.zeros(1, np.int64), np.full(1, -1)
+        while seen[0] < self._expected:
             self._flag.Fetch_and_op(nothing, seen, rank, op=MPI.NO_OP)
             self._flag.Flush(rank)
-            if seen[0] >= self._expected:
-                break
         self._data.Sync()
 
     def free(self) -> None:
         """Give the windows back."""
         for window in (self._data, self._flag):
             window.Unlock_all()
-        del self.keys, self._arrived
+        del self.keys
         for window in (self._data, self._flag):
             window.Free()
-
-
-def _memory(window: MPI.Win) -> Any:
-    """Return a window's memory, as what numpy reads buffers from."""
-    return window.tomemory()
