@@ -6,13 +6,12 @@ No shell; its own session, ended whole when time is up; output read up to a cap.
 from __future__ import annotations
 
 import os
-import selectors
 import signal
 import subprocess
-import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import LaunchError, printable
@@ -134,56 +133,33 @@ def run_child(
         It cannot be started, is late, or prints more than `MAX_BYTES`.
     """
     name = name or printable(command[0])
-    with tempfile.TemporaryFile() as stdin:
+    with TemporaryFile() as stdin, TemporaryFile() as output, TemporaryFile() as messages:
         stdin.write(script.encode("utf-8", "surrogateescape"))
         stdin.seek(0)
         process = start_child(
-            command, name=name, env=dict(env), stdin=stdin, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, start_new_session=True,
+            command, name=name, env=dict(env), stdin=stdin, stdout=output, stderr=messages,
+            start_new_session=True,
         )  # fmt: skip
-    try:
-        output, messages = _read(process, deadline, on_wait, name)
-        code = process.wait(timeout=max(deadline.left(), 0.05))
-    except (subprocess.TimeoutExpired, TimeoutError):
-        text = f"{name} did not answer in {deadline.seconds:g} s"
-        raise LaunchError(text, late_hint) from None
-    finally:
-        _end(process)
-    return Answer(output.decode(errors="replace"), messages.decode(errors="replace"), code)
+        try:
+            while not _ended(process, min(deadline.left(), _BEAT)):
+                on_wait()
+                if max(os.fstat(file.fileno()).st_size for file in (output, messages)) > MAX_BYTES:
+                    raise LaunchError(f"{name} printed more than {MAX_BYTES // 2**20} MiB")
+                if not deadline.left():
+                    text = f"{name} did not answer in {deadline.seconds:g} s"
+                    raise LaunchError(text, late_hint)
+        finally:  # ends what the command has started, too
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        texts = []
+        for file, limit in ((output, MAX_BYTES), (messages, _MAX_MESSAGES)):
+            file.seek(0)
+            texts.append(file.read(limit).decode(errors="replace"))
+    return Answer(texts[0], texts[1], process.returncode)
 
 
-def _read(
-    process: subprocess.Popen[bytes], deadline: Deadline, on_wait: Callable[[], None], name: str
-) -> tuple[bytearray, bytearray]:
-    """Read both streams to their ends, the deadline or the cap."""
-    output, messages = bytearray(), bytearray()
-    with selectors.DefaultSelector() as selector:
-        for stream, kept in ((process.stdout, output), (process.stderr, messages)):
-            assert stream is not None  # both are pipes
-            selector.register(stream, selectors.EVENT_READ, kept)
-        while selector.get_map():
-            on_wait()
-            ready = selector.select(min(deadline.left(), _BEAT))
-            if not ready and not deadline.left():
-                if process.poll() is not None:
-                    break  # the command has ended; a child of its still holds the pipe
-                raise TimeoutError
-            for key, _ in ready:
-                chunk = os.read(key.fd, 2**16)
-                if not chunk:
-                    selector.unregister(key.fileobj)
-                elif key.data is output or len(messages) < _MAX_MESSAGES:
-                    key.data.extend(chunk)
-            if len(output) > MAX_BYTES:
-                raise LaunchError(f"{name} printed more than {MAX_BYTES // 2**20} MiB")
-    return output, messages
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the command and what it has started, and let go of its pipes."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    for stream in (process.stdout, process.stderr):
-        if stream is not None:
-            stream.close()
+def _ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    return process.returncode is not None

@@ -150,60 +150,47 @@ def blades_linked(machine: Machine, request: Request) -> NDArray[np.int64]:
     refuse_short(request, len(rows), int(within.sum()))
     turn = turns(machine, column[within], must[within], request.count)[column]
     router = machine.router[rows, 0]
-    search = _Search.of(machine, router[within], turn[within], router[must], request.count)
+    search = _Search(machine, router[within], turn[within], router[must], request.count)
     place = search.best()[router]
     order = np.lexsort((slot, place, ~must, ~within))
     taken = order[: request.count]
     return rows[taken[np.lexsort((group[taken], slot[taken], turn[taken]))]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _Search:
-    """The search for the set of blades.
+    """The search for the set of blades (routers).
 
-    Attributes
+    Parameters
     ----------
-    start, near : int64 (r + 1,), (m,)
-        Routers joined to router i: near[start[i]:start[i + 1]].
-    room : int64 (r,)
-        Nodes that may be taken of each router.
-    rank : int64 (r,)
-        Which router goes first where links do not tell: most nodes, most
-        links, first turn.
-    turn : int64 (r,)
-        Its turn in `blades`.
-    forced : int64 (k,)
+    machine : Machine
+    router, turn : int (k,)
+        Router of each node that may be taken, and its turn in `blades`.
+    forced : int (f,)
         Routers that must be in.
     count : int
         Nodes wanted.
     """
 
-    start: Ints
-    near: Ints
-    room: Ints
-    rank: Ints
-    turn: Ints
-    forced: Ints
-    count: int
-
-    @classmethod
-    def of(
-        cls, machine: Machine, router: NDArray[np.int32], turn: Ints, forced: Ints, count: int
-    ) -> _Search:
-        """Set up the search over the routers of the nodes that may be taken."""
+    def __init__(
+        self, machine: Machine, router: NDArray[np.int32], turn: Ints, forced: Ints, count: int
+    ) -> None:
         a, b, group = _between(machine)
-        room = np.bincount(router, minlength=len(group))
-        usable = (room[a] > 0) & (room[b] > 0)
+        #: Nodes that may be taken of each router.
+        self.room = np.bincount(router, minlength=len(group))
+        usable = (self.room[a] > 0) & (self.room[b] > 0)
         tail = np.concatenate([a[usable], b[usable]])
         head = np.concatenate([b[usable], a[usable]]).astype(np.int64)
         degree = np.bincount(tail, minlength=len(group))
-        when = np.zeros(len(group), dtype=np.int64)
-        when[router] = turn
-        rank = np.empty(len(group), dtype=np.int64)
-        rank[np.lexsort((when, -degree, -room))] = np.arange(len(group))
-        start = np.concatenate([[0], np.cumsum(degree)])
-        near = head[np.argsort(tail, kind="stable")]
-        return cls(start, near, room, rank, when, np.unique(forced), count)
+        #: Routers joined to router i: near[start[i]:start[i + 1]].
+        self.start = np.concatenate([[0], np.cumsum(degree)])
+        self.near = head[np.argsort(tail, kind="stable")]
+        self.turn = np.zeros(len(group), dtype=np.int64)
+        self.turn[router] = turn
+        #: Which router goes first where links do not tell: most nodes, most links, first turn.
+        self.rank = _places(np.lexsort((self.turn, -degree, -self.room)))
+        self.forced, self.count = np.unique(forced), count
+        self.held = np.zeros(len(group), dtype=bool)
+        self.held[self.forced] = True
 
     def best(self) -> Ints:
         """Return, for each router, its place in the best set found; far behind where not in it.
@@ -212,12 +199,8 @@ class _Search:
         nodes is left on those with fewest.
         """
         trials = [self._columns(), *(self._trial(first) for first in self._firsts())]
-        found = max(trials, key=self._worth)
-        inside = self._inside(found)
-        order = np.lexsort((self.rank, -inside, ~found))
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        return place
+        found = max(trials, key=lambda chosen: int(self._inside(chosen)[chosen].sum()))
+        return _places(np.lexsort((self.rank, -self._inside(found), ~found)))
 
     def _firsts(self) -> Ints:
         """Return the routers to start trials from: evenly out of the ranking."""
@@ -228,8 +211,7 @@ class _Search:
 
     def _columns(self) -> NDArray[np.bool_]:
         """Return the blades that `blades` would take, improved by exchanges."""
-        chosen = np.zeros(len(self.room), dtype=bool)
-        chosen[self.forced] = True
+        chosen = self.held.copy()
         rest = np.flatnonzero(~chosen & (self.room > 0))
         rest = rest[np.argsort(self.turn[rest], kind="stable")]
         more = self.count - int(self.room[chosen].sum())
@@ -267,16 +249,11 @@ class _Search:
         total = np.concatenate([[0], np.cumsum(chosen[self.near])])
         return np.asarray(total[self.start[1:]] - total[self.start[:-1]])
 
-    def _worth(self, chosen: NDArray[np.bool_]) -> int:
-        return int(self._inside(chosen)[chosen].sum())
-
     def _exchange(self, chosen: NDArray[np.bool_], surplus: int) -> None:
         """Exchange the loosest router of the set for a better one while that adds pairs."""
         inside = self._inside(chosen)
-        held = np.zeros(len(chosen), dtype=bool)
-        held[self.forced] = True
         for _ in range(EXCHANGES):
-            swap = self._swap(chosen, held, inside, surplus)
+            swap = self._swap(chosen, inside, surplus)
             if swap is None:
                 return
             out, into = swap
@@ -286,19 +263,22 @@ class _Search:
             surplus += int(self.room[into] - self.room[out])
 
     def _swap(
-        self, chosen: NDArray[np.bool_], held: NDArray[np.bool_], inside: Ints, surplus: int
+        self, chosen: NDArray[np.bool_], inside: Ints, surplus: int
     ) -> tuple[int, int] | None:
         """Return the router to leave the set and the one to enter it; None where none helps."""
-        leaving = chosen & ~held
-        if not leaving.any():
-            return None
+        leaving = chosen & ~self.held
         far = np.iinfo(np.int64).max
-        out = int(np.argmin(np.where(leaving, inside * len(chosen) - self.rank, far)))
         gain = inside * len(chosen) - self.rank
+        out = int(np.argmin(np.where(leaving, gain, far)))
         gain[self._near(out)] -= len(chosen)
         fits = ~chosen & (self.room >= max(1, int(self.room[out]) - surplus))
-        if not fits.any():
-            return None
         into = int(np.argmax(np.where(fits, gain, -far)))
         more = int(inside[into]) - int((self._near(out) == into).any())
-        return (out, into) if more > inside[out] else None
+        return (out, into) if leaving[out] and fits[into] and more > inside[out] else None
+
+
+def _places(order: Ints) -> Ints:
+    """Return the place of each member in an order."""
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place

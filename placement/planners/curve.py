@@ -11,6 +11,7 @@ from placement.curves import hilbert_key, morton_key
 from placement.errors import UsageError
 from placement.planners import planner
 from placement.planners._units import free_rows
+from placement.topologies.grid import number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,10 +193,7 @@ def curve_positions(machine: Machine, rows: Ints, key: Key, *, apart: bool = Fal
         return key(coords, extents)
     if kind == "torus":
         return key(coords[:, :-1], extents[:-1]) * extents[-1] + coords[:, -1]
-    place = np.zeros(len(rows), dtype=np.int64)
-    for axis, extent in enumerate(extents):
-        place = place * extent + coords[:, axis]
-    return place
+    return number(coords, extents)
 
 
 def _tightest(place: Ints, must: NDArray[np.bool_], count: int) -> Ints:
@@ -210,11 +208,7 @@ def _tightest(place: Ints, must: NDArray[np.bool_], count: int) -> Ints:
         return fixed
     low = place[others[: len(others) - more + 1]]
     high = place[others[more - 1 :]]
-    span = high - low
-    if len(fixed):
-        start = np.minimum(low, place[fixed[0]])
-        whole = np.maximum(high, place[fixed[-1]]) - start
-        first = int(np.lexsort((span, start, whole))[0])
-    else:
-        first = int(np.argmin(span))
+    start = np.minimum(low, place[fixed].min(initial=place[-1]))
+    end = np.maximum(high, place[fixed].max(initial=0))
+    first = int(np.lexsort((high - low, start, end - start))[0])
     return np.sort(np.concatenate([fixed, others[first : first + more]]))
