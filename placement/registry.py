@@ -87,20 +87,17 @@ class Registry(Generic[Thing]):
             Where there is none; its hint names those there are.
         """
         if name not in self.known:
-            found = self._bundled(name) if name in self.bundled else self._foreign(name)
+            found = self._load(name)
             self.known.setdefault(name, found)
         return self.known[name]
 
-    def _bundled(self, name: str) -> Any:
+    def _load(self, name: str) -> Any:
         from importlib import import_module
-
-        return import_module(f"{self.room}.{self.bundled[name]}")
-
-    def _foreign(self, name: str) -> Any:
         from importlib.metadata import entry_points
 
-        found = entry_points(group=self.group, name=name)
-        if not found:
-            what = f"no {self.kind} '{printable(name)}'"
-            raise UsageError(what, f"there are {', '.join(self.names())}")
-        return next(iter(found)).load()
+        if name in self.bundled:
+            return import_module(f"{self.room}.{self.bundled[name]}")
+        for entry in entry_points(group=self.group, name=name):
+            return entry.load()
+        what = f"no {self.kind} '{printable(name)}'"
+        raise UsageError(what, f"there are {', '.join(self.names())}")

@@ -137,7 +137,16 @@ def _derived(machine: Machine) -> Switches:
     if len(at) > 1:
         parents.append(np.zeros(len(at), dtype=np.int64))
         levels.append(np.empty((1, 0), dtype=places.dtype))
-    return Switches(_names(levels, words), _shifted(levels, parents), _heights(levels), leaf_of)
+    sizes = [len(at) for at in levels]
+    shifted = [above + first for above, first in zip(parents, np.cumsum(sizes), strict=False)]
+    parent = np.concatenate([*shifted, np.full(sizes[-1], -1)]).astype(np.int32)
+    height = np.repeat(np.arange(len(levels), dtype=np.int32), sizes)
+    names = tuple(  # by coordinates: ``group3-chassis1-blade5``
+        "-".join(f"{word}{value}" for word, value in zip(words, row, strict=False)) or "root"
+        for at in levels
+        for row in at.tolist()
+    )
+    return Switches(names, parent, height, leaf_of)
 
 
 def _grouped(
@@ -148,29 +157,6 @@ def _grouped(
     flat = np.ravel_multi_index(tuple(places.T), tuple(shape.tolist()))
     _, first, which = np.unique(flat, return_index=True, return_inverse=True)
     return places[first], which
-
-
-def _shifted(
-    levels: list[NDArray[np.int32]], parents: list[NDArray[np.int64]]
-) -> NDArray[np.int32]:
-    """Return the parent of each switch, the switches counted level after level."""
-    start = np.cumsum([len(at) for at in levels])
-    joined = [above + start[k] for k, above in enumerate(parents)]
-    top = np.full(len(levels[-1]), -1, dtype=np.int64)
-    return np.concatenate([*joined, top]).astype(np.int32)
-
-
-def _heights(levels: list[NDArray[np.int32]]) -> NDArray[np.int32]:
-    return np.repeat(np.arange(len(levels), dtype=np.int32), [len(at) for at in levels])
-
-
-def _names(levels: list[NDArray[np.int32]], words: tuple[str, ...]) -> tuple[str, ...]:
-    """Name each switch by its coordinates: ``group3-chassis1-blade5``."""
-    return tuple(
-        "-".join(f"{word}{value}" for word, value in zip(words, row, strict=False)) or "root"
-        for at in levels
-        for row in at.tolist()
-    )
 
 
 def _places(machine: Machine) -> tuple[NDArray[np.int32], tuple[str, ...]]:

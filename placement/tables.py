@@ -86,11 +86,8 @@ class Table:
         sources: list[str],
         notes: list[str],
     ) -> None:
-        self.source = source
-        self.line = line
-        self.columns = columns
-        self.sources = sources
-        self.notes = notes
+        self.source, self.line, self.columns = source, line, columns
+        self.sources, self.notes = sources, notes
 
     def __len__(self) -> int:
         return len(self.line)

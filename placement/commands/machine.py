@@ -42,9 +42,6 @@ SUFFIXES = {
     "yaml": "topology-yaml",
     "yml": "topology-yaml",
 }
-GRAPHS = (
-    "graphml", "gexf", "gml", "node-link", "edgelist", "csv", "links-csv", "routers-csv", "parquet",
-)  # fmt: skip
 
 
 @click.group()
@@ -192,16 +189,12 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
 
 
 def _written(found: Machine, name: str) -> str | bytes:
-    if name in GRAPHS:
-        from placement import graphs
+    from placement import graphs, writers
 
-        return graphs.write(found, name)
-    from placement import writers
-
-    if name not in writers.BUNDLED:
-        known = ", ".join((*GRAPHS, *sorted(writers.BUNDLED)))
+    if name not in (*graphs.FORMATS, *writers.BUNDLED):
+        known = ", ".join((*graphs.FORMATS, *sorted(writers.BUNDLED)))
         raise UsageError(f"no format {printable(name)!r}", f"there are {known}")
-    return writers.write(found, name)
+    return graphs.write(found, name) if name in graphs.FORMATS else writers.write(found, name)
 
 
 def _by_suffix(output: str | None) -> str:

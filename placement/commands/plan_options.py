@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 __all__ = ["PlanOptions"]
@@ -14,38 +14,8 @@ TRAFFIC = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class PlanOptions:
-    """The options of the command, as given; `form` and `strategy` as they apply."""
-
-    specs: tuple[str, ...]
-    count: int
-    strategy: str
-    source: str | None
-    exclude: str | None
-    include: str | None
-    partition: str | None
-    constraint: str | None
-    reservation: str | None
-    ppn: int | None
-    per_blade: int
-    contiguous: bool
-    slack: int
-    seed: int
-    check: bool
-    form: str
-    output: str | None
-    pattern: str | None
-    grid: str | None
-    bytes: float | None
-    routing: str | None
-    algorithm: str | None
-    latency: float | None
-    background: str | None
-    background_load: float | None
-    deadline: float | None
-    order_out: str | None
-    order_format: str | None
+class PlanOptions(SimpleNamespace):
+    """The options as the command declares them; `form` and `strategy` as they apply."""
 
     @property
     def traffic(self) -> dict[str, Any]:

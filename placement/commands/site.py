@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -197,9 +198,7 @@ def _agreement(against: str, findings: Sequence[Finding]) -> dict[str, Any]:
     return {
         "dump": against,
         "agrees": not any(f.agrees is False for f in findings),
-        "findings": [
-            {"what": f.what, "site": f.site, "dump": f.dump, "agrees": f.agrees} for f in findings
-        ],
+        "findings": [asdict(finding) for finding in findings],
     }
 
 

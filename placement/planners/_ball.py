@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Mask = NDArray[np.bool_]
 
-__all__ = ["mean_hops", "nearest_together"]
+__all__ = ["nearest_together"]
 
 #: Up to so many routers all are tried as the centre.
 ALL = 512
@@ -53,40 +53,10 @@ def nearest_together(machine: Machine, rows: Ints, must: Mask, count: int) -> In
     return rows[np.sort(ball.settled(best, least))]
 
 
-def mean_hops(machine: Machine, rows: Ints) -> float:
-    """Return the mean number of hops between two different nodes of a torus.
-
-    Parameters
-    ----------
-    machine : Machine
-        A torus.
-    rows : int64 (k,)
-        At least two.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from placement.specs import parse_spec
-    >>> mean_hops(parse_spec("torus:4x4"), np.array([0, 1, 3]))
-    1.3333333333333333
-    """
-    extents = machine.topology.extents[:-1]
-    total = sum(
-        _hops_along(np.bincount(machine.coords[rows, axis], minlength=extent))
-        for axis, extent in enumerate(extents)
-    )
-    return total / (len(rows) * (len(rows) - 1))
-
-
 def _ring(extent: int) -> Ints:
     """Return the hops between any two places of a ring."""
     apart = np.abs(np.arange(extent)[:, None] - np.arange(extent))
     return np.asarray(np.minimum(apart, extent - apart))
-
-
-def _hops_along(count: Ints) -> int:
-    """Return the hops along one axis, summed over ordered pairs of nodes, so many at each place."""
-    return int(count @ _ring(len(count)) @ count)
 
 
 class _Ball:
@@ -136,7 +106,8 @@ class _Ball:
         edge = np.flatnonzero(hops == limit)
         edge = edge[np.argsort(self.tie[edge], kind="stable")][: self.count - len(inside)]
         found = np.concatenate([inside, edge])
-        return found, sum(_hops_along(c) for c in self._counts(found))
+        pairs = zip(self._counts(found), self.rings, strict=True)
+        return found, sum(int(count @ ring @ count) for count, ring in pairs)
 
     def _counts(self, found: Ints) -> list[Ints]:
         return [

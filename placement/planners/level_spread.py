@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
 
-__all__ = ["chosen_level", "level_spread"]
+__all__ = ["level_spread"]
 
 
 @planner("level-spread")
@@ -66,22 +66,6 @@ def level_spread(machine: Machine, request: Request) -> NDArray[np.int64]:
     inside = np.arange(len(rows)) if depth == 0 else np.flatnonzero(levels[depth - 1] == unit)
     order = even_order([level[inside] for level in levels[depth:]], must[inside])
     return np.sort(rows[inside[order[: request.count]]])
-
-
-def chosen_level(machine: Machine, request: Request) -> str:
-    """Return the level that the job is spread in: ``blade``, ``chassis`` …, or ``machine``.
-
-    Examples
-    --------
-    >>> from placement.specs import parse_spec
-    >>> from placement.request import Request
-    >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
-    >>> [chosen_level(machine, Request(count=n, free=machine.free)) for n in (2, 3, 5, 9)]
-    ['blade', 'chassis', 'group', 'machine']
-    """
-    rows, must = free_rows(request)
-    depth, _ = _smallest(nested(machine, rows), must, request.count)
-    return machine.topology.levels[depth - 1] if depth else "machine"
 
 
 def _smallest(levels: list[Ints], must: NDArray[np.bool_], count: int) -> tuple[int, int]:
