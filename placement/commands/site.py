@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -198,7 +197,7 @@ def _agreement(against: str, findings: Sequence[Finding]) -> dict[str, Any]:
     return {
         "dump": against,
         "agrees": not any(f.agrees is False for f in findings),
-        "findings": [asdict(finding) for finding in findings],
+        "findings": [finding._asdict() for finding in findings],
     }
 
 
