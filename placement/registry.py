@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from placement.errors import UsageError, printable
@@ -92,11 +93,10 @@ class Registry(Generic[Thing]):
         return self.known[name]
 
     def _load(self, name: str) -> Any:
-        from importlib import import_module
-        from importlib.metadata import entry_points
-
         if name in self.bundled:
             return import_module(f"{self.room}.{self.bundled[name]}")
+        from importlib.metadata import entry_points
+
         for entry in entry_points(group=self.group, name=name):
             return entry.load()
         what = f"no {self.kind} '{printable(name)}'"
