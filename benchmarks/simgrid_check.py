@@ -26,8 +26,9 @@ from pathlib import Path
 import numpy as np
 
 from placement.network import Demand, channels, loads
-from placement.network.maxmin import fair, paths
+from placement.network.fair_sharing import fair_ends
 from placement.network.model import injection_bandwidth
+from placement.network.routes import walk
 from placement.specs import parse_spec
 
 HERE = Path(__file__).resolve().parent
@@ -112,8 +113,12 @@ def compared(python: str, spec: str, job: dict[str, object], a: np.ndarray, b: n
     ours = loads(machine, Demand.pairs(machine, a, b, float(BYTES))).worst().seconds
     own = injection_bandwidth(machine)
     gbs = np.concatenate([channels(machine, "single").bandwidth, own, own])
-    ways = paths(machine, a, b)
-    routes = np.split(ways.channel, np.flatnonzero(np.diff(ways.flow)) + 1)
+    message, channel = walk(machine, a, b, "single")
+    inner, every = len(channels(machine, "single")), np.arange(len(a))
+    message = np.concatenate([message, every, every])
+    channel = np.concatenate([channel, inner + a, inner + len(machine) + b])
+    order = np.argsort(message, kind="stable")
+    routes = np.split(channel[order], np.flatnonzero(np.diff(message[order])) + 1)
     real = [[int(c) for c in path if np.isfinite(gbs[c])] for path in routes]
     ends = list(zip(a.tolist(), b.tolist(), strict=True))
     merged: dict[tuple[int, int], int] = {}
@@ -124,7 +129,7 @@ def compared(python: str, spec: str, job: dict[str, object], a: np.ndarray, b: n
     finite = np.where(np.isfinite(gbs), gbs, 1e6).tolist()
     routed = simulated(python, {"kind": "routes", "gbs": finite, "flows": flows})
     theirs = simulated(python, job | {"flows": [[s, t, BYTES] for s, t in ends]})
-    last = fair(machine, a, b, float(BYTES)).makespan
+    last = fair_ends(machine, a, b, float(BYTES)).max()
     like = "dimension-order-simgrid" if job["kind"] == "torus" else ""
     demand = Demand.pairs(machine, a, b, float(BYTES))
     likewise = loads(machine, demand, like).worst().seconds / theirs["seconds"]

@@ -30,6 +30,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from placement.errors import UsageError, printable
 from placement.network.demand import Demand
 from placement.network.model import Channels, Loads, Worst
@@ -37,7 +39,6 @@ from placement.network.model import Channels, Loads, Worst
 if TYPE_CHECKING:
     from types import ModuleType
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from placement.machine import Machine
@@ -240,7 +241,9 @@ def hops(
     return found
 
 
-def next_channel(machine: Machine, routing: str = "single") -> NDArray[np.int32]:
+def next_channel(
+    machine: Machine, routing: str = "single", nodes: NDArray[np.int64] | None = None
+) -> NDArray[np.int32]:
     """Return the channel by which a router forwards to a node.
 
     Parameters
@@ -248,6 +251,8 @@ def next_channel(machine: Machine, routing: str = "single") -> NDArray[np.int32]
     machine : Machine
     routing : str
         One of `SINGLE_PATH` that applies to the machine.
+    nodes : int64 (k,) or None
+        Rows of the nodes that are destinations; None: all.
 
     Returns
     -------
@@ -271,5 +276,6 @@ def next_channel(machine: Machine, routing: str = "single") -> NDArray[np.int32]
     routing = _routing(machine, routing)
     if routing not in SINGLE_PATH:
         raise UsageError(f"routing {routing} has several paths", "take single")
-    found: NDArray[np.int32] = _module(machine, routing).next_channel(machine, routing)
-    return found
+    goals = np.arange(len(machine)) if nodes is None else nodes
+    found: NDArray[np.int64] = _module(machine, routing).next_channel(machine, routing, goals)
+    return found.astype(np.int32)

@@ -30,17 +30,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.network.balancing import Solution, balance, dot, refill
+from placement.network.group_ways import Ways, group_ways_of
 from placement.network.shares import variables_of
-from placement.network.third_groups import Ways, bytes_of, third_groups_of
-from placement.network.valiant import channels, notes, way_hops
+from placement.network.valiant import channels, notes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
     from placement.network.demand import Demand
+    from placement.network.group_ways import Bytes, GroupWays
     from placement.network.shares import Variables
-    from placement.network.third_groups import Bytes, ThirdGroups
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -87,7 +87,7 @@ class Division:
     minimal_share: float
     by: str
     steps: int
-    _thirds: ThirdGroups
+    _ways: GroupWays
     _variables: Variables
     _x: Floats
 
@@ -111,10 +111,9 @@ class Division:
         """
         source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
         found = self._variables.share(self._x, source, target)
-        g, h = self._thirds.unit[source], self._thirds.unit[target]
-        linked = (g == h) | self._thirds.linked[g, h] | self._thirds.lost[g, h]
-        free = self._thirds.linked[g, h] & self._thirds.valiant[g, h]
-        return np.where(free, found, np.where(linked, 1.0, 0.0))
+        g, h = self._ways.unit[source], self._ways.unit[target]
+        linked, valiant = self._ways.linked[g, h], self._ways.valiant[g, h]
+        return np.where(linked & valiant, found, np.where(valiant, 0.0, 1.0))
 
     def hops(self, source: Ints, target: Ints) -> Floats:
         """Return the expected channels of each class between routers, as they are divided.
@@ -129,9 +128,9 @@ class Division:
             Where no way joins a pair.
         """
         source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
-        minimal, valiant = way_hops(self._thirds, source, target)
-        share = self.share(source, target)[:, None]
-        return share * minimal + (1 - share) * valiant
+        ways, share = self._ways, self.share(source, target)[:, None]
+        minimal = ways.hops(source, target, ways.valiant & ~ways.linked)
+        return share * minimal + (1 - share) * ways.hops(source, target, ways.valiant)
 
     def text(self) -> str:
         """Say in one sentence how the bytes are divided, for the reader of an output."""
@@ -145,20 +144,18 @@ class Division:
 class _Loads:
     """Relative loads by the bytes on minimal ways: a `placement.network.balancing.Problem`."""
 
-    def __init__(
-        self, thirds: ThirdGroups, variables: Variables, every: Bytes, fixed: Floats
-    ) -> None:
-        self.thirds, self.variables, self.every = thirds, variables, every
-        self.scale = 1 / (thirds.groups.channels.bandwidth * GB)
+    def __init__(self, ways: GroupWays, variables: Variables, every: Bytes, fixed: Floats) -> None:
+        self.ways, self.variables, self.every = ways, variables, every
+        self.scale = 1 / (ways.groups.channels.bandwidth * GB)
         self.fixed = fixed * self.scale
         self.cap = variables.cap
-        both = thirds.prices(self.scale)
+        both = self._prices(np.ones_like(self.scale))
         self.weight = variables.price(Ways(*(a + b for a, b in zip(*both, strict=True))))
 
     def bytes(self, x: Floats) -> Floats:
         """Return the divided bytes on every channel."""
         minimal = self.variables.bytes(x)
-        return self.thirds.load(minimal, self.every.minus(minimal))
+        return self.ways.load(minimal, self.every.minus(minimal))
 
     def load(self, x: Floats) -> Floats:
         """Return load / bandwidth of every channel."""
@@ -166,17 +163,26 @@ class _Loads:
 
     def price(self, prices: Floats) -> Floats:
         """Return what a byte costs more on the minimal ways."""
-        return self.variables.price(self.thirds.prices(prices * self.scale).extra)
+        return self.variables.price(self._extra(prices))
 
     def bound(self, none: Floats, prices: Floats) -> float:
         """Return the bound that prices prove for all divisions by router pairs."""
-        extra = self.thirds.prices(prices * self.scale).extra
-        return dot(prices, none) + self.variables.saved(extra)
+        return dot(prices, none) + self.variables.saved(self._extra(prices))
+
+    def _prices(self, prices: Floats) -> tuple[Ways, Ways]:
+        """Return what minimal ways and those over a third group cost."""
+        each = prices * self.scale
+        minimal = self.ways.minimal_price(each, self.ways.inside_price(each))
+        return minimal, self.ways.valiant_price(minimal)
+
+    def _extra(self, prices: Floats) -> Ways:
+        """Return minimal less Valiant: above 0 where the way over a third group is cheaper."""
+        return Ways(*(a - b for a, b in zip(*self._prices(prices), strict=True)))
 
     @property
     def size(self) -> int:
         """Numbers that one step goes through."""
-        groups = self.thirds.groups
+        groups = self.ways.groups
         inside = groups.count * groups.width**2
         return 3 * inside + self.variables.size + len(groups.channels)
 
@@ -223,16 +229,16 @@ def divide(
     >>> round(found.minimal, 2), round(found.worst, 2), round(found.minimal_share, 2)
     (3.0, 1.0, 0.33)
     """
-    thirds = third_groups_of(machine)
+    ways = group_ways_of(machine)
     peak = float(max(demand.out.max(initial=0.0), 1e-300))
     scaled = _rounded(demand * (1 / peak))  # the same steps whatever the unit
-    total, inner, far = bytes_of(thirds, scaled)
-    free = thirds.linked & thirds.valiant
-    forced = thirds.valiant & ~thirds.linked
+    total, inner, far = ways.bytes(scaled, ways.linked | ways.valiant)
+    free = ways.linked & ways.valiant
+    forced = ways.valiant & ~ways.linked
     every = total.times(free)
-    fixed = far + thirds.load(total.times(~free & ~forced), total.times(forced), inner)
-    variables = variables_of(thirds, scaled, every, free)
-    problem = _Loads(thirds, variables, every, fixed)
+    fixed = far + ways.load(total.times(~free & ~forced), total.times(forced), inner)
+    variables = variables_of(ways, scaled, every, free)
+    problem = _Loads(ways, variables, every, fixed)
     found, minimal = _solved(problem, tolerance, steps)
     load = fixed + problem.bytes(found.x)
     inside = float(inner.sum() - np.einsum("gss->", inner))
@@ -246,7 +252,7 @@ def divide(
         minimal_share=1 - over / everything if everything > 0 else 1.0,
         by=variables.name,
         steps=found.steps,
-        _thirds=thirds,
+        _ways=ways,
         _variables=variables,
         _x=found.x,
     )
@@ -296,8 +302,5 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "adaptive"
     third group where there are no others). Those of a demand as it is
     divided: ``divide(machine, demand).hops(source, target)``.
     """
-    thirds = third_groups_of(machine)
-    source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
-    minimal, valiant = way_hops(thirds, source, target)
-    g, h = thirds.unit[source], thirds.unit[target]
-    return np.where(((g == h) | thirds.linked[g, h])[:, None], minimal, valiant)
+    ways = group_ways_of(machine)
+    return ways.hops(np.asarray(source), np.asarray(target), ways.valiant & ~ways.linked)

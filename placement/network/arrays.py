@@ -1,4 +1,4 @@
-"""Weighted counts, and matrix products that leave the other cores alone."""
+"""Sums by key, and matrix products that leave the other cores alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["mixed", "product", "summed"]
+__all__ = ["find", "mixed", "product", "sum_by_key", "sum_by_pair", "summed"]
+
+#: A table of so many numbers is filled rather than the keys sorted.
+_TABLE = 1 << 16
 
 #: Multiplications up to which OpenBLAS stays on one core.
 _ONE_CORE = 1 << 18
@@ -27,6 +30,61 @@ def summed(
     [1.0, 0.0, 5.0, 0.0]
     """
     return np.bincount(key, amount, minlength=size).astype(np.float64, copy=False)
+
+
+def sum_by_key(
+    key: NDArray[np.int64], amount: NDArray[np.float64], size: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return each key once, ascending, with the sum of its amounts; sums of 0 may be left out.
+
+    Parameters
+    ----------
+    key : int64 (m,)
+        0 … size-1.
+    amount : float64 (m,)
+    size : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = sum_by_key(np.array([7, 2, 7]), np.array([1.0, 2.0, 3.0]), 10**9)
+    >>> [x.tolist() for x in found]
+    [[2, 7], [2.0, 4.0]]
+    """
+    if size <= 16 * len(key) + _TABLE:
+        table = summed(key, amount, size)
+        found = np.flatnonzero(table)
+        return found, table[found]
+    if (np.diff(key) > 0).all():
+        return key, amount
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    return key[first], np.add.reduceat(amount[order], first)
+
+
+def sum_by_pair(
+    row: NDArray[np.int64], column: NDArray[np.int64], amount: NDArray[np.float64], columns: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Return each (row, column) once, ascending, with the sum of its amounts: see `sum_by_key`."""
+    size = (int(row.max(initial=-1)) + 1) * columns
+    key, total = sum_by_key(row * columns + column, amount, size)
+    return *np.divmod(key, max(1, columns)), total
+
+
+def find(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the index of each wanted key in sorted `keys`, -1 where it is not there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> find(np.array([2, 5]), np.array([5, 3])).tolist()
+    [1, -1]
+    """
+    if not len(keys):
+        return np.full(len(wanted), -1)
+    place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[place] == wanted, place, -1)
 
 
 def product(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -26,13 +26,13 @@ own links: the N-th fastest of those eligible is as fast as the slowest used.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from placement.errors import UsageError
-from placement.network.arrays import summed
-from placement.network.leaving import Folded, leaving
+from placement.network.arrays import sum_by_pair, summed
 from placement.network.lines import Lines
 from placement.network.model import GB, injection_bandwidth, once
 
@@ -54,9 +54,6 @@ ALL_SLABS = 64
 
 #: … from so many first planes each.
 SHIFTS = 8
-
-#: A table of so many pairs of units is filled without sorting.
-TABLE = 1 << 16
 
 #: Halvings of the interval of times; 2**-60 of it is less than rounding.
 HALVINGS = 60
@@ -198,7 +195,8 @@ def best_bound(
     if min(out, pair, busiest) < 0 or not 0 < count <= int(eligible.sum()):
         raise UsageError(f"cannot bound {count} of {int(eligible.sum())} nodes")
     found = [NOTHING, _best_own(machine, count, eligible, out, max(out, busiest))]
-    for family, parts in _unshifted(machine):
+    chosen = ((f, p) for f in _families(machine) for p in f.partitions if not p.shifted)
+    for family, parts in chosen:
         room = _room(machine, parts.label[family.unit], len(parts.out), eligible)
         if room is not None:
             seconds = _least(count, out, pair, room, parts.out)
@@ -231,36 +229,25 @@ def _best_own(
     return Bound(float(seconds), "injection", why)
 
 
-def _folded(demand: Demand, unit: Ints) -> Demand | Folded:
+def _folded(demand: Demand, unit: Ints) -> Demand:
     """Return the demand between units; itself where each router is one."""
     count = int(unit.max(initial=-1)) + 1
     if count == len(unit):
         return demand
-    source, target = unit[demand.source], unit[demand.target]
+    source, target, amount = sum_by_pair(
+        unit[demand.source], unit[demand.target], demand.amount, count
+    )
     lines = demand.within
-    line, entry, weight = _gathered(lines.line, unit[lines.router], lines.weight, count)
-    return Folded(
-        *_gathered(source, target, demand.amount, count), Lines(line, entry, weight, lines.scale)
+    entries = sum_by_pair(lines.line, unit[lines.router], lines.weight, count)
+    within = Lines(*entries, lines.scale)
+    return replace(
+        demand, routers=count, source=source, target=target, amount=amount, within=within
     )
 
 
-def _gathered(row: Ints, column: Ints, amount: Floats, columns: int) -> tuple[Ints, Ints, Floats]:
-    """Return each (row, column) once with the sum of its amounts."""
-    key = row * columns + column
-    size = (int(row.max(initial=-1)) + 1) * columns
-    if size <= 4 * len(key) + TABLE:
-        total = summed(key, amount, size)
-        found = np.flatnonzero(total)
-        total = total[found]
-    else:
-        found, place = np.unique(key, return_inverse=True)
-        total = summed(place, amount, len(found))
-    return found // columns, found % columns, total
-
-
-def _cut(machine: Machine, demand: Demand | Folded, unit: Ints, parts: Partition) -> Bound:
+def _cut(machine: Machine, demand: Demand, unit: Ints, parts: Partition) -> Bound:
     """Return the bound of the part of a partition that takes longest."""
-    out, into = leaving(parts.label, len(parts.out), demand)
+    out, into = demand.leaving(parts.label, len(parts.out))
     after, before = _time(out, parts.out), _time(into, parts.into)
     seconds = np.maximum(after, before)
     if not seconds.any():
@@ -288,13 +275,6 @@ def _called(machine: Machine, name: str, inside: Ints) -> str:
     if len(inside) == 1:
         return str(router_names(machine)[inside[0]])
     return f"a {name} of {len(inside)} routers"
-
-
-def _unshifted(machine: Machine) -> Iterator[tuple[Family, Partition]]:
-    for family in _families(machine):
-        for parts in family.partitions:
-            if not parts.shifted:
-                yield family, parts
 
 
 def _families(machine: Machine) -> list[Family]:
@@ -360,7 +340,7 @@ def _between_units(machine: Machine, unit: Ints) -> tuple[Ints, Ints, Floats]:
     count = int(unit.max(initial=-1)) + 1
     if count == len(unit):
         return found.source.astype(np.int64), found.target.astype(np.int64), found.bandwidth
-    return _gathered(unit[found.source], unit[found.target], found.bandwidth, count)
+    return sum_by_pair(unit[found.source], unit[found.target], found.bandwidth, count)
 
 
 def _room(machine: Machine, part: Ints, parts: int, eligible: NDArray[np.bool_]) -> Ints | None:

@@ -13,15 +13,15 @@ of their attachments (k x k).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import NidmapError, UsageError
-from placement.network.arrays import summed
+from placement.network.arrays import sum_by_pair, summed
 from placement.network.lines import NO_LINES, Lines
-from placement.network.nodewise import everyone, messages
+from placement.topologies import router_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,18 +29,70 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from placement.network.nodewise import Nodewise
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
+    Pairs = tuple[Ints, Ints, Floats]
 
 __all__ = ["Demand"]
 
 #: Router pairs of one block of `Demand.blocks`.
 BLOCK = 1 << 22
 
-#: A table of so many router pairs a message is filled rather than the messages sorted.
-_SPARSE = 32
+#: Kinds of network whose routing looks at the destination node: d-mod-k, and
+#: ``single`` among switches that make no tree.
+BY_NODE = ("fattree", "tree")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Messages:
+    """Bytes from nodes `a` to nodes `b`, a != b; rows of the machine (m,).
+
+    Attributes
+    ----------
+    a, b : int64 (m,)
+    amount : float64 (m,)
+    """
+
+    a: Ints
+    b: Ints
+    amount: Floats
+
+    def times(self, factor: float) -> Messages:
+        """Return the messages with `factor` times the bytes."""
+        return replace(self, amount=self.amount * factor)
+
+    def reversed(self) -> Messages:
+        """Return the messages sent the other way."""
+        return replace(self, a=self.b, b=self.a)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Everyone:
+    """All-to-alls, one a line: every rank to every rank of the line on another node.
+
+    Attributes
+    ----------
+    line, row : int64 (e,)
+        Line and node of each entry, each pair once, sorted by line.
+    ranks : float64 (e,)
+        Ranks of the line on the node.
+    amount : float
+        Bytes from each rank to each other.
+    """
+
+    line: Ints
+    row: Ints
+    ranks: Floats
+    amount: float
+
+    def times(self, factor: float) -> Everyone:
+        """Return the all-to-alls with `factor` times the bytes."""
+        return replace(self, amount=self.amount * factor)
+
+    def reversed(self) -> Everyone:
+        """Return the same: an all-to-all is symmetric."""
+        return self
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +127,7 @@ class Demand:
     target: Ints
     amount: Floats
     within: Lines = NO_LINES
-    nodewise: tuple[Nodewise, ...] = ()
+    nodewise: tuple[Messages | Everyone, ...] = ()
 
     @classmethod
     def pairs(cls, machine: Machine, a: Ints, b: Ints, amount: Floats | float) -> Demand:
@@ -116,9 +168,10 @@ class Demand:
         out, into = (summed(end, each, len(machine)) for end in (a, b))
         _attached(machine, np.flatnonzero((out != 0) | (into != 0)))
         listed = [(s, t, each[kept] * share) for s, t, kept, share in _ends(machine, a, b)]
-        routers = _routers(machine)
-        nodewise = messages(machine, a, b, each)
-        return cls(routers, out, into, *_aggregated(routers, listed), nodewise=nodewise)
+        routers = router_count(machine)
+        by_node = machine.topology.kind in BY_NODE and len(a)
+        nodewise = (Messages(a, b, each),) if by_node else ()
+        return cls(routers, out, into, *_between_routers(routers, listed), nodewise=nodewise)
 
     @classmethod
     def complete(cls, machine: Machine, rows: Ints, ranks: Ints | int, amount: float) -> Demand:
@@ -198,9 +251,10 @@ class Demand:
         sent = amount * count * (total[line] - count)
         out = summed(row, sent, len(machine))
         within, twice = _on_routers(machine, line, row, count, float(amount))
-        routers = _routers(machine)
-        nodewise = everyone(machine, line, row, count, float(amount))
-        return cls(routers, out, out, *_aggregated(routers, twice), within, nodewise)
+        routers = router_count(machine)
+        by_node = machine.topology.kind in BY_NODE and len(row)
+        nodewise = (Everyone(line, row, count, float(amount)),) if by_node else ()
+        return cls(routers, out, out, *_between_routers(routers, twice), within, nodewise)
 
     @property
     def total(self) -> float:
@@ -211,7 +265,7 @@ class Demand:
         if self.routers != other.routers or len(self.out) != len(other.out):
             raise UsageError("demands of two different machines cannot be added")
         listed = [(d.source, d.target, d.amount) for d in (self, other) if len(d.source)]
-        merged = listed[0] if len(listed) == 1 else _aggregated(self.routers, listed)
+        merged = listed[0] if len(listed) == 1 else _between_routers(self.routers, listed)
         return Demand(
             self.routers,
             self.out + other.out,
@@ -237,12 +291,10 @@ class Demand:
 
     def refuse_other(self, machine: Machine) -> None:
         """Raise UsageError where this is the demand of another machine."""
-        if len(machine) != len(self.out) or _routers(machine) != self.routers:
+        if len(machine) != len(self.out) or router_count(machine) != self.routers:
             raise UsageError("the demand is that of another machine")
 
-    def blocks(
-        self, limit: int = BLOCK
-    ) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32], Floats]]:
+    def blocks(self, limit: int = BLOCK) -> Iterator[Pairs]:
         """Yield all router pairs with their bytes, block by block, sources ascending.
 
         Parameters
@@ -252,7 +304,7 @@ class Demand:
 
         Yields
         ------
-        source, target : int32 (b,)
+        source, target : int64 (b,)
             source != target; each pair comes once over all blocks.
         bytes : float64 (b,)
             More than 0.
@@ -267,7 +319,7 @@ class Demand:
             some = slice(first, first + limit)
             kept = self.amount[some] > 0
             source, target = (x[some][kept] for x in (self.source, self.target))
-            yield source.astype(np.int32), target.astype(np.int32), self.amount[some][kept]
+            yield source, target, self.amount[some][kept]
 
     def table(self, low: int = 0, high: int | None = None) -> Floats:
         """Return the bytes from the routers low … high-1 to every router.
@@ -325,28 +377,50 @@ class Demand:
             out[here - low, label[here]] -= self.within.own(self.routers)[low:high]
         return out
 
+    def leaving(self, label: Ints, count: int) -> tuple[Floats, Floats]:
+        """Return the bytes that leave and that enter the routers of each label.
+
+        Parameters
+        ----------
+        label : int64 (routers,)
+            0 … count-1; -1 for a router of no part.
+        count : int
+
+        Returns
+        -------
+        out, into : float64 (count,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from placement.specs import parse_spec
+        >>> m = parse_spec("torus:4")
+        >>> parts = np.array([0, 0, 1, 1])
+        >>> [x.tolist() for x in Demand.complete(m, np.arange(3), 1, 1.0).leaving(parts, 2)]
+        [[2.0, 2.0], [2.0, 2.0]]
+        """
+        a, b = label[self.source], label[self.target]
+        both = self.within.leaving(label, count)
+        out, into = (
+            both + summed(end[rows], self.amount[rows], count)
+            for end in (a, b)
+            for rows in [np.flatnonzero((a != b) & (end >= 0))]
+        )
+        return np.maximum(out, 0.0), np.maximum(into, 0.0)
+
     def reversed(self) -> Demand:
         """Return the demand with every message sent the other way."""
-        listed = [(self.target, self.source, self.amount)]
-        turned = _aggregated(self.routers, listed)
+        turned = _between_routers(self.routers, [(self.target, self.source, self.amount)])
         back = tuple(part.reversed() for part in self.nodewise)
         return Demand(self.routers, self.into, self.out, *turned, self.within, back)
 
 
-def _nonzero(
-    table: Floats, low: int
-) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32], Floats]]:
+def _nonzero(table: Floats, low: int) -> Iterator[Pairs]:
     """Yield the pairs of a table of rows from `low` on, if there are any."""
     place = np.flatnonzero(table)
     if len(place):
         source, target = np.divmod(place, table.shape[1])
-        yield (source + low).astype(np.int32), target.astype(np.int32), table.reshape(-1)[place]
-
-
-def _routers(machine: Machine) -> int:
-    from placement.topologies import router_count
-
-    return router_count(machine)
+        yield source + low, target, table.reshape(-1)[place]
 
 
 def _attached(machine: Machine, rows: Ints) -> None:
@@ -382,48 +456,26 @@ def _ends(
             yield s[kept], t[kept], kept, 1 / (nics[a[kept]] * nics[b[kept]])
 
 
-def _aggregated(routers: int, listed: list[tuple[Ints, Ints, Floats]]) -> tuple[Ints, Ints, Floats]:
+def _between_routers(
+    routers: int, listed: list[tuple[Ints, Ints, Floats]]
+) -> tuple[Ints, Ints, Floats]:
     """Return each router pair once with all its bytes, ascending; s == t dropped."""
-    if not listed:
-        return _none(), _none(), np.zeros(0)
-    source, target, amount = (np.concatenate([part[i] for part in listed]) for i in range(3))
+    none = np.zeros(0, dtype=np.int64)
+    columns = zip((none, none, np.zeros(0)), *listed, strict=True)
+    source, target, amount = (np.concatenate(column) for column in columns)
     apart = source != target
     if not apart.all():
         source, target, amount = source[apart], target[apart], amount[apart]
-    key = source * routers + target
-    if routers * routers <= _SPARSE * len(key):
-        table = summed(key, amount, routers * routers)
-        found = np.flatnonzero(table)
-        amount = table[found]
-    elif (np.diff(key) > 0).all():
-        found = key
-    else:
-        order = np.argsort(key, kind="stable")
-        key = key[order]
-        first = np.flatnonzero(np.diff(key, prepend=-1))
-        found, amount = key[first], np.add.reduceat(amount[order], first)
-    source, target = np.divmod(found, routers)
-    return source, target, amount
-
-
-def _none() -> Ints:
-    return np.zeros(0, dtype=np.int64)
+    return sum_by_pair(source, target, amount, routers)
 
 
 def _once(line: Ints, row: Ints, count: Floats, nodes: int) -> tuple[Ints, Ints, Floats]:
     """Return each (line, row) once, sorted, the lines numbered from 0."""
-    if not len(line):
-        return _none(), _none(), np.zeros(0)
     line, row = line.astype(np.int64), row.astype(np.int64)
-    if line.min() < 0 or line.max() >= 4 * len(line):
+    if line.min(initial=0) < 0 or line.max(initial=0) >= 4 * len(line):
         _, line = np.unique(line, return_inverse=True)
-    key = line * nodes + row
-    if not (np.diff(key) > 0).all():
-        key, inverse = np.unique(key, return_inverse=True)
-        count = summed(inverse, count)
     kept = count > 0
-    key, count = key[kept], np.asarray(count)[kept]
-    line, row = np.divmod(key, nodes)
+    line, row, count = sum_by_pair(line[kept], row[kept], count[kept], nodes)
     present = np.bincount(line) > 0
     return (np.cumsum(present) - 1)[line], row, count
 
@@ -432,18 +484,13 @@ def _on_routers(
     machine: Machine, line: Ints, row: Ints, count: Floats, amount: float
 ) -> tuple[Lines, list[tuple[Ints, Ints, Floats]]]:
     """Return the lines over routers, and what they count too much between a node's own switches."""
-    routers = _routers(machine)
     lines = int(line[-1]) + 1 if len(line) else 0
     share = count / _nics(machine)[row]
-    columns = [machine.router[row, i].astype(np.int64) for i in range(machine.router.shape[1])]
-    key, weight = (
-        np.concatenate([x[c >= 0] for x, c in zip(parts, columns, strict=True)])
-        for parts in ([line * routers + c for c in columns], [share] * len(columns))
-    )
-    if not (np.diff(key) > 0).all():
-        key, inverse = np.unique(key, return_inverse=True)
-        weight = summed(inverse, weight)
-    within = Lines(*np.divmod(key, max(1, routers)), weight, np.full(lines, amount)).merged()
+    columns = [column[row].astype(np.int64) for column in machine.router.T]
+    ends = [(line[c >= 0], c[c >= 0], share[c >= 0]) for c in columns]
+    places, at, weight = (np.concatenate(column) for column in zip(*ends, strict=True))
+    routers = router_count(machine)
+    within = Lines(*sum_by_pair(places, at, weight, routers), np.full(lines, amount)).merged()
     twice = [
         (s[both], t[both], -amount * (share * share)[both])
         for i, s in enumerate(columns)

@@ -21,19 +21,19 @@ list, and whatever routers are missing, the links are those of
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network import minimal, unlinked_groups
-from placement.network.groups import channels_of, groups_of
+from placement.network.group_ways import group_ways_of
+from placement.network.groups import groups_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
     from placement.network.demand import Demand
-    from placement.network.groups import Groups
     from placement.network.model import Channels
 
     Floats = NDArray[np.float64]
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["channels", "hops", "loads", "next_channel", "notes"]
 
 
-def channels(machine: Machine, routing: str) -> Channels:
+def channels(machine: Machine, routing: str = "") -> Channels:
     """Return two channels a row of the machine's links; the same for every routing.
 
     Raises
@@ -50,13 +50,21 @@ def channels(machine: Machine, routing: str) -> Channels:
     UsageError
         Where the links are unknown.
     """
-    return channels_of(machine)
+    return groups_of(machine).channels
 
 
 def notes(machine: Machine, routing: str) -> tuple[str, ...]:
     """Return what has to be said of the routes, one sentence each."""
-    said = unlinked_groups.note(groups_of(machine))
-    return (said,) if said else ()
+    ways = group_ways_of(machine)
+    if ways.whole:
+        return ()
+    pairs = ways.count * (ways.count - 1) // 2
+    what = "groups" if ways.count == ways.groups.count else "parts of groups"
+    return (
+        f"{pairs - int(ways.linked.sum()) // 2} of {pairs} pairs of {what} have no link of their "
+        "own: between them traffic takes the fewest global hops, and of these paths all the "
+        "shortest",
+    )
 
 
 def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
@@ -85,25 +93,14 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     >>> loads(m, Demand.pairs(m, np.array([0]), np.array([3]), 8.0), "minimal").tolist()
     [4.0, 4.0, 4.0, 4.0, 0.0, 0.0, 0.0, 0.0]
     """
-    groups = groups_of(machine)
-    if routing == "single":
-        from placement.network import single
-
-        return single.loads(groups, demand)
-    load = _direct(groups, demand, routing)
-    far = unlinked_groups.left_out(groups, demand)
-    if len(far[0]):
-        load += unlinked_groups.FewestGlobalHops(groups).loads(*far)
+    ways = group_ways_of(machine)
+    if routing == "minimal":
+        every, inner, far = ways.bytes(demand, ways.linked)
+        load = far + ways.load(every, None, inner)
+    else:
+        found: Floats = import_module(f"placement.network.{routing}").loads(ways, demand)
+        load = found
     return np.maximum(load, 0)  # what is subtracted for nodes of several switches may round
-
-
-def _direct(groups: Groups, demand: Demand, routing: str) -> Floats:
-    """Return the loads of all that goes by at most one global hop."""
-    if routing == "minimal" and minimal.applies(groups):
-        return minimal.loads(groups, demand)
-    from placement.network import shortest
-
-    return shortest.loads(groups, demand, routing)
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str) -> Floats:
@@ -124,31 +121,21 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str) -> Floats:
     >>> hops(m, np.array([3, 0]), np.array([4, 3]), "shortest").tolist()
     [[1.0, 1.0, 1.0], [1.0, 1.0, 0.0]]
     """
-    groups = groups_of(machine)
+    ways = group_ways_of(machine)
     source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
-    if routing == "single":
-        from placement.network import single
-
-        return single.hops(groups, source, target)
-    if routing == "minimal" and minimal.applies(groups):
-        return minimal.hops(groups, source, target)
-    from placement.network import mean_hops
-
-    near = unlinked_groups.direct(groups, source, target)
-    out = np.zeros((len(source), len(groups.channels.kinds)))
-    out[near] = mean_hops.hops(groups, source[near], target[near], routing)
-    if not near.all():
-        out[~near] = unlinked_groups.FewestGlobalHops(groups).hops(source[~near], target[~near])
-    return out
+    if routing == "minimal":
+        return ways.hops(source, target)
+    found: Floats = import_module(f"placement.network.{routing}").hops(ways, source, target)
+    return found
 
 
-def next_channel(machine: Machine, routing: str = "") -> NDArray[np.int32]:
-    """Return the channel by which a router forwards to a node, -1 where it is attached.
+def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
+    """Return the channel by which a router forwards to some nodes, -1 where one is attached.
 
     Returns
     -------
-    int32 (routers, nodes)
+    int64 (routers, nodes)
     """
     from placement.network import single
 
-    return single.next_channel(groups_of(machine), machine)
+    return single.next_channel(group_ways_of(machine), machine, nodes)

@@ -25,16 +25,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.network import graph, tree
+from placement.network import switches
 from placement.network.arrays import summed
+from placement.network.demand import Everyone, Messages
+from placement.network.lines import product_over_lines
 from placement.network.model import once
-from placement.network.nodewise import Everyone, Messages
+from placement.network.shortest_paths import refuse_large_table
+from placement.network.switches import channels
 from placement.topologies.fattree import Shape, shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from placement.machine import Machine
@@ -54,14 +54,6 @@ __all__ = [
     "regular_tree",
     "routings",
 ]
-
-#: Numbers in one table of lines of an all-to-all.
-_TABLE = 1 << 22
-
-#: Rows times columns of the largest table of next channels.
-_MOST = 1 << 28
-
-channels = tree.channels
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,10 +111,7 @@ def loads(machine: Machine, demand: Demand, routing: str = "d-mod-k") -> Floats:
     """
     regular = regular_tree(machine)
     if regular is None:
-        found = channels(machine)
-        if routing == "single":
-            return graph.single_loads(_graph(machine), machine, demand, found)
-        return graph.loads(_graph(machine), machine, demand, len(found))
+        return switches.loads(machine, demand, routing)
     half = regular.first[-1]
     out = np.zeros(2 * half)
     for level in range(1, regular.shape.height):
@@ -152,10 +141,9 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "d-mod-k")
     """
     source, target = np.asarray(source, np.int64), np.asarray(target, np.int64)
     regular, found = regular_tree(machine), channels(machine)
-    out = np.zeros((len(source), max(1, len(found.kinds))))
     if regular is None:
-        out[:, 0] = graph.hops(_graph(machine), machine, source, target)
-        return out
+        return switches.hops(machine, source, target)
+    out = np.zeros((len(source), max(1, len(found.kinds))))
     a, b = source // regular.shape.twins(1), target // regular.shape.twins(1)
     for level in range(1, regular.shape.height):
         apart = (a != b).astype(np.float64)
@@ -165,39 +153,38 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "d-mod-k")
     return out
 
 
-def next_channel(machine: Machine, routing: str = "") -> NDArray[np.int32]:
-    """Return the channel from each switch towards each node, -1 where it is attached.
+def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
+    """Return the channel from each switch towards some nodes, -1 where it is attached.
 
     Returns
     -------
-    int32 (routers, nodes)
+    int64 (routers, nodes)
 
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> next_channel(parse_spec("fattree:leaf=1,leaves=2,spines=2")).tolist()
+    >>> m = parse_spec("fattree:leaf=1,leaves=2,spines=2")
+    >>> next_channel(m, "single", np.arange(2)).tolist()
     [[-1, 1], [2, -1], [4, 6], [5, 7]]
     """
     regular = regular_tree(machine)
     if regular is None:
-        return graph.next_channel(_graph(machine), machine)
-    whole, d, half = regular.shape, regular.index, regular.first[-1]
-    if whole.total * len(d) > _MOST:
-        raise UsageError(f"a table of {whole.total} x {len(d)} next hops is too large")
-    out = np.full((whole.total, len(d)), -1, dtype=np.int32)
+        return switches.next_channel(machine, nodes)
+    whole, d, half = regular.shape, regular.index[nodes], regular.first[-1]
+    refuse_large_table(whole.total, len(d))
+    out = np.full((whole.total, len(d)), -1, dtype=np.int64)
     for level in range(1, whole.height + 1):
         switch = np.arange(whole.switches(level))[:, None]
         place, twin = np.divmod(switch, whole.twins(level))
-        rows = slice(whole.first(level), whole.first(level) + len(switch))
         below = np.full((len(switch), len(d)), -1, dtype=np.int64)
         if level > 1:
-            below = half + _link(regular, level - 1, regular.subtree(level - 1), twin)
+            below = half + _link(regular, level - 1, regular.subtree(level - 1)[nodes], twin)
         if level < whole.height:
             twins = whole.twins(level + 1)
             port = (d % twins) // whole.twins(level) * whole.twins(level) + twin
             climb = _link(regular, level, place, port)
-            below = np.where(regular.subtree(level) == place, below, climb)
-        out[rows] = below
+            below = np.where(regular.subtree(level)[nodes] == place, below, climb)
+        out[whole.first(level) : whole.first(level) + len(switch)] = below
     return out
 
 
@@ -212,7 +199,7 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
     """
     if regular_tree(machine) is not None or routing == "single":
         return ()
-    climb = " that climb and then descend" if _graph(machine).copies > 1 else ""
+    climb = " that climb and then descend" if switches.graph(machine).climbs else ""
     return (
         "the listed cables make no regular fat tree, so d-mod-k does not apply: traffic is split "
         f"equally over all shortest paths{climb}, links of a bundle counted singly",
@@ -254,11 +241,10 @@ def _level(regular: Regular, demand: Demand, level: int) -> tuple[Floats, Floats
     up, down : float64 (subtrees, w1 … w(level+1))
     """
     subtree, twins = regular.subtree(level), regular.shape.twins(level + 1)
-    residue = regular.index % twins
-    size = (regular.shape.trees(level), twins)
-    up, down = np.zeros(size), np.zeros(size)
+    residue, size = regular.index % twins, (regular.shape.trees(level), twins)
+    up, down = np.zeros((2, *size))
     for part in demand.nodewise:
-        add = _messages if isinstance(part, Messages) else _everyone
+        add = _messages if isinstance(part, Messages) else _all_to_alls
         more = add(part, subtree, residue, size)  # type: ignore[arg-type]  # chosen by its type
         up += more[0]
         down += more[1]
@@ -275,32 +261,20 @@ def _messages(
     return up.reshape(size), down.reshape(size)
 
 
-def _everyone(
+def _all_to_alls(
     part: Everyone, subtree: Ints, residue: Ints, size: tuple[int, int]
 ) -> tuple[Floats, Floats]:
     """Return the same of all-to-alls: what a subtree sends to a residue, less what stays in it."""
-    up, down = np.zeros(size), np.zeros(size[0] * size[1])
-    for line, row, ranks in _batches(part, size):
-        lines = int(line[-1]) + 1
-        key = line * size[0] + subtree[row]
-        inside = summed(key, ranks, lines * size[0])
-        ends = summed(line * size[1] + residue[row], ranks, lines * size[1])
-        up += inside.reshape(lines, -1).T @ ends.reshape(lines, -1)
-        whole = summed(line, ranks, lines)
-        spot = subtree[row] * size[1] + residue[row]
-        up -= summed(spot, ranks * inside[key], len(down)).reshape(size)
-        down += summed(spot, ranks * (whole[line] - inside[key]), len(down))
-    return part.amount * np.maximum(up, 0.0), part.amount * down.reshape(size)
-
-
-def _batches(part: Everyone, size: tuple[int, int]) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield lines, rows and ranks of some lines at a time, the lines numbered from 0."""
-    step = max(1, _TABLE // sum(size))
-    last = int(part.line[-1]) + 1
-    for low in range(0, last, step):
-        first, end = np.searchsorted(part.line, [low, low + step])
-        if end > first:
-            yield part.line[first:end] - low, part.row[first:end], part.ranks[first:end]
+    line, ranks, tree, port = part.line, part.ranks, subtree[part.row], residue[part.row]
+    total = summed(line, ranks)
+    _, place = np.unique(line * size[0] + tree, return_inverse=True)
+    inside = summed(place, ranks)[place]
+    spot, count = tree * size[1] + port, size[0] * size[1]
+    sides = (line, tree, ranks), (line, port, ranks)
+    up = product_over_lines(*sides, np.ones(len(total)), *size)
+    up -= summed(spot, ranks * inside, count).reshape(size)
+    down = summed(spot, ranks * (total[line] - inside), count).reshape(size)
+    return part.amount * np.maximum(up, 0.0), part.amount * down
 
 
 def _by_link(whole: Shape, level: int, load: Floats) -> Floats:
@@ -364,21 +338,3 @@ def _two_levels(machine: Machine) -> Shape | None:
     if not np.array_equal(machine.router[:, 0], machine.coords[:, 0]):
         return None
     return Shape((most, leaves), (1, spines), (1, int(links.count[0])))
-
-
-def _graph(machine: Machine) -> graph.Graph:
-    """Return the switches as a graph whose paths climb and then descend, where those reach all."""
-    found: graph.Graph = once(machine, "network fattree graph", lambda: _up_down(machine))
-    return found
-
-
-def _up_down(machine: Machine) -> graph.Graph:
-    from placement.topologies import router_coords
-
-    coords = router_coords(machine)
-    level = 1 + (coords < 0).sum(axis=1)
-    leaves = np.unique(machine.router[machine.router >= 0]).astype(np.int64)
-    found = graph.graph_of(channels(machine), len(coords), level)
-    if graph.joined(found, leaves):
-        return found
-    return graph.graph_of(channels(machine), len(coords), None)

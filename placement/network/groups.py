@@ -13,7 +13,7 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.network.arrays import summed
-from placement.network.local import UNREACHED, Local
+from placement.network.inside_groups import UNREACHED, InsideGroups
 from placement.network.model import from_links, once
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Groups:
         Group of each router (0 … count-1) and its position there.
     shape : int64 (count,)
         Wiring of each group: groups that are wired alike share one.
-    local : Local
+    local : InsideGroups
     inside : int64 (c,)
         Channels inside groups.
     spot : int64 (c,)
@@ -99,7 +99,7 @@ class Groups:
     group: Ints
     place: Ints
     shape: Ints
-    local: Local
+    local: InsideGroups
     inside: Ints
     spot: Ints
     ways: Floats
@@ -218,7 +218,7 @@ def _between_kinds(channels: Channels) -> list[int]:
 
 def _wirings(
     channels: Channels, inside: Ints, spot: Ints, count: int, width: int
-) -> tuple[Ints, Local]:
+) -> tuple[Ints, InsideGroups]:
     """Return the wiring of each group by number, and the paths of each wiring."""
     joined = summed(spot, _ways(channels, inside), count * width * width)
     joined = joined.reshape(count, width, width)
@@ -228,7 +228,7 @@ def _wirings(
     looks = looks.reshape(count, -1)
     shape = np.array([known.setdefault(table.tobytes(), len(known)) for table in looks], dtype=int)
     _, first = np.unique(shape, return_index=True)
-    return shape, Local(joined[first])
+    return shape, InsideGroups(joined[first])
 
 
 def _bundles(channels: Channels, across: NDArray[np.bool_], group: Ints, place: Ints) -> Bundles:
@@ -248,7 +248,7 @@ def _bundles(channels: Channels, across: NDArray[np.bool_], group: Ints, place: 
     return Bundles(group[a[first]], group[b[first]], ends, place[a], place[b], times, up, down)
 
 
-def _parts(local: Local, shape: Ints, exists: NDArray[np.bool_]) -> Ints:
+def _parts(local: InsideGroups, shape: Ints, exists: NDArray[np.bool_]) -> Ints:
     """Return a number for the connected part of its group that each position is in."""
     leader = np.argmax(local.length < UNREACHED, axis=2)[shape]
     own = leader == np.arange(leader.shape[1])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.arrays import mixed, product, summed
+from placement.network.arrays import mixed, product, sum_by_pair, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
+    Entries = tuple[Ints, Ints, Floats]
 
-__all__ = ["NO_LINES", "Lines"]
+__all__ = ["NO_LINES", "Lines", "matched", "product_over_lines"]
 
 #: Numbers that one dense table of lines may hold.
 _TABLE = 1 << 22
@@ -107,12 +108,25 @@ class Lines:
         used = np.bincount(self.line[chosen], minlength=len(self)) > 0
         line = (np.cumsum(used) - 1)[self.line[chosen]]
         side = line, place[self.router[chosen]], self.weight[chosen]
-        return _Sides(side, side, self.scale[used], size, size).product()
+        return product_over_lines(side, side, self.scale[used], size, size)
 
     def own(self, routers: int) -> Floats:
         """Return what each router would send to itself, float64 (routers,)."""
         amount = self.scale[self.line] * self.weight * self.weight
         return summed(self.router, amount, routers)
+
+    def leaving(self, label: Ints, count: int) -> Floats:
+        """Return the bytes that leave the routers of each label (-1: none); as many come in.
+
+        Returns
+        -------
+        float64 (count,)
+        """
+        whole = summed(self.line, self.weight, len(self))
+        inside = label[self.router] >= 0
+        own = self.line[inside], label[self.router[inside]], self.weight[inside]
+        line, part, weight = sum_by_pair(*own, count)
+        return summed(part, self.scale[line] * weight * (whole[line] - weight), count)
 
     def fold(self, label: Ints, count: int, low: int, high: int) -> Floats:
         """Return the bytes from the routers low … high-1 to all routers of each label.
@@ -136,118 +150,104 @@ class Lines:
         >>> one.fold(np.array([0, 0, 1]), 2, 0, 3).tolist()
         [[3.0, 3.0], [6.0, 6.0], [9.0, 9.0]]
         """
-        from_here = (self.router >= low) & (self.router < high)
-        used = np.bincount(self.line[from_here], minlength=len(self)) > 0
-        rank = np.cumsum(used) - 1
-        left = rank[self.line[from_here]], self.router[from_here] - low, self.weight[from_here]
-        chosen = used[self.line]
-        right = rank[self.line[chosen]], label[self.router[chosen]], self.weight[chosen]
-        sides = _Sides(left, right, self.scale[used], high - low, count)
-        return sides.product()
+        here = (self.router >= low) & (self.router < high)
+        used = np.bincount(self.line[here], minlength=len(self)) > 0
+        there, rank = used[self.line], np.cumsum(used) - 1
+        left = rank[self.line[here]], self.router[here] - low, self.weight[here]
+        right = rank[self.line[there]], label[self.router[there]], self.weight[there]
+        return product_over_lines(left, right, self.scale[used], high - low, count)
 
 
-class _Sides:
-    """The product of two sparse tables, lines x rows and lines x columns, over the lines."""
+def product_over_lines(
+    left: Entries, right: Entries, scale: Floats, rows: int, columns: int
+) -> Floats:
+    """Return the product of two sparse tables, lines x rows and lines x columns, over the lines.
 
-    def __init__(
-        self,
-        left: tuple[Ints, Ints, Floats],
-        right: tuple[Ints, Ints, Floats],
-        scale: Floats,
-        rows: int,
-        columns: int,
-    ) -> None:
-        self.scale, self.rows, self.columns = scale, rows, columns
-        self.left = left
-        self.right = _merged(*right, len(scale), columns)
+    Parameters
+    ----------
+    left, right : tuple of int64, int64, float64 (e,)
+        Line, row or column, and weight of each entry, sorted by line.
+    scale : float64 (l,)
+        Factor of each line.
+    rows, columns : int
 
-    def product(self) -> Floats:
-        """Return the table rows x columns; each line by the way that is cheaper for it."""
-        lines, dense = len(self.scale), self.rows * self.columns
-        left, right = (np.bincount(side[0], minlength=lines) for side in (self.left, self.right))
-        short = left * right * _DEAR < dense
-        if short.all():
-            return self._sparse()
-        if not short.any():
-            return self._dense()
-        return self._some(short)._sparse() + self._some(~short)._dense()
-
-    def _some(self, chosen: NDArray[np.bool_]) -> _Sides:
-        """Return the product over some of the lines."""
-        rank = np.cumsum(chosen) - 1
-        left, right = (
-            (rank[line[kept]], column[kept], weight[kept])
-            for line, column, weight in (self.left, self.right)
-            for kept in [chosen[line]]
-        )
-        return _Sides(left, right, self.scale[chosen], self.rows, self.columns)
-
-    def _dense(self) -> Floats:
-        out = np.zeros((self.rows, self.columns))
-        step = max(1, _TABLE // max(1, self.rows + self.columns))
-        for first in range(0, len(self.scale), step):
-            scale = self.scale[first : first + step, None]
-            left = _table(self.left, first, len(scale), self.rows)
-            right = _table(self.right, first, len(scale), self.columns)
-            out += product((left * scale).T, right)
-        return out
-
-    def _sparse(self) -> Floats:
-        size = self.rows * self.columns
-        out = np.zeros(size)
-        line, row, weight = self.left
-        start = np.searchsorted(self.right[0], np.arange(len(self.scale) + 1))
-        for some in _batches(np.diff(start)[line]):
-            each = np.diff(start)[line[some]]
-            ends = np.cumsum(each)
-            place = np.arange(ends[-1]) + np.repeat(start[line[some]] - (ends - each), each)
-            amount = np.repeat(weight[some] * self.scale[line[some]], each) * self.right[2][place]
-            key = np.repeat(row[some] * self.columns, each) + self.right[1][place]
-            _accumulate(out, key, amount)
-        return out.reshape(self.rows, self.columns)
+    Returns
+    -------
+    float64 (rows, columns)
+        Each line has been multiplied the way that is cheaper for it.
+    """
+    right = sum_by_pair(*right, columns)
+    each = [np.bincount(side[0], minlength=len(scale)) for side in (left, right)]
+    short = each[0] * each[1] * _DEAR < rows * columns
+    out = np.zeros(rows * columns)
+    if short.any():
+        _add_listed(left, right, np.where(short, scale, 0), out, columns)
+    if not short.all():
+        _add_dense(left, right, np.where(short, 0, scale), out.reshape(rows, columns))
+    return out.reshape(rows, columns)
 
 
-def _accumulate(out: Floats, key: Ints, amount: Floats) -> None:
-    """Add amounts at keys; a table much larger than the keys is not walked through."""
-    if len(out) > 8 * len(key):
-        np.add.at(out, key, amount)
-    else:
-        out += summed(key, amount, len(out))
+def _add_dense(left: Entries, right: Entries, scale: Floats, out: Floats) -> None:
+    """Add the lines whose scale is not 0 as tables, some at a time."""
+    used = np.flatnonzero(scale)
+    rank = np.full(len(scale), -1)
+    rank[used] = np.arange(len(used))
+    sides = []
+    for (line, column, weight), columns in zip((left, right), out.shape, strict=True):
+        kept = rank[line] >= 0
+        sides.append((rank[line[kept]], column[kept], weight[kept], columns))
+    step = max(1, _TABLE // sum(out.shape))
+    for low in range(0, len(used), step):
+        some = scale[used[low : low + step], None]
+        tables = []
+        for line, column, weight, columns in sides:
+            first, last = np.searchsorted(line, [low, low + len(some)])
+            key = (line[first:last] - low) * columns + column[first:last]
+            table = summed(key, weight[first:last], len(some) * columns)
+            tables.append(table.reshape(len(some), columns))
+        out += product((tables[0] * some).T, tables[1])
 
 
-def _merged(
-    line: Ints, column: Ints, weight: Floats, lines: int, columns: int
-) -> tuple[Ints, Ints, Floats]:
-    """Return one entry a (line, column), sorted."""
-    key = line * columns + column
-    if (np.diff(key) > 0).all():
-        return line, column, weight
-    if lines * columns <= max(_TABLE, 4 * len(key)):
-        table = summed(key, weight, lines * columns)
-        found = np.flatnonzero(table)
-        return found // columns, found % columns, table[found]
-    found, inverse = np.unique(key, return_inverse=True)
-    return found // columns, found % columns, summed(inverse, weight)
+def _add_listed(left: Entries, right: Entries, scale: Floats, out: Floats, columns: int) -> None:
+    """Add the lines whose scale is not 0 pair by pair of their entries."""
+    chosen = np.flatnonzero(scale[left[0]])
+    line, row, weight = left[0][chosen], left[1][chosen], left[2][chosen]
+    start = np.searchsorted(right[0], np.arange(len(scale) + 1))
+    for entry, other in matched(line, start):
+        amount = (weight * scale[line])[entry] * right[2][other]
+        key = row[entry] * columns + right[1][other]
+        if len(out) > 8 * len(key):  # a table much larger than the keys is not walked through
+            np.add.at(out, key, amount)
+        else:
+            out += summed(key, amount, len(out))
 
 
-def _table(entries: tuple[Ints, Ints, Floats], first: int, lines: int, columns: int) -> Floats:
-    """Return the entries of the lines first … first+lines-1 as a dense table."""
-    line, column, weight = entries
-    low, high = np.searchsorted(line, [first, first + lines])
-    key = (line[low:high] - first) * columns + column[low:high]
-    return summed(key, weight[low:high], lines * columns).reshape(lines, columns)
+def matched(line: Ints, start: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Yield each entry with every entry of a second list that has its line, some at a time.
 
+    Parameters
+    ----------
+    line : int64 (e,)
+        Of the first list's entries.
+    start : int64 (l + 1,)
+        Where the entries of each line begin in the second list.
 
-def _batches(sizes: Ints) -> Iterator[slice]:
-    """Yield slices of things of these sizes, none with much more than `_EXPANDED` together."""
-    total = np.cumsum(sizes)
-    low = 0
-    while low < len(sizes):
-        before = int(total[low - 1]) if low else 0
-        high = max(low + 1, int(np.searchsorted(total, before + _EXPANDED, side="right")))
-        if int(total[high - 1]) > before:
-            yield slice(low, high)
-        low = high
+    Yields
+    ------
+    entry, other : int64 (m,)
+
+    Examples
+    --------
+    >>> [[x.tolist() for x in both] for both in matched(np.array([0, 1]), np.array([0, 2, 3]))]
+    [[[0, 0, 1], [0, 1, 2]]]
+    """
+    each = np.diff(start)[line]
+    batch = np.cumsum(each) // _EXPANDED
+    for some in np.split(np.arange(len(line)), np.flatnonzero(np.diff(batch)) + 1):
+        many = each[some]
+        entry = np.repeat(some, many)
+        place = np.arange(len(entry)) - np.repeat(np.cumsum(many) - many, many)
+        yield entry, start[line[entry]] + place
 
 
 _NONE = np.zeros(0, dtype=np.int64)

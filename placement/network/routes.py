@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from placement.network import channels, next_channel
+from placement.network.tree import joined_above
 
+if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from placement.network.fattree import Regular
-    from placement.network.torus_grid import Grid
-    from placement.network.tree import Forest
+    from placement.network.group_ways import GroupWays
+    from placement.network.groups import Groups
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["FOLLOWED", "routes"]
+__all__ = ["FOLLOWED", "routes", "walk"]
 
 #: Routings that are followed, by kind of network.
 FOLLOWED = {
@@ -64,116 +64,122 @@ def routes(machine: Machine, rows: Ints, routing: str) -> tuple[Ints, Floats] | 
     if routing not in FOLLOWED.get(kind, ()):
         return None
     if kind == "dragonfly":
-        return _dragonfly(machine, rows)
-    if machine.router.shape[1] > 1:
+        return _on_dragonfly(machine, rows)
+    if machine.router.shape[1] > 1 or (kind == "tree" and joined_above(machine)):
         return None
-    walk = {"torus": _torus, "fattree": _fattree, "tree": _tree}[kind](machine, rows)
-    return None if walk is None else _gathered(len(rows), walk)
-
-
-def _gathered(count: int, walk: Iterator[tuple[Ints, Ints]]) -> tuple[Ints, Floats]:
-    """Return routes from steps, each (pair of nodes as one number, channel)."""
-    steps = list(walk)
-    pair = np.concatenate([one for one, _ in steps] or [np.zeros(0, dtype=np.int64)])
-    channel = np.concatenate([other for _, other in steps] or [np.zeros(0, dtype=np.int64)])
+    count = len(rows)
+    pair, channel = walk(machine, np.repeat(rows, count), np.tile(rows, count), routing)
     used, place = np.unique(channel, return_inverse=True)
     share = np.zeros((count * count, len(used)))
     np.add.at(share, (pair, place), 1.0)
-    return used.astype(np.int64), share.reshape(count, count, len(used))
+    return used, share.reshape(count, count, len(used))
 
 
-def _torus(machine: Machine, rows: Ints) -> Iterator[tuple[Ints, Ints]] | None:
-    from placement.network.torus_grid import made
+def walk(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, Ints]:
+    """Return the channels between routers on the way of each message, on single paths.
 
-    grid = made(machine)[0]
-    return _ways_round(grid, grid.position[machine.router[rows, 0]]) if all(grid.whole) else None
+    A node with several links to switches sends by its first.
 
+    Parameters
+    ----------
+    machine : Machine
+    a, b : int64 (m,)
+        Rows of the machine.
+    routing : str
+        One of `placement.network.SINGLE_PATH`.
 
-def _ways_round(grid: Grid, position: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield the steps along each axis in turn."""
-    from placement.network import rings
+    Returns
+    -------
+    message, channel : int64 (z,)
+        Message and row of `placement.network.channels` of each step.
 
-    count = len(position)
-    pair = np.arange(count * count)
-    at, to = np.repeat(position, count), np.tile(position, count)
-    for axis, extent in enumerate(grid.extents):
-        start = grid.along(at, axis)
-        both = rings.steps(start, grid.along(to, axis), extent)
-        for way, (steps, sign) in enumerate(zip(both, (1, -1), strict=True)):
-            for step in range(int(steps.max(initial=0))):
-                on = np.flatnonzero(steps > step)
-                here = grid.moved(at[on], axis, (start[on] + sign * step) % extent)
-                yield pair[on], grid.channel[axis, way, here].astype(np.int64)
-        at = grid.moved(at, axis, grid.along(to, axis))
+    Raises
+    ------
+    UsageError
+        Where the routing has several paths, or the table of next hops would
+        be too large.
 
-
-def _fattree(machine: Machine, rows: Ints) -> Iterator[tuple[Ints, Ints]] | None:
-    from placement.network.fattree import regular_tree
-
-    regular = regular_tree(machine)
-    return None if regular is None else _climbs(regular, rows)
-
-
-def _climbs(regular: Regular, rows: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield the steps up and down at each level: the prices of channels that cost their number."""
-    from placement.network.fattree import by_residue
-
-    count = len(rows)
-    number = np.arange(2.0 * regular.first[-1])
-    pair = np.arange(count * count)
-    a, b = np.repeat(rows, count), np.tile(rows, count)
-    for level in range(1, regular.shape.height):
-        up, down = by_residue(regular, level, number)
-        subtree = regular.subtree(level)
-        port = (regular.index % regular.shape.twins(level + 1))[b]
-        on = np.flatnonzero(subtree[a] != subtree[b])
-        yield pair[on], up[subtree[a[on]], port[on]].astype(np.int64)
-        yield pair[on], down[subtree[b[on]], port[on]].astype(np.int64)
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> [x.tolist() for x in walk(parse_spec("torus:4"), np.array([3]), np.array([1]), "single")]
+    [[0, 0], [3, 0]]
+    """
+    goal, column = np.unique(b, return_inverse=True)
+    table, entered = next_channel(machine, routing, goal), channels(machine, routing).target
+    message, at = np.arange(len(a)), machine.router[a, 0].astype(np.int64)
+    steps = [(message[:0], message[:0])]
+    while len(message):
+        channel = table[at, column[message]].astype(np.int64)
+        message, channel = message[channel >= 0], channel[channel >= 0]
+        steps.append((message, channel))
+        at = entered[channel].astype(np.int64)
+    message, channel = (np.concatenate(each) for each in zip(*steps, strict=True))
+    return message, channel
 
 
-def _tree(machine: Machine, rows: Ints) -> Iterator[tuple[Ints, Ints]] | None:
-    from placement.network.tree import forest_of
+def _on_dragonfly(machine: Machine, rows: Ints) -> tuple[Ints, Floats] | None:
+    """Return the routes under ``minimal``; None where groups lack a link of their own."""
+    from placement.network.group_ways import group_ways_of
 
-    forest = forest_of(machine)
-    return None if forest is None else _branches(forest, machine.router[rows, 0].astype(np.int64))
-
-
-def _branches(forest: Forest, own: Ints) -> Iterator[tuple[Ints, Ints]]:
-    """Yield the steps up and down at each depth."""
-    count = len(own)
-    pair = np.arange(count * count)
-    a, b = np.repeat(own, count), np.tile(own, count)
-    for label in forest.ancestor[1:]:
-        for end, way in ((a, forest.up), (b, forest.down)):
-            on = np.flatnonzero((label[a] != label[b]) & (label[end] >= 0))
-            yield pair[on], way[label[end[on]]]
-
-
-def _dragonfly(machine: Machine, rows: Ints) -> tuple[Ints, Floats] | None:
-    from placement.network.routes_dragonfly import routes as between
-
+    ways = group_ways_of(machine)
+    if not ways.whole:
+        return None
     attached = machine.router[rows].astype(np.int64)
     routers = np.unique(attached[attached >= 0])
-    found = between(machine, routers)
-    return None if found is None else (found[0], _by_node(attached, routers, found[1]))
+    used, share = _between_routers(ways, routers)
+    weight = np.zeros((len(rows), len(routers)))
+    node, column = np.nonzero(attached >= 0)
+    np.add.at(weight, (node, np.searchsorted(routers, attached[node, column])), 1.0)
+    weight /= np.maximum(1, weight.sum(axis=1))[:, None]
+    found = np.einsum("ia,jb,abc->ijc", weight, weight, share, optimize=True)
+    found[np.arange(len(rows)), np.arange(len(rows))] = 0.0
+    return used, found
 
 
-def _by_node(attached: Ints, routers: Ints, share: Floats) -> Floats:
-    """Return shares between nodes from those between their routers."""
-    if attached.shape[1] == 1:
-        at = np.searchsorted(routers, attached[:, 0])
-        return np.asarray(share[at[:, None], at[None, :]])
-    weight = _attachments(attached, routers)
-    out = np.tensordot(weight, np.tensordot(weight, share, (1, 0)), (1, 1)).swapaxes(0, 1)
-    own = np.arange(len(attached))
-    out[own, own] = 0.0
-    return out
+def _between_routers(ways: GroupWays, routers: Ints) -> tuple[Ints, Floats]:
+    """Return the channels that are used, and the share of a message on each, float64 (k, k, c).
+
+    What a router's messages put on the links of its own group depends on the
+    group they go to, and what arrives on that group they come from.
+    """
+    groups, count = ways.groups, len(routers)
+    group, place = ways.unit[routers], groups.place[routers]
+    home = groups.group[groups.channels.source[groups.inside]]
+    ends = [np.isin(end, group) for end in np.divmod(ways.between, ways.count)]
+    near = np.flatnonzero(np.isin(home, group))
+    across = np.flatnonzero(ends[0] & ends[1])
+    channel = np.concatenate([groups.inside[near], ways.channel[across]])
+    out = np.zeros((count, count, len(channel)))
+    for i, g in enumerate(group.tolist()):
+        own = np.flatnonzero(home[near] == g)
+        sent, got = (_inside(groups, g, int(place[i]), channel[own], way) for way in (True, False))
+        for j, h in enumerate(group.tolist()):
+            if g == h:
+                out[i, j, own] = sent[place[j]]
+                continue
+            out[i, j, own] += ways.gates[g, h] @ sent
+            out[j, i, own] += ways.gates[g, h] @ got
+            links = np.flatnonzero(ways.between[across] == g * ways.count + h)
+            out[i, j, len(near) + links] = ways.share[across[links]]
+    used = np.flatnonzero(out.any(axis=(0, 1)))
+    used = used[np.argsort(channel[used])]
+    return channel[used], out[:, :, used]
 
 
-def _attachments(attached: Ints, routers: Ints) -> Floats:
-    """Return the share of each node's traffic at each router, (nodes, routers)."""
-    there = attached >= 0
-    out = np.zeros((len(attached), len(routers)))
-    node, column = np.nonzero(there)
-    np.add.at(out, (node, np.searchsorted(routers, attached[node, column])), 1.0)
-    return np.asarray(out / np.maximum(1, there.sum(axis=1))[:, None])
+def _inside(groups: Groups, group: int, at: int, own: Ints, leaving: bool) -> Floats:
+    """Return the share on the channels of a group of what goes to, or comes from, each position.
+
+    Of a message from `at` to each position, or (not `leaving`) from each to `at`.
+
+    Returns
+    -------
+    float64 (positions, channels)
+    """
+    shape, channels = groups.shape[group], groups.channels
+    ways, length = groups.local.ways[shape], groups.local.length[shape].astype(np.int64)
+    u, v = groups.place[channels.source[own]], groups.place[channels.target[own]]
+    near, far = (u, v) if leaving else (v, u)
+    on = length[at, near] + 1 + length[:, far] == length[at][:, None]
+    paths = ways[at, near] * groups.local.joined[shape, u, v] * ways[:, far]
+    return np.asarray(np.where(on, paths, 0.0) / np.maximum(ways[at], 1.0)[:, None])

@@ -17,13 +17,13 @@ import numpy as np
 
 from placement.network.arrays import summed
 from placement.network.balancing import dot
-from placement.network.third_groups import Bytes
+from placement.network.group_ways import Bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.network.demand import Demand
-    from placement.network.third_groups import ThirdGroups, Ways
+    from placement.network.group_ways import GroupWays, Ways
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -42,21 +42,21 @@ class Pairs:
 
     Parameters
     ----------
-    thirds : ThirdGroups
+    ways : GroupWays
     source, target : int64 (n,)
     amount : float64 (n,)
     """
 
     name = "router pairs"
 
-    def __init__(self, thirds: ThirdGroups, source: Ints, target: Ints, amount: Floats) -> None:
+    def __init__(self, ways: GroupWays, source: Ints, target: Ints, amount: Floats) -> None:
         self.source, self.target, self.cap = source, target, amount
         self.size = 6 * len(amount)
-        self.routers = len(thirds.unit)
-        self.shape = thirds.count, thirds.groups.width, thirds.count
-        g, h = thirds.unit[source], thirds.unit[target]
-        self.away = thirds.slot(source) * thirds.count + h
-        self.home = thirds.slot(target) * thirds.count + g
+        self.routers = len(ways.unit)
+        self.shape = ways.count, ways.groups.width, ways.count
+        g, h = ways.unit[source], ways.unit[target]
+        self.away = ways.slot(source) * ways.count + h
+        self.home = ways.slot(target) * ways.count + g
 
     def bytes(self, x: Floats) -> Bytes:
         """Return bytes by router and far group."""
@@ -64,15 +64,15 @@ class Pairs:
         away, home = (summed(key, x, size) for key in (self.away, self.home))
         return Bytes(away.reshape(self.shape), home.reshape(self.shape))
 
-    def price(self, ways: Ways) -> Floats:
+    def price(self, cost: Ways) -> Floats:
         """Return what a byte of each variable costs."""
-        away = ways.away + ways.across[:, None, :]
-        found: Floats = away.reshape(-1)[self.away] + ways.home.reshape(-1)[self.home]
+        away = cost.away + cost.across[:, None, :]
+        found: Floats = away.reshape(-1)[self.away] + cost.home.reshape(-1)[self.home]
         return found
 
-    def saved(self, ways: Ways) -> float:
+    def saved(self, cost: Ways) -> float:
         """Return what is saved (below 0) where every router pair takes its cheaper ways."""
-        return dot(self.cap, np.minimum(self.price(ways), 0.0))
+        return dot(self.cap, np.minimum(self.price(cost), 0.0))
 
     def share(self, x: Floats, source: Ints, target: Ints) -> Floats:
         """Return the share on minimal ways of router pairs; 1 where they exchange nothing."""
@@ -91,15 +91,15 @@ class Between:
 
     Parameters
     ----------
-    thirds : ThirdGroups
+    ways : GroupWays
     every : Bytes
         What can be divided.
     """
 
     name = "group pairs"
 
-    def __init__(self, thirds: ThirdGroups, every: Bytes) -> None:
-        self.every, self.unit = every, thirds.unit
+    def __init__(self, ways: GroupWays, every: Bytes) -> None:
+        self.every, self.unit = every, ways.unit
         self.total = every.between
         self.cap = self.total.reshape(-1)
         self.size = 2 * every.away.size
@@ -112,21 +112,21 @@ class Between:
         """Return bytes by router and far group."""
         return self.every.times(self._factor(x))
 
-    def price(self, ways: Ways) -> Floats:
+    def price(self, cost: Ways) -> Floats:
         """Return what a byte of each variable costs."""
-        away = np.einsum("gsh,gsh->gh", self.every.away, ways.away)
-        home = np.einsum("htg,htg->gh", self.every.home, ways.home)
+        away = np.einsum("gsh,gsh->gh", self.every.away, cost.away)
+        home = np.einsum("htg,htg->gh", self.every.home, cost.home)
         mean = np.divide(away + home, self.total, out=np.zeros_like(away), where=self.total > 0)
-        found: Floats = (mean + ways.across).reshape(-1)
+        found: Floats = (mean + cost.across).reshape(-1)
         return found
 
-    def saved(self, ways: Ways) -> float:
+    def saved(self, cost: Ways) -> float:
         """Return at most what is saved where every router pair takes its cheaper ways.
 
         min(a + b, 0) >= min(a - c, 0) + min(b + c, 0) for any c; c is the
         mean of a here, so sums by router and group are enough.
         """
-        a, b = ways.away + ways.across[:, None, :], ways.home
+        a, b = cost.away + cost.across[:, None, :], cost.home
         sent = np.einsum("gsh,gsh->gh", self.every.away, a)
         mean = np.divide(sent, self.total, out=np.zeros_like(sent), where=self.total > 0)
         one = (self.every.away * np.minimum(a - mean[:, None, :], 0)).sum()
@@ -148,7 +148,7 @@ class Sides:
 
     Parameters
     ----------
-    thirds : ThirdGroups
+    ways : GroupWays
     table : float64 (groups, groups, senders, receivers)
         Bytes that can be divided, ``[g, h, s, t]``.
     senders, receivers : int64 (groups, senders), (groups, receivers)
@@ -157,12 +157,12 @@ class Sides:
 
     name = "both sides of group pairs"
 
-    def __init__(self, thirds: ThirdGroups, table: Floats, senders: Ints, receivers: Ints) -> None:
+    def __init__(self, ways: GroupWays, table: Floats, senders: Ints, receivers: Ints) -> None:
         self.table, self.senders, self.receivers = table, senders, receivers
-        self.thirds = thirds
+        self.ways = ways
         self.sent, self.got = table.sum(axis=3), table.sum(axis=2)
         self.cap = np.concatenate([self.sent.reshape(-1), self.got.reshape(-1)]) / 2
-        self.groups = np.arange(thirds.count)[:, None]
+        self.groups = np.arange(ways.count)[:, None]
         self.size = table.size + 4 * len(self.cap)
 
     def _split(self, x: Floats) -> tuple[Floats, Floats]:
@@ -176,16 +176,16 @@ class Sides:
         p, q = _over(sent, self.sent), _over(got, self.got)
         away = sent + _over_receivers(self.table, q)
         home = got + _over_senders(self.table, p)
-        shape = self.thirds.count, self.thirds.groups.width, self.thirds.count
+        shape = self.ways.count, self.ways.groups.width, self.ways.count
         out = Bytes(np.zeros(shape), np.zeros(shape))
         out.away[self.groups, self.senders] = away.transpose(0, 2, 1)
         out.home[self.groups, self.receivers] = home.transpose(1, 2, 0)
         return out
 
-    def price(self, ways: Ways) -> Floats:
+    def price(self, cost: Ways) -> Floats:
         """Return what a byte of each variable costs."""
-        away = (ways.away + ways.across[:, None, :])[self.groups, self.senders].transpose(0, 2, 1)
-        home = ways.home[self.groups, self.receivers].transpose(2, 0, 1)
+        away = (cost.away + cost.across[:, None, :])[self.groups, self.senders].transpose(0, 2, 1)
+        home = cost.home[self.groups, self.receivers].transpose(2, 0, 1)
         far = _over(_over_receivers(self.table, home), self.sent)
         near = _over(_over_senders(self.table, away), self.got)
         return np.concatenate([(away + far).reshape(-1), (home + near).reshape(-1)])
@@ -194,23 +194,23 @@ class Sides:
         """Return the share on minimal ways of router pairs."""
         sent, got = self._split(x)
         p, q = _over(sent, self.sent, 0.5), _over(got, self.got, 0.5)
-        count, width = self.thirds.count, self.thirds.groups.width
+        count, width = self.ways.count, self.ways.groups.width
         by_source, by_target = np.full((2, count, width, count), 0.5)
         by_source[self.groups, self.senders] = p.transpose(0, 2, 1)
         by_target[self.groups, self.receivers] = q.transpose(1, 2, 0)
-        unit, place = self.thirds.unit, self.thirds.groups.place
+        unit, place = self.ways.unit, self.ways.groups.place
         g, h = unit[source], unit[target]
         found: Floats = by_source[g, place[source], h] + by_target[h, place[target], g]
         return found
 
-    def saved(self, ways: Ways) -> float:
+    def saved(self, cost: Ways) -> float:
         """Return what is saved (below 0) where every router pair takes its cheaper ways."""
-        away = (ways.away + ways.across[:, None, :])[self.groups, self.senders].transpose(0, 2, 1)
-        home = ways.home[self.groups, self.receivers].transpose(2, 0, 1)
+        away = (cost.away + cost.across[:, None, :])[self.groups, self.senders].transpose(0, 2, 1)
+        home = cost.home[self.groups, self.receivers].transpose(2, 0, 1)
         total = 0.0
         for some, a, b in zip(self.table, away, home, strict=True):
-            cost = a[:, :, None] + b[:, None, :]
-            total += float(np.einsum("hst,hst->", some, np.minimum(cost, 0, out=cost)))
+            each = a[:, :, None] + b[:, None, :]
+            total += float(np.einsum("hst,hst->", some, np.minimum(each, 0, out=each)))
         return total
 
 
@@ -236,13 +236,13 @@ def _over(part: Floats, whole: Floats, otherwise: float = 0.0) -> Floats:
 
 
 def variables_of(
-    thirds: ThirdGroups, demand: Demand, every: Bytes, free: NDArray[np.bool_]
+    ways: GroupWays, demand: Demand, every: Bytes, free: NDArray[np.bool_]
 ) -> Variables:
     """Return the finest variables that the size of the demand allows.
 
     Parameters
     ----------
-    thirds : ThirdGroups
+    ways : GroupWays
     demand : Demand
     every : Bytes
         What can be divided, of `demand`.
@@ -251,11 +251,11 @@ def variables_of(
     """
     sends, gets = (x.sum(axis=2) > 0 for x in every)
     if len(demand.source) + _products(demand) <= MOST_PAIRS:
-        return Pairs(thirds, *_listed(thirds, demand, free))
+        return Pairs(ways, *_listed(ways, demand, free))
     senders, receivers = (_compact(x) for x in (sends, gets))
-    if thirds.count**2 * senders.shape[1] * receivers.shape[1] <= MOST_TABLE:
-        return _sides(thirds, demand, free, senders, receivers)
-    return Between(thirds, every)
+    if ways.count**2 * senders.shape[1] * receivers.shape[1] <= MOST_TABLE:
+        return _sides(ways, demand, free, senders, receivers)
+    return Between(ways, every)
 
 
 def _products(demand: Demand) -> int:
@@ -265,16 +265,14 @@ def _products(demand: Demand) -> int:
     return int((size**2).sum())
 
 
-def _listed(
-    thirds: ThirdGroups, demand: Demand, free: NDArray[np.bool_]
-) -> tuple[Ints, Ints, Floats]:
+def _listed(ways: GroupWays, demand: Demand, free: NDArray[np.bool_]) -> tuple[Ints, Ints, Floats]:
     """Return the router pairs that can be divided, ascending."""
     parts = [tuple(map(np.asarray, part)) for part in demand.blocks()]
     if not parts:
         none = np.zeros(0, dtype=np.int64)
         return none, none, np.zeros(0)
     source, target, amount = (np.concatenate([part[i] for part in parts]) for i in range(3))
-    unit = thirds.unit
+    unit = ways.unit
     kept = free[unit[source], unit[target]]
     return source[kept].astype(np.int64), target[kept].astype(np.int64), amount[kept]
 
@@ -286,12 +284,12 @@ def _compact(used: NDArray[np.bool_]) -> Ints:
 
 
 def _sides(
-    thirds: ThirdGroups, demand: Demand, free: NDArray[np.bool_], senders: Ints, receivers: Ints
+    ways: GroupWays, demand: Demand, free: NDArray[np.bool_], senders: Ints, receivers: Ints
 ) -> Sides:
-    count, width = thirds.count, thirds.groups.width
+    count, width = ways.count, ways.groups.width
     at = np.full(count * width, -1, dtype=np.int64)
-    every = np.arange(len(thirds.unit))
-    at[thirds.slot(every)] = every
+    every = np.arange(len(ways.unit))
+    at[ways.slot(every)] = every
     router = at.reshape(count, width)
     rows, columns = (np.take_along_axis(router, x, axis=1) for x in (senders, receivers))
     table = np.zeros((count, count, senders.shape[1], receivers.shape[1]))
@@ -301,4 +299,4 @@ def _sides(
         picked = block[np.maximum(rows[g] - low, 0)][:, np.maximum(columns, 0)]
         picked *= (rows[g] >= 0)[:, None, None] & (columns >= 0) & free[g][:, None]
         table[g] = picked.transpose(1, 0, 2)
-    return Sides(thirds, table, senders, receivers)
+    return Sides(ways, table, senders, receivers)

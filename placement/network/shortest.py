@@ -1,38 +1,44 @@
 """Routing ``shortest``: the fewest hops, at most one of them global; all such paths alike.
 
-Also ``minimal`` where groups are in pieces, so that not every router reaches
-every link of a group pair: both differ in what of `global_links.Reach` counts.
+What crosses the links between two groups is a few products of tables
+(`placement.network.crossings`); what reaches and leaves those links is traffic
+inside the two groups.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.global_links import crossings, pushed, reach
-from placement.network.group_tables import group_tables
-from placement.network.minimal import FEW_LINES, inner_demand, weights
+from placement.network.arrays import product
+from placement.network.crossings import crossings
+from placement.network.group_ways import FEW_LINES, inner_demand, line_weights
+from placement.network.lines import NO_LINES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from placement.network.crossings import Crossing
     from placement.network.demand import Demand
-    from placement.network.global_links import Crossing
+    from placement.network.group_ways import GroupWays
     from placement.network.groups import Groups
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["loads"]
+__all__ = ["hops", "loads"]
+
+#: Numbers of one table of router pairs by links.
+_NUMBERS = 1 << 20
 
 
 class _Sums:
     """Bytes inside the groups, position to position, and on the channels between them."""
 
     def __init__(self, groups: Groups, inside: Floats) -> None:
-        self.groups = groups
-        self.inside = inside
+        self.groups, self.inside = groups, inside
         self.load = np.zeros(len(groups.channels))
 
     def add(self, batch: Crossing, here: Floats, yonder: Floats, up: bool) -> None:
@@ -41,10 +47,9 @@ class _Sums:
         Parameters
         ----------
         batch : Crossing
-        here : float64 (b, l, q)
-            Bytes between each position of the low group and each link.
-        yonder : float64 (b, l, q)
-            The same in the high group.
+        here, yonder : float64 (b, l, q)
+            Bytes between each link and each position of the low group, and
+            of the high one.
         up : bool
             True from low to high.
         """
@@ -58,62 +63,147 @@ class _Sums:
     def _inner(self, group: Ints, gate: Ints, flow: Floats, leaving: bool) -> None:
         """Add what goes between positions and gates inside groups."""
         width = self.groups.width
-        place = np.arange(width)
-        base = (group * width * width)[:, None, None]
-        if leaving:
-            key = base + place * width + gate[:, :, None]
-        else:
-            key = base + place + gate[:, :, None] * width
+        steps = (width, 1) if leaving else (1, width)
+        key = (group * width * width)[:, None, None] + np.arange(width) * steps[0]
+        key = key + gate[:, :, None] * steps[1]
         start, end = int(group.min()) * width * width, (int(group.max()) + 1) * width * width
         flat = self.inside.reshape(-1)[start:end]
         flat += np.bincount((key - start).reshape(-1), flow.reshape(-1), minlength=end - start)
 
-    def finished(self) -> Floats:
-        """Route what is inside the groups and return all loads, float64 (c,)."""
-        groups = self.groups
-        self.load[groups.inside] = groups.inner(groups.local.carry(groups.shape, self.inside))
-        return self.load
 
-
-def loads(groups: Groups, demand: Demand, routing: str = "shortest") -> Floats:
+def loads(ways: GroupWays, demand: Demand) -> Floats:
     """Return the bytes on every channel, float64 (c,).
 
-    Pairs of routers that no path with one global hop joins are left out.
+    Raises
+    ------
+    NidmapError
+        Where no path joins two routers that exchange bytes.
     """
+    groups = ways.groups
     sums = _Sums(groups, inner_demand(groups, demand))
-    lines = weights(groups, demand) if len(demand.within) <= FEW_LINES else []
-    listed = group_tables(groups, demand, with_lines=not lines)
-    for batch in crossings(groups, reach(groups, routing)):
-        for scale, weight in lines:
-            _line(batch, scale, weight, sums)
-        if listed:
-            _pairs(batch, *listed.between(batch.low, batch.high), sums)
-    return sums.finished()
+    lines = line_weights(groups, demand) if len(demand.within) <= FEW_LINES else []
+    listed = replace(demand, within=NO_LINES) if lines else demand
+    pairs = bool(len(listed.source) or len(listed.within))
+    both = (listed, listed.reversed()) if pairs else ()
+    for low in np.unique(groups.bundles.low).tolist():
+        tables = [_between(groups, way, low) for way in both]
+        for batch in crossings(groups, np.flatnonzero(groups.bundles.low == low)):
+            for scale, weight in lines:
+                _add_line(batch, scale, weight, sums)
+            for table, up in zip(tables, (True, False), strict=False):
+                _add_pairs(batch, table[batch.high], up, sums)
+    sums.load[groups.inside] = groups.inner(groups.local.carry(groups.shape, sums.inside))
+    return sums.load + ways.far_loads(demand, ~(ways.linked | ways.one))
 
 
-def _line(batch: Crossing, scale: float, weight: Floats, sums: _Sums) -> None:
+def _between(groups: Groups, demand: Demand, low: int) -> Floats:
+    """Return the bytes from each position of a group to each of all others, (groups, q, q)."""
+    members = np.flatnonzero(groups.group == low)
+    first, last, every = int(members[0]), int(members[-1]) + 1, np.arange(groups.routers)
+    rows = demand.folded(every, groups.routers, first, last)
+    out = np.zeros((groups.width, groups.count * groups.width))
+    out[np.ix_(groups.place[members], groups.slot)] = rows[members - first]
+    return np.swapaxes(out.reshape(groups.width, groups.count, groups.width), 0, 1)
+
+
+def _add_line(batch: Crossing, scale: float, weight: Floats, sums: _Sums) -> None:
     """Add an all-to-all: as many bytes come as go, by the same paths."""
     here, yonder = weight[batch.low], weight[batch.high]
     sent = scale * batch.each()
     before, after = batch.here.class_levels(), batch.yonder.class_levels()
-    out = pushed(before, after, sent * batch.yonder.summed(yonder)[:, None, :], batch.total)
+    out = _pushed(before, after, sent * batch.yonder.summed(yonder)[:, None, :], batch.total)
     back = np.swapaxes(sent * batch.here.summed(here)[:, :, None], 1, 2)
-    home = pushed(after, before, back, np.swapaxes(batch.total, 1, 2))
+    home = _pushed(after, before, back, np.swapaxes(batch.total, 1, 2))
     out = np.take_along_axis(out, batch.here.kind[:, None, :], axis=2) * here[:, None, :]
     home = np.take_along_axis(home, batch.yonder.kind[:, None, :], axis=2) * yonder[:, None, :]
     sums.add(batch, out, home, up=True)
     sums.add(batch, out, home, up=False)
 
 
-def _pairs(batch: Crossing, up: Floats, down: Floats, sums: _Sums) -> None:
-    """Add listed pairs: `up` and `down` are float64 (b, q, q), low position by high position."""
+def _add_pairs(batch: Crossing, sent: Floats, up: bool, sums: _Sums) -> None:
+    """Add listed pairs, float64 (b, q, q): low position by high position."""
+    if not sent.any():
+        return
     place = batch.by_position()
-    each, total = batch.each()[place], batch.total[place]
+    sent, total = sent * batch.each()[place], batch.total[place]
     before, after = batch.here.levels(), batch.yonder.levels()
-    for way, sent in ((True, up), (False, down)):
-        if not sent.any():
+    out = _pushed(before, after, sent, total)
+    home = _pushed(after, before, np.swapaxes(sent, 1, 2), np.swapaxes(total, 1, 2))
+    sums.add(batch, out, home, up)
+
+
+def _pushed(rows: list[Floats], columns: list[Floats], sent: Floats, total: Ints) -> Floats:
+    """Return what goes between each row and each link.
+
+    Parameters
+    ----------
+    rows, columns : list of float64 (b, l, r) and (b, l, d)
+        Ways to the links by hops.
+    sent : float64 (b, r, d)
+        Bytes a path.
+    total : int64 (b, r, d)
+        Hops that row and column need together.
+
+    Returns
+    -------
+    float64 (b, l, r)
+    """
+    out = np.zeros_like(rows[0])
+    used = [bool(x.any()) for x in rows]
+    for hops in range(len(rows) + len(columns) - 1):
+        here = np.where(total == hops, sent, 0)
+        if not here.any():
             continue
-        sent = sent * each
-        out = pushed(before, after, sent, total)
-        home = pushed(after, before, np.swapaxes(sent, 1, 2), np.swapaxes(total, 1, 2))
-        sums.add(batch, out, home, up=way)
+        here = np.swapaxes(here, 1, 2)
+        for k in range(max(0, hops - len(columns) + 1), min(hops, len(rows) - 1) + 1):
+            if used[k]:
+                out += rows[k] * product(columns[hops - k], here)
+    return out
+
+
+def hops(ways: GroupWays, source: Ints, target: Ints) -> Floats:
+    """Return the expected channels of each class between routers, float64 (m, classes).
+
+    Inside a group, and where no link joins two groups, they are those of
+    ``minimal``.
+
+    Raises
+    ------
+    NidmapError
+        Where no path joins two of them.
+    """
+    groups, found, kinds = ways.groups, ways.groups.bundles, ways.groups.channels.kind
+    out = ways.hops(source, target)
+    inside = [
+        groups.local.priced(groups.shape, groups.table((kinds == kind).astype(np.float64)))
+        for kind in range(out.shape[1])
+    ]
+    rows = np.flatnonzero(ways.linked[ways.unit[source], ways.unit[target]])
+    many = np.diff(found.first)
+    step = max(1, _NUMBERS // int(many.max(initial=1)))
+    for some in np.split(rows, np.arange(step, len(rows), step)):
+        a, b = source[some], target[some]
+        turned = groups.group[a] > groups.group[b]
+        a, b = np.where(turned, b, a), np.where(turned, a, b)
+        g, h = groups.group[a], groups.group[b]
+        pair = np.searchsorted(found.low * groups.count + found.high, g * groups.count + h)
+        column = np.arange(int(many[pair].max(initial=0)))
+        there = column < many[pair][:, None]
+        link = found.first[pair][:, None] + np.where(there, column, 0)
+        at = g[:, None], found.a[link], groups.place[a][:, None]
+        to = h[:, None], found.b[link], groups.place[b][:, None]
+        share = np.where(there, found.times[link], 0) * _paths(groups, at, to)
+        share /= np.maximum(share.sum(axis=1, keepdims=True), 1)
+        for kind, table in enumerate(inside):
+            each = table[at] + table[to] + (kinds[found.up[link]] == kind)
+            out[some, kind] = (share * each).sum(axis=1)
+    return out
+
+
+def _paths(groups: Groups, at: tuple[Ints, ...], to: tuple[Ints, ...]) -> Floats:
+    """Return the number of shortest paths over each link, 0 where others are shorter."""
+    local = groups.local
+    at, to = ((groups.shape[end[0]], *end[1:]) for end in (at, to))
+    far = local.length[at].astype(np.int64) + local.length[to]
+    near = far == far.min(axis=1, keepdims=True, initial=1 << 20)
+    return np.where(near, local.ways[at] * local.ways[to], 0)

@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.network import unlinked_groups
-from placement.network.first_hops import FirstHops
-from placement.network.global_links import crossings, reach
-from placement.network.local import UNREACHED
+from placement.network import shortest_paths
+from placement.network.crossings import crossings
+from placement.network.inside_groups import UNREACHED
 from placement.network.model import once
+from placement.network.switches import arrived
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,14 +30,17 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
+    from placement.network.crossings import Crossing, Side
     from placement.network.demand import Demand
-    from placement.network.global_links import Crossing, Side
+    from placement.network.group_ways import GroupWays
     from placement.network.groups import Groups
+    from placement.network.inside_groups import InsideGroups
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
+    Small = NDArray[np.int32]
 
-__all__ = ["Routes", "hops", "loads", "next_channel", "routes"]
+__all__ = ["hops", "loads", "next_channel"]
 
 #: Router pairs of a machine whose whole table is made, and kept.
 _WHOLE = 1 << 24
@@ -46,8 +48,8 @@ _WHOLE = 1 << 24
 #: Router pairs of the table of one part of the destinations elsewhere.
 _PART = 1 << 21
 
-#: Entries of the largest table of next channels.
-MOST_NEXT = 1 << 28
+#: Numbers of one table of starts, ends and first hops.
+_NUMBERS = 1 << 23
 
 
 class Routes:
@@ -55,7 +57,7 @@ class Routes:
 
     Parameters
     ----------
-    groups : Groups
+    ways : GroupWays
     first, last : int
         Destinations: the groups first … last-1.
 
@@ -68,21 +70,21 @@ class Routes:
         Hops from there, 0 where `next` is -1.
     """
 
-    def __init__(self, groups: Groups, first: int, last: int) -> None:
-        self.groups, self.first, self.last = groups, first, last
+    def __init__(self, ways: GroupWays, first: int, last: int) -> None:
+        groups = ways.groups
+        self.ways, self.groups, self.first, self.last = ways, groups, first, last
         size = last - first, groups.width, groups.count, groups.width
         self.next = np.full(size, -1, dtype=np.int32)
         self.steps = np.zeros(size, dtype=np.int16)
-        self._inner = _first_hops(groups)
+        machine = groups.channels.machine
+        self._inner: FirstHops = once(machine, "network.first_hops", lambda: FirstHops(groups))
         self._inside()
         found = groups.bundles
         wanted = [(x >= first) & (x < last) for x in (found.low, found.high)]
-        for batch in crossings(
-            groups, reach(groups, "shortest"), np.flatnonzero(wanted[0] | wanted[1])
-        ):
+        for batch in crossings(groups, np.flatnonzero(wanted[0] | wanted[1])):
             self._between(batch, up=True)
             self._between(batch, up=False)
-        if not unlinked_groups.whole(groups):
+        if not ways.whole:
             self._around()
 
     def _inside(self) -> None:
@@ -115,20 +117,19 @@ class Routes:
 
     def _around(self) -> None:
         """Enter the routes to where no path with one global hop leads."""
-        groups = self.groups
-        table = self.next.reshape(-1, groups.count * groups.width)[:, groups.slot]
+        groups, ways = self.groups, self.ways
         goal = np.flatnonzero((groups.group >= self.first) & (groups.group < self.last))
-        row = groups.slot[goal] - self.first * groups.width
-        lost = (table[row] < 0) & (goal[:, None] != np.arange(groups.routers))
-        place, source = np.nonzero(lost)
-        if not len(place):
-            return
+        lost = ~(ways.linked | ways.one)[ways.unit[goal]][:, ways.unit]
+        goal, lost = goal[lost.any(axis=1)], lost[lost.any(axis=1)]
+        turn = groups.place[:, None] + groups.place[goal]
+        channel = shortest_paths.chosen_channels(ways.search, goal, turn)
+        place, source = np.nonzero(lost & (channel.T >= 0))
         target = goal[place]
-        channel, steps = unlinked_groups.FewestGlobalHops(groups).next_hops(target, source)
         to = groups.group[target] - self.first, groups.place[target]
         at = (*to, groups.group[source], groups.place[source])
-        self.next[at] = channel
-        self.steps[at] = steps
+        self.next[at] = channel[source, place]
+        far = shortest_paths.mean_hops(ways.search, source, target, len(groups.channels.kinds))
+        self.steps[at] = np.rint(far.sum(axis=1))
 
     def loads(self, sent: Floats) -> Floats:
         """Return the bytes on every channel, float64 (c,).
@@ -166,8 +167,9 @@ class Routes:
             at = [int(x[0]) for x in np.nonzero(lost)]
             slot = self.groups.slot
             ends = (at[2] * size[1] + at[3], (at[0] + self.first) * size[1] + at[1])
-            unlinked_groups.refuse_apart(
-                self.groups, *(int(np.flatnonzero(slot == x)[0]) for x in ends)
+            machine = self.groups.channels.machine
+            raise shortest_paths.no_path(
+                machine, *(int(np.flatnonzero(slot == x)[0]) for x in ends)
             )
 
     def walked(self, source: Ints, target: Ints) -> Floats:
@@ -181,18 +183,87 @@ class Routes:
             used = self.next[to[0][going], to[1][going], groups.group[at], groups.place[at]]
             if (used < 0).any():
                 row = going[int(np.argmax(used < 0))]
-                unlinked_groups.refuse_apart(groups, int(source[row]), int(target[row]))
+                raise shortest_paths.no_path(channels.machine, int(source[row]), int(target[row]))
             out[going, channels.kind[used]] += 1
             here[going] = channels.target[used]
             going = going[here[going] != target[going]]
         return out
 
 
-def _first_hops(groups: Groups) -> FirstHops:
-    found: FirstHops = once(
-        groups.channels.machine, "network.first_hops", lambda: FirstHops(groups)
-    )
-    return found
+class FirstHops:
+    """Which channels lead from one position of a group towards another.
+
+    Parameters
+    ----------
+    groups : Groups
+
+    Examples
+    --------
+    >>> from placement.network.groups import groups_of
+    >>> from placement.specs import parse_spec
+    >>> groups = groups_of(parse_spec("dragonfly:groups=1,chassis=2,blades=2,nodes=1"))
+    >>> found = FirstHops(groups)
+    >>> j, g = np.arange(3, dtype=np.int32), np.zeros(3, np.int32)
+    >>> channel = found.channel(g, g, np.array([3, 3, 3]), j)
+    >>> groups.channels.names()[channel].tolist()
+    ['g0c0b0->g0c0b1 green', 'g0c0b0->g0c1b0 black', 'g0c0b0->g0c0b1 green']
+    """
+
+    def __init__(self, groups: Groups) -> None:
+        self._width = groups.width
+        self._shape = groups.shape.astype(np.int32)
+        parts = [_listed(groups.local, shape) for shape in range(len(groups.local.length))]
+        self._hop = np.concatenate([hop for hop, _ in parts])
+        self._count = np.concatenate([count for _, count in parts])
+        self._start = (np.cumsum(self._count) - self._count).astype(np.int32)
+        channels, rows = groups.channels, groups.inside[::-1]
+        source, target = channels.source[rows], channels.target[rows]
+        self._channel = np.full(groups.count * groups.width**2, -1, dtype=np.int32)
+        key = groups.slot[source] * groups.width + groups.place[target]
+        self._channel[key] = rows  # of parallel ones the first
+
+    def channel(
+        self, group: Ints | Small, here: Ints | Small, there: Ints | Small, turn: Ints | Small
+    ) -> Small:
+        """Return the channel towards a position, element by element.
+
+        Parameters
+        ----------
+        group, here, there : int32, shapes that broadcast
+            Positions `here` and `there` of a group.
+        turn : int32
+            Number ``turn`` mod n of the n first hops, sorted by position.
+
+        Returns
+        -------
+        int32
+            -1 where there is none, or `here` is `there`.
+        """
+        key = (self._shape[group] * self._width + here) * self._width + there
+        place = self._start.take(key) + turn % self._count.take(key)
+        key = (group * self._width + here) * self._width
+        found: Small = self._channel.take(key + self._hop.take(place))
+        return found
+
+
+def _listed(local: InsideGroups, shape: int) -> tuple[Small, Small]:
+    """Return the first hops of all pairs one after another, and how many each pair has.
+
+    A pair that has none gets a hop from the router to itself, which no
+    channel makes.
+    """
+    length, joined = local.length[shape], local.joined[shape] > 0
+    size = len(length)
+    step = max(1, _NUMBERS // (size * size))
+    hops, counts = [], []
+    for low in range(0, size, step):
+        far = length[low : low + step, :, None]
+        found = (length.T[None, :, :] == far - 1) & joined[low : low + step, None, :] & (far > 0)
+        place, there = np.nonzero(~found.any(axis=2))
+        found[place, there, place + low] = True
+        counts.append(found.sum(axis=2, dtype=np.int32).reshape(-1))
+        hops.append(np.nonzero(found)[2].astype(np.int32))
+    return np.concatenate(hops), np.concatenate(counts)
 
 
 class _Links:
@@ -259,16 +330,16 @@ def _parts(groups: Groups) -> Iterator[tuple[int, int]]:
         yield first, min(groups.count, first + step)
 
 
-def routes(groups: Groups, first: int, last: int) -> Routes:
+def _routes(ways: GroupWays, first: int, last: int) -> Routes:
     """Return the routes to some groups; those to all groups are made once a machine."""
-    if (first, last) != (0, groups.count):
-        return Routes(groups, first, last)
-    machine = groups.channels.machine
-    found: Routes = once(machine, "network.single", lambda: Routes(groups, first, last))
+    if (first, last) != (0, ways.groups.count):
+        return Routes(ways, first, last)
+    machine = ways.groups.channels.machine
+    found: Routes = once(machine, "network.single", lambda: Routes(ways, first, last))
     return found
 
 
-def loads(groups: Groups, demand: Demand) -> Floats:
+def loads(ways: GroupWays, demand: Demand) -> Floats:
     """Return the bytes on every channel, float64 (c,).
 
     Raises
@@ -276,29 +347,25 @@ def loads(groups: Groups, demand: Demand) -> Floats:
     NidmapError
         Where no path joins two routers that exchange bytes.
     """
-    load = np.zeros(len(groups.channels))
+    load = np.zeros(len(ways.groups.channels))
     arriving = demand.reversed()
-    for first, last in _parts(groups):
-        sent = _arriving(groups, arriving, first, last)
+    for first, last in _parts(ways.groups):
+        sent = _arriving(ways.groups, arriving, first, last)
         if sent.any():
-            load += routes(groups, first, last).loads(sent)
-    return np.maximum(load, 0)
+            load += _routes(ways, first, last).loads(sent)
+    return load
 
 
 def _arriving(groups: Groups, arriving: Demand, first: int, last: int) -> Floats:
     """Return the bytes to all positions of some groups, float64 (h * q, routers)."""
     goal = np.flatnonzero((groups.group >= first) & (groups.group < last))
     low, high = int(goal[0]), int(goal[-1]) + 1
-    table = arriving.table(low, high)
-    row = groups.slot[goal] - first * groups.width
-    if len(row) == len(table) == (last - first) * groups.width and (np.diff(row) == 1).all():
-        return table
     sent = np.zeros(((last - first) * groups.width, groups.routers))
-    sent[row] = table[goal - low]
+    sent[groups.slot[goal] - first * groups.width] = arriving.table(low, high)[goal - low]
     return sent
 
 
-def hops(groups: Groups, source: Ints, target: Ints) -> Floats:
+def hops(ways: GroupWays, source: Ints, target: Ints) -> Floats:
     """Return the channels of each class on the way between routers, float64 (m, classes).
 
     Raises
@@ -306,39 +373,32 @@ def hops(groups: Groups, source: Ints, target: Ints) -> Floats:
     NidmapError
         Where no path joins two of them.
     """
-    out = np.zeros((len(source), len(groups.channels.kinds)))
-    goal = groups.group[target]
-    for first, last in _parts(groups):
+    out = np.zeros((len(source), len(ways.groups.channels.kinds)))
+    goal = ways.groups.group[target]
+    for first, last in _parts(ways.groups):
         rows = np.flatnonzero((goal >= first) & (goal < last))
         if len(rows):
-            out[rows] = routes(groups, first, last).walked(source[rows], target[rows])
+            out[rows] = _routes(ways, first, last).walked(source[rows], target[rows])
     return out
 
 
-def next_channel(groups: Groups, machine: Machine) -> NDArray[np.int32]:
-    """Return the channel by which a router forwards to a node, int32 (routers, nodes).
+def next_channel(ways: GroupWays, machine: Machine, nodes: Ints) -> Ints:
+    """Return the channel by which a router forwards to some nodes, (routers, nodes).
 
     Raises
     ------
     UsageError
         Where the table would be too large.
     """
-    entries = groups.routers * len(machine)
-    if entries > MOST_NEXT:
-        raise UsageError(
-            f"a table of {groups.routers} routers by {len(machine)} nodes is too large",
-            f"at most {MOST_NEXT} entries are possible",
-        )
-    out = np.full((groups.routers, len(machine)), -1, dtype=np.int32)
-    own = machine.router[:, 0].astype(np.int64)
+    groups = ways.groups
+    shortest_paths.refuse_large_table(groups.routers, len(nodes))
+    out = np.full((groups.routers, len(nodes)), -1, dtype=np.int64)
+    own = machine.router[nodes, 0].astype(np.int64)
+    goal = np.where(own >= 0, groups.group[own], -1)
     for first, last in _parts(groups):
-        rows = np.flatnonzero(
-            (own >= 0) & (groups.group[own] >= first) & (groups.group[own] < last)
-        )
-        found = routes(groups, first, last)
-        table = found.next[groups.group[own[rows]] - first, groups.place[own[rows]]]
-        out[:, rows] = table[:, groups.group, groups.place].T
-    for column in machine.router.T:
-        rows = np.flatnonzero(column >= 0)
-        out[column[rows], rows] = -1
-    return out
+        rows = np.flatnonzero((goal >= first) & (goal < last))
+        if len(rows):
+            found = _routes(ways, first, last).next
+            table = found[goal[rows] - first, groups.place[own[rows]]]
+            out[:, rows] = table[:, groups.group, groups.place].T
+    return arrived(machine, nodes, out)

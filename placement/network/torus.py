@@ -14,8 +14,8 @@ without nodes forwards as any other.
 
 A machine whose links were listed may lack some. Dimension-order routing then
 takes the other way round that ring for the messages that need the missing
-link, and the routing's notes say so; where both ways are cut it cannot reach
-all, and an error names the place.
+link; where both ways round a ring are cut, messages that need it take all
+shortest paths alike. The routing's notes say so.
 
 ``dimension-order-simgrid`` differs in one case: from coordinate extent / 2 to
 0, exactly half an even ring, it goes to -. So does SimGrid's torus, which it
@@ -29,19 +29,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import NidmapError, UsageError
-from placement.network import rings
-from placement.network.torus_grid import made
-from placement.topologies.torus import AXES
+from placement.network import rings, shortest_paths
+from placement.network.lines import matched
+from placement.network.model import Channels, once
+from placement.network.shortest_paths import graph_of
+from placement.network.torus_grid import grid_of
+from placement.topologies import router_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
     from placement.machine import Machine
     from placement.network.demand import Demand
-    from placement.network.model import Channels
+    from placement.network.shortest_paths import Graph
     from placement.network.torus_grid import Grid
 
     Bools = NDArray[np.bool_]
@@ -50,14 +52,8 @@ if TYPE_CHECKING:
 
 __all__ = ["channels", "hops", "loads", "next_channel", "notes"]
 
-#: Lines of an all-to-all that are cheaper as pairs are expanded this many pairs at a time.
-_EXPANDED = 1 << 21
-
 #: The routing that goes half a ring to coordinate 0 the other way.
 LIKE_SIMGRID = "dimension-order-simgrid"
-
-#: Rows times columns of the largest table of next channels.
-_MOST = 1 << 28
 
 #: What one position of a line costs on all axes, in pairs.
 _DEAR = 0.5
@@ -85,8 +81,27 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     >>> two.names().tolist(), two.bandwidth.tolist()
     (['x0y0->x1y0 x', 'x1y0->x0y0 x', 'x0y0->x1y0 x#2', 'x1y0->x0y0 x#2'], [5.0, 5.0, 5.0, 5.0])
     """
-    found: Channels = made(machine)[1]
+    found: Channels = once(machine, "network torus channels", lambda: _channels(machine))
     return found
+
+
+def _channels(machine: Machine) -> Channels:
+    grid = grid_of(machine)
+    axis, way, at = np.nonzero(grid.there)
+    target = np.empty_like(at)
+    for k, extent in enumerate(grid.extents):
+        own = axis == k
+        to = (grid.along(at[own], k) + np.where(way[own] == 0, 1, -1)) % extent
+        target[own] = grid.moved(at[own], k, to)
+    return Channels(
+        machine=machine,
+        source=grid.router[at].astype(np.int32),
+        target=grid.router[target].astype(np.int32),
+        kind=axis.astype(np.int8),
+        kinds=machine.topology.levels[: len(grid.extents)],
+        count=grid.count[grid.there].astype(np.int32),
+        bandwidth=grid.gbs[grid.there],
+    )
 
 
 def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
@@ -105,7 +120,7 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
     Raises
     ------
     NidmapError
-        Where missing links leave no way along a ring.
+        Where missing links leave no path.
 
     Examples
     --------
@@ -118,11 +133,21 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
     """
     grid = _grid(machine, routing)
     dense = np.zeros((len(grid.extents), 2, grid.size))
-    for weight, scale in _wide(grid, demand):
-        _product(grid, weight, scale, dense)
-    for source, target, amount in _listed(grid, demand):
-        _pairs(grid, source, target, amount, dense)
-    return np.asarray(np.maximum(dense, 0.0)[grid.there])
+    far = np.zeros(int(grid.there.sum()))
+    if _is_cut(grid):
+        listed: Iterable[tuple[Ints, Ints, Floats]] = demand.blocks()
+    else:
+        listed = _listed(grid, demand)
+        for weight, scale in _wide(grid, demand):
+            _product(grid, weight, scale, dense)
+    for source, target, amount in listed:
+        stuck = _stuck(grid, grid.position[source], grid.position[target])
+        ends = grid.position[source[~stuck]], grid.position[target[~stuck]]
+        _pairs(grid, *ends, amount[~stuck], dense)
+        if stuck.any():
+            lost = source[stuck], target[stuck], amount[stuck]
+            far += shortest_paths.pair_loads(_search(machine), *lost, len(far))
+    return far + np.maximum(dense, 0.0)[grid.there]
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Floats:
@@ -146,49 +171,62 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Flo
     >>> hops(parse_spec("torus:8x4"), np.array([0]), np.array([13])).tolist()
     [[3.0, 1.0]]
     """
-    grid = made(machine)[0]
-    at, to = grid.position[np.asarray(source)], grid.position[np.asarray(target)]
+    grid, source, target = grid_of(machine), np.asarray(source), np.asarray(target)
+    at, to = grid.position[source], grid.position[target]
+    far = np.flatnonzero(_stuck(grid, at, to))
     out = np.zeros((len(at), len(grid.extents)))
     for axis in range(len(grid.extents)):
-        plus, minus = _steps(grid, axis, at, to)
+        plus, minus, _ = _steps(grid, axis, at, to)
         out[:, axis] = plus + minus
         at = grid.moved(at, axis, grid.along(to, axis))
+    if len(far):
+        out[far] = shortest_paths.mean_hops(
+            _search(machine), source[far], target[far], len(grid.extents)
+        )
     return out
 
 
-def next_channel(machine: Machine, routing: str = "") -> NDArray[np.int32]:
-    """Return the channel by which each router forwards to each node.
+def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
+    """Return the channel by which each router forwards to some nodes.
+
+    To a node that some router cannot reach along the axes all take one of
+    the shortest paths.
 
     Returns
     -------
-    int32 (routers, nodes)
+    int64 (routers, nodes)
         -1 where the node is attached to the router.
 
     Raises
     ------
-    NidmapError
-        As `loads`.
+    UsageError
+        Where the table would be too large.
 
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> next_channel(parse_spec("torus:3")).tolist()
+    >>> next_channel(parse_spec("torus:3"), "single", np.arange(3)).tolist()
     [[-1, 0, 3], [4, -1, 1], [2, 5, -1]]
     """
     grid = _grid(machine, routing)
     routers = len(grid.position)
-    if routers * max(routers, len(machine)) > _MOST:
-        raise UsageError(f"a table of {routers} x {len(machine)} next hops is too large")
-    out = np.full((routers, routers), -1, dtype=np.int32)
-    at = np.repeat(grid.position, routers)
-    to = np.tile(grid.position, routers)
-    flat = out.reshape(-1)
+    own = machine.router[nodes, 0].astype(np.int64)
+    goal, column = np.unique(own[own >= 0], return_inverse=True)
+    shortest_paths.refuse_large_table(routers, len(nodes))
+    found = np.full((routers, len(goal)), -1, dtype=np.int64)
+    at, to = np.repeat(grid.position, len(goal)), np.tile(grid.position[goal], routers)
+    flat = found.reshape(-1)
     for axis in reversed(range(len(grid.extents))):  # the first axis that differs wins
         rows = np.flatnonzero(grid.along(at, axis) != grid.along(to, axis))
-        plus, _ = _steps(grid, axis, at[rows], to[rows])
+        plus, _, _ = _steps(grid, axis, at[rows], to[rows])
         flat[rows] = grid.channel[axis, np.where(plus > 0, 0, 1), at[rows]]
-    first = machine.router[:, 0]
-    return np.where(first >= 0, out[:, first], -1).astype(np.int32)
+    far = np.flatnonzero(_stuck(grid, at, to).reshape(found.shape).any(axis=0))
+    if len(far):
+        turn = np.arange(routers)[:, None] + goal[far]
+        found[:, far] = shortest_paths.chosen_channels(_search(machine), goal[far], turn)
+    out = np.full((routers, len(nodes)), -1, dtype=np.int64)
+    out[:, own >= 0] = found[:, column]
+    return out
 
 
 def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
@@ -200,20 +238,53 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
     >>> notes(parse_spec("torus:3x3"))
     ()
     """
-    grid = made(machine)[0]
-    rings_cut = sum(int(grid.broken(axis).sum()) for axis in range(len(grid.extents)))
+    grid = grid_of(machine)
+    rings_cut = sum(int(np.count_nonzero(gaps)) for gaps in grid.gaps)
     if not rings_cut:
         return ()
+    more = ", and where both ways are cut all shortest paths" if _is_cut(grid) else ""
     text = (
         f"{rings_cut} rings of the torus lack a link in the list: messages that need one go the "
-        "other way round"
+        f"other way round{more}"
     )
     return (text,)
 
 
 def _grid(machine: Machine, routing: str) -> Grid:
     """Return the grid of a machine as a routing goes round it."""
-    return replace(made(machine)[0], back=routing == LIKE_SIMGRID)
+    return replace(grid_of(machine), back=routing == LIKE_SIMGRID)
+
+
+def _is_cut(grid: Grid) -> bool:
+    """Return whether some ring falls into parts."""
+    return any(bool((gaps > 1).any()) for gaps in grid.gaps)
+
+
+def _stuck(grid: Grid, at: Ints, to: Ints) -> Bools:
+    """Return which messages need a ring that is cut both ways round."""
+    found = np.zeros(len(at), dtype=np.bool_)
+    for axis in range(len(grid.extents)) if _is_cut(grid) else ():
+        found |= _steps(grid, axis, at, to)[2]
+        at = grid.moved(at, axis, grid.along(to, axis))
+    return found
+
+
+def _search(machine: Machine) -> Graph:
+    """Return the routers as a graph, every direction of an axis one way."""
+    two = channels(machine)
+    found: Graph = once(
+        machine,
+        "network torus graph",
+        lambda: graph_of(two, router_count(machine), count=np.ones(len(two))),
+    )
+    return found
+
+
+def _narrow(grid: Grid, demand: Demand) -> tuple[Ints, Bools]:
+    """Return where each all-to-all begins, and which have so few pairs that these are listed."""
+    lines = demand.within
+    start = np.searchsorted(lines.line, np.arange(len(lines) + 1))
+    return start, np.diff(start) ** 2 < grid.size * _DEAR
 
 
 def _wide(grid: Grid, demand: Demand) -> Iterator[tuple[Floats, float]]:
@@ -227,38 +298,17 @@ def _wide(grid: Grid, demand: Demand) -> Iterator[tuple[Floats, float]]:
         yield weight, float(lines.scale[line])
 
 
-def _narrow(grid: Grid, demand: Demand) -> tuple[Ints, Bools]:
-    """Return where each all-to-all begins, and which have so few pairs that these are listed."""
-    lines = demand.within
-    start = np.searchsorted(lines.line, np.arange(len(lines) + 1))
-    ends = np.diff(start)
-    return start, ends * ends < grid.size * _DEAR
-
-
 def _listed(grid: Grid, demand: Demand) -> Iterator[tuple[Ints, Ints, Floats]]:
-    """Yield positions and bytes of the listed pairs, and of all-to-alls with few pairs."""
-    position = grid.position
+    """Yield routers and bytes of the listed pairs, and of all-to-alls with few pairs."""
     if len(demand.source):
-        yield position[demand.source], position[demand.target], demand.amount
+        yield demand.source, demand.target, demand.amount
     lines = demand.within
     start, narrow = _narrow(grid, demand)
-    ends = np.diff(start)
-    for some in _batches(np.flatnonzero(narrow), ends * ends):
-        entry = np.flatnonzero(np.isin(lines.line, some))
-        each = ends[lines.line[entry]]
-        first = np.repeat(start[lines.line[entry]], each)
-        inside = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
-        source, target = np.repeat(entry, each), first + inside
-        scale = lines.scale[lines.line[source]]
-        amount = scale * lines.weight[source] * lines.weight[target]
-        yield position[lines.router[source]], position[lines.router[target]], amount
-
-
-def _batches(which: Ints, sizes: Ints) -> Iterator[Ints]:
-    """Yield some of `which` at a time, of not much more than `_EXPANDED` pairs together."""
-    batch = np.cumsum(sizes[which]) // _EXPANDED
-    for one in np.flatnonzero(np.bincount(batch)).tolist() if len(which) else ():
-        yield which[batch == one]
+    chosen = np.flatnonzero(narrow[lines.line])
+    for entry, target in matched(lines.line[chosen], start):
+        source = chosen[entry]
+        amount = lines.scale[lines.line[source]] * lines.weight[source] * lines.weight[target]
+        yield lines.router[source], lines.router[target], amount
 
 
 def _product(grid: Grid, weight: Floats, scale: float, dense: Floats) -> None:
@@ -271,14 +321,16 @@ def _product(grid: Grid, weight: Floats, scale: float, dense: Floats) -> None:
         sent = table.sum(axis=2)  # (high, extent): all that are already in their column
         taken = table.sum(axis=0).T  # (low, extent): what those below this axis will reach
         busy = np.outer(sent.any(axis=1), taken.any(axis=1)).ravel()  # a ring is (high, low)
-        broken = grid.broken(axis) & busy
+        broken = (grid.gaps[axis] > 0) & busy
         whole = np.flatnonzero(busy & ~broken)
         both = np.zeros((2, len(busy), extent))
         both[:, whole] = rings.products(sent[whole // low], taken[whole % low], grid.back)
         _spread(grid, axis, both * scale, dense)
-        for line in np.flatnonzero(broken).tolist():
+        for line in np.flatnonzero(broken).tolist():  # pair by pair of its positions
             amount = np.outer(sent[line // low], taken[line % low]) * scale
-            _expanded(grid, axis, line, amount, dense)
+            start, to = np.nonzero(amount)
+            spots = grid.spots(axis)[line]
+            _one_axis(grid, axis, spots[start], spots[to], amount[start, to], dense)
 
 
 def _spread(grid: Grid, axis: int, both: Floats, dense: Floats) -> None:
@@ -286,13 +338,6 @@ def _spread(grid: Grid, axis: int, both: Floats, dense: Floats) -> None:
     low, extent = grid.stride(axis), grid.extents[axis]
     table = both.reshape(2, -1, low, extent)
     dense[axis] += np.swapaxes(table, 2, 3).reshape(2, grid.size)
-
-
-def _expanded(grid: Grid, axis: int, line: int, amount: Floats, dense: Floats) -> None:
-    """Add the loads of one ring that lacks a link, pair by pair of its positions."""
-    spots = grid.spots(axis)[line]
-    start, target = np.nonzero(amount)
-    _one_axis(grid, axis, spots[start], spots[target], amount[start, target], dense)
 
 
 def _pairs(grid: Grid, source: Ints, target: Ints, amount: Floats, dense: Floats) -> None:
@@ -308,35 +353,32 @@ def _one_axis(grid: Grid, axis: int, at: Ints, target: Ints, amount: Floats, den
     """Add the loads of the way along one axis."""
     start, to, line = grid.along(at, axis), grid.along(target, axis), grid.line(at, axis)
     some = np.flatnonzero(start != to)
-    plus, minus = _steps(grid, axis, at[some], target[some])
+    plus, minus, _ = _steps(grid, axis, at[some], target[some])
     both = rings.split(
         grid.lines(axis), grid.extents[axis], line[some], start[some], plus, minus, amount[some]
     )
     _spread(grid, axis, both, dense)
 
 
-def _steps(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Ints]:
-    """Return the steps in direction + and - along an axis, one of them 0.
+def _steps(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Ints, Bools]:
+    """Return the steps in direction + and - along an axis, one of them 0, and if they are cut.
 
     The shorter way, unless a link of it is missing: then the other.
     """
-    extent = grid.extents[axis]
-    start = grid.along(at, axis)
+    extent, start = grid.extents[axis], grid.along(at, axis)
     plus, minus = rings.steps(start, grid.along(target, axis), extent, grid.back)
-    if grid.whole[axis]:
-        return plus, minus
-    cut = _cut(grid, axis, at, plus, minus)
-    ahead = plus + np.where(minus > 0, extent - minus, 0)
-    other_plus = np.where(cut, np.where(plus > 0, 0, ahead), plus)
-    other_minus = np.where(cut, np.where(minus > 0, 0, extent - ahead), minus)
-    stuck = cut & _cut(grid, axis, at, other_plus, other_minus)
-    if stuck.any():
-        row = int(np.argmax(stuck))
-        raise _no_way(grid, axis, int(at[row]), int(target[row]))
-    return other_plus, other_minus
+    cut = np.zeros(len(at), dtype=np.bool_)
+    if not grid.gaps[axis].any():
+        return plus, minus, cut
+    turn = np.flatnonzero(_crosses_gap(grid, axis, at, plus, minus))
+    other = np.where(minus[turn] > 0, extent - minus[turn], 0)
+    minus[turn] = np.where(plus[turn] > 0, extent - plus[turn], 0)
+    plus[turn] = other
+    cut[turn] = _crosses_gap(grid, axis, at[turn], plus[turn], minus[turn])
+    return plus, minus, cut
 
 
-def _cut(grid: Grid, axis: int, at: Ints, plus: Ints, minus: Ints) -> Bools:
+def _crosses_gap(grid: Grid, axis: int, at: Ints, plus: Ints, minus: Ints) -> Bools:
     """Return which ways along an axis cross a slot without a channel."""
     extent, spots = grid.extents[axis], grid.spots(axis)
     line, start = grid.line(at, axis), grid.along(at, axis)
@@ -348,13 +390,3 @@ def _cut(grid: Grid, axis: int, at: Ints, plus: Ints, minus: Ints) -> Bools:
     down = gone[1][line, last] - gone[1][line, last - minus]
     found: Bools = (up + down) > 0
     return found
-
-
-def _no_way(grid: Grid, axis: int, at: int, target: int) -> NidmapError:
-    axes = range(len(grid.extents))
-    here, there = (tuple(int(grid.along(np.array(p), k)) for k in axes) for p in (at, target))
-    return NidmapError(
-        f"no way along {AXES[axis]} of the torus from {here} towards {there}: its ring lacks "
-        "links on both sides",
-        "dimension-order routing needs the rings; is the link list whole?",
-    )

@@ -1,14 +1,16 @@
-"""The positions of a torus, its rings, and the channels that leave each position."""
+"""The positions of a torus, its rings, and the links that leave each position."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.model import Channels, once
+from placement.network.arrays import find
+from placement.network.model import once
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,10 +21,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["Grid", "made"]
+__all__ = ["Grid", "grid_of"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Grid:
     """The positions of a torus and the channels that leave them.
 
@@ -36,12 +38,10 @@ class Grid:
         Of each router.
     router : int64 (p,)
         At each position, -1 where there is none.
-    there : bool (axes, 2, p)
-        Slots that have a channel.
-    channel : int32 (axes, 2, p)
-        Its row, -1 where there is none.
-    whole : tuple of bool
-        Axes of which no ring lacks a channel.
+    gbs : float64 (axes, 2, p)
+        Of the links that leave each slot.
+    count : int64 (axes, 2, p)
+        How many there are.
     back : bool
         Half a ring to coordinate 0 goes to -.
     """
@@ -49,10 +49,28 @@ class Grid:
     extents: tuple[int, ...]
     position: Ints
     router: Ints
-    there: Bools
-    channel: NDArray[np.int32]
-    whole: tuple[bool, ...]
+    gbs: Floats
+    count: Ints
     back: bool = False
+
+    @cached_property
+    def there(self) -> Bools:
+        """Slots that have a channel, bool (axes, 2, p)."""
+        return self.count > 0
+
+    @cached_property
+    def channel(self) -> Ints:
+        """Row of each slot's channel, -1 where there is none, int64 (axes, 2, p)."""
+        row = np.cumsum(self.there).reshape(self.there.shape) - 1
+        return np.where(self.there, row, -1)
+
+    @cached_property
+    def gaps(self) -> tuple[Ints, ...]:
+        """How many links each ring lacks, axis by axis; none where an axis has one position."""
+        return tuple(
+            (~self.there[axis, 0])[self.spots(axis)].sum(axis=1) * (extent > 1)
+            for axis, extent in enumerate(self.extents)
+        )
 
     @property
     def size(self) -> int:
@@ -88,125 +106,70 @@ class Grid:
         index = np.arange(self.size).reshape(-1, self.extents[axis], self.stride(axis))
         return np.swapaxes(index, 1, 2).reshape(-1, self.extents[axis])
 
-    def broken(self, axis: int) -> Bools:
-        """Return which rings of an axis lack a channel, bool (lines,)."""
-        if self.whole[axis]:
-            return np.zeros(self.lines(axis), dtype=np.bool_)
-        gone = ~self.there[axis].all(axis=0)
-        found: Bools = gone[self.spots(axis)].any(axis=1)
-        return found
 
-
-def made(machine: Machine) -> tuple[Grid, Channels]:
-    """Return the grid and the channels, made once a machine."""
-    found: tuple[Grid, Channels] = once(machine, "network torus", lambda: _grid(machine))
+def grid_of(machine: Machine) -> Grid:
+    """Return the grid of a torus, made once a machine."""
+    found: Grid = once(machine, "network torus", lambda: _grid(machine))
     return found
 
 
-def _grid(machine: Machine) -> tuple[Grid, Channels]:
+def _grid(machine: Machine) -> Grid:
     from placement.topologies import router_coords
     from placement.topologies.grid import number
 
-    topology = machine.topology
-    extents = topology.extents[: topology.router_levels]
+    extents = machine.topology.extents[: machine.topology.router_levels]
     position = number(router_coords(machine), extents, first_fastest=True)
-    router = np.full(math.prod(extents), -1, dtype=np.int64)
+    every = np.arange(math.prod(extents))
+    router = np.full(len(every), -1, dtype=np.int64)
     router[position] = np.arange(len(position))
-    gbs, count = _figures(machine, extents, position, router)
-    there = count > 0
-    channel = np.where(there, np.cumsum(there).reshape(there.shape) - 1, -1).astype(np.int32)
-    whole = tuple(e == 1 or bool(t.all()) for e, t in zip(extents, there, strict=True))
-    grid = Grid(extents, position, router, there, channel, whole)
-    return grid, _channels(machine, grid, gbs, count)
-
-
-def _channels(machine: Machine, grid: Grid, gbs: Floats, count: Ints) -> Channels:
-    axis, way, at = np.nonzero(grid.there)
-    step = np.where(way == 0, 1, -1)
-    target = np.empty_like(at)
-    for k, extent in enumerate(grid.extents):
-        own = axis == k
-        to = (grid.along(at[own], k) + step[own]) % extent
-        target[own] = grid.moved(at[own], k, to)
-    limited = np.isfinite(gbs[grid.there])
-    return Channels(
-        machine=machine,
-        source=grid.router[at].astype(np.int32),
-        target=grid.router[target].astype(np.int32),
-        kind=axis.astype(np.int8),
-        kinds=machine.topology.levels[: len(grid.extents)],
-        count=count[grid.there].astype(np.int32),
-        bandwidth=np.where(limited, gbs[grid.there], np.inf),
-    )
-
-
-def _figures(
-    machine: Machine, extents: tuple[int, ...], position: Ints, router: Ints
-) -> tuple[Floats, Ints]:
-    """Return GB/s and links of every slot, (axes, 2, positions); 0 links where there is none."""
-    gbs = np.zeros((len(extents), 2, len(router)))
-    count = np.zeros((len(extents), 2, len(router)), dtype=np.int64)
+    gbs = np.zeros((len(extents), 2, len(every)))
+    count = np.zeros(gbs.shape, dtype=np.int64)
     for axis, extent in enumerate(extents):
-        if extent == 1:
-            continue
-        after = _after(extents, axis)
-        gbs[axis, 0], count[axis, 0] = _links_up(machine, extents, axis, router, after)
-        gbs[axis, 1, after], count[axis, 1, after] = gbs[axis, 0], count[axis, 0]
-    return gbs, count
-
-
-def _after(extents: tuple[int, ...], axis: int) -> Ints:
-    """Return the position one step up an axis from each."""
-    index = np.arange(math.prod(extents)).reshape(extents[::-1])
-    return np.roll(index, -1, axis=len(extents) - 1 - axis).ravel()
+        if extent > 1:
+            stride = math.prod(extents[:axis])
+            start = every // stride % extent
+            after = every + ((start + 1) % extent - start) * stride
+            gbs[axis, 0], count[axis, 0] = _links_up(machine, axis, start, router, after)
+            gbs[axis, 1, after], count[axis, 1, after] = gbs[axis, 0], count[axis, 0]
+    gbs = np.where(np.isfinite(gbs), gbs, np.inf)
+    return Grid(extents, position, router, gbs, count)
 
 
 def _links_up(
-    machine: Machine, extents: tuple[int, ...], axis: int, router: Ints, after: Ints
+    machine: Machine, axis: int, start: Ints, router: Ints, after: Ints
 ) -> tuple[Floats, Ints]:
-    """Return GB/s and number of the links one step up an axis from each position."""
-    ruled = _ruled(machine, extents, axis)
-    if machine.links is None:
-        return ruled, ((router >= 0) & (router[after] >= 0)).astype(np.int64)
-    a, b = router, router[after]
-    gbs, count = _looked_up(machine, axis, a, b)
-    if extents[axis] == 2:  # one row of the list has both links of such a pair
-        share = np.where(np.isnan(ruled), 0.5, ruled / (ruled + ruled[after]))
-        return gbs * share, np.where(_start(extents, axis) == 0, count - count // 2, count // 2)
-    return gbs, count
+    """Return GB/s and number of the links one step up an axis from each position, 0 for none.
 
-
-def _start(extents: tuple[int, ...], axis: int) -> Ints:
-    """Return the coordinate on an axis of each position."""
-    return np.arange(math.prod(extents)) // math.prod(extents[:axis]) % extents[axis]
-
-
-def _ruled(machine: Machine, extents: tuple[int, ...], axis: int) -> Floats:
-    """Return GB/s of the links one step up an axis by the machine's figures, NaN unknown."""
+    Parameters
+    ----------
+    start : int64 (p,)
+        Coordinate of each position on the axis.
+    router : int64 (p,)
+    after : int64 (p,)
+        The position one step up.
+    """
     from placement.topologies.torus import link_bandwidth
 
-    topology = machine.topology
-    start = _start(extents, axis)
-    which = np.full(len(start), axis, dtype=np.int8)
-    kinds = topology.levels[: len(extents)]
-    return link_bandwidth(
-        which, start, kinds, topology.bandwidth, gemini=topology.fabric == "gemini"
+    topology, links, other = machine.topology, machine.links, router[after]
+    ruled = link_bandwidth(
+        np.full(len(start), axis, dtype=np.int8),
+        start,
+        topology.levels[: topology.router_levels],
+        topology.bandwidth,
+        gemini=topology.fabric == "gemini",
     )
-
-
-def _looked_up(machine: Machine, axis: int, a: Ints, b: Ints) -> tuple[Floats, Ints]:
-    """Return what the list says of the links of a class between routers; 0 links for none."""
-    links = machine.links
-    assert links is not None
-    span = int(max(a.max(), b.max())) + 1
-    name = machine.topology.levels[axis]
+    there = (router >= 0) & (other >= 0)
+    if links is None:
+        return ruled, there.astype(np.int64)
+    name, span = topology.levels[axis], len(router) + 1
     own = np.flatnonzero(links.kind == (links.kinds.index(name) if name in links.kinds else -1))
     key = links.a[own].astype(np.int64) * span + links.b[own]
     order = np.argsort(key)
-    wanted = np.minimum(a, b) * span + np.maximum(a, b)
-    place = np.minimum(np.searchsorted(key[order], wanted), max(0, len(own) - 1))
-    if not len(own):
-        return np.full(len(a), np.nan), np.zeros(len(a), dtype=np.int64)
-    row = own[order[place]]
-    same = (key[order[place]] == wanted) & (a >= 0) & (b >= 0)
-    return links.bandwidth[row], np.where(same, links.count[row], 0).astype(np.int64)
+    place = find(key[order], np.minimum(router, other) * span + np.maximum(router, other))
+    row = np.append(own[order], -1)[np.where(there, place, -1)]
+    gbs = np.where(row >= 0, np.append(links.bandwidth, np.nan)[row], np.nan)
+    count = np.where(row >= 0, np.append(links.count, 0)[row], 0).astype(np.int64)
+    if topology.extents[axis] == 2:  # one row of the list has both links of such a pair
+        share = np.where(np.isnan(ruled), 0.5, ruled / (ruled + ruled[after]))
+        return gbs * share, np.where(start == 0, count - count // 2, count // 2)
+    return gbs, count

@@ -4,20 +4,22 @@ What leaves a switch's subtree climbs its link, what comes in descends it. So
 the load of a link is a sum by labels: at each depth, bytes between routers
 whose ancestors at that depth differ. Uneven trees (a topology.conf) need
 nothing more. Switches that a list joins with more links than a tree has are
-any graph (`placement.network.graph`).
+any graph (`placement.network.switches`).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import UsageError
-from placement.network import graph
-from placement.network.leaving import leaving
-from placement.network.model import Channels, from_links, once
+from placement.network import switches
+from placement.network.model import once
+from placement.network.shortest_paths import no_path, refuse_large_table
+from placement.network.switches import channels
+from placement.topologies import router_count
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,9 +40,6 @@ __all__ = [
     "notes",
     "routings",
 ]
-
-#: Rows times columns of the largest table of next channels.
-_MOST = 1 << 28
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,43 +73,6 @@ def routings(machine: Machine) -> tuple[str, ...]:
     return ("single",) if forest_of(machine) is not None else ("shortest", "single")
 
 
-def channels(machine: Machine, routing: str = "") -> Channels:
-    """Return two channels a link: ``up<level>`` and ``down<level>``.
-
-    Examples
-    --------
-    >>> from placement.specs import parse_spec
-    >>> channels(parse_spec("tree:2x2,bw=5")).names().tolist()[::2]
-    ['level1-0->level2-0 up1', 'level2-0->level1-0 down1']
-    """
-    found: Channels = once(machine, "network tree", lambda: directed(machine))
-    return found
-
-
-def directed(machine: Machine) -> Channels:
-    """Return the channels of layered switches: links' lower ends come first in `Links`.
-
-    A class ``up1`` of links is ``up1`` from the lower switch and ``down1``
-    from the upper; others keep their name both ways.
-    """
-    both = from_links(machine)
-    kinds = [name for up in both.kinds for name in (up, up.replace("up", "down", 1))]
-    half = len(both) // 2
-    kind = 2 * both.kind.astype(np.int64)
-    kind[half:] += 1
-    names = tuple(dict.fromkeys(kinds))
-    place = np.array([names.index(name) for name in kinds] or [0])
-    return Channels(
-        machine=machine,
-        source=both.source,
-        target=both.target,
-        kind=place[kind].astype(np.int8),
-        kinds=names,
-        count=both.count,
-        bandwidth=both.bandwidth,
-    )
-
-
 def loads(machine: Machine, demand: Demand, routing: str = "single") -> Floats:
     """Return the bytes on every channel, float64 (c,).
 
@@ -129,15 +91,12 @@ def loads(machine: Machine, demand: Demand, routing: str = "single") -> Floats:
     [4.0, 4.0, 4.0, 4.0]
     """
     forest = forest_of(machine)
-    found = channels(machine)
     if forest is None:
-        if routing == "single":
-            return graph.single_loads(_graph(machine), machine, demand, found)
-        return graph.loads(_graph(machine), machine, demand, len(found))
+        return switches.loads(machine, demand, routing)
     _refuse_apart(machine, forest, demand)
-    out = np.zeros(len(found))
+    out = np.zeros(len(channels(machine)))
     for label in forest.ancestor[1:]:
-        climbing, descending = leaving(label, len(label), demand)
+        climbing, descending = demand.leaving(label, len(label))
         for load, way in ((climbing, forest.up), (descending, forest.down)):
             busy = np.flatnonzero(load)
             out[way[busy]] += load[busy]
@@ -158,10 +117,9 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "single") 
     """
     source, target = np.asarray(source, np.int64), np.asarray(target, np.int64)
     forest, found = forest_of(machine), channels(machine)
-    out = np.zeros((len(source), max(1, len(found.kinds))))
     if forest is None:
-        out[:, 0] = graph.hops(_graph(machine), machine, source, target)
-        return out
+        return switches.hops(machine, source, target)
+    out = np.zeros((len(source), max(1, len(found.kinds))))
     _refuse_ends(machine, forest, source, target)
     for label in forest.ancestor[1:]:
         for end, way in ((source, forest.up), (target, forest.down)):
@@ -170,32 +128,27 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "single") 
     return out
 
 
-def next_channel(machine: Machine, routing: str = "") -> NDArray[np.int32]:
-    """Return the channel from each router towards each node, -1 where it is attached.
+def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
+    """Return the channel from each router towards some nodes, -1 where it is attached.
 
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> next_channel(parse_spec("tree:1x2")).tolist()
+    >>> next_channel(parse_spec("tree:1x2"), "single", np.arange(2)).tolist()
     [[-1, 0], [1, -1], [2, 3]]
     """
     forest = forest_of(machine)
     if forest is None:
-        return graph.next_channel(_graph(machine), machine)
-    routers, at = len(forest.depth), machine.router[:, 0].astype(np.int64)
-    if routers * len(at) > _MOST:
-        raise UsageError(f"a table of {routers} x {len(at)} next hops is too large")
+        return switches.next_channel(machine, nodes)
+    at = machine.router[nodes, 0].astype(np.int64)
+    refuse_large_table(len(forest.depth), len(at))
     out = np.repeat(forest.up[:, None], len(at), axis=1)
-    for depth, label in enumerate(forest.ancestor[:-1]):
-        below = np.where(at >= 0, forest.ancestor[depth + 1][at], -1)
+    above = np.where(at >= 0, forest.ancestor[:, at], -1)
+    for label, below in pairwise(above):
         inside = np.flatnonzero(below >= 0)
-        out[label[at[inside]], inside] = forest.down[below[inside]]
-    apart = forest.ancestor[0][:, None] != np.where(at >= 0, forest.ancestor[0][at], -1)
-    out[apart] = -1
-    for column in machine.router.T:
-        rows = np.flatnonzero(column >= 0)
-        out[column[rows], rows] = -1
-    return out.astype(np.int32)
+        out[label[inside], inside] = forest.down[below[inside]]
+    out[forest.ancestor[0][:, None] != above[0]] = -1
+    return switches.arrived(machine, nodes, out)
 
 
 def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
@@ -219,17 +172,6 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
     )
 
 
-def _graph(machine: Machine) -> graph.Graph:
-    from placement.topologies import router_count
-
-    found: graph.Graph = once(
-        machine,
-        "network tree graph",
-        lambda: graph.graph_of(channels(machine), router_count(machine), None),
-    )
-    return found
-
-
 def forest_of(machine: Machine) -> Forest | None:
     """Return the tree, None where the links make none."""
     found: Forest | None = once(machine, "network forest", lambda: _rooted(machine))
@@ -237,8 +179,6 @@ def forest_of(machine: Machine) -> Forest | None:
 
 
 def _rooted(machine: Machine) -> Forest | None:
-    from placement.topologies import router_count
-
     both = channels(machine)
     half = len(both) // 2
     a, b = both.source[:half].astype(np.int64), both.target[:half].astype(np.int64)
@@ -309,4 +249,4 @@ def _refuse_ends(machine: Machine, forest: Forest, source: Ints, target: Ints) -
         return
     apart = np.flatnonzero(forest.ancestor[0][source] != forest.ancestor[0][target])
     if len(apart):
-        raise graph.no_path(machine, int(source[apart[0]]), int(target[apart[0]]))
+        raise no_path(machine, int(source[apart[0]]), int(target[apart[0]]))

@@ -28,28 +28,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.third_groups import bytes_of, third_groups_of
-from placement.network.unlinked_groups import FewestGlobalHops
+from placement.network.dragonfly import channels
+from placement.network.group_ways import group_ways_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
     from placement.network.demand import Demand
-    from placement.network.model import Channels
-    from placement.network.third_groups import ThirdGroups
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["channels", "hops", "loads", "notes", "way_hops"]
+__all__ = ["channels", "hops", "loads", "notes"]
 
 FEW = "fewer than three groups: valiant and adaptive are the same as minimal"
-
-
-def channels(machine: Machine, routing: str = "valiant") -> Channels:
-    """Return the channels of a dragonfly: two a row of its links."""
-    return third_groups_of(machine).groups.channels
 
 
 def notes(machine: Machine, routing: str = "valiant") -> tuple[str, ...]:
@@ -61,7 +54,7 @@ def notes(machine: Machine, routing: str = "valiant") -> tuple[str, ...]:
     >>> notes(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1"))
     ('fewer than three groups: valiant and adaptive are the same as minimal',)
     """
-    return () if third_groups_of(machine).count > 2 else (FEW,)
+    return () if group_ways_of(machine).count > 2 else (FEW,)
 
 
 def loads(machine: Machine, demand: Demand, routing: str = "valiant") -> Floats:
@@ -89,10 +82,10 @@ def loads(machine: Machine, demand: Demand, routing: str = "valiant") -> Floats:
     {'g0c0b0->g2c0b0 blue': 0.5, 'g0c0b0->g3c0b0 blue': 0.5, 'g2c0b0->g1c0b0 blue': 0.5, \
 'g3c0b0->g1c0b0 blue': 0.5}
     """
-    thirds = third_groups_of(machine)
-    every, inner, far = bytes_of(thirds, demand)
-    over = thirds.valiant
-    return far + thirds.load(every.times(~over), every.times(over), inner)
+    ways = group_ways_of(machine)
+    over = ways.valiant
+    every, inner, far = ways.bytes(demand, ways.linked | over)
+    return far + ways.load(every.times(~over), every.times(over), inner)
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "valiant") -> Floats:
@@ -106,51 +99,5 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "valiant")
     >>> hops(m, np.array([0]), np.array([9])).tolist()
     [[2.0, 0.0, 2.0]]
     """
-    thirds = third_groups_of(machine)
-    source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
-    minimal, valiant = way_hops(thirds, source, target)
-    over = thirds.valiant[thirds.unit[source], thirds.unit[target]]
-    return np.where(over[:, None], valiant, minimal)
-
-
-def way_hops(thirds: ThirdGroups, source: Ints, target: Ints) -> tuple[Floats, Floats]:
-    """Return the expected channels of each class on the minimal ways and over a third group.
-
-    A channel's price is 1 in its class: what a way costs is the hops it has.
-
-    Returns
-    -------
-    minimal, valiant : float64 (m, classes)
-        Without meaning where there is no such way; both are those inside the
-        group where a pair is in one.
-
-    Raises
-    ------
-    NidmapError
-        Where no path joins a pair.
-    """
-    channels = thirds.groups.channels
-    found = [
-        _cost(thirds, (channels.kind == kind).astype(np.float64), source, target)
-        for kind in range(len(channels.kinds))
-    ]
-    minimal, valiant = (np.stack(columns, axis=1) for columns in zip(*found, strict=True))
-    lost = thirds.lost[thirds.unit[source], thirds.unit[target]]
-    if lost.any():
-        search = FewestGlobalHops(thirds.groups)
-        minimal[lost] = valiant[lost] = search.hops(source[lost], target[lost])
-    return minimal, valiant
-
-
-def _cost(thirds: ThirdGroups, price: Floats, source: Ints, target: Ints) -> tuple[Floats, Floats]:
-    """Return the price of both kinds of way between routers, float64 (m,) each."""
-    groups = thirds.groups
-    g, h = thirds.unit[source], thirds.unit[target]
-    s, t = groups.place[source], groups.place[target]
-    inside = thirds._priced(price)[g, s, t]
-    same = g == h
-    minimal, valiant = (
-        np.where(same, inside, way.away[g, s, h] + way.home[h, t, g] + way.across[g, h])
-        for way in thirds.prices(price)
-    )
-    return minimal, valiant
+    ways = group_ways_of(machine)
+    return ways.hops(np.asarray(source), np.asarray(target), ways.valiant)

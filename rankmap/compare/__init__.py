@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from placement.errors import PlanError, UsageError
-from placement.network.unjoined import without_unjoined
+from placement.network.connected import connected_nodes
 from placement.plan import DEFAULT, plan
 from placement.planners import PREDICTING
 
@@ -244,7 +244,7 @@ def compared(
     if not orders:
         raise UsageError("no order to compare", "name one, as row-major")
     free = request.get("candidates")
-    free, note = without_unjoined(asked.machine, asked.machine.free if free is None else free)
+    free, note = connected_nodes(asked.machine, asked.machine.free if free is None else free)
     request["candidates"] = free
     notes = [note] if note else []
     plans = _plans(asked, count, strategies, request, notes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import UsageError
-from placement.network.unjoined import without_unjoined
+from placement.network.connected import connected_nodes
 from placement.request import Choice
 from rankmap.joint import work
 from rankmap.joint.budget import Budget
@@ -78,7 +78,7 @@ def auto(machine: Machine, request: Request) -> Choice:
             f"{len(request.include)} nodes are included, but only {request.count} wanted"
         )
     asked, assumed = predictor(machine, request.job)
-    free, note = without_unjoined(machine, request.free, request.include)
+    free, note = connected_nodes(machine, request.free, request.include)
     if note:
         request, assumed = replace(request, free=free), (*assumed, note)
         request.rows()  # too few are an answer too

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from placement.network.costs import costs
+from placement.network.path_costs import path_costs
 from rankmap.joint.judge import POWER, State, moved
 from rankmap.joint.tuning import TUNING
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.network import Loads
-    from placement.network.costs import Costs
+    from placement.network.path_costs import PathCosts
     from rankmap.joint.judge import Exchange, Judge, Score
 
     Ints = NDArray[np.int64]
@@ -37,7 +37,7 @@ __all__ = ["PricedSteps"]
 class _Listed:
     """Bills of an exchange whose messages are listed by pairs of places."""
 
-    def __init__(self, cost: Costs, one: Exchange) -> None:
+    def __init__(self, cost: PathCosts, one: Exchange) -> None:
         sums = one.flows()
         order = np.lexsort((sums.target, sums.source))
         source, target, weight = (
@@ -82,7 +82,7 @@ class _Alike:
     Nodes that are routed alike (those of a router) have the same bill.
     """
 
-    def __init__(self, cost: Costs, one: Exchange, alike: Ints) -> None:
+    def __init__(self, cost: PathCosts, one: Exchange, alike: Ints) -> None:
         rows = one.phase.job.rows
         _, first, many = np.unique(alike[rows], return_index=True, return_counts=True)
         self.cost, self.alike = cost, alike
@@ -221,7 +221,7 @@ class PricedSteps:
             if not most:
                 continue
             price = _prices(one.loads.seconds() / most, one.loads)
-            cost = costs(self.judge.asked.machine, price, self.judge.asked.routing)
+            cost = path_costs(self.judge.asked.machine, price, self.judge.asked.routing)
             if cost is None:
                 self.works = False
                 return

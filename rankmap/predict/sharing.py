@@ -2,7 +2,7 @@
 
 Every message is a flow of its own; all flows of a phase start at once, share
 the links fairly, and leave them when they are done
-(`placement.network.maxmin`). That needs one path a flow, so it goes with the
+(`placement.network.fair_sharing`). That needs one path a flow, so it goes with the
 routings that have one. A bundle of parallel cables is shared as one link.
 """
 
@@ -52,16 +52,21 @@ def fair_seconds(
     UsageError
         More messages than can be followed.
     """
-    from placement.network.maxmin import finish, paths
+    from placement.network.fair_sharing import fair_ends
 
-    many = sums.messages.astype(np.int64)
-    if int(many.sum()) > MOST_FLOWS:
+    many = int(sums.messages.sum())
+    if many > MOST_FLOWS:
         raise UsageError(
-            f"{int(many.sum())} messages are too many to share links fairly in time",
+            f"{many} messages are too many to share links fairly in time",
             f"at most {MOST_FLOWS} are followed; leave --fair out",
         )
-    entry = np.repeat(np.arange(len(many)), many)
-    size = (sums.weight / sums.messages)[entry]
-    source, target = job.rows[sums.source[entry]], job.rows[sums.target[entry]]
-    bandwidth = np.concatenate([channels.bandwidth, injection, injection])
-    return float(finish(size, paths(job.machine, source, target, routing), bandwidth).makespan)
+    ends = fair_ends(
+        job.machine,
+        job.rows[sums.source],
+        job.rows[sums.target],
+        sums.weight / sums.messages,
+        routing,
+        many=sums.messages,
+        bandwidth=np.concatenate([channels.bandwidth, injection, injection]),
+    )
+    return float(ends.max(initial=0.0))

@@ -11,7 +11,7 @@ from scipy.sparse import csc_matrix
 
 from placement.network import Demand, balancing, channels, hops, loads, shares
 from placement.network.adaptive import TOLERANCE, divide, notes
-from placement.network.third_groups import bytes_of, third_groups_of
+from placement.network.group_ways import group_ways_of
 from placement.specs import parse_spec
 from tests.placement.network.over_thirds import Thirds
 from tests.placement.network.small_dragonflies import (
@@ -276,22 +276,20 @@ def test_a_hasty_division_is_one_too_and_knows_its_gap():
 def test_prices_are_loads_transposed(machine, seed):
     assume(len(machine) > 1 and len(channels(machine)))
     random = np.random.default_rng(seed)
-    thirds = third_groups_of(machine)
+    ways = group_ways_of(machine)
     a, b = random.integers(0, len(machine), (2, 20))
     reference = Reference(machine)
     assume(reference.connected([(x, y, 1.0) for x, y in zip(a, b, strict=True)]))
-    every, _, _ = bytes_of(thirds, Demand.pairs(machine, a, b, 1.0))
+    demand = Demand.pairs(machine, a, b, 1.0)
+    every, _, _ = ways.bytes(demand, ways.linked | ways.valiant)
     price = random.random(len(channels(machine)))
-    prices = thirds.prices(price)
-    for ways, sent, free in (
-        (prices.minimal, (0, None), thirds.linked),
-        (prices.valiant, (None, 0), thirds.valiant),
-    ):
+    minimal = ways.minimal_price(price, ways.inside_price(price))
+    for paid, free in ((minimal, ways.linked), (ways.valiant_price(minimal), ways.valiant)):
         some = every.times(free)
         nothing = some.times(np.zeros_like(free))
-        load = thirds.load(some) if sent[0] == 0 else thirds.load(nothing, some)
-        cost = (some.away * ways.away).sum() + (some.home * ways.home).sum()
-        cost += (some.between * ways.across).sum()
+        load = ways.load(some) if paid is minimal else ways.load(nothing, some)
+        cost = (some.away * paid.away).sum() + (some.home * paid.home).sum()
+        cost += (some.between * paid.across).sum()
         assert cost == pytest.approx(float(price @ load))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import NidmapError, UsageError
-from placement.network import Demand, demand, lines
+from placement.network import Demand, arrays, lines
 from placement.specs import parse_spec
 from tests.placement.network.small_dragonflies import (
     Reference,
@@ -28,7 +28,7 @@ def as_pairs(found, limit):
     """Return {(source, target): bytes} of a demand's blocks."""
     sums = {}
     for source, target, amount in found.blocks(limit):
-        assert source.dtype == target.dtype == np.int32
+        assert source.dtype == target.dtype == np.int64
         assert amount.dtype == np.float64
         assert (source != target).all()
         assert (amount > 0).all()
@@ -62,10 +62,10 @@ def check(machine, found, sent, limit):
     assert rounded == pytest.approx(dict(sums), rel=1e-12, abs=small)
 
 
-@given(st.data(), machines, st.integers(1, 50), st.sampled_from([0, 1 << 22]))
+@given(st.data(), machines, st.integers(1, 50), st.sampled_from([-1 << 40, 1 << 22]))
 def test_pairs(data, machine, limit, table):
     sent = data.draw(messages(machine))
-    with patch.object(demand, "_SPARSE", table):
+    with patch.object(arrays, "_TABLE", table):
         check(machine, listed_demand(machine, sent), sent, limit)
 
 

@@ -15,8 +15,8 @@ from placement.network import (
     hops,
     loads,
     next_channel,
+    shortest_paths,
     single,
-    unlinked_groups,
 )
 from placement.specs import parse_spec
 from tests.placement.network.small_dragonflies import (
@@ -48,7 +48,7 @@ def test_routes_are_shortest_paths(machine, part):
     reference = Reference(machine)
     kinds = channels(machine).kinds
     small = {"_WHOLE": part, "_PART": part}
-    with patch.multiple(single, **small), patch.object(unlinked_groups, "_NUMBERS", part):
+    with patch.multiple(single, **small), patch.object(shortest_paths, "_TABLE", part):
         table = next_channel(machine)
     kind = channels(machine).kind
     for node in range(len(machine)):
@@ -85,7 +85,7 @@ def test_loads_are_those_of_the_routes(data, machine, part):
     sent = data.draw(messages(machine))
     with patch.multiple(single, _WHOLE=part, _PART=part):
         if not Reference(machine).connected(sent):
-            with pytest.raises(NidmapError, match="no path joins the routers"):
+            with pytest.raises(NidmapError, match="no path joins"):
                 loads(machine, listed_demand(machine, sent), "single")
             return
         found = loads(machine, listed_demand(machine, sent), "single")
@@ -110,7 +110,7 @@ def test_hops_are_those_of_shortest_paths(data, machine, part):
     source, target = np.array(pairs).T
     with patch.multiple(single, _WHOLE=part, _PART=part):
         if not reference.joined(pairs):
-            with pytest.raises(NidmapError, match="no path joins the routers"):
+            with pytest.raises(NidmapError, match="no path joins"):
                 hops(machine, source, target, "single")
             return
         found = hops(machine, source, target, "single")
@@ -131,9 +131,12 @@ def test_ties_spread_the_load():
 
 def test_a_table_too_large_is_refused():
     machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2")
-    with patch.object(single, "MOST_NEXT", 31), pytest.raises(UsageError, match="too large"):
+    with (
+        patch.object(shortest_paths, "MOST_NEXT", 31),
+        pytest.raises(UsageError, match="too large"),
+    ):
         next_channel(machine)
-    with patch.object(single, "MOST_NEXT", 32):
+    with patch.object(shortest_paths, "MOST_NEXT", 32):
         assert next_channel(machine).shape == (4, 8)
 
 

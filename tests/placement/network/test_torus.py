@@ -11,7 +11,7 @@ from placement.errors import NidmapError
 from placement.load import load_machine
 from placement.network import Demand, channels, hops, loads, next_channel
 from placement.network import torus as module
-from placement.network.torus_grid import made
+from placement.network.torus_grid import grid_of
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords
 
@@ -100,7 +100,7 @@ def test_gemini_links_differ_by_position():
     machine = load_machine("bluewaters")
     found = channels(machine)
     coords = router_coords(machine)[found.source]
-    up = made(machine)[0].there
+    up = grid_of(machine).there
     assert up.all(), "every router has all six"
     first = found.bandwidth[: 24**3]
     assert set(first.tolist()) == {9.375}
@@ -171,20 +171,54 @@ def test_an_all_to_all_over_a_missing_link_is_the_sum_of_its_pairs(seed):
     together = Demand.complete(machine, rows, 1, 2.0)
     a, b = (x.ravel() for x in np.meshgrid(rows, rows))
     one_by_one = Demand.pairs(machine, a, b, 2.0)
-    if two:
-        with pytest.raises(NidmapError, match="no way along z"):
-            loads(machine, together)
-        return
     np.testing.assert_allclose(loads(machine, together).load, loads(machine, one_by_one).load)
 
 
-def test_a_ring_cut_twice_is_an_error_that_names_the_place():
+def shortest_paths(machine, here, there):
+    """Return all shortest paths between routers, as channels, by growing them hop by hop."""
+    found = channels(machine)
+    rows = list(enumerate(zip(found.source.tolist(), found.target.tolist(), strict=True)))
+    paths = [((), here)]
+    while paths and not any(end == there for _, end in paths):
+        paths = [((*p, c), t) for p, end in paths for c, (s, t) in rows if s == end and len(p) < 9]
+    return [path for path, end in paths if end == there]
+
+
+def test_a_ring_cut_twice_is_left_for_all_shortest_paths():
     machine = cut(parse_spec("torus:5x3"), (0, 1), (2, 3))
-    demand = Demand.pairs(machine, np.array([0]), np.array([2]), 1.0)
-    with pytest.raises(NidmapError, match=r"\(0, 0\) towards \(2, 0\)"):
-        loads(machine, demand)
+    found = loads(machine, Demand.pairs(machine, np.array([0]), np.array([2]), 12.0))
+    wanted = np.zeros(len(found.load))
+    paths = shortest_paths(machine, 0, 2)
+    for path in paths:
+        wanted[list(path)] += 12 / len(paths)
+    np.testing.assert_allclose(found.load, wanted)
+    assert "where both ways are cut all shortest paths" in found.notes[0]
+    far = hops(machine, np.array([0]), np.array([2]))
+    assert far.sum() == pytest.approx(len(paths[0]))
     near = Demand.pairs(machine, np.array([0, 7]), np.array([4, 9]), 1.0)
     assert loads(machine, near).load.sum() == 1 + 2
+
+
+def test_a_router_without_links_stops_nobody_else():
+    whole = parse_spec("torus:4x4x3")
+    wired = links(whole)
+    gone = [(int(a), int(b)) for a, b in zip(wired.a, wired.b, strict=True) if 5 in (a, b)]
+    machine = cut(whole, *gone)
+    rows = np.setdiff1d(np.arange(48), [5])
+    together = Demand.complete(machine, rows, 1, 2.0)
+    a, b = (x.ravel() for x in np.meshgrid(rows, rows))
+    found = loads(machine, together)
+    one_by_one = loads(machine, Demand.pairs(machine, a, b, 2.0))
+    np.testing.assert_allclose(found.load, one_by_one.load)
+    assert found.load.sum() == pytest.approx(2 * hops(machine, a, b).sum())
+    table, entered = next_channel(machine), channels(machine).target
+    for here, there in ((4, 9), (1, 9), (0, 21)):  # the way along the axes turns at router 5
+        at, steps = here, 0
+        while at != there:
+            at, steps = int(entered[table[at, there]]), steps + 1
+        assert steps == hops(machine, np.array([here]), np.array([there])).sum()
+    with pytest.raises(NidmapError, match="no path joins x1y1z0"):
+        loads(machine, Demand.pairs(machine, np.array([5]), np.array([0]), 1.0))
 
 
 @given(tori())

@@ -17,27 +17,23 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from placement.network import rings
-from placement.network.arrays import product, summed
-from placement.network.model import once
-from placement.network.routes import FOLLOWED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from placement.network.groups import Groups
     from placement.network.torus_grid import Grid
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["Costs", "costs"]
+__all__ = ["PathCosts", "path_costs"]
 
 #: Numbers in the table of stretches along an axis of a torus, at most.
 MOST_STRETCHES = 1 << 25
 
 
-class Costs(Protocol):
+class PathCosts(Protocol):
     """What bytes cost between the ends of messages, at prices that are set."""
 
     def __call__(self, a: Ints, b: Ints) -> Floats:
@@ -47,7 +43,7 @@ class Costs(Protocol):
         """
 
 
-def costs(machine: Machine, price: Floats, routing: str) -> Costs | None:
+def path_costs(machine: Machine, price: Floats, routing: str) -> PathCosts | None:
     """Return what a byte costs between nodes at a price of every channel.
 
     Parameters
@@ -56,8 +52,8 @@ def costs(machine: Machine, price: Floats, routing: str) -> Costs | None:
     price : float64 (c,)
         Of a byte on each channel of ``channels(machine, routing)``.
     routing : str
-        A routing that `FOLLOWED` lists is followed exactly; for any other on
-        the same kind of network the costs are those of the first listed.
+        ``minimal`` and every routing with one path are followed exactly; for
+        any other the costs are those of the network's default.
 
     Returns
     -------
@@ -69,26 +65,24 @@ def costs(machine: Machine, price: Floats, routing: str) -> Costs | None:
     --------
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("torus:5")
-    >>> found = costs(m, np.arange(10.0), "")
+    >>> found = path_costs(m, np.arange(10.0), "")
     >>> found(np.array([0, 0]), np.array([2, 4])).tolist()
     [1.0, 5.0]
     """
-    kind = machine.topology.kind
-    if kind not in FOLLOWED:
-        return None
     by_kind = {
         "dragonfly": _on_dragonfly,
         "torus": _on_torus,
         "fattree": _on_fattree,
         "tree": _on_tree,
     }
-    between = by_kind[kind](machine, price)
+    kind = machine.topology.kind
+    between = by_kind[kind](machine, price) if kind in by_kind else None
     if between is None or machine.router.shape[1] == 1 or kind == "fattree":
         return between
     return _over_switches(machine, between)
 
 
-def _over_switches(machine: Machine, between: Costs) -> Costs:
+def _over_switches(machine: Machine, between: PathCosts) -> PathCosts:
     """Return the mean over all pairs of the switches that two nodes are attached to.
 
     Parameters
@@ -113,63 +107,30 @@ def _over_switches(machine: Machine, between: Costs) -> Costs:
     return cost
 
 
-def _on_dragonfly(machine: Machine, price: Floats) -> Costs | None:
-    """Return the cost of a byte under ``minimal``; None where groups lack a link of their own.
+def _on_dragonfly(machine: Machine, price: Floats) -> PathCosts | None:
+    """Return the cost of a byte under ``minimal``; None where groups lack a link of their own."""
+    from placement.network.group_ways import group_ways_of
 
-    The gate at one end says nothing of the way inside the other group, and
-    the costs of the three stretches add. So a table of the ways inside each
-    group and one of the ways from each router to each group hold all.
-    """
-    from placement.network import minimal
-    from placement.network.groups import groups_of
-
-    groups = groups_of(machine)
-    if not minimal.applies(groups):
+    ways = group_ways_of(machine)
+    if not ways.whole:
         return None
-    inside = _inside_groups(groups, price)
-    gates = once(machine, "network.gates", lambda: minimal.gates(groups))
-    across = _across_groups(groups, price)
-    out = product(inside, np.swapaxes(gates, 1, 2))  # [g, p, h]: from p in g to its gate to h
-    out = (out + across[:, None, :]).ravel()
-    into = product(gates, inside).ravel()  # [h, g, q]: from the gate from g to q in h
-    home = inside.ravel()
-    one = machine.router.shape[1] == 1
-    own = machine.router[:, 0] if one else np.arange(groups.routers)
-    group, slot = groups.group[own], groups.slot[own]
-    place, count, width = groups.place[own], groups.count, groups.width
-    far, near = group * (count * width) + place, group * width
+    groups, inside = ways.groups, ways.inside_price(price)
+    found = ways.minimal_price(price, inside)
+    out = (found.away + found.across[:, None, :]).ravel()
+    into, home = found.home.ravel(), inside.ravel()
+    own = machine.router[:, 0] if machine.router.shape[1] == 1 else np.arange(groups.routers)
+    group, slot, place = groups.group[own], groups.slot[own], groups.place[own]
 
     def cost(a: Ints, b: Ints) -> Floats:
-        there, here = group[b], group[a]
-        found = out[slot[a] * count + there] + into[near[a] + far[b]]
-        same: Floats = np.where(here == there, home[slot[a] * width + place[b]], found)
+        here, there = group[a], group[b]
+        apart = out[slot[a] * groups.count + there] + into[slot[b] * groups.count + here]
+        same: Floats = np.where(here == there, home[slot[a] * groups.width + place[b]], apart)
         return same
 
     return cost
 
 
-def _inside_groups(groups: Groups, price: Floats) -> Floats:
-    """Return the cost between the positions of each group, float64 (groups, q, q)."""
-    priced = groups.table(price)
-    out = np.zeros_like(priced)
-    busy = np.flatnonzero(priced.any(axis=(1, 2)))
-    out[busy] = groups.local.priced(groups.shape[busy], priced[busy])
-    return out
-
-
-def _across_groups(groups: Groups, price: Floats) -> Floats:
-    """Return the mean price of the links from group to group, float64 (groups, groups)."""
-    found = groups.bundles
-    pair = found.pair
-    share = found.times / summed(pair, found.times)[pair]
-    size = groups.count**2
-    low, high = found.low[pair], found.high[pair]
-    out = summed(low * groups.count + high, share * price[found.up], size)
-    out += summed(high * groups.count + low, share * price[found.down], size)
-    return out.reshape(groups.count, groups.count)
-
-
-def _on_torus(machine: Machine, price: Floats) -> Costs | None:
+def _on_torus(machine: Machine, price: Floats) -> PathCosts | None:
     """Return the cost of a byte in dimension order; None where rings are too long for a table.
 
     What a stretch of an axis costs is known by its ring, start and end. The
@@ -178,9 +139,9 @@ def _on_torus(machine: Machine, price: Floats) -> Costs | None:
     of the target. A ring that lacks a link is taken as whole: the way round a
     gap is not followed.
     """
-    from placement.network.torus_grid import made
+    from placement.network.torus_grid import grid_of
 
-    grid = made(machine)[0]
+    grid = grid_of(machine)
     if any(grid.size * extent > MOST_STRETCHES for extent in grid.extents):
         return None
     dense = np.zeros(grid.there.shape)
@@ -223,7 +184,7 @@ def _stretches(grid: Grid, axis: int, price: Floats) -> Floats:
     return found.ravel()
 
 
-def _on_fattree(machine: Machine, price: Floats) -> Costs | None:
+def _on_fattree(machine: Machine, price: Floats) -> PathCosts | None:
     """Return the cost of a byte under d-mod-k; None where cables are missing.
 
     The prices of a level's channels by (subtree, destination's residue).
@@ -248,7 +209,7 @@ def _on_fattree(machine: Machine, price: Floats) -> Costs | None:
     return cost
 
 
-def _on_tree(machine: Machine, price: Floats) -> Costs | None:
+def _on_tree(machine: Machine, price: Floats) -> PathCosts | None:
     """Return the cost of a byte up to the first common switch and down; None without a tree."""
     from placement.network.tree import forest_of
 

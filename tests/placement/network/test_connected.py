@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import nidmap
 from placement.errors import PlanError
-from placement.network.unjoined import without_unjoined
+from placement.network.connected import connected_nodes
 from placement.specs import parse_spec
 from rankmap.compare import compare
 from tests.placement.network.small_dragonflies import Reference, listed, wired
@@ -39,7 +39,7 @@ def test_the_nodes_that_stay_exchange_bytes(machine, data):
     free = np.array(
         data.draw(st.lists(st.booleans(), min_size=len(machine), max_size=len(machine)))
     )
-    kept, note = without_unjoined(machine, free)
+    kept, note = connected_nodes(machine, free)
     rows = np.flatnonzero(kept)
     joined = Reference(machine).connected
     assert joined([(a, b, 1.0) for a in rows for b in rows if a != b])
@@ -69,11 +69,11 @@ def test_a_node_without_a_router_is_left_out():
     router = machine.router.copy()
     router[3] = -1
     machine = replace(machine, router=router, _cache={})
-    kept, note = without_unjoined(machine, machine.free)
+    kept, note = connected_nodes(machine, machine.free)
     assert np.flatnonzero(~kept).tolist() == [3]
     assert note == "nid00003 left out: no link joins it to the other free nodes"
 
 
 def test_trees_that_slurm_lists_without_a_top_are_one_network():
     machine = nidmap.load_machine(str(MACHINES / "slurm-trees-apart" / "source.conf"))
-    assert without_unjoined(machine, machine.free)[1] == ""
+    assert connected_nodes(machine, machine.free)[1] == ""

@@ -14,21 +14,20 @@ import numpy as np
 from placement.network.arrays import product
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["UNREACHED", "Local"]
+__all__ = ["UNREACHED", "InsideGroups"]
 
 #: The length of a path that there is not; twice this still is an int16.
 UNREACHED = 16383
 
-#: Numbers of one block of group tables.
-_NUMBERS = 1 << 22
 
-
-class Local:
+class InsideGroups:
     """Shortest paths inside groups of k different wirings.
 
     Parameters
@@ -49,39 +48,26 @@ class Local:
     Examples
     --------
     >>> ring = np.array([[[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0.0]]])
-    >>> found = Local(ring)
+    >>> found = InsideGroups(ring)
     >>> found.length[0, 0].tolist(), found.ways[0, 0].tolist()
     ([0, 1, 2, 1], [1.0, 1.0, 2.0, 1.0])
     """
 
     def __init__(self, joined: Floats) -> None:
         self.joined = joined
-        size = joined.shape[1]
-        self.length = np.full(joined.shape, UNREACHED, dtype=np.int16)
-        self.length[:, np.arange(size), np.arange(size)] = 0
-        self.ways = np.broadcast_to(np.eye(size), joined.shape).copy()
-        self._at = [self.ways.copy()]
-        while self._grow():
-            pass
+        self.ways = np.broadcast_to(np.eye(joined.shape[1]), joined.shape).copy()
+        self.length = np.where(self.ways > 0, 0, UNREACHED).astype(np.int16)
+        self._at = [self.ways.copy()]  # the number of paths of just 0, 1, … hops
+        while True:
+            new = product(self._at[-1], joined) if len(self._at) > 1 else joined
+            new = np.where(self.length == UNREACHED, new, 0)
+            if not new.any():
+                break
+            self.length[new > 0] = len(self._at)
+            self.ways += new
+            self._at.append(new)
         self.most = len(self._at) - 1
-        self._sides = [_sides(one) for one in joined] if self.most == 2 else [None] * len(joined)
-
-    def _grow(self) -> bool:
-        """Find the routers that are one hop farther; False where there are none."""
-        last = self._at[-1]
-        new = self.joined if len(self._at) == 1 else product(last, self.joined)
-        new = np.where(self.length == UNREACHED, new, 0)
-        found = new > 0
-        if not found.any():
-            return False
-        self.length[found] = len(self._at)
-        self.ways += new
-        self._at.append(new)
-        return True
-
-    def at(self, hops: int) -> Floats:
-        """Return the number of shortest paths of just so many hops, float64 (k, q, q)."""
-        return self._at[hops]
+        self._grids = [_grid_sides(one) if self.most == 2 else None for one in joined]
 
     def carry(self, shape: Ints, demand: Floats) -> Floats:
         """Return the bytes on every channel when each pair's are split over its shortest paths.
@@ -98,50 +84,8 @@ class Local:
         float64 (g, q, q)
             Bytes on one channel from u to v; without meaning where there is
             none.
-
-        Notes
-        -----
-        With W(s, u) the paths from s to u and G(s, v) the bytes that s sends
-        over v for each path from s to v, the channel from u to v carries the
-        sum of W(s, u) G(s, v) over all s that are one hop nearer to u; G
-        follows from the farthest routers inwards (Brandes, 2001).
         """
-        if len(self._sides) == 1 and self._sides[0] is not None:
-            return _over_grid(demand, self._sides[0])
-        flow = np.empty_like(demand)
-        rest = np.ones(len(shape), dtype=bool)
-        for wiring, sides in enumerate(self._sides):
-            if sides is not None:
-                own = shape == wiring
-                flow[own] = _over_grid(demand[own], sides)
-                rest &= ~own
-        if rest.any():
-            flow[rest] = self._over_paths(shape[rest], demand[rest])
-        return flow
-
-    def _over_paths(self, shape: Ints, demand: Floats) -> Floats:
-        """Return `carry` of groups of any wiring."""
-        flow = np.empty_like(demand)
-        step = max(1, _NUMBERS // max(1, demand.shape[1] ** 2))
-        for low in range(0, len(demand), step):
-            some = slice(low, low + step)
-            flow[some] = self._carried(shape[some], demand[some])
-        return flow
-
-    def _carried(self, shape: Ints, demand: Floats) -> Floats:
-        if len(shape) and (shape == shape[0]).all():
-            shape = shape[:1]  # one wiring: the tables broadcast
-        ways, length = self.ways[shape], self.length[shape]
-        each = np.divide(demand, ways, out=np.zeros_like(demand), where=ways > 0)
-        if self.most < 2:
-            return each
-        flow = np.zeros_like(demand)
-        beyond: Floats | None = None
-        for hops in range(self.most, 0, -1):
-            here = each if beyond is None else each + product(beyond, self.joined[shape])
-            beyond = here * (length == hops)
-            flow += beyond if hops == 1 else product(self._at[hops - 1][shape], beyond)
-        return flow
+        return self._by_wiring(shape, demand, self._carried, _carried_on_grid)
 
     def priced(self, shape: Ints, price: Floats) -> Floats:
         """Return the mean price of the shortest paths, each channel having one: `carry` turned.
@@ -158,15 +102,44 @@ class Local:
         float64 (g, q, q)
             0 where there is no path.
         """
-        found = np.empty_like(price)
-        for wiring, sides in enumerate(self._sides):
-            own = shape == wiring
-            if own.any():
-                some = price[own]
-                found[own] = self._mean(wiring, some) if sides is None else _grid_mean(some, sides)
-        return found
+        return self._by_wiring(shape, price, self._priced, _priced_on_grid)
 
-    def _mean(self, wiring: int, price: Floats) -> Floats:
+    def _by_wiring(
+        self,
+        shape: Ints,
+        table: Floats,
+        over_paths: Callable[[int, Floats], Floats],
+        on_grid: Callable[[tuple[int, int], Floats], Floats],
+    ) -> Floats:
+        """Return what the groups of each wiring make of their tables."""
+        out = np.empty_like(table)
+        for wiring, sides in enumerate(self._grids):
+            own = shape == wiring
+            some = table if len(self._grids) == 1 else table[own]
+            found = over_paths(wiring, some) if sides is None else on_grid(sides, some)
+            if some is table:
+                return found
+            out[own] = found
+        return out
+
+    def _carried(self, wiring: int, demand: Floats) -> Floats:
+        """Return `carry` of groups of one wiring.
+
+        With W(s, u) the paths from s to u and G(s, v) the bytes that s sends
+        over v for each path from s to v, the channel from u to v carries the
+        sum of W(s, u) G(s, v) over all s that are one hop nearer to u; G
+        follows from the farthest routers inwards (Brandes, 2001).
+        """
+        ways, length = self.ways[wiring], self.length[wiring]
+        each = np.divide(demand, ways, out=np.zeros_like(demand), where=ways > 0)
+        flow, beyond = np.zeros_like(demand), np.zeros_like(demand)
+        for hops in range(self.most, 0, -1):
+            here = each if hops == self.most else each + product(beyond, self.joined[wiring])
+            beyond = here * (length == hops)
+            flow += beyond if hops == 1 else product(self._at[hops - 1][wiring], beyond)
+        return flow
+
+    def _priced(self, wiring: int, price: Floats) -> Floats:
         """Return `priced` of groups of one wiring.
 
         A path's price is that of its beginning and of its last channel: sums
@@ -182,29 +155,8 @@ class Local:
             whole += last
         return np.asarray(np.divide(whole, ways, out=np.zeros_like(whole), where=ways > 0))
 
-    def expected(self, joined: Floats) -> Floats:
-        """Return the mean number of channels of each class on the shortest paths.
 
-        Parameters
-        ----------
-        joined : float64 (classes, k, q, q)
-            The channels of each class: together `self.joined`.
-
-        Returns
-        -------
-        float64 (classes, k, q, q)
-            0 where there is no path.
-        """
-        whole = np.zeros_like(joined)
-        last = np.zeros_like(joined)
-        for hops in range(1, self.most + 1):
-            here = self.length == hops
-            last = (product(last, self.joined) + product(self._at[hops - 1], joined)) * here
-            whole += last
-        return np.divide(whole, self.ways, out=np.zeros_like(whole), where=self.ways > 0)
-
-
-def _sides(joined: Floats) -> tuple[int, int] | None:
+def _grid_sides(joined: Floats) -> tuple[int, int] | None:
     """Return chassis and blades where a group is the full grid of an Aries: None where not.
 
     Every router is joined once to all of its row and all of its column.
@@ -212,7 +164,7 @@ def _sides(joined: Floats) -> tuple[int, int] | None:
     Examples
     --------
     >>> one = lambda size: np.ones((size, size)) - np.eye(size)
-    >>> _sides(np.kron(one(2), np.eye(3)) + np.kron(np.eye(2), one(3)))
+    >>> _grid_sides(np.kron(one(2), np.eye(3)) + np.kron(np.eye(2), one(3)))
     (2, 3)
     """
     size = len(joined)
@@ -226,8 +178,8 @@ def _sides(joined: Floats) -> tuple[int, int] | None:
     return None
 
 
-def _over_grid(demand: Floats, sides: tuple[int, int]) -> Floats:
-    """Return `Local.carry` on grids: half of a pair's bytes go along the row first.
+def _carried_on_grid(sides: tuple[int, int], demand: Floats) -> Floats:
+    """Return `InsideGroups.carry` on grids: half of a pair's bytes go along the row first.
 
     Sums along rows and columns are all that is needed: what leaves (c, b) for
     column b', half of it turns into the row there, and the other half comes
@@ -244,8 +196,8 @@ def _over_grid(demand: Floats, sides: tuple[int, int]) -> Floats:
     return flow.reshape(demand.shape)
 
 
-def _grid_mean(price: Floats, sides: tuple[int, int]) -> Floats:
-    """Return `Local.priced` on grids: the mean of both ways round, one way along a line."""
+def _priced_on_grid(sides: tuple[int, int], price: Floats) -> Floats:
+    """Return `InsideGroups.priced` on grids: the mean of both ways round, one way along a line."""
     chassis, blades = sides
     pairs = price.reshape(-1, chassis, blades, chassis, blades)
     row, column = np.einsum("gcbcd->gcbd", pairs), np.einsum("gcbdb->gcbd", pairs)

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
     Ints = NDArray[np.int64]
 
-__all__ = ["without_unjoined"]
+__all__ = ["connected_nodes"]
 
 
-def without_unjoined(machine: Machine, free: Bools, kept: Ints | None = None) -> tuple[Bools, str]:
+def connected_nodes(machine: Machine, free: Bools, kept: Ints | None = None) -> tuple[Bools, str]:
     """Return the free nodes that links join to each other, and a note on those left out.
 
     Of the parts that a network falls into without its missing links, the one
@@ -41,7 +41,7 @@ def without_unjoined(machine: Machine, free: Bools, kept: Ints | None = None) ->
     --------
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("torus:4x4")
-    >>> without_unjoined(m, m.free)[1]
+    >>> connected_nodes(m, m.free)[1]
     ''
     """
     part = _parts(machine)

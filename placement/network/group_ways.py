@@ -1,0 +1,426 @@
+"""How the groups of a dragonfly are joined: by links of their own, and over a third group.
+
+What a router sends to another group by ``minimal`` or ``valiant`` depends on
+that group alone, and not on the router there. So bytes by (router, group)
+tell all loads, and a price a channel makes prices by (router, group): the
+transposed product. Both are a few products of small tables, whatever the
+number of router pairs.
+
+A group that is not in one piece (a router has lost all its links to the
+others) counts as several here; below, a group is such a piece. Between groups
+that nothing here joins traffic takes the fewest links between groups, and of
+these paths all the shortest (`placement.network.shortest_paths`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from placement.errors import UsageError
+from placement.network import shortest_paths
+from placement.network.arrays import product, summed
+from placement.network.groups import groups_of
+from placement.network.inside_groups import UNREACHED
+from placement.network.model import once
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.network.demand import Demand
+    from placement.network.groups import Groups
+
+    Bools = NDArray[np.bool_]
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["Bytes", "GroupWays", "Ways", "group_ways_of", "inner_demand", "line_weights"]
+
+#: Numbers in a table of all pairs of groups by routers or by third groups, at most.
+MOST_BETWEEN = 100_000_000
+MOST_TRIPLES = 60_000_000
+
+#: So many lines are multiplied out one by one; more are put into tables.
+FEW_LINES = 4
+
+#: Router pairs that are looked at together.
+_PAIRS = 1 << 22
+
+
+class Bytes(NamedTuple):
+    """Bytes by router and far group.
+
+    Attributes
+    ----------
+    away : float64 (groups, positions, groups)
+        ``[g, s, h]``: from the router at s of g to group h; 0 where g == h.
+    home : float64 (groups, positions, groups)
+        ``[h, t, g]``: to the router at t of h from group g.
+    """
+
+    away: Floats
+    home: Floats
+
+    @property
+    def between(self) -> Floats:
+        """Bytes from group to group, float64 (groups, groups)."""
+        found: Floats = self.away.sum(axis=1)
+        return found
+
+    def minus(self, other: Bytes) -> Bytes:
+        """Return what is left when `other` is taken away."""
+        return Bytes(self.away - other.away, self.home - other.home)
+
+    def times(self, factor: Floats | Bools) -> Bytes:
+        """Return the bytes from group g to h times ``factor[g, h]``."""
+        return Bytes(self.away * factor[:, None, :], self.home * factor.T[:, None, :])
+
+
+class Ways(NamedTuple):
+    """What a price on every channel makes of one kind of way, by its three independent parts.
+
+    The way from the router at s of g to that at t of h costs
+    ``away[g, s, h] + home[h, t, g] + across[g, h]``.
+    """
+
+    away: Floats
+    home: Floats
+    across: Floats
+
+    def cost(self, g: Ints, s: Ints, h: Ints, t: Ints) -> Floats:
+        """Return what ways cost, element by element."""
+        found: Floats = self.away[g, s, h] + self.home[h, t, g] + self.across[g, h]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class GroupWays:
+    """The links between a dragonfly's groups, and the third groups between them.
+
+    Attributes
+    ----------
+    groups : Groups
+    count : int
+        Groups (pieces).
+    unit : int64 (r,)
+        Group (piece) of each router.
+    home : int64 (count,)
+        Group of the machine that a piece is part of.
+    gates : float64 (count, count, positions)
+        ``[g, h, p]``: share of the links between g and h that are at p of g.
+    channel, between, share : int64, int64, float64 (x,)
+        Channels between groups, each one's ordered pair g · count + h, and
+        its share of that pair's bytes.
+    linked : bool (count, count)
+        Whether a link joins two groups; not a group and itself.
+    """
+
+    groups: Groups
+    count: int
+    unit: Ints
+    home: Ints
+    gates: Floats
+    channel: Ints
+    between: Ints
+    share: Floats
+    linked: Bools
+
+    @cached_property
+    def third(self) -> Floats:
+        """Share of the bytes from g to h that go over group k, ``[g, h, k]``; 0 where none can.
+
+        Equal among the groups that are linked to both, the ends not.
+
+        Raises
+        ------
+        UsageError
+            Where there are too many groups.
+        """
+        if self.count**2 * max(self.count, self.groups.width) > MOST_TRIPLES:
+            raise UsageError(
+                f"{self.count} groups are too many for ways over a third group",
+                f"at most {MOST_TRIPLES} triples of groups are possible; take minimal or shortest",
+            )
+        both = self.linked[:, None, :] & self.linked.T[None, :, :]
+        every = np.arange(self.count)
+        both[every, every, :] = False
+        found: Floats = both / np.maximum(both.sum(axis=2, keepdims=True), 1)
+        return found
+
+    @cached_property
+    def valiant(self) -> Bools:
+        """Whether a third group is linked to both, bool (count, count)."""
+        return np.asarray(self.third.any(axis=2))
+
+    @cached_property
+    def one(self) -> Bools:
+        """Whether two groups are the same, bool (count, count)."""
+        return np.eye(self.count, dtype=bool)
+
+    @cached_property
+    def whole(self) -> bool:
+        """Whether a path with at most one link between groups joins every two routers."""
+        return bool((self.linked | self.one).all())
+
+    @cached_property
+    def search(self) -> shortest_paths.Graph:
+        """The routers as a graph: the fewest links between groups first, the fewest hops second."""
+        groups, channels = self.groups, self.groups.channels
+        cost = np.full(len(channels), shortest_paths.BETWEEN_GROUPS)
+        cost[groups.inside] = 1
+        count = channels.count.astype(np.float64)
+        count[groups.inside] = groups.ways
+        order = channels.kind * np.int64(groups.width) + groups.place[channels.target]
+        return shortest_paths.graph_of(
+            channels, groups.routers, count=count, cost=cost, order=order
+        )
+
+    def slot(self, router: Ints) -> Ints:
+        """Return the position of routers in the padded tables (count x positions)."""
+        return self.unit[router] * self.groups.width + self.groups.place[router]
+
+    def load(
+        self, minimal: Bytes, valiant: Bytes | None = None, inner: Floats | None = None
+    ) -> Floats:
+        """Return the bytes on every channel.
+
+        Parameters
+        ----------
+        minimal, valiant : Bytes
+            What takes the minimal ways, and those over a third group.
+        inner : float64 (machine's groups, positions, positions) or None
+            Bytes that stay inside groups.
+
+        Returns
+        -------
+        float64 (c,)
+        """
+        away, home, between, flow = minimal.away, minimal.home, minimal.between, None
+        if valiant is not None:
+            over = valiant.between[:, :, None] * self.third
+            away = away + product(valiant.away, self.third)
+            home = home + product(valiant.home, np.swapaxes(self.third, 0, 1))
+            between = between + over.sum(axis=1) + over.sum(axis=0).T
+            over = np.ascontiguousarray(over.transpose(2, 0, 1))
+            flow = product(np.swapaxes(self.gates, 1, 2), product(over, self.gates))
+        crossing = product(away, self.gates) + np.swapaxes(product(home, self.gates), 1, 2)
+        flow = crossing if flow is None else crossing + flow
+        out = np.zeros(len(self.groups.channels))
+        out[self.groups.inside] = self._inside(flow, inner)
+        out[self.channel] = between.reshape(-1)[self.between] * self.share
+        return out
+
+    def _inside(self, flow: Floats, inner: Floats | None) -> Floats:
+        """Return the bytes on the channels inside groups."""
+        groups = self.groups
+        if self.count != groups.count:
+            apart, flow = flow, np.zeros((groups.count, *flow.shape[1:]))
+            np.add.at(flow, self.home, apart)
+        return groups.inner(
+            groups.local.carry(groups.shape, flow if inner is None else flow + inner)
+        )
+
+    def inside_price(self, price: Floats) -> Floats:
+        """Return the price of the ways inside groups, float64 (count, positions, positions)."""
+        groups = self.groups
+        found = groups.local.priced(groups.shape, groups.table(price))
+        return found if self.count == groups.count else found[self.home]
+
+    def minimal_price(self, price: Floats, inside: Floats) -> Ways:
+        """Return what minimal ways cost when each channel has a price a byte: `load` transposed.
+
+        Parameters
+        ----------
+        price : float64 (c,)
+        inside : float64 (count, positions, positions)
+            `inside_price` of it.
+        """
+        turned = np.swapaxes(self.gates, 1, 2)
+        cross = summed(self.between, price[self.channel] * self.share, self.count**2)
+        return Ways(
+            away=product(inside, turned),
+            home=product(np.swapaxes(inside, 1, 2), turned),
+            across=cross.reshape(self.count, self.count),
+        )
+
+    def valiant_price(self, minimal: Ways) -> Ways:
+        """Return what ways over a third group cost, from what minimal ways do."""
+        cross = minimal.across
+        through = product(self.gates, minimal.away)  # [k, g, h]: from the gates to g to those to h
+        over = through.transpose(1, 2, 0) + cross[:, None, :] + cross.T[None, :, :]
+        return Ways(
+            product(minimal.away, np.swapaxes(self.third, 1, 2)),
+            product(minimal.home, self.third.transpose(1, 2, 0)),
+            np.einsum("ghk,ghk->gh", self.third, over),
+        )
+
+    def bytes(self, demand: Demand, joined: Bools) -> tuple[Bytes, Floats, Floats]:
+        """Return a demand by router and far group, what stays inside groups, and other loads.
+
+        Parameters
+        ----------
+        demand : Demand
+        joined : bool (count, count)
+            Groups between which bytes take the ways here.
+
+        Returns
+        -------
+        bytes : Bytes
+            Between groups that are joined.
+        inner : float64 (machine's groups, positions, positions)
+        far : float64 (c,)
+            Loads between other groups, by the fewest links between groups.
+
+        Raises
+        ------
+        NidmapError
+            Where no path joins two routers that exchange bytes.
+        """
+        groups = self.groups
+        away = self._folded(demand)
+        home = self._folded(demand.reversed()) if len(demand.source) else away.copy()
+        every = np.arange(self.count)
+        away[every, :, every] = home[every, :, every] = 0
+        inner = inner_demand(groups, demand)
+        inner *= groups.local.length[groups.shape] < UNREACHED
+        found, lost = Bytes(away, home), ~(joined | self.one)
+        if not lost.any() or not found.between[lost].any():
+            return found, inner, np.zeros(len(groups.channels))
+        return found.times(~lost), inner, self.far_loads(demand, lost)
+
+    def _folded(self, demand: Demand) -> Floats:
+        width, count = self.groups.width, self.count
+        out = np.zeros((count * width, count))
+        out[self.slot(np.arange(len(self.unit)))] = demand.folded(self.unit, count)
+        found: Floats = np.maximum(out, 0).reshape(count, width, count)
+        return found
+
+    def far_loads(self, demand: Demand, lost: Bools) -> Floats:
+        """Return the loads of a demand between groups that are lost to each other, float64 (c,)."""
+        out = np.zeros(len(self.groups.channels))
+        lacking = np.asarray(lost.any(axis=1))[self.unit]
+        step = max(1, _PAIRS // max(1, self.groups.routers))
+        for low in range(0, self.groups.routers, step):
+            some = np.flatnonzero(lacking[low : low + step])
+            if len(some):
+                first, last = low + int(some[0]), low + int(some[-1]) + 1
+                sent = demand.table(first, last)
+                sent *= lost[self.unit[first:last]][:, self.unit]
+                s, t = np.nonzero(sent)
+                out += shortest_paths.pair_loads(self.search, s + first, t, sent[s, t], len(out))
+        return out
+
+    def hops(self, source: Ints, target: Ints, over: Bools | None = None) -> Floats:
+        """Return the expected channels of each class between routers, float64 (m, classes).
+
+        A channel's price is 1 in its class: what a way costs is the hops it has.
+
+        Parameters
+        ----------
+        source, target : int64 (m,)
+            Routers.
+        over : bool (count, count) or None
+            Groups between which traffic goes over a third group.
+
+        Raises
+        ------
+        NidmapError
+            Where no path joins a pair.
+        """
+        channels, place = self.groups.channels, self.groups.place
+        g, h, s, t = self.unit[source], self.unit[target], place[source], place[target]
+        out = np.zeros((len(source), len(channels.kinds)))
+        for kind in range(len(channels.kinds)):
+            price = (channels.kind == kind).astype(np.float64)
+            inside = self.inside_price(price)
+            ways = self.minimal_price(price, inside)
+            cost = ways.cost(g, s, h, t)
+            if over is not None:
+                cost = np.where(over[g, h], self.valiant_price(ways).cost(g, s, h, t), cost)
+            out[:, kind] = np.where(g == h, inside[g, s, t], cost)
+        joined = self.linked | self.one if over is None else self.linked | self.one | over
+        far = np.flatnonzero(~joined[g, h])
+        if len(far):
+            ends = source[far], target[far]
+            out[far] = shortest_paths.mean_hops(self.search, *ends, out.shape[1])
+        return out
+
+
+def group_ways_of(machine: Machine) -> GroupWays:
+    """Return how the groups of a dragonfly are joined; made once a machine.
+
+    Raises
+    ------
+    UsageError
+        Where the links are unknown, or there are too many groups.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=4,nodes=1,global=2")
+    >>> found = group_ways_of(m)
+    >>> found.gates[0, 1].tolist(), found.third[0, 1].tolist()
+    ([0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5])
+    """
+    found: GroupWays = once(machine, "network.group_ways", lambda: _joined(groups_of(machine)))
+    return found
+
+
+def _joined(groups: Groups) -> GroupWays:
+    found, count = groups.bundles, groups.parts
+    if count**2 * groups.width > MOST_BETWEEN:
+        raise UsageError(f"{count} groups, or parts of groups, are too many to route")
+    pair = found.pair
+    low, high = groups.part[found.low[pair], found.a], groups.part[found.high[pair], found.b]
+    between = np.concatenate([low * count + high, high * count + low])
+    times = np.tile(found.times, 2)
+    share = times / summed(between, times, count * count)[between]
+    at = between * groups.width + np.concatenate([found.a, found.b])
+    unit, home = groups.part[groups.group, groups.place], np.zeros(count, dtype=np.int64)
+    home[unit] = groups.group
+    return GroupWays(
+        groups=groups,
+        count=count,
+        unit=unit,
+        home=home,
+        gates=summed(at, share, count**2 * groups.width).reshape(count, count, groups.width),
+        channel=np.concatenate([found.up, found.down]),
+        between=between,
+        share=share,
+        linked=(np.bincount(between, minlength=count * count) > 0).reshape(count, count),
+    )
+
+
+def inner_demand(groups: Groups, demand: Demand) -> Floats:
+    """Return the bytes between the positions of each group, float64 (groups, q, q).
+
+    The diagonal, what a router sends itself, has no meaning.
+    """
+    count, width = groups.count, groups.width
+    inner = groups.group[demand.source] == groups.group[demand.target]
+    key = groups.slot[demand.source[inner]] * width + groups.place[demand.target[inner]]
+    out = summed(key, demand.amount[inner], count * width * width).reshape(count, width, width)
+    lines = demand.within
+    if len(lines) > FEW_LINES:
+        group = groups.group[lines.router]
+        for g in range(count):
+            out[g] += lines.among(group == g, groups.place, width)
+    else:
+        for scale, weight in line_weights(groups, demand):
+            out += scale * weight[:, :, None] * weight[:, None, :]
+    return out
+
+
+def line_weights(groups: Groups, demand: Demand) -> list[tuple[float, Floats]]:
+    """Return the scale of each line and its weights by position, float64 (groups, q)."""
+    lines = demand.within
+    found = []
+    for k, scale in enumerate(lines.scale.tolist()):
+        some = slice(*np.searchsorted(lines.line, [k, k + 1]))
+        each = summed(lines.router[some], lines.weight[some], groups.routers)
+        found.append((scale, groups.spread(each)))
+    return found

@@ -1,0 +1,373 @@
+"""Shortest paths between routers joined in any way: one search for the whole house.
+
+The network is a graph of states. Where switches stand in layers (a fat tree
+with cables missing) a path climbs first and then only descends, so that
+routes cannot deadlock: each switch is two states, one that may still climb
+and one that may not. Where they do not, any path will do and each is one.
+
+A step costs 1, and links between the groups of a dragonfly cost more than any
+path inside groups: so its shortest paths have the fewest such links first
+and the fewest hops second. All steps are made from many destinations at
+once, distance by distance. Traffic is split equally over all shortest paths,
+parallel links counted one by one; ``single`` takes one next hop a destination.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import NidmapError, UsageError, printable
+from placement.network.arrays import summed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.network.demand import Demand
+    from placement.network.model import Channels
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = [
+    "BETWEEN_GROUPS",
+    "UNREACHED",
+    "Graph",
+    "chosen_channels",
+    "distances",
+    "graph_of",
+    "loads",
+    "mean_hops",
+    "no_path",
+    "pair_loads",
+    "refuse_large_table",
+]
+
+#: What a link between groups costs: more hops than any path inside groups has.
+BETWEEN_GROUPS = 1 << 20
+
+#: The distance to where no path leads.
+UNREACHED = 1 << 60
+
+#: Numbers of one table of steps by destinations.
+_TABLE = 1 << 22
+
+#: Entries of the largest table of next channels.
+MOST_NEXT = 1 << 28
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Graph:
+    """Steps from state to state, sorted by the first (e rows).
+
+    Attributes
+    ----------
+    machine : Machine
+        For the names in errors.
+    routers : int
+        State i < routers is router i that may still climb.
+    states : int
+    channel : int64 (e,)
+        Channel of each step.
+    source, target : int64 (e,)
+        States.
+    kind : int64 (e,)
+        Class of the channel.
+    count : float64 (e,)
+        Parallel links of the channel.
+    cost : int64 (e,)
+    """
+
+    machine: Machine
+    routers: int
+    states: int
+    channel: Ints
+    source: Ints
+    target: Ints
+    kind: Ints
+    count: Floats
+    cost: Ints
+
+    @property
+    def climbs(self) -> bool:
+        """Whether paths climb first and then descend."""
+        return self.states > self.routers
+
+    @property
+    def starts(self) -> Ints:
+        """Where the steps of each state that has any begin."""
+        return np.flatnonzero(np.diff(self.source, prepend=-1))
+
+    @property
+    def batch(self) -> int:
+        """How many destinations are worked on together."""
+        return max(1, _TABLE // max(1, len(self.source), self.states))
+
+
+def graph_of(
+    channels: Channels,
+    routers: int,
+    *,
+    level: Ints | None = None,
+    count: Floats | None = None,
+    cost: Ints | None = None,
+    order: Ints | None = None,
+) -> Graph:
+    """Return the graph of channels.
+
+    Parameters
+    ----------
+    channels : Channels
+    routers : int
+    level : int (routers,) or None
+        Of each router, 1 at the leaves, where paths climb first and then
+        descend; None where any path will do.
+    count : float64 (c,) or None
+        How many ways each channel is; None: its parallel links.
+    cost : int64 (c,) or None
+        Of a step over each channel; None: 1.
+    order : int64 (c,) or None
+        In which order `chosen_channels` takes the steps from one router;
+        None: that of the channels.
+    """
+    rows = np.arange(len(channels)) if order is None else np.argsort(order, kind="stable")
+    source, target = (x[rows].astype(np.int64) for x in (channels.source, channels.target))
+    states = routers
+    if level is not None:
+        climbs = level[target] > level[source]
+        rows = np.concatenate([rows, rows[~climbs]])
+        begin = np.concatenate([source, source[~climbs] + routers])
+        last = np.where(climbs, target, target + routers)
+        source, target = begin, np.concatenate([last, target[~climbs] + routers])
+        states = 2 * routers
+    by_source = np.argsort(source, kind="stable")
+    rows = rows[by_source]
+    ways = channels.count.astype(np.float64) if count is None else count
+    costs = np.ones(len(channels), dtype=np.int64) if cost is None else cost
+    kind = channels.kind[rows].astype(np.int64)
+    ends = source[by_source], target[by_source]
+    return Graph(channels.machine, routers, states, rows, *ends, kind, ways[rows], costs[rows])
+
+
+def distances(graph: Graph, targets: Ints) -> Ints:
+    """Return the cost from every state to each target, `UNREACHED` where no path leads.
+
+    Returns
+    -------
+    int64 (states, targets)
+
+    Examples
+    --------
+    >>> from placement.network import channels
+    >>> from placement.specs import parse_spec
+    >>> ring = graph_of(channels(parse_spec("torus:4")), 4)
+    >>> distances(ring, np.array([0])).ravel().tolist()
+    [0, 1, 2, 1]
+    """
+    far = np.full((graph.states, len(targets)), UNREACHED)
+    for copy in range(0, graph.states, max(1, graph.routers)):
+        far[targets + copy, np.arange(len(targets))] = 0
+    hops = []
+    for cost in np.unique(graph.cost).tolist():
+        rows = np.flatnonzero(graph.cost == cost)
+        first = np.flatnonzero(np.diff(graph.source[rows], prepend=-1))
+        hops.append((cost, graph.target[rows], first, graph.source[rows[first]]))
+    waiting = {0}
+    while waiting:
+        least = min(waiting)
+        waiting.remove(least)
+        here = far == least
+        for cost, target, first, states in hops:
+            reached = np.logical_or.reduceat(here[target], first, axis=0)
+            nearer = reached & (far[states] > least + cost)
+            if nearer.any():
+                far[states] = np.where(nearer, least + cost, far[states])
+                waiting.add(least + cost)
+    return far
+
+
+class _Search:
+    """The shortest paths from every state to some targets.
+
+    Attributes
+    ----------
+    far : int64 (states, targets)
+    paths : float64 (states, targets)
+        How many there are.
+    share : float64 (e, targets)
+        What each step has of what leaves its state for a target.
+    """
+
+    def __init__(self, graph: Graph, targets: Ints) -> None:
+        self.graph, self.targets = graph, targets
+        self.far = distances(graph, targets)
+        far, into = self.far[graph.source], self.far[graph.target] + graph.cost[:, None]
+        nearer = (far == into) & (far < UNREACHED)
+        ways = np.where(nearer, graph.count[:, None], 0.0)
+        self.paths: Floats = (self.far == 0).astype(np.float64)
+        self._ascend(self.paths, lambda: self.paths[graph.target] * ways)
+        self.share = self.paths[graph.target] * ways / np.maximum(self.paths[graph.source], 1.0)
+
+    def _levels(self) -> list[int]:
+        """Return the different distances above 0, ascending."""
+        found = np.unique(self.far)
+        return [int(x) for x in found[(found > 0) & (found < UNREACHED)]]
+
+    def _ascend(self, table: Floats, each: Callable[[], Floats]) -> None:
+        """Fill a table by state distance by distance: the sums over the steps from each state."""
+        first = self.graph.starts
+        states = self.graph.source[first]
+        for level in self._levels():
+            total = np.add.reduceat(each(), first, axis=0)
+            table[states] = np.where(self.far[states] == level, total, table[states])
+
+    def refuse_lost(self, source: Ints, column: Ints) -> None:
+        """Raise where no path leads from routers to targets, element by element."""
+        lost = self.far[source, column] == UNREACHED
+        if lost.any():
+            row = int(np.argmax(lost))
+            ends = int(source[row]), int(self.targets[column[row]])
+            raise no_path(self.graph.machine, *ends)
+
+    def carried(self, flow: Floats, channels: int) -> Floats:
+        """Return the loads when every state splits what it has over its shortest paths."""
+        graph, out = self.graph, np.zeros(channels)
+        by_target = np.argsort(graph.target, kind="stable")
+        first = np.flatnonzero(np.diff(graph.target[by_target], prepend=-1))
+        states = graph.target[by_target][first]
+        for level in reversed(self._levels()):
+            moved = np.where(self.far == level, flow, 0.0)[graph.source] * self.share
+            out += summed(graph.channel, moved.sum(axis=1), channels)
+            flow[states] += np.add.reduceat(moved[by_target], first, axis=0)
+        return out
+
+    def hops(self, kind: int) -> Floats:
+        """Return the expected steps of a class from every state, float64 (states, targets)."""
+        graph = self.graph
+        out = np.zeros(self.far.shape)
+        own = (graph.kind == kind)[:, None]
+        self._ascend(out, lambda: self.share * (out[graph.target] + own))
+        return out
+
+
+def _by_target(graph: Graph, target: Ints) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """Yield some different targets at a time, the rows that are theirs, and which each has."""
+    once, place = np.unique(target, return_inverse=True)
+    for low in range(0, len(once), graph.batch):
+        rows = np.flatnonzero((place >= low) & (place < low + graph.batch))
+        yield once[low : low + graph.batch], rows, place[rows] - low
+
+
+def pair_loads(graph: Graph, source: Ints, target: Ints, amount: Floats, channels: int) -> Floats:
+    """Return the bytes on every channel when pairs split over all shortest paths.
+
+    Parameters
+    ----------
+    graph : Graph
+    source, target : int64 (m,)
+        Routers.
+    amount : float64 (m,)
+    channels : int
+        How many there are.
+
+    Raises
+    ------
+    NidmapError
+        Where no path joins two of them.
+    """
+    out = np.zeros(channels)
+    for some, rows, column in _by_target(graph, target):
+        search = _Search(graph, some)
+        search.refuse_lost(source[rows], column)
+        key = source[rows] * len(some) + column
+        flow = summed(key, amount[rows], graph.states * len(some)).reshape(graph.states, -1)
+        out += search.carried(flow, channels)
+    return out
+
+
+def loads(graph: Graph, demand: Demand, channels: int) -> Floats:
+    """Return the same of a whole demand."""
+    out = np.zeros(channels)
+    for target, source, amount in demand.reversed().blocks():
+        out += pair_loads(graph, source, target, amount, channels)
+    return out
+
+
+def mean_hops(graph: Graph, source: Ints, target: Ints, kinds: int) -> Floats:
+    """Return the expected channels of each class on the shortest paths, float64 (m, kinds).
+
+    Raises
+    ------
+    NidmapError
+        Where no path joins two of the routers.
+    """
+    out = np.zeros((len(source), kinds))
+    for some, rows, column in _by_target(graph, target):
+        search = _Search(graph, some)
+        search.refuse_lost(source[rows], column)
+        for kind in range(kinds):
+            out[rows, kind] = search.hops(kind)[source[rows], column]
+    return out
+
+
+def chosen_channels(graph: Graph, target: Ints, turn: Ints) -> Ints:
+    """Return one channel by which each router forwards towards each target.
+
+    Parameters
+    ----------
+    graph : Graph
+    target : int64 (m,)
+        Routers.
+    turn : int64 (routers, m)
+        Number ``turn`` mod n of the n steps to the neighbours nearest to the
+        target (as ones that may still climb) is taken.
+
+    Returns
+    -------
+    int64 (routers, m)
+        -1 at the target, and where no path leads there.
+    """
+    out = np.full((graph.routers, len(target)), -1, dtype=np.int64)
+    last = int(np.searchsorted(graph.source, graph.routers))
+    if not last:
+        return out
+    source, ahead = graph.source[:last], graph.target[:last] % graph.routers
+    first = np.flatnonzero(np.diff(source, prepend=-1))
+    for some, rows, column in _by_target(graph, target):
+        near = distances(graph, some)[: graph.routers]
+        whole = near[ahead] + graph.cost[:last, None]
+        least = np.repeat(np.minimum.reduceat(whole, first, axis=0), np.diff(first, append=last), 0)
+        nearer = (near[ahead] < near[source]) & (near[source] < UNREACHED)
+        step, goal = np.nonzero(nearer & (whole == least))
+        key = source[step] * len(some) + goal
+        listed = graph.channel[step[np.argsort(key, kind="stable")]]
+        many = np.bincount(key, minlength=near.size).reshape(near.shape)
+        start = (np.cumsum(many) - many.ravel()).reshape(near.shape)
+        place = start[:, column] + turn[:, rows] % np.maximum(many[:, column], 1)
+        if len(listed):
+            found = listed[np.minimum(place, len(listed) - 1)]
+            out[:, rows] = np.where(many[:, column] > 0, found, -1)
+    return out
+
+
+def refuse_large_table(routers: int, nodes: int) -> None:
+    """Raise UsageError where a table of next channels would be too large."""
+    if routers * nodes > MOST_NEXT:
+        raise UsageError(
+            f"a table of {routers} x {nodes} next hops is too large",
+            f"at most {MOST_NEXT} entries are possible",
+        )
+
+
+def no_path(machine: Machine, source: int, target: int) -> NidmapError:
+    """Return the error that nothing joins two routers."""
+    from placement.topologies import router_names
+
+    names = router_names(machine)
+    a, b = (printable(str(names[i])) for i in (source, target))
+    return NidmapError(f"no path joins {a} and {b}", "is the list of links whole?")

@@ -1,0 +1,227 @@
+"""Switches above switches: their channels, and routes where they make no regular tree.
+
+InfiniBand fabrics whose cables make neither a tree nor a whole fat tree are
+any graph (`placement.network.shortest_paths`). Under ``shortest`` traffic is
+split equally over all shortest paths, in a layered fabric over those that
+climb and then descend, as subnet managers route to stay free of deadlocks.
+``single`` takes one of the nearest next hops by the number of the destination
+node: in layers by its digits as d-mod-k does, the lowest first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.network import shortest_paths
+from placement.network.arrays import summed
+from placement.network.demand import Messages
+from placement.network.lines import product_over_lines
+from placement.network.model import Channels, from_links, once
+from placement.topologies import router_coords
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from placement.network.demand import Demand, Everyone
+    from placement.network.shortest_paths import Graph
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+__all__ = ["arrived", "channels", "graph", "hops", "loads", "next_channel"]
+
+#: Numbers of one table of routers by destinations.
+_TABLE = 1 << 22
+
+
+def channels(machine: Machine, routing: str = "") -> Channels:
+    """Return two channels a link: ``up<level>`` and ``down<level>``; the lower end comes first.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> channels(parse_spec("tree:2x2,bw=5")).names().tolist()[::2]
+    ['level1-0->level2-0 up1', 'level2-0->level1-0 down1']
+    """
+    found: Channels = once(machine, "network switches", lambda: _directed(machine))
+    return found
+
+
+def _directed(machine: Machine) -> Channels:
+    """Return the channels: a class ``up1`` of links is ``down1`` from the upper switch."""
+    both = from_links(machine)
+    names = [name for up in both.kinds for name in (up, up.replace("up", "down", 1))]
+    kinds = tuple(dict.fromkeys(names))
+    place = np.array([kinds.index(name) for name in names] or [0])
+    kind = 2 * both.kind.astype(np.int64)
+    kind[len(both) // 2 :] += 1
+    return replace(both, kind=place[kind].astype(np.int8), kinds=kinds)
+
+
+def graph(machine: Machine) -> Graph:
+    """Return the switches as a graph whose paths climb and then descend, where those reach all."""
+    found: Graph = once(machine, "network switch graph", lambda: _layered(machine))
+    return found
+
+
+def _layered(machine: Machine) -> Graph:
+    routers, level = len(router_coords(machine)), _levels(machine)
+    leaves = np.unique(machine.router[machine.router >= 0]).astype(np.int64)
+    if level is not None:
+        found = shortest_paths.graph_of(channels(machine), routers, level=level)
+        ends = np.arange(found.batch, len(leaves), found.batch)
+        reached = (shortest_paths.distances(found, some)[leaves] for some in np.split(leaves, ends))
+        if all((far < shortest_paths.UNREACHED).all() for far in reached):
+            return found
+    return shortest_paths.graph_of(channels(machine), routers)
+
+
+def _levels(machine: Machine) -> Ints | None:
+    """Return the level of each switch of a fat tree, 1 at the leaves."""
+    if machine.topology.kind != "fattree":
+        return None
+    found: Ints = 1 + (router_coords(machine) < 0).sum(axis=1)
+    return found
+
+
+def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
+    """Return the bytes on every channel under ``shortest`` or ``single``, float64 (c,).
+
+    Raises
+    ------
+    NidmapError
+        Where no path joins two switches that exchange bytes.
+
+    Examples
+    --------
+    >>> from placement.network.demand import Demand
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("fattree:leaf=1,leaves=3,spines=2")
+    >>> one = Demand.pairs(m, np.array([0]), np.array([2]), 8.0)
+    >>> for routing in ("shortest", "single"):
+    ...     load = loads(m, one, routing)
+    ...     [(n, x) for n, x in zip(channels(m).names().tolist(), load.tolist()) if x]
+    [('leaf0->spine0 up1', 4.0), ('leaf0->spine1 up1', 4.0), ('spine0->leaf2 down1', 4.0), \
+('spine1->leaf2 down1', 4.0)]
+    [('leaf0->spine0 up1', 8.0), ('spine0->leaf2 down1', 8.0)]
+    """
+    if routing != "single":
+        return shortest_paths.loads(graph(machine), demand, len(channels(machine)))
+    routers, entered = graph(machine).routers, channels(machine).target.astype(np.int64)
+    nodes = np.flatnonzero(demand.into > 0)
+    out = np.zeros(len(entered))
+    step = max(1, _TABLE // max(1, routers))
+    for first in range(0, len(nodes), step):
+        some = nodes[first : first + step]
+        table, flow = _table(machine, some), _towards(machine, demand, some, routers)
+        home = machine.router[some, 0]
+        flow[home, np.arange(len(some))] = 0
+        while flow.any():
+            router, column = np.nonzero(flow)
+            channel, amount = table[router, column], flow[router, column]
+            if (channel < 0).any():
+                row = int(np.argmax(channel < 0))
+                raise shortest_paths.no_path(machine, int(router[row]), int(home[column[row]]))
+            out += summed(channel, amount, len(out))
+            flow = summed(entered[channel] * len(some) + column, amount, flow.size)
+            flow = flow.reshape(routers, -1)
+            flow[home, np.arange(len(some))] = 0
+    return out
+
+
+def _towards(machine: Machine, demand: Demand, nodes: Ints, routers: int) -> Floats:
+    """Return the bytes from each router to some nodes, float64 (routers, b)."""
+    column = np.full(len(machine), -1, dtype=np.int64)
+    column[nodes] = np.arange(len(nodes))
+    out = np.zeros((routers, len(nodes)))
+    nics = np.maximum(1, (machine.router >= 0).sum(axis=1))
+    for part in demand.nodewise:
+        for switch in machine.router.T.astype(np.int64):
+            add = _messages if isinstance(part, Messages) else _all_to_alls
+            out += add(part, switch, nics, column, out.shape)  # type: ignore[arg-type]
+    return out
+
+
+def _messages(
+    part: Messages, switch: Ints, nics: Ints, column: Ints, shape: tuple[int, int]
+) -> Floats:
+    """Return what messages send from one link of each node to the nodes of some columns."""
+    rows = np.flatnonzero((switch[part.a] >= 0) & (column[part.b] >= 0))
+    key = switch[part.a[rows]] * shape[1] + column[part.b[rows]]
+    return summed(key, part.amount[rows] / nics[part.a[rows]], shape[0] * shape[1]).reshape(shape)
+
+
+def _all_to_alls(
+    part: Everyone, switch: Ints, nics: Ints, column: Ints, shape: tuple[int, int]
+) -> Floats:
+    """Return the same of all-to-alls; a node sends nothing to itself."""
+    place, to, each = switch[part.row], column[part.row], part.ranks / nics[part.row]
+    sends, takes = place >= 0, to >= 0
+    left = part.line[sends], place[sends], each[sends]
+    right = part.line[takes], to[takes], part.ranks[takes]
+    scale = np.full(int(part.line[-1]) + 1, part.amount)
+    out = product_over_lines(left, right, scale, *shape)
+    both = sends & takes
+    own = part.amount * (part.ranks * each)[both]
+    out -= summed(place[both] * shape[1] + to[both], own, out.size).reshape(shape)
+    return np.maximum(out, 0.0)
+
+
+def hops(machine: Machine, source: Ints, target: Ints) -> Floats:
+    """Return the channels between switches, all in the first class, float64 (m, classes).
+
+    Raises
+    ------
+    NidmapError
+        Where no path joins two of them.
+    """
+    kinds = max(1, len(channels(machine).kinds))
+    found = shortest_paths.mean_hops(graph(machine), source, target, kinds)
+    out = np.zeros_like(found)
+    out[:, 0] = np.rint(found.sum(axis=1))
+    return out
+
+
+def next_channel(machine: Machine, nodes: Ints) -> Ints:
+    """Return the channel of ``single`` from each switch towards some nodes, (switches, nodes).
+
+    -1 where the node is attached to the switch, or no path leads there.
+    """
+    return arrived(machine, nodes, _table(machine, nodes))
+
+
+def _table(machine: Machine, nodes: Ints) -> Ints:
+    """Return the same, but -1 at the first switch of a node alone."""
+    switches, target = graph(machine), machine.router[nodes, 0].astype(np.int64)
+    shortest_paths.refuse_large_table(switches.routers, len(nodes))
+    divisor, offset = _digits(machine)
+    known = np.flatnonzero(target >= 0)
+    out = np.full((switches.routers, len(nodes)), -1, dtype=np.int64)
+    turn = nodes[known] // divisor[:, None] + offset[:, None]
+    out[:, known] = shortest_paths.chosen_channels(switches, target[known], turn)
+    return out
+
+
+def _digits(machine: Machine) -> tuple[Ints, Ints]:
+    """Return what `single` divides numbers by and adds: in layers each level has a digit."""
+    found, routers, level = channels(machine), graph(machine).routers, _levels(machine)
+    if level is None or not graph(machine).climbs:
+        return np.ones(routers, dtype=np.int64), np.arange(routers)
+    up = level[found.target] > level[found.source]
+    parents = np.bincount(found.source[up], minlength=routers)
+    most = np.ones(int(level.max(initial=1)) + 1, dtype=np.int64)
+    np.maximum.at(most, level, parents)
+    below = np.cumprod(np.concatenate([[1, 1], most[1:-1]]))
+    return below[level], np.zeros(routers, dtype=np.int64)
+
+
+def arrived(machine: Machine, nodes: Ints, table: Ints) -> Ints:
+    """Return a table of next channels with -1 at every switch that a node is attached to."""
+    for switch in machine.router[nodes].T:
+        there = np.flatnonzero(switch >= 0)
+        table[switch[there], there] = -1
+    return table
