@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placement.arrays import find
 from placement.errors import ParseError
 from placement.geometry.network import Network
 from placement.machine import Topology
@@ -133,7 +134,7 @@ def attached(
     from placement.geometry import listed
 
     found = listed.aries(lists, topology)
-    router = listed.find(found.keys, own)
+    router = find(found.keys, own)
     _refuse_unlisted(router, coords, lists)
     return Network(
         topology=found.topology,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.arrays import find
 from placement.errors import ParseError
 from placement.geometry import listed
 from placement.geometry.network import Network
@@ -139,7 +140,7 @@ def attached(
     if not lists:
         return Network(topology, coords, own.astype(np.int32)[:, None])
     found = listed.gemini(lists, topology)
-    router = listed.find(found.keys, own)
+    router = find(found.keys, own)
     missing = np.flatnonzero(router < 0)
     if len(missing):
         at = tuple(coords[missing[0], :3].tolist())

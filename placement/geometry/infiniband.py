@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.arrays import components
 from placement.errors import ParseError, printable
 from placement.geometry.listed import wiring_of
 from placement.geometry.network import Network
@@ -191,22 +192,8 @@ def _parts(cables: _Cables, level: Ints) -> list[Ints]:
     found = [np.arange(len(level))]
     for k in range(2, top):
         inside = np.maximum(level[cables.a], level[cables.b]) <= k
-        found.append(_components(len(level), cables.a[inside], cables.b[inside]))
+        found.append(components(len(level), cables.a[inside], cables.b[inside]))
     return found
-
-
-def _components(count: int, a: Ints, b: Ints) -> Ints:
-    """Return the lowest index that each of `count` things is connected with."""
-    label = np.arange(count)
-    while len(a):
-        low = np.minimum(label[a], label[b])
-        before = label.copy()
-        np.minimum.at(label, a, low)
-        np.minimum.at(label, b, low)
-        label = label[label]
-        if (before == label).all():
-            break
-    return label
 
 
 def _switch_coords(first: Ints, level: Ints, parts: list[Ints]) -> NDArray[np.int32]:
@@ -309,7 +296,7 @@ def _remarks(cables: _Cables, layered: bool) -> tuple[str, ...]:
     if not layered:
         return ("the switches are no fat tree: only a node's own switch is a coordinate",)
     count = len(cables.names)
-    parts = len(np.unique(_components(count, cables.a, cables.b)))
+    parts = len(np.unique(components(count, cables.a, cables.b)))
     if parts == 1:
         return ()
     return (f"the fabric listed falls into {parts} parts that no cable joins",)

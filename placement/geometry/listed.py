@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from placement.machine import Links, Topology
     from placement.records import Dump
 
-__all__ = ["Listed", "aries", "blades", "find", "gemini", "router_lists", "wiring_of"]
+__all__ = ["Listed", "aries", "blades", "gemini", "router_lists", "wiring_of"]
 
 #: Links in one black bundle and in the other bundles of an Aries.
 BLACK = 3
@@ -58,20 +58,6 @@ class _Ends:
 def wiring_of(dumps: Sequence[Dump]) -> str:
     """Return the wiring's name for links that these dumps list."""
     return LISTED + " and ".join(d.source for d in dumps)
-
-
-def find(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the index of each wanted key in sorted `keys`, -1 where it is not there.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> find(np.array([2, 5]), np.array([5, 3])).tolist()
-    [1, -1]
-    """
-    place = np.searchsorted(keys, wanted)
-    place[place == len(keys)] = 0
-    return np.where(keys[place] == wanted, place, -1)
 
 
 def router_lists(dumps: Sequence[Dump]) -> tuple[NDArray[np.str_], NDArray[np.int32]]:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.arrays import components
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -69,15 +71,8 @@ def _parts(machine: Machine) -> Ints:
     if machine.topology.kind == "tree" and tree.joined_above(machine):
         return np.zeros(len(machine), dtype=np.int64)
     found = channels(machine)
-    label = np.arange(router_count(machine))
-    source, target = found.source.astype(np.int64), found.target.astype(np.int64)
-    while True:  # every router takes the least number of its neighbours, then that one's
-        new = label.copy()
-        np.minimum.at(new, target, label[source])
-        new = new[new]
-        if (new == label).all():
-            break
-        label = new
+    ends = found.source.astype(np.int64), found.target.astype(np.int64)
+    label = components(router_count(machine), *ends)
     at = np.where(machine.router >= 0, label[machine.router], -1)
     first = at.max(axis=1, initial=-1)
     return np.where(((at == first[:, None]) | (at < 0)).all(axis=1), first, -1)

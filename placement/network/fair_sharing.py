@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.arrays import summed
 from placement.errors import UsageError
-from placement.network.arrays import summed
 from placement.network.model import GB, injection_bandwidth
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.arrays import summed
 from placement.network import switches
-from placement.network.arrays import summed
 from placement.network.demand import Everyone, Messages
 from placement.network.lines import product_over_lines
 from placement.network.model import once

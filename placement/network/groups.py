@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.arrays import summed
 from placement.errors import UsageError
-from placement.network.arrays import summed
 from placement.network.inside_groups import UNREACHED, InsideGroups
 from placement.network.model import from_links, once
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.arrays import summed
+from placement.arrays import summed
 from placement.network.balancing import dot
 from placement.network.group_ways import Bytes
 

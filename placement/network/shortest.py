@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.arrays import product
+from placement.arrays import product
 from placement.network.crossings import crossings
 from placement.network.group_ways import FEW_LINES, inner_demand, line_weights
 from placement.network.lines import NO_LINES

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.arrays import summed
 from placement.network import shortest_paths
-from placement.network.arrays import summed
 from placement.network.demand import Messages
 from placement.network.lines import product_over_lines
 from placement.network.model import Channels, from_links, once

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.arrays import find
+from placement.arrays import find
 from placement.network.model import once
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from placement import arrays
 from placement.errors import NidmapError, UsageError
-from placement.network import Demand, arrays, lines
+from placement.network import Demand, lines
 from placement.specs import parse_spec
 from tests.placement.network.small_dragonflies import (
     Reference,

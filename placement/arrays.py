@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["find", "mixed", "product", "sum_by_key", "sum_by_pair", "summed"]
+__all__ = ["components", "find", "mixed", "product", "sum_by_key", "sum_by_pair", "summed"]
 
 #: A table of so many numbers is filled rather than the keys sorted.
 _TABLE = 1 << 16
@@ -70,6 +70,25 @@ def sum_by_pair(
     size = (int(row.max(initial=-1)) + 1) * columns
     key, total = sum_by_key(row * columns + column, amount, size)
     return *np.divmod(key, max(1, columns)), total
+
+
+def components(count: int, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the lowest number that each of `count` things is connected with by pairs (a, b).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> components(4, np.array([3]), np.array([1])).tolist()
+    [0, 1, 2, 1]
+    """
+    label = np.arange(count)
+    while True:
+        low, before = np.minimum(label[a], label[b]), label.copy()
+        np.minimum.at(label, a, low)
+        np.minimum.at(label, b, low)
+        label = label[label]
+        if (label == before).all():
+            return label
 
 
 def find(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
