@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -32,44 +32,51 @@ def summed(
     return np.bincount(key, amount, minlength=size).astype(np.float64, copy=False)
 
 
-def sum_by_key(
-    key: NDArray[np.int64], amount: NDArray[np.float64], size: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return each key once, ascending, with the sum of its amounts; sums of 0 may be left out.
-
-    Parameters
-    ----------
-    key : int64 (m,)
-        0 … size-1.
-    amount : float64 (m,)
-    size : int
+def sum_by_key(key: NDArray[np.int64], *columns: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+    """Return each key once, ascending, and behind it the sums of each column.
 
     Examples
     --------
     >>> import numpy as np
-    >>> found = sum_by_key(np.array([7, 2, 7]), np.array([1.0, 2.0, 3.0]), 10**9)
-    >>> [x.tolist() for x in found]
-    [[2, 7], [2.0, 4.0]]
+    >>> [x.tolist() for x in sum_by_key(np.array([7, 3, 7]), np.array([1.0, 2.0, 4.0]))]
+    [[3, 7], [2.0, 5.0]]
     """
-    if size <= 16 * len(key) + _TABLE:
-        table = summed(key, amount, size)
-        found = np.flatnonzero(table)
-        return found, table[found]
-    if (np.diff(key) > 0).all():
-        return key, amount
+    if not len(key):
+        return key, *columns
     order = np.argsort(key, kind="stable")
     key = key[order]
-    first = np.flatnonzero(np.diff(key, prepend=-1))
-    return key[first], np.add.reduceat(amount[order], first)
+    first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+    return key[first], *(np.add.reduceat(column[order], first) for column in columns)
 
 
 def sum_by_pair(
     row: NDArray[np.int64], column: NDArray[np.int64], amount: NDArray[np.float64], columns: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Return each (row, column) once, ascending, with the sum of its amounts: see `sum_by_key`."""
-    size = (int(row.max(initial=-1)) + 1) * columns
-    key, total = sum_by_key(row * columns + column, amount, size)
-    return *np.divmod(key, max(1, columns)), total
+    """Return each (row, column) once, ascending, with the sum of its amounts.
+
+    Sums of 0 may be left out.
+
+    Parameters
+    ----------
+    row, column : int64 (m,)
+    amount : float64 (m,)
+    columns : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = np.array
+    >>> [x.tolist() for x in sum_by_pair(a([1, 0, 1]), a([5, 2, 5]), a([1.0, 2.0, 3.0]), 9)]
+    [[0, 1], [2, 5], [2.0, 4.0]]
+    """
+    key, size = row * columns + column, (int(row.max(initial=-1)) + 1) * columns
+    if size <= 16 * len(key) + _TABLE:
+        table = summed(key, amount, size)
+        key = np.flatnonzero(table)
+        amount = table[key]
+    elif not (np.diff(key) > 0).all():
+        key, amount = sum_by_key(key, amount)
+    return *np.divmod(key, max(1, columns)), amount
 
 
 def components(count: int, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
