@@ -189,7 +189,7 @@ def _in_order(table: Table) -> Table:
 
 def _numbers(table: Table) -> NDArray[np.int64]:
     """Return the numbers that the names end in where they tell all nodes apart, else the index."""
-    from placement.names import name_numbers
+    from placement.names.numbered import name_numbers
 
     prefixes, numbers, _ = name_numbers(table["name"])
     alike = len(np.unique(prefixes)) == 1 and bool((numbers >= 0).all())
@@ -226,7 +226,7 @@ def _machine(table: Table, network: Network, name: str) -> Machine:
 
 def _names(table: Table, nid: NDArray[np.int64]) -> NDArray[np.str_]:
     """Return the host names: as given, else by NID, else by cname."""
-    from placement.names import nid_names
+    from placement.names.numbered import nid_names
 
     known = table.known("name")
     if known.all():

@@ -108,7 +108,8 @@ def _finding(source: str, fault: Fault) -> Finding:
 def _numbering(dump: Dump) -> list[Finding]:
     """Return the nodes whose NID is not what most others' numbering gives to their cname."""
     from placement.geometry.numbering import first_wrong, gemini_vote, wrong_nid
-    from placement.names import Xc, parse_cnames
+    from placement.names.columns import parse_cnames
+    from placement.names.xc import Xc
     from placement.tables import Table
 
     nodes = dump.nodes
@@ -187,7 +188,7 @@ def _names(machine: Machine) -> Iterator[Fault]:
     rule = _stated_rule(machine)
     if rule is None:
         return
-    from placement.names import parse_cnames
+    from placement.names.columns import parse_cnames
 
     parts = parse_cnames(machine.cname)
     known = (parts >= 0).all(axis=1)
@@ -205,7 +206,8 @@ def _names(machine: Machine) -> Iterator[Fault]:
 
 def _stated_rule(machine: Machine) -> Any:
     """Return the numbering that the topology states, None where it states none."""
-    from placement.names import Gemini, Xc
+    from placement.names.gemini import Gemini
+    from placement.names.xc import Xc
 
     stated = machine.topology.parameters
     if machine.topology.fabric == "aries" and "positions" in stated:
@@ -281,7 +283,7 @@ def _holes(machine: Machine) -> Iterator[Fault]:
 
 def _place(machine: Machine, level: str) -> str:
     """Name the first empty place of a level: its cname where there is one, else coordinates."""
-    from placement.names import format_cnames
+    from placement.names.columns import format_cnames
     from placement.summary import first_hole
 
     at, levels = first_hole(machine, level), machine.topology.levels

@@ -105,7 +105,7 @@ def absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
         return []
     if theirs.cname is None or theirs.role is None or len(theirs) < WHOLE * len(mine):
         return []
-    from placement.names import parse_cnames
+    from placement.names.columns import parse_cnames
 
     floors = []
     for cname in (mine.cname, theirs.cname):

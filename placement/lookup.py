@@ -198,7 +198,8 @@ def _place(machine: Machine, word: str) -> NDArray[np.int64]:
 
 
 def _in_cname(machine: Machine, word: str) -> NDArray[np.bool_]:
-    from placement.names import Cname, parse_cnames
+    from placement.names.cname import Cname
+    from placement.names.columns import parse_cnames
 
     place = Cname.parse(word)
     parts = parse_cnames(machine.cname)
@@ -213,7 +214,7 @@ def _in_cname(machine: Machine, word: str) -> NDArray[np.bool_]:
 
 def _in_xname(machine: Machine, word: str) -> NDArray[np.bool_]:
     """Return the mask of the nodes whose xname begins with all of `word`."""
-    from placement.names import Xname
+    from placement.names.xname import Xname
 
     place = Xname.parse(word)
     start = str(place)
@@ -294,7 +295,7 @@ def _nearest_names(
 
 def _reason(word: str) -> str:
     """Say why a word that looks like a cname is none; '' for other words."""
-    from placement.names import Cname
+    from placement.names.cname import Cname
 
     if not re.match(r"c\d+-\d", word, re.IGNORECASE):
         return ""

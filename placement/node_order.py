@@ -68,7 +68,7 @@ def _alike(names: NDArray[np.str_]) -> bool:
 
 def _plain_numbers(names: NDArray[np.str_]) -> NDArray[np.int64] | None:
     """Return the numbers of names like ``node7``, None where names differ in more than that."""
-    from placement.names import name_numbers
+    from placement.names.numbered import name_numbers
 
     prefixes, numbers, widths = name_numbers(names)
     places = np.clip(widths.astype(np.int64) - 1, 0, 16)

@@ -363,7 +363,7 @@ def _distances(options: _Options, height: int) -> tuple[float, ...]:
 
 def _machine(options: _Options, topology: Topology, nics: int = 1) -> Machine:
     """Return the machine with every position of the topology filled."""
-    from placement.names import nid_names
+    from placement.names.numbered import nid_names
 
     count = math.prod(topology.extents)
     if count > MAX_NODES:

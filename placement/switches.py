@@ -163,7 +163,7 @@ def _places(machine: Machine) -> tuple[NDArray[np.int32], tuple[str, ...]]:
     """Return what names each node's leaf, outermost first, and the words for it."""
     topology = machine.topology
     if topology.kind == "torus" and machine.cname.astype(bool).any():
-        from placement.names import parse_cnames
+        from placement.names.columns import parse_cnames
 
         parts = parse_cnames(machine.cname)
         return parts[:, [1, 0, 2, 3]], ("row", "cabinet", "cage", "blade")

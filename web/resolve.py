@@ -108,7 +108,7 @@ def _unwrapped(text: str) -> Iterator[str]:
         if bare != text:
             yield bare
     if text.lstrip().startswith("{"):
-        from placement.slurm import jobs_in
+        from placement.slurm.jobs import jobs_in
 
         with contextlib.suppress(NidmapError):
             yield ",".join(job.nodes.fold() for job in jobs_in(text) or ())

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from placement.slurm import RunningJob, SlurmNodes
+    from placement.slurm.jobs import RunningJob
+    from placement.slurm.nodes import SlurmNodes
 
 __all__ = ["SLURM", "Job", "Snapshot", "ask", "of_dump", "usual"]
 
@@ -228,7 +229,8 @@ def ask(machine: Machine, sources: tuple[str, ...], users: bool = False) -> Snap
 
 
 def _slurm(machine: Machine, users: bool) -> Snapshot:
-    from placement.slurm import free_nodes, running_jobs
+    from placement.slurm.jobs import running_jobs
+    from placement.slurm.nodes import free_nodes
 
     nodes, jobs = free_nodes(), running_jobs()
     found = _with_states(machine, of_dump(machine), nodes)
@@ -246,7 +248,7 @@ def _stranger(machine: Machine, source: str, has: str, name: str) -> ParseError:
 
 def _file(machine: Machine, found: Snapshot, path: str, users: bool) -> Snapshot:
     """Return what a file says on top of what is known."""
-    from placement.slurm import jobs_in
+    from placement.slurm.jobs import jobs_in
 
     text, taken = _text(path)
     found = replace(found, source="file", taken=taken)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from placement.slurm import SlurmNodes
+    from placement.slurm.nodes import SlurmNodes
 
 __all__ = ["Candidates", "ask_slurm", "candidates", "idle_rows"]
 
@@ -109,7 +109,7 @@ def ask_slurm(
     LaunchError, ParseError, UsageError
         As `placement.slurm.free_nodes`.
     """
-    from placement.slurm import free_nodes
+    from placement.slurm.nodes import free_nodes
 
     found = free_nodes(partition, constraint, reservation)
     for note in found.notes:

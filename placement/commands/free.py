@@ -93,7 +93,7 @@ def _in_slurm(machine: Machine | None, options: dict[str, Any]) -> _Free:
     import numpy as np
 
     from placement.nodelist import NodeList
-    from placement.slurm import free_nodes
+    from placement.slurm.nodes import free_nodes
 
     nodes = free_nodes(**options)
     if machine is None:

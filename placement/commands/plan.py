@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from placement.commands.candidates import Candidates
     from placement.machine import Machine
     from placement.request import Plan
-    from placement.slurm import SlurmNodes
+    from placement.slurm.nodes import SlurmNodes
 
 #: What the name of -o asks for.
 SUFFIXES = {
@@ -117,7 +117,7 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     report = PlanReport(machine, chosen, options, offered)
     check = None
     if options.check:
-        from placement.slurm import check_plan
+        from placement.slurm.starts import check_plan
 
         check = check_plan(report.job)  # asked by the very header of the job
     text = report.text(check)

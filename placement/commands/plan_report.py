@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.nodelist import NodeList
     from placement.request import Plan
-    from placement.slurm import PlanCheck
+    from placement.slurm.starts import PlanCheck
 
 __all__ = ["PlanReport", "plan_document"]
 

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     from placement.geometry.slingshot import Groups
     from placement.machine import Topology
-    from placement.names import Gemini, Xc
+    from placement.names.gemini import Gemini
+    from placement.names.xc import Xc
     from placement.records import Dump
     from placement.tables import Table
 
@@ -126,7 +127,7 @@ def _named(
     places: NDArray[np.int32] | None,
 ) -> Network:
     """Return the network that cnames or xnames tell."""
-    from placement.names import parse_cnames
+    from placement.names.columns import parse_cnames
 
     parts = parse_cnames(table["cname"])
     good = (parts >= 0).all(axis=1)
@@ -149,7 +150,7 @@ def _cray(
     places: NDArray[np.int32] | None,
 ) -> Network:
     from placement.geometry import aries, numbering
-    from placement.names import Xc
+    from placement.names.xc import Xc
 
     told = {d.fabric for d in dumps} & {"aries", "gemini"}
     rule: Xc | Gemini | None
@@ -168,7 +169,8 @@ def _cray(
 
 def _site_rule(table: Table, given: Topology, owner: str) -> Xc | Gemini:
     """Return the numbering of a site's nodes."""
-    from placement.names import Gemini, Xc
+    from placement.names.gemini import Gemini
+    from placement.names.xc import Xc
 
     stated = given.parameters
     if given.fabric == "aries" and "positions" in stated:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from placement.names import Xc
+    from placement.names.xc import Xc
     from placement.records import Dump
     from placement.tables import Table
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from placement.names import Gemini
+    from placement.names.gemini import Gemini
     from placement.records import Dump
     from placement.tables import Table
 

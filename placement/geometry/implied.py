@@ -19,7 +19,8 @@ from placement.records import NodeRecords
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from placement.names import Gemini, Xc
+    from placement.names.gemini import Gemini
+    from placement.names.xc import Xc
     from placement.records import Dump
 
 __all__ = ["with_nodes"]
@@ -51,7 +52,7 @@ def with_nodes(dump: Dump) -> Dump:
     parts = np.repeat(blades(names), per, axis=0)
     parts[:, 4] += np.tile(np.arange(per, dtype=np.int32), len(names))
     rule = _xc(dump, parts) if dump.fabric == "aries" else _gemini(dump, parts, coords)
-    from placement.names import format_cnames
+    from placement.names.columns import format_cnames
 
     nodes = NodeRecords(
         line=np.zeros(len(parts), dtype=np.int32),
@@ -62,7 +63,7 @@ def with_nodes(dump: Dump) -> Dump:
 
 
 def _xc(dump: Dump, parts: NDArray[np.int32]) -> Xc:
-    from placement.names import Xc
+    from placement.names.xc import Xc
 
     stated = dump.parameters.get("positions")
     if isinstance(stated, int):
@@ -74,7 +75,7 @@ def _xc(dump: Dump, parts: NDArray[np.int32]) -> Xc:
 
 
 def _gemini(dump: Dump, parts: NDArray[np.int32], coords: NDArray[np.int32]) -> Gemini:
-    from placement.names import Gemini
+    from placement.names.gemini import Gemini
 
     extents = dump.parameters.get("extents")
     if isinstance(extents, tuple):

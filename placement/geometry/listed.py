@@ -82,7 +82,7 @@ def blades(names: NDArray[np.str_]) -> NDArray[np.int32]:
     >>> blades(np.array(["c1-0c2s3a0", "c1-0c2s3g1"])).tolist()
     [[1, 0, 2, 3, 0], [1, 0, 2, 3, 2]]
     """
-    from placement.names import parse_cnames
+    from placement.names.columns import parse_cnames
 
     node = np.char.replace(np.char.replace(names, "a", "n"), "g", "n")
     parts = parse_cnames(node)
@@ -105,7 +105,7 @@ def aries(dumps: Sequence[Dump], topology: Topology) -> Listed:
     -------
     Listed
     """
-    from placement.names import Xc
+    from placement.names.xc import Xc
 
     names, printed = router_lists(dumps)
     coords = Xc(int(topology.parameters["positions"])).coords(blades(names))[:, :3]
@@ -156,7 +156,7 @@ def _placed(
     ParseError
         Where neither tells, or one is outside the torus.
     """
-    from placement.names import Gemini
+    from placement.names.gemini import Gemini
 
     coords = printed
     stated = topology.parameters

@@ -16,7 +16,8 @@ from placement.errors import ParseError, printable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from placement.names import Gemini, Xc
+    from placement.names.gemini import Gemini
+    from placement.names.xc import Xc
     from placement.tables import Table
 
 __all__ = ["first_wrong", "gemini_vote", "numbering", "refuse_wrong_nids"]
@@ -49,7 +50,8 @@ def numbering(table: Table, parts: NDArray[np.int32], fabric: str) -> Xc | Gemin
         Where most nodes follow a rule and one does not (its line), or no
         rule is followed at all.
     """
-    from placement.names import Gemini, Xc
+    from placement.names.gemini import Gemini
+    from placement.names.xc import Xc
 
     nid = table["nid"]
     voted = Xc.vote(parts, nid) if fabric != "gemini" else None
@@ -84,14 +86,14 @@ def gemini_vote(parts: NDArray[np.int32], nid: NDArray[np.int64]) -> Gemini | No
 
     Examples
     --------
-    >>> from placement.names import Gemini
+    >>> from placement.names.gemini import Gemini
     >>> parts = Gemini(4, 2).parts(range(0, 768, 5))
     >>> nids = Gemini(4, 2).nid(parts)
     >>> nids[7] = 1
     >>> gemini_vote(parts, nids)
     Gemini(columns=4, rows=2)
     """
-    from placement.names import Gemini
+    from placement.names.gemini import Gemini
 
     sound = np.flatnonzero((parts >= 0).all(axis=1) & (nid >= 0))
     if not len(sound):
@@ -145,7 +147,7 @@ def wrong_nid(table: Table, parts: NDArray[np.int32], rule: Xc | Gemini, row: in
 
 def floor(rule: Xc | Gemini) -> str:
     """Return the shape of the machine room in words."""
-    from placement.names import Xc
+    from placement.names.xc import Xc
 
     if isinstance(rule, Xc):
         return f"{rule.positions} cabinet positions in a row"
@@ -153,7 +155,7 @@ def floor(rule: Xc | Gemini) -> str:
 
 
 def _hint(rule: Xc | Gemini, wrong: int, owner: str) -> str:
-    from placement.names import Xc
+    from placement.names.xc import Xc
 
     kind = "XC" if isinstance(rule, Xc) else "XE or XK"
     by = f"as {printable(owner)} has" if owner else f"the {kind} rule that most nodes follow"

@@ -212,8 +212,8 @@ class _Floor:
 
 def _parts(table: Table) -> Ints:
     """Return int64 (n, 5): cabinet, chassis, slot, board, node of each xname."""
-    from placement.names import Xname
     from placement.names.cname import BadNameError
+    from placement.names.xname import Xname
 
     out = np.empty((len(table), 5), dtype=np.int64)
     for row, text in enumerate(table["cname"].tolist()):
@@ -230,7 +230,7 @@ def _parts(table: Table) -> Ints:
 
 def _listed(dumps: Sequence[Dump]) -> dict[tuple[int, int], int]:
     """Return how many switches are listed in each (cabinet, chassis)."""
-    from placement.names import Xname
+    from placement.names.xname import Xname
 
     found: dict[tuple[int, int], int] = {}
     for dump in dumps:

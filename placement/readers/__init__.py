@@ -10,39 +10,24 @@ names both.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 
 from placement.errors import ParseError, UsageError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.records import Dump
+from placement.records import Dump
 
 __all__ = ["BUNDLED", "find", "read", "read_text", "recognise", "resembling"]
 
 #: Every format and the module that reads it, in the order in which they are tried.
 BUNDLED = {
-    "xtprocadmin": "xtprocadmin",
-    "rtr-aries": "rtr_aries",
-    "rtr-gemini": "rtr_gemini",
-    "xtdb2proc": "xtdb2proc",
-    "meshcoords": "meshcoords",
-    "torus-coordinates": "torus_coordinates",
-    "system-map": "system_map",
-    "topology-conf": "topology_conf",
-    "scontrol-topology": "scontrol_topology",
-    "ibnetdiscover-ports": "ibnetdiscover_ports",
-    "ibnetdiscover": "ibnetdiscover",
-    "topology-yaml": "topology_yaml",
-    "sls": "sls",
-    "scontrol-nodes": "scontrol_nodes",
-    "slurm-json": "slurm_json",
-    "pbsnodes": "pbsnodes",
-    "flux-resources": "flux_resources",
-    "job-list": "job_list",
-    "sinfo": "sinfo",
+    name: name.replace("-", "_")
+    for name in (
+        *("xtprocadmin", "rtr-aries", "rtr-gemini", "xtdb2proc", "meshcoords"),
+        *("torus-coordinates", "system-map", "topology-conf", "scontrol-topology"),
+        *("ibnetdiscover-ports", "ibnetdiscover", "topology-yaml", "sls", "scontrol-nodes"),
+        *("slurm-json", "pbsnodes", "flux-resources", "job-list", "sinfo"),
+    )
 }
 
 #: Formats whose single lines could be anything: no line of another dump is taken for theirs.

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.records import Fault
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from numpy.typing import NDArray
 
 __all__ = ["MOST", "duplicates", "in_order", "listed"]
 
@@ -49,15 +45,10 @@ def listed(
     >>> len(found), found[0].line, found[-1].text
     (101, 1, '200 more of kind hex')
     """
-    faults = [
-        Fault(int(line[row]), kind, text(int(row)), hint, fatal) for row in rows[:MOST].tolist()
-    ]
+    said = [(row, text(row)) for row in rows[:MOST].tolist()]
     if len(rows) > MOST:
-        rest = len(rows) - MOST
-        faults.append(
-            Fault(int(line[rows[MOST]]), kind, f"{rest} more of kind {kind}", hint, fatal)
-        )
-    return faults
+        said.append((rows[MOST], f"{len(rows) - MOST} more of kind {kind}"))
+    return [Fault(int(line[row]), kind, words, hint, fatal) for row, words in said]
 
 
 def duplicates(

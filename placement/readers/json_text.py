@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 from placement.errors import ParseError
 from placement.records import LineCounts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["MAX_ITEMS", "count_json_lines", "load_json"]
 
@@ -56,8 +53,7 @@ def load_json(
 
 def count_json_lines(text: str) -> LineCounts:
     """Count lines: those that are not blank are rows."""
-    if not text:
-        return LineCounts(rows=0)
-    total = text.count("\n") + (not text.endswith("\n"))
-    blank = sum(1 for _ in re.finditer(r"^[ \t\r]*(?:\n|(?<!\n)\Z)", text, re.MULTILINE))
-    return LineCounts(rows=total - blank, blank=blank)
+    lines = text.split("\n")
+    lines = lines if lines[-1] else lines[:-1]
+    rows = sum(bool(line.strip(" \t\r")) for line in lines)
+    return LineCounts(rows=rows, blank=len(lines) - rows)

@@ -11,17 +11,13 @@ dozen passes of numpy over its bytes, and no regular expression a line.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import ParseError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
 __all__ = ["BIGGEST", "LONGEST_LINE", "Piece", "numbers_in", "pieces"]
 
@@ -39,8 +35,7 @@ _HEX[97:103] = range(10, 16)
 _NUMBER = re.compile(r"(?<!\S)0x0|0")
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """Some consecutive lines of a text.
 
     Attributes
@@ -95,28 +90,16 @@ def pieces(text: str, source: str) -> Iterator[Piece]:
     """
     start, line = 0, 1
     while start < len(text):
-        end = _cut(text, start)
-        if end - start > LONGEST_LINE:
-            _refuse_long(text[start:end], source, line)
+        end = len(text)
+        if end - start > _PIECE:  # cut behind a newline
+            end = text.rfind("\n", start, start + _PIECE) + 1 or start + _PIECE
+        lengths = np.diff(np.flatnonzero(_bytes(text[start:end]) == 10))
+        if lengths.max(initial=0) > LONGEST_LINE:
+            line += int(np.argmax(lengths > LONGEST_LINE))
+            raise ParseError(source, line, f"is longer than {LONGEST_LINE} characters")
         piece = _piece(text[start:end], line)
         yield piece
         start, line = end, line + len(piece.shapes)
-
-
-def _cut(text: str, start: int) -> int:
-    """Return the end of the piece that begins at `start`: behind a newline, or the text's end."""
-    if len(text) - start <= _PIECE:
-        return len(text)
-    return text.rfind("\n", start, start + _PIECE) + 1 or min(start + _PIECE, len(text))
-
-
-def _refuse_long(text: str, source: str, line: int) -> None:
-    """Raise ParseError where a line is longer than any that a tool prints."""
-    ends = np.flatnonzero(_bytes(text) == 10)
-    lengths = np.diff(ends)
-    if lengths.max(initial=0) > LONGEST_LINE:
-        line += int(np.argmax(lengths > LONGEST_LINE))
-        raise ParseError(source, line, f"is longer than {LONGEST_LINE} characters")
 
 
 def _bytes(text: str) -> NDArray[np.uint8]:

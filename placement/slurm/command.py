@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from placement.child import Answer, Deadline, run_child
 from placement.errors import LaunchError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["TIMEOUT", "Answer", "Deadline", "ask", "clean_environment", "slurm_deadline"]
 
@@ -83,10 +80,8 @@ def ask(
     """
     program = shutil.which(command[0])
     if program is None:
-        raise LaunchError(
-            f"{command[0]} is not on PATH",
-            "load Slurm's module, run this on a login node, or plan from a dump",
-        )
+        hint = "load Slurm's module, run this on a login node, or plan from a dump"
+        raise LaunchError(f"{command[0]} is not on PATH", hint)
     answer = run_child(
         [program, *command[1:]],
         clean_environment(),
@@ -95,28 +90,22 @@ def ask(
         script=script or "",
         late_hint="Slurm is down or busy: try `scontrol ping`, or plan from a dump",
     )
-    _refuse_unreachable(answer, command[0])
-    if answer.code and not fails:
-        raise LaunchError(
-            f"{command[0]} failed (exit code {answer.code}): {answer.complaint or 'no message'}",
-            f"try it by hand: {printable(' '.join(command[:3]))}",
-        )
+    if answer.code:
+        _refuse_unreachable(answer, command[0])
+        if not fails:
+            what = f"{command[0]} failed (exit code {answer.code})"
+            hint = f"try it by hand: {printable(' '.join(command[:3]))}"
+            raise LaunchError(f"{what}: {answer.complaint or 'no message'}", hint)
     return answer
 
 
 def _refuse_unreachable(answer: Answer, name: str) -> None:
     """Raise where the command could not talk to slurmctld."""
-    if not answer.code:
-        return
     text = answer.messages.lower()
     if "configuration source" in text or "resolve_ctls" in text:
-        raise LaunchError(
-            f"{name} finds no Slurm configuration on this host",
-            "run this on a login node, set SLURM_CONF, or plan from a dump",
-        )
-    for sign in ("unable to contact slurm controller", "connection refused", "zero bytes were"):
-        if sign in text:
-            raise LaunchError(
-                f"Slurm is down: {name} says {answer.complaint!r}",
-                "try `scontrol ping`, or plan from a dump",
-            )
+        hint = "run this on a login node, set SLURM_CONF, or plan from a dump"
+        raise LaunchError(f"{name} finds no Slurm configuration on this host", hint)
+    signs = ("unable to contact slurm controller", "connection refused", "zero bytes were")
+    if any(sign in text for sign in signs):
+        hint = "try `scontrol ping`, or plan from a dump"
+        raise LaunchError(f"Slurm is down: {name} says {answer.complaint!r}", hint)

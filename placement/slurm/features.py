@@ -9,16 +9,12 @@ whole set of nodes, counts (``a*4``) and brackets (``[a|b]``), is refused.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import ParseError, UsageError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
 __all__ = ["with_features"]
 
@@ -65,9 +61,8 @@ class _Expression:
     def __init__(self, text: str, features: NDArray[np.str_]) -> None:
         self.text = text
         if not text.strip() or _ODD.search(text):
-            raise self._wrong(
-                "has what is not supported", "features joined by & and |, parentheses around"
-            )
+            hint = "features joined by & and |, parentheses around"
+            raise self._wrong("has what is not supported", hint)
         words, at = np.unique(features, return_inverse=True)
         self.at = at
         self.sets = [frozenset(str(w).split(",")) - {""} for w in words]
@@ -108,9 +103,6 @@ class _Expression:
             return inner
         if word in ("", "&", "|", ",", ")"):
             raise self._wrong("has an operator without a feature")
-        return self._having(word)
-
-    def _having(self, word: str) -> NDArray[np.bool_]:
         value = np.array([word in some for some in self.sets], dtype=np.bool_)
         if not value.any():
             known = sorted({w for some in self.sets for w in some})

@@ -57,11 +57,8 @@ def running_jobs() -> tuple[RunningJob, ...]:
     """
     deadline = slurm_deadline()
     answer = ask(["squeue", "--json"], deadline=deadline, fails=True)
-    if not answer.code:
-        found = jobs_in(answer.output)
-        if found is not None:
-            return found
-    return _by_text(deadline)
+    found = None if answer.code else jobs_in(answer.output)
+    return _by_text(deadline) if found is None else found
 
 
 def jobs_in(text: str) -> tuple[RunningJob, ...] | None:
@@ -109,33 +106,19 @@ def _job(row: dict[str, Any]) -> RunningJob | None:
     >>> _job({"job_id": 7, "job_state": ["PENDING"], "nodes": ""}) is None
     True
     """
-    states = row.get("job_state")
-    words = states if isinstance(states, list) else [states]
-    if not any(isinstance(word, str) and word in _HOLDING for word in words):
+    states, listed = row.get("job_state"), row.get("nodes")
+    said = states if isinstance(states, list) else [states]
+    holding = any(isinstance(word, str) and word in _HOLDING for word in said)
+    if not holding or not isinstance(listed, str) or not listed:
         return None
-    listed = row.get("nodes")
-    if not isinstance(listed, str) or not listed:
-        return None
-    return RunningJob(
-        id=str(_number(row.get("job_id"))),
-        nodes=_nodes(listed),
-        name=_text(row.get("name")),
-        user=_text(row.get("user_name")),
-        partition=_text(row.get("partition")),
-    )
-
-
-def _number(value: Any) -> int:
-    """Return a number, also in the form ``{"set": true, "number": 7}``."""
-    if isinstance(value, dict):
-        value = value.get("number")
-    if not isinstance(value, int):
+    number = row.get("job_id")
+    if isinstance(number, dict):  # {"set": true, "number": 7}
+        number = number.get("number")
+    if not isinstance(number, int):
         raise LaunchError("squeue --json prints a job without an id")
-    return value
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    words = [row.get(key) for key in ("name", "user_name", "partition")]
+    name, user, partition = (word if isinstance(word, str) else "" for word in words)
+    return RunningJob(str(number), _nodes(listed), name, user, partition)
 
 
 def _nodes(listed: str) -> NodeList:

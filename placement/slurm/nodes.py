@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import LaunchError, ParseError, UsageError, printable
 from placement.node_order import slurm_order
 from placement.nodelist import NodeList
+from placement.readers import scontrol_topology, sinfo
+from placement.records import Dump, NodeRecords
 from placement.slurm.command import Deadline, ask, slurm_deadline
-from placement.slurm.reservations import reservations
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.records import Dump, NodeRecords
-    from placement.slurm.reservations import Reservation
+from placement.slurm.features import with_features
+from placement.slurm.reservations import Reservation, reservations
 
 __all__ = ["SlurmNodes", "free_nodes", "topology"]
 
@@ -88,9 +86,7 @@ class SlurmNodes:
 
 
 def free_nodes(
-    partition: str | None = None,
-    constraint: str | None = None,
-    reservation: str | None = None,
+    partition: str | None = None, constraint: str | None = None, reservation: str | None = None
 ) -> SlurmNodes:
     """Ask Slurm which nodes there are and in which state.
 
@@ -121,30 +117,29 @@ def free_nodes(
     deadline = slurm_deadline()
     found = _asked(partition, deadline)
     if constraint is not None:
-        from placement.slurm.features import with_features
-
         found = _only(found, with_features(constraint, found.features))
-    held, notes = _reservations(reservation, deadline)
-    return _reserved(found, held, reservation, notes)
+    try:
+        return _reserved(found, reservations(deadline), reservation)
+    except LaunchError as error:
+        if reservation is not None:
+            raise
+        return replace(found, notes=(f"reservations are not considered: {error.message}",))
 
 
 def _asked(partition: str | None, deadline: Deadline) -> SlurmNodes:
-    from placement.readers.sinfo import QUERY, read
-
     # Not -N: that takes sinfo quadratic time, and the reader expands folded rows.
     narrowed = [f"--partition={_plain(partition, '--partition')}"] if partition is not None else []
-    answer = ask(["sinfo", *narrowed, "-e", "-o", QUERY], deadline=deadline)
+    answer = ask(["sinfo", *narrowed, "-e", "-o", sinfo.QUERY], deadline=deadline)
     text = _one_cluster(answer.output)
     if partition is not None:
         _refuse_unknown_partition(text, partition, deadline)
     try:
-        dump = read(text, "sinfo")
+        dump = sinfo.read(text, "sinfo")
     except ParseError as error:
         raise LaunchError(f"sinfo's answer cannot be read: {error}") from None
     if dump.nodes is None or dump.nodes.name is None:
-        raise LaunchError(
-            "sinfo lists no node", "does Slurm hide them (PrivateData), or is it another cluster?"
-        )
+        hint = "does Slurm hide them (PrivateData), or is it another cluster?"
+        raise LaunchError("sinfo lists no node", hint)
     return _table(dump, dump.nodes, partition)
 
 
@@ -161,9 +156,8 @@ def _one_cluster(text: str) -> str:
         return text
     _, _, rest = text.partition("\n")
     if "\nCLUSTER:" in text:
-        raise LaunchError(
-            "sinfo answers for several clusters", "set SLURM_CLUSTERS to the one that is meant"
-        )
+        hint = "set SLURM_CLUSTERS to the one that is meant"
+        raise LaunchError("sinfo answers for several clusters", hint)
     return rest
 
 
@@ -179,12 +173,9 @@ def _refuse_unknown_partition(text: str, partition: str, deadline: Deadline) -> 
     known = ask(["sinfo", "-h", "-a", "-o", "%R"], deadline=deadline).output.split()
     unknown = [name for name in missing if name not in known]
     if unknown:
-        raise ParseError(
-            "--partition",
-            0,
-            f"Slurm has no partition {printable(unknown[0])!r}",
-            f"there are {printable(', '.join(sorted(set(known))), 200)}",
-        )
+        what = f"Slurm has no partition {printable(unknown[0])!r}"
+        there = f"there are {printable(', '.join(sorted(set(known))), 200)}"
+        raise ParseError("--partition", 0, what, there)
 
 
 def _table(dump: Dump, rows: NodeRecords, partition: str | None) -> SlurmNodes:
@@ -192,12 +183,11 @@ def _table(dump: Dump, rows: NodeRecords, partition: str | None) -> SlurmNodes:
     order = slurm_order(rows.name)
     n = len(order)
     empty, zero = np.zeros(n, dtype="U1"), np.zeros(n, dtype=np.int64)
-    state = empty if rows.state is None else rows.state[order]
     partitions = dump.parameters.get("partitions")
     default = dump.parameters.get("default_partition", "")
     return SlurmNodes(
         names=rows.name[order],
-        state=state,
+        state=empty if rows.state is None else rows.state[order],
         planned=np.zeros(n, dtype=bool) if rows.planned is None else rows.planned[order],
         weight=None if rows.weight is None else rows.weight[order],
         features=empty if rows.features is None else rows.features[order],
@@ -208,60 +198,37 @@ def _table(dump: Dump, rows: NodeRecords, partition: str | None) -> SlurmNodes:
     )
 
 
-def _reservations(
-    wanted: str | None, deadline: Deadline
-) -> tuple[tuple[Reservation, ...], tuple[str, ...]]:
-    """Return the reservations; where none was asked for, their absence is only a remark."""
-    try:
-        return reservations(deadline), ()
-    except LaunchError as error:
-        if wanted is not None:
-            raise
-        return (), (f"reservations are not considered: {error.message}",)
-
-
-def _reserved(
-    found: SlurmNodes,
-    held: tuple[Reservation, ...],
-    wanted: str | None,
-    notes: tuple[str, ...],
-) -> SlurmNodes:
+def _reserved(found: SlurmNodes, held: tuple[Reservation, ...], wanted: str | None) -> SlurmNodes:
     """Let the nodes of the reservation that was asked for be idle, of others not."""
     state = found.state.astype(f"U{max(8, found.state.dtype.itemsize // 4)}")
     others = [r for r in held if r.active and r.name != wanted]
     taken = np.isin(found.names, [name for r in others for name in r.nodes])
     state[taken & (state == "idle")] = "reserved"
     if wanted is None:
-        return _with_state(found, state, notes)
+        return replace(found, state=state)
     ours = next((r for r in held if r.name == wanted), None)
     if ours is None:
-        names = ", ".join(r.name for r in held)
-        raise ParseError(
-            "--reservation",
-            0,
-            f"Slurm has no reservation {printable(wanted)!r}",
-            f"there are {printable(names, 200)}" if names else "there is none",
-        )
-    if not ours.active:
-        notes = (*notes, f"reservation {printable(wanted)} is not active: it starts {ours.start}Z")
+        names = printable(", ".join(r.name for r in held), 200)
+        what = f"Slurm has no reservation {printable(wanted)!r}"
+        hint = f"there are {names}" if held else "there is none"
+        raise ParseError("--reservation", 0, what, hint)
     inside = np.isin(found.names, list(ours.nodes))
     usable = _OURS if ours.maintenance else _OURS[:2]
     state[inside & ~taken & np.isin(state, usable)] = "idle"
-    if found.default_partition and ours.partition:
-        found = replace(found, default_partition=ours.partition)
-    return _only(_with_state(found, state, notes), inside)
-
-
-def _with_state(found: SlurmNodes, state: NDArray[np.str_], notes: tuple[str, ...]) -> SlurmNodes:
-    return replace(found, state=state, notes=(*found.notes, *notes))
+    notes, partition = found.notes, found.default_partition
+    if not ours.active:
+        waits = f"reservation {printable(wanted)} is not active: it starts {ours.start}Z"
+        notes = (*notes, waits)
+    if partition and ours.partition:
+        partition = ours.partition
+    found = replace(found, state=state, notes=notes, default_partition=partition)
+    return _only(found, inside)
 
 
 def _only(found: SlurmNodes, mask: NDArray[np.bool_]) -> SlurmNodes:
     """Return the rows of a mask."""
-    values = {field.name: getattr(found, field.name) for field in fields(found)}
-    kept: dict[str, Any] = {
-        name: value[mask] for name, value in values.items() if isinstance(value, np.ndarray)
-    }
+    values = ((field.name, getattr(found, field.name)) for field in fields(found))
+    kept: dict[str, Any] = {k: v[mask] for k, v in values if isinstance(v, np.ndarray)}
     return replace(found, **kept)
 
 
@@ -273,14 +240,12 @@ def topology() -> Dump | None:
     LaunchError
         Slurm is missing, down, slow, or prints what is no topology.
     """
-    from placement.readers.scontrol_topology import read
-
     answer = ask(["scontrol", "show", "topology"], fails=True)
     if not answer.output.strip():
         if answer.code and "topology" not in answer.messages.lower():
             raise LaunchError(f"scontrol show topology failed: {answer.complaint}")
         return None
     try:
-        return read(answer.output, "scontrol show topology")
+        return scontrol_topology.read(answer.output, "scontrol show topology")
     except ParseError as error:
         raise LaunchError(f"scontrol's answer cannot be read: {error}") from None

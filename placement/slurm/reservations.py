@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from placement.errors import LaunchError, NidmapError, printable
 from placement.nodelist import NodeList
-from placement.slurm.command import ask
-
-if TYPE_CHECKING:
-    from placement.slurm.command import Deadline
+from placement.slurm.command import Deadline, ask
 
 __all__ = ["Reservation", "reservations"]
 
@@ -19,8 +15,7 @@ _RECORD = re.compile(r"ReservationName=(?P<name>.*?) StartTime=(?P<start>\S+) (?
 _FIELD = re.compile(r"(?:^|\s)(Nodes|Flags|State|PartitionName)=(\S*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(NamedTuple):
     """One reservation.
 
     Attributes
@@ -77,9 +72,8 @@ def _parsed(line: str) -> Reservation:
     """
     match = _RECORD.match(line)
     if not match:
-        raise LaunchError(
-            f"scontrol show reservation printed {printable(line)!r}", "is it Slurm's own scontrol?"
-        )
+        what = f"scontrol show reservation printed {printable(line)!r}"
+        raise LaunchError(what, "is it Slurm's own scontrol?")
     fields = dict(_FIELD.findall(match["rest"]))
     listed = fields.get("Nodes", "")
     try:

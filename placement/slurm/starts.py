@@ -9,17 +9,14 @@ and rest on the time limits of the jobs that run.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from placement.emit.job import slurm_options
+from placement.emit.job import Job, slurm_options
 from placement.errors import LaunchError, NidmapError, printable
 from placement.nodelist import NodeList
 from placement.slurm.command import Deadline, ask, slurm_deadline
-
-if TYPE_CHECKING:
-    from placement.emit.job import Job
 
 __all__ = ["ExpectedStart", "PlanCheck", "check_plan", "expected_start"]
 
@@ -33,8 +30,7 @@ _AT_ONCE = 60.0
 _NO_END = 364 * 86400.0
 
 
-@dataclass(frozen=True, slots=True)
-class ExpectedStart:
+class ExpectedStart(NamedTuple):
     """When Slurm expects a job to start.
 
     Attributes
@@ -53,7 +49,7 @@ class ExpectedStart:
 
     start: datetime | None
     seconds: float
-    nodes: NodeList = NodeList()  # noqa: RUF009  # a tuple: it cannot be changed
+    nodes: NodeList = NodeList()
     partition: str = ""
     refused: str = ""
 
@@ -109,8 +105,7 @@ def _span(seconds: float) -> str:
     return f"{minutes // 1440} d {minutes % 1440 // 60} h"
 
 
-@dataclass(frozen=True, slots=True)
-class PlanCheck:
+class PlanCheck(NamedTuple):
     """What pinning a job to a list costs.
 
     Attributes
@@ -131,10 +126,8 @@ class PlanCheck:
 
     def sentence(self) -> str:
         """Return both starts in one sentence."""
-        return (
-            f"sbatch --test-only: on these nodes the job {self.pinned.words()}; "
-            f"on any nodes it {self.unpinned.words()}"
-        )
+        pinned = f"on these nodes the job {self.pinned.words()}"
+        return f"sbatch --test-only: {pinned}; on any nodes it {self.unpinned.words()}"
 
     def document(self) -> dict[str, Any]:
         """Return both starts for ``--json``, with the sentence."""
@@ -182,12 +175,8 @@ def expected_start(job: Job, deadline: Deadline | None = None) -> ExpectedStart:
         As `check_plan`.
     """
     options = "".join(f"#SBATCH {option}\n" for option in slurm_options(job))
-    answer = ask(
-        ["sbatch", "--test-only"],
-        script=f"#!/bin/sh\n{options}true\n",
-        deadline=deadline,
-        fails=True,
-    )
+    script = f"#!/bin/sh\n{options}true\n"
+    answer = ask(["sbatch", "--test-only"], script=script, deadline=deadline, fails=True)
     text = f"{answer.messages}\n{answer.output}"
     match = _START.search(text)
     if match and not answer.code:
@@ -195,10 +184,8 @@ def expected_start(job: Job, deadline: Deadline | None = None) -> ExpectedStart:
     reason = _REFUSED.findall(text)
     if answer.code and reason:
         return ExpectedStart(None, float("nan"), refused=printable(reason[-1].strip(), 200))
-    raise LaunchError(
-        f"sbatch --test-only said {answer.complaint or 'nothing'!r}",
-        "is it Slurm's own sbatch?",
-    )
+    what = f"sbatch --test-only said {answer.complaint or 'nothing'!r}"
+    raise LaunchError(what, "is it Slurm's own sbatch?")
 
 
 def _started(match: re.Match[str]) -> ExpectedStart:
@@ -206,8 +193,7 @@ def _started(match: re.Match[str]) -> ExpectedStart:
         start = datetime.fromisoformat(match[1]).replace(tzinfo=timezone.utc)
         nodes = NodeList.parse(match[2])
     except (ValueError, NidmapError):
-        raise LaunchError(
-            f"sbatch --test-only gave a start that cannot be read: {printable(match[0])}"
-        ) from None
+        what = "sbatch --test-only gave a start that cannot be read"
+        raise LaunchError(f"{what}: {printable(match[0])}") from None
     seconds = (start - datetime.now(timezone.utc)).total_seconds()
     return ExpectedStart(start, max(0.0, seconds), nodes, match[3] or "")

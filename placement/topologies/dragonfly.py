@@ -46,7 +46,7 @@ def router_names(machine: Machine) -> NDArray[np.str_]:
     positions = machine.topology.parameters.get("positions")
     if machine.topology.fabric != "aries" or not positions:
         return _written("g%dc%db%d", coords)
-    from placement.names import Xc
+    from placement.names.xc import Xc
 
     whole = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
     return _written("c%d-%dc%ds%da0", Xc(int(positions)).parts_of_coords(whole)[:, :4])

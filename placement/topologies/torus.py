@@ -79,7 +79,7 @@ def wiring_text(machine: Machine) -> str:
 
 
 def _cnames(coords: NDArray[np.int32], columns: int, rows: int) -> NDArray[np.str_]:
-    from placement.names import Gemini
+    from placement.names.gemini import Gemini
 
     whole = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
     parts = Gemini(columns, rows).parts_of_coords(whole)

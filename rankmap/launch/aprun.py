@@ -115,7 +115,7 @@ def _filled(ranks: int, nodes: int, per_node: int) -> NDArray[np.int64]:
 def _nids(on: Slots) -> str:
     """Return the nodes as ``aprun -L`` takes them: ``12-15,40``."""
     from placement.emit.lists import nid_ranges
-    from placement.names import name_numbers
+    from placement.names.numbered import name_numbers
 
     if on.machine is not None and on.rows is not None:
         nids = on.machine.nid[on.rows]

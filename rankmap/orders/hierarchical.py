@@ -134,7 +134,7 @@ def sorted_nodes(slots: Slots, paper: bool = False) -> Ints:
         return np.arange(len(slots.counts))
     if not paper:
         return np.lexsort(machine.coords[slots.rows].T[::-1])
-    from placement.names import parse_cnames
+    from placement.names.columns import parse_cnames
 
     cnames = machine.cname[slots.rows]
     if not len(cnames) or (cnames == "").any():

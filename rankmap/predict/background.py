@@ -189,7 +189,7 @@ def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other],
     LaunchError
         Slurm is missing, down, slow, or prints what is not Slurm's.
     """
-    from placement.slurm import running_jobs
+    from placement.slurm.jobs import running_jobs
 
     checked(load)
     order = np.argsort(machine.names)

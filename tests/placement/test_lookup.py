@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import ParseError
 from placement.lookup import nodes_of, rows_of
-from placement.names import Gemini, Xc
+from placement.names.gemini import Gemini
+from placement.names.xc import Xc
 from placement.nodelist import NodeList
 
 XC = Xc(4)

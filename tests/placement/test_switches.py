@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.machine import Switches
-from placement.names import format_cnames
-from placement.slurm import topology
+from placement.names.columns import format_cnames
+from placement.slurm.nodes import topology
 from placement.specs import parse_spec
 from placement.switches import forest_roots, members, slurm_switches, subtree_sums
 from tests.placement.planners import slurm_cases as cases

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.names import parse_cnames
+from placement.names.columns import parse_cnames
 from web.layout.boxes import CELL, PITCH, Boxes, Pad, Text, View, distinct, middles, place_boxes
 
 if TYPE_CHECKING:

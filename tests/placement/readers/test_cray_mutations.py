@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from placement.assemble import assemble
 from placement.errors import NidmapError
-from placement.names import Gemini, Xc, format_cnames
+from placement.names.columns import format_cnames
+from placement.names.gemini import Gemini
+from placement.names.xc import Xc
 from placement.readers import find, read_text
 from placement.readers.text import decode
 from placement.writers import write

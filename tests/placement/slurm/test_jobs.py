@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import LaunchError, NidmapError
-from placement.slurm import RunningJob, jobs_in, running_jobs
-from placement.slurm.jobs import _job
+from placement.slurm.jobs import RunningJob, _job, jobs_in, running_jobs
 from tests.placement.slurm.test_nodes import says
 from tests.real_slurm import needs_slurm, real_slurm
 

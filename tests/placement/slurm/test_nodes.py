@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import LaunchError, NidmapError, ParseError, UsageError
-from placement.slurm import command, free_nodes, reservations, topology
-from placement.slurm.reservations import _parsed
+from placement.slurm import command
+from placement.slurm.nodes import free_nodes, topology
+from placement.slurm.reservations import _parsed, reservations
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.waiting import wait_until
 

@@ -11,8 +11,8 @@ from placement.errors import LaunchError, UsageError
 from placement.nodelist import NodeList
 from placement.planners import find
 from placement.request import Request
-from placement.slurm import check_plan, expected_start, free_nodes
-from placement.slurm.starts import ExpectedStart, PlanCheck
+from placement.slurm.nodes import free_nodes
+from placement.slurm.starts import ExpectedStart, PlanCheck, check_plan, expected_start
 from placement.specs import parse_spec
 from tests.placement.slurm.test_nodes import says
 from tests.real_slurm import needs_slurm, real_slurm

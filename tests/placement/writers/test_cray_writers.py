@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from placement.assemble import assemble
 from placement.errors import UsageError
 from placement.machine import Links
-from placement.names import Gemini, Xc, format_cnames
+from placement.names.columns import format_cnames
+from placement.names.gemini import Gemini
+from placement.names.xc import Xc
 from placement.readers import read_text
 from placement.specs import parse_spec
 from placement.writers import BUNDLED, write

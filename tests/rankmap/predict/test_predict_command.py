@@ -149,9 +149,8 @@ def test_no_pattern_is_a_usage_error(tool):
 
 
 def test_jobs_that_slurm_runs_are_found_among_the_nodes(monkeypatch):
-    import placement.slurm
     from placement.nodelist import NodeList
-    from placement.slurm import RunningJob
+    from placement.slurm.jobs import RunningJob
     from placement.specs import parse_spec
     from rankmap.predict.background import from_slurm
 
@@ -160,7 +159,7 @@ def test_jobs_that_slurm_runs_are_found_among_the_nodes(monkeypatch):
         RunningJob("8", NodeList.parse("nid00005,elsewhere1")),
         RunningJob("9", NodeList.parse("elsewhere[1-3]")),
     )
-    monkeypatch.setattr(placement.slurm, "running_jobs", lambda: jobs)
+    monkeypatch.setattr("placement.slurm.jobs.running_jobs", lambda: jobs)
     found, notes = from_slurm(parse_spec("torus:4x4"), 2.0)
     assert [(job.name, job.rows.tolist(), job.load) for job in found] == [
         ("job 7", [3, 1], 2.0),
