@@ -5,6 +5,6 @@ an XC and on an XE or XK one follows from the other once the shape of the
 machine room is known (`Xc`, `Gemini`), and that shape follows from any dump
 that lists both (``Xc.fit``, ``Gemini.fit``). For many nodes at once names are
 numpy string arrays and places are ``int32 (n, 5)`` with the columns col, row,
-cage, slot, node; a row of -1 marks what is impossible. For one node there are
-`Cname` and ``nid_of``/``cname_of``, which raise `BadNameError`.
+cage, slot, node; a row of -1 marks what is impossible. For one node there is
+`Cname`, which raises `BadNameError`.
 """

@@ -148,24 +148,3 @@ class Cname:
         """The columns col, row, cage, slot, node, -1 where the name leaves one out."""
         cage, slot, node = (-1 if p is None else p for p in (self.cage, self.slot, self.node))
         return self.col, self.row, cage, slot, node
-
-    @property
-    def cabinet(self) -> Cname:
-        """The cabinet that it is in.
-
-        Examples
-        --------
-        >>> str(Cname.parse("c3-1c2s4n0").cabinet)
-        'c3-1'
-        """
-        return Cname(self.col, self.row)
-
-    @property
-    def chassis(self) -> Cname:
-        """The chassis that it is in (the cabinet itself for a cabinet)."""
-        return Cname(self.col, self.row, self.cage)
-
-    @property
-    def blade(self) -> Cname:
-        """The blade that it is on (the name itself where it names more than a blade)."""
-        return Cname(self.col, self.row, self.cage, self.slot)

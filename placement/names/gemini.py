@@ -51,8 +51,8 @@ class Gemini(Numbering):
     Examples
     --------
     >>> titan = Gemini(25, 8)
-    >>> titan.nid_of("c24-0c2s0n2"), str(titan.cname_of(9278))
-    (9278, 'c24-0c2s0n2')
+    >>> titan.nid([[24, 0, 2, 0, 2]]).tolist(), titan.parts([9278]).tolist()
+    ([9278], [[24, 0, 2, 0, 2]])
     >>> titan.coords([[24, 0, 2, 0, 2]]).tolist()
     [[13, 1, 16, 0]]
     """
@@ -175,12 +175,6 @@ class Gemini(Numbering):
         limits = ((x, self.columns), (y, 2 * self.rows), (z, _Z), (low, 2))
         good = np.logical_and.reduce([(c >= 0) & (c < limit) for c, limit in limits])
         return marked(good, *self._place(x, y, z), 2 * (y % 2) + low)
-
-    @property
-    def nids(self) -> str:
-        """The range of NIDs in words."""
-        last = 96 * self.columns * self.rows - 1
-        return f"NIDs run from 0 to {last} with {self.columns} x {self.rows} cabinets"
 
     @classmethod
     def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[Gemini, NDArray[np.bool_]] | None:

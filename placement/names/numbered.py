@@ -39,9 +39,7 @@ def nid_names(numbers: ArrayLike, width: int = 5, prefix: str = "nid") -> NDArra
     return write_names(np.asarray(numbers, dtype=np.int64)[:, None], (prefix,), width)
 
 
-def name_numbers(
-    names: ArrayLike,
-) -> tuple[NDArray[np.str_], NDArray[np.int64], NDArray[np.int32]]:
+def name_numbers(names: ArrayLike) -> tuple[NDArray[np.str_], NDArray[np.int64], NDArray[np.int32]]:
     """Part names from the number they end in.
 
     Parameters

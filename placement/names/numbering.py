@@ -8,9 +8,6 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from placement.errors import printable
-from placement.names.cname import BadNameError, Cname
-
 __all__ = ["Numbering", "columns_of", "marked"]
 
 Rule = TypeVar("Rule", bound="Numbering")
@@ -29,8 +26,7 @@ def marked(good: NDArray[np.bool_], *columns: NDArray[np.int64]) -> NDArray[np.i
 class Numbering(ABC):
     """A rule that gives every place of a machine its NID and its coordinates.
 
-    The array methods mark what is impossible with -1; ``nid_of`` and
-    ``cname_of`` take one name or number and raise `BadNameError`.
+    What is impossible is marked with -1.
     """
 
     __slots__ = ()
@@ -39,11 +35,6 @@ class Numbering(ABC):
     @abstractmethod
     def limits(self) -> tuple[int, int, int, int, int]:
         """How many columns, rows, cages, slots and nodes there are."""
-
-    @property
-    @abstractmethod
-    def nids(self) -> str:
-        """The range of NIDs in words."""
 
     @abstractmethod
     def nid(self, parts: ArrayLike) -> NDArray[np.int64]:
@@ -105,44 +96,3 @@ class Numbering(ABC):
         """Return which places, given by their five columns, are inside the machine."""
         inside = [(p >= 0) & (p < limit) for p, limit in zip(parts, self.limits, strict=True)]
         return np.asarray(np.logical_and.reduce(inside))
-
-    def outside(self, name: Cname) -> str:
-        """Say why a node cname is outside this machine; '' where it is inside."""
-        if name.impossible:
-            return f"{name.impossible[0]} is impossible; {name.impossible[1]}"
-        words = ("column", "row", "cage", "slot", "node")
-        for word, value, limit in zip(words, name.parts, self.limits, strict=True):
-            if value >= limit:
-                return f"{word} {value}: this machine has {word}s 0 to {limit - 1}"
-        return ""
-
-    def nid_of(self, name: Cname | str) -> int:
-        """Return the NID of one node.
-
-        Raises
-        ------
-        BadNameError
-            Where it is not the cname of a node, or outside this machine.
-        """
-        cname = Cname.parse(name) if isinstance(name, str) else name
-        if not cname.is_node:
-            hint = "a node's ends in n0 to n3"
-            raise BadNameError(str(cname), 0, "not the cname of a node", hint)
-        nid = int(self.nid([cname.parts])[0])
-        if nid < 0:
-            raise BadNameError(str(cname), 0, self.outside(cname) or "outside this machine")
-        return nid
-
-    def cname_of(self, nid: int) -> Cname:
-        """Return the cname of one NID.
-
-        Raises
-        ------
-        BadNameError
-            Where this machine has no such NID.
-        """
-        small = -(2**62) < nid < 2**62
-        parts = self.parts([nid])[0].tolist() if small else [-1]
-        if parts[0] < 0:
-            raise BadNameError(f"NID {printable(str(nid))}", 0, f"out of range: {self.nids}")
-        return Cname(*parts)

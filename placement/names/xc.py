@@ -41,8 +41,8 @@ class Xc(Numbering):
     Examples
     --------
     >>> shaheen = Xc(12)
-    >>> shaheen.nid_of("c11-2c0s15n3"), str(shaheen.cname_of(6783))
-    (6783, 'c11-2c0s15n3')
+    >>> shaheen.nid([[11, 2, 0, 15, 3]]).tolist(), shaheen.parts([6783]).tolist()
+    ([6783], [[11, 2, 0, 15, 3]])
     >>> shaheen.coords([[11, 2, 0, 15, 3]]).tolist()
     [[17, 3, 15, 3]]
     """
@@ -157,12 +157,6 @@ class Xc(Numbering):
         col, cage = 2 * pair + chassis // 3, chassis % 3
         good = self.inside(col, row, cage, slot, node) & (chassis >= 0) & (chassis < 6)
         return marked(good, col, row, cage, slot, node)
-
-    @property
-    def nids(self) -> str:
-        """The range of NIDs in words."""
-        last = _ROWS * self.positions * _CABINET - 1
-        return f"NIDs run from 0 to {last} with {self.positions} cabinet positions in a row"
 
     @classmethod
     def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[Xc, NDArray[np.bool_]] | None:

@@ -9,13 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
 from placement.errors import printable
 from placement.names.cname import BadNameError
 
-__all__ = ["Xname", "normalise_xnames"]
+__all__ = ["Xname"]
 
 _FORM = re.compile(
     r"x(?P<cabinet>\d{1,5})"
@@ -104,26 +101,3 @@ class Xname:
         numbers = (self.cabinet, self.chassis, self.slot, self.board)
         letters = zip("xcsbnhr", (*numbers, self.node, self.nic, self.switch), strict=True)
         return "".join(f"{k}{v}" for k, v in letters if v is not None) + self.below
-
-
-def normalise_xnames(names: ArrayLike) -> NDArray[np.str_]:
-    """Return xnames in lower case and without leading zeros; other names as they are.
-
-    Parameters
-    ----------
-    names : str (n,)
-
-    Returns
-    -------
-    str (n,)
-
-    Examples
-    --------
-    >>> normalise_xnames(["X1000C0S03B1N0", "nid001000"]).tolist()
-    ['x1000c0s3b1n0', 'nid001000']
-    """
-    normal = [
-        _ZEROS.sub("", name.lower()) if name[:1] in "xX" and _FORM.fullmatch(name) else name
-        for name in np.asarray(names, dtype=np.str_).tolist()
-    ]
-    return np.array(normal or np.zeros(0), dtype=np.str_)

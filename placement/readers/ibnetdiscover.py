@@ -13,7 +13,7 @@ import math
 import re
 
 from placement.readers.infiniband import Fabric, bandwidth, fabric_lines
-from placement.readers.plain import count_lines, refuse_empty, split_lines, strange_line
+from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]
@@ -31,18 +31,7 @@ _REST = re.compile(
     r"(?:vendid|devid|sysimgguid|switchguid|caguid|rtguid|\?\?\?guid)=0x|"
     r"Chassis [0-9]+|Hostname: |Non-Chassis Nodes"
 )
-_SNIFF = re.compile(r'^(?:Switch|Ca|Rt)\s+[0-9]+\s+"[SHR]-[0-9a-fA-F]{1,16}"', re.MULTILINE)
-
-
-def sniff(head: str) -> bool:
-    r"""Say whether the first lines look like the output of ibnetdiscover.
-
-    Examples
-    --------
-    >>> sniff('switchguid=0x1(1)\nSwitch\t36 "S-0000000000000001"\t\t# "leaf1" base port 0\n')
-    True
-    """
-    return bool(_SNIFF.search(head))
+sniff = sniffing(r'^(?:Switch|Ca|Rt)\s+[0-9]+\s+"[SHR]-[0-9a-fA-F]{1,16}"', re.M)
 
 
 def read(text: str, source: str) -> Dump:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from placement.readers.infiniband import Fabric, bandwidth, fabric_lines
-from placement.readers.plain import count_lines, refuse_empty, split_lines, strange_line
+from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]
@@ -21,20 +21,9 @@ _KINDS = {"SW": "switch", "CA": "host", "RT": "other", "??": "other"}
 _END = r"(SW|CA|RT|\?\?)\s+([0-9]{1,9})\s+([0-9]{1,9})\s+0x([0-9a-fA-F]{1,16})"
 _PORT = re.compile(rf"\s*{_END}\s+([0-9]+x|\?\?)\s+([A-Z0-9]+|\?\?\?)(?:\s+(.*))?")
 _PEER = re.compile(rf"-\s+{_END}\s+\(\s*(.*?)\s*\)\s*")
-_SNIFF = re.compile(
-    r"^\s*(?:SW|CA|RT)\s+[0-9]+\s+[0-9]+\s+0x[0-9a-fA-F]{16}\s+(?:[0-9]+x|\?\?)\s", re.MULTILINE
+sniff = sniffing(
+    r"^\s*(?:SW|CA|RT)\s+[0-9]+\s+[0-9]+\s+0x[0-9a-fA-F]{16}\s+(?:[0-9]+x|\?\?)\s", re.M
 )
-
-
-def sniff(head: str) -> bool:
-    r"""Say whether the first lines look like ``ibnetdiscover --ports``.
-
-    Examples
-    --------
-    >>> sniff("SW  1781 80 0x08c0eb0300add20e 4x SDR   'ib-i7l2s01'\n")
-    True
-    """
-    return bool(_SNIFF.search(head))
 
 
 def read(text: str, source: str) -> Dump:

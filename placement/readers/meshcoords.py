@@ -7,31 +7,18 @@ The coordinates are (group, chassis, slot) on an XC, the torus's elsewhere.
 
 from __future__ import annotations
 
-import re
-
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump
+from placement.readers.plain import sniffing
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]
 
-_SNIFF = re.compile(
-    rf"^[ \t]*(?:NID[ \t]+NODENAME\b|[0-9]+[ \t]+{r.NODE}[ \t]+[a-z]+(?:[ \t]+[0-9]+){{4}}[ \t]*$)",
-    re.I | re.M | re.A,
+sniff = sniffing(
+    rf"^[ \t]*(?:NID[ \t]+NODENAME\b|[0-9]+[ \t]+{r.NODE}[ \t]+[a-z]+(?:[ \t]+[0-9]+){{4}}[ \t]*$)"
 )
 _HEADER = ["nid", "nodename", "type", "cores", "x", "y", "z"]
 _COLUMNS = (r.NID, r.NODE_CNAME, r.ROLE, r.CORES, *r.XYZ)
-
-
-def sniff(head: str) -> bool:
-    """Tell whether the beginning of a text has the header or a row of meshcoords.
-
-    Examples
-    --------
-    >>> sniff("  NID   NODENAME      TYPE   CORES   X  Y  Z")
-    True
-    """
-    return _SNIFF.search(head) is not None
 
 
 def read(text: str, source: str) -> Dump:

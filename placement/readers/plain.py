@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 
 from placement.errors import ParseError, printable
 from placement.readers import resembling
@@ -10,6 +11,19 @@ from placement.records import LineCounts
 
 #: More lines than this are no dump of a machine; a list of them would fill the memory.
 MAX_LINES = 1_000_000
+
+
+def sniffing(pattern: str, flags: int = re.I | re.M | re.A) -> Callable[[str], bool]:
+    """Return the ``sniff`` of a format that shows itself by a pattern in its first lines.
+
+    Examples
+    --------
+    >>> sniff = sniffing("^NodeName=", re.M)
+    >>> sniff("# nodes\\nNodeName=n1"), sniff("n1")
+    (True, False)
+    """
+    compiled = re.compile(pattern, flags)
+    return lambda head: compiled.search(head) is not None
 
 
 def split_lines(text: str, source: str = "") -> list[str]:
@@ -80,12 +94,7 @@ def refuse_empty(counts: LineCounts, source: str, what: str) -> None:
 
 
 def strange_line(
-    name: str,
-    source: str,
-    number: int,
-    line: str,
-    what: str,
-    hint: str = "is the line cut off?",
+    name: str, source: str, number: int, line: str, what: str, hint: str = "is the line cut off?"
 ) -> ParseError:
     """Return the error for a line that does not belong, naming the format it is of.
 

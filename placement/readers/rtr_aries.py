@@ -8,14 +8,13 @@ of Edison and Theta (2,304 routers, no exception).
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 from numpy.typing import NDArray
 
 from placement.readers import rows as r
 from placement.readers.cray import expected_coords, positions_of
 from placement.readers.faults import in_order, listed
+from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
 from placement.records import Dump, Fault
 
@@ -25,7 +24,7 @@ __all__ = ["TILES", "read", "sniff"]
 TILES = 48
 
 _TILE = end_pattern("a") + r"\([0-9]+:[0-9]+:[0-9]+\)"
-_SNIFF = re.compile(rf"^[ \t]*{_TILE}[ \t]+[a-z]+[ \t]+->[ \t]", re.I | re.M | re.A)
+sniff = sniffing(rf"^[ \t]*{_TILE}[ \t]+[a-z]+[ \t]+->[ \t]")
 _END = r.Column("end", "tile with coordinates", _TILE, hint="such as c0-0c0s0a0l00(0:0:0)")
 _COLOURS = "green|black|blue|ptile"
 _FROM = (
@@ -35,17 +34,6 @@ _FROM = (
 )
 _TO_TILE = (*_FROM, _END._replace(numbers=END_B + XYZ_B))
 _TO_NONE = (*_FROM, r.Column("to", "tile, unused or processor", "unused|processor"))
-
-
-def sniff(head: str) -> bool:
-    """Tell whether the beginning of a text has a line of an Aries link list.
-
-    Examples
-    --------
-    >>> sniff("c0-0c0s0a0l00(0:0:0) green -> c0-0c0s6a0l10(0:0:6)")
-    True
-    """
-    return _SNIFF.search(head) is not None
 
 
 def read(text: str, source: str) -> Dump:

@@ -11,7 +11,6 @@ cage and 9.375 between cages. As read by public converters of such lists.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from placement.readers import rows as r
 from placement.readers.faults import in_order, listed
+from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
 from placement.records import Dump, Fault
 
@@ -29,7 +29,7 @@ MEDIA = {"mezzanine": 2.34375, "backplane": 1.875, "cable": 1.171875}
 
 _XYZ = r"\([0-9]+,[0-9]+,[0-9]+\)"
 _TILE = rf"{end_pattern('g')}(?:\[{_XYZ}\]|{_XYZ})?"
-_SNIFF = re.compile(rf"^[ \t]*{_TILE}[ \t]+[a-z]+[+-]?[ \t]+->[ \t]", re.I | re.M | re.A)
+sniff = sniffing(rf"^[ \t]*{_TILE}[ \t]+[a-z]+[+-]?[ \t]+->[ \t]")
 _END = r.Column("end", "tile", _TILE, hint="such as c0-0c0s0g0l00[(0,0,0)]")
 _KINDS = "[xyz][+-]|ptile|host"
 _KIND = r.Column("kind", "direction (X+ to Z-, or ptile)", _KINDS, keep=True)
@@ -42,17 +42,6 @@ _TYPE = (
 )
 #: Axis, from 1, and sign of each direction.
 _WAYS = {f"{a}{s}": n * k for n, a in enumerate("xyz", 1) for s, k in (("+", 1), ("-", -1))}
-
-
-def sniff(head: str) -> bool:
-    """Tell whether the beginning of a text has a line of a Gemini link list.
-
-    Examples
-    --------
-    >>> sniff("c0-0c0s0g0l00[(0,0,0)] Z+ -> c0-0c0s1g0l32[(0,0,1)] LinkType: backplane")
-    True
-    """
-    return _SNIFF.search(head) is not None
 
 
 def read(text: str, source: str) -> Dump:

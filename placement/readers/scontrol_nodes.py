@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from placement.errors import ParseError, printable
 from placement.readers.node_states import StatedNode, slurm_state, states_dump
-from placement.readers.plain import count_lines, split_lines
+from placement.readers.plain import count_lines, sniffing, split_lines
 from placement.readers.sinfo import gpus_of
 from placement.readers.slurm_switches import expand
 from placement.records import Dump
@@ -19,8 +19,8 @@ from placement.records import Dump
 __all__ = ["read", "sniff"]
 
 #: A whole record, or some words of one with its state; UNKNOWN is what slurm.conf says.
-_SEEN = re.compile(
-    r"^[ \t]*NodeName=\S+ (?:Arch=|CoresPerSocket=|(?:.*\s)?State=(?!UNKNOWN\b))", re.MULTILINE
+sniff = sniffing(
+    r"^[ \t]*NodeName=\S+ (?:Arch=|CoresPerSocket=|(?:.*\s)?State=(?!UNKNOWN\b))", re.M
 )
 _BEGIN = re.compile(r"^[ \t]*NodeName=(\S+)", re.MULTILINE)
 #: State comes before the fields that may hold anything (Comment, Extra, Reason): the first counts.
@@ -35,21 +35,6 @@ _NUMBERS = {
 _FEATURES = re.compile(r"\sActiveFeatures=(\S+)")
 _GRES = re.compile(r"\sGres=(\S+)")
 _PARTITIONS = re.compile(r"\sPartitions=\S")
-
-
-def sniff(head: str) -> bool:
-    """Say whether the first lines look like ``scontrol show node``.
-
-    Examples
-    --------
-    >>> sniff("NodeName=nid00012 Arch=x86_64 CoresPerSocket=16")
-    True
-    >>> sniff("NodeName=nid00012 State=IDLE")  # some words of each record
-    True
-    >>> sniff("NodeName=nid[00012-00015] CPUs=32 State=UNKNOWN")  # a line of slurm.conf
-    False
-    """
-    return _SEEN.search(head) is not None
 
 
 def read(text: str, source: str) -> Dump:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from placement.errors import ParseError, printable
 from placement.readers import slurm_switches as w
-from placement.readers.plain import count_lines, refuse_empty, split_lines
+from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines
 from placement.readers.topology_conf import Statement, statements
 from placement.records import Dump, Fault, LineCounts, SwitchRecord
 
@@ -29,23 +29,12 @@ KINDS = {
     "torusname": ("torus3d", (), ("dims", "nodes", "placementdims", "anchors")),
 }
 
-_LINE = re.compile(
+sniff = sniffing(
     r"^[ \t]*(?:SwitchName=\S+ Level=\d|(?:BlockName|AggregatedBlock)=\S+ BlockIndex=\d|"
     r"RingName=\S+ (?:Nodes=\S+ )?RingSize=\d|TorusName=\S+ Dims=)",
-    re.MULTILINE,
+    re.M,
 )
 _CUT = "unset SLURM_TOPO_LEN and print it again: it cuts the lines"
-
-
-def sniff(head: str) -> bool:
-    r"""Say whether the first lines look like ``scontrol show topology``.
-
-    Examples
-    --------
-    >>> sniff("SwitchName=s0 Level=0 LinkSpeed=1 Nodes=dev[0-5]\n")
-    True
-    """
-    return bool(_LINE.search(head))
 
 
 def read(text: str, source: str) -> Dump:

@@ -7,23 +7,21 @@ looked at.
 
 from __future__ import annotations
 
-import re
-
 import numpy as np
 
 from placement.names.columns import write_names
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump, hex_faults
 from placement.readers.faults import listed
+from placement.readers.plain import sniffing
 from placement.records import Dump, Fault
 
 __all__ = ["read", "sniff"]
 
 _GEMINI = r.CNAME + "g[0-9]+"
-_SNIFF = re.compile(
+sniff = sniffing(
     rf"^[ \t]*[0-9]+[ \t]+(?:0x)?[0-9a-f]+[ \t]+{r.NODE}[ \t]+{_GEMINI}"
-    r"(?:[ \t]+[0-9]+){3}[ \t]*$",
-    re.I | re.M | re.A,
+    r"(?:[ \t]+[0-9]+){3}[ \t]*$"
 )
 _HOME = ("gcol", "grow", "gcage", "gslot", "gemini")
 _COLUMNS = (
@@ -34,17 +32,6 @@ _COLUMNS = (
     *r.XYZ,
 )
 _BARE = (r.NID, r.Column("hex", "hexadecimal NID", "[0-9a-f]+"), *_COLUMNS[2:])
-
-
-def sniff(head: str) -> bool:
-    """Tell whether the beginning of a text has a row of a system map.
-
-    Examples
-    --------
-    >>> sniff("0 0x0 c0-0c0s0n0 c0-0c0s0g0 0 0 0")
-    True
-    """
-    return _SNIFF.search(head) is not None
 
 
 def read(text: str, source: str) -> Dump:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from placement.errors import ParseError, printable
-from placement.readers.plain import count_lines, refuse_empty, split_lines
+from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines
 from placement.readers.slurm_switches import Declared, block_size_faults, resolve, switch_dump
 from placement.readers.topology_conf import sizes_of
 from placement.readers.torus_cells import Region, Torus, Triple, read_torus
@@ -25,7 +25,7 @@ from placement.records import Dump, Fault, NodeRecords, SwitchRecord
 
 __all__ = ["read", "sniff"]
 
-_HEAD = re.compile(r"^(?:-[ \t]+|[ \t]+)[\"']?topology[\"']?[ \t]*:", re.MULTILINE)
+sniff = sniffing(r"^(?:-[ \t]+|[ \t]+)[\"']?topology[\"']?[ \t]*:", re.M)
 _TRUE = ("true", "yes", "on", "1", "y", "t")
 _FALSE = ("false", "no", "off", "0", "n", "f", "")
 _MAX_EXTENT = 65_535  # Slurm keeps each dimension in sixteen bits
@@ -42,17 +42,6 @@ class Found(NamedTuple):
     faults: Sequence[Fault] = ()
     parameters: dict[str, object] | None = None
     nodes: NodeRecords | None = None
-
-
-def sniff(head: str) -> bool:
-    r"""Say whether the first lines look like a ``topology.yaml``.
-
-    Examples
-    --------
-    >>> sniff("---\n- topology: topo1\n  flat: true\n")
-    True
-    """
-    return bool(_HEAD.search(head))
 
 
 def read(text: str, source: str) -> Dump:

@@ -6,29 +6,15 @@ rules were checked on Titan's file (19,200 nodes, no exception).
 
 from __future__ import annotations
 
-import re
-
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump
+from placement.readers.plain import sniffing
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]
 
-_SNIFF = re.compile(
-    rf"^[ \t]*[0-9]+[ \t]+{r.NODE}[ \t]+[a-z]+(?:[ \t]+[0-9]+){{3}}[ \t]*$", re.I | re.M | re.A
-)
+sniff = sniffing(rf"^[ \t]*[0-9]+[ \t]+{r.NODE}[ \t]+[a-z]+(?:[ \t]+[0-9]+){{3}}[ \t]*$")
 _COLUMNS = (r.NID, r.NODE_CNAME, r.ROLE, *r.XYZ)
-
-
-def sniff(head: str) -> bool:
-    """Tell whether the beginning of a text has a row of a torus coordinate file.
-
-    Examples
-    --------
-    >>> sniff("2 c0-0c0s1n0 compute 0 0 1")
-    True
-    """
-    return _SNIFF.search(head) is not None
 
 
 def read(text: str, source: str) -> Dump:

@@ -15,15 +15,13 @@ from collections.abc import Set as AbstractSet
 from placement.errors import printable
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump
+from placement.readers.plain import sniffing
 from placement.readers.shapes import numbers_in
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]
 
-_SNIFF = re.compile(
-    r"^[ \t]*[a-z_]+=[^,\n]*,(?:[a-z_]+=[^,\n]*,)*(?:processor_id|cab_position)=[0-9]",
-    re.I | re.M | re.A,
-)
+sniff = sniffing(r"^[ \t]*[a-z_]+=[^,\n]*,(?:[a-z_]+=[^,\n]*,)*(?:processor_id|cab_position)=[0-9]")
 _PAIR = re.compile(r"([a-z_][a-z0-9_]*)=('[^']*'|[^,']*)(?:,|$)", re.I | re.A)
 _VALUE = re.compile(r"-?[0-9]+|null|'[^']*'", re.I | re.A)
 
@@ -41,17 +39,6 @@ _NUMBERS = {
 }
 _WORDS = {"processor_type": "role", "processor_status": "state", "alloc_mode": "mode"}
 _NEEDED = [name for name in _NUMBERS if not name.endswith("coord")] + ["processor_type"]
-
-
-def sniff(head: str) -> bool:
-    """Tell whether the beginning of a text has a record of xtdb2proc.
-
-    Examples
-    --------
-    >>> sniff("cpu=0,slot=2,cage=0,cabinet=null,cab_position=2,cab_row=3,processor_id=5000")
-    True
-    """
-    return _SNIFF.search(head) is not None
 
 
 def read(text: str, source: str) -> Dump:

@@ -50,10 +50,7 @@ def lay_out(config: Config, network: Aries | Gemini) -> Layout:
 
 
 def _cray_topology(
-    cabinets: Cabinets,
-    network: Aries | Gemini,
-    places: NDArray[np.int8],
-    coords: NDArray[np.int32],
+    cabinets: Cabinets, network: Aries | Gemini, places: NDArray[np.int8], coords: NDArray[np.int32]
 ) -> Topology:
     same("cabinets.count", cabinets.count, cabinet_count(places), "the number on the floor")
     columns, rows = cabinets.columns.value, cabinets.rows.value

@@ -12,16 +12,7 @@ from placement.records import NodeRecords
 from placement.sites.groups import group_sizes, seats
 from placement.sites.naming import node_names
 from placement.sites.schema import Config, Figure, Partition, Slingshot
-from placement.sites.shared import (
-    Layout,
-    WrongFigure,
-    bounds,
-    few,
-    forbid,
-    inventory,
-    same,
-    whole,
-)
+from placement.sites.shared import Layout, WrongFigure, bounds, few, forbid, inventory, same, whole
 
 Ints = NDArray[np.int64]
 

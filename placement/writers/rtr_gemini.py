@@ -76,11 +76,7 @@ def _bandwidths(machine: Machine, links: Links, axis: Ints) -> list[NDArray[np.f
 
 
 def _upward(
-    machine: Machine,
-    links: Links,
-    axis: Ints,
-    routers: Routers,
-    figures: list[NDArray[np.float64]],
+    machine: Machine, links: Links, axis: Ints, routers: Routers, figures: list[NDArray[np.float64]]
 ) -> Ints:
     """Return how many links of each bundle go up their axis from `a`.
 

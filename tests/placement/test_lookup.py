@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import ParseError
 from placement.lookup import nodes_of, rows_of
+from placement.names.columns import format_cnames
 from placement.names.gemini import Gemini
 from placement.names.xc import Xc
 from placement.nodelist import NodeList
@@ -17,12 +18,16 @@ XC = Xc(4)
 NIDS = np.array([n for n in range(2 * 4 * 192) if n // 4 % 16 != 7 and n not in (40, 41)])
 
 
+def cname(rule, nid):
+    return str(format_cnames(rule.parts([nid]))[0])
+
+
 def xc_dump(order=NIDS):
     """Return an xtprocadmin in the shape of an XC with holes."""
     rows = ["   NID    (HEX)    NODENAME     TYPE    STATUS        MODE"]
     for nid in np.asarray(order).tolist():
         kind = "service" if nid % 192 < 2 else "compute"
-        rows.append(f"{nid:6d} {nid:#8x} {XC.cname_of(nid)!s:>11} {kind:>8}        up       batch")
+        rows.append(f"{nid:6d} {nid:#8x} {cname(XC, nid):>11} {kind:>8}        up       batch")
     return "\n".join(rows) + "\n"
 
 
@@ -40,7 +45,7 @@ def titan(tmp_path_factory):
     nids = np.arange(96 * 12)
     places = rule.coords(rule.parts(nids))
     lines = [
-        f"{nid} {rule.cname_of(nid)} compute {x} {y} {z}"
+        f"{nid} {cname(rule, nid)} compute {x} {y} {z}"
         for nid, (x, y, z, _) in zip(nids.tolist(), places.tolist(), strict=True)
     ]
     path = tmp_path_factory.mktemp("xk") / "titan.map"
@@ -123,7 +128,7 @@ def test_a_gemini_is_two_nodes(titan):
     assert len(first) == len(second) == 2
     assert sorted(first + second) == sorted(blade)
     rule = Gemini(4, 3)
-    assert {str(rule.cname_of(nid)) for nid in first} == {"c1-2c0s3n0", "c1-2c0s3n1"}
+    assert {cname(rule, nid) for nid in first} == {"c1-2c0s3n0", "c1-2c0s3n1"}
 
 
 def test_xnames_in_any_writing_and_their_prefixes(lumi):
