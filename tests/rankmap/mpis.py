@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 
 import pytest
@@ -108,7 +109,8 @@ def ranks(program, count, place, *, env=None, check=True):
     if count > len(os.sched_getaffinity(0)):
         given["MPIR_CVAR_ENABLE_HEAVY_YIELD"] = "1"
     command += ["-W", "always", "-m", "mpi4py", "-c", textwrap.dedent(program)]
-    code, out, talk = patiently(command, given, None, lambda out: False)
+    with tempfile.TemporaryDirectory() as folder:  # one that is killed leaves its files there
+        code, out, talk = patiently(command, given, folder, lambda out: False)
     assert code == 0 or not check, talk + out
     return subprocess.CompletedProcess(command, code, out, talk)
 

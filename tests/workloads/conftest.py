@@ -8,6 +8,7 @@ launcher seems to have locked up.
 import os
 import signal
 import subprocess
+import tempfile
 import textwrap
 
 import pytest
@@ -58,7 +59,8 @@ def started(place, ranks, words, env=None, check=True):
     command = [*mpiexec(place), "-n", str(ranks), f"{place}/bin/python", "-W", "error", *words]
     for limit in LIMITS:
         try:
-            done = _run(command, variables(place, env), limit)
+            with tempfile.TemporaryDirectory() as folder:  # one that is killed leaves files there
+                done = _run(command, variables(place, env), limit, folder)
         except subprocess.TimeoutExpired:
             if limit != LIMITS[-1]:
                 continue
@@ -83,11 +85,12 @@ def mpiexec(place):
     return [f"{place}/bin/mpiexec", *more]
 
 
-def _run(command, env, limit):
+def _run(command, env, limit, folder):
     """Run a command in a session of its own, which is ended whole when it is late."""
     process = subprocess.Popen(
         command,
         env=env,
+        cwd=folder,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog
-from scipy.sparse import csc_matrix
 
 from placement.network import Demand, balancing, channels, hops, loads, shares
 from placement.network.adaptive import TOLERANCE, divide, notes
@@ -34,6 +32,9 @@ def least(machine, sent):
 
     Where two groups have no link of their own there is no minimal way to choose.
     """
+    from scipy.optimize import linprog  # takes a second, of every worker that collects
+    from scipy.sparse import csc_matrix
+
     reference = Reference(machine)
     thirds = Thirds(reference)
     scale = 1 / (channels(machine).bandwidth * GB)

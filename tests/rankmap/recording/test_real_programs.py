@@ -21,14 +21,19 @@ PROGRAM = Path(__file__).with_name("program.c")
 COMPILERS = [("mpich", "mpicc"), ("mpich", "mpicc_abi"), ("openmpi", "mpicc")]
 
 
-def compiled(name, compiler, folder):
-    """Return (environment, program, options of mpiexec), None where the compiler is not here."""
+def compiled(name, compiler, factory):
+    """Return (environment, program, options of mpiexec), None where the compiler is not here.
+
+    Recorders are kept for all workers of a run: each takes five seconds to build.
+    """
     place = next((where for mpi, _, where in flavours() if mpi == name), None)
     path = f"{place}/bin/{compiler}"
     if place is None or not os.path.exists(path) or not shutil.which("cc"):
         return None
-    program = folder / "program"
-    env = {**environment(place), "XDG_CACHE_HOME": str(folder), "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
+    program = factory.mktemp("recorded") / "program"
+    kept = factory.getbasetemp()
+    kept = kept.parent if "PYTEST_XDIST_WORKER" in os.environ else kept
+    env = {**environment(place), "XDG_CACHE_HOME": str(kept), "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
     subprocess.run([path, "-O1", "-o", program, PROGRAM], env=env, check=True)
     return env, program, ["--map-by", ":OVERSUBSCRIBE"] if name == "openmpi" else []
 
@@ -36,7 +41,7 @@ def compiled(name, compiler, folder):
 @pytest.fixture(scope="session", params=COMPILERS, ids=lambda pair: "-".join(pair))
 def built(request, tmp_path_factory):
     """Return the program as each compiler that is here builds it."""
-    found = compiled(*request.param, tmp_path_factory.mktemp("recorded"))
+    found = compiled(*request.param, tmp_path_factory)
     if found is None:
         pytest.skip(f"no {' of '.join(request.param[::-1])} here, or no C compiler")
     return found
@@ -45,7 +50,7 @@ def built(request, tmp_path_factory):
 @pytest.fixture(scope="session")
 def once(tmp_path_factory):
     """Return the program as the first compiler that is here builds it."""
-    tried = (compiled(*pair, tmp_path_factory.mktemp("once")) for pair in COMPILERS)
+    tried = (compiled(*pair, tmp_path_factory) for pair in COMPILERS)
     found = next((one for one in tried if one), None)
     if found is None:
         pytest.skip("no MPI compiler here")
