@@ -119,7 +119,8 @@ def test_some_ranks_that_fail_say_it_once(launch):
     """
     done = launch(guarded(body), 4, check=False)
     assert done.returncode == 2
-    assert said(done) == ["nidmap: rank 1: no good"]
+    (line,) = said(done)  # the lowest's, where it gets a core in time
+    assert line in {f"nidmap: rank {k}: no good" for k in (1, 2, 3)}
 
 
 def test_all_ranks_that_fail_by_themselves_say_it_once(launch):
