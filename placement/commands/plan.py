@@ -227,4 +227,4 @@ def _weights(machine: Machine, slurm: SlurmNodes | None) -> NDArray[np.int64] | 
     if slurm is None or slurm.weight is None:
         return None
     at = find_rows(slurm.names, machine.names)
-    return np.where(at >= 0, slurm.weight[at], 1)
+    return np.append(slurm.weight, 1)[at]  # the last is that of all others
