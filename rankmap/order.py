@@ -17,6 +17,7 @@ from rankmap.permutation import broken, inverse
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from rankmap.arrays import Ints
     from rankmap.slots import Slots
 
 __all__ = ["Order"]
@@ -48,7 +49,7 @@ class Order:
     ([1, 2, 0], ['nid00009', 'nid00003', 'nid00003'])
     """
 
-    slots: NDArray[np.int64]
+    slots: Ints
     on: Slots
     strategy: str = ""
     pattern: str = ""
@@ -67,7 +68,24 @@ class Order:
         object.__setattr__(self, "slots", slots)
         if len(slots) != len(self.on):
             raise PlanError(f"{len(slots)} ranks for {len(self.on)} slots")
-        _refuse_broken(slots)
+        found = broken(slots, len(slots))
+        if found and found.kind == "outside":
+            raise PlanError(f"rank {found.at} has slot {found.value} of 0 to {len(slots) - 1}")
+        if found:
+            raise PlanError(f"slot {found.value} is given to ranks {found.first} and {found.at}")
+
+    @classmethod
+    def of_nodes(cls, node: Ints, on: Slots) -> Order:
+        """Return the order with rank r on node ``node[r]``, ascending within each node.
+
+        Examples
+        --------
+        >>> from rankmap.slots import Slots
+        >>> on = Slots(np.array(["nid00003", "nid00009"]), np.array([2, 2]))
+        >>> Order.of_nodes(np.array([1, 0, 1, 0]), on).slots.tolist()
+        [2, 0, 3, 1]
+        """
+        return cls(inverse(np.argsort(node, kind="stable")), on)
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -81,12 +99,12 @@ class Order:
     __hash__ = None  # type: ignore[assignment]  # columns are arrays: equal orders must not be keys
 
     @property
-    def ranks(self) -> NDArray[np.int64]:
+    def ranks(self) -> Ints:
         """Entry s is the rank at slot s: the inverse of `slots`, int64 (n,)."""
         return inverse(self.slots)
 
     @property
-    def node(self) -> NDArray[np.int64]:
+    def node(self) -> Ints:
         """Node of each rank as an index of ``on.names``, int64 (n,)."""
         return self.on.node[self.slots]
 
@@ -95,7 +113,7 @@ class Order:
         """Host name of each rank, str (n,)."""
         return self.on.names[self.node]
 
-    def onto(self, positions: NDArray[np.int64]) -> Order:
+    def onto(self, positions: Ints) -> Order:
         """Return the same placement with its nodes, and so its slots, numbered anew.
 
         Parameters
@@ -105,8 +123,7 @@ class Order:
         """
         on = self.on.take(positions)
         node = self.node
-        place = self.slots - self.on.first[node]
-        slots = on.first[inverse(positions)[node]] + place
+        slots = on.first[inverse(positions)[node]] + self.slots - self.on.first[node]
         return Order(slots, on, self.strategy, self.pattern)
 
     def sorted(self) -> Order:
@@ -119,14 +136,5 @@ class Order:
         Formats that name a host for every rank (Slurm's host file) say
         nothing of the place inside it: this is the order they stand for.
         """
-        ranks = np.lexsort((np.arange(len(self)), self.node))
-        return Order(inverse(ranks), self.on, self.strategy, self.pattern)
-
-
-def _refuse_broken(slots: NDArray[np.int64]) -> None:
-    found = broken(slots, len(slots))
-    if found is None:
-        return
-    if found.kind == "outside":
-        raise PlanError(f"rank {found.at} has slot {found.value} of 0 to {len(slots) - 1}")
-    raise PlanError(f"slot {found.value} is given to ranks {found.first} and {found.at}")
+        slots = Order.of_nodes(self.node, self.on).slots
+        return Order(slots, self.on, self.strategy, self.pattern)

@@ -14,8 +14,12 @@ import os
 import re
 import tempfile
 import time
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from placement.errors import NidmapError
 from rankmap.order import Order
 from rankmap.orders import arrange
 
@@ -31,6 +35,9 @@ FOLDER = "NIDMAP_ORDERS"
 
 #: Processor seconds from which an order is worth keeping, and how many are kept.
 WORTH, MOST = 0.2, 200
+
+#: What is kept of an order beside its slots.
+_WORDS = ("strategy", "pattern", "remark")
 
 _SECONDS = re.compile(r"([:,])seconds=[0-9.e+-]+,?")
 
@@ -73,23 +80,20 @@ def arrange_and_store(
 
 def _path(slots: Slots, pattern: str, strategy: str, machine_specs: Sequence[str]) -> str:
     """Return where the order of a job is kept, '' where none are."""
-    import hashlib
-
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     folder = os.environ.get(FOLDER, os.path.join(cache, "nidmap", "orders"))
     if not folder or "-" in machine_specs:
         return ""
     key = [
         os.stat(__file__).st_mtime_ns,  # another installation may know better orders
-        [*slots.names.tolist()],
+        slots.names.tolist(),
         slots.counts.tolist(),
         _SECONDS.sub(r"\1", strategy).rstrip(":,"),
         pattern,
         list(machine_specs),
         [_file_state(spec) for spec in (pattern, strategy, *machine_specs)],
     ]
-    digest = hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]
-    return os.path.join(folder, f"{digest}.json")
+    return os.path.join(folder, f"{sha256(json.dumps(key).encode()).hexdigest()[:32]}.json")
 
 
 def _file_state(spec: str) -> list[tuple[str, int, int]]:
@@ -104,16 +108,11 @@ def _file_state(spec: str) -> list[tuple[str, int, int]]:
 
 def _read(path: str, slots: Slots) -> Order | None:
     """Return a kept order; None where there is none, or what is there is no order of the slots."""
-    import numpy as np
-
-    from placement.errors import NidmapError
-
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, NidmapError):
         with open(path, encoding="utf-8") as stream:
             held = json.load(stream)
         row = np.array(held["slots"], dtype=np.int64)
-        texts = [str(held[name]) for name in ("strategy", "pattern", "remark")]
-        return Order(row, slots, *texts)
+        return Order(row, slots, *(str(held[name]) for name in _WORDS))
     return None
 
 
@@ -121,12 +120,7 @@ def _write(path: str, made: Order) -> None:
     """Keep an order, whole or not at all, and let go of the oldest."""
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    held = {
-        "slots": made.slots.tolist(),
-        "strategy": made.strategy,
-        "pattern": made.pattern,
-        "remark": made.remark,
-    }
+    held = {"slots": made.slots.tolist(), **{name: getattr(made, name) for name in _WORDS}}
     with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False) as stream:
         json.dump(held, stream)
     os.replace(stream.name, path)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from rankmap.arrays import Ints
 
 __all__ = ["Broken", "broken", "inverse"]
 
@@ -38,7 +38,7 @@ class Broken:
     count: int
 
 
-def inverse(values: NDArray[np.int64]) -> NDArray[np.int64]:
+def inverse(values: Ints) -> Ints:
     """Return the inverse of a permutation of 0 … n-1.
 
     Examples
@@ -46,12 +46,12 @@ def inverse(values: NDArray[np.int64]) -> NDArray[np.int64]:
     >>> inverse(np.array([2, 0, 1])).tolist()
     [1, 2, 0]
     """
-    turned = np.empty_like(values)
-    turned[values] = np.arange(len(values), dtype=values.dtype)
-    return turned
+    out = np.empty_like(values)
+    out[values] = np.arange(len(values), dtype=values.dtype)
+    return out
 
 
-def broken(values: NDArray[np.int64], n: int) -> Broken | None:
+def broken(values: Ints, n: int) -> Broken | None:
     """Return what keeps `values` from being a permutation of 0 … n-1; None where it is one.
 
     Examples
@@ -63,25 +63,14 @@ def broken(values: NDArray[np.int64], n: int) -> Broken | None:
     """
     outside = np.flatnonzero((values < 0) | (values >= n))
     if len(outside):
-        at = int(outside[0])
-        return Broken("outside", int(values[at]), at, -1, len(outside))
+        return Broken("outside", int(values[outside[0]]), int(outside[0]), -1, len(outside))
     held = np.bincount(values, minlength=n)
     if (held > 1).any():
-        return _twice(values, held)
+        _, first = np.unique(values, return_index=True)
+        at = int(np.setdiff1d(np.arange(len(values)), first)[0])
+        start = int(np.flatnonzero(values == values[at])[0])
+        return Broken("twice", int(values[at]), at, start, int((held > 1).sum()))
     missing = np.flatnonzero(held == 0)
     if len(missing):
         return Broken("missing", int(missing[0]), len(values), -1, len(missing))
     return None
-
-
-def _twice(values: NDArray[np.int64], held: NDArray[np.int64]) -> Broken:
-    """Return the repetition that a reader of the values meets first."""
-    suspects = np.flatnonzero(held[values] > 1)
-    _, starts = np.unique(values[suspects], return_index=True)
-    repeated = np.ones(len(suspects), dtype=bool)
-    repeated[starts] = False
-    at = int(suspects[repeated][0])
-    value = int(values[at])
-    return Broken(
-        "twice", value, at, int(np.flatnonzero(values == value)[0]), int((held > 1).sum())
-    )

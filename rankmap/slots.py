@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.nodelist import NodeList
+    from rankmap.arrays import Array, Ints
+
+    #: Nodes as a user of Python may name them.
+    Nodes = str | NodeList | Sequence[str] | Ints | None
 
 __all__ = ["MOST_SLOTS", "Slots", "parse_counts", "slots_of"]
 
@@ -57,9 +61,9 @@ class Slots:
     """
 
     names: NDArray[np.str_]
-    counts: NDArray[np.int64]
+    counts: Ints
     machine: Machine | None = None
-    rows: NDArray[np.int64] | None = None
+    rows: Ints | None = None
 
     def __post_init__(self) -> None:
         """Refuse counts that give no layout.
@@ -92,12 +96,12 @@ class Slots:
     __hash__ = None  # type: ignore[assignment]  # columns are arrays: equal layouts must not be keys
 
     @property
-    def first(self) -> NDArray[np.int64]:
+    def first(self) -> Ints:
         """First slot of each node, int64 (n,)."""
         return np.asarray(np.cumsum(self.counts) - self.counts)
 
     @property
-    def node(self) -> NDArray[np.int64]:
+    def node(self) -> Ints:
         """Node of each slot as an index of `names`, int64 (s,)."""
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
@@ -115,13 +119,13 @@ class Slots:
         """
         return self.take(self.sorting())
 
-    def sorting(self) -> NDArray[np.int64]:
+    def sorting(self) -> Ints:
         """Return the positions of the nodes in Slurm's order, int64 (n,)."""
         from placement.node_order import slurm_order
 
         return slurm_order(self.names)
 
-    def take(self, positions: NDArray[np.int64]) -> Slots:
+    def take(self, positions: Ints) -> Slots:
         """Return the layout of the nodes at `positions`, in that order."""
         rows = None if self.rows is None else self.rows[positions]
         return Slots(self.names[positions], self.counts[positions], self.machine, rows)
@@ -142,7 +146,7 @@ class Slots:
 
 def slots_of(
     machine: Machine | None,
-    nodes: str | NodeList | Sequence[str] | NDArray[np.int64] | None = None,
+    nodes: Nodes = None,
     ppn: str | int | Sequence[int] | None = None,
     source: str = "",
     repeats: bool = False,
@@ -185,13 +189,18 @@ def slots_of(
     many = ppn is None and (
         repeats or not isinstance(nodes, str) or _REPEAT.search(nodes) is not None
     )
-    found: NDArray[Any] = _rows(machine, nodes, source, many) if machine else _names(nodes, source)
+    found: Array = _rows(machine, nodes, source, many) if machine else _names(nodes, source)
     if many and not repeats and isinstance(nodes, str):
         # Only *3 repeats a node: written twice it is a slip, and refused as one.
         slots_of(machine, _REPEAT.sub("", nodes), 1, source)
-    once, counts = _counted(found)
+    # Each node once, in order of first appearance, and how often it stands there.
+    once, first, counts = np.unique(found, return_index=True, return_counts=True)
+    order = np.argsort(first)
+    once, counts = once[order], counts[order].astype(np.int64)
     if len(once) < len(found) and not many:
-        raise ParseError(source or "--nodes", 0, f"{_repeated(machine, found)} is given twice")
+        twice = once[int(np.argmax(counts > 1))]
+        name = printable(str(machine.names[twice] if machine else twice), 40)
+        raise ParseError(source or "--nodes", 0, f"{name} is given twice")
     if ppn is not None:
         counts = parse_counts(ppn, len(once))
     if machine is None:
@@ -199,9 +208,7 @@ def slots_of(
     return Slots(machine.names[once], counts, machine, once)
 
 
-def parse_counts(
-    ppn: str | int | Sequence[int], nodes: int, what: str = "--ppn"
-) -> NDArray[np.int64]:
+def parse_counts(ppn: str | int | Sequence[int], nodes: int, what: str = "--ppn") -> Ints:
     """Return the ranks of each of so many nodes.
 
     Parameters
@@ -223,42 +230,32 @@ def parse_counts(
     >>> parse_counts("24*2,12", 3).tolist()
     [24, 24, 12]
     """
-    pairs = _pairs(ppn, what)
-    if len(pairs) == 1 and pairs[0][1] is None:
-        pairs = [(pairs[0][0], nodes)]
-    times = [1 if k is None else k for _, k in pairs]
+    if not isinstance(ppn, str):
+        ppn = ",".join(map(str, [ppn] if isinstance(ppn, int) else ppn))
+    counts, times = [], []
+    for text in ppn.split(","):
+        match = _COUNT.fullmatch(text.strip())
+        if not match or int(match[1]) < 1:
+            raise UsageError(
+                f"{what}: '{printable(text, 30)}' is no number of ranks", "write 24 or 24,24,12"
+            )
+        counts.append(int(match[1]))
+        times.append(int(match[2] or match[3] or 1))
+    if ppn.strip().isdigit():
+        times = [nodes]
     if sum(times) != nodes:
         have = "1 node" if nodes == 1 else f"{nodes} nodes"
         raise UsageError(f"{what} has {sum(times)} numbers, but there are {have}")
-    return np.repeat(np.array([c for c, _ in pairs], dtype=np.int64), times)
+    return np.repeat(np.array(counts, dtype=np.int64), times)
 
 
-def _pairs(ppn: str | int | Sequence[int], what: str) -> list[tuple[int, int | None]]:
-    """Return (ranks, how many nodes or None) for each number of a ``--ppn``."""
-    if not isinstance(ppn, str):
-        values = [ppn] if isinstance(ppn, int) else list(ppn)
-        ppn = ",".join(str(value) for value in values)
-    return [_pair(part, what) for part in ppn.split(",")]
-
-
-def _pair(text: str, what: str) -> tuple[int, int | None]:
-    match = _COUNT.fullmatch(text.strip())
-    if not match or int(match[1]) < 1:
-        raise UsageError(
-            f"{what}: '{printable(text, 30)}' is no number of ranks", "write 24 or 24,24,12"
-        )
-    times = match[2] or match[3]
-    return int(match[1]), None if times is None else int(times)
-
-
-def _rows(
-    machine: Machine,
-    nodes: str | NodeList | Sequence[str] | NDArray[np.int64] | None,
-    source: str,
-    repeats: bool,
-) -> NDArray[np.int64]:
+def _rows(machine: Machine, nodes: Nodes, source: str, repeats: bool) -> Ints:
     if nodes is None:
-        return _free(machine)
+        rows = np.flatnonzero(machine.free)
+        if not len(rows):
+            hint = "name the nodes by --nodes"
+            raise PlanError(f"{machine.name} has no free compute node", hint)
+        return rows
     if isinstance(nodes, np.ndarray):
         return nodes.astype(np.int64)
     from placement.lookup import rows_of
@@ -268,16 +265,7 @@ def _rows(
     return rows_of(machine, text, source=source, repeats=repeats)
 
 
-def _free(machine: Machine) -> NDArray[np.int64]:
-    rows = np.flatnonzero(machine.free)
-    if not len(rows):
-        raise PlanError(f"{machine.name} has no free compute node", "name the nodes by --nodes")
-    return rows
-
-
-def _names(
-    nodes: str | NodeList | Sequence[str] | NDArray[np.int64] | None, source: str
-) -> NDArray[np.str_]:
+def _names(nodes: Nodes, source: str) -> NDArray[np.str_]:
     """Return the names of nodes of which no more is known."""
     if nodes is None or isinstance(nodes, np.ndarray):
         raise UsageError("no nodes given, and no machine to take them from")
@@ -288,17 +276,3 @@ def _names(
     if number is not None:
         raise UsageError(f"{printable(number, 30)} is no node's name", "NIDs need a machine: -m")
     return np.array(names)
-
-
-def _counted(found: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return each node once, in order of first appearance, and how often it stood there."""
-    once, first, counts = np.unique(found, return_index=True, return_counts=True)
-    order = np.argsort(first)
-    return once[order], counts[order].astype(np.int64)
-
-
-def _repeated(machine: Machine | None, found: NDArray[Any]) -> str:
-    """Return the name of the first node that stands twice."""
-    once, counts = _counted(found)
-    twice = once[int(np.argmax(counts > 1))]
-    return printable(str(machine.names[twice] if machine else twice), 40)

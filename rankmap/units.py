@@ -13,13 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from rankmap.arrays import Floats, Ints, Shape
     from rankmap.score.distance import Distance
     from rankmap.slots import Slots
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 __all__ = ["Level", "Units", "bisected", "typical", "units_of", "unwrapped"]
 
@@ -100,23 +96,17 @@ def units_of(slots: Slots, distance: Distance, blocks: Ints | None = None) -> Un
     nodes = np.lexsort((np.arange(len(blocks)), *blocks.T))
     counts = slots.counts[nodes]
     ends = np.cumsum(counts)
-    run = np.arange(len(slots)) - np.repeat(ends - counts, counts)
-    numbers = np.repeat(slots.first[nodes], counts) + run
-    return Units(numbers, _levels(blocks[nodes], ends, typical(distance, blocks)), nodes)
-
-
-def _levels(blocks: Ints, ends: Ints, far: Floats) -> tuple[Level, ...]:
-    """Return the levels that part something, steps of equal units put together."""
-    found: list[Level] = []
-    columns = [np.arange(len(blocks)), *blocks.T]
-    for column, step in zip(columns, np.diff(far), strict=True):
+    numbers = np.repeat(slots.first[nodes] - ends + counts, counts) + np.arange(len(slots))
+    levels: list[Level] = []
+    columns = [np.arange(len(blocks)), *blocks[nodes].T]
+    for column, step in zip(columns, np.diff(typical(distance, blocks)).tolist(), strict=True):
         change = np.flatnonzero(column[1:] != column[:-1])
         starts = np.concatenate([[0], ends[change], ends[-1:]])
-        if found and len(found[-1].starts) == len(starts):
-            found[-1] = Level(starts, found[-1].step + float(step))
+        if levels and len(levels[-1].starts) == len(starts):  # steps of equal units go together
+            levels[-1] = Level(starts, levels[-1].step + step)
         elif len(starts) > 2:
-            found.append(Level(starts, float(step)))
-    return tuple(found)
+            levels.append(Level(starts, step))
+    return Units(numbers, tuple(levels), nodes)
 
 
 def typical(distance: Distance, blocks: Ints) -> Floats:
@@ -152,7 +142,7 @@ def _sampled(nodes: int) -> Ints:
     return np.unique((starts[:, None] + gaps) % nodes)
 
 
-def unwrapped(coords: Ints, extents: tuple[int, ...]) -> Ints:
+def unwrapped(coords: Ints, extents: Shape) -> Ints:
     """Return torus coordinates turned so that the widest gap of every axis is at its end.
 
     An allocation that goes round the edge of the torus becomes one piece.
@@ -189,29 +179,25 @@ def bisected(coords: Ints) -> Ints:
     [[0, 0], [1, 0], [2, 1], [3, 1]]
     """
     part = np.zeros(len(coords), dtype=np.int64)
-    columns = []
+    columns: list[Ints] = []
     while True:
         halved = _halved(part, coords)
         if (halved == part).all():
-            break
+            return np.array(columns[::-1], dtype=np.int64).reshape(len(columns), len(coords)).T
         part = halved
         columns.append(part)
-    return np.array(columns[::-1], dtype=np.int64).reshape(len(columns), len(coords)).T
 
 
 def _halved(part: Ints, coords: Ints) -> Ints:
     """Return the parts cut at the middle of their longest side, all at once."""
-    parts = int(part.max()) + 1
-    low = np.full((parts, coords.shape[1]), np.iinfo(np.int64).max)
-    high = np.full((parts, coords.shape[1]), np.iinfo(np.int64).min)
-    np.minimum.at(low, part, coords)
-    np.maximum.at(high, part, coords)
-    axis = np.argmax(high - low, axis=1)[part]
-    side = coords[np.arange(len(coords)), axis]
-    order = np.lexsort((side, part))
-    middle = np.searchsorted(part[order], np.arange(parts)) + np.bincount(part) // 2
-    pivot = side[order][np.minimum(middle, len(side) - 1)]
-    least = low[np.arange(parts), np.argmax(high - low, axis=1)]
+    size = np.bincount(part)
+    first, by_part = np.cumsum(size) - size, np.argsort(part, kind="stable")
+    low = np.minimum.reduceat(coords[by_part], first)
+    longest = np.argmax(np.maximum.reduceat(coords[by_part], first) - low, axis=1)
+    side = coords[np.arange(len(coords)), longest[part]]
+    middle = np.minimum(first + size // 2, len(side) - 1)
+    pivot = side[np.lexsort((side, part))][middle]
+    least = low[np.arange(len(size)), longest]
     pivot = np.where(pivot == least, least + 1, pivot)
     found: Ints = np.unique(2 * part + (side >= pivot[part]), return_inverse=True)[1].reshape(-1)
     return found

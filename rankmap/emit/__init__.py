@@ -25,11 +25,11 @@ __all__ = ["LAUNCHER_ORDERS", "SUFFIXES", "emit", "find", "format_of", "names", 
 #: Where each bundled format lives: imported only when it is asked for.
 BUNDLED = {
     "hydra": "hydra",
-    "intel": "intel",
+    "intel": "hydra",
     "json": "document",
     "mpich": "mpich",
     "openmpi": "openmpi",
-    "seq": "seq",
+    "seq": "slurm",
     "slots": "slots",
     "slurm": "slurm",
     "torchrun": "torchrun",
@@ -120,10 +120,7 @@ def emit(order: Order, form: str, launcher_order: str = "sorted") -> str:
         Unknown format or launcher order.
     """
     module = find(form)
-    _known(launcher_order)
-    if _follows_launcher(module) and launcher_order == "sorted":
-        order = order.sorted()
-    return module.write(order)
+    return module.write(order.sorted() if _is_sorted(module, launcher_order) else order)
 
 
 def read_order(
@@ -152,19 +149,16 @@ def read_order(
         outside (`rankmap.emit.text.BrokenOrderError`).
     """
     module = find(form)
-    _known(launcher_order)
-    if not (_follows_launcher(module) and launcher_order == "sorted"):
+    if not _is_sorted(module, launcher_order):
         return module.read(text, on, source)
     positions = on.sorting()
     return module.read(text, on.take(positions), source).onto(inverse(positions))
 
 
-def _follows_launcher(module: Format) -> bool:
-    return getattr(module, "NODE_ORDER", "given") == "launcher"
-
-
-def _known(launcher_order: str) -> None:
+def _is_sorted(module: Format, launcher_order: str) -> bool:
+    """Return True where a format numbers the nodes as the launcher does, and that sorts them."""
     if launcher_order not in LAUNCHER_ORDERS:
         raise UsageError(
             f"no launcher order '{printable(launcher_order)}'", "there are sorted and given"
         )
+    return launcher_order == "sorted" and getattr(module, "NODE_ORDER", "given") == "launcher"

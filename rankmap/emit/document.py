@@ -13,13 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import ParseError, printable
-from rankmap.emit.text import BrokenOrderError
+from rankmap.emit.text import refuse_broken
 from rankmap.order import Order
-from rankmap.permutation import broken
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from rankmap.slots import Slots
 
 __all__ = ["SCHEMA", "document", "read", "write"]
@@ -60,20 +57,16 @@ def read(text: str, on: Slots, source: str) -> Order:
         See `rankmap.emit.read_order`.
     """
     said = _document(text, source)
-    _same_nodes(said, on, source)
-    slots = _slots(said, source)
-    found = broken(slots, len(on))
-    if found is None:
-        return Order(slots, on, str(said.get("strategy", "")), str(said.get("pattern", "")))
-    if len(slots) != len(on):
-        raise BrokenOrderError(source, 0, f"{len(slots)} ranks for {len(on)} slots")
-    if found.kind == "outside":
-        raise BrokenOrderError(
-            source, 0, f"rank {found.at} has slot {found.value}, not one of 0 to {len(on) - 1}"
-        )
-    raise BrokenOrderError(
-        source, 0, f"ranks {found.first} and {found.at} both have slot {found.value}"
-    )
+    mine = {"nodes": on.names.tolist(), "counts": on.counts.tolist()}
+    for key, expected in mine.items():
+        if said.get(key, expected) != expected:
+            raise ParseError(source, 0, f"its {key} are not those of this job, in this order")
+    values = said["slots"]
+    if not isinstance(values, list) or any(type(v) is not int or abs(v) >= 1 << 62 for v in values):
+        raise ParseError(source, 0, "'slots' is no list of whole numbers")
+    slots = np.array(values, dtype=np.int64)
+    refuse_broken(slots, len(on), lambda at: 0, source, what="slot")
+    return Order(slots, on, str(said.get("strategy", "")), str(said.get("pattern", "")))
 
 
 def _document(text: str, source: str) -> dict[str, Any]:
@@ -89,19 +82,3 @@ def _document(text: str, source: str) -> dict[str, Any]:
     if schema != SCHEMA:
         raise ParseError(source, 0, f"schema '{printable(str(schema), 30)}' is not {SCHEMA}")
     return document
-
-
-def _same_nodes(document: dict[str, Any], on: Slots, source: str) -> None:
-    """Refuse an order that was made for other nodes, another order of them, or other counts."""
-    mine = {"nodes": on.names.tolist(), "counts": on.counts.tolist()}
-    for key, expected in mine.items():
-        if key in document and document[key] != expected:
-            raise ParseError(source, 0, f"its {key} are not those of this job, in this order")
-
-
-def _slots(document: dict[str, Any], source: str) -> NDArray[np.int64]:
-    values = document["slots"]
-    fine = isinstance(values, list) and all(type(v) is int and abs(v) < 1 << 62 for v in values)
-    if not fine:
-        raise ParseError(source, 0, "'slots' is no list of whole numbers")
-    return np.array(values, dtype=np.int64)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.emit.text import BrokenOrderError, line_of, numbers
+from rankmap.emit.text import line_of, numbers, refuse_broken
 from rankmap.order import Order
-from rankmap.permutation import broken, inverse
+from rankmap.permutation import inverse
 
 if TYPE_CHECKING:
     from rankmap.slots import Slots
@@ -33,15 +33,24 @@ _COLUMNS = re.compile(r".{1,75}(?:,|$)|.{1,76}")
 
 def write(order: Order) -> str:
     """Return the ranks in slot order, each node on a new line, below comments naming the nodes."""
-    words = list(map(str, order.ranks.tolist()))
+    from placement.nodelist import NodeList
+
     on = order.on
     place = np.arange(len(order)) - np.repeat(on.first, on.counts)
     ends = place % ENTRIES == ENTRIES - 1
     ends[np.cumsum(on.counts) - 1] = True
-    pieces = [""] * (2 * len(words))
-    pieces[::2] = words
+    pieces = [""] * (2 * len(order))
+    pieces[::2] = map(str, order.ranks.tolist())
     pieces[1::2] = np.where(ends, "\n", ",").tolist()
-    return _header(order) + "".join(pieces)
+    nodes = NodeList(on.names.tolist()).fold()
+    listed = "\n".join(f"# {line}" for line in _COLUMNS.findall(nodes))
+    made = f"{order.strategy or 'given'}" + (f" for {order.pattern}" if order.pattern else "")
+    return (
+        f"# nidmap order: {made}\n"
+        f"# {on.words()}, each on a new line, nodes in this order:\n"
+        f"{listed}\n"
+        "# read with MPICH_RANK_REORDER_METHOD=3\n"
+    ) + "".join(pieces)
 
 
 def read(text: str, on: Slots, source: str) -> Order:
@@ -52,37 +61,6 @@ def read(text: str, on: Slots, source: str) -> Order:
     ParseError, BrokenOrderError
         See `rankmap.emit.read_order`.
     """
-    n = len(on)
-    ranks = numbers(text, n, source)
-    found = broken(ranks, n)
-    if found is None:
-        return Order(inverse(ranks), on)
-    line = line_of(text, found.at)
-    if found.kind == "outside":
-        raise BrokenOrderError(source, line, f"rank {found.value} is not one of 0 to {n - 1}")
-    if found.kind == "twice":
-        first = line_of(text, found.first)
-        raise BrokenOrderError(
-            source, line, f"rank {found.value} stands twice, first on line {first}"
-        )
-    more = f" and {found.count - 1} more" if found.count > 1 else ""
-    raise BrokenOrderError(
-        source,
-        line,
-        f"{len(ranks)} ranks for {n} slots: rank {found.value}{more} missing",
-        "the file is cut short, or for another number of ranks",
-    )
-
-
-def _header(order: Order) -> str:
-    from placement.nodelist import NodeList
-
-    nodes = NodeList(order.on.names.tolist()).fold()
-    listed = "\n".join(f"# {line}" for line in _COLUMNS.findall(nodes))
-    made = f"{order.strategy or 'given'}" + (f" for {order.pattern}" if order.pattern else "")
-    return (
-        f"# nidmap order: {made}\n"
-        f"# {order.on.words()}, each on a new line, nodes in this order:\n"
-        f"{listed}\n"
-        "# read with MPICH_RANK_REORDER_METHOD=3\n"
-    )
+    ranks = numbers(text, len(on), source)
+    refuse_broken(ranks, len(on), lambda at: line_of(text, at), source)
+    return Order(inverse(ranks), on)

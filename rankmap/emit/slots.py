@@ -9,9 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError
-from rankmap.emit.text import BrokenOrderError, line_of, numbers, without_comments
+from rankmap.emit.text import line_of, numbers, refuse_broken, without_comments
 from rankmap.order import Order
-from rankmap.permutation import broken
 
 if TYPE_CHECKING:
     from rankmap.slots import Slots
@@ -32,37 +31,10 @@ def read(text: str, on: Slots, source: str) -> Order:
     ParseError, BrokenOrderError
         See `rankmap.emit.read_order`.
     """
-    n = len(on)
-    _one_a_line(text, source)
-    slots = numbers(text, n, source, what="slot")
-    found = broken(slots, n)
-    if found is None:
-        return Order(slots, on)
-    line = line_of(text, found.at)
-    if found.kind == "outside":
-        raise BrokenOrderError(
-            source, line, f"rank {found.at} has slot {found.value}, not one of 0 to {n - 1}"
-        )
-    if found.kind == "twice":
-        raise BrokenOrderError(
-            source,
-            line,
-            f"ranks {found.first} and {found.at} both have slot {found.value}",
-            f"rank {found.first} stands on line {line_of(text, found.first)}",
-        )
-    more = f" and {found.count - 1} more" if found.count > 1 else ""
-    raise BrokenOrderError(
-        source,
-        line,
-        f"{len(slots)} ranks for {n} slots: slot {found.value}{more} is left empty",
-        "the file is cut short, or for another number of ranks",
-    )
-
-
-def _one_a_line(text: str, source: str) -> None:
-    """Refuse a line with several numbers: that is another format."""
     for number, line in enumerate(without_comments(text).split("\n"), start=1):
         if "," in line or len(line.split(None, 1)) > 1 or "-" in line.strip()[1:]:
-            raise ParseError(
-                source, number, "more than one slot on a line", "is this --format mpich?"
-            )
+            hint = "is this --format mpich?"
+            raise ParseError(source, number, "more than one slot on a line", hint)
+    slots = numbers(text, len(on), source, what="slot")
+    refuse_broken(slots, len(on), lambda at: line_of(text, at), source, what="slot")
+    return Order(slots, on)

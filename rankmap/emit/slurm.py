@@ -1,7 +1,13 @@
-"""Host file for SLURM_HOSTFILE (srun's arbitrary distribution): one host a line, in rank order.
+"""One host a line, in rank order: for SLURM_HOSTFILE (``slurm``), for Open MPI (``seq``).
 
-It names a node for every rank and says nothing of the place inside it, so
-what is read back has each node's ranks in ascending places.
+The file names a node for every rank and says nothing of the place inside it,
+so what is read back has each node's ranks in ascending places. srun takes it
+with its arbitrary distribution.
+
+Open MPI takes the same text by ``--map-by seq:OVERSUBSCRIBE:file=F``. Unlike a
+rankfile it leaves the place inside the node, and binding, to mpirun. Without
+OVERSUBSCRIBE, Open MPI 5.0.11 starts nothing, and exits with 0, on nodes with
+more ranks than cores. It wants the nodes in its allocation or host file besides.
 """
 
 from __future__ import annotations
@@ -9,15 +15,11 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from placement.errors import ParseError, printable
+from rankmap.emit.hosts import nodes_of
 from rankmap.emit.text import BrokenOrderError, without_comments
 from rankmap.order import Order
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from rankmap.slots import Slots
 
 __all__ = ["read", "write"]
@@ -43,73 +45,28 @@ def read(text: str, on: Slots, source: str) -> Order:
     ParseError, BrokenOrderError
         See `rankmap.emit.read_order`.
     """
-    hosts = _hosts(text, len(on), source)
-    index = {name: k for k, name in enumerate(on.names.tolist())}
-    found = list(map(index.get, hosts))
-    if None in found:
-        at = found.index(None)
-        raise ParseError(
-            source,
-            _line_of(text, at, source),
-            f"'{printable(hosts[at], 40)}' is not one of the job's {len(on.counts)} nodes",
-        )
-    node = np.array(found, dtype=np.int64)
-    _right_counts(node, on, text, source)
-    ranks = np.argsort(node, kind="stable")
-    slots = np.empty(len(on), dtype=np.int64)
-    slots[ranks] = np.arange(len(on))
-    return Order(slots, on)
-
-
-def _hosts(text: str, n: int, source: str) -> list[str]:
-    """Return the host of each rank; plain lists, the usual ones, without the slow parser."""
     bare = without_comments(text)
-    if not _FOLDED.search(bare):
-        return bare.replace(",", " ").split()
-    from placement.nodelist import NodeList
+    hosts = bare.replace(",", " ").split()
+    if _FOLDED.search(bare):  # plain lists, the usual ones, do without the slow parser
+        from placement.nodelist import NodeList
 
-    hosts = list(NodeList.parse(bare, source))
-    if len(hosts) > n:
-        raise BrokenOrderError(
-            source, _line_of(text, n, source), f"{len(hosts)} ranks for {n} slots"
-        )
-    return hosts
-
-
-def _right_counts(node: NDArray[np.int64], on: Slots, text: str, source: str) -> None:
-    """Refuse a node that gets more or fewer ranks than it has slots."""
-    have = np.bincount(node, minlength=len(on.counts))
-    over = np.flatnonzero(have > on.counts)
-    if len(over):
-        full = int(over[0])
-        at = int(np.flatnonzero(node == full)[int(on.counts[full])])
-        raise BrokenOrderError(
-            source,
-            _line_of(text, at, source),
-            f"{on.names[full]} gets {have[full]} ranks and has {on.counts[full]} slots",
-        )
-    short = np.flatnonzero(have < on.counts)
-    if len(short):
-        first = int(short[0])
-        raise BrokenOrderError(
-            source,
-            _line_of(text, len(node), source),
-            f"{len(node)} ranks for {len(on)} slots: "
-            f"{on.names[first]} gets {have[first]} ranks and has {on.counts[first]} slots",
-            "the file is cut short, or for another number of ranks",
-        )
+        hosts = list(NodeList.parse(bare, source))
+        if len(hosts) > len(on):
+            said = f"{len(hosts)} ranks for {len(on)} slots"
+            raise BrokenOrderError(source, _line_of(bare, len(on), source), said)
+    node = nodes_of(hosts, [1] * len(hosts), lambda at: _line_of(bare, at, source), on, source)
+    return Order.of_nodes(node, on)
 
 
-def _line_of(text: str, index: int, source: str) -> int:
+def _line_of(bare: str, index: int, source: str) -> int:
     """Return the line on which the entry at `index` stands; the last where there is none."""
     from placement.nodelist import NodeList
 
     seen = 0
-    lines = without_comments(text).split("\n")
+    lines = bare.split("\n")
     for number, line in enumerate(lines, start=1):
-        folded = _FOLDED.search(line)
         words = line.replace(",", " ").split()
-        seen += NodeList.length_of(line, source) if folded else len(words)
+        seen += NodeList.length_of(line, source) if _FOLDED.search(line) else len(words)
         if seen > index:
             return number
     return len(lines) - (len(lines) > 1 and not lines[-1])

@@ -8,16 +8,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError, printable
+from rankmap.permutation import broken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
+    from rankmap.arrays import Ints
 
-__all__ = ["BrokenOrderError", "line_of", "numbers", "without_comments"]
+__all__ = [
+    "CUT_SHORT",
+    "BrokenOrderError",
+    "line_of",
+    "numbered_lines",
+    "numbers",
+    "refuse_broken",
+    "without_comments",
+]
+
+#: What may be wrong with a file of too few ranks.
+CUT_SHORT = "the file is cut short, or for another number of ranks"
 
 _COMMENT = re.compile(r"#[^\n]*")
-_SEPARATORS = re.compile(r"[,\s]+")
 _PLAIN = re.compile(r"[0-9,\s]*", re.ASCII)
 _TOO_LONG = re.compile(r"[0-9]{19}", re.ASCII)
 _TOKEN = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", re.ASCII)
@@ -36,7 +47,52 @@ def without_comments(text: str) -> str:
     return _COMMENT.sub("", text) if "#" in text else text
 
 
-def numbers(text: str, n: int, source: str, what: str = "rank") -> NDArray[np.int64]:
+def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the lines that hold more than a comment, stripped, each behind its number."""
+    for number, line in enumerate(without_comments(text).split("\n"), start=1):
+        if line.strip():
+            yield number, line.strip()
+
+
+def refuse_broken(
+    values: Ints, n: int, line_of: Callable[[int], int], source: str, what: str = "rank"
+) -> None:
+    """Refuse a file's numbers where they are no permutation of 0 … n-1.
+
+    Parameters
+    ----------
+    values : int64
+    n : int
+    line_of : callable
+        Line on which the number at an index stands; the last for one behind them.
+    source : str
+    what : str
+        ``rank`` where a list of slots says the rank on each, ``slot`` the other way round.
+
+    Raises
+    ------
+    BrokenOrderError
+    """
+    found = broken(values, n)
+    if found is None:
+        return
+    value, hint = found.value, ""
+    if found.kind == "outside":
+        said = f"rank {value} is" if what == "rank" else f"rank {found.at} has slot {value},"
+        said += f" not one of 0 to {n - 1}"
+    elif found.kind == "missing":
+        more = f" and {found.count - 1} more" if found.count > 1 else ""
+        lacks = "missing" if what == "rank" else "is left empty"
+        said = f"{len(values)} ranks for {n} slots: {what} {value}{more} {lacks}"
+        hint = CUT_SHORT
+    elif what == "rank":
+        said = f"rank {value} stands twice, first on line {line_of(found.first)}"
+    else:
+        said = f"ranks {found.first} and {found.at} both have slot {value}"
+    raise BrokenOrderError(source, line_of(found.at), said, hint)
+
+
+def numbers(text: str, n: int, source: str, what: str = "rank") -> Ints:
     """Return the numbers of a comma- or space-separated text, ranges ``0-15`` expanded.
 
     Parameters
@@ -64,16 +120,15 @@ def numbers(text: str, n: int, source: str, what: str = "rank") -> NDArray[np.in
     bare = without_comments(text)
     if _PLAIN.fullmatch(bare) and not _TOO_LONG.search(bare):
         return np.array(list(map(int, bare.replace(",", " ").split())), dtype=np.int64)
-    runs: list[tuple[int, int]] = []
+    parts = [np.empty(0, dtype=np.int64)]
     total = 0
     for line, token in _tokens(bare):
         low, high = _run(token, n, source, line, what)
         total += high - low + 1
         if total > n:
             raise BrokenOrderError(source, line, f"more than {n} {what}s, the number of slots")
-        runs.append((low, high))
-    parts = [np.arange(low, high + 1, dtype=np.int64) for low, high in runs]
-    return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
+        parts.append(np.arange(low, high + 1, dtype=np.int64))
+    return np.concatenate(parts)
 
 
 def line_of(text: str, index: int) -> int:
@@ -96,17 +151,15 @@ def line_of(text: str, index: int) -> int:
 def _tokens(bare: str) -> Iterator[tuple[int, str]]:
     """Yield (line, token) of a text without comments."""
     for number, line in enumerate(bare.split("\n"), start=1):
-        for token in _SEPARATORS.split(line):
-            if token:
-                yield number, token
+        for token in line.replace(",", " ").split():
+            yield number, token
 
 
 def _run(token: str, n: int, source: str, line: int, what: str) -> tuple[int, int]:
     match = _TOKEN.fullmatch(token)
     if not match:
         raise ParseError(source, line, f"'{printable(token, 30)}' is no {what}")
-    low = int(match[1])
-    high = int(match[2]) if match[2] else low
+    low, high = int(match[1]), int(match[2] or match[1])
     if high < low:
         raise ParseError(source, line, f"range {token} runs backwards")
     if high >= n:

@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError, UsageError, printable
-from rankmap.emit.hosts import from_runs, runs
-from rankmap.emit.text import BrokenOrderError, without_comments
+from rankmap.emit.hosts import Run, order_of_runs, runs
+from rankmap.emit.text import BrokenOrderError, numbered_lines
 
 if TYPE_CHECKING:
-    from rankmap.emit.hosts import Run
     from rankmap.order import Order
     from rankmap.slots import Slots
 
@@ -44,7 +43,11 @@ def write(order: Order) -> str:
             "reorder in the program (process groups), or use another launcher",
         )
     rows = enumerate(zip(hosts.tolist(), many.tolist(), strict=True))
-    return _header(hosts[0], len(hosts)) + "".join(f"{k} {h} {n}\n" for k, (h, n) in rows)
+    return (
+        "# node-rank host nproc-per-node; on each node, with static rendezvous:\n"
+        f"# torchrun --nnodes={len(hosts)} --node-rank=RANK --nproc-per-node=N"
+        f" --master-addr={hosts[0]} --master-port=PORT\n"
+    ) + "".join(f"{k} {host} {count}\n" for k, (host, count) in rows)
 
 
 def read(text: str, on: Slots, source: str) -> Order:
@@ -56,25 +59,13 @@ def read(text: str, on: Slots, source: str) -> Order:
         See `rankmap.emit.read_order`.
     """
     found: list[Run] = []
-    for number, line in enumerate(without_comments(text).split("\n"), start=1):
-        if line.strip():
-            found.append(_entry(line.strip(), number, len(found), source))
-    return from_runs(found, on, source)
-
-
-def _header(master: str, nodes: int) -> str:
-    return (
-        "# node-rank host nproc-per-node; on each node, with static rendezvous:\n"
-        f"# torchrun --nnodes={nodes} --node-rank=RANK --nproc-per-node=N"
-        f" --master-addr={master} --master-port=PORT\n"
-    )
-
-
-def _entry(line: str, number: int, expected: int, source: str) -> Run:
-    match = _LINE.fullmatch(line)
-    if not match:
-        wanted = "node-rank host nproc-per-node"
-        raise ParseError(source, number, f"'{printable(line, 40)}' is not {wanted}")
-    if int(match[1]) != expected:
-        raise BrokenOrderError(source, number, f"node rank {match[1]}, {expected} comes next")
-    return match[2], int(match[3]), number
+    for number, line in numbered_lines(text):
+        match = _LINE.fullmatch(line)
+        if not match:
+            wanted = "node-rank host nproc-per-node"
+            raise ParseError(source, number, f"'{printable(line, 40)}' is not {wanted}")
+        if int(match[1]) != len(found):
+            said = f"node rank {match[1]}, {len(found)} comes next"
+            raise BrokenOrderError(source, number, said)
+        found.append((match[2], int(match[3]), number))
+    return order_of_runs(found, on, source)

@@ -3,7 +3,9 @@
 What boxes cannot tile (blades of three nodes beside blades of four, 24 ranks
 a node on a 64x64 grid) is cut here. A cut takes the first so many cells along
 one dimension, whole layers first and a layer's share along the next one, so
-every part is a box but for one layer, and every size is met exactly.
+every part is a box but for one layer, and every size is met exactly. In a large
+grid all parts of a generation are cut at once, without weighing the ways
+(`carve_fast`).
 """
 
 from __future__ import annotations
@@ -14,18 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.grid.carving_large import carve_fast
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from rankmap.arrays import Ints
+    from rankmap.grid.boxes import Coarse
 
-    from rankmap.grid.coarse import Coarse
-
-    Ints = NDArray[np.int64]
-
-__all__ = ["carve"]
+__all__ = ["carve", "carve_fast"]
 
 #: Parts of at most so many cells are cut along every order of their dimensions.
 THOROUGH = 4096
@@ -57,7 +54,7 @@ def carve(pattern: Coarse, levels: Sequence[Ints], thorough: int = THOROUGH) -> 
 
     Examples
     --------
-    >>> from rankmap.grid.coarse import Coarse
+    >>> from rankmap.grid.boxes import Coarse
     >>> carve(Coarse((2, 4), (((0, 1), 1.0), ((1, 0), 1.0))), [np.array([0, 4, 8])]).tolist()
     [0, 1, 4, 5, 2, 3, 6, 7]
     """
@@ -135,3 +132,56 @@ def _price(pattern: Coarse, ordered: Ints, size: int, shape: Ints) -> float:
     both[(side, *ordered.T)] = True
     share = size / len(ordered)
     return pattern.cut(both[0], both[1]) / math.sqrt(4 * share * (1 - share))
+
+
+def carve_fast(pattern: Coarse, levels: Sequence[Ints]) -> Ints:
+    """Return what `carve` does, for large grids.
+
+    Every part is cut across the side that is longest for what a cut there
+    costs, at the boundary nearest to its middle.
+
+    Examples
+    --------
+    >>> from rankmap.grid.boxes import Coarse
+    >>> grid = Coarse((2, 4), (((0, 1), 1.0), ((1, 0), 1.0)))
+    >>> carve_fast(grid, [np.array([0, 4, 8])]).tolist()
+    [0, 4, 1, 5, 2, 6, 3, 7]
+    """
+    count = math.prod(pattern.grid)
+    cells = np.arange(count, dtype=np.int64)
+    starts = np.array([0, count])
+    weights = np.array(pattern.lines or (0.0,) * len(pattern.grid))
+    for offset, weight in pattern.steps:
+        weights += weight * np.array([bool(step) for step in offset])
+    price = 1 / np.maximum(weights, 1e-300)  # how cheap a cut across each dimension is
+    columns = [c.astype(np.int32) for c in np.unravel_index(cells, pattern.grid)]
+    while True:
+        places = _places(levels, starts[:-1], starts[1:])
+        cut = places > starts[:-1]
+        if not cut.any():
+            return cells
+        low = np.repeat(starts[:-1], np.diff(starts))
+        here = np.stack([column[cells] for column in columns])
+        sides = np.maximum.reduceat(here, starts[:-1], axis=1) * 1.0
+        sides -= np.minimum.reduceat(here, starts[:-1], axis=1)
+        axis = np.argmax(sides * price[:, None], axis=0)
+        along = np.repeat(axis, np.diff(starts))
+        key = low * (max(pattern.grid) + 1) + np.take_along_axis(here, along[None, :], axis=0)[0]
+        # The sort is stable: within a layer the cells keep the order of the cuts before.
+        cells = cells[np.argsort(key, kind="stable")]
+        starts = np.unique(np.concatenate([starts, places]))
+
+
+def _places(levels: Sequence[Ints], low: Ints, high: Ints) -> Ints:
+    """Return where each stretch is cut: at its outermost boundary nearest to the middle, or low."""
+    found = low.copy()
+    for level in reversed(levels):
+        after = np.searchsorted(level, (low + high) // 2, side="left")
+        best = np.full(len(low), -1)
+        for at in (after, after - 1):
+            place = level[np.clip(at, 0, len(level) - 1)]
+            fits = (place > low) & (place < high)
+            nearer = np.abs(2 * place - low - high) < np.abs(2 * best - low - high)
+            best = np.where(fits & ((best < 0) | nearer), place, best)
+        found = np.where((found == low) & (best >= 0), best, found)
+    return found

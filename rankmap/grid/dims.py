@@ -1,4 +1,4 @@
-"""The process grid itself: how to write a number of ranks as a product.
+"""The process grid itself: how to write a number of ranks as a product, and what tiles it.
 
 DASH lets a program state whether it wants its units *compact* or
 *node-balanced* (section 3.2 of "Effective use of the PGAS Paradigm"): the
@@ -17,17 +17,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError
-from rankmap.grid.divisors import boxes_of, divisors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from placement.machine import Machine
+    from rankmap.arrays import Ints, Shape
     from rankmap.slots import Slots
 
-    Shape = tuple[int, ...]
-
-__all__ = ["balanced", "dims", "grid_for", "grids", "turned"]
+__all__ = [
+    "balanced",
+    "boxes_of",
+    "dims",
+    "divisors",
+    "factorisations",
+    "grid_for",
+    "grids",
+    "turned",
+]
 
 #: What a caller may ask for.
 PREFERENCES = ("auto", "compact", "node-balanced")
@@ -156,13 +163,13 @@ def _tiled(n: int, ndims: int, held: int) -> Shape | None:
     """
     if n % held:
         return None
-    best: tuple[float, Shape] | None = None
-    for grid in grids(n, ndims):
-        found = boxes_of(held, grid)
-        if len(found):
-            nodes = int((np.array(grid) // found).sum(axis=1).min())
-            best = min(best or (math.inf, grid), (nodes + sum(grid) / 2, grid))
-    return None if best is None else best[1]
+    tiled = [(grid, boxes_of(held, grid)) for grid in grids(n, ndims)]
+    costs = [
+        (int((np.array(grid) // found).sum(axis=1).min()) + sum(grid) / 2, grid)
+        for grid, found in tiled
+        if len(found)
+    ]
+    return min(costs)[1] if costs else None
 
 
 def turned(shape: Sequence[int]) -> list[Shape]:
@@ -174,3 +181,45 @@ def turned(shape: Sequence[int]) -> list[Shape]:
     [(4, 2, 2), (2, 4, 2), (2, 2, 4)]
     """
     return list(dict.fromkeys(permutations(shape)))
+
+
+@lru_cache(maxsize=4096)
+def divisors(n: int) -> tuple[int, ...]:
+    """Return the divisors of a number, ascending.
+
+    Examples
+    --------
+    >>> divisors(12)
+    (1, 2, 3, 4, 6, 12)
+    """
+    low = [k for k in range(1, math.isqrt(n) + 1) if n % k == 0]
+    return tuple(low + [n // k for k in reversed(low) if k * k != n])
+
+
+def factorisations(n: int, extents: Sequence[int]) -> Iterator[Shape]:
+    """Yield every way to write `n` as a product, one divisor of each extent in turn.
+
+    Examples
+    --------
+    >>> list(factorisations(4, (8, 6)))
+    [(2, 2), (4, 1)]
+    """
+    if len(extents) == 1:
+        if extents[0] % n == 0:
+            yield (n,)
+        return
+    for first in divisors(math.gcd(n, extents[0])):
+        for rest in factorisations(n // first, extents[1:]):
+            yield (first, *rest)
+
+
+def boxes_of(volume: int, grid: Sequence[int]) -> Ints:
+    """Return the boxes of a volume that tile a grid, int64 (boxes, dimensions).
+
+    Examples
+    --------
+    >>> boxes_of(4, (8, 6)).tolist()
+    [[2, 2], [4, 1]]
+    """
+    found = list(factorisations(volume, tuple(grid)))
+    return np.array(found, dtype=np.int64).reshape(len(found), len(grid))

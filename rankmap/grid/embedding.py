@@ -16,15 +16,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankmap.grid.steps import step_ends
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
-    from rankmap.grid.coarse import Coarse
-
-    Shape = tuple[int, ...]
-    Ints = NDArray[np.int64]
+    from rankmap.arrays import Ints, Shape
+    from rankmap.grid.boxes import Coarse
 
 __all__ = ["Layout", "box_of", "embeddings", "hops", "laid", "layouts"]
 
@@ -76,7 +74,7 @@ def box_of(coords: Ints) -> Shape | None:
 
 
 def layouts(grid: Sequence[int], box: Sequence[int]) -> Iterator[Layout]:
-    """Yield ways to lay a grid on a torus box that fit exactly, those without a split first.
+    """Return ways to lay a grid on a torus box that fit exactly, those without a split first.
 
     Examples
     --------
@@ -85,23 +83,17 @@ def layouts(grid: Sequence[int], box: Sequence[int]) -> Iterator[Layout]:
     >>> next(layouts((16, 32), (8, 8, 8))).parts
     ((0, 2), (0, 4), (1, 8), (2, 8))
     """
-    tried = 0
-    for splits in sorted(_splits(box), key=lambda some: (len(some), some)):
-        for given in embeddings(grid, [size for _, size in splits]):
-            yield Layout(splits, given)
-            tried += 1
-            if tried >= MOST_LAYOUTS:
-                return
-
-
-def _splits(box: Sequence[int]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """Yield the box's axes, each whole or in two parts."""
     ways = []
     for axis, extent in enumerate(box):
         halves = [(far, extent // far) for far in range(2, extent) if extent % far == 0]
         ways.append([((axis, extent),), *(((axis, far), (axis, near)) for far, near in halves)])
-    for chosen in itertools.product(*ways):
-        yield tuple(itertools.chain.from_iterable(chosen))
+    splits = [tuple(itertools.chain(*chosen)) for chosen in itertools.product(*ways)]
+    every = (
+        Layout(parts, given)
+        for parts in sorted(splits, key=lambda some: (len(some), some))
+        for given in embeddings(grid, [size for _, size in parts])
+    )
+    return itertools.islice(every, MOST_LAYOUTS)
 
 
 def embeddings(grid: Sequence[int], box: Sequence[int]) -> Iterator[tuple[Shape, ...]]:
@@ -113,23 +105,18 @@ def embeddings(grid: Sequence[int], box: Sequence[int]) -> Iterator[tuple[Shape,
     [((0, 2), (1,)), ((1, 2), (0,))]
     """
     axes = [k for k, extent in enumerate(box) if extent > 1]
-    left = list(grid)
-    given: list[list[int]] = [[] for _ in grid]
 
-    def give(at: int) -> Iterator[tuple[Shape, ...]]:
+    def give(at: int, left: Shape, given: tuple[Shape, ...]) -> Iterator[tuple[Shape, ...]]:
         if at == len(axes):
-            if all(side == 1 for side in left):
-                yield tuple(tuple(some) for some in given)
+            yield from [given] if set(left) <= {1} else []
             return
-        for k in range(len(left)):
-            if left[k] % box[axes[at]] == 0:
-                left[k] //= box[axes[at]]
-                given[k].append(axes[at])
-                yield from give(at + 1)
-                given[k].pop()
-                left[k] *= box[axes[at]]
+        axis, extent = axes[at], box[axes[at]]
+        for k, side in enumerate(left):
+            if side % extent == 0:
+                less = (*left[:k], side // extent, *left[k + 1 :])
+                yield from give(at + 1, less, (*given[:k], (*given[k], axis), *given[k + 1 :]))
 
-    yield from give(0)
+    yield from give(0, tuple(grid), ((),) * len(grid))
 
 
 def laid(grid: Sequence[int], box: Sequence[int], axes: Sequence[Shape]) -> Ints:
@@ -175,7 +162,7 @@ def hops(model: Coarse, periodic: Sequence[bool], points: Ints, extents: Sequenc
 
     Examples
     --------
-    >>> from rankmap.grid.coarse import Coarse
+    >>> from rankmap.grid.boxes import Coarse
     >>> line = Coarse((4,), (((1,), 2.0),))
     >>> hops(line, (False,), np.arange(4)[:, None], (8,))
     6.0
@@ -184,20 +171,8 @@ def hops(model: Coarse, periodic: Sequence[bool], points: Ints, extents: Sequenc
     """
     total = 0.0
     for offset, weight in model.steps:
-        here, there = _ends(model.grid, periodic, offset)
         for column, extent in zip(points.T, extents, strict=True):
-            table = column.reshape(model.grid)
-            apart = np.abs(table[here] - np.roll(table, there, range(table.ndim))[here])
+            a, b = step_ends(column.reshape(model.grid), periodic, offset)
+            apart = np.abs(a - b)
             total += weight * float(np.minimum(apart, extent - apart).sum())
     return total
-
-
-def _ends(
-    grid: Shape, periodic: Sequence[bool], offset: Shape
-) -> tuple[tuple[slice, ...], tuple[int, ...]]:
-    """Return the cells that can take a step, and the roll that brings their neighbours to them."""
-    here = tuple(
-        slice(None) if wraps else slice(max(0, -step), extent - max(0, step))
-        for step, wraps, extent in zip(offset, periodic, grid, strict=True)
-    )
-    return here, tuple(-step for step in offset)

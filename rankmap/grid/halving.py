@@ -13,28 +13,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+from rankmap.grid.steps import step_ends
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from rankmap.grid.coarse import Coarse
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    from rankmap.arrays import Flags, Floats, Ints
+    from rankmap.grid.boxes import Coarse
 
 __all__ = ["halved_together"]
-
-
-class _Part(NamedTuple):
-    """Nodes, and as many cells of the grid that will go to them."""
-
-    nodes: Ints
-    cells: Ints
 
 
 def halved_together(
@@ -55,15 +46,15 @@ def halved_together(
 
     Examples
     --------
-    >>> from rankmap.grid.coarse import Coarse
+    >>> from rankmap.grid.boxes import Coarse
     >>> line = Coarse((4,), (((1,), 1.0),))
     >>> halved_together(line, (False,), np.array([[3], [0], [7], [1]]), (20,)).tolist()
     [1, 3, 0, 2]
     """
     plan = _Plan(model, periodic, coords, extents)
-    parts = [_Part(np.arange(len(coords)), np.arange(len(coords)))]
+    parts = [(np.arange(len(coords)), np.arange(len(coords)))]
     while parts:
-        parts = [half for part in parts for half in plan.halves(part)]
+        parts = [half for nodes, cells in parts for half in plan.halves(nodes, cells)]
     return plan.node
 
 
@@ -82,18 +73,17 @@ class _Plan:
         self.node = np.zeros(len(coords), dtype=np.int64)
         self.axes = list(itertools.permutations(range(len(model.grid))))
 
-    def halves(self, part: _Part) -> list[_Part]:
-        """Return a part's halves; none where its nodes are all in one place."""
-        cut = self._middle(part.nodes)
+    def halves(self, nodes: Ints, cells: Ints) -> list[tuple[Ints, Ints]]:
+        """Return the halves of nodes and their cells; none where the nodes are in one place."""
+        cut = self._middle(nodes)
         if cut is None:
-            self.node[part.cells] = part.nodes
+            self.node[cells] = nodes
             return []
-        low, high = cut
-        centres = [self.coords[half].mean(axis=0) for half in (low, high)]
-        mine = self._sides(part.cells, centres, len(low))
-        found = [_Part(low, part.cells[mine]), _Part(high, part.cells[~mine])]
-        for half, centre in zip(found, centres, strict=True):
-            self.at[half.cells] = centre
+        centres = [self.coords[half].mean(axis=0) for half in cut]
+        mine = self._sides(cells, centres, len(cut[0]))
+        found = [(cut[0], cells[mine]), (cut[1], cells[~mine])]
+        for (_, some), centre in zip(found, centres, strict=True):
+            self.at[some] = centre
         return found
 
     def _middle(self, nodes: Ints) -> tuple[Ints, Ints] | None:
@@ -108,29 +98,24 @@ class _Plan:
         at = int(places[np.argmin(np.abs(2 * places - len(nodes)))])
         return nodes[order[:at]], nodes[order[at:]]
 
-    def _sides(self, cells: Ints, centres: list[Floats], size: int) -> NDArray[np.bool_]:
+    def _sides(self, cells: Ints, centres: list[Floats], size: int) -> Flags:
         """Return which cells, so many, go to the first centre."""
         pull = self._pull(cells, centres)
         apart = float(self._hops(centres[0], centres[1]))
         local = self.points[cells] - self.points[cells].min(axis=0)
         shape = local.max(axis=0) + 1
-        best: tuple[float, NDArray[np.bool_]] | None = None
+        least, best = math.inf, np.zeros(len(cells), dtype=bool)
         for axes in self.axes:
             order = np.lexsort(tuple(local[:, axis] for axis in reversed(axes)))
             for turned in (order, order[::-1]):
                 mine = np.zeros(len(cells), dtype=bool)
                 mine[turned[:size]] = True
-                cost = float(pull[mine].sum()) + apart * self._cut(local, shape, mine)
-                if best is None or cost < best[0] - 1e-9:
-                    best = (cost, mine)
-        if best is None:
-            raise AssertionError("a grid has a dimension")
-        return best[1]
-
-    def _cut(self, local: Ints, shape: Ints, mine: NDArray[np.bool_]) -> float:
-        both = np.zeros((2, *shape.tolist()), dtype=bool)
-        both[(mine.astype(np.int64), *local.T)] = True
-        return self.model.cut(both[1], both[0])
+                both = np.zeros((2, *shape.tolist()), dtype=bool)
+                both[(mine.astype(np.int64), *local.T)] = True
+                cost = float(pull[mine].sum()) + apart * self.model.cut(both[1], both[0])
+                if cost < least - 1e-9:
+                    least, best = cost, mine
+        return best
 
     def _pull(self, cells: Ints, centres: list[Floats]) -> Floats:
         """Return what each cell's neighbours outside the part cost more at the first centre."""
@@ -155,12 +140,9 @@ def _neighbours(model: Coarse, periodic: Sequence[bool]) -> tuple[Ints, Floats]:
     columns, weights = [], []
     for offset, weight in model.steps:
         for step in (offset, tuple(-s for s in offset)):
-            moved = np.roll(table, tuple(-s for s in step), tuple(range(table.ndim)))
-            for axis, (s, wraps) in enumerate(zip(step, periodic, strict=True)):
-                if s and not wraps:
-                    edge = [slice(None)] * table.ndim
-                    edge[axis] = slice(-s, None) if s > 0 else slice(0, -s)
-                    moved[tuple(edge)] = count
-            columns.append(moved.ravel())
+            here, there = step_ends(table, periodic, step)
+            column = np.full(count, count)
+            column[here.ravel()] = there.ravel()
+            columns.append(column)
             weights.append(weight)
     return np.stack(columns, axis=1), np.array(weights)

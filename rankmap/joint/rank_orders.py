@@ -111,9 +111,9 @@ def _along_lines(pattern: Pattern, ppn: int) -> Iterator[tuple[str, Ints]]:
     """Yield orders that give each node stretches of the lines of an FFT's grid.
 
     No set of ranks has more of its partners inside than ranks of one line
-    (`rankmap.grid.line_stretches`).
+    (`rankmap.grid.lines`).
     """
-    from rankmap.grid.line_stretches import stretches
+    from rankmap.grid.lines import stretches
 
     dims = pattern.dims or ()
     if not isinstance(pattern, Lines) or len(dims) != 2:

@@ -90,11 +90,11 @@ class OpenMpi(Mpiexec):
 
     def text(self, order: Order, launcher_order: str, step: Parsed) -> str:
         """Return a rankfile where the nodes' cores are known to do, else a sequential file."""
-        from rankmap.emit import openmpi, seq
+        from rankmap.emit import openmpi, slurm
 
         if self._binds(order, step):
             return openmpi.write(order, self.cores(step))
-        return seq.write(order)
+        return slurm.write(order)
 
     def launch(
         self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None

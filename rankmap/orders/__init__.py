@@ -17,17 +17,15 @@ from rankmap.order import Order
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy import int64
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.nodelist import NodeList
+    from rankmap.arrays import Ints, Shape
     from rankmap.pattern import Pattern
     from rankmap.slots import Slots
 
     Ordering = Callable[[Pattern, Slots], Order]
 
-__all__ = ["arrange", "find", "names", "order", "ordering"]
+__all__ = ["arrange", "find", "grid_of", "names", "order", "ordering"]
 
 #: Where each bundled ordering lives: imported only when it is asked for.
 BUNDLED = {
@@ -35,14 +33,14 @@ BUNDLED = {
     "auto": "auto",
     "boxes": "boxes",
     "cells": "cells",
-    "column-major": "column_major",
-    "folded": "folded",
+    "column-major": "numbering",
+    "folded": "numbering",
     "graph": "graph",
     "hierarchical": "hierarchical",
     "hilbert": "curve",
     "morton": "curve",
-    "round-robin": "round_robin",
-    "row-major": "row_major",
+    "round-robin": "numbering",
+    "row-major": "numbering",
 }
 
 _orderings: Registry[Ordering] = Registry("strategy", "nidmap.orders", __name__, BUNDLED)
@@ -70,23 +68,42 @@ def find(strategy: str) -> Ordering:
         Where there is none (the message names those there are), or it takes no options.
     """
     name, colon, options = strategy.partition(":")
-    made = _orderings.find(name)
-    return _with_options(name, made, options) if colon else made
-
-
-def _with_options(name: str, made: Ordering, options: str) -> Ordering:
+    found = _orderings.find(name)
+    if not colon:
+        return found
     from functools import partial
     from inspect import signature
 
-    if "options" not in signature(made).parameters:
+    if "options" not in signature(found).parameters:
         raise UsageError(f"strategy {name} takes no options, not '{printable(options, 40)}'")
-    takes: Callable[..., Order] = made
+    takes: Callable[..., Order] = found
     return partial(takes, options=options)
+
+
+def grid_of(pattern: Pattern, strategy: str) -> Shape:
+    """Return the extents of a pattern's process grid, the last fastest.
+
+    Raises
+    ------
+    UsageError
+        Naming the strategy, where the pattern has none.
+
+    Examples
+    --------
+    >>> from rankmap.pattern import parse_pattern
+    >>> grid_of(parse_pattern("fft:8x4"), "column-major")
+    (8, 4)
+    """
+    if pattern.dims is None:
+        raise UsageError(
+            f"strategy {strategy} needs a process grid, pattern {pattern.spec} has none"
+        )
+    return pattern.dims
 
 
 def order(
     machine: Machine,
-    nodes: str | NodeList | Sequence[str] | NDArray[int64] | None = None,
+    nodes: str | NodeList | Sequence[str] | Ints | None = None,
     ppn: str | int | Sequence[int] | None = None,
     *,
     pattern: str | Pattern,

@@ -10,7 +10,7 @@ groups; then every pair of a row or a column is one router hop.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,25 +19,11 @@ from rankmap.order import Order
 from rankmap.orders import ordering
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from rankmap.arrays import Ints, Shape
     from rankmap.pattern import Pattern
     from rankmap.slots import Slots
 
-    Ints = NDArray[np.int64]
-
 __all__ = ["aligned"]
-
-
-class _Slice(NamedTuple):
-    """Slots of an allocation that has the same positions in all groups.
-
-    Attributes
-    ----------
-    slots : int64 (groups, positions, slots a router)
-    """
-
-    slots: Ints
 
 
 @ordering("aligned")
@@ -54,41 +40,35 @@ def aligned(pattern: Pattern, slots: Slots) -> Order:
     dims = pattern.dims
     if dims is None or len(dims) != 2 or not pattern.spec.startswith("fft:"):
         raise UsageError(f"strategy aligned is for pencils, fft:PxQ, not {pattern.spec}")
-    table = _slice(slots).slots
+    table = _slots_by_position(slots)
     found = _laid(dims, table)
     if found is None:
-        raise UsageError(_no_fit(dims, table))
+        groups, positions, held = table.shape
+        raise UsageError(
+            f"{pattern.spec} does not fit {groups} groups x {positions} blades x {held} slots:"
+            f" rows are to be a multiple of {groups}, columns of {positions}"
+        )
     return Order(found, slots)
 
 
-def _laid(dims: tuple[int, ...], table: Ints) -> Ints | None:
+def _laid(dims: Shape, table: Ints) -> Ints | None:
     """Return the slot of every rank of the grid; None where neither way round fits."""
     groups, positions, held = table.shape
-    rows, columns = dims
-    for turned in (False, True):
-        p, q = (columns, rows) if turned else (rows, columns)
+    for p, q in (dims, dims[::-1]):
         if p % groups == 0 and q % positions == 0 and p // groups * (q // positions) == held:
             cells = table.reshape(groups, positions, p // groups, q // positions)
             grid = cells.transpose(0, 2, 1, 3).reshape(p, q)
-            return np.asarray((grid.T if turned else grid).ravel())
+            return np.asarray((grid if (p, q) == dims else grid.T).ravel())
     return None
 
 
-def _no_fit(dims: tuple[int, ...], table: Ints) -> str:
-    groups, positions, held = table.shape
-    return (
-        f"fft:{dims[0]}x{dims[1]} does not fit {groups} groups x {positions} blades x {held} slots:"
-        f" rows are to be a multiple of {groups}, columns of {positions}"
-    )
-
-
-def _slice(slots: Slots) -> _Slice:
-    """Return the allocation's slots by group and position.
+def _slots_by_position(slots: Slots) -> Ints:
+    """Return the allocation's slots, int64 (groups, positions, slots a router).
 
     Raises
     ------
     UsageError
-        Where it is no such slice.
+        Where it has not the same positions in all groups.
     """
     machine = slots.machine
     if machine is None or slots.rows is None or machine.topology.kind != "dragonfly":
@@ -96,8 +76,8 @@ def _slice(slots: Slots) -> _Slice:
     depth = machine.topology.router_levels
     coords = machine.coords[slots.rows].astype(np.int64)
     places = np.unique(coords[:, 1:depth], axis=0, return_inverse=True)[1].reshape(-1)
-    if depth == 3 and len(np.unique(coords[:, 1])) > 1:
-        chassis = len(np.unique(coords[:, 1]))
+    chassis = len(np.unique(coords[:, 1]))
+    if depth == 3 and chassis > 1:
         raise UsageError(
             f"strategy aligned needs blades of one chassis, the same in every group: the nodes are"
             f" in {chassis} chassis",
@@ -113,6 +93,5 @@ def _slice(slots: Slots) -> _Slice:
             f" each: they have {held.min()} to {held.max()}",
             "plan with --strategy blades-linked",
         )
-    by_slot = router[slots.node]
     # A stable sort keeps the slots of a router in their own order, node by node.
-    return _Slice(np.argsort(by_slot, kind="stable").reshape(*shape, int(held[0])))
+    return np.argsort(router[slots.node], kind="stable").reshape(*shape, int(held[0]))

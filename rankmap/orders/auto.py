@@ -8,27 +8,28 @@ is known to take, never on a clock: the same question has the same answer.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+import sys
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import NidmapError, UsageError, printable
+from placement.errors import NidmapError
 from rankmap import orders, progress
 from rankmap.order import Order
 from rankmap.orders import ordering
-from rankmap.orders.graph import as_graph, edge_count, placed
-from rankmap.pattern.graph import Graph
+from rankmap.orders.graph import as_graph, edge_count, number_option
+from rankmap.pattern.graph import Graph, stencil_of
 from rankmap.pattern.structured import Lines
-from rankmap.refine.cache import remark
+from rankmap.refine import cache
+from rankmap.refine.budget import seconds_for
 from rankmap.score import Bound, lower_bound, meets, plain
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from numpy.typing import NDArray
 
     from rankmap.pattern import Pattern
     from rankmap.score.distance import Distance
@@ -41,15 +42,8 @@ DEFAULT = "row-major"
 
 #: Orders of a process grid, the quick ones that mostly lose last.
 GRID = (
-    "boxes",
-    "aligned",
-    "hierarchical",
-    "hilbert",
-    "morton",
-    "column-major",
-    "folded",
-    "round-robin",
-)
+    "boxes", "aligned", "hierarchical", "hilbert", "morton", "column-major", "folded", "round-robin"
+)  # fmt: skip
 
 #: Of more ranks only the first of these is tried.
 MANY = 1 << 17
@@ -110,6 +104,13 @@ class Choice:
         """True where nothing that is still to be tried can win much."""
         return self.optimal or self.cost <= (1 + CLOSE) * self.bound.value
 
+    def keep(self, name: str, order: Order, cost: float) -> None:
+        """Note what an order costs, and choose it where it is the cheapest so far."""
+        self.tried[name] = cost
+        if cost < self.cost - 1e-12 * abs(self.cost):
+            self.order = replace(order, strategy=f"auto: {name}", remark="")
+            self.strategy, self.cost = name, cost
+
     def words(self) -> str:
         """Return the choice in one line for a person."""
         if self.strategy == DEFAULT:
@@ -119,17 +120,14 @@ class Choice:
             left = f" ({self.left})" if self.left and not self.optimal else ""
             return f"{named} (J = {plain(self.cost):,}){proof}{left}"
         less = 1 - self.cost / self.default_cost
-        gap = "optimal" if self.optimal else self._gap()
+        above = self.cost / self.bound.value - 1 if self.bound.value > 0 else np.inf
+        gap = f"at most {above:.1%} above the least possible ({plain(self.bound.value):,})"
+        if self.optimal or above > 1:
+            gap = "optimal" if self.optimal else "no lower bound near it is known"
         return (
             f"{self.strategy}: J = {plain(self.cost):,}, {less:.1%} less than the default's "
             f"{plain(self.default_cost):,}; {gap}"
         )
-
-    def _gap(self) -> str:
-        above = self.cost / self.bound.value - 1 if self.bound.value > 0 else np.inf
-        if above > 1:
-            return "no lower bound near it is known"
-        return f"at most {above:.1%} above the least possible ({plain(self.bound.value):,})"
 
 
 @ordering("auto")
@@ -138,29 +136,14 @@ def auto(pattern: Pattern, slots: Slots, options: str = "") -> Order:
 
     ``auto:seconds=2`` leaves out what is known to take longer.
     """
-    found = choose(pattern, slots, _seconds(options))
+    seconds = number_option("auto", options, "seconds", math.inf, (0, sys.float_info.max))
+    found = choose(pattern, slots, seconds)
     mapped = any(name.startswith("graph") for name in found.tried) and not found.optimal
-    said = [found.words(), remark() if mapped else ""]
-    return Order(
-        found.order.slots, slots, found.order.strategy, remark="; ".join(filter(None, said))
-    )
+    said = filter(None, [found.words(), cache.remark() if mapped else ""])
+    return replace(found.order, remark="; ".join(said))
 
 
-def _seconds(options: str) -> float | None:
-    """Return the seconds that options give, None where they give none."""
-    name, _, value = options.partition("=")
-    if not options:
-        return None
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = -1.0
-    if name != "seconds" or not 0 <= seconds < float("inf"):
-        raise UsageError(f"strategy auto takes seconds=NUMBER, not '{printable(options, 40)}'")
-    return seconds
-
-
-def choose(pattern: Pattern, slots: Slots, seconds: float | None = None) -> Choice:
+def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> Choice:
     """Return the cheapest of the orders that fit a pattern on slots.
 
     Parameters
@@ -168,8 +151,8 @@ def choose(pattern: Pattern, slots: Slots, seconds: float | None = None) -> Choi
     pattern : Pattern
         Fitted to the slots.
     slots : Slots
-    seconds : float or None
-        What there is time for; None: for all.
+    seconds : float
+        What there is time for.
 
     Examples
     --------
@@ -181,16 +164,10 @@ def choose(pattern: Pattern, slots: Slots, seconds: float | None = None) -> Choi
     'default is optimal (J = 672): it meets the lower bound'
     """
     distance = job_distance(slots)
-    plain_order = np.arange(len(slots))
     first = cost_of(pattern, slots.node, distance)
-    best = Choice(
-        Order(plain_order, slots, f"auto: {DEFAULT}"),
-        DEFAULT,
-        first,
-        first,
-        lower_bound(pattern, slots, distance),
-        {DEFAULT: first},
-    )
+    default = Order(np.arange(len(slots)), slots, f"auto: {DEFAULT}")
+    bound = lower_bound(pattern, slots, distance)
+    best = Choice(default, DEFAULT, first, first, bound, {DEFAULT: first})
     effort = _effort(pattern, slots, seconds)
     for name, wanted in _candidates(pattern, slots):
         progress.step()
@@ -198,10 +175,18 @@ def choose(pattern: Pattern, slots: Slots, seconds: float | None = None) -> Choi
             break
         if name == "graph" and effort < 1:
             if effort < LEAST_EFFORT:
-                best.failed[name] = best.left = _left_out(seconds)
+                hint = " (its kernels are not compiled yet; nidmap order does that)"
+                hint = "" if cache.compiled() else hint
+                best.left = f"graph is left out: not in {seconds:g} s{hint}"
+                best.failed[name] = best.left
                 continue
             name = f"graph:effort={effort:.2g}"
-        _try(name, wanted, pattern, slots, distance, best)
+        try:
+            found = orders.find(name)(wanted, slots)
+        except NidmapError as error:
+            best.failed[name] = str(error)
+        else:
+            best.keep(name, found, cost_of(pattern, found.node, distance))
     if not best.close and effort >= 1:
         _polished(pattern, slots, distance, best)
     if not best.optimal:
@@ -215,76 +200,32 @@ def _search_all(pattern: Pattern, slots: Slots, distance: Distance, best: Choice
 
     if len(slots) > MOST_RANKS and not isinstance(pattern, Graph):
         return
-    found = as_graph(pattern)
     known = best.order.node
-    node = search_all(found, known, slots.counts, distance)
+    node = search_all(as_graph(pattern), known, slots.counts, distance)
     if node is None:
         return
     if node is not known:
-        _keep("graph", placed(node), cost_of(pattern, node, distance), best)
+        best.keep("graph", Order.of_nodes(node, slots), cost_of(pattern, node, distance))
     best.bound = Bound(best.cost, EVERY_ORDER)
 
 
-def _effort(pattern: Pattern, slots: Slots, seconds: float | None) -> float:
+def _effort(pattern: Pattern, slots: Slots, seconds: float) -> float:
     """Return with how much effort there is time to map a pattern as a graph, 0 for none."""
-    if seconds is None:
-        return 1.0
-    from rankmap.refine.budget import seconds_for
-    from rankmap.refine.cache import compiled
-
     whole = seconds_for(max(len(slots), 2048))  # few ranks are mapped several times
-    left = seconds - (LOADING if compiled() else COMPILING)
-    effort = min(1.0, left / whole)
-    if isinstance(pattern, Graph):
-        return effort
-    return effort if left >= 1.5 * whole else 0.0  # other orders are good enough
-
-
-def _left_out(seconds: float | None) -> str:
-    """Return why a pattern is not mapped as a graph."""
-    from rankmap.refine.cache import compiled
-
-    first = "" if compiled() else " (its kernels are not compiled yet; nidmap order does that)"
-    return f"graph is left out: not in {seconds or 0:g} s{first}"
+    left = seconds - (0 if seconds == math.inf else LOADING if cache.compiled() else COMPILING)
+    if isinstance(pattern, Graph) or left >= 1.5 * whole:
+        return min(1.0, left / whole)
+    return 0.0  # other orders are good enough
 
 
 def _candidates(pattern: Pattern, slots: Slots) -> Iterator[tuple[str, Pattern]]:
     """Yield the orders to be made, and the pattern that each is made for."""
-    known = orders.BUNDLED
-    grid = _grid(pattern)
-    if grid is not None:
+    grid = stencil_of(pattern) if isinstance(pattern, Graph) else pattern
+    if grid is not None and grid.dims is not None:
         fitting = GRID[:1] if len(slots) > MANY else GRID
-        yield from ((name, grid) for name in fitting if name in known)
+        yield from ((name, grid) for name in fitting if name in orders.BUNDLED)
     if isinstance(pattern, Graph) or edge_count(pattern, MOST_EDGES) <= MOST_EDGES:
         yield "graph", pattern
-
-
-def _grid(pattern: Pattern) -> Pattern | None:
-    """Return the pattern on a process grid that this is, None where there is none."""
-    if isinstance(pattern, Graph):
-        from rankmap.pattern.graph import stencil_of
-
-        return stencil_of(pattern)
-    return None if pattern.dims is None else pattern
-
-
-def _try(
-    name: str, wanted: Pattern, pattern: Pattern, slots: Slots, distance: Distance, best: Choice
-) -> None:
-    """Make one order, and keep it where it is the cheapest so far."""
-    try:
-        made = orders.find(name)(wanted, slots)
-    except NidmapError as error:
-        best.failed[name] = str(error)
-        return
-    _keep(name, made.slots, cost_of(pattern, made.node, distance), best)
-
-
-def _keep(name: str, made: NDArray[np.int64], cost: float, best: Choice) -> None:
-    best.tried[name] = cost
-    if cost < best.cost - 1e-12 * abs(best.cost):
-        best.order = Order(made, best.order.on, f"auto: {name}")
-        best.strategy, best.cost = name, cost
 
 
 def _polished(pattern: Pattern, slots: Slots, distance: Distance, best: Choice) -> None:
@@ -301,4 +242,4 @@ def _polished(pattern: Pattern, slots: Slots, distance: Distance, best: Choice) 
     node = polish(as_graph(pattern), best.order.node, slots.counts, distance)
     cost = cost_of(pattern, node, distance)
     if cost < best.cost:
-        _keep(f"{best.strategy}, refined", placed(node), cost, best)
+        best.keep(f"{best.strategy}, refined", Order.of_nodes(node, slots), cost)

@@ -11,58 +11,56 @@ default order among them.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rankmap.grid.boxes import cells_in, coarse, inside
 from rankmap.grid.carving import carve
-from rankmap.grid.coarse import coarse
-from rankmap.grid.divisors import boxes_of, divisors
-from rankmap.grid.embedding import box_of, hops, layouts
-from rankmap.grid.shapes import cells_in, inside
+from rankmap.grid.dims import boxes_of, divisors
+from rankmap.grid.embedding import box_of, hops, laid, layouts
+from rankmap.grid.halving import halved_together
+from rankmap.grid.lines import stretches, swapped
 from rankmap.order import Order
-from rankmap.orders import ordering
-from rankmap.orders.grid import grid_of
+from rankmap.orders import grid_of, ordering
 from rankmap.pattern.structured import GridPattern, Lines, Stencil
-from rankmap.score import Bound, by_level_bound, capacities
+from rankmap.permutation import inverse
+from rankmap.score.bounds import Bound, by_level_bound, capacities
 from rankmap.score.distance import Levels, job_distance
 from rankmap.score.grid_bounds import bound, most_inside
 from rankmap.score.isoperimetry import shadows
+from rankmap.score.traffic import cost_of
 from rankmap.units import bisected, typical, units_of, unwrapped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
+    from rankmap.arrays import Floats, Ints, Shape
     from rankmap.pattern import Pattern
     from rankmap.score.distance import Distance
     from rankmap.slots import Slots
     from rankmap.units import Level, Units
 
-    Shape = tuple[int, ...]
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
+    #: Nested boxes, the smallest first; and such chains with what each costs.
+    Chain = list[Shape]
+    Costs = list[tuple[float, Chain]]
 
 __all__ = ["boxes"]
 
 #: A layout on a torus with at most so many times the fewest hops is taken without more ado.
 GOOD_LAYOUT = 1.05
 
-#: Cells that may be looked at in all ways together before the best so far is taken,
-#: and how many looks a cell costs that is carved.
-BUDGET = 800_000
-CARVING = 20
+#: Cells that may be looked at in all ways together before the best so far is taken; how many
+#: looks a cell costs that is carved, and a layout on a torus beside one for each of its boxes.
+BUDGET, CARVING, LAYOUT = 800_000, 20, 1000
 
 #: Ranks of an all-to-all along rows and columns up to which swaps are tried.
 MOST_SWAPPED = 16384
 
 #: Nodes of a torus that are halved together with the grid at most.
 MOST_HALVED = 1024
-
-#: Looks that a layout on a torus costs beside one for each of its boxes.
-LAYOUT = 1000
 
 #: Routers of a dragonfly up to which all distances are looked at.
 MOST_ROUTERS = 1024
@@ -74,8 +72,7 @@ COMPACT = 0.97
 NEAR = 1.01
 
 #: Boxes of one volume that are carried on to the next level, and parts of nodes that are tried.
-BEAM = 6
-FEW = 2
+BEAM, FEW = 6, 2
 
 
 @ordering("boxes")
@@ -92,12 +89,10 @@ def boxes(pattern: Pattern, slots: Slots) -> Order:
     best = np.arange(len(slots), dtype=np.int64)
     if isinstance(pattern, Lines) and sum(e > 1 for e in pattern.dims or ()) < 2:
         return Order(best, slots)  # all to all: every order costs the same
-    from rankmap.score.traffic import cost_of
-
-    node = slots.node
     model = _model(pattern)
     floor, sure = _floor(model, slots, distance)
-    least = cost_of(pattern, node[best], distance)
+    node = slots.node
+    least = cost_of(pattern, node, distance)
     if sure and least <= floor * (1 + 1e-12):
         return Order(best, slots)
     for found in _ways(model, slots, distance):
@@ -106,20 +101,10 @@ def boxes(pattern: Pattern, slots: Slots) -> Order:
             best, least = found, cost
         if least <= NEAR * floor:
             break
-    if least > floor * (1 + 1e-12):
-        best = _swapped(model, best, slots, distance)
-    return Order(best, slots)
-
-
-def _swapped(pattern: GridPattern, best: Ints, slots: Slots, distance: Distance) -> Ints:
-    """Return the order of an all-to-all along rows and columns after all swaps that pay."""
-    dims = pattern.dims or ()
     few = len(best) <= MOST_SWAPPED and len(distance) <= MOST_SWAPPED // 8
-    if not isinstance(pattern, Lines) or len(dims) != 2 or not few:
-        return best
-    from rankmap.grid.swaps import swapped
-
-    return swapped(best.reshape(dims), slots.node, distance.matrix()).ravel()
+    if isinstance(model, Lines) and few and least > floor * (1 + 1e-12):
+        best = swapped(best.reshape(model.dims or ()), node, distance.matrix()).ravel()
+    return Order(best, slots)
 
 
 def _judge(slots: Slots, distance: Distance) -> Distance:
@@ -158,23 +143,23 @@ def _floor(pattern: GridPattern, slots: Slots, distance: Distance) -> tuple[floa
 
 def _model(pattern: Pattern) -> GridPattern:
     """Return a pattern on the grid that stands for this one where it is none itself."""
-    if isinstance(pattern, GridPattern):
-        return pattern
-    model = getattr(pattern, "model", None)
+    model = pattern if isinstance(pattern, GridPattern) else getattr(pattern, "model", None)
     return model if isinstance(model, GridPattern) else Stencil(pattern.dims or (1,))
 
 
 def _ways(pattern: GridPattern, slots: Slots, distance: Distance) -> Iterator[Ints]:
     """Yield orders worth a look (slot of each rank), the likeliest first."""
+    blocks = None
     if distance.coords is not None:
-        torus = _OnTorus(slots, distance, distance.coords)
-        found = torus.best(pattern) if torus.fits else None
+        found = _laid_on_torus(pattern, slots, distance, distance.coords)
         if found is not None:
             yield found[1]
             if found[0] < GOOD_LAYOUT:
                 return
-        yield from _together(pattern, slots, distance, distance.coords)
-    units = _units(slots, distance)
+        turned = unwrapped(distance.coords, distance.extents)
+        yield from _together(pattern, slots, distance, turned)
+        blocks = bisected(turned)  # a torus has no levels: it is halved again and again
+    units = units_of(slots, distance, blocks)
     ways = _Ways(pattern, units)
     for cells in ways.all():
         yield units.order(cells)
@@ -182,7 +167,7 @@ def _ways(pattern: GridPattern, slots: Slots, distance: Distance) -> Iterator[In
             return
     for cells in ways.lines():
         yield units.order(cells)
-        yield _as_given(cells)
+        yield inverse(cells)
         ways.spent += 2 * len(cells)
         if ways.spent > BUDGET:
             return
@@ -194,35 +179,20 @@ def _together(
     """Yield orders that halve the grid of node boxes and a sparse torus allocation together."""
     if slots.ppn is None or not 1 < len(coords) <= MOST_HALVED or isinstance(pattern, Lines):
         return
-    from rankmap.grid.halving import halved_together
-
-    turned = unwrapped(coords, distance.extents)
     dims = pattern.dims or ()
-    shapes = boxes_of(slots.ppn, dims)
-    best = np.argsort(-inside(pattern, shapes), kind="stable")
-    chains = [[tuple(box)] for box in shapes[best].tolist()]
-    for chain in _distinct(pattern, chains)[:FEW]:
+    for chain in _most_inside(pattern, boxes_of(slots.ppn, dims)):
         model = coarse(pattern, chain[0])
         if model.steps:
-            node = halved_together(model, pattern.periodic, turned, distance.extents)
-            inner = cells_in(dims, chain).reshape(-1, slots.ppn)
-            found = np.empty(len(slots), dtype=np.int64)
-            found[inner] = slots.first[node][:, None] + np.arange(slots.ppn)
-            yield found
+            node = halved_together(model, pattern.periodic, coords, distance.extents)
+            places = slots.first[node][:, None] + np.arange(slots.ppn)
+            yield _dealt(dims, chain, places)
 
 
-def _as_given(cells: Ints) -> Ints:
-    """Return the order whose k-th slot, as the nodes were given, has rank ``cells[k]``."""
-    found = np.empty_like(cells)
-    found[cells] = np.arange(len(cells))
+def _dealt(dims: Shape, chain: Chain, places: Ints) -> Ints:
+    """Return the slot of every rank, row k of `places` being the slots of box k."""
+    found = np.empty(places.size, dtype=np.int64)
+    found[cells_in(dims, chain)] = places.ravel()
     return found
-
-
-def _units(slots: Slots, distance: Distance) -> Units:
-    """Return the allocation's units; a torus is halved again and again to have some."""
-    if distance.coords is None:
-        return units_of(slots, distance)
-    return units_of(slots, distance, bisected(unwrapped(distance.coords, distance.extents)))
 
 
 class _Ways:
@@ -241,54 +211,52 @@ class _Ways:
         chains = self._chains()
         for depth in range(len(chains), 0, -1):
             for chain in chains[depth - 1]:
-                yield from self._finished(chain)
+                if depth < len(self.levels):
+                    yield self._carved(chain, self.levels[depth:])
+                else:
+                    self.spent += self.total
+                    yield cells_in(self.dims, chain)
         if len(chains) < len(self.levels) and not (chains and self._compact(chains[0][0][0])):
             yield from self._uneven()
 
     def lines(self) -> Iterator[Ints]:
         """Yield ways that go along lines, which any sequence of nodes may do."""
-        if isinstance(self.pattern, Lines):
-            yield from self._stretches()
-        yield from self._ploughed()
+        if isinstance(self.pattern, Lines) and len(self.dims) == 2 and self.levels:
+            for turned in (False, True):  # stretches as long as a node's slots
+                yield stretches(self.dims, np.diff(self.levels[0].starts), turned)
+        axes = [k for k, extent in enumerate(self.dims) if extent > 1]
+        for order in itertools.permutations(axes):  # line by line, to and fro
+            points = laid((self.total,), self.dims, (order,))
+            yield np.asarray(np.ravel_multi_index(tuple(points.T), self.dims))
 
-    def _chains(self) -> list[list[list[Shape]]]:
+    def _chains(self) -> list[list[Chain]]:
         """Return for each depth the best chains of so many nested boxes, cheapest first."""
-        found: list[list[list[Shape]]] = []
-        below: tuple[Ints, Floats, list[list[Shape]]] | None = None
+        found: list[list[Chain]] = []
+        below: Costs = [(0.0, [])]
         for level in self.even:
             size = level.size or 1
             here = boxes_of(size, self.dims)
             cost = -level.step * (self.total // size) * inside(self.pattern, here)
             below = _chained(here, cost, below)
-            if not len(below[0]):
+            if not below:
                 break
-            best = np.argsort(below[1], kind="stable").tolist()
-            found.append(_distinct(self.pattern, [below[2][k] for k in best])[:BEAM])
+            found.append(_distinct(self.pattern, _cheapest_first(below))[:BEAM])
         return found
 
     def _compact(self, box: Shape) -> bool:
         """Return True where a box of a node's ranks is about as good as any set of them."""
-        most = most_inside(self.pattern, np.array([math.prod(box)]))[math.prod(box)]
+        volume = math.prod(box)
+        most = most_inside(self.pattern, np.array([volume]))[volume]
         return float(inside(self.pattern, np.array([box]))[0]) >= COMPACT * most
 
-    def _finished(self, chain: list[Shape]) -> Iterator[Ints]:
-        """Yield the cells of a chain, with the levels above it carved where there are any."""
-        above = self.levels[len(chain) :]
-        if not above:
-            self.spent += self.total
-            yield cells_in(self.dims, chain)
-            return
-        yield self._carved(chain, above)
-
-    def _carved(self, chain: list[Shape], above: Sequence[Level]) -> Ints:
-        box = chain[-1]
-        volume = math.prod(box)
-        model = coarse(self.pattern, box)
+    def _carved(self, chain: Chain, above: Sequence[Level]) -> Ints:
+        """Return the cells of a chain with the levels above it carved."""
+        volume = math.prod(chain[-1])
         self.spent += self.total + CARVING * (self.total // volume)
+        model = coarse(self.pattern, chain[-1])
         order = carve(model, [level.starts // volume for level in above])
-        inner = cells_in(self.dims, chain).reshape(-1, volume)
         # cells_in walks the boxes row-major, as the grid of boxes numbers them.
-        return np.asarray(inner[order].ravel())
+        return np.asarray(cells_in(self.dims, chain).reshape(-1, volume)[order].ravel())
 
     def _uneven(self) -> Iterator[Ints]:
         """Yield cells carved from boxes of which every node holds a whole number."""
@@ -297,33 +265,9 @@ class _Ways:
         common = math.gcd(*np.diff(self.levels[0].starts).tolist())
         whole = bool(self.even) and len(boxes_of(common, self.dims)) > 0
         for volume in reversed(divisors(common)):
-            found = boxes_of(volume, self.dims)
-            if not len(found) or (whole and volume == common):
-                continue  # the chains have begun with whole nodes
-            best = np.argsort(-inside(self.pattern, found), kind="stable")
-            chains = [[tuple(box)] for box in found[best].tolist()]
-            for chain in _distinct(self.pattern, chains)[:FEW]:
-                yield self._carved(chain, self.levels)
-
-    def _ploughed(self) -> Iterator[Ints]:
-        """Yield the cells line by line, to and fro, along every order of the dimensions."""
-        from itertools import permutations
-
-        from rankmap.grid.embedding import laid
-
-        axes = [k for k, extent in enumerate(self.dims) if extent > 1]
-        for turned in permutations(axes):
-            points = laid((self.total,), self.dims, (turned,))
-            yield np.asarray(np.ravel_multi_index(tuple(points.T), self.dims))
-
-    def _stretches(self) -> Iterator[Ints]:
-        """Yield cells in stretches of lines, as long as a node's slots."""
-        if len(self.dims) == 2 and self.levels:
-            from rankmap.grid.line_stretches import stretches
-
-            sizes = np.diff(self.levels[0].starts)
-            for turned in (False, True):
-                yield stretches(self.dims, sizes, turned)
+            if not (whole and volume == common):  # the chains have begun with whole nodes
+                for chain in _most_inside(self.pattern, boxes_of(volume, self.dims)):
+                    yield self._carved(chain, self.levels)
 
 
 def _even(levels: Sequence[Level]) -> list[Level]:
@@ -336,82 +280,73 @@ def _even(levels: Sequence[Level]) -> list[Level]:
     return found
 
 
-def _distinct(pattern: GridPattern, chains: list[list[Shape]]) -> list[list[Shape]]:
+def _distinct(pattern: GridPattern, chains: list[Chain]) -> list[Chain]:
     """Return the chains without those that are another one turned over."""
     dims = pattern.dims or ()
-    weights = (getattr(pattern, "weights", ()) or (1.0,) * len(dims)) if dims else ()
-    seen = set()
-    found = []
+    weights = getattr(pattern, "weights", ()) or (1.0,) * len(dims)
+    found: dict[tuple[object, ...], Chain] = {}
     for chain in chains:
-        seen_as = tuple(sorted(zip(dims, pattern.periodic, weights, *chain, strict=True)))
-        if seen_as not in seen:
-            seen.add(seen_as)
-            found.append(chain)
+        key = tuple(sorted(zip(dims, pattern.periodic, weights, *chain, strict=True)))
+        found.setdefault(key, chain)
+    return list(found.values())
+
+
+def _most_inside(pattern: GridPattern, shapes: Ints) -> list[Chain]:
+    """Return a few boxes that have the most weight inside."""
+    best = np.argsort(-inside(pattern, shapes), kind="stable")
+    return _distinct(pattern, [[tuple(box)] for box in shapes[best].tolist()])[:FEW]
+
+
+def _chained(here: Ints, cost: Floats, below: Costs) -> Costs:
+    """Return the boxes of a level that hold one of those below, each behind the cheapest chain."""
+    held = np.array([chain[-1] if chain else (1,) * here.shape[1] for _, chain in below])
+    costs = np.array([one for one, _ in below])
+    found = []
+    for box, own in zip(here, cost.tolist(), strict=True):
+        fits = np.flatnonzero((box % held == 0).all(axis=1))
+        if len(fits):
+            least, chain = below[int(fits[np.argmin(costs[fits])])]
+            found.append((own + least, [*chain, tuple(box.tolist())]))
     return found
 
 
-def _chained(
-    here: Ints, cost: Floats, below: tuple[Ints, Floats, list[list[Shape]]] | None
-) -> tuple[Ints, Floats, list[list[Shape]]]:
-    """Return the boxes of a level that hold one of those below, their least costs and chains."""
-    shapes = [tuple(box) for box in here.tolist()]
-    if below is None:
-        return here, cost, [[shape] for shape in shapes]
-    kept, costs, chains = [], [], []
-    for k, box in enumerate(here):
-        fits = np.flatnonzero((box % below[0] == 0).all(axis=1)) if len(below[0]) else ()
-        if len(fits):
-            inner = int(fits[np.argmin(below[1][fits])])
-            kept.append(k)
-            costs.append(cost[k] + below[1][inner])
-            chains.append([*below[2][inner], shapes[k]])
-    return here[kept], np.array(costs), chains
+def _cheapest_first(chained: Costs) -> list[Chain]:
+    return [chain for _, chain in sorted(chained, key=lambda one: one[0])]
 
 
-class _OnTorus:
-    """A torus allocation that is a box of routers with as many slots each."""
+def _laid_on_torus(
+    pattern: GridPattern, slots: Slots, distance: Distance, coords: Ints
+) -> tuple[float, Ints] | None:
+    """Return the order of fewest hops, and its hops by the fewest that any boxes have.
 
-    def __init__(self, slots: Slots, distance: Distance, coords: Ints) -> None:
-        turned = unwrapped(coords, distance.extents)
-        once, router = np.unique(turned, axis=0, return_inverse=True)
-        here = np.bincount(router.reshape(-1))
-        self.extents = distance.extents
-        self.ppn = slots.ppn or 0
-        self.nodes = int(here[0])
-        self.sides = box_of(once)
-        self.fits = self.sides is not None and self.ppn > 0 and here.min() == here.max()
-        if self.fits:
-            # Slots router by router, routers in the order of their coordinates.
-            nodes = np.lexsort((np.arange(len(coords)), router.reshape(-1)))
-            places = slots.first[nodes][:, None] + np.arange(self.ppn)
-            self.slots = places.reshape(len(once), -1)
-
-    def best(self, pattern: GridPattern) -> tuple[float, Ints] | None:
-        """Return the order of fewest hops, and its hops by the fewest that any boxes have."""
-        sides = self.sides or ()
-        least, most, found = math.inf, 0.0, None
-        left = BUDGET
-        for chain in _router_chains(pattern, self.ppn, self.nodes):
-            model = coarse(pattern, chain[-1])
-            cut = _cut(pattern, chain[-1])
-            most = most or cut
-            if cut >= least * (1 - 1e-9) or left < 0:
+    None where the allocation is no box of routers with as many slots each.
+    """
+    once, router = np.unique(unwrapped(coords, distance.extents), axis=0, return_inverse=True)
+    router = router.reshape(-1)
+    nodes, sides = np.bincount(router), box_of(once)
+    if sides is None or slots.ppn is None or nodes.min() != nodes.max():
+        return None
+    # Slots router by router, routers in the order of their coordinates.
+    by_router = slots.first[np.argsort(router, kind="stable")][:, None] + np.arange(slots.ppn)
+    least, most, left, found = math.inf, 0.0, BUDGET, None
+    for chain in _router_chains(pattern, slots.ppn, int(nodes[0])):
+        model = coarse(pattern, chain[-1])
+        cut = _cut(pattern, chain[-1])
+        most = most or cut
+        if cut >= least * (1 - 1e-9) or left < 0:
+            break
+        for layout in layouts(model.grid, sides):
+            points = layout.points(model.grid, len(sides))
+            left -= len(points) + LAYOUT
+            cost = hops(model, pattern.periodic, points, distance.extents)
+            if cost < least * (1 - 1e-9):
+                least, found = cost, (chain, np.ravel_multi_index(tuple(points.T), sides))
+            if left < 0 or cost <= cut:
                 break
-            for layout in layouts(model.grid, sides):
-                points = layout.points(model.grid, len(sides))
-                left -= len(points) + LAYOUT
-                cost = hops(model, pattern.periodic, points, self.extents)
-                if cost < least * (1 - 1e-9):
-                    least, found = cost, (chain, np.ravel_multi_index(tuple(points.T), sides))
-                if left < 0 or cost <= cut:
-                    break
-        return None if found is None else (least / max(most, 1e-300), self._order(pattern, *found))
-
-    def _order(self, pattern: GridPattern, chain: list[Shape], at: Ints) -> Ints:
-        inner = cells_in(pattern.dims or (), chain).reshape(-1, self.slots.shape[1])
-        found = np.empty(inner.size, dtype=np.int64)
-        found[inner] = self.slots[at]
-        return found
+    if found is None:
+        return None
+    places = by_router.reshape(len(once), -1)[found[1]]
+    return least / max(most, 1e-300), _dealt(pattern.dims or (), found[0], places)
 
 
 def _cut(pattern: GridPattern, box: Shape) -> float:
@@ -420,12 +355,12 @@ def _cut(pattern: GridPattern, box: Shape) -> float:
     return float(both[0] - both[1] * (math.prod(pattern.dims or ()) // math.prod(box)))
 
 
-def _router_chains(pattern: GridPattern, ppn: int, here: int) -> list[list[Shape]]:
+def _router_chains(pattern: GridPattern, ppn: int, here: int) -> list[Chain]:
     """Return boxes of a router's slots in nested node boxes, fewest edges out of them first."""
     dims = pattern.dims or ()
     nodes = boxes_of(ppn, dims)
-    chained = _chained(nodes, -inside(pattern, nodes), None)
+    chained = _chained(nodes, -inside(pattern, nodes), [(0.0, [])])
     if here > 1:
         routers = boxes_of(ppn * here, dims)
         chained = _chained(routers, -2 * inside(pattern, routers), chained)
-    return [chained[2][k] for k in np.argsort(chained[1], kind="stable").tolist()]
+    return _cheapest_first(chained)

@@ -16,25 +16,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError, printable
-from rankmap.grid.shapes import cells as numbered
+from rankmap.grid.boxes import cells as numbered
+from rankmap.grid.dims import boxes_of
+from rankmap.grid.embedding import laid
 from rankmap.order import Order
 from rankmap.orders import ordering
+from rankmap.permutation import inverse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from rankmap.arrays import Ints, Shape
     from rankmap.pattern import Pattern
     from rankmap.slots import Slots
 
-    Shape = tuple[int, ...]
-    Ints = NDArray[np.int64]
-
 __all__ = ["Options", "cells", "rank_list"]
 
-#: Options of grid_order that say how the list is printed, not what it holds.
-PRINTING = {"-m": True, "-n": True, "-N": True, "-q": False, "-T": False}
+#: grid_order's options, and whether each has a value. -m, -n, -N, -q and -T say how the list is
+#: printed, not what it holds.
+OPTIONS = dict.fromkeys(("-c", "-g", "-o", "-m", "-n", "-N"), True) | dict.fromkeys(
+    ("-R", "-C", "-P", "-Z", "-H", "-q", "-T"), False
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,24 +102,19 @@ def _words(text: str) -> Iterator[tuple[str, str]]:
         words = shlex.split(text)
     except ValueError:
         raise UsageError(f"strategy cells: unbalanced quotes in '{printable(text, 60)}'") from None
-    if words and words[0] == "grid_order":
-        words = words[1:]
-    valued = {"-c", "-g", "-o"} | {name for name, takes in PRINTING.items() if takes}
-    plain = {"-R", "-C", "-P", "-Z", "-H"} | (set(PRINTING) - valued)
+    words = words[words[:1] == ["grid_order"] :]
     while words:
         word = words.pop(0)
-        name, rest = word[:2], word[2:]
-        if name in plain and not rest:
-            yield name, ""
-        elif name in valued and (rest or words):
-            yield name, rest or words.pop(0)
-        elif name in valued:
-            raise UsageError(f"strategy cells: {name} needs a value")
-        else:
+        name, value = word[:2], word[2:]
+        valued = OPTIONS.get(name)
+        if valued is None or (value and not valued):
             raise UsageError(
                 f"strategy cells: no option '{printable(word, 30)}'",
                 "those of grid_order: -R or -C, -c cell, -g grid, -H, -P or -Z, -o",
             )
+        if valued and not (value or words):
+            raise UsageError(f"strategy cells: {name} needs a value")
+        yield name, value or (words.pop(0) if valued else "")
 
 
 def _numbers(name: str, text: str) -> Shape:
@@ -160,23 +157,18 @@ def cells(pattern: Pattern, slots: Slots, options: str = "") -> Order:
             f"strategy cells: -g {shown} has {math.prod(grid)} ranks, not {len(slots)}"
         )
     cell = wanted.cell or ((1,) * len(grid) if wanted.walk == "H" else _node_cell(grid, slots))
-    ranks = rank_list(grid, cell, wanted)
-    found = np.empty(len(slots), dtype=np.int64)
-    found[ranks] = np.arange(len(slots))
-    return Order(found, slots)
+    return Order(inverse(rank_list(grid, cell, wanted)), slots)
 
 
 def _node_cell(grid: Shape, slots: Slots) -> Shape:
     """Return the cell of least surface that holds a node's ranks."""
-    from rankmap.grid.divisors import boxes_of
-
-    found = boxes_of(math.gcd(*slots.counts.tolist()), grid)
+    ranks = math.gcd(*slots.counts.tolist())
+    found = boxes_of(ranks, grid)
     if not len(found):
         raise UsageError(
-            f"strategy cells: no cell of {math.gcd(*slots.counts.tolist())} ranks divides the grid",
-            "name one by -c",
+            f"strategy cells: no cell of {ranks} ranks divides the grid", "name one by -c"
         )
-    return tuple(int(side) for side in found[int(np.argmin(found.sum(axis=1)))])
+    return tuple(found[int(np.argmin(found.sum(axis=1)))].tolist())
 
 
 def rank_list(grid: Shape, cell: Shape, options: Options) -> Ints:
@@ -217,30 +209,14 @@ def _places(across: Shape, options: Options, dims: int) -> Ints:
             return numbered(across)
         keys = hilbert_key(points[:, sides], tuple(across[k] for k in sides))
         return np.asarray(keys).reshape(across)
-    order = _slowest_first(options, dims)
+    order = list(range(dims))  # the dimension along which cells follow each other fastest is last
+    if options.along:
+        if sorted(options.along) != list(range(1, dims + 1)):
+            raise UsageError(f"strategy cells: -o is to name the dimensions 1 to {dims}, each once")
+        order = [dims - k if options.columns else k - 1 for k in options.along][::-1]
     turned = numbered(tuple(across[k] for k in order))
-    if options.walk == "P":
-        turned = _to_and_fro(turned.shape)
+    if options.walk == "P":  # every other row is walked backwards
+        shape = turned.shape
+        points = laid((turned.size,), shape, (tuple(range(dims)),))
+        turned = inverse(np.ravel_multi_index(tuple(points.T), shape)).reshape(shape)
     return np.asarray(turned.transpose(np.argsort(order)))
-
-
-def _slowest_first(options: Options, dims: int) -> list[int]:
-    """Return the dimensions in the order in which cells go along them, the fastest last."""
-    if not options.along:
-        return list(range(dims))
-    if sorted(options.along) != list(range(1, dims + 1)):
-        raise UsageError(f"strategy cells: -o is to name the dimensions 1 to {dims}, each once")
-    named = [k - 1 for k in options.along]
-    if options.columns:
-        named = [dims - 1 - k for k in named]
-    return named[::-1]
-
-
-def _to_and_fro(shape: Shape) -> Ints:
-    """Return when each cell comes if every other row is walked backwards."""
-    from rankmap.grid.embedding import laid
-
-    points = laid((math.prod(shape),), shape, (tuple(range(len(shape))),))
-    found = np.empty(math.prod(shape), dtype=np.int64)
-    found[np.ravel_multi_index(tuple(points.T), shape)] = np.arange(len(found))
-    return found.reshape(shape)

@@ -7,6 +7,7 @@ structured pattern of moderate size is expanded for it.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,15 +22,12 @@ from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from rankmap.arrays import Ints
     from rankmap.pattern import Pattern
     from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 
-    Ints = NDArray[np.int64]
-
-__all__ = ["as_graph", "graph", "placed"]
+__all__ = ["as_graph", "graph", "number_option"]
 
 #: Edges that a pattern is expanded to at most.
 MOST_EDGES = 1 << 22
@@ -43,36 +41,36 @@ def graph(pattern: Pattern, slots: Slots, options: str = "") -> Order:
     graph and slots always give the same order. ``graph:effort=4`` takes four
     times as long, ``graph:effort=0.3`` less than a third.
     """
-    effort = effort_of(options)
-    found = as_graph(pattern)
-    distance = job_distance(slots)
-    node = mapped(found, slots, distance, effort)
-    return Order(placed(node), slots, remark=remark())
+    effort = number_option("graph", options, "effort", 1.0, (0.01, 1000))
+    node = mapped(as_graph(pattern), slots, job_distance(slots), effort)
+    return replace(Order.of_nodes(node, slots), remark=remark())
 
 
-def effort_of(options: str) -> float:
-    """Return the effort that options ask for, 1 where they ask for nothing.
+def number_option(
+    strategy: str, options: str, name: str, default: float, limits: tuple[float, float]
+) -> float:
+    """Return the number that is the one option of a strategy.
 
     Raises
     ------
     UsageError
-        Other options, or no number between 0.01 and 1000.
+        Other options, or no number within the limits.
 
     Examples
     --------
-    >>> effort_of("effort=0.5"), effort_of("")
-    (0.5, 1.0)
+    >>> number_option("graph", "effort=0.5", "effort", 1.0, (0.01, 1000))
+    0.5
     """
-    name, _, value = options.partition("=")
+    given, _, value = options.partition("=")
     try:
-        effort = float(value) if options else 1.0
+        number = float(value) if options else default
     except ValueError:
-        effort = 0.0
-    if (options and name != "effort") or not 0.01 <= effort <= 1000:
-        raise UsageError(
-            f"strategy graph takes effort=NUMBER (0.01 to 1000), not '{printable(options, 40)}'"
-        )
-    return effort
+        number = math.nan
+    if options and (given != name or not limits[0] <= number <= limits[1]):
+        between = f" ({limits[0]:g} to {limits[1]:g})" if limits[1] < math.inf else ""
+        shown = printable(options, 40)
+        raise UsageError(f"strategy {strategy} takes {name}=NUMBER{between}, not '{shown}'")
+    return number
 
 
 def mapped(found: Graph, slots: Slots, distance: Distance, effort: float = 1.0) -> Ints:
@@ -128,16 +126,3 @@ def edge_count(pattern: Pattern, most: int) -> int:
         if total > most:
             break
     return total
-
-
-def placed(node: Ints) -> Ints:
-    """Return the slot of each rank, the ranks of a node ascending.
-
-    Examples
-    --------
-    >>> placed(np.array([1, 0, 1, 0])).tolist()
-    [2, 0, 3, 1]
-    """
-    slots = np.empty(len(node), dtype=np.int64)
-    slots[np.argsort(node, kind="stable")] = np.arange(len(node))
-    return slots

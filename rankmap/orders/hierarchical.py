@@ -12,7 +12,7 @@ The paper elides the offsets of its lines 16 and 17. They follow from line 18,
 where a block's side is the product of the sides of what it holds: a chassis
 block is N2[0]*N0[0] by N2[1]*N1[0]*N0[1] by N2[2]*N1[1]*N0[2] units, and so
 on up. So the units that the loops meet one after another are the cells of
-nested boxes (`rankmap.grid.shapes.cells_in`); their number is checked with >=, not
+nested boxes (`rankmap.grid.boxes.cells_in`); their number is checked with >=, not
 with > as in line 13. `unitID[k]` is the rank at hardware slot k, the inverse
 of an order's slots.
 
@@ -22,66 +22,31 @@ their place in the walk.
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError, printable
-from rankmap.grid.dims import balanced, turned
-from rankmap.grid.divisors import factorisations
-from rankmap.grid.shapes import cells_in, inside
+from rankmap.grid.boxes import cells_in, inside
+from rankmap.grid.dims import balanced, factorisations, turned
 from rankmap.order import Order
-from rankmap.orders import ordering
-from rankmap.orders.grid import grid_of
+from rankmap.orders import grid_of, ordering
 from rankmap.pattern.structured import GridPattern, Stencil
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from rankmap.arrays import Ints, Shape
     from rankmap.pattern import Pattern
     from rankmap.slots import Slots
 
-    Shape = tuple[int, ...]
-    Ints = NDArray[np.int64]
+    #: By the outermost block: the weight parted, and the blocks from the innermost on.
+    Chains = dict[Shape, tuple[float, list[Shape]]]
 
 __all__ = ["chain_of", "hierarchical", "sorted_nodes"]
 
 #: A level's block that no permutation fits is tried in so many other shapes at most.
 MOST_OTHERS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What stands behind the colon.
-
-    Attributes
-    ----------
-    paper : bool
-        Sort nodes as step 6 does, by column, row, chassis, blade, node of
-        their cnames; else by the network's own levels.
-    relax : bool
-        Take another shape of multicore group where no permutation divides.
-    """
-
-    paper: bool = False
-    relax: bool = False
-
-    @classmethod
-    def parse(cls, text: str) -> Options:
-        """Read ``levels=paper,relax``."""
-        given = [word.strip() for word in text.split(",") if word.strip()]
-        known = {"relax", "levels=paper", "levels=machine"}
-        wrong = next((word for word in given if word not in known), None)
-        if wrong is not None:
-            raise UsageError(
-                f"strategy hierarchical: no option '{printable(wrong, 40)}'",
-                "there are relax, levels=machine and levels=paper",
-            )
-        if "levels=paper" in given and "levels=machine" in given:
-            raise UsageError("strategy hierarchical: levels is given twice")
-        return cls("levels=paper" in given, "relax" in given)
 
 
 @ordering("hierarchical")
@@ -103,13 +68,21 @@ def hierarchical(pattern: Pattern, slots: Slots, options: str = "") -> Order:
         Where no permutation of a multicore group divides the grid (the
         message names those tried), or there are no cnames for levels=paper.
     """
-    wanted = Options.parse(options)
+    given = [word.strip() for word in options.split(",") if word.strip()]
+    wrong = next((w for w in given if w not in ("relax", "levels=paper", "levels=machine")), None)
+    if wrong is not None:
+        raise UsageError(
+            f"strategy hierarchical: no option '{printable(wrong, 40)}'",
+            "there are relax, levels=machine and levels=paper",
+        )
+    if {"levels=paper", "levels=machine"} <= set(given):
+        raise UsageError("strategy hierarchical: levels is given twice")
     dims = grid_of(pattern, "hierarchical")
-    nodes = sorted_nodes(slots, wanted.paper)
+    nodes = sorted_nodes(slots, "levels=paper" in given)
     sorted_slots = slots.take(nodes)
     run = np.arange(len(slots)) - sorted_slots.first[sorted_slots.node]
     hardware = slots.first[nodes][sorted_slots.node] + run
-    unit = cells_in(dims, chain_of(pattern, slots, wanted.relax))
+    unit = cells_in(dims, chain_of(pattern, slots, "relax" in given))
     found = np.empty(len(slots), dtype=np.int64)
     found[unit] = hardware
     return Order(found, slots)
@@ -160,17 +133,16 @@ def chain_of(pattern: Pattern, slots: Slots, relax: bool = False) -> list[Shape]
     if not groups and relax:
         groups = list(factorisations(group, dims))
     if not groups:
-        raise UsageError(_no_group(group, dims), "--relax takes another shape where there is one")
-    found = {shape: (_parted(model, shape), [shape]) for shape in groups}
+        tried = ", ".join("x".join(map(str, box)) for box in turned(balanced(group, len(dims))))
+        grid = "x".join(map(str, dims))
+        raise UsageError(
+            f"no multicore group of {group} units divides the grid {grid}: tried {tried}",
+            "--relax takes another shape where there is one",
+        )
+    found: Chains = {shape: (_parted(model, shape), [shape]) for shape in groups}
     for place, size in enumerate(_level_sizes(slots)):
         found = _next_level(model, found, size, flat=place == 0)
     return min(found.values(), key=lambda one: one[0])[1]
-
-
-def _no_group(group: int, dims: Shape) -> str:
-    tried = ", ".join("x".join(map(str, shape)) for shape in turned(balanced(group, len(dims))))
-    grid = "x".join(map(str, dims))
-    return f"no multicore group of {group} units divides the grid {grid}: tried {tried}"
 
 
 def _divides(shape: Shape, dims: Shape) -> bool:
@@ -183,15 +155,13 @@ def _parted(model: GridPattern, box: Shape) -> float:
     return -float(inside(model, np.array([box]))[0]) * (math.prod(model.dims or ()) / volume)
 
 
-def _next_level(
-    model: GridPattern, below: dict[Shape, tuple[float, list[Shape]]], size: int, flat: bool
-) -> dict[Shape, tuple[float, list[Shape]]]:
+def _next_level(model: GridPattern, below: Chains, size: int, flat: bool) -> Chains:
     """Return the blocks of `size` blocks of the level below, each with its cheapest chain.
 
     Where `size` of them make no block, the level is passed over: its nodes
     come one after another in the walk as they are.
     """
-    found: dict[Shape, tuple[float, list[Shape]]] = {}
+    found: Chains = {}
     for box, (cost, chain) in below.items():
         for factor in _factors(size, box, model.dims or (), flat):
             whole = tuple(side * f for side, f in zip(box, factor, strict=True))
@@ -208,20 +178,11 @@ def _factors(size: int, box: Shape, dims: Shape, flat: bool) -> list[Shape]:
     h in its line 11).
     """
     left = tuple(extent // side for extent, side in zip(dims, box, strict=True))
-    if flat and len(dims) > 2:
-        lead = (1,) * (len(dims) - 2)
-        shapes = [(*lead, *shape) for shape in turned(balanced(size, 2))]
-    else:
-        shapes = turned(balanced(size, len(dims)))
+    free = 2 if flat and len(dims) > 2 else len(dims)
+    lead = (1,) * (len(dims) - free)
+    shapes = [(*lead, *shape) for shape in turned(balanced(size, free))]
     fitting = [shape for shape in shapes if _divides(shape, left)]
-    if fitting:
-        return fitting
-    others = []
-    for shape in factorisations(size, left):
-        others.append(shape)
-        if len(others) == MOST_OTHERS:
-            break
-    return others
+    return fitting or list(itertools.islice(factorisations(size, left), MOST_OTHERS))
 
 
 def _level_sizes(slots: Slots) -> list[int]:

@@ -18,9 +18,7 @@ from placement.registry import Registry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy import float64, int64
-    from numpy.typing import NDArray
-
+    from rankmap.arrays import Floats, Ints
     from rankmap.slots import Slots
 
     Builder = Callable[[str], "Pattern"]
@@ -33,7 +31,7 @@ BUNDLED = {
     "fft": "structured",
     "graph": "graph",
     "matrix": "graph",
-    "measured": "measured",
+    "measured": "graph",
     "ring": "structured",
     "sort": "structured",
     "stencil": "structured",
@@ -54,9 +52,22 @@ class Edges(NamedTuple):
         Payload of one direction in units of ``--bytes``.
     """
 
-    a: NDArray[int64]
-    b: NDArray[int64]
-    weight: NDArray[float64]
+    a: Ints
+    b: Ints
+    weight: Floats
+
+    @classmethod
+    def joining(cls, a: Ints, b: Ints, weight: float) -> Edges:
+        """Return edges of one weight between ranks in either order."""
+        import numpy as np
+
+        return cls(np.minimum(a, b), np.maximum(a, b), np.full(len(a), weight))
+
+    def blocks(self, most: int) -> Iterator[Edges]:
+        """Yield these edges in blocks of at most so many."""
+        for low in range(0, len(self.a), most):
+            some = slice(low, low + most)
+            yield Edges(self.a[some], self.b[some], self.weight[some])
 
 
 class Pattern(ABC):

@@ -7,23 +7,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from rankmap.arrays import Array, Floats, Ints
     from rankmap.pattern import Pattern
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-
-__all__ = ["distinct", "every_edge", "symmetric_rows"]
+__all__ = ["distinct", "every_edge", "sum_by_key", "symmetric_rows"]
 
 
 def every_edge(pattern: Pattern) -> tuple[Ints, Ints, Floats]:
     """Return both ends and the weight of every edge of a pattern, each once or more often."""
-    parts = list(pattern.edges())
     none = np.empty(0, dtype=np.int64)
-    a = np.concatenate([none, *(p.a for p in parts)])
-    b = np.concatenate([none, *(p.b for p in parts)])
-    return a, b, np.concatenate([none.astype(np.float64), *(p.weight for p in parts)])
+    a, b, weight = zip((none, none, np.empty(0)), *pattern.edges(), strict=True)
+    return np.concatenate(a), np.concatenate(b), np.concatenate(weight)
+
+
+def sum_by_key(key: Ints, *columns: Array) -> tuple[Array, ...]:
+    """Return each key once, ascending, and behind it the sums of each column.
+
+    Examples
+    --------
+    >>> [x.tolist() for x in sum_by_key(np.array([7, 3, 7]), np.array([1.0, 2.0, 4.0]))]
+    [[3, 7], [2.0, 5.0]]
+    """
+    if not len(key):
+        return key, *columns
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
+    return key[first], *(np.add.reduceat(column[order], first) for column in columns)
 
 
 def symmetric_rows(n: int, a: Ints, b: Ints, weight: Floats) -> tuple[Ints, Ints, Floats]:
@@ -38,12 +48,7 @@ def symmetric_rows(n: int, a: Ints, b: Ints, weight: Floats) -> tuple[Ints, Ints
     """
     kept = (a != b) & (weight > 0)
     a, b, weight = a[kept], b[kept], weight[kept]
-    key = np.concatenate([a * n + b, b * n + a])
-    if len(key):
-        order = np.argsort(key, kind="stable")
-        key, both = key[order], np.concatenate([weight, weight])[order]
-        first = np.append(True, key[1:] != key[:-1])
-        key, weight = key[first], np.add.reduceat(both, np.flatnonzero(first))
+    key, weight = sum_by_key(np.append(a * n + b, b * n + a), np.append(weight, weight))
     row, column = np.divmod(key, max(n, 1))
     indptr = np.searchsorted(row, np.arange(n + 1)).astype(np.int64)
     return indptr, column, weight.astype(np.float64)

@@ -14,20 +14,16 @@ import numpy as np
 
 from placement.errors import UsageError
 from rankmap.pattern import Edges, Pattern, pattern
-from rankmap.pattern.edges import every_edge, symmetric_rows
+from rankmap.pattern.edges import every_edge, sum_by_key, symmetric_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from rankmap.arrays import Floats, Ints
     from rankmap.pattern.structured import Stencil
     from rankmap.readers.entries import Entries
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-
-__all__ = ["Graph", "expanded", "from_edges", "from_entries", "stencil_of"]
+__all__ = ["Graph", "expanded", "from_edges", "from_entries", "recorded_entries", "stencil_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,9 +105,7 @@ class Graph(Pattern):
     def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
         """Yield every undirected edge once; see `Pattern.edges`."""
         a, b, weight = self.upper()
-        for low in range(0, len(a), block):
-            some = slice(low, low + block)
-            yield Edges(a[some], b[some], weight[some])
+        yield from Edges(a, b, weight).blocks(block)
 
     def resized(self, ranks: int) -> Pattern:
         """Return the graph with as many ranks more, without edges, as are missing.
@@ -146,8 +140,8 @@ def stencil_of(graph: Graph) -> Stencil | None:
     if "stencil" not in graph.known:
         from rankmap.pattern.recognition import recognise_stencil
 
-        found = recognise_stencil(graph.indptr, graph.indices, graph.weights)
-        graph.known["stencil"] = found
+        rows = graph.indptr, graph.indices, graph.weights
+        graph.known["stencil"] = recognise_stencil(*rows)
     known: Stencil | None = graph.known["stencil"]
     return known
 
@@ -195,10 +189,11 @@ def from_entries(entries: Entries, both: bool, text: str) -> Graph:
         The pattern as it was asked for.
     """
     n = entries.ranks
-    key, weight = _once(entries.a * n + entries.b, entries.weight)
+    kept = entries.weight != 0
+    key, weight = sum_by_key((entries.a * n + entries.b)[kept], entries.weight[kept])
     a, b = np.divmod(key, max(n, 1))
-    low, high = np.minimum(a, b), np.maximum(a, b)
-    back = _weight_at(key, weight, b * n + a)
+    place = np.minimum(np.searchsorted(key, b * n + a), len(key) - 1)
+    back = np.where(key[place] == b * n + a, weight[place], 0.0)
     notes = list(entries.notes)
     loops = int((a == b).sum())
     if loops:
@@ -208,52 +203,62 @@ def from_entries(entries: Entries, both: bool, text: str) -> Graph:
         how = "what goes both ways is added up" if both else "the larger of the two counts"
         notes.append(f"not symmetric ({uneven} pairs differ): {how}")
     if entries.undirected:
-        scale = 2.0 if both else 1.0
-        return from_edges(
-            n, low, high, weight * scale, stated=entries.stated, text=text, notes=tuple(notes)
-        )
-    total = weight + back if both else np.maximum(weight, back)
-    once = (a < b) | (back == 0)  # a pair that is stated one way only stands here once
+        once, total = np.ones(len(a), dtype=bool), weight * (2.0 if both else 1.0)
+    else:  # a pair that is stated one way only stands here once
+        once, total = (a < b) | (back == 0), weight + back if both else np.maximum(weight, back)
     return from_edges(
-        n, low[once], high[once], total[once], stated=entries.stated, text=text, notes=tuple(notes)
+        n, a[once], b[once], total[once], stated=entries.stated, text=text, notes=tuple(notes)
     )
-
-
-def _once(key: Ints, weight: Floats) -> tuple[Ints, Floats]:
-    """Return each key once, ascending, with the sum of its weights; zeros left out."""
-    kept = weight != 0
-    found, place = np.unique(key[kept], return_inverse=True)
-    total = np.bincount(place.reshape(-1), weight[kept], minlength=len(found))
-    return found, total.astype(np.float64)
-
-
-def _weight_at(key: Ints, weight: Floats, wanted: Ints) -> Floats:
-    """Return the weight of each wanted key, 0 where it does not stand."""
-    if not len(key):
-        return np.zeros(len(wanted))
-    place = np.minimum(np.searchsorted(key, wanted), len(key) - 1)
-    return np.where(key[place] == wanted, weight[place], 0.0)
 
 
 @pattern("graph")
 def graph(text: str) -> Pattern:
     """Build ``graph:FILE``: undirected edges, each stated once or both ways."""
-    return _read(text, "graph", both=False)
+    return _read(text, "graph")
 
 
 @pattern("matrix")
 def matrix(text: str) -> Pattern:
     """Build ``matrix:FILE``: bytes from rank to rank, those of both ways added up."""
-    return _read(text, "matrix", both=True)
+    return _read(text, "matrix")
 
 
-def _read(path: str, name: str, both: bool) -> Pattern:
+@pattern("measured")
+def measured(text: str) -> Pattern:
+    """Build ``measured:FILE``: the bytes from rank to rank over all that was recorded.
+
+    Collectives are taken as the messages of a usual algorithm. Messages that
+    make up exactly a stencil are known as one, as those of any graph are.
+    """
+    return _read(text, "measured")
+
+
+def _read(path: str, name: str) -> Pattern:
     from rankmap.readers import FORMATS, read
     from rankmap.readers.entries import empty
 
     if not path:
-        raise UsageError(f"pattern {name} needs a file: {name}:FILE", FORMATS)
-    found = from_entries(read(path), both, f"{name}:{path}")
+        hint = "nidmap record writes it" if name == "measured" else FORMATS
+        raise UsageError(f"pattern {name} needs a file: {name}:FILE", hint)
+    entries = recorded_entries(path) if name == "measured" else read(path)
+    found = from_entries(entries, name != "graph", f"{name}:{path}")
     if not len(found.indices):
         raise empty(path)
     return found
+
+
+def recorded_entries(path: str) -> Entries:
+    """Return the bytes from rank to rank that a recording holds.
+
+    Raises
+    ------
+    ParseError
+        No such file, or no recording.
+    """
+    from rankmap.readers.entries import Entries
+    from rankmap.recording.file import load_recording
+
+    recording = load_recording(path)
+    total = recording.total()
+    size = total.bytes.astype(float)
+    return Entries(recording.ranks, total.source, total.target, size, notes=recording.notes)

@@ -19,11 +19,7 @@ from rankmap.pattern.structured import Stencil
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
-    Rows = tuple[Ints, Ints, Floats]
+    from rankmap.arrays import Floats, Ints
 
 __all__ = ["recognise_stencil"]
 
@@ -58,10 +54,11 @@ def recognise_stencil(indptr: Ints, indices: Ints, weights: Floats) -> Stencil |
     heaviest = dict(zip(offset.tolist(), weights[once][first].tolist(), strict=True))
     for strides in _chains(offset.tolist(), size):
         for made in _with_strides(strides, size, heaviest):
-            if _edges_of(made) == len(indices) // 2 and _same(
-                _rows(made), indptr, indices, weights
-            ):
-                return made
+            if _edges_of(made) in (None, len(indices) // 2):
+                rows = _rows(made)
+                same = np.array_equal(rows[0], indptr) and np.array_equal(rows[1], indices)
+                if same and np.allclose(rows[2], weights, rtol=1e-12):
+                    return made
     return None
 
 
@@ -87,33 +84,19 @@ def _chains(offsets: list[int], size: int) -> Iterator[tuple[int, ...]]:
                 yield whole
 
 
-def _edges_of(stencil: Stencil) -> int:
-    """Return how many pairs of ranks a stencil joins, for telling most graphs apart at once."""
-    total = 0
-    for step, _ in stencil.steps():
-        cells = 1
-        for extent, k in zip(stencil.dims, step, strict=True):
-            cells *= extent if stencil.wrap or not k else extent - 1
-        if stencil.wrap and any(k and e <= 2 for k, e in zip(step, stencil.dims, strict=True)):
-            return _counted(stencil)
-        total += cells
-    return total
-
-
-def _counted(stencil: Stencil) -> int:
-    if math.prod(stencil.dims) > 1 << 20:
-        return -1
-    return len(_rows(stencil)[1]) // 2
-
-
-def _same(made: Rows, indptr: Ints, indices: Ints, weights: Floats) -> bool:
-    return (
-        np.array_equal(made[0], indptr)
-        and np.array_equal(made[1], indices)
-        and bool(np.allclose(made[2], weights, rtol=1e-12))
+def _edges_of(stencil: Stencil) -> int | None:
+    """Return how many pairs of ranks a stencil joins, None where steps may meet on one pair."""
+    if stencil.wrap and min(stencil.dims) <= 2:
+        return None
+    return sum(
+        math.prod(
+            extent if stencil.wrap or not k else extent - 1
+            for extent, k in zip(stencil.dims, step, strict=True)
+        )
+        for step, _ in stencil.steps()
     )
 
 
-def _rows(stencil: Stencil) -> Rows:
+def _rows(stencil: Stencil) -> tuple[Ints, Ints, Floats]:
     """Return the graph of a stencil: each edge in the rows of both its ends."""
     return symmetric_rows(math.prod(stencil.dims), *every_edge(stencil))

@@ -13,18 +13,19 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from placement.errors import UsageError, printable
+from rankmap.grid.steps import step_ends
 from rankmap.pattern import Edges, Pattern, pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
-    from numpy.typing import NDArray
-
+    from rankmap.arrays import Shape
     from rankmap.slots import Slots
 
-    Step = tuple[tuple[int, ...], float]
+    Step = tuple[Shape, float]
 
 __all__ = ["AutoStencil", "GridPattern", "Lines", "Ring", "Stencil", "parse_extents"]
 
@@ -62,11 +63,10 @@ class GridPattern(Pattern):
         """
         if self.dims is None:
             raise UsageError(f"pattern {self.spec} has no rank count yet")
+        ranks = np.arange(math.prod(self.dims)).reshape(self.dims)
         for offset, weight in self.steps():
-            for low in range(0, math.prod(self.dims), block):
-                found = _step(self.dims, self.periodic, offset, low, block)
-                if len(found[0]):
-                    yield _edges(*found, weight)
+            a, b = (ends.ravel() for ends in step_ends(ranks, self.periodic, offset))
+            yield from Edges.joining(a, b, weight).blocks(block)
 
     def resized(self, ranks: int) -> Pattern:
         """Refuse: a grid states its own rank count."""
@@ -92,7 +92,7 @@ class Stencil(GridPattern):
         and 7-point stencils, all of them the 9- and 27-point ones.
     """
 
-    dims: tuple[int, ...]
+    dims: Shape
     wrap: bool = False
     weights: tuple[float, ...] = ()
     reach: int = 1
@@ -139,7 +139,7 @@ class Lines(GridPattern):
     """
 
     name: str
-    dims: tuple[int, ...] | None = None
+    dims: Shape | None = None
     share: bool = False
 
     @property
@@ -179,7 +179,7 @@ class Ring(GridPattern):
         The rank count; None before `Pattern.fit`.
     """
 
-    dims: tuple[int, ...] | None = None
+    dims: Shape | None = None
 
     @property
     def spec(self) -> str:
@@ -211,7 +211,7 @@ def points(dimensions: int, reach: int) -> int:
     return sum(math.comb(dimensions, k) * 2**k for k in range(reach + 1))
 
 
-def parse_extents(text: str, what: str, most: int = 4) -> tuple[int, ...]:
+def parse_extents(text: str, what: str, most: int = 4) -> Shape:
     """Return the extents of a grid such as ``24x24x16``.
 
     Raises
@@ -227,16 +227,14 @@ def parse_extents(text: str, what: str, most: int = 4) -> tuple[int, ...]:
     parts = text.split("x")
     for part in parts:
         if not (part.isascii() and part.isdigit()) or len(part) > 18 or int(part) < 1:
-            shown = printable(part, 30)
-            raise UsageError(
-                f"{what}: '{shown}' is no extent", f"a grid is written like {_example(most)}"
-            )
+            example = "64x64 or 64" if most == 2 else "24x24x16"
+            hint = f"a grid is written like {example}"
+            raise UsageError(f"{what}: '{printable(part, 30)}' is no extent", hint)
+    shown = printable(text, 80)
     if len(parts) > most:
-        shown = printable(text, 40)
         raise UsageError(f"{what}: {len(parts)} dimensions in '{shown}', at most {most} are known")
     extents = tuple(int(part) for part in parts)
     if math.prod(extents) > MOST_RANKS:
-        shown = printable(text, 80)
         raise UsageError(f"{what}: {math.prod(extents)} ranks in '{shown}', no machine has as many")
     return extents
 
@@ -265,7 +263,7 @@ class AutoStencil(Pattern):
         return None
 
     @property
-    def dims(self) -> tuple[int, ...] | None:
+    def dims(self) -> Shape | None:
         """None is known yet."""
         return None
 
@@ -275,13 +273,13 @@ class AutoStencil(Pattern):
 
     def resized(self, ranks: int) -> Pattern:
         """Return the stencil on the compact grid of so many ranks."""
-        return self._over(ranks, None)
+        return self._on_grid(ranks, None)
 
     def on(self, slots: Slots) -> Pattern:
         """Return the stencil on a grid that boxes of a node's ranks tile, where there is one."""
-        return self._over(len(slots), slots)
+        return self._on_grid(len(slots), slots)
 
-    def _over(self, ranks: int, slots: Slots | None) -> Stencil:
+    def _on_grid(self, ranks: int, slots: Slots | None) -> Stencil:
         from rankmap.grid.dims import grid_for
 
         return replace(self.form, dims=grid_for(ranks, len(self.form.dims), slots))
@@ -290,36 +288,33 @@ class AutoStencil(Pattern):
 @pattern("stencil")
 def stencil(text: str) -> Pattern:
     """Build ``stencil:24x24x16[,periodic][,weights=1:2:4][,points=27]`` or ``stencil:auto``."""
-    grid, *options = text.split(",")
-    if grid == "auto":
-        return AutoStencil(_optioned(Stencil((1,) * _dimensions(options)), options))
-    return _optioned(Stencil(parse_extents(grid, "stencil")), options)
-
-
-def _dimensions(options: list[str]) -> int:
-    """Take ``ndims=`` out of the options of stencil:auto; as many as weights, else 3."""
-    named = [option for option in options if option.startswith("ndims=")]
-    for option in named:
-        options.remove(option)
-    weights = next((o for o in options if o.startswith("weights=")), None)
-    if not named:
-        return 3 if weights is None else min(4, weights.count(":") + 1)
-    value = named[0].removeprefix("ndims=")
-    if len(named) > 1 or value not in ("1", "2", "3", "4"):
-        raise UsageError(f"stencil: '{printable(','.join(named), 40)}' is no ndims=1 to 4")
-    return int(value)
-
-
-def _optioned(built: Stencil, options: list[str]) -> Stencil:
-    """Return the stencil with its options."""
-    seen = set()
-    for option in options:
-        key, equals, value = option.partition("=")
-        if key in seen:
+    grid, *words = text.split(",")
+    auto = grid == "auto"
+    options: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if key in options:
             raise UsageError(f"stencil: {key} is given twice")
-        seen.add(key)
-        built = _with_option(built, key, value if equals else None)
-    return built
+        if word != "periodic" and not (
+            equals and key in ("weights", "points", "ndims" if auto else "")
+        ):
+            known = "there are periodic, weights=1:2:4, points=9" + ", ndims=3" * auto
+            raise UsageError(f"stencil: no option '{printable(word, 40)}'", known)
+        options[key] = value
+    dims = (1,) * _dimensions(options) if auto else parse_extents(grid, "stencil")
+    weights = _weights(options["weights"], len(dims)) if "weights" in options else ()
+    reach = _reach(options["points"], len(dims)) if "points" in options else 1
+    found = Stencil(dims, "periodic" in options, weights, reach)
+    return AutoStencil(found) if auto else found
+
+
+def _dimensions(options: dict[str, str]) -> int:
+    """Return the dimensions of stencil:auto: as stated, else as many as weights, else 3."""
+    if "ndims" not in options:
+        return min(4, options["weights"].count(":") + 1) if "weights" in options else 3
+    if options["ndims"] not in ("1", "2", "3", "4"):
+        raise UsageError(f"stencil: 'ndims={printable(options['ndims'], 40)}' is no ndims=1 to 4")
+    return int(options["ndims"])
 
 
 @pattern("fft")
@@ -349,33 +344,19 @@ def ring(text: str) -> Pattern:
     return Ring()
 
 
-def _with_option(built: Stencil, key: str, value: str | None) -> Stencil:
-    if key == "periodic" and value is None:
-        return replace(built, wrap=True)
-    if key == "weights" and value is not None:
-        return replace(built, weights=_weights(value, len(built.dims)))
-    if key == "points" and value is not None:
-        return replace(built, reach=_reach(value, len(built.dims)))
-    shown = printable(key if value is None else f"{key}={value}", 40)
-    raise UsageError(f"stencil: no option '{shown}'", "there are periodic, weights=1:2:4, points=9")
-
-
 def _weights(text: str, dimensions: int) -> tuple[float, ...]:
-    values = tuple(_weight(part) for part in text.split(":"))
+    values = []
+    for part in text.split(":"):
+        try:
+            values.append(float(part))
+        except ValueError:
+            values.append(math.nan)
+        if not 0 <= values[-1] < math.inf:
+            raise UsageError(f"stencil: weight '{printable(part, 30)}' is no number of 0 or more")
     if len(values) != dimensions:
         many = f"{len(values)} weights" if len(values) > 1 else "1 weight"
         raise UsageError(f"stencil: {many} for {dimensions} dimensions", "give one a dimension")
-    return values
-
-
-def _weight(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise UsageError(f"stencil: weight '{printable(text, 30)}' is no number of 0 or more")
-    return value
+    return tuple(values)
 
 
 def _reach(text: str, dimensions: int) -> int:
@@ -396,41 +377,5 @@ def _no_options(name: str, text: str) -> None:
         )
 
 
-def _by_x(dims: tuple[int, ...]) -> str:
+def _by_x(dims: Shape) -> str:
     return "x".join(str(extent) for extent in dims)
-
-
-def _example(most: int) -> str:
-    return "64x64 or 64" if most == 2 else "24x24x16"
-
-
-def _step(
-    dims: tuple[int, ...],
-    periodic: tuple[bool, ...],
-    offset: tuple[int, ...],
-    low: int,
-    block: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the ranks low … low+block-1 that can take the step, and where it leads them."""
-    import numpy as np
-
-    here = np.arange(low, min(low + block, math.prod(dims)), dtype=np.int64)
-    there = np.zeros(len(here), dtype=np.int64)
-    inside = np.ones(len(here), dtype=bool)
-    for column, extent, wraps, step in zip(
-        np.unravel_index(here, dims), dims, periodic, offset, strict=True
-    ):
-        moved = column + step
-        if wraps:
-            moved %= extent
-        else:
-            inside &= (moved >= 0) & (moved < extent)
-        there = there * extent + moved
-    inside &= there != here
-    return here[inside], there[inside]
-
-
-def _edges(here: NDArray[np.int64], there: NDArray[np.int64], weight: float) -> Edges:
-    import numpy as np
-
-    return Edges(np.minimum(here, there), np.maximum(here, there), np.full(len(here), weight))

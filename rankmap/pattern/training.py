@@ -39,15 +39,13 @@ import numpy as np
 from placement.errors import UsageError, printable
 from rankmap.pattern import Edges, Pattern, pattern
 from rankmap.pattern.structured import GridPattern
+from rankmap.slots import MOST_SLOTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from rankmap.arrays import Ints, Shape
     from rankmap.pattern.structured import Step
-
-    Ints = NDArray[np.int64]
 
 __all__ = ["AXES", "DEFAULT_ORDER", "Sizes", "Training"]
 
@@ -55,9 +53,6 @@ DEFAULT_ORDER = ("tp", "cp", "ep", "dp", "pp")
 
 #: Axes that send something, and the tokens of the order that each spans.
 AXES = {"tp": ("tp",), "cp": ("cp",), "dp": ("cp", "dp"), "pp": ("pp",), "ep": ("ep",)}
-
-#: More ranks than any machine has.
-MOST_RANKS = 1 << 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +141,7 @@ class Training(Pattern):
         return None if self.dp is None else self.tp * self.cp * self.dp * self.pp
 
     @property
-    def dims(self) -> tuple[int, ...] | None:
+    def dims(self) -> Shape | None:
         """Extents of the four axes, the slowest first."""
         if self.dp is None:
             return None
@@ -214,23 +209,22 @@ class Training(Pattern):
                 continue
             for part in _parts(self.groups("dp-cp" if axis == "dp" else axis), block):
                 if axis == "ep":
-                    yield _mesh(part, size / (self.ep - 1))
-                elif axis == "pp":
-                    yield _chain(part, size)
+                    a, b = np.triu_indices(part.shape[1], 1)
+                    ends, weight = (part[:, a], part[:, b]), size / (self.ep - 1)
+                elif axis == "pp" or part.shape[1] == 2:
+                    ends, weight = (part[:, :-1], part[:, 1:]), size
                 else:
-                    yield _ring(part, size)
+                    ends, weight = (part, np.roll(part, -1, axis=1)), size / 2
+                yield Edges.joining(ends[0].ravel(), ends[1].ravel(), weight)
 
     @property
     def model(self) -> GridPattern:
         """A pattern on the grid of the four axes that is much like this one, without experts."""
-        sent = self.sent()
+        sent, dims = self.sent(), self.dims or ()
         axes = [name for name in reversed(self.order) if name != "ep"]
-        dims = self.dims or ()
         rings = tuple(extent > 2 and name != "pp" for name, extent in zip(axes, dims, strict=True))
-        weights = tuple(
-            sent[name] / 2 if ring else sent[name] for name, ring in zip(axes, rings, strict=True)
-        )
-        return _Rings(dims, rings, weights)
+        weights = (sent[name] / (2 if ring else 1) for name, ring in zip(axes, rings, strict=True))
+        return _Rings(dims, rings, tuple(weights))
 
     def _dense(self) -> dict[str, int]:
         return {"tp": self.tp, "cp": self.cp, "ep": 1, "dp": self._known(), "pp": self.pp}
@@ -258,7 +252,7 @@ class Training(Pattern):
 class _Rings(GridPattern):
     """A ring or a chain along every line of a grid, with a weight a dimension."""
 
-    dims: tuple[int, ...]
+    dims: Shape
     rings: tuple[bool, ...] = ()
     weights: tuple[float, ...] = ()
 
@@ -290,26 +284,6 @@ def _parts(groups: Ints, block: int) -> Iterator[Ints]:
         yield groups[low : low + rows]
 
 
-def _edges(a: Ints, b: Ints, weight: float) -> Edges:
-    a, b = a.ravel(), b.ravel()
-    return Edges(np.minimum(a, b), np.maximum(a, b), np.full(len(a), weight))
-
-
-def _chain(groups: Ints, weight: float) -> Edges:
-    return _edges(groups[:, :-1], groups[:, 1:], weight)
-
-
-def _ring(groups: Ints, size: float) -> Edges:
-    if groups.shape[1] == 2:
-        return _chain(groups, size)
-    return _edges(groups, np.roll(groups, -1, axis=1), size / 2)
-
-
-def _mesh(groups: Ints, weight: float) -> Edges:
-    a, b = np.triu_indices(groups.shape[1], 1)
-    return _edges(groups[:, a], groups[:, b], weight)
-
-
 @pattern("training")
 def training(text: str) -> Pattern:
     """Build ``training:tp=8,cp=1,dp=16,pp=4[,ep=8][,order=…][,hidden=4096 …]``."""
@@ -323,21 +297,19 @@ def training(text: str) -> Pattern:
         given[key] = value
     if not given:
         raise UsageError("training: nothing is given", "write training:tp=8,dp=16,pp=4")
-    axes = {key: _whole(key, given.pop(key)) for key in ("tp", "cp", "pp", "ep") if key in given}
-    dp = _whole("dp", given.pop("dp")) if "dp" in given else None
+    axes = {key: _whole(key, given.pop(key)) for key in DEFAULT_ORDER if key in given}
+    dp = axes.pop("dp", None)
     etp = _whole("etp", given.pop("etp")) if "etp" in given else axes.get("tp", 1)
     order = _order(given.pop("order", "-".join(DEFAULT_ORDER)))
     sizes = Sizes(**{key: _size(key, value) for key, value in given.items()})
-    made = Training(
-        **axes, dp=dp, etp=etp, order=order, sizes=sizes, given=tuple(sorted(given.items()))
-    )
-    return made if dp is None else _checked(made)
+    stated = tuple(sorted(given.items()))
+    found = Training(**axes, dp=dp, etp=etp, order=order, sizes=sizes, given=stated)
+    return found if found.dp is None else _checked(found)
 
 
 def _whole(key: str, text: str) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) < 1:
-        shown = printable(text, 30)
-        raise UsageError(f"training: {key}={shown} is no whole number above 0")
+        raise UsageError(f"training: {key}={printable(text, 30)} is no whole number above 0")
     return int(text)
 
 
@@ -348,19 +320,12 @@ def _size(key: str, text: str) -> int:
             f"training: no option '{printable(key, 30)}'",
             f"there are tp, cp, dp, pp, ep, etp, order, {', '.join(known)}",
         )
-    if key == "params":
-        return _parameters(text)
-    if key == "sp" and text in ("0", "1"):
+    if (key, text) in (("sp", "0"), ("sp", "1"), ("moe", "0")):
         return int(text)
-    if key == "moe" and text == "0":
-        return 0
-    return _whole(key, text)
-
-
-def _parameters(text: str) -> int:
-    """Return a number of parameters such as ``8e9`` or ``8000000000``."""
+    if key != "params":
+        return _whole(key, text)
     try:
-        value = float(text)
+        value = float(text)  # 8e9 or 8000000000
     except ValueError:
         value = math.nan
     if not 1 <= value < 1e18:
@@ -378,21 +343,20 @@ def _order(text: str) -> tuple[str, ...]:
     return names if "ep" in names else (names[0], "ep", *names[1:])
 
 
-def _checked(made: Training) -> Training:
+def _checked(job: Training) -> Training:
     """Refuse a job whose numbers make no layout."""
-    dp = made.dp or 1
-    if made.tp * made.cp * dp * made.pp > MOST_RANKS:
-        raise UsageError(f"{made.spec}: more ranks than any machine has")
-    if made.tp * made.cp * dp % (made.etp * made.ep):
+    ranks, dp, experts = job.ranks or 0, job.dp or 1, job.etp * job.ep
+    if ranks > MOST_SLOTS:
+        raise UsageError(f"{job.spec}: more ranks than any machine has")
+    edp, left = divmod(ranks // job.pp, experts)
+    if left:
         raise UsageError(
-            f"{made.spec}: tp*cp*dp = {made.tp * made.cp * dp} is not divisible by"
-            f" etp*ep = {made.etp * made.ep}"
+            f"{job.spec}: tp*cp*dp = {ranks // job.pp} is not divisible by etp*ep = {experts}"
         )
-    edp = made.tp * made.cp * dp // (made.etp * made.ep)
-    if made.order[-1] != "pp" and made.pp > 1 and made.ep > 1 and edp != dp:
+    if job.order[-1] != "pp" and job.pp > 1 and job.ep > 1 and edp != dp:
         raise UsageError(
-            f"{made.spec}: pp is to be last in order= where experts are data-parallel"
+            f"{job.spec}: pp is to be last in order= where experts are data-parallel"
             f" {edp} ways and the rest {dp}",
             "so Megatron-LM has it too",
         )
-    return made
+    return job

@@ -38,8 +38,7 @@ def parsed(wanted: str | Pattern) -> Pattern:
     kind, _, path = wanted.strip().partition(":")
     if kind not in ("matrix", "measured") or not path:
         return parse_pattern(wanted)
-    from rankmap.pattern.graph import from_entries
-    from rankmap.pattern.measured import recorded_entries
+    from rankmap.pattern.graph import from_entries, recorded_entries
     from rankmap.predict.neighbours import remember
     from rankmap.readers import read
     from rankmap.readers.entries import empty

@@ -10,7 +10,7 @@ import os
 from importlib import import_module
 
 from placement.errors import ParseError, printable
-from rankmap.readers.entries import MOST_BYTES, Entries
+from rankmap.readers.entries import Entries, file_bytes
 
 __all__ = ["FORMATS", "read", "recognise"]
 
@@ -19,13 +19,8 @@ FORMATS = "METIS, npz, csv, MatrixMarket and Open MPI's monitoring files are rea
 
 #: What a file's name says of its format, where its first bytes say nothing.
 _ENDINGS = {
-    ".graph": "metis",
-    ".metis": "metis",
-    ".chaco": "metis",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".mat": "csv",
+    **dict.fromkeys((".graph", ".metis", ".chaco"), "metis"),
+    **dict.fromkeys((".csv", ".tsv", ".txt", ".mat"), "csv"),
     ".mtx": "matrix_market",
     ".prof": "monitoring",
 }
@@ -43,7 +38,11 @@ def read(path: str) -> Entries:
         from rankmap.readers.monitoring import read_directory
 
         return read_directory(path)
-    raw = _bytes(path)
+    raw = file_bytes(path)
+    if raw[:2] == b"\x1f\x8b":
+        raw = _unpacked(raw, path)
+    if not raw.strip():
+        raise ParseError(path, 0, "the file is empty")
     _refuse_profile(raw, path)
     module = import_module(f"rankmap.readers.{recognise(raw[:65536], path)}")
     found: Entries = module.read(raw, path)
@@ -84,28 +83,8 @@ def _refuse_profile(raw: bytes, path: str) -> None:
     head = raw[:256].lstrip().lower()
     for begin, report in ((b"@ mpip", "mpiP's report"), (b"craypat/x", "CrayPat's report")):
         if head.startswith(begin):
-            raise ParseError(
-                path,
-                0,
-                f"{report} says how much each rank sends, not to whom",
-                f"nidmap record measures that; {FORMATS}",
-            )
-
-
-def _bytes(path: str) -> bytes:
-    """Return a file's content, unpacked where it is gzipped."""
-    try:
-        with open(path, "rb") as stream:
-            raw = stream.read(MOST_BYTES + 1)
-        if raw[:2] == b"\x1f\x8b":
-            raw = _unpacked(raw, path)
-    except OSError as error:
-        raise ParseError(path, 0, error.strerror or str(error)) from None
-    if len(raw) > MOST_BYTES:
-        raise ParseError(path, 0, f"more than {MOST_BYTES >> 20} MB")
-    if not raw.strip():
-        raise ParseError(path, 0, "the file is empty")
-    return raw
+            said = f"{report} says how much each rank sends, not to whom"
+            raise ParseError(path, 0, said, f"nidmap record measures that; {FORMATS}")
 
 
 def _unpacked(raw: bytes, path: str) -> bytes:

@@ -18,7 +18,7 @@ from rankmap.readers.entries import Entries, checked
 from rankmap.readers.text import gather, whole
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from rankmap.arrays import Floats, Ints
 
 __all__ = ["read"]
 
@@ -45,20 +45,26 @@ def read(raw: bytes, source: str) -> Entries:
     """
     raw = raw.removeprefix(b"\xef\xbb\xbf")
     header = _header(raw)
-    values, line = gather(raw, source, skip=header)
+    values, line, _ = gather(raw, source, skip=header)
     if not len(values):
         raise ParseError(source, 0, "no numbers")
-    rows, at, width = _rows(values, line, source)
+    at, counts = np.unique(line, return_counts=True)
+    width, hint = int(counts[0]), "is the file cut short?"
+    odd = np.flatnonzero(counts != width)
+    if len(odd):
+        said = f"{counts[odd[0]]} numbers where the lines above have {width}"
+        raise ParseError(source, int(at[odd[0]]), said, hint)
+    rows = values.reshape(-1, width)
     if len(rows) == width and not (header and width in (2, 3)):
         return _matrix(rows, at, source)
     if width not in (2, 3):
-        raise ParseError(
-            source,
-            int(at[-1]),
-            f"{len(rows)} lines of {width} numbers: neither a square matrix nor edges",
-            "is the file cut short?",
-        )
-    return _edges(rows, at, _RANKS.search(raw), source)
+        said = f"{len(rows)} lines of {width} numbers: neither a square matrix nor edges"
+        raise ParseError(source, int(at[-1]), said, hint)
+    ends = whole(rows[:, :2].ravel(), np.repeat(at, 2), source, "rank").reshape(-1, 2)
+    weight = rows[:, 2] if width == 3 else np.ones(len(rows))
+    ranks = _RANKS.search(raw)
+    n = int(ranks[1]) if ranks else int(ends.max()) + 1
+    return checked(Entries(n, ends[:, 0], ends[:, 1], weight, stated=ranks is not None), source, at)
 
 
 def _header(raw: bytes) -> int:
@@ -69,36 +75,9 @@ def _header(raw: bytes) -> int:
     return 0
 
 
-def _rows(
-    values: NDArray[np.float64], line: NDArray[np.int64], source: str
-) -> tuple[NDArray[np.float64], NDArray[np.int64], int]:
-    """Return the table, the line of each row, and the number of columns."""
-    lines, counts = np.unique(line, return_counts=True)
-    width = int(counts[0])
-    odd = np.flatnonzero(counts != width)
-    if len(odd):
-        raise ParseError(
-            source,
-            int(lines[odd[0]]),
-            f"{counts[odd[0]]} numbers where the lines above have {width}",
-            "is the file cut short?",
-        )
-    return values.reshape(-1, width), lines, width
-
-
-def _matrix(rows: NDArray[np.float64], at: NDArray[np.int64], source: str) -> Entries:
+def _matrix(rows: Floats, at: Ints, source: str) -> Entries:
     a, b = np.nonzero(rows)
-    a, b = a.astype(np.int64), b.astype(np.int64)
     notes: tuple[str, ...] = ()
     if len(rows) in (2, 3):
         notes = (f"taken as a {len(rows)}x{len(rows)} matrix; a first line of words makes edges",)
     return checked(Entries(len(rows), a, b, rows[a, b], notes=notes), source, at[a])
-
-
-def _edges(
-    rows: NDArray[np.float64], at: NDArray[np.int64], ranks: re.Match[bytes] | None, source: str
-) -> Entries:
-    ends = whole(rows[:, :2].ravel(), np.repeat(at, 2), source, "rank").reshape(-1, 2)
-    weight = rows[:, 2] if rows.shape[1] == 3 else np.ones(len(rows))
-    n = int(ranks[1]) if ranks else int(ends.max()) + 1
-    return checked(Entries(n, ends[:, 0], ends[:, 1], weight, stated=ranks is not None), source, at)

@@ -10,9 +10,9 @@ from placement.errors import ParseError
 from rankmap.slots import MOST_SLOTS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from rankmap.arrays import Flags, Floats, Ints
 
-__all__ = ["MOST_BYTES", "Entries", "checked", "empty"]
+__all__ = ["Entries", "checked", "empty", "file_bytes"]
 
 #: A file larger than this is refused: no graph of a job's ranks needs it.
 MOST_BYTES = 1 << 31
@@ -38,15 +38,15 @@ class Entries(NamedTuple):
     """
 
     ranks: int
-    a: NDArray[np.int64]
-    b: NDArray[np.int64]
-    weight: NDArray[np.float64]
+    a: Ints
+    b: Ints
+    weight: Floats
     undirected: bool = False
     stated: bool = True
     notes: tuple[str, ...] = ()
 
 
-def checked(entries: Entries, source: str, lines: NDArray[np.int64] | None = None) -> Entries:
+def checked(entries: Entries, source: str, lines: Ints | None = None) -> Entries:
     """Return entries that make sense, or raise.
 
     Parameters
@@ -63,7 +63,7 @@ def checked(entries: Entries, source: str, lines: NDArray[np.int64] | None = Non
         ranks than any machine has.
     """
 
-    def refuse(bad: NDArray[np.bool_], text: str) -> None:
+    def refuse(bad: Flags, text: str) -> None:
         if bad.any():
             at = int(np.argmax(bad))
             pair = f"{entries.a[at]} to {entries.b[at]}"
@@ -83,3 +83,21 @@ def checked(entries: Entries, source: str, lines: NDArray[np.int64] | None = Non
 def empty(source: str) -> ParseError:
     """Return the error for a file that holds no edge between two ranks."""
     return ParseError(source, 0, "no edge between two ranks", "is it the right file?")
+
+
+def file_bytes(path: str) -> bytes:
+    """Return a file's content.
+
+    Raises
+    ------
+    ParseError
+        Missing, unreadable or too large.
+    """
+    try:
+        with open(path, "rb") as stream:
+            raw = stream.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ParseError(path, 0, error.strerror or str(error)) from None
+    if len(raw) > MOST_BYTES:
+        raise ParseError(path, 0, f"more than {MOST_BYTES >> 20} MB")
+    return raw

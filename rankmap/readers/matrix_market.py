@@ -12,7 +12,10 @@ from rankmap.readers.text import gather, whole
 from rankmap.slots import MOST_SLOTS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from rankmap.arrays import Floats, Ints
+
+    #: From, to, weight and line of every entry.
+    Columns = tuple[Ints, Ints, Floats, Ints]
 
 __all__ = ["read"]
 
@@ -33,7 +36,7 @@ def read(raw: bytes, source: str) -> Entries:
     [5.0, 5.0]
     """
     form, field, symmetric = _banner(raw, source)
-    values, line = gather(raw, source, skip=1)
+    values, line, _ = gather(raw, source, skip=1)
     if not len(values):
         raise ParseError(source, 1, "no size line")
     head = values[line == line[0]]
@@ -41,22 +44,25 @@ def read(raw: bytes, source: str) -> Entries:
     sizes = whole(head, line[: len(head)], source, "size")
     if len(head) != wanted or (sizes < 0).any():
         raise ParseError(source, int(line[0]), f"{wanted} whole numbers expected")
-    rows, columns = int(sizes[0]), int(sizes[1])
-    if rows != columns:
-        raise ParseError(source, int(line[0]), f"{rows} rows, {columns} columns: not square")
-    if rows > MOST_SLOTS:
-        raise ParseError(source, int(line[0]), f"{rows} ranks, at most {MOST_SLOTS}")
-    body, at = values[len(head) :], line[len(head) :]
+    n, columns = int(sizes[0]), int(sizes[1])
+    if n != columns:
+        raise ParseError(source, int(line[0]), f"{n} rows, {columns} columns: not square")
+    if n > MOST_SLOTS:
+        raise ParseError(source, int(line[0]), f"{n} ranks, at most {MOST_SLOTS}")
+    body, at = values[wanted:], line[wanted:]
     if form == "coordinate":
-        a, b, weight, at = _coordinates(body, at, int(sizes[2]), field, source)
+        width = 2 if field == "pattern" else 3
+        _refuse_short(len(body), int(sizes[2]) * width, line, source)
+        a, b, weight, at = _coordinates(body.reshape(-1, width), at.reshape(-1, width), source)
     else:
-        a, b, weight, at = _array(body, at, rows, symmetric, source)
-    checked(Entries(rows, a, b, weight), source, at)
+        _refuse_short(len(body), n * (n + 1) // 2 if symmetric else n * n, line, source)
+        a, b, weight, at = _array(body, at, n, symmetric)
+    checked(Entries(n, a, b, weight), source, at)
     if symmetric:
         off = a != b
-        a, b = np.concatenate([a, b[off]]), np.concatenate([b, a[off]])
-        weight = np.concatenate([weight, weight[off]])
-    return Entries(rows, a, b, weight)
+        a, b = np.append(a, b[off]), np.append(b, a[off])
+        weight = np.append(weight, weight[off])
+    return Entries(n, a, b, weight)
 
 
 def _banner(raw: bytes, source: str) -> tuple[str, str, bool]:
@@ -70,45 +76,24 @@ def _banner(raw: bytes, source: str) -> tuple[str, str, bool]:
     return words[2], words[3], words[4] == "symmetric"
 
 
-def _coordinates(
-    body: NDArray[np.float64], line: NDArray[np.int64], count: int, field: str, source: str
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
-    width = 2 if field == "pattern" else 3
-    if len(body) != count * width:
-        raise ParseError(
-            source,
-            int(line[-1]) if len(line) else 2,
-            f"{len(body) / width:g} entries, {count} are stated",
-            "is the file cut short?",
-        )
-    rows = body.reshape(count, width)
-    at = line[::width]
-    uneven = np.flatnonzero((line.reshape(count, width) != at[:, None]).any(axis=1))
+def _refuse_short(have: int, stated: int, line: Ints, source: str) -> None:
+    if have != stated:
+        said = f"{have} numbers, {stated} are stated"
+        raise ParseError(source, int(line[-1]), said, "is the file cut short?")
+
+
+def _coordinates(rows: Floats, line: Ints, source: str) -> Columns:
+    at, width = line[:, 0], rows.shape[1]
+    uneven = np.flatnonzero((line != at[:, None]).any(axis=1))
     if len(uneven):
         text = f"an entry is {width} numbers on a line of its own"
         raise ParseError(source, int(at[uneven[0]]), text)
-    weight = rows[:, 2] if width == 3 else np.ones(count)
     places = whole(rows[:, :2].ravel(), np.repeat(at, 2), source, "rank").reshape(-1, 2) - 1
-    return places[:, 0], places[:, 1], weight, at
+    return places[:, 0], places[:, 1], rows[:, 2] if width == 3 else np.ones(len(rows)), at
 
 
-def _array(
-    body: NDArray[np.float64], line: NDArray[np.int64], n: int, symmetric: bool, source: str
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.int64]]:
+def _array(body: Floats, line: Ints, n: int, symmetric: bool) -> Columns:
     """Return the entries of a dense matrix, column by column (the lower half where symmetric)."""
-    count = n * (n + 1) // 2 if symmetric else n * n
-    if len(body) != count:
-        raise ParseError(
-            source,
-            int(line[-1]) if len(line) else 2,
-            f"{len(body)} values for {n}x{n}",
-            "is the file cut short?",
-        )
-    set_ = np.flatnonzero(body)
-    if symmetric:
-        start = np.concatenate([[0], np.cumsum(np.arange(n, 0, -1))])
-        column = np.searchsorted(start, set_, side="right") - 1
-        row = set_ - start[column] + column
-    else:
-        column, row = np.divmod(set_, max(n, 1))
-    return row.astype(np.int64), column.astype(np.int64), body[set_], line[set_]
+    at = np.flatnonzero(body)
+    column, row = np.triu_indices(n) if symmetric else np.divmod(np.arange(n * n), max(n, 1))
+    return row[at], column[at], body[at], line[at]

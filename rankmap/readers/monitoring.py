@@ -17,7 +17,7 @@ import re
 import numpy as np
 
 from placement.errors import ParseError, printable
-from rankmap.readers.entries import MOST_BYTES, Entries, checked
+from rankmap.readers.entries import Entries, checked, file_bytes
 from rankmap.slots import MOST_SLOTS
 
 __all__ = ["read", "read_directory"]
@@ -27,6 +27,7 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 _FILE = re.compile(r".*\.(\d+)\.prof")
+_BEGUN = re.compile(rb"^([EISR])[ \t]+[^\n]*$", re.MULTILINE)
 _COUNTED = b"EIS"
 
 
@@ -43,18 +44,24 @@ def read(raw: bytes, source: str) -> Entries:
     >>> read(b"# POINT TO POINT\nE\t0\t1\t108 bytes\t27 msgs sent\t0,27\n", "-").weight.tolist()
     [108.0]
     """
-    found = [m.groups() for m in _LINE.finditer(raw)]
-    _whole(raw, len(found), source)
-    kept = [(int(a), int(b), float(size)) for kind, a, b, size in found if kind in _COUNTED]
+    found = [match.groups() for match in _LINE.finditer(raw)]
+    begun = list(_BEGUN.finditer(raw))
+    for match in begun if len(begun) > len(found) else ():
+        if not _LINE.match(match[0]):
+            line = raw.count(b"\n", 0, match.start()) + 1
+            shown = printable(match[0].decode("utf-8", "replace"), 60)
+            raise ParseError(source, line, f"'{shown}' is cut short")
     if not found:
         raise ParseError(source, 0, "no line of Open MPI's monitoring")
+    kept = [tuple(map(int, numbers)) for kind, *numbers in found if kind in _COUNTED]
     last = max((max(a, b) for a, b, _ in kept), default=0)
     if last >= MOST_SLOTS:  # before they are numbers of numpy's, which end at 2^63
         raise ParseError(source, 0, f"rank {last}: at most {MOST_SLOTS} ranks are supported")
-    a = np.array([k[0] for k in kept], dtype=np.int64)
-    b = np.array([k[1] for k in kept], dtype=np.int64)
-    weight = np.array([k[2] for k in kept])
-    return checked(Entries(last + 1, a, b, weight, stated=False), source)
+    a, b, size = (
+        (np.array(column) for column in zip(*kept, strict=True)) if kept else np.empty((3, 0))
+    )
+    ends = a.astype(np.int64), b.astype(np.int64)
+    return checked(Entries(last + 1, *ends, size.astype(np.float64), stated=False), source)
 
 
 def read_directory(path: str) -> Entries:
@@ -70,37 +77,14 @@ def read_directory(path: str) -> Entries:
         raise ParseError(path, 0, "a directory without Open MPI's NAME.<rank>.prof files")
     ranks = sorted(int(m[1]) for m in named.values())
     if len(set(ranks)) < len(ranks):
-        raise ParseError(path, 0, f"two files of rank {_twice(ranks)}", "keep one run's files only")
+        twice = next(x for x, y in itertools.pairwise(ranks) if x == y)
+        raise ParseError(path, 0, f"two files of rank {twice}", "keep one run's files only")
     missing = sorted(set(range(ranks[-1] + 1)) - set(ranks))
     if missing:
         raise ParseError(path, 0, f"the file of rank {missing[0]} is missing")
-    parts = [_file(os.path.join(path, name)) for name in named]
+    parts = [read(file_bytes(os.path.join(path, name)), name) for name in named]
     a, b, weight = (np.concatenate([p[k] for p in parts]) for k in (1, 2, 3))
     n = max(len(ranks), *(p.ranks for p in parts))
     if n > len(ranks):
         raise ParseError(path, 0, f"rank {n - 1} is sent to, but there are {len(ranks)} files")
     return checked(Entries(n, a, b, weight), path)
-
-
-def _file(path: str) -> Entries:
-    try:
-        if os.path.getsize(path) > MOST_BYTES:
-            raise ParseError(path, 0, f"more than {MOST_BYTES >> 20} MB")
-        with open(path, "rb") as stream:
-            return read(stream.read(), path)
-    except OSError as error:
-        raise ParseError(path, 0, error.strerror or str(error)) from None
-
-
-def _twice(ranks: list[int]) -> int:
-    return next(x for x, y in itertools.pairwise(ranks) if x == y)
-
-
-def _whole(raw: bytes, found: int, source: str) -> None:
-    """Refuse a line that begins like a count of bytes and is none."""
-    begun = re.compile(rb"^([EISR])[ \t]+[^\n]*$", re.MULTILINE)
-    for match in begun.finditer(raw) if len(begun.findall(raw)) > found else ():
-        if not _LINE.match(match[0]):
-            line = raw.count(b"\n", 0, match.start()) + 1
-            shown = printable(match[0].decode("utf-8", "replace"), 60)
-            raise ParseError(source, line, f"'{shown}' is cut short")

@@ -10,51 +10,33 @@ where these are asked for: those of a usual algorithm, the same ones that
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from placement.errors import UsageError
+from rankmap.pattern.edges import sum_by_key
 from rankmap.runtime.collectives import steps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
+    from rankmap.arrays import Ints
 
 __all__ = ["KINDS", "MOST_PAIRS", "Collective", "Messages", "Phase", "Recording"]
 
 #: Kinds of a phase, as the library between program and MPI numbers them.
 KINDS = (
-    "point-to-point",
-    "one-sided",
-    "barrier",
-    "bcast",
-    "gather",
-    "scatter",
-    "allgather",
-    "alltoall",
-    "reduce",
-    "allreduce",
-    "reduce_scatter",
-    "scan",
-    "exscan",
-    "neighbor",
-)
+    "point-to-point", "one-sided", "barrier", "bcast", "gather", "scatter", "allgather", "alltoall",
+    "reduce", "allreduce", "reduce_scatter", "scan", "exscan", "neighbor",
+)  # fmt: skip
 
-#: The kind of collective whose messages each of these has (`rankmap.runtime.collectives.steps`).
-_AS = {
-    "bcast": "bcast",
-    "gather": "gather",
-    "allgather": "allgather",
-    "reduce": "reduce",
-    "allreduce": "allreduce",
-    "scan": "scan",
-    "exscan": "scan",
-}
+#: The kinds whose messages are those of `rankmap.runtime.collectives.steps`.
+_IN_STEPS = ("bcast", "gather", "allgather", "reduce", "allreduce", "scan", "exscan")
+
+#: The kinds in which each rank sends to each other.
+_EVERY_PAIR = ("alltoall", "reduce_scatter")
 
 #: Pairs of ranks at most that collectives are written out to.
 MOST_PAIRS = 50_000_000
@@ -77,12 +59,8 @@ class Messages(NamedTuple):
 
     def by_pair(self, ranks: int) -> Messages:
         """Return each ordered pair once, ascending, with the sums of its entries."""
-        key = self.source * ranks + self.target
-        found, place = np.unique(key, return_inverse=True)
-        many, times = np.zeros((2, len(found)), dtype=np.int64)
-        np.add.at(many, place.reshape(-1), self.bytes)
-        np.add.at(times, place.reshape(-1), self.messages)
-        return Messages(*np.divmod(found, max(ranks, 1)), many, times)
+        sums = sum_by_key(self.source * ranks + self.target, self.bytes, self.messages)
+        return Messages(*np.divmod(sums[0], max(ranks, 1)), *sums[1:])
 
 
 def joined(parts: Iterable[Messages]) -> Messages:
@@ -116,34 +94,25 @@ class Collective:
     def messages(self, kind: str) -> Messages:
         """Return the messages of a usual algorithm, in ranks of MPI_COMM_WORLD."""
         source, target, times = _pairs(kind, len(self.members), self.root)
-        return Messages(
-            self.members[source],
-            self.members[target],
-            self.bytes[source] * times,
-            self.calls[source] * times,
-        )
+        sent = self.bytes[source] * times, self.calls[source] * times
+        return Messages(self.members[source], self.members[target], *sent)
 
 
 @functools.lru_cache(maxsize=64)
-def _pairs(kind: str, size: int, root: int) -> tuple[Ints, Ints, Ints]:
+def _pairs(kind: str, size: int, root: int) -> Ints:
     """Return who sends to whom, and how often, when `kind` is called once on `size` ranks."""
-    ranks = np.arange(size)
-    if kind in ("alltoall", "reduce_scatter"):
-        source, target = (side.reshape(-1) for side in np.divmod(np.arange(size * size), size))
-        other = source != target
-        return source[other], target[other], np.ones(int(other.sum()), dtype=np.int64)
+    if kind in _EVERY_PAIR:
+        source, target = np.divmod(np.arange(size * size), size)
+        pairs = np.stack([source, target, np.ones_like(source)])
+        return pairs[:, source != target]
+    rows: list[tuple[int, int, int]] = []
     if kind == "scatter":
-        target = ranks[ranks != root]
-        return np.full(size - 1, root), target, np.ones(size - 1, dtype=np.int64)
-    if kind not in _AS:
-        return ranks[:0], ranks[:0], ranks[:0]
-    rows = [
-        (rank, to, times)
-        for rank in range(size)
-        for to, times in steps(_AS[kind], size, rank, max(root, 0))
-    ]
-    source, target, times = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-    return source, target, times
+        rows = [(root, to, 1) for to in range(size) if to != root]
+    elif kind in _IN_STEPS:
+        like = "scan" if kind == "exscan" else kind
+        for rank in range(size):
+            rows += ((rank, to, many) for to, many in steps(like, size, rank, max(root, 0)))
+    return np.array(rows, dtype=np.int64).reshape(-1, 3).T
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -179,15 +148,6 @@ class Phase:
         """Messages that a rank has in flight together, in the mean over its steps."""
         return float(self.sent.messages.sum() / self.steps) if self.steps else 0.0
 
-    def pairs_at_most(self) -> int:
-        """Return how many pairs of ranks its messages have at most."""
-        every = ("alltoall", "reduce_scatter")
-        most = [
-            len(c.members) ** 2 if self.kind in every else 32 * len(c.members)
-            for c in self.collectives
-        ]
-        return len(self.sent.source) + sum(most)
-
     def messages(self) -> Messages:
         """Return all messages of this phase, those of collectives by a usual algorithm.
 
@@ -196,10 +156,11 @@ class Phase:
         UsageError
             Where there would be more than `MOST_PAIRS` pairs.
         """
-        if self.pairs_at_most() > MOST_PAIRS:
+        sizes = [len(c.members) for c in self.collectives]
+        pairs = sum(n**2 if self.kind in _EVERY_PAIR else 32 * n for n in sizes)
+        if pairs + len(self.sent.source) > MOST_PAIRS:
             raise UsageError(
-                f"{self.kind} of {max(len(c.members) for c in self.collectives)} ranks has too "
-                "many pairs to write out",
+                f"{self.kind} of {max(sizes, default=0)} ranks has too many pairs to write out",
                 "name the pattern instead: alltoall, fft:PxQ",
             )
         return joined([self.sent, *(c.messages(self.kind) for c in self.collectives)])
@@ -229,7 +190,7 @@ class Recording:
     phases: tuple[Phase, ...]
     program: str = ""
     window: str = ""
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
 
     def total(self) -> Messages:
         """Return all messages by ordered pair of ranks.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import zipfile
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,7 @@ from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, joi
 from rankmap.slots import MOST_SLOTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
-    Columns = dict[str, Ints]
+    from rankmap.arrays import Ints
 
 __all__ = ["SCHEMA", "load_recording", "save_recording"]
 
@@ -36,78 +32,66 @@ _MOST_BYTES = 1 << 33
 #: Of each message's entry: its phase and `Messages`.
 _SENT = ("sent_phase", "sent_source", "sent_target", "sent_bytes", "sent_messages")
 #: Of each collective: its phase, root, and where its members begin; of each member the rest.
-_CALLED = (
-    "called_phase",
-    "called_root",
-    "called_start",
-    "member_rank",
-    "member_calls",
-    "member_bytes",
-)
+_CALLED = ("called_phase", "called_root", "called_start")
+_MEMBERS = ("member_rank", "member_calls", "member_bytes")
 
 
 def save_recording(recording: Recording, path: str) -> None:
     """Write a recording, whole or not at all.
+
+    Parameters
+    ----------
+    recording : Recording
+    path : str
+        ``.csv`` for lines of from, to, bytes over all phases; else npz.
 
     Raises
     ------
     OutputError
         Where it cannot be written.
     """
-    columns: dict[str, Any] = {"recording": np.array(json.dumps(_header(recording)))}
+    if os.path.splitext(path)[1].lower() == ".csv":
+        rows = zip(*(column.tolist() for column in recording.total()[:3]), strict=True)
+        lines = "".join(f"{a},{b},{many}\n" for a, b, many in rows)
+        write_output(f"# ranks={recording.ranks}\nsource,target,bytes\n{lines}", path)
+        return
     sent = [phase.sent for phase in recording.phases]
+    phases = enumerate(recording.phases)
+    called = [(number, c) for number, phase in phases for c in phase.collectives]
     numbers = np.repeat(np.arange(len(sent)), [len(one.source) for one in sent])
-    columns |= dict(zip(_SENT, (numbers, *joined(sent)), strict=True))
-    columns |= _collectives(recording.phases)
+    start = np.cumsum([0, *(len(c.members) for _, c in called)])
+    roots = np.array([(number, c.root) for number, c in called], dtype=np.int64).reshape(-1, 2)
+    none = np.empty((3, 0), dtype=np.int64)
+    members = np.hstack([none, *(np.stack([c.members, c.calls, c.bytes]) for _, c in called)])
+    columns: dict[str, Any] = {
+        "recording": np.array(json.dumps(_header(recording))),
+        **dict(zip(_SENT, (numbers, *joined(sent)), strict=True)),
+        **dict(zip(_CALLED, (*roots.T, start), strict=True)),
+        **dict(zip(_MEMBERS, members, strict=True)),
+        "shape": np.array([recording.ranks, recording.ranks]),
+    }
     try:
-        columns |= _matrix(recording)
-    except UsageError:  # too many pairs: the phases say it shorter
-        columns["shape"] = np.array([recording.ranks, recording.ranks])
+        total = recording.total()
+    except UsageError:
+        pass  # too many pairs: the phases say it shorter
+    else:
+        columns |= {
+            "indices": total.target,
+            "indptr": np.searchsorted(total.source, np.arange(recording.ranks + 1)),
+            "format": np.array(b"csr"),
+            "data": total.bytes,
+            "messages": total.messages,
+        }
     out = io.BytesIO()
     np.savez_compressed(out, **columns)
     write_output(out.getvalue(), path)
 
 
 def _header(recording: Recording) -> dict[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "ranks": recording.ranks,
-        "seconds": recording.seconds,
-        "program": recording.program,
-        "window": recording.window,
-        "notes": recording.notes,
-        "phases": [
-            {"kind": p.kind, "site": p.site, "calls": p.calls, "steps": p.steps}
-            for p in recording.phases
-        ],
-    }
-
-
-def _collectives(phases: Sequence[Phase]) -> Columns:
-    found = [(number, c) for number, phase in enumerate(phases) for c in phase.collectives]
-    sizes = [len(c.members) for _, c in found]
-    none = np.empty(0, dtype=np.int64)
-    values = (
-        np.array([number for number, _ in found], dtype=np.int64),
-        np.array([c.root for _, c in found], dtype=np.int64),
-        np.cumsum([0, *sizes], dtype=np.int64),
-        np.concatenate([none, *(c.members for _, c in found)]),
-        np.concatenate([none, *(c.calls for _, c in found)]),
-        np.concatenate([none, *(c.bytes for _, c in found)]),
-    )
-    return dict(zip(_CALLED, values, strict=True))
-
-
-def _matrix(recording: Recording) -> dict[str, Any]:
-    total = recording.total()
-    return {
-        "indices": total.target,
-        "indptr": np.searchsorted(total.source, np.arange(recording.ranks + 1)),
-        "format": np.array(b"csr"),
-        "shape": np.array([recording.ranks, recording.ranks]),
-        "data": total.bytes,
-        "messages": total.messages,
-    }
+    plain = {name: getattr(recording, name) for name in recording.__slots__}
+    names = ("kind", "site", "calls", "steps")
+    phases = [{name: getattr(phase, name) for name in names} for phase in recording.phases]
+    return {"schema": SCHEMA, **plain, "phases": phases}
 
 
 def load_recording(path: str) -> Recording:
@@ -124,7 +108,12 @@ def load_recording(path: str) -> Recording:
                 hint = "nidmap record writes them; of other files nidmap pattern show needs matrix:"
                 raise ParseError(path, 0, "no recording of nidmap record", hint)
             header = json.loads(str(_column(archive, "recording", path)))
-            columns = {name: _column(archive, name, path) for name in (*_SENT, *_CALLED)}
+            if not isinstance(header, dict) or header.get("schema") != SCHEMA:
+                said = f"no recording of the version that is read here ({SCHEMA})"
+                raise ParseError(path, 0, said)
+            names = (*_SENT, *_CALLED, *_MEMBERS)
+            columns = {name: _column(archive, name, path) for name in names}
+        return _recording(header, columns)
     except ParseError:
         raise
     except OSError as error:
@@ -132,7 +121,6 @@ def load_recording(path: str) -> Recording:
     except Exception as error:  # zipfile, zlib and numpy's header parser raise what comes
         text = f"damaged recording: {printable(str(error), 80)}"
         raise ParseError(path, 0, text) from None
-    return _recording(header, columns, path)
 
 
 def _column(archive: zipfile.ZipFile, name: str, path: str) -> Any:
@@ -143,31 +131,33 @@ def _column(archive: zipfile.ZipFile, name: str, path: str) -> Any:
         return np.lib.format.read_array(stream, allow_pickle=False)
 
 
-def _recording(header: Any, columns: Columns, path: str) -> Recording:
-    if not isinstance(header, dict) or header.get("schema") != SCHEMA:
-        raise ParseError(path, 0, f"no recording of the version that is read here ({SCHEMA})")
-    try:
-        ranks, words = int(header["ranks"]), header["phases"]
-        _check(columns, ranks, len(words))
-        phases = tuple(_phase(n, word, columns) for n, word in enumerate(words))
-        return Recording(
-            ranks,
-            float(header["seconds"]),
-            phases,
-            str(header["program"]),
-            str(header["window"]),
-            tuple(str(note) for note in header["notes"]),
-        )
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        text = f"damaged recording: {printable(str(error), 80)}"
-        raise ParseError(path, 0, text) from None
+def _recording(header: dict[str, Any], columns: dict[str, Ints]) -> Recording:
+    ranks = int(header["ranks"])
+    _check(columns, ranks, len(header["phases"]))
+    members = np.stack([columns[name] for name in _MEMBERS])
+    start = columns["called_start"]
+    phases = []
+    for number, word in enumerate(header["phases"]):
+        if word["kind"] not in KINDS:
+            raise ValueError(f"kind {word['kind']}")
+        mine = columns["sent_phase"] == number
+        called = []
+        for i in np.flatnonzero(columns["called_phase"] == number):
+            rank, calls, many = members[:, start[i] : start[i + 1]]
+            called.append(Collective(rank, int(columns["called_root"][i]), calls, many))
+        sent = Messages(*(columns[name][mine] for name in _SENT[1:]))
+        words = str(word["kind"]), str(word["site"]), int(word["calls"]), int(word["steps"])
+        phases.append(Phase(*words, sent, tuple(called)))
+    seconds, program, window = header["seconds"], str(header["program"]), str(header["window"])
+    notes = tuple(str(note) for note in header["notes"])
+    return Recording(ranks, float(seconds), tuple(phases), program, window, notes)
 
 
-def _check(columns: Columns, ranks: int, phases: int) -> None:
+def _check(columns: dict[str, Ints], ranks: int, phases: int) -> None:
     """Raise ValueError where the columns cannot be those of a recording."""
     if not 0 < ranks <= MOST_SLOTS:
         raise ValueError(f"{ranks} ranks")
-    for names in (_SENT, _CALLED[:2], _CALLED[3:]):
+    for names in (_SENT, _CALLED[:2], _MEMBERS):
         if len({columns[name].shape for name in names}) != 1 or columns[names[0]].ndim != 1:
             raise ValueError(f"{names[0]} and its neighbours are not as long as each other")
     for name, column in columns.items():
@@ -182,28 +172,3 @@ def _check(columns: Columns, ranks: int, phases: int) -> None:
     whole = len(start) == len(columns["called_phase"]) + 1 and (np.diff(start) >= 0).all()
     if not whole or start[0] != 0 or start[-1] != len(columns["member_rank"]):
         raise ValueError("called_start does not fit the members")
-
-
-def _phase(number: int, word: Any, columns: Columns) -> Phase:
-    mine = columns["sent_phase"] == number
-    start = columns["called_start"]
-    if word["kind"] not in KINDS:
-        raise ValueError(f"kind {word['kind']}")
-    called = [
-        Collective(
-            columns["member_rank"][start[i] : start[i + 1]],
-            int(columns["called_root"][i]),
-            columns["member_calls"][start[i] : start[i + 1]],
-            columns["member_bytes"][start[i] : start[i + 1]],
-        )
-        for i in np.flatnonzero(columns["called_phase"] == number)
-    ]
-    sent = Messages(*(columns[name][mine] for name in _SENT[1:]))
-    return Phase(
-        str(word["kind"]),
-        str(word["site"]),
-        int(word["calls"]),
-        int(word["steps"]),
-        sent,
-        tuple(called),
-    )

@@ -12,8 +12,6 @@ from rankmap.compare.plots import picture
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
     from rankmap.recording import Recording
 
 __all__ = ["draw_matrix"]
@@ -30,38 +28,27 @@ def draw_matrix(recording: Recording, form: str) -> bytes:
     UsageError
         matplotlib is not there.
     """
-    table, share = _binned(recording)
-    return picture(form, lambda new: _figure(recording, table, share, new), {})
-
-
-def _binned(recording: Recording) -> tuple[NDArray[np.float64], int]:
-    """Return bytes by sender and receiver, and how many ranks share a row."""
-    total = recording.total()
-    share = -(-recording.ranks // _MOST)
-    size = -(-recording.ranks // share)
-    table = np.zeros((size, size))
+    total, edge = recording.total(), recording.ranks
+    share = -(-edge // _MOST)  # so many ranks share a row
+    table = np.zeros((-(-edge // share),) * 2)
     np.add.at(table, (total.source // share, total.target // share), total.bytes)
-    return table, share
 
+    def draw(new: Callable[..., Any]) -> Any:
+        from matplotlib.colors import LogNorm
 
-def _figure(
-    recording: Recording, table: NDArray[np.float64], share: int, new: Callable[..., Any]
-) -> Any:
-    from matplotlib.colors import LogNorm
+        figure = new(figsize=(6.4, 5.4), layout="constrained")
+        axes = figure.subplots()
+        seen = table[table > 0]
+        image = axes.imshow(
+            np.ma.masked_equal(table, 0),
+            norm=LogNorm(float(seen.min()), float(seen.max())) if len(seen) else None,
+            cmap="viridis", extent=(-0.5, edge - 0.5, edge - 0.5, -0.5), interpolation="nearest",
+        )  # fmt: skip
+        axes.set(xlabel="receiving rank", ylabel="sending rank")
+        each = "" if share == 1 else f", {share} ranks a row"
+        axes.set_title(f"{edge} ranks, {size_text(float(table.sum()))} in all{each}")
+        bar = figure.colorbar(image, label="bytes")
+        bar.ax.yaxis.set_major_formatter(lambda value, _: size_text(value))
+        return figure
 
-    figure = new(figsize=(6.4, 5.4), layout="constrained")
-    axes = figure.subplots()
-    seen = table[table > 0]
-    scale = LogNorm(float(seen.min()), float(seen.max())) if len(seen) else None
-    edge = recording.ranks
-    shown = np.ma.masked_equal(table, 0)
-    image = axes.imshow(
-        shown, norm=scale, cmap="viridis", extent=(-0.5, edge - 0.5, edge - 0.5, -0.5),
-        interpolation="nearest",
-    )  # fmt: skip
-    axes.set(xlabel="receiving rank", ylabel="sending rank")
-    each = "" if share == 1 else f", {share} ranks a row"
-    axes.set_title(f"{recording.ranks} ranks, {size_text(float(table.sum()))} in all{each}")
-    bar = figure.colorbar(image, label="bytes")
-    bar.ax.yaxis.set_major_formatter(lambda value, _: size_text(value))
-    return figure
+    return picture(form, draw, {})

@@ -18,9 +18,13 @@ from placement.errors import ParseError
 from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
+    from rankmap.arrays import Ints
+
+    #: A rank and its part of a phase; the members of each communicator.
+    Parts = list[tuple[int, "_Part"]]
+    Comms = dict[int, Ints]
 
 __all__ = ["Window", "read_raw"]
 
@@ -29,8 +33,6 @@ _PHASE = struct.Struct("=9q")
 
 #: Bins of time that the library keeps apart where a window is asked for.
 _BINS = 64
-
-Key = tuple[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class _Rank:
     seconds: float
     bin_seconds: float
     failed: bool
-    comms: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+    comms: dict[int, Ints] = field(default_factory=dict)
     phases: list[_Part] = field(default_factory=list)
 
 
@@ -82,7 +84,7 @@ class _Part:
     bytes: int
     uneven: bool
     sites: tuple[str, ...]
-    cells: NDArray[np.int64]
+    cells: Ints
 
 
 class _Stream:
@@ -171,32 +173,22 @@ def read_raw(paths: Sequence[str], program: str = "", window: Window | None = No
 
 
 def _notes(ranks: list[_Rank], size: int) -> tuple[str, ...]:
-    notes = []
-    if len(ranks) < size:
-        notes.append(f"{size - len(ranks)} of {size} ranks left no counts")
-    failed = [one.rank for one in ranks if one.failed]
-    if failed:
-        notes.append(f"rank {failed[0]} ran out of memory for its counts: they are not complete")
-    return tuple(notes)
+    less = [f"{size - len(ranks)} of {size} ranks left no counts"] if len(ranks) < size else []
+    failed = [one.rank for one in ranks if one.failed][:1]
+    text = "rank {} ran out of memory for its counts: they are not complete"
+    return (*less, *map(text.format, failed))
 
 
-def _phases(
-    parts: Iterable[tuple[int, _Part]], comms: dict[int, NDArray[np.int64]]
-) -> tuple[Phase, ...]:
+def _phases(parts: Parts, comms: Comms) -> tuple[Phase, ...]:
     """Return the phases of all ranks: those with the same kind and call sites are one."""
-    grouped: dict[Key, list[tuple[int, _Part]]] = {}
+    grouped: dict[tuple[str, tuple[str, ...]], Parts] = {}
     for rank, part in parts:
         grouped.setdefault((part.kind, part.sites), []).append((rank, part))
     by_first_use = sorted(grouped.items(), key=lambda item: min(p.first for _, p in item[1]))
     return tuple(_phase(*key, found, comms) for key, found in by_first_use)
 
 
-def _phase(
-    kind: str,
-    sites: tuple[str, ...],
-    parts: list[tuple[int, _Part]],
-    comms: dict[int, NDArray[np.int64]],
-) -> Phase:
+def _phase(kind: str, sites: tuple[str, ...], parts: Parts, comms: Comms) -> Phase:
     calls: dict[int, int] = {}
     for rank, part in parts:
         calls[rank] = calls.get(rank, 0) + part.calls
@@ -211,7 +203,7 @@ def _phase(
     )
 
 
-def _messages(rank: int, cells: NDArray[np.int64]) -> Messages:
+def _messages(rank: int, cells: Ints) -> Messages:
     """Return a rank's cells as messages: what it got one-sidedly was sent by the other."""
     other, many, times = cells.T
     came = other < 0
@@ -219,10 +211,8 @@ def _messages(rank: int, cells: NDArray[np.int64]) -> Messages:
     return Messages(source, np.where(came, rank, other), many, times)
 
 
-def _collectives(
-    parts: list[tuple[int, _Part]], comms: dict[int, NDArray[np.int64]]
-) -> tuple[Collective, ...]:
-    grouped: dict[tuple[int, int], list[tuple[int, _Part]]] = {}
+def _collectives(parts: Parts, comms: Comms) -> tuple[Collective, ...]:
+    grouped: dict[tuple[int, int], Parts] = {}
     for rank, part in parts:
         grouped.setdefault((part.comm, part.root), []).append((rank, part))
     found = []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -192,15 +194,13 @@ def _collect(
     raw: str, command: Sequence[str], window: str, part: Window | None
 ) -> Recording | None:
     """Return what the ranks left, and remove it; None, said aloud, where that is nothing."""
-    import dataclasses
-    import shlex
-
     folder, name = os.path.split(raw)
     left = [os.path.join(folder, f) for f in sorted(os.listdir(folder)) if f.startswith(name)]
     paths = [path for path in left if not path.endswith(".part")]
     try:
         if not paths:
-            say(f"nidmap: {_why_nothing(command)}")
+            said = f"no rank of '{printable(' '.join(command), 80)}' left any counts: it called no"
+            say(f"nidmap: {said} MPI_Init, is no MPI program of this library, or was killed")
             return None
         found = read_raw(paths, shlex.join(command), part)
         return dataclasses.replace(found, window=window)
@@ -211,10 +211,3 @@ def _collect(
         for path in left:
             with contextlib.suppress(OSError):
                 os.unlink(path)
-
-
-def _why_nothing(command: Sequence[str]) -> str:
-    return (
-        f"no rank of '{printable(' '.join(command), 80)}' left any counts: it called no MPI_Init, "
-        "is no MPI program of this library, or was killed"
-    )

@@ -33,9 +33,8 @@ def stencil_in(messages: Messages, ranks: int) -> Stencil | None:
     pairs = messages.by_pair(ranks)
     there = (pairs.source != pairs.target) & (pairs.bytes > 0)
     a, b, many = pairs.source[there], pairs.target[there], pairs.bytes[there]
-    back = dict(zip(zip(b.tolist(), a.tolist(), strict=True), many.tolist(), strict=True))
-    forth = zip(a.tolist(), b.tolist(), strict=True)
-    if any(back.get(pair) != size for pair, size in zip(forth, many.tolist(), strict=True)):
+    back = np.lexsort((a, b))
+    if not all(np.array_equal(x, y[back]) for x, y in ((a, b), (b, a), (many, many))):
         return None
     once = a < b
     return stencil_of(from_edges(ranks, a[once], b[once], many[once].astype(float)))
@@ -52,18 +51,13 @@ def grid_lines(collectives: Sequence[Collective], ranks: int) -> str:
     >>> grid_lines([Collective(row, -1, none, none) for row in rows], 12)
     'the 3 rows of a 3x4 grid'
     """
-    sizes = {len(c.members) for c in collectives}
-    if len(sizes) != 1:
-        return ""
-    size = sizes.pop()
     lines = {tuple(c.members.tolist()) for c in collectives}
-    if size * len(lines) != ranks or len(lines) < 2:
+    many, size = len(lines), len(min(lines, default=()))
+    if many < 2 or many * size != ranks:
         return ""
-    many = len(lines)
-    rows = {tuple(range(size * i, size * i + size)) for i in range(many)}
-    columns = {tuple(range(i, ranks, many)) for i in range(many)}
-    if lines == rows:
+    if lines == {tuple(range(size * i, size * i + size)) for i in range(many)}:
         return f"the {many} rows of a {many}x{size} grid"
+    columns = {tuple(range(i, ranks, many)) for i in range(many)}
     return f"the {many} columns of a {size}x{many} grid" if lines == columns else ""
 
 
@@ -81,25 +75,23 @@ def describe(recording: Recording) -> str:
     """
     sent = [phase.messages() for phase in recording.phases]
     total = joined(sent).by_pair(recording.ranks)
-    bytes_, messages = int(total.bytes.sum()), int(total.messages.sum())
+    whole = int(total.bytes.sum())
     many = len(recording.phases)
     lines = [
-        f"{recording.ranks} ranks, {recording.seconds:.3g} s: {size_text(bytes_)} in "
-        f"{messages:,} messages between {len(total.source):,} pairs of ranks, "
+        f"{recording.ranks} ranks, {recording.seconds:.3g} s: {size_text(whole)} in "
+        f"{int(total.messages.sum()):,} messages between {len(total.source):,} pairs of ranks, "
         f"{many} phase{'s' * (many != 1)}"
     ]
-    small = 0
-    for phase, own in zip(recording.phases, sent, strict=True):
-        size = int(own.bytes.sum())
-        if size < _LISTED * bytes_:
-            small += 1
-            continue
-        share = f"{100 * size / bytes_:.3g} %" if bytes_ else ""
-        words = phase_words(phase, recording.ranks)
-        lines.append(f"  {share:>6}  {size_text(size)}  {words}  ({phase.site})")
+    sizes = [int(own.bytes.sum()) for own in sent]
+    for phase, size in zip(recording.phases, sizes, strict=True):
+        if size >= _LISTED * whole:
+            share = f"{100 * size / whole:.3g} %" if whole else ""
+            words = phase_words(phase, recording.ranks)
+            lines.append(f"  {share:>6}  {size_text(size)}  {words}  ({phase.site})")
     staged = _staged(recording)
     if staged:
         lines.append(f"  {staged}")
+    small = sum(size < _LISTED * whole for size in sizes)
     if small:
         lines.append(f"  {small} more with less than 0.1 % of the bytes each")
     return "\n".join([*lines, *(f"note: {note}" for note in recording.notes)])
@@ -185,22 +177,18 @@ def document(recording: Recording) -> dict[str, Any]:
         "program": recording.program,
         "window": recording.window,
         "phases": [
-            _phase_document(phase, own, recording.ranks)
+            {
+                "kind": phase.kind,
+                "site": phase.site,
+                "calls": phase.calls,
+                "bytes": int(own.bytes.sum()),
+                "messages": int(own.messages.sum()),
+                "pairs": len(own.by_pair(recording.ranks).source),
+                "together": round(phase.together, 3),
+                "communicators": len({c.members.tobytes() for c in phase.collectives}),
+                "words": phase_words(phase, recording.ranks),
+            }
             for phase, own in zip(recording.phases, sent, strict=True)
         ],
         "notes": list(recording.notes),
-    }
-
-
-def _phase_document(phase: Phase, messages: Messages, ranks: int) -> dict[str, Any]:
-    return {
-        "kind": phase.kind,
-        "site": phase.site,
-        "calls": phase.calls,
-        "bytes": int(messages.bytes.sum()),
-        "messages": int(messages.messages.sum()),
-        "pairs": len(messages.by_pair(ranks).source),
-        "together": round(phase.together, 3),
-        "communicators": len({c.members.tobytes() for c in phase.collectives}),
-        "words": phase_words(phase, ranks),
     }

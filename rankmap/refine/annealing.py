@@ -22,7 +22,7 @@ from rankmap.refine.jit import kernel
 from rankmap.refine.work import draw, tick
 
 if TYPE_CHECKING:
-    from rankmap.refine.arrays import Ints, Longs, State, Table
+    from rankmap.refine.jit import Ints, Longs, State, Table
 
 __all__ = ["anneal"]
 

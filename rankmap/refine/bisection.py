@@ -19,7 +19,7 @@ from rankmap.refine.jit import kernel
 from rankmap.refine.work import draw, tick
 
 if TYPE_CHECKING:
-    from rankmap.refine.arrays import Bytes, Floats, Ints, State
+    from rankmap.refine.jit import Bytes, Floats, Ints, State
 
 __all__ = ["bisect", "bisect_from_nothing", "extremes", "refine_again"]
 
@@ -92,24 +92,6 @@ def swap_half_names(bias: Floats, size: Ints, target: int, half: Bytes) -> None:
 
 
 @kernel
-def bisect_coarsest(
-    ptr: Ints, adj: Ints, w: Floats, bias: Floats, size: Ints,
-    target: int, slack: int, state: State,
-) -> Bytes:  # fmt: skip
-    """Return the best of several halvings of a small graph."""
-    half = np.zeros(len(size), dtype=np.int8)
-    best, best_off = 1e300, 1 << 62
-    for _ in range(TRIES):
-        tried = grow_half(ptr, adj, w, size, target, state)
-        swap_half_names(bias, size, target, tried)
-        cost = refine_halves(ptr, adj, w, bias, size, tried, target, slack, 60, 4, state)
-        off = max(abs(size_of_half(size, tried) - target), slack)
-        if off < best_off or (off == best_off and cost < best):
-            half, best, best_off = tried, cost, off
-    return half
-
-
-@kernel
 def uncoarsen(graphs: Any, ofs: Any, half: Bytes, target: int, give: int, state: State) -> Bytes:
     """Take halves of the coarsest graph to the finest one, refining them on the way."""
     whole, top = sum_sizes(graphs[0][4]), len(graphs) - 1
@@ -132,7 +114,14 @@ def bisect_once(
     p, a, x, b, s = graphs[-1]
     whole = sum_sizes(size)
     slack = give if len(s) == whole else max(give, 1, whole // 200)
-    half = bisect_coarsest(p, a, x, b, s, target, slack, state)
+    half, best, best_off = np.zeros(len(s), dtype=np.int8), 1e300, 1 << 62
+    for _ in range(TRIES):
+        tried = grow_half(p, a, x, s, target, state)
+        swap_half_names(b, s, target, tried)
+        cost = refine_halves(p, a, x, b, s, tried, target, slack, 60, 4, state)
+        off = max(abs(size_of_half(s, tried) - target), slack)
+        if off < best_off or (off == best_off and cost < best):
+            half, best, best_off = tried, cost, off
     return uncoarsen(graphs, ofs, half, target, give, state)
 
 

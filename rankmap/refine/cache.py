@@ -21,7 +21,7 @@ from pathlib import Path
 __all__ = ["cache_folder", "compiled", "installed", "remark"]
 
 #: The kernels that are called from Python: their file and name.
-ENTRIES = ("multisection.multisect", "replacement.replace_ranks", "annealing.anneal")
+ENTRIES = ("multisection.multisect", "exchanges.replace_ranks", "annealing.anneal")
 
 #: How a user gets numba.
 INSTALL = "pip install 'nidmap[fast]'"
@@ -60,23 +60,16 @@ def remark() -> str:
 @cache
 def cache_folder() -> Path | None:
     """Return the folder that compiled kernels are kept in, None where there is no safe one."""
-    for path in _candidates():
-        if _is_safe(path):
-            return path
-    return None
-
-
-def _candidates() -> list[Path]:
-    """Return the folders that may do, the best first."""
     name = f"kernels-{_fingerprint()}"
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     named = os.environ.get("NUMBA_CACHE_DIR")
-    return [
+    candidates = [
         *([Path(named) / name] if named else []),
         Path(__file__).parent / "__pycache__" / name,
         Path(home) / "nidmap" / name,
         Path(tempfile.gettempdir()) / f"nidmap-{os.geteuid()}-{name}",
     ]
+    return next(filter(_is_safe, candidates), None)
 
 
 def _is_safe(path: Path) -> bool:

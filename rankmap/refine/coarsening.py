@@ -16,7 +16,7 @@ from rankmap.refine.jit import kernel
 from rankmap.refine.work import shuffle, tick
 
 if TYPE_CHECKING:
-    from rankmap.refine.arrays import Bytes, Floats, Ints, State
+    from rankmap.refine.jit import Bytes, Floats, Ints, State
 
 __all__ = ["COARSE", "coarsen", "label_clusters", "sum_sizes"]
 

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from rankmap.units import unwrapped
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rankmap.refine.arrays import Longs
+    from rankmap.refine.jit import Longs
     from rankmap.score.distance import Distance
 
     Chooser = Callable[[int, int], int]
@@ -55,11 +57,8 @@ def cut_nodes(distance: Distance, counts: Longs) -> Cuts:
     >>> cut_nodes(d, np.full(4, 8)).cuts.tolist()
     [[0, 2, 4], [2, 3, 4], [0, 1, 2]]
     """
-    return (
-        _torus_cuts(distance, counts)
-        if distance.coords is not None
-        else _block_cuts(distance, counts)
-    )
+    torus = distance.coords is not None
+    return _torus_cuts(distance, counts) if torus else _block_cuts(distance, counts)
 
 
 def _block_cuts(distance: Distance, counts: Longs) -> Cuts:
@@ -84,8 +83,7 @@ def _block_cuts(distance: Distance, counts: Longs) -> Cuts:
 def _torus_cuts(distance: Distance, counts: Longs) -> Cuts:
     """Return cuts that halve the longest side of the nodes each time, the largest parts first."""
     assert distance.coords is not None
-    columns = zip(distance.coords.T, distance.extents, strict=True)
-    place = np.stack([_unwrap(column, extent) for column, extent in columns], axis=1)
+    place = unwrapped(distance.coords, distance.extents)
     order = np.arange(len(place))
 
     def choose(low: int, high: int) -> int:
@@ -113,10 +111,3 @@ def _cut_again(nodes: int, choose: Chooser) -> Longs:
             cuts.append((low, cut, high))
             todo += [(low, cut), (cut, high)]
     return np.array(cuts, dtype=np.int64).reshape(-1, 3)
-
-
-def _unwrap(column: Longs, extent: int) -> Longs:
-    """Return a coordinate counted from behind the widest gap that the nodes leave on the ring."""
-    used = np.unique(column)
-    gaps = np.diff(np.append(used, used[0] + extent))
-    return np.asarray((column - used[(int(np.argmax(gaps)) + 1) % len(used)]) % extent)

@@ -19,7 +19,7 @@ from rankmap.score.traffic import cost_of
 
 if TYPE_CHECKING:
     from rankmap.pattern.graph import Graph
-    from rankmap.refine.arrays import Flags, Floats, Longs
+    from rankmap.refine.jit import Flags, Floats, Longs
     from rankmap.score.distance import Distance
 
 __all__ = ["MOST_RANKS", "search_all"]
@@ -79,7 +79,10 @@ def search_all(graph: Graph, node: Longs, counts: Longs, distance: Distance) -> 
     ranks = np.flatnonzero(np.diff(graph.indptr))
     if not 0 < len(ranks) <= MOST_RANKS or len(counts) > MOST_NODES:
         return None if len(ranks) else node
-    weight = _dense(graph, ranks)
+    local = np.full(graph.size, -1)
+    local[ranks] = np.arange(len(ranks))
+    weight = np.zeros((len(ranks), len(ranks)))
+    weight[local[graph.row], local[graph.indices]] = graph.weights
     order = _placing_order(weight)
     weight, far = weight[np.ix_(order, order)], distance.matrix()
     known = cost_of(graph, node, distance)
@@ -91,15 +94,6 @@ def search_all(graph: Graph, node: Longs, counts: Longs, distance: Distance) -> 
     left = counts - np.bincount(found, minlength=len(counts))
     best[best < 0] = np.repeat(np.arange(len(counts)), left)
     return best
-
-
-def _dense(graph: Graph, ranks: Longs) -> Floats:
-    """Return the weights between some ranks, float64 (n, n)."""
-    local = np.full(graph.size, -1)
-    local[ranks] = np.arange(len(ranks))
-    out = np.zeros((len(ranks), len(ranks)))
-    out[local[graph.row], local[graph.indices]] = graph.weights
-    return out
 
 
 def _placing_order(weight: Floats) -> Longs:
@@ -129,13 +123,8 @@ def _branch(weight: Floats, far: Floats, counts: Longs, twin: Longs, known: floa
     """Return the nodes of the ranks in placing order, empty where none is below `known`."""
     n, nodes = len(weight), len(far)
     below = known - ROUNDING * abs(known)
-    some = _Partial(
-        np.empty((1, 0), dtype=np.int64),
-        counts[None, :].copy(),
-        np.zeros(1),
-        np.zeros((1, n, nodes)),
-    )
-    left = ENTRIES
+    none, left = np.empty((1, 0), dtype=np.int64), ENTRIES
+    some = _Partial(none, counts[None, :].copy(), np.zeros(1), np.zeros((1, n, nodes)))
     for k in range(n):
         rest = _rest(weight[k + 1 :, k + 1 :], far, counts)
         parent, node = np.nonzero((some.room > 0) & _first_of_twins(some.room, counts, twin))

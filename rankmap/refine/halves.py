@@ -4,6 +4,8 @@ Refinement moves one vertex at a time, the best first, past worse states, and ke
 best state that it has seen: C. M. Fiduccia and R. M. Mattheyses, "A linear-time
 heuristic for improving network partitions" (DAC 1982).
 
+The vertices wait in heaps in which keys may change (R. W. Floyd 1964).
+
 A vertex may lean towards a half (`bias`): what its edges to ranks elsewhere cost more
 with it in half 1 than in half 0.
 """
@@ -14,14 +16,58 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.refine.heap import drop, push
 from rankmap.refine.jit import kernel
 from rankmap.refine.work import tick
 
 if TYPE_CHECKING:
-    from rankmap.refine.arrays import Bytes, Flags, Floats, Ints, Longs, State
+    from rankmap.refine.jit import Bytes, Flags, Floats, Ints, Longs, State
 
-__all__ = ["balance", "cost_of_halves", "refine_halves", "size_of_half"]
+__all__ = ["balance", "cost_of_halves", "drop", "push", "refine_halves", "size_of_half"]
+
+
+@kernel
+def push(heap: Ints, place: Ints, key: Floats, count: int, v: int) -> int:
+    """Put a vertex into a heap (largest key on top), or move it after its key has changed."""
+    i = place[v]
+    if i < 0:
+        i = count
+        count += 1
+        heap[i] = v
+        place[v] = i
+    while i > 0 and key[heap[(i - 1) // 2]] < key[v]:
+        up = heap[(i - 1) // 2]
+        heap[i] = up
+        place[up] = i
+        i = (i - 1) // 2
+    while True:
+        child = 2 * i + 1
+        if child >= count:
+            break
+        if child + 1 < count and key[heap[child + 1]] > key[heap[child]]:
+            child += 1
+        if key[heap[child]] <= key[v]:
+            break
+        down = heap[child]
+        heap[i] = down
+        place[down] = i
+        i = child
+    heap[i] = v
+    place[v] = i
+    return count
+
+
+@kernel
+def drop(heap: Ints, place: Ints, key: Floats, count: int, v: int) -> int:
+    """Take a vertex out of a heap."""
+    i = place[v]
+    place[v] = -1
+    count -= 1
+    if i < count:
+        last = heap[count]
+        heap[i] = last
+        place[last] = i
+        push(heap, place, key, count, last)
+    return count
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Compiled kernels: numba where it is installed, plain Python where it is not.
+"""Compiled kernels: numba where it is installed, plain Python where it is not; their arrays.
 
 Kernels are compiled at their first call and kept on disk (`rankmap.refine.cache`).
 Importing numba costs a third of a second, so only who maps a graph does it.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankmap.progress import step
 from rankmap.refine.cache import cache_folder, installed
@@ -18,7 +19,18 @@ if TYPE_CHECKING:
 
     F = TypeVar("F", bound=Callable[..., Any])
 
-__all__ = ["inlined", "kernel"]
+__all__ = [
+    "Bytes", "Flags", "Floats", "Ints", "Longs", "Reals", "State", "Table", "inlined", "kernel",
+]  # fmt: skip
+
+Bytes = NDArray[np.int8]
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Reals = NDArray[np.floating[Any]]
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+State = NDArray[np.uint64]
+Table = NDArray[np.float32]
 
 if installed():
     step()

@@ -5,23 +5,26 @@ own bisections, combined as an evolutionary partitioner does, came out below
 KaHIP's and SharedMap's strong settings in a fraction of their time
 (`benchmarks.mappers`). Where numba is not installed whole arrays do less of the
 same in about the same time (`rankmap.refine.plain`).
+
+The nodes are improved part by part: a part's table of costs (ranks by nodes) has to
+fit in memory, and the ranks on other nodes stay where they are.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rankmap import progress
+from rankmap.pattern.edges import distinct
 from rankmap.refine import budget
 from rankmap.refine.cache import installed
 from rankmap.refine.cuts import Cuts, cut_nodes
-from rankmap.refine.pieces import Piece, pieces
 
 if TYPE_CHECKING:
     from rankmap.pattern.graph import Graph
-    from rankmap.refine.arrays import Floats, Longs, State
+    from rankmap.refine.jit import Floats, Ints, Longs, State
     from rankmap.score.distance import Distance
 
 __all__ = ["map_ranks", "polish"]
@@ -104,27 +107,20 @@ def _bisect(
     pulling = np.empty((0, 0))
     if not distance.exact and len(distance) <= budget.MOST_PULLING:
         pulling = np.ascontiguousarray(distance.between(known.order[:, None], known.order[None, :]))
-    plan = _plan(distance, known, held)
+    cuts, family, starts, repeats, shares, again = _plan(distance, known, held)
     ranks = np.arange(graph.size, dtype=np.int32)
     allowed = budget.BEGINNING * effort * budget.total_work(graph.size)
     multisect(
         graph.indptr.astype(np.int32), graph.indices.astype(np.int32), graph.weights.copy(),
-        plan.cuts, held, plan.family, plan.starts, plan.repeats, plan.shares, plan.again,
-        pulling, allowed, state, ranks,
+        cuts, held, family, starts, repeats, shares, again, pulling, allowed, state, ranks,
     )  # fmt: skip
     return ranks.astype(np.int64)
 
 
 def _improve(
-    graph: Graph,
-    node: Longs,
-    counts: Longs,
-    distance: Distance,
-    known: Cuts,
-    state: State,
-    hot: float,
-    effort: float,
-) -> Longs:
+    graph: Graph, node: Longs, counts: Longs, distance: Distance, known: Cuts, state: State,
+    hot: float, effort: float,
+) -> Longs:  # fmt: skip
     """Return nodes that cost no more: piece by piece of the machine, on the real distances."""
     if not len(graph.weights):
         return node
@@ -138,52 +134,39 @@ def _improve(
         ranks = np.concatenate([by_node[first[p] : first[p + 1]] for p in nodes.tolist()])
         progress.step()
         piece = Piece(graph, node, nodes, np.sort(ranks), distance)
-        if not piece.inner:
-            continue
-        if installed():
+        if piece.inner and installed():
             allowed = left * len(ranks)
             piece.improve(node, counts, known.priority()[low:high], hot, allowed, state)
-        else:
+        elif piece.inner:
             piece.improve_plainly(node, counts, effort * budget.seconds_for(graph.size))
     return node
 
 
-class _Plan(NamedTuple):
-    """What is done at each cut, the cuts of a block in a row.
-
-    Attributes
-    ----------
-    cuts : int64 (nodes - 1, 3)
-    family : int64 (nodes - 1,)
-        The block whose parts a cut parts.
-    starts : int64 (nodes - 1,)
-        Bisections from nothing, at most.
-    repeats : int64 (nodes - 1,)
-        How often a block's cuts are made.
-    shares, again : float64 (nodes - 1,)
-        Of all work, for a cut and for placing its block's ranks anew.
-    """
-
-    cuts: Longs
-    family: Longs
-    starts: Longs
-    repeats: Longs
-    shares: Floats
-    again: Floats
-
-
-def _plan(distance: Distance, known: Cuts, held: Longs) -> _Plan:
-    """Return what is done at each cut.
+def _plan(
+    distance: Distance, known: Cuts, held: Longs
+) -> tuple[Longs, Longs, Longs, Longs, Floats, Floats]:
+    """Return what is done at each cut, the cuts of a block in a row, as `multisect` takes it.
 
     Most is done where most of J is to be won: J that edges between blocks
     make grows with how much farther these are, and about with the root of
     their number.
+
+    Returns
+    -------
+    int64 (nodes - 1, 3)
+        The cuts.
+    int64 (nodes - 1,)
+        The block whose parts a cut parts.
+    int64 (nodes - 1,), int64 (nodes - 1,)
+        Bisections from nothing, at most; how often a block's cuts are made.
+    float64 (nodes - 1,), float64 (nodes - 1,)
+        Shares of all work, for a cut and for placing its block's ranks anew.
     """
     cuts = known.cuts
     slots = (held[cuts[:, 2]] - held[cuts[:, 0]]).astype(np.float64)
     if distance.coords is not None or not len(cuts):
-        few, none = np.full(len(cuts), 16), np.zeros(len(cuts))
-        return _Plan(cuts.copy(), np.arange(len(cuts)), few, np.ones_like(few), slots, none)
+        few = np.full(len(cuts), 16)
+        return cuts.copy(), np.arange(len(cuts)), few, np.ones_like(few), slots, 0 * slots
     ends = known.order[cuts[:, 0]], known.order[cuts[:, 2] - 1]
     level = distance.level(*ends)
     block = distance.blocks[ends[0], level - 1]
@@ -193,27 +176,138 @@ def _plan(distance: Distance, known: Cuts, held: Longs) -> _Plan:
     depth = np.arange(len(share)) / max(1, len(share) - 1)
     outermost = (share > 0.5) & (depth > 0) & distance.exact
     some = 1.5 + 1.5 * depth + 9 * np.minimum(share, 0.25) * (depth > 0)
+    starts, repeats = np.ceil(3 * some).astype(np.int64), np.where(outermost, budget.REPEATS, 1)
     again = np.where(outermost, 1.0, budget.ANEW_IN_BLOCK * share)
     family = np.asarray(level * (len(distance) + 1) + block[grouped])
     _, begin, which = np.unique(family, return_index=True, return_inverse=True)
-    starts = np.append(0, np.cumsum(np.bincount(which))[:-1])
-    whole = np.zeros(len(cuts))
-    whole[begin] = np.maximum.reduceat(slots[np.argsort(which, kind="stable")], starts)
-    return _Plan(
-        np.ascontiguousarray(cuts[grouped]),
-        family,
-        np.ceil(3 * some).astype(np.int64)[level],
-        np.where(outermost, budget.REPEATS, 1)[level],
-        some[level] * slots,
-        again[level] * whole,
-    )
+    whole = np.zeros(len(cuts))  # the slots of each block, at its first cut
+    np.maximum.at(whole, begin[which], slots)
+    cuts = np.ascontiguousarray(cuts[grouped])
+    return cuts, family, starts[level], repeats[level], some[level] * slots, again[level] * whole
 
 
 def _shares(distance: Distance) -> Floats:
     """Return which part of J the edges that leave the blocks of each level make, about."""
-    from rankmap.pattern.edges import distinct
-
     parts = [len(distance), *(distinct(c) for c in distance.blocks.T)]
     rise = np.maximum(np.diff(distance.level_distance), 0)
     value = rise * np.sqrt(parts[: len(rise)])
     return np.asarray(value / max(float(value.sum()), 1e-300))
+
+
+def pieces(known: Cuts, counts: Longs) -> list[tuple[int, int]]:
+    """Return the largest parts of the nodes, of two at least, that can be improved in one go."""
+    todo, out = [(0, len(known.order))], []
+    where = {(low, high): cut for low, cut, high in known.cuts.tolist()}
+    held = np.append(0, np.cumsum(counts[known.order]))
+    while todo:
+        low, high = todo.pop()
+        entries = (high - low) * int(held[high] - held[low])
+        if high - low <= budget.MOST_NODES and entries <= budget.MOST_ENTRIES:
+            if high - low > 1:
+                out.append((low, high))
+            continue
+        cut = where.get((low, high))
+        if cut is not None:
+            todo += [(cut, high), (low, cut)]
+    return out
+
+
+class Piece:
+    """Some nodes and the ranks on them; those elsewhere stay where they are.
+
+    Weights are 1 on average and the least distance is 1.
+
+    Parameters
+    ----------
+    graph : Graph
+        Of all ranks.
+    node : int64 (all ranks,)
+    nodes : int64 (k,)
+        Of the piece.
+    ranks : int64 (n,)
+        On these nodes, ascending.
+    distance : Distance
+        Of all nodes.
+
+    Attributes
+    ----------
+    inner : int
+        Entries of the rows of these ranks that name one of them.
+    """
+
+    def __init__(
+        self, graph: Graph, node: Longs, nodes: Longs, ranks: Longs, distance: Distance
+    ) -> None:
+        local = np.full(len(node), -1, dtype=np.int32)
+        local[ranks] = np.arange(len(ranks))
+        many = graph.indptr[ranks + 1] - graph.indptr[ranks]
+        row = np.repeat(np.arange(len(ranks)), many)
+        before = np.repeat(graph.indptr[ranks] - np.append(0, np.cumsum(many)[:-1]), many)
+        entry = np.arange(len(row)) + before
+        other, weight = graph.indices[entry], graph.weights[entry] / graph.weights.mean()
+        inside = local[other] >= 0
+        self.nodes, self.ranks = nodes, ranks
+        self.inner = int(inside.sum())
+        self.row, self.adj, self.weight = row[inside], local[other[inside]], weight[inside]
+        self.ptr = np.searchsorted(self.row, np.arange(len(ranks) + 1)).astype(np.int32)
+        near = distance.level_distance[1:][distance.level_distance[1:] > 0]
+        scale = float(near.min()) if len(near) else 1.0
+        self.far = distance.between(nodes[:, None], nodes[None, :]) / scale
+        self.outer: Floats = np.zeros((0, 0))
+        if not distance.exact and not inside.all():
+            there, place = np.unique(node[other[~inside]], return_inverse=True)
+            table = distance.between(there[:, None], nodes[None, :])
+            self.outer = np.zeros((len(ranks), len(nodes)))
+            cost = (weight[~inside] / scale)[:, None] * table[place.reshape(-1)]
+            np.add.at(self.outer, row[~inside], cost)
+
+    def improve(
+        self, node: Longs, counts: Longs, priority: Longs, hot: float, allowed: float, state: State
+    ) -> None:
+        """Place ranks anew and anneal, in place, where that is better."""
+        from rankmap.refine.annealing import anneal
+        from rankmap.refine.exchanges import replace_ranks
+
+        mine, slots = self._local(node, len(counts)).astype(np.int32), counts[self.nodes]
+        shared, end = self._shared(mine), float(state[1]) + allowed
+        if shared:
+            progress.step()
+            replace_ranks(
+                self.ptr, self.adj, self.weight, mine, np.append(0, np.cumsum(slots)), self.far,
+                self.outer, priority, budget.MOST_ANEW, budget.ANEW * shared * allowed, state,
+            )  # fmt: skip
+        progress.step()
+        left = max(0.2 * allowed, end - float(state[1]))
+        work = min(budget.MOST_ANNEALING * len(mine), left)
+        anneal(
+            self.ptr, self.adj, self.weight.astype(np.float32), mine, slots,
+            self.far.astype(np.float32), self.outer.astype(np.float32),
+            hot, budget.MOVES * work, budget.SWAPS * work, state,
+        )  # fmt: skip
+        node[self.ranks] = self.nodes[mine]
+
+    def improve_plainly(self, node: Longs, counts: Longs, seconds: float) -> None:
+        """Swap ranks without compiled code, in place; about so many seconds for all ranks."""
+        from rankmap.refine.plain import Edges, swap_ranks
+
+        edges = Edges(self.row, self.adj.astype(np.int64), self.weight)
+        share = seconds * len(self.ranks) / len(node)
+        rounds = share * budget.ENTRIES_A_SECOND / (len(self.nodes) * len(self.ranks))
+        most = int(np.clip(rounds, budget.FEWEST_ROUNDS, budget.MOST_ROUNDS))
+        mine = swap_ranks(edges, self._local(node, len(counts)), self.far, self.outer, most)
+        node[self.ranks] = self.nodes[mine]
+
+    def _local(self, node: Longs, nodes: int) -> Longs:
+        """Return the node of each of the piece's ranks as an index of its nodes."""
+        place = np.full(nodes, -1, dtype=np.int64)
+        place[self.nodes] = np.arange(len(self.nodes))
+        return np.asarray(place[node[self.ranks]])
+
+    def _shared(self, mine: Ints) -> float:
+        """Return 1 where the nodes that talk share many edges, 0 where few, or what is between."""
+        here, there = mine[self.row].astype(np.int64), mine[self.adj]
+        off = here < there
+        pairs = distinct(here[off] * len(self.nodes) + there[off])
+        edges = float(off.sum()) / max(1, pairs)
+        few, many = budget.FEW_SHARED, budget.MANY_SHARED
+        return float(np.clip((edges - few) / (many - few), 0, 1))

@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.refine.attraction import add_pull, note_side
 from rankmap.refine.bisection import bisect
 from rankmap.refine.budget import MOST_ANEW
-from rankmap.refine.exchanges import exchange_pairs
+from rankmap.refine.exchanges import exchange_pairs, replace_ranks
 from rankmap.refine.jit import inlined, kernel
-from rankmap.refine.replacement import replace_ranks
-from rankmap.refine.subgraph import deal_halves, induced_graph, ranks_by_node, talkers_first
+from rankmap.refine.subgraph import (
+    add_pull,
+    deal_halves,
+    induced_graph,
+    note_side,
+    ranks_by_node,
+    talkers_first,
+)  # fmt: skip
 from rankmap.refine.work import tick
 
 if TYPE_CHECKING:
-    from rankmap.refine.arrays import Floats, Ints, Longs, State
+    from rankmap.refine.jit import Floats, Ints, Longs, State
 
 __all__ = ["multisect"]
 

@@ -16,10 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rankmap import progress
+from rankmap.pattern.edges import sum_by_key
+from rankmap.permutation import inverse
 
 if TYPE_CHECKING:
-    from rankmap.refine.arrays import Flags, Floats, Longs
     from rankmap.refine.cuts import Cuts
+    from rankmap.refine.jit import Flags, Floats, Longs
 
 __all__ = ["Edges", "bisect_down", "swap_ranks"]
 
@@ -28,7 +30,6 @@ ROUNDS = 24
 
 #: Matching ends where a round joins fewer of the vertices than this part.
 LEAST_MATCHED = 0.02
-
 
 #: Edges whose costs are added up in one go.
 EDGES_AT_ONCE = 1 << 12
@@ -67,18 +68,13 @@ def bisect_down(edges: Edges, held: Longs, known: Cuts, seed: int, rounds: int) 
     """
     n = int(held[-1])
     row = order_by_matching(edges, n, np.random.default_rng(seed))
-    place = np.empty(n, dtype=np.int64)
-    place[row] = np.arange(n)
-    block = np.zeros(n, dtype=np.int64)
+    place, block = inverse(row), np.zeros(n, dtype=np.int64)
     for cuts in _by_depth(known.cuts):
         progress.step()
         low, cut = held[cuts[:, 0]], held[cuts[:, 1]]
-        edge = np.sort(
-            np.append(low, cut)
-        )  # of the blocks' halves; those never cut again lie apart
-        ranks = np.lexsort((place, block))
-        side = np.empty(n, dtype=np.int64)
-        side[ranks] = np.searchsorted(edge, np.arange(n), side="right")
+        edge = np.sort(np.append(low, cut))  # of the blocks' halves, those never cut again apart
+        slot = inverse(np.lexsort((place, block)))
+        side = np.searchsorted(edge, slot, side="right")
         inside = edges.among(block[edges.row] == block[edges.col])
         side = _swap_sides(inside, block, side, rounds)
         block = np.unique(block * (len(edge) + 1) + side, return_inverse=True)[1].reshape(-1)
@@ -88,13 +84,12 @@ def bisect_down(edges: Edges, held: Longs, known: Cuts, seed: int, rounds: int) 
 def _by_depth(cuts: Longs) -> list[Longs]:
     """Return cuts by how many others lie around each, outermost first."""
     depth: dict[tuple[int, int], int] = {}
-    found: list[list[list[int]]] = []
+    found: dict[int, list[tuple[int, int, int]]] = {}
     for low, cut, high in sorted(cuts.tolist(), key=lambda c: c[0] - c[2]):
         here = depth.get((low, high), 0)
         depth[low, cut] = depth[cut, high] = here + 1
-        found += [[]] * (here + 1 - len(found))
-        found[here] = [*found[here], [low, cut, high]]
-    return [np.array(c, dtype=np.int64) for c in found]
+        found.setdefault(here, []).append((low, cut, high))
+    return [np.array(found[here], dtype=np.int64) for here in sorted(found)]
 
 
 def _swap_sides(edges: Edges, block: Longs, side: Longs, rounds: int) -> Longs:
@@ -142,8 +137,7 @@ def _independent(
     a, b = pair[joined.row], pair[joined.col]
     own = a == b
     gain = gain - shared * np.bincount(a[own], joined.weight[own] / 2, len(u))
-    rank = np.empty(len(u), dtype=np.int64)
-    rank[np.argsort(gain, kind="stable")] = np.arange(len(u))
+    rank = inverse(np.argsort(gain, kind="stable"))
     beaten = np.bincount(a[~own], rank[b[~own]] > rank[a[~own]], len(u)) > 0
     kept = ~beaten & (gain > 1e-12 * np.abs(gain).max(initial=0.0))
     return u[kept], v[kept]
@@ -168,13 +162,10 @@ def order_by_matching(edges: Edges, n: int, rng: np.random.Generator) -> Longs:
         levels.append(of)
         size = np.bincount(of, size).astype(np.float64)
         edges = _contract(edges, of, many)
-    place = np.empty(len(size), dtype=np.int64)
-    place[np.argsort(-size, kind="stable")] = np.arange(len(size))
+    row = np.argsort(-size, kind="stable")
     for of in reversed(levels):
-        order = np.argsort(place[of], kind="stable")
-        place = np.empty(len(of), dtype=np.int64)
-        place[order] = np.arange(len(of))
-    return np.argsort(place, kind="stable")
+        row = np.argsort(inverse(row)[of], kind="stable")
+    return row
 
 
 def _match(edges: Edges, size: Floats, rng: np.random.Generator) -> Longs:
@@ -210,12 +201,8 @@ def _contract(edges: Edges, of: Longs, many: int) -> Edges:
     """Return the edges between clusters, those of one pair added up."""
     a, b = of[edges.row], of[edges.col]
     kept = a != b
-    key, weight = a[kept] * many + b[kept], edges.weight[kept]
-    order = np.argsort(key, kind="stable")
-    key, weight = key[order], weight[order]
-    start = np.flatnonzero(np.append(True, key[1:] != key[:-1])[: len(key)])
-    row, col = np.divmod(key[start], many)
-    return Edges(row, col, np.add.reduceat(weight, start) if len(start) else weight)
+    key, weight = sum_by_key(a[kept] * many + b[kept], edges.weight[kept])
+    return Edges(*np.divmod(key, many), weight)
 
 
 def swap_ranks(edges: Edges, node: Longs, far: Floats, outer: Floats, rounds: int) -> Longs:
@@ -277,23 +264,15 @@ def _best_swaps(more: Floats, node: Longs, nodes: int) -> tuple[Longs, Longs, Fl
     # The rank that leaves node `to` most gladly: one for each pair of nodes, so each is taken once.
     key = node[wanting] * nodes + to[wanting]
     wanting = wanting[np.sort(np.unique(key, return_index=True)[1])]
-    partner = _leavers(more, order, start, here, node[wanting], to[wanting])
-    seen: set[int] = set()
-    kept = []
-    for k, (a, b) in enumerate(zip(wanting.tolist(), partner.tolist(), strict=True)):
-        if a not in seen and b not in seen:
-            seen |= {a, b}
-            kept.append(k)
-    u, v = wanting[kept], partner[kept]
-    return u, v, gain[u]
-
-
-def _leavers(more: Floats, order: Longs, start: Longs, here: Longs, to: Longs, on: Longs) -> Longs:
-    """Return for each pair of nodes the rank on node `on` that costs least more on node `to`."""
     low = np.append(start, len(order))
-    where = np.searchsorted(here, on)
-    found = np.empty(len(to), dtype=np.int64)
-    for k, (p, at) in enumerate(zip(to.tolist(), where.tolist(), strict=True)):
-        mine = order[low[at] : low[at + 1]]
-        found[k] = mine[np.argmin(more[mine, p])]
-    return found
+    pairs, seen = [], set()
+    for u in wanting.tolist():
+        if u not in seen:
+            at = np.searchsorted(here, to[u])
+            leaving = order[low[at] : low[at + 1]]
+            v = int(leaving[np.argmin(more[leaving, node[u]])])
+            if v not in seen:
+                seen |= {u, v}
+                pairs.append((u, v))
+    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return first, second, gain[first]

@@ -14,7 +14,7 @@ import numpy as np
 from rankmap.refine.jit import kernel
 
 if TYPE_CHECKING:
-    from rankmap.refine.arrays import Ints, State
+    from rankmap.refine.jit import Ints, State
 
 __all__ = ["draw", "shuffle", "tick"]
 

@@ -12,11 +12,11 @@ ranks raise the same error and none is left waiting.
 
 from __future__ import annotations
 
+import math
 import os
 import warnings
 from array import array
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from placement.errors import LaunchError, NidmapError, UsageError, printable
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
 
     #: What each rank brings: its processor, Slurm's name for it, what it asks for.
-    Said = tuple[str, str, "_Wish"]
+    Offer = tuple[str, str, "_Request"]
     #: What a rank brings that cannot take part: whether it is asked wrongly, and why.
     Refusal = tuple[bool, str]
 
@@ -39,8 +39,7 @@ __all__ = ["NAMES", "cart_create", "reorder"]
 NAMES = "NIDMAP_PROCESSOR_NAMES"
 
 
-@dataclass(frozen=True, slots=True)
-class _Wish:
+class _Request(NamedTuple):
     """What a rank asks for; all ranks must ask for the same."""
 
     pattern: str
@@ -96,13 +95,13 @@ def reorder(
     >>> comm = reorder(MPI.COMM_WORLD, dims=(24, 24, 16))  # doctest: +SKIP
     """
 
-    def wish() -> _Wish:
+    def request() -> _Request:
         if (dims is None) == (pattern is None):
             raise UsageError("reorder needs either dims or a pattern")
         spec = _stencil(dims, periodic) if dims is not None else str(pattern)
-        return _Wish(spec, comm.Get_size(), strategy or "")
+        return _Request(spec, comm.Get_size(), strategy or "")
 
-    return _created(comm, _agreed(comm, wish, machine))
+    return _created(comm, _agreed(comm, request, machine))
 
 
 def cart_create(
@@ -146,12 +145,15 @@ def cart_create(
 
     wraps: list[bool] = []
 
-    def wish() -> _Wish:
-        wraps[:] = _periods(periods, len(dims))
+    def request() -> _Request:
+        each = [periods] * len(dims) if isinstance(periods, bool | int) else periods
+        if len(each) != len(dims):
+            raise UsageError(f"{len(each)} periods for {len(dims)} dimensions")
+        wraps[:] = map(bool, each)
         spec = _stencil(dims, all(wraps))
-        return _Wish(spec, _product(dims), strategy or "")
+        return _Request(spec, math.prod(map(int, dims)), strategy or "")
 
-    part = _created(comm, _agreed(comm, wish, machine))
+    part = _created(comm, _agreed(comm, request, machine))
     if part == MPI.COMM_NULL:
         return MPI.COMM_NULL  # type: ignore[return-value]  # as MPI_Cart_create does
     try:
@@ -168,21 +170,6 @@ def _stencil(dims: Sequence[int], periodic: bool) -> str:
     return f"stencil:{'x'.join(map(str, extents))}" + (",periodic" if periodic else "")
 
 
-def _product(dims: Sequence[int]) -> int:
-    size = 1
-    for extent in dims:
-        size *= int(extent)
-    return size
-
-
-def _periods(periods: Sequence[bool] | bool, dims: int) -> list[bool]:
-    if isinstance(periods, bool | int):
-        return [bool(periods)] * dims
-    if len(periods) != dims:
-        raise UsageError(f"{len(periods)} periods for {dims} dimensions")
-    return [bool(wraps) for wraps in periods]
-
-
 def _created(comm: MPI.Intracomm, ranks: array[int]) -> MPI.Intracomm:
     """Return the communicator in which new rank r is the process of old rank ``ranks[r]``."""
     group = comm.Get_group()
@@ -195,7 +182,7 @@ def _created(comm: MPI.Intracomm, ranks: array[int]) -> MPI.Intracomm:
 
 
 def _agreed(
-    comm: MPI.Intracomm, wish: Callable[[], _Wish], machine: str | Machine | None
+    comm: MPI.Intracomm, request: Callable[[], _Request], machine: str | Machine | None
 ) -> array[int]:
     """Return the old rank of each new one, computed by rank 0 and the same everywhere.
 
@@ -204,72 +191,62 @@ def _agreed(
     UsageError, LaunchError
         On every rank alike.
     """
-    said = comm.gather(_mine(comm, wish), root=0)
-    ranks, talk, told = array("q"), "", (0, False, "")
+    said = comm.gather(_offer(comm, request), root=0)
+    outcome: tuple[array[int], str, Refusal | None] | None = None
     if comm.Get_rank() == 0:
         try:
-            ranks, talk = _answer(said or [], comm.Get_size(), machine)
-            told = len(ranks), False, ""
-        except Exception as error:
-            told = 0, isinstance(error, UsageError), _words(error)
-        except BaseException as error:  # what ends rank 0 ends the others too
-            comm.bcast((0, False, _words(error)), root=0)
-            raise
-    size, usage, wrong = comm.bcast(told, root=0)
-    if not size:
-        raise UsageError(wrong) if usage else LaunchError(wrong)
-    if comm.Get_rank():
-        ranks = array("q", bytes(8 * size))
-    comm.Bcast(ranks, root=0)
-    if talk:
+            outcome = (*_answer(said or [], comm.Get_size(), machine), None)
+        except BaseException as error:
+            outcome = array("q"), "", _refusal(error)
+            if not isinstance(error, Exception):  # what ends rank 0 ends the others too
+                comm.bcast(outcome, root=0)
+                raise
+    ranks, talk, refusal = comm.bcast(outcome, root=0)
+    if refusal:
+        raise UsageError(refusal[1]) if refusal[0] else LaunchError(refusal[1])
+    if talk and comm.Get_rank() == 0:
         warnings.warn(talk, RuntimeWarning, stacklevel=3)
-    return ranks
+    return cast("array[int]", ranks)
 
 
-def _mine(comm: MPI.Intracomm, wish: Callable[[], _Wish]) -> Said | Refusal:
+def _offer(comm: MPI.Intracomm, request: Callable[[], _Request]) -> Offer | Refusal:
     """Return what this rank brings, or what keeps it from taking part."""
     try:
-        return (*_here(comm), wish())
+        from mpi4py import MPI
+
+        names = [name.strip() for name in os.environ.get(NAMES, "").split(",") if name.strip()]
+        if names:
+            name = names[MPI.COMM_WORLD.Get_rank() % len(names)]
+            return name, name, request()
+        return MPI.Get_processor_name(), os.environ.get("SLURMD_NODENAME", ""), request()
     except Exception as error:
-        return isinstance(error, UsageError), _words(error)
-
-
-def _here(comm: MPI.Intracomm) -> tuple[str, str]:
-    """Return the name of this processor, and Slurm's name for the node."""
-    from mpi4py import MPI
-
-    names = [name.strip() for name in os.environ.get(NAMES, "").split(",") if name.strip()]
-    if names:
-        name = names[MPI.COMM_WORLD.Get_rank() % len(names)]
-        return name, name
-    return MPI.Get_processor_name(), os.environ.get("SLURMD_NODENAME", "")
+        return _refusal(error)
 
 
 def _answer(
-    said: Sequence[Said | Refusal], size: int, machine: str | Machine | None
+    said: Sequence[Offer | Refusal], size: int, machine: str | Machine | None
 ) -> tuple[array[int], str]:
     """Return the old rank of each new one, and what rank 0 should warn about; on rank 0."""
-    brought: list[Said] = []
+    brought: list[Offer] = []
     for rank, one in enumerate(said):
         if len(one) == 2:
             usage, wrong = one
             raise UsageError(wrong) if usage else LaunchError(f"rank {rank}: {wrong}")
         brought.append(one)
-    wish = brought[0][2]
+    wanted = brought[0][2]
     for rank, (_, _, other) in enumerate(brought):
-        if other != wish:
-            asked = f"rank {rank} asks for {other.pattern}, rank 0 for {wish.pattern}"
+        if other != wanted:
+            asked = f"rank {rank} asks for {other.pattern}, rank 0 for {wanted.pattern}"
             raise UsageError(f"all ranks must ask for the same: {asked}")
-    if wish.ranks > size:
-        raise UsageError(f"{wish.pattern} has {wish.ranks} ranks, the communicator {size}")
+    if wanted.ranks > size:
+        raise UsageError(f"{wanted.pattern} has {wanted.ranks} ranks, the communicator {size}")
     from rankmap.runtime.rerank import rerank
 
-    hosts = [(processor, node) for processor, node, _ in brought[: wish.ranks]]
-    ranks, talk = rerank(hosts, wish.pattern, machine, wish.strategy)
+    hosts = [(processor, node) for processor, node, _ in brought[: wanted.ranks]]
+    ranks, talk = rerank(hosts, wanted.pattern, machine, wanted.strategy)
     return array("q", ranks.tolist()), talk
 
 
-def _words(error: BaseException) -> str:
-    if isinstance(error, NidmapError):
-        return str(error)
-    return f"{type(error).__name__}: {printable(str(error), 200)}"
+def _refusal(error: BaseException) -> Refusal:
+    said = f"{type(error).__name__}: {printable(str(error), 200)}"
+    return isinstance(error, UsageError), str(error) if isinstance(error, NidmapError) else said

@@ -1,4 +1,4 @@
-"""What a rank sends in a collective, as a usual algorithm has it, and the count of all it sends.
+"""What a rank sends in a collective, as a usual algorithm has it.
 
 A collective has no pairs of its own. It is counted as the messages of a usual
 algorithm, so that the matrix says which ranks gain from being close:
@@ -23,35 +23,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Log", "steps"]
+__all__ = ["steps"]
 
 #: To whom, and how often a block.
 Steps = list[tuple[int, int]]
-
-
-class Log:
-    """What one rank has sent, by the ranks of the communicator that is recorded.
-
-    Attributes
-    ----------
-    sent : dict of int to [bytes, messages]
-        By the rank that it goes to.
-    unmeasured : int
-        Messages whose size could not be told; they count as empty.
-    """
-
-    def __init__(self) -> None:
-        self.sent: dict[int, list[int]] = {}
-        self.unmeasured = 0
-
-    def add(self, to: int, many: int, messages: int = 1) -> None:
-        """Count a message of so many bytes."""
-        entry = self.sent.get(to)
-        if entry is None:
-            self.sent[to] = [many, messages]
-        else:
-            entry[0] += many
-            entry[1] += messages
 
 
 @functools.lru_cache(maxsize=1024)

@@ -9,16 +9,17 @@ import numpy as np
 
 from placement.errors import NidmapError, UsageError, printable
 from rankmap.order import Order
-from rankmap.orders import arrange
+from rankmap.orders import arrange, names
+from rankmap.pattern import parse_pattern
 from rankmap.permutation import inverse
+from rankmap.score import cost
 from rankmap.slots import Slots, slots_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from rankmap.arrays import Ints
 
 __all__ = ["rerank"]
 
@@ -31,7 +32,7 @@ def rerank(
     pattern: str,
     machine: str | Machine | None = None,
     strategy: str = "",
-) -> tuple[NDArray[np.int64], str]:
+) -> tuple[Ints, str]:
     """Return the processes in their new order, for processes that sit where they sit.
 
     Parameters
@@ -65,50 +66,41 @@ def rerank(
     >>> rerank(cyclic, "stencil:4", strategy="row-major")[0].tolist()
     [0, 2, 1, 3]
     """
-    named = _names(hosts)
+    processors, nodes = map(list, zip(*hosts, strict=True))
+    named = [processors]  # of each process's node, the ones to trust first
+    if all(nodes) and len(set(hosts)) == len(set(nodes)):
+        named = [nodes, processors]
     _, first, back = np.unique(named[0], return_index=True, return_inverse=True)
     node = inverse(np.argsort(first))[back]
     at_slot = np.argsort(node, kind="stable")
     slots, talk = _slots([[names[k] for k in np.sort(first)] for names in named], node, machine)
-    order, more = _arranged(slots, pattern, strategy)
-    talk = talk or more
-    if not strategy:
-        order = _unless_worse(order, inverse(at_slot), pattern)
-    return at_slot[order.slots], talk
+    if strategy:
+        return at_slot[arrange(slots, pattern, strategy).slots], talk
+    order, broke = _best_order(slots, pattern)
+    before = Order(inverse(at_slot), slots)
+    if cost(order, pattern) >= cost(before, pattern):
+        order = before
+    return at_slot[order.slots], talk or broke
 
 
-def _names(hosts: Sequence[tuple[str, str]]) -> list[list[str]]:
-    """Return the names of each process's node, the ones to trust first."""
-    processors = [processor for processor, _ in hosts]
-    nodes = [node for _, node in hosts]
-    if all(nodes) and len(set(zip(processors, nodes, strict=True))) == len(set(nodes)):
-        return [nodes, processors]
-    return [processors]
-
-
-def _slots(
-    listed: list[list[str]], node: NDArray[np.int64], machine: str | Machine | None
-) -> tuple[Slots, str]:
+def _slots(listed: list[list[str]], node: Ints, machine: str | Machine | None) -> tuple[Slots, str]:
     """Return the slots on the machine's own rows, or on names alone and why."""
     counts = np.bincount(node)
-    alone = Slots(np.array(listed[0]), counts)
+    why = ""
     try:
         known = _machine(machine)
         if known is None:
-            return (
-                alone,
-                "no machine is named (machine=, NIDMAP_MACHINE): only nodes are told apart",
-            )
+            why = "no machine is named (machine=, NIDMAP_MACHINE)"
+        else:
+            for names in listed:
+                for spelled in (names, [name.partition(".")[0] for name in names]):
+                    try:
+                        return slots_of(known, spelled, counts.tolist()), ""
+                    except NidmapError as error:
+                        why = why or _reason(error)
     except Exception as error:
-        return alone, f"{_said(error)}: only nodes are told apart"
-    why = ""
-    for names in listed:
-        for spelled in (names, [name.partition(".")[0] for name in names]):
-            try:
-                return slots_of(known, spelled, counts.tolist()), ""
-            except NidmapError as error:
-                why = why or _said(error)
-    return alone, f"{why}: only nodes are told apart"
+        why = _reason(error)
+    return Slots(np.array(listed[0]), counts), f"{why}: only nodes are told apart"
 
 
 def _machine(machine: str | Machine | None) -> Machine | None:
@@ -122,34 +114,20 @@ def _machine(machine: str | Machine | None) -> Machine | None:
     return load_machine(*specs)
 
 
-def _arranged(slots: Slots, pattern: str, strategy: str) -> tuple[Order, str]:
-    """Return an order by the strategy, or by the best one that there is."""
-    if strategy:
-        return arrange(slots, pattern, strategy), ""
-    from rankmap.orders import names
-    from rankmap.pattern import parse_pattern
-
+def _best_order(slots: Slots, pattern: str) -> tuple[Order, str]:
+    """Return the best order that there is, and what is to be said of a strategy that broke down."""
     wanted, known, broke = parse_pattern(pattern).fit(len(slots)), names(), ""
     for name in BEST:
-        if name not in known:
-            continue
         try:
-            return arrange(slots, wanted, name), broke
+            if name in known:
+                return arrange(slots, wanted, name), broke
         except UsageError:
             continue  # it does not apply to this pattern
         except Exception as error:
-            broke = broke or f"strategy {name} broke down ({_said(error)})"
+            broke = broke or f"strategy {name} broke down ({_reason(error)})"
     raise UsageError(f"no strategy for {pattern}")
 
 
-def _unless_worse(order: Order, old: NDArray[np.int64], pattern: str) -> Order:
-    """Return the order, or the old one where it costs no more."""
-    from rankmap.score import cost
-
-    before = Order(old, order.on)
-    return order if cost(order, pattern) < cost(before, pattern) else before
-
-
-def _said(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     text = str(error) if isinstance(error, NidmapError) else f"{type(error).__name__}: {error}"
     return printable(text, 200)

@@ -8,46 +8,22 @@ the same slots can be below; an order that meets it is optimal.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from rankmap.score.bounds import Bound
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of, traffic
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
     from rankmap.order import Order
     from rankmap.pattern import Pattern
     from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 
-    Bounding = Callable[[Pattern, Slots, Distance], "Bound | None"]
-
 __all__ = ["Bound", "Score", "cost", "lower_bound", "meets", "score"]
-
-#: Modules with a function ``bound(pattern, slots, distance) -> Bound | None``.
-BOUNDS = ("rankmap.score.counting_bounds", "rankmap.score.grid_bounds")
 
 #: Rounding that sums of many weights may have, as a share of the sum.
 ROUNDING = 1e-9
-
-
-class Bound(NamedTuple):
-    """A number that no order's J is below.
-
-    Attributes
-    ----------
-    value : float
-    why : str
-        The argument, in a few words: ``isoperimetric``, ``counting`` …
-    """
-
-    value: float
-    why: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,21 +82,15 @@ class Score:
 
     def document(self) -> dict[str, Any]:
         """Return all figures as JSON takes them."""
-        return {
-            "cost": plain(self.cost),
-            "by_level": [plain(w) for w in self.by_level],
-            "levels": list(self.levels),
-            "level_distance": [plain(d) for d in self.level_distance],
-            "hop_bytes": plain(self.hop_bytes),
-            "off_node": plain(self.off_node),
-            "max_node_traffic": plain(self.max_node_traffic),
-            "max_ranks_a_node": self.max_ranks_a_node,
-            "min_ranks_a_node": self.min_ranks_a_node,
-            "lower_bound": plain(self.lower_bound),
-            "bound": self.bound.why,
-            "gap": self.gap,
-            "optimal": self.optimal,
-        }
+        names = (*self.__slots__[:-1], "lower_bound", "optimal")
+        found = {name: getattr(self, name) for name in names}
+        found |= {"bound": self.bound.why, "gap": self.gap, "optimal": found.pop("optimal")}
+        for name, value in found.items():
+            if isinstance(value, tuple):
+                found[name] = [plain(v) if isinstance(v, float) else v for v in value]
+            elif isinstance(value, float) and name != "gap":
+                found[name] = plain(value)
+        return found
 
 
 def score(order: Order, pattern: Pattern | str | None = None) -> Score:
@@ -191,29 +161,20 @@ def lower_bound(pattern: Pattern, slots: Slots, distance: Distance | None = None
     Bound
         0 where nothing better is known.
     """
-    from importlib import import_module
+    from rankmap.pattern.graph import Graph, stencil_of
+    from rankmap.score import bounds, grid_bounds
 
     far = job_distance(slots) if distance is None else distance
-    best = Bound(0.0, "none known")
-    for name in BOUNDS:
-        bounding: Bounding = import_module(name).bound
-        for form in _forms(pattern):
-            found = bounding(form, slots, far)
-            if found is not None and found.value > best.value:
-                best = found
+    stencil = stencil_of(pattern) if isinstance(pattern, Graph) else None
+    found = [
+        module.bound(form, slots, far)
+        for module in (bounds, grid_bounds)
+        for form in (pattern, stencil)
+        if form is not None
+    ]
+    known = [Bound(0.0, "none known"), *(one for one in found if one is not None)]
+    best: Bound = max(known, key=lambda one: one.value)
     return best
-
-
-def _forms(pattern: Pattern) -> list[Pattern]:
-    """Return a pattern and, where it is the graph of one, the stencil that it is."""
-    from rankmap.pattern.graph import Graph
-
-    if not isinstance(pattern, Graph):
-        return [pattern]
-    from rankmap.pattern.graph import stencil_of
-
-    found = stencil_of(pattern)
-    return [pattern] if found is None else [pattern, found]
 
 
 def meets(value: float, bound: Bound) -> bool:
@@ -225,36 +186,6 @@ def meets(value: float, bound: Bound) -> bool:
     (True, False)
     """
     return value <= bound.value + ROUNDING * abs(bound.value)
-
-
-def by_level_bound(cuts: NDArray[np.float64], distance: Distance) -> float:
-    """Return the bound on J that bounds on the weight leaving the blocks of each level make.
-
-    Parameters
-    ----------
-    cuts : float64 (k + 1,)
-        For each level, a weight that edges leaving its blocks have at least:
-        those that leave a node first, an innermost block next …; 0 for the
-        whole system.
-    distance : Distance
-
-    Notes
-    -----
-    J is the sum over levels l of (d(l+1) - d(l)) times the weight that leaves
-    the blocks of level l. Where a farther level has the smaller distance, it
-    counts with that from the nearer level on.
-    """
-    least = np.minimum.accumulate(distance.level_distance[::-1])[::-1]
-    return float(np.diff(least) @ cuts[: len(least) - 1])
-
-
-def capacities(slots: Slots, distance: Distance) -> list[NDArray[np.int64]]:
-    """Return the slots of each block, level by level: nodes, innermost blocks, …, the system."""
-    sizes = [slots.counts]
-    for column in distance.blocks.T:
-        _, place = np.unique(column, return_inverse=True)
-        sizes.append(np.bincount(place.reshape(-1), slots.counts).astype(np.int64))
-    return sizes
 
 
 def plain(value: float) -> float | int:

@@ -25,19 +25,19 @@ Every network has *blocks* too, nested sets of nodes (blade, chassis, group,
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import NidmapError
+from rankmap.score.paths import UNREACHED, paths
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from collections.abc import Iterator
 
     from placement.machine import Machine
+    from rankmap.arrays import Array, Floats, Ints
     from rankmap.slots import Slots
-
-    Ints = NDArray[np.int64]
 
 __all__ = ["Distance", "Levels", "Routers", "Torus", "job_distance", "machine_distance"]
 
@@ -61,13 +61,13 @@ class Distance(ABC):
         share when they are in one block. The last column is the whole machine.
     names : tuple of str, length k
         What a block of each column is called (``blade``, …, ``system``).
-
-    Attributes
-    ----------
     level_distance : float64 (k + 1,)
         Distance of nodes by the level at which they meet (see `level`): 0
         inside a node first. Where the distance is more than the level says
         (`exact` False), the least there is.
+
+    Attributes
+    ----------
     exact : bool
         True where the level alone decides the distance.
     coords : int64 (n, d) or None
@@ -80,20 +80,16 @@ class Distance(ABC):
     coords: Ints | None = None
     extents: tuple[int, ...] = ()
 
-    def __init__(self, blocks: Ints, names: tuple[str, ...]) -> None:
+    def __init__(self, blocks: Ints, names: tuple[str, ...], level_distance: Floats) -> None:
         self.blocks = blocks
         self.names = names
+        self.level_distance = level_distance
 
     def __len__(self) -> int:
         return len(self.blocks)
 
-    @property
     @abstractmethod
-    def level_distance(self) -> NDArray[np.float64]:
-        """Distance by level, float64 (k + 1,); see the class."""
-
-    @abstractmethod
-    def between(self, a: Ints, b: Ints) -> NDArray[np.float64]:
+    def between(self, a: Ints, b: Ints) -> Floats:
         """Return the distance of the nodes `a` from the nodes `b`, element by element.
 
         Parameters
@@ -126,25 +122,22 @@ class Distance(ABC):
             met += column[a] != column[b]
         return np.asarray(met)
 
-    def from_hops(self, hops: float, by_level: NDArray[np.float64]) -> float:
+    def from_hops(self, hops: float, by_level: Floats) -> float:
         """Return J from the weight times hops and the weight by level (`level`)."""
         return float(by_level @ self.level_distance)
 
-    def matrix(self) -> NDArray[np.float64]:
-        """Return all distances, float64 (n, n)."""
+    def rows(self) -> Iterator[Floats]:
+        """Yield the distances of each node from all, float64 (n,)."""
         every = np.arange(len(self))
-        return np.stack([self.between(np.full(len(self), k), every) for k in range(len(self))])
+        return (self.between(np.full(len(self), node), every) for node in every)
+
+    def matrix(self) -> Floats:
+        """Return all distances, float64 (n, n)."""
+        return np.stack(list(self.rows()))
 
 
 class Levels(Distance):
     """Distances that the blocks alone decide: trees, fat trees, and nodes without a machine.
-
-    Parameters
-    ----------
-    blocks, names
-        See `Distance`.
-    distances : float64 (k + 1,)
-        Distance by level, 0 first.
 
     Examples
     --------
@@ -156,20 +149,9 @@ class Levels(Distance):
 
     exact = True
 
-    def __init__(
-        self, blocks: Ints, names: tuple[str, ...], distances: NDArray[np.float64]
-    ) -> None:
-        super().__init__(blocks, names)
-        self._distances = distances
-
-    @property
-    def level_distance(self) -> NDArray[np.float64]:
-        """Distance by level, float64 (k + 1,)."""
-        return self._distances
-
-    def between(self, a: Ints, b: Ints) -> NDArray[np.float64]:
+    def between(self, a: Ints, b: Ints) -> Floats:
         """Return the distance of the level at which the nodes meet."""
-        return self._distances[self.level(a, b)]
+        return self.level_distance[self.level(a, b)]
 
     def hops(self, a: Ints, b: Ints) -> Ints:
         """Return the links between switches, up to the one that both share and down."""
@@ -177,7 +159,7 @@ class Levels(Distance):
 
     def take(self, nodes: Ints) -> Levels:
         """Return the distances between these nodes only."""
-        return Levels(self.blocks[nodes], self.names, self._distances)
+        return Levels(self.blocks[nodes], self.names, self.level_distance)
 
 
 class Torus(Distance):
@@ -201,31 +183,25 @@ class Torus(Distance):
     coords: Ints
 
     def __init__(self, coords: Ints, extents: tuple[int, ...], router: Ints) -> None:
-        super().__init__(np.column_stack([router, np.zeros_like(router)]), ("router", "system"))
+        blocks = np.column_stack([router, np.zeros_like(router)])
+        super().__init__(blocks, ("router", "system"), np.array([0, ONE_ROUTER, 1]))
         self.coords = coords
         self.extents = extents
 
-    @property
-    def level_distance(self) -> NDArray[np.float64]:
-        """The least distance by level: a node, a router, the torus."""
-        return np.array([0, ONE_ROUTER, 1])
-
-    def between(self, a: Ints, b: Ints) -> NDArray[np.float64]:
+    def between(self, a: Ints, b: Ints) -> Floats:
         """Return the hops, 1/2 between two nodes of one router."""
         hops = self.hops(a, b).astype(np.float64)
         return np.where((hops == 0) & (np.asarray(a) != np.asarray(b)), ONE_ROUTER, hops)
 
-    def from_hops(self, hops: float, by_level: NDArray[np.float64]) -> float:
+    def from_hops(self, hops: float, by_level: Floats) -> float:
         """Return J: the hops, and 1/2 for what stays on a router but leaves its node."""
         return hops + ONE_ROUTER * float(by_level[1])
 
     def hops(self, a: Ints, b: Ints) -> Ints:
         """Return the hops the shorter way round each axis."""
-        total: Any = 0
-        for column, extent in zip(self.coords.T, self.extents, strict=True):
-            apart = np.abs(column[a] - column[b])
-            total = total + np.minimum(apart, extent - apart)
-        return np.asarray(total, dtype=np.int64)
+        apart = (np.abs(column[a] - column[b]) for column in self.coords.T)
+        hops = (np.minimum(x, e - x) for x, e in zip(apart, self.extents, strict=True))
+        return np.asarray(sum(hops), dtype=np.int64)
 
     def take(self, nodes: Ints) -> Torus:
         """Return the distances between these nodes only."""
@@ -254,29 +230,22 @@ class Routers(Distance):
     def __init__(
         self, blocks: Ints, names: tuple[str, ...], router: Ints, machine: Machine
     ) -> None:
-        super().__init__(blocks, names)
+        super().__init__(blocks, names, np.minimum(np.arange(len(names) + 1.0), 2))
         self.router = router
         self.machine = machine
-        self._table: tuple[Ints, NDArray[np.uint8]] | None = None
+        self._table: tuple[Ints, Array] | None = None
 
-    @property
-    def level_distance(self) -> NDArray[np.float64]:
-        """The least distance by level: 0, 1 on a router, 2 beyond."""
-        return np.minimum(np.arange(len(self.names) + 1), 2).astype(np.float64)
-
-    def between(self, a: Ints, b: Ints) -> NDArray[np.float64]:
+    def between(self, a: Ints, b: Ints) -> Floats:
         """Return the links on a minimal path, plus 1 between different nodes."""
         apart = np.asarray(a) != np.asarray(b)
         return np.asarray(self.hops(a, b) + apart, dtype=np.float64)
 
-    def from_hops(self, hops: float, by_level: NDArray[np.float64]) -> float:
+    def from_hops(self, hops: float, by_level: Floats) -> float:
         """Return J: the hops, and 1 for what leaves a node."""
         return hops + float(by_level[1:].sum())
 
     def hops(self, a: Ints, b: Ints) -> Ints:
         """Return the links on a minimal path."""
-        from rankmap.score.paths import UNREACHED, paths
-
         a, b = np.broadcast_arrays(np.asarray(a), np.asarray(b))
         tabled = self._tabled()
         if tabled is not None:
@@ -286,10 +255,8 @@ class Routers(Distance):
         lost = (found == UNREACHED) | (self.router[a] < 0) | (self.router[b] < 0)
         return np.where(a == b, 0, np.where(lost, LOST, found))
 
-    def _tabled(self) -> tuple[Ints, NDArray[np.uint8]] | None:
+    def _tabled(self) -> tuple[Ints, Array] | None:
         """Return each node's place in a table of lengths, and that; None where it is too large."""
-        from rankmap.score.paths import UNREACHED, paths
-
         if self._table is None:
             once, place = np.unique(self.router, return_inverse=True)
             if len(once) > MOST_TABLED:
@@ -321,7 +288,8 @@ def machine_distance(machine: Machine) -> Distance:
         Made once a machine.
     """
     if "distance" not in machine._cache:
-        machine._cache["distance"] = _made(machine)
+        torus = machine.topology.kind == "torus"
+        machine._cache["distance"] = _torus(machine) if torus else _by_blocks(machine)
     found: Distance = machine._cache["distance"]
     return found
 
@@ -345,51 +313,31 @@ def job_distance(slots: Slots) -> Distance:
     return machine_distance(slots.machine).take(slots.rows)
 
 
-def _made(machine: Machine) -> Distance:
-    kind = machine.topology.kind
-    if kind == "torus":
-        return _torus(machine)
-    if kind == "dragonfly":
-        return _dragonfly(machine)
-    blocks, names = _blocks(machine)
-    return Levels(blocks, names, _by_level(machine, len(names)))
-
-
-def _by_level(machine: Machine, levels: int) -> NDArray[np.float64]:
-    """Return the distance by level: as the machine states it, else the level itself."""
-    stated = tuple(machine.topology.parameters.get("dist", ()))
-    plain = np.arange(levels + 1, dtype=np.float64)
-    known = min(len(stated), levels)
-    plain[1 : known + 1] = stated[:known]
-    return plain
-
-
 def _torus(machine: Machine) -> Distance:
     axes = machine.topology.router_levels
     coords = machine.coords[:, :axes].astype(np.int64)
-    extents = machine.topology.extents[:axes]
-    blocks = _nested(coords)[:, 0]
-    return Torus(coords, extents, blocks)
+    return Torus(coords, machine.topology.extents[:axes], _nested(coords)[:, 0])
 
 
-def _dragonfly(machine: Machine) -> Distance:
-    blocks, names = _blocks(machine)
-    try:
-        from rankmap.score.paths import paths
+def _by_blocks(machine: Machine) -> Distance:
+    """Return links on a dragonfly whose links are known, else distances by level.
 
-        paths(machine)
-    except NidmapError:  # links that no rule can make: the levels are all there is
-        return Levels(blocks, names, np.arange(len(names) + 1, dtype=np.float64))
-    return Routers(blocks, names, machine.router[:, 0].astype(np.int64), machine)
-
-
-def _blocks(machine: Machine) -> tuple[Ints, tuple[str, ...]]:
-    """Return the nested blocks of the nodes by their coordinates, and what they are called."""
+    These are as the machine states them, else the number of the level itself.
+    """
     depth = machine.topology.router_levels
     nested = _nested(machine.coords[:, :depth].astype(np.int64))
-    whole = np.zeros((len(machine), 1), dtype=np.int64)
+    blocks = np.concatenate([nested, np.zeros((len(machine), 1), dtype=np.int64)], axis=1)
     names = (*reversed(machine.topology.levels[:depth]), "system")
-    return np.concatenate([nested, whole], axis=1), names
+    far = np.arange(len(names) + 1, dtype=np.float64)
+    if machine.topology.kind == "dragonfly":
+        try:
+            paths(machine)
+            return Routers(blocks, names, machine.router[:, 0].astype(np.int64), machine)
+        except NidmapError:  # links that no rule can make: the levels are all there is
+            return Levels(blocks, names, far)
+    stated = tuple(machine.topology.parameters.get("dist", ()))[: len(names)]
+    far[1 : len(stated) + 1] = stated
+    return Levels(blocks, names, far)
 
 
 def _nested(coords: Ints) -> Ints:

@@ -1,7 +1,7 @@
 """Bounds on J that the pattern's own shape gives: no order of it can be below.
 
 J is the sum over levels of what one level farther costs, times the weight
-that leaves the level's units (`rankmap.score.by_level_bound`). What leaves is
+that leaves the level's units (`rankmap.score.bounds.by_level_bound`). What leaves is
 all there is, less what units of these sizes can have inside at most:
 isoperimetry for stencils and rings, Lindsey's theorem for all-to-alls along
 the lines of a grid (`rankmap.score.isoperimetry`). Where distances are not the
@@ -17,24 +17,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.grid.shapes import inside
+from rankmap.grid.boxes import inside
 from rankmap.pattern.structured import GridPattern, Lines
-from rankmap.score import Bound, by_level_bound, capacities
+from rankmap.score.bounds import Bound, by_level_bound, capacities
 from rankmap.score.isoperimetry import fewest, lindsey, shadows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
+    from rankmap.arrays import Ints, Shape
     from rankmap.pattern import Pattern
     from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 
-    Ints = NDArray[np.int64]
-    Offset = tuple[int, ...]
+    #: Steps in the grid with their weights.
+    Steps = list[tuple[Shape, float]]
 
-__all__ = ["bound", "lower_bound", "most_inside"]
+__all__ = ["bound", "most_inside"]
 
 #: Sets of more cells are bounded by their shadows instead of their slices (time is size squared).
 MOST_SLICED = 6144
@@ -42,6 +41,9 @@ MOST_SLICED_PERIODIC = 2048
 
 #: Nodes of which all distances are looked at.
 MOST_NODES = 1024
+
+#: An order, its score and its choice all ask for the same.
+_fewest = lru_cache(maxsize=64)(fewest)
 
 
 def bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound | None:
@@ -71,18 +73,20 @@ def bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound | None:
     whole = float(inside(pattern, np.array([pattern.dims]))[0])
     parted = [s for s in sizes if len(s) > 1]  # nothing leaves the system as a whole
     most = most_inside(pattern, np.concatenate([[1], *map(np.unique, parted)]))
-    cuts = [max(0.0, whole - _total(s, most)) if len(s) > 1 else 0.0 for s in sizes]
-    by_level = Bound(by_level_bound(np.array(cuts), distance), _why(pattern))
+    cuts = []
+    for capacity in sizes:
+        values, counts = np.unique(capacity, return_counts=True)
+        if len(capacity) > 1:
+            held = zip(values.tolist(), counts.tolist(), strict=True)
+            cuts.append(max(0.0, whole - math.fsum(n * most[v] for v, n in held)))
+        else:
+            cuts.append(0.0)
+    why = "Lindsey" if isinstance(pattern, Lines) else "isoperimetric"
+    by_level = Bound(by_level_bound(np.array(cuts), distance), why)
     if isinstance(pattern, Lines) and not distance.exact:
         near = Bound(_near(pattern, slots, distance), "counting")
         return max(by_level, near, key=lambda one: one.value)
     return by_level
-
-
-def lower_bound(pattern: Pattern, slots: Slots, distance: Distance) -> float | None:
-    """Return the number of `bound`, None where there is none."""
-    found = bound(pattern, slots, distance)
-    return None if found is None else found.value
 
 
 def most_inside(pattern: GridPattern, sizes: Ints) -> dict[int, float]:
@@ -102,31 +106,18 @@ def most_inside(pattern: GridPattern, sizes: Ints) -> dict[int, float]:
     return {s: max(0.0, float(every * s - lost(s))) for s in wanted}
 
 
-def _why(pattern: GridPattern) -> str:
-    return "Lindsey" if isinstance(pattern, Lines) else "isoperimetric"
-
-
-def _total(sizes: Ints, most: dict[int, float]) -> float:
-    values, counts = np.unique(sizes, return_counts=True)
-    return math.fsum(n * most[v] for v, n in zip(values.tolist(), counts.tolist(), strict=True))
-
-
-def _moves(pattern: GridPattern, offset: Offset) -> bool:
+def _moves(pattern: GridPattern, offset: Shape) -> bool:
     """Return False where every cell would be its own neighbour, or has none."""
-    moved = [
-        (step, extent, wraps)
-        for step, extent, wraps in zip(offset, pattern.dims or (), pattern.periodic, strict=True)
-        if step
-    ]
-    if any(extent <= abs(step) and not wraps for step, extent, wraps in moved):
+    sides = list(zip(offset, pattern.dims or (), pattern.periodic, strict=True))
+    if any(step and extent <= abs(step) and not wraps for step, extent, wraps in sides):
         return False
-    return any(step % extent for step, extent, _ in moved)
+    return any(step % extent for step, extent, _ in sides)
 
 
 def _lost(pattern: GridPattern, wanted: Sequence[int]) -> Callable[[int], float]:
     """Return what a set of a size has at least fewer than all its cells' edges, as a function."""
     along: dict[int, float] = {}
-    across: list[tuple[Offset, float]] = []
+    across: Steps = []
     for offset, weight in pattern.steps():
         axes = [k for k, step in enumerate(offset) if step]
         if not weight or not _moves(pattern, offset):
@@ -136,19 +127,14 @@ def _lost(pattern: GridPattern, wanted: Sequence[int]) -> Callable[[int], float]
         elif not any(pattern.periodic[k] for k in axes):
             across.append((offset, weight))
     straight = _straight(pattern, along, wanted)
-    groups = list(_independent(across))
-    king = _least_of_kings(pattern)
-    return lambda size: max(
-        straight(size) + sum(_slanted(pattern, g, size) for g in groups), king * _kings(size)
-    )
-
-
-def _least_of_kings(pattern: GridPattern) -> float:
-    """Return the least weight where all eight neighbours of an open plane are talked to, else 0."""
-    dims = pattern.dims or ()
-    weights = [weight for _, weight in pattern.steps()]
+    groups = _independent(across)
+    dims, weights = pattern.dims or (), [weight for _, weight in pattern.steps()]
+    # The least weight where all eight neighbours of an open plane are talked to.
     plane = len(dims) == 2 and min(dims) > 1 and not any(pattern.periodic)
-    return min(weights) if plane and len(weights) == 4 else 0.0
+    king = min(weights) if plane and len(weights) == 4 else 0.0
+    return lambda size: max(
+        straight(size) + sum(_slanted(dims, g, size) for g in groups), king * _kings(size)
+    )
 
 
 def _kings(size: int) -> int:
@@ -179,7 +165,7 @@ def _straight(
     weights = tuple(along.get(k, 0.0) for k in axes)
     closes = tuple(pattern.periodic[k] for k in axes)
     limit = MOST_SLICED_PERIODIC if any(closes) else MOST_SLICED
-    table = _table(extents, weights, closes, max((s for s in wanted if s <= limit), default=1))
+    table = _fewest(extents, weights, closes, max((s for s in wanted if s <= limit), default=1))
 
     def least(size: int) -> float:
         if size < len(table):
@@ -190,22 +176,12 @@ def _straight(
     return least
 
 
-@lru_cache(maxsize=64)
-def _table(
-    extents: tuple[int, ...], weights: tuple[float, ...], closes: tuple[bool, ...], most: int
-) -> NDArray[np.float64]:
-    """Remember what an order, its score and its choice all ask for."""
-    found = fewest(extents, weights, closes, most)
-    found.flags.writeable = False
-    return found
-
-
-def _independent(offsets: Sequence[tuple[Offset, float]]) -> list[list[tuple[Offset, float]]]:
+def _independent(offsets: Steps) -> list[Steps]:
     """Return slanting offsets in groups of linearly independent ones."""
-    groups: list[list[tuple[Offset, float]]] = []
+    groups: list[Steps] = []
     for one in offsets:
         for group in groups:
-            rows = np.array([o for o, _ in [*group, one]])
+            rows = np.array([offset for offset, _ in [*group, one]])
             if np.linalg.matrix_rank(rows) == len(rows):
                 group.append(one)
                 break
@@ -214,19 +190,17 @@ def _independent(offsets: Sequence[tuple[Offset, float]]) -> list[list[tuple[Off
     return groups
 
 
-def _slanted(pattern: GridPattern, group: list[tuple[Offset, float]], size: int) -> float:
+def _slanted(dims: Shape, group: Steps, size: int) -> float:
     """Return the least weight of slanting lines that meet a set.
 
     Independent offsets span a lattice, or several side by side; in each the
     lines are those of a grid without end, and one lattice is the cheapest.
     """
-    dims = pattern.dims or ()
     if len(group) == 1:
         offset, weight = group[0]
         longest = min(extent for extent, step in zip(dims, offset, strict=True) if step)
         return weight * -(-size // longest)
-    without_end = (size,) * len(group)
-    return shadows(without_end, [weight for _, weight in group], size)
+    return shadows((size,) * len(group), [weight for _, weight in group], size)
 
 
 def _near(pattern: Lines, slots: Slots, distance: Distance) -> float:
@@ -236,12 +210,9 @@ def _near(pattern: Lines, slots: Slots, distance: Distance) -> float:
     if nodes > MOST_NODES or not partners:
         return 0.0
     total = 0.0
-    every = np.arange(nodes)
-    for node, count in enumerate(slots.counts.tolist()):
-        far = distance.between(np.full(nodes, node), every)
+    for node, (count, far) in enumerate(zip(slots.counts.tolist(), distance.rows(), strict=True)):
         order = np.argsort(far, kind="stable")
-        room = slots.counts[order].copy()
-        room[np.flatnonzero(order == node)[0]] -= 1
+        room = slots.counts[order] - (order == node)
         before = np.minimum(np.cumsum(room) - room, partners)
         taken = np.minimum(room, partners - before)
         total += count * float(taken @ far[order])

@@ -28,9 +28,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+    from rankmap.arrays import Floats
 
 __all__ = ["fewest", "lindsey", "shadows"]
 
@@ -93,11 +91,8 @@ def _add_item(parts: Floats, size: int, price: float) -> None:
     """Let sums be made of items of one more size, as many as wanted."""
     for low in range(size, len(parts), size):
         high = min(low + size, len(parts))
-        np.minimum(
-            parts[low:high],
-            parts[low - size : high - size] + price,
-            out=parts[low:high],
-        )
+        dearer = parts[low - size : high - size] + price
+        np.minimum(parts[low:high], dearer, out=parts[low:high])
 
 
 def _closed(flat: Floats, parts: Floats, largest: int, extent: int, weight: float) -> Floats:
@@ -145,17 +140,10 @@ def shadows(dims: Sequence[int], weights: Sequence[float], size: int) -> float:
     low, high = -60.0, 120.0
     for _ in range(100):
         middle = (low + high) / 2
-        if float(np.log(lines(middle)).sum()) < wanted:
-            low = middle
-        else:
-            high = middle
+        few = float(np.log(lines(middle)).sum()) < wanted
+        low, high = (middle, high) if few else (low, middle)
     total = float((np.where(free, 0.0, price) * lines(low)).sum())
-    return _rounded_up(total, price)
-
-
-def _rounded_up(total: float, price: Floats) -> float:
-    """Return the next possible sum: lines are whole, so whole weights make whole sums."""
-    if (price == np.round(price)).all():
+    if (price == np.round(price)).all():  # lines are whole, so whole weights make whole sums
         return float(math.ceil(total - 1e-6 * max(1.0, total * 1e-6)))
     return total * (1 - 1e-12)
 
@@ -171,15 +159,14 @@ def lindsey(dims: Sequence[int], size: int) -> int:
     >>> lindsey((64, 64), 24), lindsey((64, 64), 128)
     (276, 4096)
     """
-    lengths = sorted(dims, reverse=True)
-    return _pairs(lengths, size)
 
+    def pairs(lengths: Sequence[int], size: int) -> int:
+        if not lengths or size < 2:
+            return 0
+        *rest, _ = lengths
+        below = math.prod(rest)
+        planes, left = divmod(size, below)
+        along = left * math.comb(planes + 1, 2) + (below - left) * math.comb(planes, 2)
+        return along + pairs(rest, left) + (planes * pairs(rest, below) if planes else 0)
 
-def _pairs(lengths: Sequence[int], size: int) -> int:
-    if not lengths or size < 2:
-        return 0
-    below = math.prod(lengths[:-1])
-    planes, rest = divmod(size, below)
-    along = rest * math.comb(planes + 1, 2) + (below - rest) * math.comb(planes, 2)
-    whole = planes * _pairs(lengths[:-1], below) if planes else 0
-    return whole + _pairs(lengths[:-1], rest) + along
+    return pairs(sorted(dims, reverse=True), size)

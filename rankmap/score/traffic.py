@@ -7,23 +7,19 @@ ranks that each line has in each block.
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rankmap.grid.steps import step_ends
 from rankmap.pattern.structured import GridPattern, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from rankmap.arrays import Array, Floats, Ints
     from rankmap.pattern import Pattern
     from rankmap.score.distance import Distance
-
-    Ints = NDArray[np.int64]
 
 __all__ = ["Traffic", "cost_of", "traffic"]
 
@@ -31,8 +27,7 @@ __all__ = ["Traffic", "cost_of", "traffic"]
 _BLOCK = 1 << 20
 
 
-@dataclass(slots=True)
-class Traffic:
+class Traffic(NamedTuple):
     """Weight of a pattern's edges under an order.
 
     Attributes
@@ -48,10 +43,10 @@ class Traffic:
         Weight times links between routers.
     """
 
-    by_level: NDArray[np.float64]
-    by_node: NDArray[np.float64]
-    cost: float = 0.0
-    hops: float = 0.0
+    by_level: Floats
+    by_node: Floats
+    cost: float
+    hops: float
 
 
 def traffic(pattern: Pattern, node: Ints, distance: Distance) -> Traffic:
@@ -77,11 +72,14 @@ def traffic(pattern: Pattern, node: Ints, distance: Distance) -> Traffic:
     """
     sums = _Sums(distance)
     node = np.asarray(node, dtype=np.int64)
-    if isinstance(pattern, Lines):
-        _lines(pattern, node, sums)
-    else:
+    if not isinstance(pattern, Lines):
         for a, b, weight in _pairs(pattern, node):
             sums.add(a, b, weight)
+        return sums.total()
+    grid = node.reshape(pattern.dims or ())
+    for axis, extent in enumerate(grid.shape):  # the all-to-all of every line
+        if extent > 1:
+            sums.add_lines(np.moveaxis(grid, axis, -1).reshape(-1, extent), pattern.weight)
     return sums.total()
 
 
@@ -114,7 +112,6 @@ class _Sums:
         self.distance = distance
         self.by_level = np.zeros(len(distance.names) + 1)
         self.by_node = np.zeros(len(distance))
-        self.cost = 0.0
         self.hops = 0.0
 
     def add(self, a: Ints, b: Ints, weight: Any) -> None:
@@ -122,8 +119,7 @@ class _Sums:
         off = a != b
         every = float(np.sum(weight)) if np.ndim(weight) else float(weight) * len(a)
         a, b = a[off], b[off]
-        one = None if np.ndim(weight) == 0 else weight[off]
-        scale = float(weight) if one is None else 1.0
+        one, scale = (weight[off], 1.0) if np.ndim(weight) else (None, float(weight))
         level = self.distance.level(a, b)
         by_level = scale * np.bincount(level, one, minlength=len(self.by_level))
         by_level[0] = every - float(by_level[1:].sum())
@@ -131,21 +127,32 @@ class _Sums:
         for end in (a, b):
             self.by_node += scale * np.bincount(end, one, minlength=len(self.by_node))
         if not self.distance.exact:
-            self.hops += scale * _dot(self.distance.hops(a, b), one)
+            hops = self.distance.hops(a, b)
+            self.hops += scale * float(hops.sum() if one is None else (hops * one).sum())
+
+    def add_lines(self, lines: Ints, weight: float) -> None:
+        """Add the pairs within each row of a table of nodes, all of one weight."""
+        count, extent = lines.shape
+        nodes = len(self.by_node)
+        line = np.repeat(np.arange(count), extent)
+        key, ranks = np.unique(line * nodes + lines.ravel(), return_counts=True)
+        line, node = np.divmod(key, nodes)
+        self.by_node += weight * np.bincount(node, ranks * (extent - ranks), minlength=nodes)
+        met = [0.0, _inside(ranks)]
+        for column in self.distance.blocks.T:
+            blocks = int(column.max()) + 1
+            _, place = np.unique(line * blocks + column[node], return_inverse=True)
+            met.append(_inside(np.bincount(place, ranks)))
+        self.by_level += weight * np.diff(met)
+        if not self.distance.exact:
+            self.hops += weight * _hops_within(line, node, ranks, self.distance)
 
     def total(self) -> Traffic:
         """Return the sums; where levels decide distances, they decide the sums."""
+        cost = self.distance.from_hops(self.hops, self.by_level)
         if self.distance.exact:
-            far = self.distance.level_distance
-            links = np.maximum(2 * (np.arange(len(far)) - 1), 0)
-            self.cost, self.hops = float(self.by_level @ far), float(self.by_level @ links)
-        else:
-            self.cost = self.distance.from_hops(self.hops, self.by_level)
-        return Traffic(self.by_level, self.by_node, self.cost, self.hops)
-
-
-def _dot(values: NDArray[Any], weight: NDArray[np.float64] | None) -> float:
-    return float(values.sum() if weight is None else (values * weight).sum())
+            self.hops = float(self.by_level @ np.maximum(2 * np.arange(len(self.by_level)) - 2, 0))
+        return Traffic(self.by_level, self.by_node, cost, self.hops)
 
 
 def _pairs(pattern: Pattern, node: Ints) -> Iterator[tuple[Ints, Ints, Any]]:
@@ -154,64 +161,11 @@ def _pairs(pattern: Pattern, node: Ints) -> Iterator[tuple[Ints, Ints, Any]]:
         for edges in pattern.edges():
             yield node[edges.a], node[edges.b], edges.weight
         return
-    dims = pattern.dims or ()
-    grid = node.reshape(dims)
+    grid = node.reshape(pattern.dims or ())
     for offset, weight in pattern.steps():
-        shifted = _shifted(grid, pattern.periodic, offset)
-        if shifted is not None and weight:
-            yield shifted[0].ravel(), shifted[1].ravel(), weight
-
-
-def _shifted(
-    grid: Ints, periodic: tuple[bool, ...], offset: tuple[int, ...]
-) -> tuple[Ints, Ints] | None:
-    """Return the grid at the cells that can take a step, and where it leads them."""
-    around = tuple(step if wraps else 0 for step, wraps in zip(offset, periodic, strict=True))
-    if all((k if wraps else s) == 0 for s, wraps, k in _moves(grid, offset, periodic)):
-        return None  # every cell would be its own neighbour
-    there = np.roll(grid, tuple(-s for s in around), tuple(range(grid.ndim)))
-    bare = [0 if wraps else step for step, wraps in zip(offset, periodic, strict=True)]
-    if any(abs(step) >= extent for step, extent in zip(bare, grid.shape, strict=True)):
-        return None
-    here = tuple(slice(max(0, -s), min(n, n - s)) for s, n in zip(bare, grid.shape, strict=True))
-    to = tuple(slice(max(0, s), min(n, n + s)) for s, n in zip(bare, grid.shape, strict=True))
-    return grid[here], there[to]
-
-
-def _moves(
-    grid: Ints, offset: tuple[int, ...], periodic: tuple[bool, ...]
-) -> Iterator[tuple[int, bool, int]]:
-    """Yield for each axis the step, whether it wraps, and where a wrapped step ends."""
-    for step, wraps, extent in zip(offset, periodic, grid.shape, strict=True):
-        yield step, wraps, step % extent
-
-
-def _lines(pattern: Lines, node: Ints, sums: _Sums) -> None:
-    """Add the all-to-all of every line of a grid, dimension by dimension."""
-    dims = pattern.dims or ()
-    grid = node.reshape(dims)
-    for axis, extent in enumerate(dims):
-        if extent > 1:
-            lines = np.moveaxis(grid, axis, -1).reshape(-1, extent)
-            _add_lines(lines, pattern.weight, sums)
-
-
-def _add_lines(lines: Ints, weight: float, sums: _Sums) -> None:
-    """Add the pairs within each row of a table of nodes, all of one weight."""
-    count, extent = lines.shape
-    nodes = len(sums.by_node)
-    line = np.repeat(np.arange(count), extent)
-    key, ranks = np.unique(line * nodes + lines.ravel(), return_counts=True)
-    line, node = np.divmod(key, nodes)
-    sums.by_node += weight * np.bincount(node, ranks * (extent - ranks), minlength=nodes)
-    met = [_inside(ranks)]
-    for column in sums.distance.blocks.T:
-        blocks = int(column.max()) + 1
-        _, place = np.unique(line * blocks + column[node], return_inverse=True)
-        met.append(_inside(np.bincount(place, ranks)))
-    sums.by_level += weight * np.diff([0.0, *met])
-    if not sums.distance.exact:
-        sums.hops += weight * _hops_within(line, node, ranks, sums.distance)
+        a, b = step_ends(grid, pattern.periodic, offset)
+        if a.size and weight:
+            yield a.ravel(), b.ravel(), weight
 
 
 def _hops_within(line: Ints, node: Ints, ranks: Ints, distance: Distance) -> float:
@@ -238,8 +192,8 @@ def _torus_hops(line: Ints, node: Ints, ranks: Ints, distance: Distance) -> floa
     """Return the hops of all pairs within each line, axis by axis of a torus."""
     total = 0.0
     lines = int(line[-1]) + 1
-    columns = () if distance.coords is None else distance.coords.T
-    for column, extent in zip(columns, distance.extents, strict=True):
+    assert distance.coords is not None
+    for column, extent in zip(distance.coords.T, distance.extents, strict=True):
         held = np.bincount(line * extent + column[node], ranks, minlength=lines * extent)
         whole = held.reshape(lines, extent).astype(np.int64)  # whole numbers: no threads are woken
         apart = np.abs(np.arange(extent)[:, None] - np.arange(extent))
@@ -247,12 +201,12 @@ def _torus_hops(line: Ints, node: Ints, ranks: Ints, distance: Distance) -> floa
     return total
 
 
-def _inside(ranks: NDArray[Any]) -> float:
+def _inside(ranks: Array) -> float:
     """Return the pairs within groups of so many ranks."""
     return float((ranks * (ranks - 1.0)).sum() / 2)
 
 
-def _hops_of(node: Ints, ranks: NDArray[np.float64], distance: Distance) -> float:
+def _hops_of(node: Ints, ranks: Floats, distance: Distance) -> float:
     """Return the hops of all pairs of ranks, counted by a node of each router."""
     rows = max(1, _BLOCK // len(node))
     total = 0.0
@@ -261,19 +215,3 @@ def _hops_of(node: Ints, ranks: NDArray[np.float64], distance: Distance) -> floa
         far = distance.hops(node[some, None], node[None, :])
         total += float((ranks[some] * (far * ranks).sum(axis=1)).sum()) / 2
     return total
-
-
-def weight_of(pattern: Pattern) -> float:
-    """Return the weight of all edges together.
-
-    Examples
-    --------
-    >>> from rankmap.pattern.structured import Lines, Stencil
-    >>> weight_of(Stencil((24, 24, 16))), weight_of(Lines("fft", (4, 8)))
-    (26304.0, 160.0)
-    """
-    dims = pattern.dims
-    if isinstance(pattern, Lines) and dims:
-        pairs = sum(math.prod(dims) // e * (e * (e - 1) // 2) for e in dims)
-        return pairs * pattern.weight
-    return sum(float(edges.weight.sum()) for edges in pattern.edges())

@@ -13,7 +13,6 @@ import nidmap
 from placement.errors import UsageError
 from rankmap.orders import arrange
 from rankmap.orders.auto import DEFAULT, choose
-from rankmap.orders.graph import placed
 from rankmap.pattern import parse_pattern
 from rankmap.pattern.graph import expanded, from_edges
 from rankmap.score import cost
@@ -124,7 +123,3 @@ def test_the_same_question_has_the_same_answer():
 def test_without_a_machine_nodes_count():
     found = choose(parse_pattern("stencil:4x4").fit(16), slots(named(1, 2, 3, 4), 4))
     assert found.cost == 8
-
-
-def test_ranks_of_a_node_ascend():
-    assert placed(np.array([2, 0, 2, 1, 0])).tolist() == [3, 0, 4, 2, 1]

@@ -113,7 +113,7 @@ def test_what_others_write_is_read(form, text):
         ("openmpi", "rank 0=nid00012 slot=0\n", BrokenOrderError, 1, "rank 1 and 3 more missing"),
         ("openmpi", "", BrokenOrderError, 1, "0 ranks for 5 slots"),
         ("openmpi", "".join(f"rank {r}=nid00012 slot={r}\n" for r in range(5)),
-         BrokenOrderError, 4, "nid00012 gets more ranks than its 3 slots"),
+         BrokenOrderError, 4, "nid00012 gets 5 ranks and has 3 slots"),
         ("openmpi", "".join(f"rank {r}=+n{r} slot={r}\n" for r in range(5)),
          ParseError, 3, "'+n2' is not one of the job's 2 nodes"),
         ("openmpi", "".join(f"rank {r}=+n{r // 3} slot=0\n" for r in range(5)),

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.specs import parse_spec
-from rankmap.grid.coarse import coarse
+from rankmap.grid.boxes import coarse
 from rankmap.grid.halving import halved_together
-from rankmap.grid.swaps import swapped
+from rankmap.grid.lines import swapped
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
 from rankmap.pattern.structured import Lines, Stencil

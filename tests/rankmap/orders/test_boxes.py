@@ -9,13 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.specs import parse_spec
-from rankmap.grid.carving import carve
-from rankmap.grid.carving_large import carve_fast
-from rankmap.grid.coarse import Coarse, coarse
-from rankmap.grid.divisors import boxes_of
+from rankmap.grid.boxes import Coarse, cells_in, coarse, inside
+from rankmap.grid.carving import carve, carve_fast
+from rankmap.grid.dims import boxes_of
 from rankmap.grid.embedding import hops, layouts
-from rankmap.grid.line_stretches import stretches
-from rankmap.grid.shapes import cells_in, inside
+from rankmap.grid.lines import stretches
 from rankmap.orders import arrange
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.score import cost, score

@@ -179,7 +179,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, name, text, said):
         (npz(matrix=np.array([["a"]])), "are no weights"),
         (npz(matrix=np.array([[np.nan]])), "no number"),
         (npz(matrix=np.eye(4))[:-30], "damaged"),
-        (npy(np.eye(4))[:-8], "cut short"),
+        (npy(np.eye(4))[:-8], "expected 128 bytes got 120"),
         (npz(indptr=np.array([0, 5]), indices=np.array([0]), data=np.array([1.0])), "indptr"),
         (
             npz(row=np.array([0]), col=np.array([9]), data=np.ones(1), shape=np.array([2, 2])),

@@ -17,13 +17,10 @@ import itertools
 from rankmap.pattern.graph import from_edges
 from rankmap.refine import (
     annealing,
-    attraction,
     bisection,
     coarsening,
     exchanges,
     halves,
-    heap,
-    replacement,
     subgraph,
     work,
 )
@@ -78,11 +75,11 @@ def test_a_heap_gives_the_largest_key(keys, data):
     for _ in range(40):
         v = data.draw(st.integers(0, n - 1))
         if v in there and data.draw(st.booleans()):
-            count = heap.drop(tree, place, key, count, v)
+            count = halves.drop(tree, place, key, count, v)
             there.remove(v)
         else:
             key[v] = data.draw(st.floats(-9, 9))
-            count = heap.push(tree, place, key, count, v)
+            count = halves.push(tree, place, key, count, v)
             there.add(v)
         assert count == len(there)
         if there:
@@ -193,7 +190,7 @@ def test_costs_on_real_distances(graph, seed):
     table = exchanges.cost_by_pair(*arrays(graph), node, far)
     assert table.sum() == pytest.approx(twin_total(graph, node, far, np.zeros_like(outer)))
     some, mine = np.array([0, 2]), np.flatnonzero(np.isin(node, (0, 2))).astype(np.int32)
-    found = attraction.outer_costs(*arrays(graph), node, far, outer, mine, some)
+    found = subgraph.outer_costs(*arrays(graph), node, far, outer, mine, some)
     for i, u in enumerate(mine.tolist()):
         for j, p in enumerate(some.tolist()):
             others = (w * far[p, node[v]] for (a, v), w in weights(graph).items()
@@ -211,7 +208,7 @@ def test_exchanges_replacement_and_annealing_lower_the_cost_and_keep_the_counts(
     g, state = arrays(graph), fresh(seed)
     exchanges.exchange_pairs(*g, node, first, far, outer, 2, state)
     costs.append(twin_total(graph, node, far, outer))
-    replacement.replace_ranks(*g, node, first, far, outer, np.arange(4), 5.0, 1e5, state)
+    exchanges.replace_ranks(*g, node, first, far, outer, np.arange(4), 5.0, 1e5, state)
     costs.append(twin_total(graph, node, far, outer))
     low = far.astype(np.float32), outer.astype(np.float32)
     fall = annealing.anneal(
@@ -225,7 +222,7 @@ def test_exchanges_replacement_and_annealing_lower_the_cost_and_keep_the_counts(
 
 def test_the_nodes_nearest_to_two_are_chosen():
     far = np.abs(np.arange(10.0)[:, None] - np.arange(10))
-    assert replacement.choose_nodes(far, 2, 7, 2, fresh()).tolist() in (
+    assert exchanges.choose_nodes(far, 2, 7, 2, fresh()).tolist() in (
         [[a, 2, 7, b] for a in (1,) for b in (8,)] + [[1, 2, 6, 7], [2, 3, 6, 7], [2, 3, 7, 8]]
     )
 

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from placement.errors import OutputError, ParseError
 from rankmap.pattern import parse_pattern
-from rankmap.pattern.matrix_file import write_matrix
 from rankmap.readers import read
+from rankmap.recording import Messages, Phase, Recording
+from rankmap.recording.file import save_recording
 from rankmap.runtime.collectives import steps
 from tests.rankmap.mpis import place, ranks
 
@@ -48,6 +49,12 @@ def matrix(body, count, place, tmp_path, name="m.npz"):
             row = slice(file["indptr"][a], file["indptr"][a + 1])
             found[a, file["indices"][row]] = file["data"][row]
     return found
+
+
+def write_matrix(path, ranks, sender, table):
+    """Write a matrix as rank 0 does: from, and (to, bytes, messages) of each entry."""
+    phase = Phase("point-to-point", "mpi4py", 1, 1, Messages(sender, *table.T))
+    save_recording(Recording(ranks, 1.0, (phase,)), path)
 
 
 def ring(n, many):

@@ -149,22 +149,3 @@ def test_blocks_nest_and_bound_the_distance(spec):
     assert (far == least).all() if distance.exact else (far >= least).all()
     for inner, outer in itertools.pairwise(distance.blocks.T):
         assert len(np.unique(np.column_stack([inner, outer]), axis=0)) == len(np.unique(inner))
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        "dragonfly:groups=4,chassis=2,blades=4,nodes=2,global=3",
-        "dragonfly:groups=3,chassis=3,blades=4,nodes=1,wiring=aligned",
-        "slingshot:groups=5,switches=4,nodes=2,global=2",
-    ],
-)
-def test_paths_group_by_group_are_those_of_the_search(monkeypatch, spec):
-    from rankmap.score.paths import paths
-
-    found = paths(nidmap.load_machine(spec))
-    sources = np.arange(found.routers)[::-1]
-    searched = found.lengths(sources)
-    monkeypatch.setattr("rankmap.score.paths.MANY", 1)
-    assert found._by_groups() is not None
-    assert found.lengths(sources).tolist() == searched.tolist()

@@ -14,7 +14,7 @@ from rankmap.pattern import parse_pattern
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.score import score
 from rankmap.score.distance import job_distance
-from rankmap.score.grid_bounds import bound, lower_bound, most_inside
+from rankmap.score.grid_bounds import bound, most_inside
 from rankmap.score.isoperimetry import fewest, lindsey, shadows
 from rankmap.slots import slots_of
 
@@ -134,7 +134,7 @@ def test_no_order_is_below_the_bound(data):
     pattern = parse_pattern(data.draw(st.sampled_from(specs))).fit(ranks)
     if math.factorial(ranks) > 50_000:
         return
-    assert lower_bound(pattern, on, job_distance(on)) <= least_cost(pattern, on) + 1e-9
+    assert bound(pattern, on, job_distance(on)).value <= least_cost(pattern, on) + 1e-9
 
 
 def on_tree(ppn, nodes=None, tree="4x16x6,dist=1:2:3"):
@@ -166,4 +166,4 @@ def test_patterns_without_a_grid_have_no_bound_here():
     on = on_tree(1, "#0-3")
     pattern = parse_pattern("training:tp=2,dp=2")
     assert bound(pattern, on, job_distance(on)) is None
-    assert lower_bound(pattern, on, job_distance(on)) is None
+    assert bound(pattern, on, job_distance(on)) is None

@@ -1,0 +1,156 @@
+"""Boxes in a process grid: the weight inside and between them, and their cells in order."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankmap.grid.steps import window
+from rankmap.pattern.structured import Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rankmap.arrays import Flags, Floats, Ints, Shape
+    from rankmap.pattern.structured import GridPattern
+
+__all__ = ["Coarse", "cells", "cells_in", "coarse", "inside"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Coarse:
+    """A pattern between the boxes of a tiled grid.
+
+    Attributes
+    ----------
+    grid : tuple of int
+        Boxes along each dimension.
+    steps : tuple of (offset, weight)
+        Weight between a box and its neighbour at each offset.
+    lines : tuple of float
+        Weight between any two boxes of one line along each dimension.
+    """
+
+    grid: Shape
+    steps: tuple[tuple[Shape, float], ...] = ()
+    lines: tuple[float, ...] = ()
+
+    def cut(self, a: Flags, b: Flags) -> float:
+        """Return the weight between two sets of cells of one window of the grid."""
+        total = 0.0
+        for offset, weight in self.steps:
+            here, there = window(a.shape, offset)
+            total += weight * np.count_nonzero(a[here] & b[there])
+            total += weight * np.count_nonzero(b[here] & a[there])
+        for axis, weight in enumerate(self.lines):
+            total += weight * float((a.sum(axis=axis) * b.sum(axis=axis)).sum())
+        return total
+
+
+def coarse(pattern: GridPattern, box: Shape) -> Coarse:
+    """Return a pattern as the boxes of one shape see it.
+
+    Examples
+    --------
+    >>> from rankmap.pattern.structured import Stencil
+    >>> coarse(Stencil((8, 8)), (4, 2)).steps
+    (((0, 1), 4.0), ((1, 0), 2.0))
+    """
+    dims = pattern.dims or ()
+    grid = tuple(extent // side for extent, side in zip(dims, box, strict=True))
+    if isinstance(pattern, Lines):
+        volume = math.prod(box)
+        return Coarse(grid, lines=tuple(pattern.weight * volume * side for side in box))
+    found: dict[Shape, float] = {}
+    for offset, weight in pattern.steps():
+        for step, pairs in _between(offset, box):
+            found[step] = found.get(step, 0.0) + weight * pairs
+    kept = [
+        (step, weight)
+        for step, weight in sorted(found.items())
+        if weight and any(step) and all(abs(s) < e for s, e in zip(step, grid, strict=True))
+    ]
+    return Coarse(grid, tuple(kept))
+
+
+def _between(offset: Shape, box: Shape) -> Iterator[tuple[Shape, float]]:
+    """Yield each step between boxes that an offset between cells may be, and for how many cells."""
+    ways = []
+    for step, side in zip(offset, box, strict=True):
+        leaving = ((step > 0) - (step < 0), abs(step))
+        ways.append([(0, side - abs(step)), *([leaving] if step else [])])
+    for chosen in itertools.product(*ways):
+        yield tuple(step for step, _ in chosen), float(math.prod(cells for _, cells in chosen))
+
+
+def inside(pattern: GridPattern, boxes: Ints) -> Floats:
+    """Return the weight of the edges inside one box of each shape, float64 (boxes,).
+
+    A box that reaches all along a periodic dimension keeps the wrap inside.
+
+    Parameters
+    ----------
+    pattern : GridPattern
+    boxes : int64 (boxes, dimensions)
+
+    Examples
+    --------
+    >>> from rankmap.pattern.structured import Stencil
+    >>> inside(Stencil((24, 24, 16)), np.array([[4, 3, 2], [24, 1, 1]])).tolist()
+    [46.0, 23.0]
+    >>> inside(Lines("fft", (64, 64)), np.array([[1, 24], [4, 6]])).tolist()
+    [276.0, 96.0]
+    """
+    volume = boxes.prod(axis=1)
+    if isinstance(pattern, Lines):
+        return np.asarray(pattern.weight * (volume[:, None] * (boxes - 1)).sum(axis=1) / 2)
+    total = np.zeros(len(boxes))
+    for offset, weight in pattern.steps():
+        sides = list(zip(pattern.dims or (), pattern.periodic, offset, strict=True))
+        if any(step % extent if wraps else step for extent, wraps, step in sides):
+            pairs = np.full(len(boxes), weight)
+            for column, (extent, wraps, step) in zip(boxes.T, sides, strict=True):
+                short = np.maximum(column - abs(step), 0)
+                pairs *= np.where(column == extent, extent, short) if wraps else short
+            total += pairs
+    return total
+
+
+def cells(grid: Sequence[int]) -> Ints:
+    """Return the numbers of a grid's cells as an array of its shape, row-major."""
+    return np.arange(math.prod(grid), dtype=np.int64).reshape(tuple(grid))
+
+
+def cells_in(grid: Sequence[int], chain: Sequence[Shape]) -> Ints:
+    """Return a grid's cells in the order in which nested boxes hold them.
+
+    Parameters
+    ----------
+    grid : sequence of int
+    chain : sequence of tuples of int
+        Boxes, the smallest first; each divides the next, the last the grid.
+
+    Returns
+    -------
+    int64 (cells,)
+        Row-major numbers: box by box of the largest, within it of the next …
+
+    Examples
+    --------
+    >>> cells_in((2, 4), [(2, 1), (2, 2)]).tolist()
+    [0, 4, 1, 5, 2, 6, 3, 7]
+    """
+    ladder = [(1,) * len(grid), *(b for b in chain if math.prod(b) > 1), tuple(grid)]
+    factors = [
+        tuple(o // i for o, i in zip(outer, inner, strict=True))
+        for inner, outer in itertools.pairwise(ladder)
+    ][::-1]
+    # A factor of 1 is no axis: numpy has only so many.
+    kept = [(k, n) for n in range(len(factors)) for k in range(len(grid)) if factors[n][k] > 1]
+    by_dimension = sorted(kept)
+    table = cells([factors[n][k] for k, n in by_dimension])
+    return table.transpose([by_dimension.index(axis) for axis in kept]).ravel()

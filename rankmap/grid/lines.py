@@ -1,0 +1,130 @@
+"""Grids whose lines talk all to all: cut into stretches of lines, and ranks that swap places.
+
+No set of s cells has more pairs in common lines than s cells of one line
+(J. H. Lindsey, 1964): so rows are cut into stretches as long as a node has
+slots, the columns that are left over into stretches of columns, what is left
+over there into rows again.
+
+Two ranks of one row that change places change nothing for the row; for their
+columns only the sums of distances to two nodes do. So all swaps of a row are
+weighed in a few array operations.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rankmap.arrays import Floats, Ints
+
+__all__ = ["stretches", "swapped"]
+
+#: Rounds over all rows and all columns, and swaps of one row in one round, at most.
+ROUNDS, EACH = 6, 64
+
+
+def stretches(dims: Sequence[int], sizes: Ints, turned: bool = False) -> Ints:
+    """Return the cells of a two-dimensional grid, stretch after stretch.
+
+    Parameters
+    ----------
+    dims : (rows, columns)
+    sizes : int64 (nodes,)
+        Slots of each node; stretches are as long as most nodes want them.
+    turned : bool
+        Begin with columns instead of rows.
+
+    Returns
+    -------
+    int64 (cells,)
+        Row-major numbers; consecutive nodes take consecutive cells.
+
+    Examples
+    --------
+    >>> stretches((2, 3), np.array([2, 2, 2])).tolist()
+    [0, 1, 3, 4, 2, 5]
+    """
+    values, counts = np.unique(sizes, return_counts=True)
+    size = int(values[np.argmax(counts)])
+    table = np.arange(dims[0] * dims[1], dtype=np.int64).reshape(dims[0], dims[1])
+    found = []
+    rest = table.T if turned else table
+    while rest.size:
+        whole = rest.shape[1] // size * size
+        if not whole and rest.shape[0] >= size:
+            rest = rest.T
+            continue
+        if not whole:
+            found.append(_ploughed(rest))
+            break
+        found.append(rest[:, :whole].ravel())
+        rest = rest[:, whole:].T
+    return np.concatenate(found)
+
+
+def _ploughed(table: Ints) -> Ints:
+    """Return the cells of a table along its longer lines, to and fro."""
+    lines = (table if table.shape[1] >= table.shape[0] else table.T).copy()
+    lines[1::2] = lines[1::2, ::-1]
+    return lines.ravel()
+
+
+def swapped(slots: Ints, node: Ints, far: Floats) -> Ints:
+    """Return the slots of a two-dimensional grid of ranks after all swaps that pay.
+
+    Parameters
+    ----------
+    slots : int64 (rows, columns)
+        Slot of each rank.
+    node : int64 (slots,)
+        Node of each slot.
+    far : float64 (n, n)
+        Distances between the nodes.
+
+    Examples
+    --------
+    >>> far = 1.0 - np.eye(2)
+    >>> swapped(np.array([[0, 1], [2, 3]]), np.array([0, 1, 1, 0]), far).tolist()
+    [[1, 0], [2, 3]]
+    """
+    found = slots.copy()
+    for _ in range(ROUNDS):
+        # A transposed view swaps along the columns of the same table.
+        changed = _along_rows(found, node, far)
+        changed += _along_rows(found.T, node, far)
+        if not changed:
+            break
+    return found
+
+
+def _along_rows(slots: Ints, node: Ints, far: Floats) -> int:
+    """Swap within every row in place, and return how often."""
+    held = node[slots]
+    sums = np.stack([far[held[:, column]].sum(axis=0) for column in range(held.shape[1])])
+    count = 0
+    for row in range(len(slots)):
+        for _ in range(EACH):
+            p, q = _best(sums, held[row], far)
+            if p == q:
+                break
+            a, b = held[row, p], held[row, q]
+            sums[p] += far[b] - far[a]
+            sums[q] += far[a] - far[b]
+            held[row, [p, q]] = b, a
+            slots[row, [p, q]] = slots[row, [q, p]]
+            count += 1
+    return count
+
+
+def _best(sums: Floats, here: Ints, far: Floats) -> tuple[int, int]:
+    """Return the two places of a row whose swap gains most; equal ones where none gains."""
+    at = sums[:, here]
+    own = np.diagonal(at)
+    gain = at + at.T - own[:, None] - own[None, :] - 2 * far[np.ix_(here, here)]
+    best = int(np.argmin(gain))
+    p, q = divmod(best, len(here))
+    return (p, q) if gain[p, q] < -1e-9 * (1 + abs(float(own[p]))) else (0, 0)

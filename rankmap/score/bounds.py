@@ -1,0 +1,160 @@
+"""Bounds on J: how bounds on what leaves blocks make one, and those by counting.
+
+Two arguments hold for any graph, for the weight that leaves the blocks of one level, the better
+one being taken:
+
+- *degrees*: in a block of c slots a rank has c - 1 others with it, so all but
+  its c - 1 heaviest edges leave.
+- *connection*: a connected part of s ranks lies in so many blocks that they
+  hold it, k at least, and k - 1 edges without a circle must join them; no
+  k - 1 such edges weigh less than the first that Kruskal's algorithm takes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rankmap.pattern.graph import Graph, expanded
+from rankmap.pattern.structured import Lines
+from rankmap.permutation import inverse
+
+if TYPE_CHECKING:
+    from rankmap.arrays import Floats, Ints
+    from rankmap.pattern import Pattern
+    from rankmap.score.distance import Distance
+    from rankmap.slots import Slots
+
+__all__ = ["Bound", "bound", "by_level_bound", "capacities", "cuts"]
+
+#: Structured patterns of more ranks have bounds of their own and are not expanded for this one.
+MOST_EXPANDED = 1 << 16
+
+
+class Bound(NamedTuple):
+    """A number that no order's J is below.
+
+    Attributes
+    ----------
+    value : float
+    why : str
+        The argument, in a few words: ``isoperimetric``, ``counting`` …
+    """
+
+    value: float
+    why: str
+
+
+def by_level_bound(cuts: Floats, distance: Distance) -> float:
+    """Return the bound on J that bounds on the weight leaving the blocks of each level make.
+
+    Parameters
+    ----------
+    cuts : float64 (k + 1,)
+        For each level, a weight that edges leaving its blocks have at least:
+        those that leave a node first, an innermost block next …; 0 for the
+        whole system.
+    distance : Distance
+
+    Notes
+    -----
+    J is the sum over levels l of (d(l+1) - d(l)) times the weight that leaves
+    the blocks of level l. Where a farther level has the smaller distance, it
+    counts with that from the nearer level on.
+    """
+    least = np.minimum.accumulate(distance.level_distance[::-1])[::-1]
+    return float(np.diff(least) @ cuts[: len(least) - 1])
+
+
+def capacities(slots: Slots, distance: Distance) -> list[Ints]:
+    """Return the slots of each block, level by level: nodes, innermost blocks, …, the system."""
+    sizes = [slots.counts]
+    for column in distance.blocks.T:
+        _, place = np.unique(column, return_inverse=True)
+        sizes.append(np.bincount(place.reshape(-1), slots.counts).astype(np.int64))
+    return sizes
+
+
+def bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound | None:
+    """Return the counting bound; None for structured patterns too large to expand.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from rankmap.score.distance import job_distance
+    >>> from rankmap.slots import slots_of
+    >>> from rankmap.pattern.structured import Ring
+    >>> on = slots_of(nidmap.load_machine("tree:2x2,dist=1:3"), None, 2)
+    >>> bound(Ring((8,)), on, job_distance(on))
+    Bound(value=6.0, why='counting')
+    """
+    if not isinstance(pattern, Graph):
+        if isinstance(pattern, Lines) or (pattern.ranks or 0) > MOST_EXPANDED:
+            return None
+        pattern = expanded(pattern)
+    return Bound(by_level_bound(cuts(pattern, capacities(slots, distance)), distance), "counting")
+
+
+def cuts(graph: Graph, capacity: list[Ints]) -> Floats:
+    """Return for each level a weight that the edges leaving its blocks have at least.
+
+    Parameters
+    ----------
+    graph : Graph
+    capacity : list of int64 arrays
+        Slots of each block, level by level.
+    """
+    row = graph.row
+    weight = graph.weights[np.lexsort((-graph.weights, row))]  # heaviest first in each rank's row
+    place = np.arange(len(row)) - graph.indptr[row]
+    degrees = [weight[place >= int(c.max()) - 1].sum() / 2 for c in capacity]
+    forest = _Forest(graph)
+    return np.array([max(d, forest.least(c)) for d, c in zip(degrees, capacity, strict=True)])
+
+
+class _Forest:
+    """The lightest forest of a graph: Boruvka's rounds, all parts at once."""
+
+    def __init__(self, graph: Graph) -> None:
+        a, b, weight = graph.upper()
+        part = np.arange(graph.size)
+        chosen = np.zeros(len(a), dtype=bool)
+        # Ties are broken by place, so no circle closes.
+        rank = inverse(np.argsort(weight, kind="stable"))
+        left = np.arange(len(a))
+        while len(left):
+            best = np.full(graph.size, len(a))
+            np.minimum.at(best, part[a[left]], rank[left])
+            np.minimum.at(best, part[b[left]], rank[left])
+            taken = left[(rank[left] == best[part[a[left]]]) | (rank[left] == best[part[b[left]]])]
+            chosen[taken] = True
+            part = _joined(part, part[a[taken]], part[b[taken]])
+            left = left[part[a[left]] != part[b[left]]]
+        picked = np.flatnonzero(chosen)
+        picked = picked[np.argsort(rank[picked])]
+        self._part = part[a[picked]]
+        self._weight = weight[picked]
+        parts, self._sizes = np.unique(part, return_counts=True)
+        self._of = np.searchsorted(parts, self._part)
+
+    def least(self, capacity: Ints) -> float:
+        """Return the weight that edges between blocks of these capacities have at least."""
+        held = np.cumsum(np.sort(capacity)[::-1])
+        blocks = np.searchsorted(held, self._sizes, side="left") + 1
+        by_part = np.argsort(self._of, kind="stable")
+        of = self._of[by_part]
+        place = np.arange(len(of)) - np.searchsorted(of, of)
+        return float(self._weight[by_part][place < blocks[of] - 1].sum())
+
+
+def _joined(part: Ints, a: Ints, b: Ints) -> Ints:
+    """Return the parts after those at both ends of the edges have become one."""
+    label = np.arange(len(part))
+    while True:
+        low = np.minimum(label[a], label[b])
+        np.minimum.at(label, a, low)
+        np.minimum.at(label, b, low)
+        label = label[label]
+        if (label[a] == label[b]).all():
+            return np.asarray(label[part])
