@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 
-__all__ = ["Level", "Units", "bisected", "typical", "units_of", "unwrapped"]
+__all__ = ["Level", "Units", "bisected", "slots_by_node", "typical", "units_of", "unwrapped"]
 
 #: Nodes whose distances are looked at to learn how far apart a level's nodes are.
 SAMPLE = 192
@@ -94,9 +94,7 @@ def units_of(slots: Slots, distance: Distance, blocks: Ints | None = None) -> Un
     """
     blocks = distance.blocks[:, :-1] if blocks is None else blocks
     nodes = np.lexsort((np.arange(len(blocks)), *blocks.T))
-    counts = slots.counts[nodes]
-    ends = np.cumsum(counts)
-    numbers = np.repeat(slots.first[nodes] - ends + counts, counts) + np.arange(len(slots))
+    ends = np.cumsum(slots.counts[nodes])
     levels: list[Level] = []
     columns = [np.arange(len(blocks)), *blocks[nodes].T]
     for column, step in zip(columns, np.diff(typical(distance, blocks)).tolist(), strict=True):
@@ -106,7 +104,14 @@ def units_of(slots: Slots, distance: Distance, blocks: Ints | None = None) -> Un
             levels[-1] = Level(starts, levels[-1].step + step)
         elif len(starts) > 2:
             levels.append(Level(starts, step))
-    return Units(numbers, tuple(levels), nodes)
+    return Units(slots_by_node(slots, nodes), tuple(levels), nodes)
+
+
+def slots_by_node(slots: Slots, nodes: Ints) -> Ints:
+    """Return the slots node after node in another order of the nodes, int64 (s,)."""
+    counts = slots.counts[nodes]
+    before = np.cumsum(counts) - counts
+    return np.repeat(slots.first[nodes] - before, counts) + np.arange(len(slots))
 
 
 def typical(distance: Distance, blocks: Ints) -> Floats:

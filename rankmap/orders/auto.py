@@ -9,7 +9,6 @@ is known to take, never on a clock: the same question has the same answer.
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -136,7 +135,7 @@ def auto(pattern: Pattern, slots: Slots, options: str = "") -> Order:
 
     ``auto:seconds=2`` leaves out what is known to take longer.
     """
-    seconds = number_option("auto", options, "seconds", math.inf, (0, sys.float_info.max))
+    seconds = number_option("auto", options, "seconds", math.inf, (0, math.inf))
     found = choose(pattern, slots, seconds)
     mapped = any(name.startswith("graph") for name in found.tried) and not found.optimal
     said = filter(None, [found.words(), cache.remark() if mapped else ""])

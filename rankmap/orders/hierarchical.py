@@ -34,6 +34,8 @@ from rankmap.grid.dims import balanced, factorisations, turned
 from rankmap.order import Order
 from rankmap.orders import grid_of, ordering
 from rankmap.pattern.structured import GridPattern, Stencil
+from rankmap.permutation import inverse
+from rankmap.units import slots_by_node
 
 if TYPE_CHECKING:
     from rankmap.arrays import Ints, Shape
@@ -79,13 +81,8 @@ def hierarchical(pattern: Pattern, slots: Slots, options: str = "") -> Order:
         raise UsageError("strategy hierarchical: levels is given twice")
     dims = grid_of(pattern, "hierarchical")
     nodes = sorted_nodes(slots, "levels=paper" in given)
-    sorted_slots = slots.take(nodes)
-    run = np.arange(len(slots)) - sorted_slots.first[sorted_slots.node]
-    hardware = slots.first[nodes][sorted_slots.node] + run
     unit = cells_in(dims, chain_of(pattern, slots, "relax" in given))
-    found = np.empty(len(slots), dtype=np.int64)
-    found[unit] = hardware
-    return Order(found, slots)
+    return Order(slots_by_node(slots, nodes)[inverse(unit)], slots)
 
 
 def sorted_nodes(slots: Slots, paper: bool = False) -> Ints:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Builder = Callable[[str], "Pattern"]
 
-__all__ = ["Edges", "Pattern", "find", "names", "parse_pattern", "pattern"]
+__all__ = ["Edges", "Pattern", "names", "parse_pattern", "pattern"]
 
 #: Where each bundled pattern lives: imported only when it is asked for.
 BUNDLED = {
@@ -160,17 +160,6 @@ def names() -> list[str]:
     return _builders.names()
 
 
-def find(name: str) -> Builder:
-    """Return the builder of the pattern called `name`.
-
-    Raises
-    ------
-    UsageError
-        Where there is none; the message names those there are.
-    """
-    return _builders.find(name)
-
-
 def parse_pattern(spec: str) -> Pattern:
     """Return the pattern that a text names.
 
@@ -198,4 +187,4 @@ def parse_pattern(spec: str) -> Pattern:
     name, colon, text = spec.strip().partition(":")
     if colon and not text:
         raise UsageError(f"pattern '{printable(spec)}': nothing after the colon")
-    return find(name)(text)
+    return _builders.find(name)(text)

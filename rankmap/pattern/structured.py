@@ -323,25 +323,22 @@ def fft(text: str) -> Pattern:
     return Lines("fft", parse_extents(text, "fft", most=2))
 
 
-@pattern("alltoall")
-def alltoall(text: str) -> Pattern:
-    """Build ``alltoall``."""
-    _no_options("alltoall", text)
-    return Lines("alltoall")
+def _register(name: str, built: Pattern) -> None:
+    """Register a pattern of any number of ranks."""
+
+    @pattern(name)
+    def build(text: str) -> Pattern:
+        if text:
+            raise UsageError(
+                f"pattern {name} takes no options, not '{printable(text, 40)}'",
+                "its rank count is the number of slots",
+            )
+        return built
 
 
-@pattern("sort")
-def sort(text: str) -> Pattern:
-    """Build ``sort``: every rank sends an equal part of its data to every other."""
-    _no_options("sort", text)
-    return Lines("sort", share=True)
-
-
-@pattern("ring")
-def ring(text: str) -> Pattern:
-    """Build ``ring``."""
-    _no_options("ring", text)
-    return Ring()
+_register("alltoall", Lines("alltoall"))
+_register("sort", Lines("sort", share=True))
+_register("ring", Ring())
 
 
 def _weights(text: str, dimensions: int) -> tuple[float, ...]:
@@ -367,14 +364,6 @@ def _reach(text: str, dimensions: int) -> int:
             f"there are {', '.join(allowed)}",
         )
     return allowed[text]
-
-
-def _no_options(name: str, text: str) -> None:
-    if text:
-        raise UsageError(
-            f"pattern {name} takes no options, not '{printable(text, 40)}'",
-            "its rank count is the number of slots",
-        )
 
 
 def _by_x(dims: Shape) -> str:

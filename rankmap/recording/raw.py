@@ -28,9 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Window", "read_raw"]
 
-#: Numbers of a phase before its call sites.
-_PHASE = struct.Struct("=9q")
-
 #: Bins of time that the library keeps apart where a window is asked for.
 _BINS = 64
 
@@ -126,8 +123,7 @@ class _Stream:
         return one
 
     def _part(self) -> _Part:
-        raw = _PHASE.unpack(self.take(_PHASE.size))
-        place, kind, root, comm, first, calls, many, uneven, sites = raw
+        place, kind, root, comm, first, calls, many, uneven, sites = self.numbers(9)
         names = tuple(self.text() for _ in range(sites))
         cells = np.frombuffer(self.take(24 * self.numbers(1)[0]), np.int64).reshape(-1, 3)
         return _Part(place, KINDS[kind], root, comm, first, calls, many, uneven > 0, names, cells)

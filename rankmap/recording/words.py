@@ -8,6 +8,7 @@ import numpy as np
 
 from placement.quantities import size_text
 from rankmap.pattern.graph import from_edges, stencil_of
+from rankmap.pattern.structured import points
 from rankmap.recording import Messages, joined
 
 if TYPE_CHECKING:
@@ -20,9 +21,6 @@ __all__ = ["describe", "document", "grid_lines", "stencil_in"]
 
 #: Phases whose share of all bytes is below this are counted and not listed.
 _LISTED = 0.001
-
-#: Shapes by the number of neighbours that a cell inside has.
-_POINTS = {1: {1: 3}, 2: {1: 5, 2: 9}, 3: {1: 7, 2: 19, 3: 27}}
 
 
 def stencil_in(messages: Messages, ranks: int) -> Stencil | None:
@@ -149,10 +147,9 @@ def _staged(recording: Recording) -> str:
 
 
 def _stencil_words(found: Stencil) -> str:
-    points = _POINTS.get(len(found.dims), {}).get(found.reach)
-    name = f"{points}-point stencil" if points else "stencil"
     grid = "x".join(str(extent) for extent in found.dims)
-    return f"{name} {grid}{', periodic' if found.wrap else ''}"
+    many = points(len(found.dims), found.reach)
+    return f"{many}-point stencil {grid}{', periodic' if found.wrap else ''}"
 
 
 def _steps(many: int) -> str:
