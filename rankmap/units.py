@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 
-__all__ = ["Level", "Units", "bisected", "slots_by_node", "typical", "units_of", "unwrapped"]
+__all__ = ["Level", "Units", "bisect_points", "slots_by_node", "typical", "units_of", "unwrap"]
 
 #: Nodes whose distances are looked at to learn how far apart a level's nodes are.
 SAMPLE = 192
@@ -124,7 +124,7 @@ def typical(distance: Distance, blocks: Ints) -> Floats:
     levels = blocks.shape[1]
     if distance.exact and distance.blocks.shape[1] == levels + 1:
         return np.maximum.accumulate(distance.level_distance)
-    some = _sampled(len(blocks))
+    some = _sample_nodes(len(blocks))
     a, b = np.divmod(np.arange(len(some) ** 2), len(some))
     # Nodes are sorted from the outside in before some are taken: near ones stand together.
     some = np.lexsort(tuple(blocks.T))[some]
@@ -138,7 +138,7 @@ def typical(distance: Distance, blocks: Ints) -> Floats:
     return np.maximum.accumulate(mean)
 
 
-def _sampled(nodes: int) -> Ints:
+def _sample_nodes(nodes: int) -> Ints:
     """Return some nodes: all of a few, else such as have both near and far ones among them."""
     if nodes <= SAMPLE:
         return np.arange(nodes)
@@ -147,14 +147,14 @@ def _sampled(nodes: int) -> Ints:
     return np.unique((starts[:, None] + gaps) % nodes)
 
 
-def unwrapped(coords: Ints, extents: Shape) -> Ints:
+def unwrap(coords: Ints, extents: Shape) -> Ints:
     """Return torus coordinates turned so that the widest gap of every axis is at its end.
 
     An allocation that goes round the edge of the torus becomes one piece.
 
     Examples
     --------
-    >>> unwrapped(np.array([[7], [0], [1]]), (8,)).ravel().tolist()
+    >>> unwrap(np.array([[7], [0], [1]]), (8,)).ravel().tolist()
     [0, 1, 2]
     """
     out = np.empty_like(coords)
@@ -166,7 +166,7 @@ def unwrapped(coords: Ints, extents: Shape) -> Ints:
     return out
 
 
-def bisected(coords: Ints) -> Ints:
+def bisect_points(coords: Ints) -> Ints:
     """Return nested blocks of points, halved along their longest side again and again.
 
     Parameters
@@ -180,20 +180,20 @@ def bisected(coords: Ints) -> Ints:
 
     Examples
     --------
-    >>> bisected(np.array([[0], [1], [2], [3]])).tolist()
+    >>> bisect_points(np.array([[0], [1], [2], [3]])).tolist()
     [[0, 0], [1, 0], [2, 1], [3, 1]]
     """
     part = np.zeros(len(coords), dtype=np.int64)
     columns: list[Ints] = []
     while True:
-        halved = _halved(part, coords)
+        halved = _halve_parts(part, coords)
         if (halved == part).all():
             return np.array(columns[::-1], dtype=np.int64).reshape(len(columns), len(coords)).T
         part = halved
         columns.append(part)
 
 
-def _halved(part: Ints, coords: Ints) -> Ints:
+def _halve_parts(part: Ints, coords: Ints) -> Ints:
     """Return the parts cut at the middle of their longest side, all at once."""
     size = np.bincount(part)
     first, by_part = np.cumsum(size) - size, np.argsort(part, kind="stable")

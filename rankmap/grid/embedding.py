@@ -62,7 +62,7 @@ def box_of(coords: Ints) -> Shape | None:
     Parameters
     ----------
     coords : int64 (n, d)
-        Distinct points, turned so that a box does not wrap (`rankmap.units.unwrapped`).
+        Distinct points, turned so that a box does not wrap (`rankmap.units.unwrap`).
 
     Examples
     --------

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from rankmap.arrays import Flags, Floats, Ints
     from rankmap.grid.boxes import Coarse
 
-__all__ = ["halved_together"]
+__all__ = ["halve_together"]
 
 
-def halved_together(
+def halve_together(
     model: Coarse, periodic: Sequence[bool], coords: Ints, extents: Sequence[int]
 ) -> Ints:
     """Return the node of every cell of a grid.
@@ -48,7 +48,7 @@ def halved_together(
     --------
     >>> from rankmap.grid.boxes import Coarse
     >>> line = Coarse((4,), (((1,), 1.0),))
-    >>> halved_together(line, (False,), np.array([[3], [0], [7], [1]]), (20,)).tolist()
+    >>> halve_together(line, (False,), np.array([[3], [0], [7], [1]]), (20,)).tolist()
     [1, 3, 0, 2]
     """
     plan = _Plan(model, periodic, coords, extents)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rankmap.arrays import Floats, Ints
 
-__all__ = ["stretches", "swapped"]
+__all__ = ["stretches", "swap_along_lines"]
 
 #: Rounds over all rows and all columns, and swaps of one row in one round, at most.
 ROUNDS, EACH = 6, 64
@@ -59,21 +59,21 @@ def stretches(dims: Sequence[int], sizes: Ints, turned: bool = False) -> Ints:
             rest = rest.T
             continue
         if not whole:
-            found.append(_ploughed(rest))
+            found.append(_plough(rest))
             break
         found.append(rest[:, :whole].ravel())
         rest = rest[:, whole:].T
     return np.concatenate(found)
 
 
-def _ploughed(table: Ints) -> Ints:
+def _plough(table: Ints) -> Ints:
     """Return the cells of a table along its longer lines, to and fro."""
     lines = (table if table.shape[1] >= table.shape[0] else table.T).copy()
     lines[1::2] = lines[1::2, ::-1]
     return lines.ravel()
 
 
-def swapped(slots: Ints, node: Ints, far: Floats) -> Ints:
+def swap_along_lines(slots: Ints, node: Ints, far: Floats) -> Ints:
     """Return the slots of a two-dimensional grid of ranks after all swaps that pay.
 
     Parameters
@@ -88,7 +88,7 @@ def swapped(slots: Ints, node: Ints, far: Floats) -> Ints:
     Examples
     --------
     >>> far = 1.0 - np.eye(2)
-    >>> swapped(np.array([[0, 1], [2, 3]]), np.array([0, 1, 1, 0]), far).tolist()
+    >>> swap_along_lines(np.array([[0, 1], [2, 3]]), np.array([0, 1, 1, 0]), far).tolist()
     [[1, 0], [2, 3]]
     """
     found = slots.copy()

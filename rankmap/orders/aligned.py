@@ -41,7 +41,7 @@ def aligned(pattern: Pattern, slots: Slots) -> Order:
     if dims is None or len(dims) != 2 or not pattern.spec.startswith("fft:"):
         raise UsageError(f"strategy aligned is for pencils, fft:PxQ, not {pattern.spec}")
     table = _slots_by_position(slots)
-    found = _laid(dims, table)
+    found = _lay_out(dims, table)
     if found is None:
         groups, positions, held = table.shape
         raise UsageError(
@@ -51,7 +51,7 @@ def aligned(pattern: Pattern, slots: Slots) -> Order:
     return Order(found, slots)
 
 
-def _laid(dims: Shape, table: Ints) -> Ints | None:
+def _lay_out(dims: Shape, table: Ints) -> Ints | None:
     """Return the slot of every rank of the grid; None where neither way round fits."""
     groups, positions, held = table.shape
     for p, q in (dims, dims[::-1]):

@@ -21,8 +21,8 @@ from rankmap.grid.boxes import cells_in, coarse, inside
 from rankmap.grid.carving import carve
 from rankmap.grid.dims import boxes_of, divisors
 from rankmap.grid.embedding import box_of, hops, laid, layouts
-from rankmap.grid.halving import halved_together
-from rankmap.grid.lines import stretches, swapped
+from rankmap.grid.halving import halve_together
+from rankmap.grid.lines import stretches, swap_along_lines
 from rankmap.order import Order
 from rankmap.orders import grid_of, ordering
 from rankmap.pattern.structured import GridPattern, Lines, Stencil
@@ -32,7 +32,7 @@ from rankmap.score.distance import Levels, job_distance
 from rankmap.score.grid_bounds import bound, most_inside
 from rankmap.score.isoperimetry import shadows
 from rankmap.score.traffic import cost_of
-from rankmap.units import bisected, typical, units_of, unwrapped
+from rankmap.units import bisect_points, typical, units_of, unwrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -103,7 +103,7 @@ def boxes(pattern: Pattern, slots: Slots) -> Order:
             break
     few = len(best) <= MOST_SWAPPED and len(distance) <= MOST_SWAPPED // 8
     if isinstance(model, Lines) and few and least > floor * (1 + 1e-12):
-        best = swapped(best.reshape(model.dims or ()), node, distance.matrix()).ravel()
+        best = swap_along_lines(best.reshape(model.dims or ()), node, distance.matrix()).ravel()
     return Order(best, slots)
 
 
@@ -151,14 +151,14 @@ def _ways(pattern: GridPattern, slots: Slots, distance: Distance) -> Iterator[In
     """Yield orders worth a look (slot of each rank), the likeliest first."""
     blocks = None
     if distance.coords is not None:
-        found = _laid_on_torus(pattern, slots, distance, distance.coords)
+        found = _lay_on_torus(pattern, slots, distance, distance.coords)
         if found is not None:
             yield found[1]
             if found[0] < GOOD_LAYOUT:
                 return
-        turned = unwrapped(distance.coords, distance.extents)
-        yield from _together(pattern, slots, distance, turned)
-        blocks = bisected(turned)  # a torus has no levels: it is halved again and again
+        turned = unwrap(distance.coords, distance.extents)
+        yield from _halve_together(pattern, slots, distance, turned)
+        blocks = bisect_points(turned)  # a torus has no levels: it is halved again and again
     units = units_of(slots, distance, blocks)
     ways = _Ways(pattern, units)
     for cells in ways.all():
@@ -173,22 +173,22 @@ def _ways(pattern: GridPattern, slots: Slots, distance: Distance) -> Iterator[In
             return
 
 
-def _together(
+def _halve_together(
     pattern: GridPattern, slots: Slots, distance: Distance, coords: Ints
 ) -> Iterator[Ints]:
     """Yield orders that halve the grid of node boxes and a sparse torus allocation together."""
     if slots.ppn is None or not 1 < len(coords) <= MOST_HALVED or isinstance(pattern, Lines):
         return
     dims = pattern.dims or ()
-    for chain in _most_inside(pattern, boxes_of(slots.ppn, dims)):
+    for chain in _fullest_boxes(pattern, boxes_of(slots.ppn, dims)):
         model = coarse(pattern, chain[0])
         if model.steps:
-            node = halved_together(model, pattern.periodic, coords, distance.extents)
+            node = halve_together(model, pattern.periodic, coords, distance.extents)
             places = slots.first[node][:, None] + np.arange(slots.ppn)
-            yield _dealt(dims, chain, places)
+            yield _deal_slots(dims, chain, places)
 
 
-def _dealt(dims: Shape, chain: Chain, places: Ints) -> Ints:
+def _deal_slots(dims: Shape, chain: Chain, places: Ints) -> Ints:
     """Return the slot of every rank, row k of `places` being the slots of box k."""
     found = np.empty(places.size, dtype=np.int64)
     found[cells_in(dims, chain)] = places.ravel()
@@ -203,7 +203,7 @@ class _Ways:
         self.dims = pattern.dims or ()
         self.levels = units.levels
         self.total = len(units.slots)
-        self.even = _even(units.levels)
+        self.even = _even_levels(units.levels)
         self.spent = 0
 
     def all(self) -> Iterator[Ints]:
@@ -212,7 +212,7 @@ class _Ways:
         for depth in range(len(chains), 0, -1):
             for chain in chains[depth - 1]:
                 if depth < len(self.levels):
-                    yield self._carved(chain, self.levels[depth:])
+                    yield self._carve(chain, self.levels[depth:])
                 else:
                     self.spent += self.total
                     yield cells_in(self.dims, chain)
@@ -237,10 +237,10 @@ class _Ways:
             size = level.size or 1
             here = boxes_of(size, self.dims)
             cost = -level.step * (self.total // size) * inside(self.pattern, here)
-            below = _chained(here, cost, below)
+            below = _chain_boxes(here, cost, below)
             if not below:
                 break
-            found.append(_distinct(self.pattern, _cheapest_first(below))[:BEAM])
+            found.append(_without_mirrored(self.pattern, _cheapest_first(below))[:BEAM])
         return found
 
     def _compact(self, box: Shape) -> bool:
@@ -249,7 +249,7 @@ class _Ways:
         most = most_inside(self.pattern, np.array([volume]))[volume]
         return float(inside(self.pattern, np.array([box]))[0]) >= COMPACT * most
 
-    def _carved(self, chain: Chain, above: Sequence[Level]) -> Ints:
+    def _carve(self, chain: Chain, above: Sequence[Level]) -> Ints:
         """Return the cells of a chain with the levels above it carved."""
         volume = math.prod(chain[-1])
         self.spent += self.total + CARVING * (self.total // volume)
@@ -266,11 +266,11 @@ class _Ways:
         whole = bool(self.even) and len(boxes_of(common, self.dims)) > 0
         for volume in reversed(divisors(common)):
             if not (whole and volume == common):  # the chains have begun with whole nodes
-                for chain in _most_inside(self.pattern, boxes_of(volume, self.dims)):
-                    yield self._carved(chain, self.levels)
+                for chain in _fullest_boxes(self.pattern, boxes_of(volume, self.dims)):
+                    yield self._carve(chain, self.levels)
 
 
-def _even(levels: Sequence[Level]) -> list[Level]:
+def _even_levels(levels: Sequence[Level]) -> list[Level]:
     """Return the innermost levels whose units all have one size, each a part of the next."""
     found: list[Level] = []
     for level in levels:
@@ -280,7 +280,7 @@ def _even(levels: Sequence[Level]) -> list[Level]:
     return found
 
 
-def _distinct(pattern: GridPattern, chains: list[Chain]) -> list[Chain]:
+def _without_mirrored(pattern: GridPattern, chains: list[Chain]) -> list[Chain]:
     """Return the chains without those that are another one turned over."""
     dims = pattern.dims or ()
     weights = getattr(pattern, "weights", ()) or (1.0,) * len(dims)
@@ -291,13 +291,13 @@ def _distinct(pattern: GridPattern, chains: list[Chain]) -> list[Chain]:
     return list(found.values())
 
 
-def _most_inside(pattern: GridPattern, shapes: Ints) -> list[Chain]:
+def _fullest_boxes(pattern: GridPattern, shapes: Ints) -> list[Chain]:
     """Return a few boxes that have the most weight inside."""
     best = np.argsort(-inside(pattern, shapes), kind="stable")
-    return _distinct(pattern, [[tuple(box)] for box in shapes[best].tolist()])[:FEW]
+    return _without_mirrored(pattern, [[tuple(box)] for box in shapes[best].tolist()])[:FEW]
 
 
-def _chained(here: Ints, cost: Floats, below: Costs) -> Costs:
+def _chain_boxes(here: Ints, cost: Floats, below: Costs) -> Costs:
     """Return the boxes of a level that hold one of those below, each behind the cheapest chain."""
     held = np.array([chain[-1] if chain else (1,) * here.shape[1] for _, chain in below])
     costs = np.array([one for one, _ in below])
@@ -314,14 +314,14 @@ def _cheapest_first(chained: Costs) -> list[Chain]:
     return [chain for _, chain in sorted(chained, key=lambda one: one[0])]
 
 
-def _laid_on_torus(
+def _lay_on_torus(
     pattern: GridPattern, slots: Slots, distance: Distance, coords: Ints
 ) -> tuple[float, Ints] | None:
     """Return the order of fewest hops, and its hops by the fewest that any boxes have.
 
     None where the allocation is no box of routers with as many slots each.
     """
-    once, router = np.unique(unwrapped(coords, distance.extents), axis=0, return_inverse=True)
+    once, router = np.unique(unwrap(coords, distance.extents), axis=0, return_inverse=True)
     router = router.reshape(-1)
     nodes, sides = np.bincount(router), box_of(once)
     if sides is None or slots.ppn is None or nodes.min() != nodes.max():
@@ -346,7 +346,7 @@ def _laid_on_torus(
     if found is None:
         return None
     places = by_router.reshape(len(once), -1)[found[1]]
-    return least / max(most, 1e-300), _dealt(pattern.dims or (), found[0], places)
+    return least / max(most, 1e-300), _deal_slots(pattern.dims or (), found[0], places)
 
 
 def _cut(pattern: GridPattern, box: Shape) -> float:
@@ -359,8 +359,8 @@ def _router_chains(pattern: GridPattern, ppn: int, here: int) -> list[Chain]:
     """Return boxes of a router's slots in nested node boxes, fewest edges out of them first."""
     dims = pattern.dims or ()
     nodes = boxes_of(ppn, dims)
-    chained = _chained(nodes, -inside(pattern, nodes), [(0.0, [])])
+    chained = _chain_boxes(nodes, -inside(pattern, nodes), [(0.0, [])])
     if here > 1:
         routers = boxes_of(ppn * here, dims)
-        chained = _chained(routers, -2 * inside(pattern, routers), chained)
+        chained = _chain_boxes(routers, -2 * inside(pattern, routers), chained)
     return _cheapest_first(chained)

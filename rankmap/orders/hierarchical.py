@@ -136,7 +136,7 @@ def chain_of(pattern: Pattern, slots: Slots, relax: bool = False) -> list[Shape]
             f"no multicore group of {group} units divides the grid {grid}: tried {tried}",
             "--relax takes another shape where there is one",
         )
-    found: Chains = {shape: (_parted(model, shape), [shape]) for shape in groups}
+    found: Chains = {shape: (_weight_parted(model, shape), [shape]) for shape in groups}
     for place, size in enumerate(_level_sizes(slots)):
         found = _next_level(model, found, size, flat=place == 0)
     return min(found.values(), key=lambda one: one[0])[1]
@@ -146,7 +146,7 @@ def _divides(shape: Shape, dims: Shape) -> bool:
     return all(extent % side == 0 for side, extent in zip(shape, dims, strict=True))
 
 
-def _parted(model: GridPattern, box: Shape) -> float:
+def _weight_parted(model: GridPattern, box: Shape) -> float:
     """Return the weight between blocks, but for what all shapes have in common."""
     volume = math.prod(box)
     return -float(inside(model, np.array([box]))[0]) * (math.prod(model.dims or ()) / volume)
@@ -162,7 +162,7 @@ def _next_level(model: GridPattern, below: Chains, size: int, flat: bool) -> Cha
     for box, (cost, chain) in below.items():
         for factor in _factors(size, box, model.dims or (), flat):
             whole = tuple(side * f for side, f in zip(box, factor, strict=True))
-            total = cost + _parted(model, whole)
+            total = cost + _weight_parted(model, whole)
             if whole not in found or total < found[whole][0]:
                 found[whole] = total, [*chain, whole]
     return found or below

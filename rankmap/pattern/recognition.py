@@ -53,7 +53,7 @@ def recognise_stencil(indptr: Ints, indices: Ints, weights: Floats) -> Stencil |
         return None
     heaviest = dict(zip(offset.tolist(), weights[once][first].tolist(), strict=True))
     for strides in _chains(offset.tolist(), size):
-        for made in _with_strides(strides, size, heaviest):
+        for made in _stencils_of_strides(strides, size, heaviest):
             if _edges_of(made) in (None, len(indices) // 2):
                 rows = _rows(made)
                 same = np.array_equal(rows[0], indptr) and np.array_equal(rows[1], indices)
@@ -62,7 +62,7 @@ def recognise_stencil(indptr: Ints, indices: Ints, weights: Floats) -> Stencil |
     return None
 
 
-def _with_strides(
+def _stencils_of_strides(
     strides: tuple[int, ...], size: int, heaviest: dict[int, float]
 ) -> Iterator[Stencil]:
     """Yield the stencils whose dimensions have these strides."""

@@ -152,7 +152,7 @@ class Training(Pattern):
         unit = self.tp * self.cp * self.pp
         if ranks % unit:
             raise UsageError(f"pattern {self.spec}: {ranks} ranks are no multiple of {unit}")
-        return _checked(replace(self, dp=ranks // unit))
+        return _check_job(replace(self, dp=ranks // unit))
 
     def groups(self, axis: str) -> Ints:
         """Return the ranks of every group of an axis, int64 (groups, members).
@@ -170,11 +170,11 @@ class Training(Pattern):
         """
         expert = {"ep": "ep", "edp": "dp", "etp": "tp"}
         if axis in expert:
-            return self._grouped([expert[axis]], self._expert())
+            return self._groups_along([expert[axis]], self._expert())
         names = axis.split("-")
         if not set(names) <= {"tp", "cp", "dp", "pp"}:
             raise UsageError(f"training has no axis '{printable(axis, 30)}'")
-        return self._grouped(names, self._dense())
+        return self._groups_along(names, self._dense())
 
     def sent(self) -> dict[str, float]:
         """Return the bytes that a rank sends along each axis in one iteration.
@@ -238,7 +238,7 @@ class Training(Pattern):
             raise UsageError(f"pattern {self.spec} has no rank count yet")
         return self.dp
 
-    def _grouped(self, names: Sequence[str], extents: Mapping[str, int]) -> Ints:
+    def _groups_along(self, names: Sequence[str], extents: Mapping[str, int]) -> Ints:
         axes = list(reversed(self.order))
         table = np.arange(math.prod(extents.values())).reshape([extents[name] for name in axes])
         # The slowest of the named axes first: a group's ranks ascend.
@@ -304,7 +304,7 @@ def training(text: str) -> Pattern:
     sizes = Sizes(**{key: _size(key, value) for key, value in given.items()})
     stated = tuple(sorted(given.items()))
     found = Training(**axes, dp=dp, etp=etp, order=order, sizes=sizes, given=stated)
-    return found if found.dp is None else _checked(found)
+    return found if found.dp is None else _check_job(found)
 
 
 def _whole(key: str, text: str) -> int:
@@ -343,7 +343,7 @@ def _order(text: str) -> tuple[str, ...]:
     return names if "ep" in names else (names[0], "ep", *names[1:])
 
 
-def _checked(job: Training) -> Training:
+def _check_job(job: Training) -> Training:
     """Refuse a job whose numbers make no layout."""
     ranks, dp, experts = job.ranks or 0, job.dp or 1, job.etp * job.ep
     if ranks > MOST_SLOTS:

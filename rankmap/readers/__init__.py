@@ -40,7 +40,7 @@ def read(path: str) -> Entries:
         return read_directory(path)
     raw = file_bytes(path)
     if raw[:2] == b"\x1f\x8b":
-        raw = _unpacked(raw, path)
+        raw = _unpack(raw, path)
     if not raw.strip():
         raise ParseError(path, 0, "the file is empty")
     _refuse_profile(raw, path)
@@ -87,7 +87,7 @@ def _refuse_profile(raw: bytes, path: str) -> None:
             raise ParseError(path, 0, said, f"nidmap record measures that; {FORMATS}")
 
 
-def _unpacked(raw: bytes, path: str) -> bytes:
+def _unpack(raw: bytes, path: str) -> bytes:
     """Return gunzipped bytes; a bomb is refused before it is unpacked whole."""
     import zlib
 

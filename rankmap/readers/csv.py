@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError
-from rankmap.readers.entries import Entries, checked
+from rankmap.readers.entries import Entries, check_entries
 from rankmap.readers.text import gather, whole
 
 if TYPE_CHECKING:
@@ -64,7 +64,9 @@ def read(raw: bytes, source: str) -> Entries:
     weight = rows[:, 2] if width == 3 else np.ones(len(rows))
     ranks = _RANKS.search(raw)
     n = int(ranks[1]) if ranks else int(ends.max()) + 1
-    return checked(Entries(n, ends[:, 0], ends[:, 1], weight, stated=ranks is not None), source, at)
+    return check_entries(
+        Entries(n, ends[:, 0], ends[:, 1], weight, stated=ranks is not None), source, at
+    )
 
 
 def _header(raw: bytes) -> int:
@@ -80,4 +82,4 @@ def _matrix(rows: Floats, at: Ints, source: str) -> Entries:
     notes: tuple[str, ...] = ()
     if len(rows) in (2, 3):
         notes = (f"taken as a {len(rows)}x{len(rows)} matrix; a first line of words makes edges",)
-    return checked(Entries(len(rows), a, b, rows[a, b], notes=notes), source, at[a])
+    return check_entries(Entries(len(rows), a, b, rows[a, b], notes=notes), source, at[a])

@@ -12,7 +12,7 @@ from rankmap.slots import MOST_SLOTS
 if TYPE_CHECKING:
     from rankmap.arrays import Flags, Floats, Ints
 
-__all__ = ["Entries", "checked", "empty", "file_bytes"]
+__all__ = ["Entries", "check_entries", "empty", "file_bytes"]
 
 #: A file larger than this is refused: no graph of a job's ranks needs it.
 MOST_BYTES = 1 << 31
@@ -46,7 +46,7 @@ class Entries(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-def checked(entries: Entries, source: str, lines: Ints | None = None) -> Entries:
+def check_entries(entries: Entries, source: str, lines: Ints | None = None) -> Entries:
     """Return entries that make sense, or raise.
 
     Parameters

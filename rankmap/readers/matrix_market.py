@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError, printable
-from rankmap.readers.entries import Entries, checked
+from rankmap.readers.entries import Entries, check_entries
 from rankmap.readers.text import gather, whole
 from rankmap.slots import MOST_SLOTS
 
@@ -57,7 +57,7 @@ def read(raw: bytes, source: str) -> Entries:
     else:
         _refuse_short(len(body), n * (n + 1) // 2 if symmetric else n * n, line, source)
         a, b, weight, at = _array(body, at, n, symmetric)
-    checked(Entries(n, a, b, weight), source, at)
+    check_entries(Entries(n, a, b, weight), source, at)
     if symmetric:
         off = a != b
         a, b = np.append(a, b[off]), np.append(b, a[off])

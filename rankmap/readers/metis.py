@@ -14,7 +14,7 @@ import numpy as np
 
 from placement.errors import ParseError
 from rankmap.pattern.edges import distinct
-from rankmap.readers.entries import Entries, checked
+from rankmap.readers.entries import Entries, check_entries
 from rankmap.readers.text import gather, whole
 from rankmap.slots import MOST_SLOTS
 
@@ -52,7 +52,7 @@ def read(raw: bytes, source: str) -> Entries:
         said = f"{len(lines) - 1} lines for {n} vertices"
         raise ParseError(source, int(lines[-1]), said, "is the file cut short?")
     a, b, weight, at = _edges(values[head:], vertex - 1, line[head:], extra, weighted, source)
-    entries = checked(Entries(n, a, b, weight), source, at)
+    entries = check_entries(Entries(n, a, b, weight), source, at)
     joined = a != b
     edges = distinct(np.minimum(a, b)[joined] * n + np.maximum(a, b)[joined])
     if m not in (edges, -(-len(a) // 2)):

@@ -17,7 +17,7 @@ import re
 import numpy as np
 
 from placement.errors import ParseError, printable
-from rankmap.readers.entries import Entries, checked, file_bytes
+from rankmap.readers.entries import Entries, check_entries, file_bytes
 from rankmap.slots import MOST_SLOTS
 
 __all__ = ["read", "read_directory"]
@@ -61,7 +61,7 @@ def read(raw: bytes, source: str) -> Entries:
         (np.array(column) for column in zip(*kept, strict=True)) if kept else np.empty((3, 0))
     )
     ends = a.astype(np.int64), b.astype(np.int64)
-    return checked(Entries(last + 1, *ends, size.astype(np.float64), stated=False), source)
+    return check_entries(Entries(last + 1, *ends, size.astype(np.float64), stated=False), source)
 
 
 def read_directory(path: str) -> Entries:
@@ -87,4 +87,4 @@ def read_directory(path: str) -> Entries:
     n = max(len(ranks), *(p.ranks for p in parts))
     if n > len(ranks):
         raise ParseError(path, 0, f"rank {n - 1} is sent to, but there are {len(ranks)} files")
-    return checked(Entries(n, a, b, weight), path)
+    return check_entries(Entries(n, a, b, weight), path)

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import NidmapError, ParseError, printable
-from rankmap.readers.entries import Entries, checked
+from rankmap.readers.entries import Entries, check_entries
 from rankmap.slots import MOST_SLOTS
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _sparse(n: int, row: Array, column: Array, data: Array, source: str) -> Entr
     if data.dtype.kind not in "biuf":
         raise ParseError(source, 0, f"values of type {data.dtype} are no weights")
     a, b, weight = row.astype(np.int64), column.astype(np.int64), data.astype(np.float64)
-    return checked(Entries(n, a, b, weight), source)
+    return check_entries(Entries(n, a, b, weight), source)
 
 
 def _dense(matrix: Array, source: str) -> Entries:

@@ -86,7 +86,7 @@ def describe(recording: Recording) -> str:
             share = f"{100 * size / whole:.3g} %" if whole else ""
             words = phase_words(phase, recording.ranks)
             lines.append(f"  {share:>6}  {size_text(size)}  {words}  ({phase.site})")
-    staged = _staged(recording)
+    staged = _staged_stencils(recording)
     if staged:
         lines.append(f"  {staged}")
     small = sum(size < _LISTED * whole for size in sizes)
@@ -126,7 +126,7 @@ def _collective_words(phase: Phase, ranks: int) -> str:
     return f"{phase.kind} of {size_text(given)} on {where}, {_times(calls)}"
 
 
-def _staged(recording: Recording) -> str:
+def _staged_stencils(recording: Recording) -> str:
     """Return the stencils that are exchanged one dimension after the other; '' for none.
 
     Their phases are single messages, as often each, and none alone is a stencil.

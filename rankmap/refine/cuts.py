@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rankmap.units import unwrapped
+from rankmap.units import unwrap
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +83,7 @@ def _block_cuts(distance: Distance, counts: Longs) -> Cuts:
 def _torus_cuts(distance: Distance, counts: Longs) -> Cuts:
     """Return cuts that halve the longest side of the nodes each time, the largest parts first."""
     assert distance.coords is not None
-    place = unwrapped(distance.coords, distance.extents)
+    place = unwrap(distance.coords, distance.extents)
     order = np.arange(len(place))
 
     def choose(low: int, high: int) -> int:

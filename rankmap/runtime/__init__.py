@@ -101,7 +101,7 @@ def reorder(
         spec = _stencil(dims, periodic) if dims is not None else str(pattern)
         return _Request(spec, comm.Get_size(), strategy or "")
 
-    return _created(comm, _agreed(comm, request, machine))
+    return _create_ordered(comm, _agree_on_order(comm, request, machine))
 
 
 def cart_create(
@@ -153,7 +153,7 @@ def cart_create(
         spec = _stencil(dims, all(wraps))
         return _Request(spec, math.prod(map(int, dims)), strategy or "")
 
-    part = _created(comm, _agreed(comm, request, machine))
+    part = _create_ordered(comm, _agree_on_order(comm, request, machine))
     if part == MPI.COMM_NULL:
         return MPI.COMM_NULL  # type: ignore[return-value]  # as MPI_Cart_create does
     try:
@@ -170,7 +170,7 @@ def _stencil(dims: Sequence[int], periodic: bool) -> str:
     return f"stencil:{'x'.join(map(str, extents))}" + (",periodic" if periodic else "")
 
 
-def _created(comm: MPI.Intracomm, ranks: array[int]) -> MPI.Intracomm:
+def _create_ordered(comm: MPI.Intracomm, ranks: array[int]) -> MPI.Intracomm:
     """Return the communicator in which new rank r is the process of old rank ``ranks[r]``."""
     group = comm.Get_group()
     wanted = group.Incl(ranks.tolist())
@@ -181,7 +181,7 @@ def _created(comm: MPI.Intracomm, ranks: array[int]) -> MPI.Intracomm:
         group.Free()
 
 
-def _agreed(
+def _agree_on_order(
     comm: MPI.Intracomm, request: Callable[[], _Request], machine: str | Machine | None
 ) -> array[int]:
     """Return the old rank of each new one, computed by rank 0 and the same everywhere.

@@ -138,7 +138,7 @@ class _Matrix:
         self.comm, self.path, self.began = comm, path, time.monotonic()
         self.log = Log()
         self.group = comm.Get_group()
-        self.communicator: Any = _recorded(comm, self)
+        self.communicator: Any = _record_messages(comm, self)
         atexit.register(self.finish)
 
     def finish(self) -> None:
@@ -247,7 +247,7 @@ class _Call(NamedTuple):
         return self.argument(1, "recvbuf") if found is mpi.IN_PLACE else found
 
 
-def _recorded(comm: Any, matrix: _Matrix) -> Any:
+def _record_messages(comm: Any, matrix: _Matrix) -> Any:
     """Return a communicator like `comm` that counts into a matrix."""
     base: Any = type(comm)
     found = _class_of(base)(comm)
@@ -337,7 +337,7 @@ def _recording_too(method: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(found, _Recorded):  # mpi4py makes new ones in the class of the old
             base = next(c for c in type(found).__mro__ if c.__module__.startswith("mpi4py"))
             found = base(found)
-        return _recorded(found, self._matrix)
+        return _record_messages(found, self._matrix)
 
     return making
 

@@ -115,7 +115,7 @@ def score(order: Order, pattern: Pattern | str | None = None) -> Score:
     >>> s.cost, s.by_level, s.levels
     (5.0, (4.0, 2.0, 1.0), ('node', 'level1', 'system'))
     """
-    fitted = _fitted(order, pattern)
+    fitted = _fit_pattern(order, pattern)
     distance = job_distance(order.on)
     found = traffic(fitted, order.node, distance)
     return Score(
@@ -142,7 +142,7 @@ def cost(order: Order, pattern: Pattern | str | None = None) -> float:
     >>> cost(nidmap.order(m, ppn=1, pattern="stencil:4x4,periodic", strategy="row-major"))
     32.0
     """
-    return cost_of(_fitted(order, pattern), order.node, job_distance(order.on))
+    return cost_of(_fit_pattern(order, pattern), order.node, job_distance(order.on))
 
 
 def lower_bound(pattern: Pattern, slots: Slots, distance: Distance | None = None) -> Bound:
@@ -193,7 +193,7 @@ def plain(value: float) -> float | int:
     return int(value) if float(value).is_integer() else float(value)
 
 
-def _fitted(order: Order, pattern: Pattern | str | None) -> Pattern:
+def _fit_pattern(order: Order, pattern: Pattern | str | None) -> Pattern:
     from rankmap.pattern import parse_pattern
 
     wanted = order.pattern if pattern is None else pattern

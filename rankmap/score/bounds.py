@@ -129,7 +129,7 @@ class _Forest:
             np.minimum.at(best, part[b[left]], rank[left])
             taken = left[(rank[left] == best[part[a[left]]]) | (rank[left] == best[part[b[left]]])]
             chosen[taken] = True
-            part = _joined(part, part[a[taken]], part[b[taken]])
+            part = _join_parts(part, part[a[taken]], part[b[taken]])
             left = left[part[a[left]] != part[b[left]]]
         picked = np.flatnonzero(chosen)
         picked = picked[np.argsort(rank[picked])]
@@ -148,7 +148,7 @@ class _Forest:
         return float(self._weight[by_part][place < blocks[of] - 1].sum())
 
 
-def _joined(part: Ints, a: Ints, b: Ints) -> Ints:
+def _join_parts(part: Ints, a: Ints, b: Ints) -> Ints:
     """Return the parts after those at both ends of the edges have become one."""
     label = np.arange(len(part))
     while True:

@@ -64,12 +64,12 @@ def fewest(
         found[dims[first]] = 0.0
     cap = dims[first]
     for k in by_length[1:]:
-        found = _stacked(found, min(cap, most), dims[k], float(weights[k]), periodic[k])
+        found = _stack_slices(found, min(cap, most), dims[k], float(weights[k]), periodic[k])
         cap *= dims[k]
     return found
 
 
-def _stacked(flat: Floats, cap: int, extent: int, weight: float, closes: bool) -> Floats:
+def _stack_slices(flat: Floats, cap: int, extent: int, weight: float, closes: bool) -> Floats:
     """Return the least for sets that are stacks of at most `extent` slices."""
     most = len(flat) - 1
     parts = np.full(most + 1, math.inf)
@@ -82,7 +82,7 @@ def _stacked(flat: Floats, cap: int, extent: int, weight: float, closes: bool) -
         some = slice(largest, last + 1)
         lost = parts[some] + weight * largest
         if closes:
-            lost = np.minimum(lost, _closed(flat, parts[some], largest, extent, weight))
+            lost = np.minimum(lost, _close_lines(flat, parts[some], largest, extent, weight))
         np.minimum(best[some], lost, out=best[some])
     return best
 
@@ -95,7 +95,7 @@ def _add_item(parts: Floats, size: int, price: float) -> None:
         np.minimum(parts[low:high], dearer, out=parts[low:high])
 
 
-def _closed(flat: Floats, parts: Floats, largest: int, extent: int, weight: float) -> Floats:
+def _close_lines(flat: Floats, parts: Floats, largest: int, extent: int, weight: float) -> Floats:
     """Return a least for sets that have cells in every slice, m or more in each.
 
     They lose `largest` lines but for the whole ones, m at most; every slice

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from placement.specs import parse_spec
 from rankmap.grid.boxes import coarse
-from rankmap.grid.halving import halved_together
-from rankmap.grid.lines import swapped
+from rankmap.grid.halving import halve_together
+from rankmap.grid.lines import swap_along_lines
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
 from rankmap.pattern.structured import Lines, Stencil
@@ -33,14 +33,14 @@ def test_every_node_gets_one_cell(data):
     model = coarse(pattern, (1,) * len(grid))
     if not model.steps:
         return
-    node = halved_together(model, pattern.periodic, np.array(places), (8, 6))
+    node = halve_together(model, pattern.periodic, np.array(places), (8, 6))
     assert sorted(node.tolist()) == list(range(total))
 
 
 def test_a_grid_as_large_as_the_torus_is_laid_on_it():
     place = np.stack(np.unravel_index(np.random.default_rng(1).permutation(64), (8, 8)), axis=1)
     model = coarse(Stencil((8, 8)), (1, 1))
-    node = halved_together(model, (False, False), place, (8, 8))
+    node = halve_together(model, (False, False), place, (8, 8))
     at = place[node].reshape(8, 8, 2)
     apart = [np.abs(np.diff(at, axis=k)) for k in (0, 1)]
     assert all((np.minimum(a, 8 - a).sum(axis=-1) == 1).mean() > 0.9 for a in apart)
@@ -67,7 +67,7 @@ def test_swaps_only_ever_gain(data):
     on = slots_of(machine, np.arange(nodes), counts)
     start = np.array(data.draw(st.permutations(range(total)))).reshape(rows, columns)
     distance = job_distance(on)
-    found = swapped(start, on.node, distance.matrix())
+    found = swap_along_lines(start, on.node, distance.matrix())
     assert sorted(found.ravel().tolist()) == list(range(total))
     pattern = Lines("fft", (rows, columns))
     before, after = (cost_of(pattern, on.node[s.ravel()], distance) for s in (start, found))

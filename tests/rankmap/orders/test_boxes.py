@@ -20,7 +20,7 @@ from rankmap.score import cost, score
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 from rankmap.slots import slots_of
-from rankmap.units import bisected, units_of, unwrapped
+from rankmap.units import bisect_points, units_of, unwrap
 
 TREE = "tree:4x16x6,dist=1:2:3"
 
@@ -244,7 +244,7 @@ def test_hops_are_those_of_the_order():
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 5)), min_size=1, max_size=20))
 def test_halving_nests(points):
-    blocks = bisected(unwrapped(np.array(points), (8, 6)))
+    blocks = bisect_points(unwrap(np.array(points), (8, 6)))
     for inner, outer in itertools.pairwise(blocks.T):
         assert len(np.unique(np.stack([inner, outer], axis=1), axis=0)) == len(np.unique(inner))
     if blocks.shape[1]:
