@@ -84,6 +84,9 @@ def _torus_cuts(distance: Distance, counts: Longs) -> Cuts:
     """Return cuts that halve the longest side of the nodes each time, the largest parts first."""
     assert distance.coords is not None
     place = unwrap(distance.coords, distance.extents)
+    used = np.array([len(np.unique(column)) for column in place.T])
+    # A ring without a gap is parted behind its first node.
+    place = (place - (used == distance.extents)) % distance.extents
     order = np.arange(len(place))
 
     def choose(low: int, high: int) -> int:
