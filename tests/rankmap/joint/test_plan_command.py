@@ -159,8 +159,7 @@ def test_a_terminal_sees_a_bar_and_stdout_only_the_list():
         env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
     ) as process:
         os.close(theirs)
-        out = process.stdout.read().decode()
-        seen = b""
+        seen = b""  # read first: a terminal that nobody reads stops the one who writes
         while True:
             try:
                 part = os.read(ours, 4096)
@@ -169,6 +168,7 @@ def test_a_terminal_sees_a_bar_and_stdout_only_the_list():
             if not part:
                 break
             seen += part
+        out = process.stdout.read().decode()
     os.close(ours)
     assert process.returncode == 0
     assert re.fullmatch(r"nid\[[0-9,-]+\]\n", out)
