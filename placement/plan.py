@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement import planners
+from placement.baseline import baseline_of
 from placement.errors import PlanError, UsageError
 from placement.quantities import counted
-from placement.request import Choice, Plan, Request
+from placement.request import Baseline, Choice, Plan, Request
 from placement.switches import forest_roots
 
 if TYPE_CHECKING:
@@ -20,10 +21,7 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
 
-__all__ = ["DEFAULT", "counted", "overfull", "plan", "spans", "usual_strategy"]
-
-#: What a plan is compared with: Slurm's choice where no topology plugin is set.
-DEFAULT = "slurm-none"
+__all__ = ["counted", "overfull", "plan", "spans", "usual_strategy"]
 
 #: Planners that choose the top switch themselves, as Slurm does.
 _KNOW_TREES = ("slurm-tree", "slurm-dragonfly")
@@ -41,6 +39,7 @@ def plan(
     contiguous: bool = False,
     weights: NDArray[np.int64] | None = None,
     seed: int = 0,
+    baseline: Baseline | str = "",
     **job: Any,
 ) -> Plan:
     """Choose `count` nodes of `machine`.
@@ -66,6 +65,9 @@ def plan(
         Slurm's node weights.
     seed : int
         For planners that draw lots.
+    baseline : Baseline or str
+        What the plan is compared with, or a planner's name; '': what the
+        machine's scheduler does by itself (`placement.baseline.baseline_of`).
     **job
         What the job sends, for strategy ``auto``: ``pattern``, ``ppn``,
         ``bytes``, ``routing`` … (`rankmap.joint.planner.auto`).
@@ -98,7 +100,8 @@ def plan(
             f"use it with {', '.join(planners.PREDICTING)}",
         )
     free, must = _free(machine, count, candidates, include, exclude)
-    request = Request(count, free, must, per_blade, contiguous, weights, seed, job)
+    own = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
+    request = Request(count, free, must, per_blade, contiguous, weights, seed, job, own)
     if name not in _KNOW_TREES:
         request = _inside_one_tree(machine, request)
     if predicting:
@@ -231,10 +234,20 @@ def _describe(machine: Machine, request: Request, choice: Choice, strategy: str)
 
 
 def _default(machine: Machine, request: Request) -> dict[str, Any]:
-    """Return what Slurm's default choice would touch, for the same request."""
-    default: dict[str, Any] = {"strategy": DEFAULT, "baseline": planners.BASELINE, "touches": None}
+    """Return what the scheduler's own choice would touch, for the same request."""
+    from placement.lookup import nodes_of
+
+    own = request.baseline
+    default: dict[str, Any] = {
+        "strategy": own.strategy,
+        "words": own.words,
+        "baseline": planners.BASELINE if own.strategy.startswith("slurm-") else "",
+        "touches": None,
+    }
     try:
-        default["touches"] = spans(machine, planners.find(DEFAULT)(machine, request))
+        rows = planners.find(own.strategy)(machine, request)
+        default["touches"] = spans(machine, rows)
+        default["nodelist"] = nodes_of(machine, rows).fold()
     except PlanError as error:
         default["why"] = error.message
     return default
@@ -294,7 +307,7 @@ def overfull(machine: Machine, rows: NDArray[np.int64], counts: NDArray[np.int64
 def _sentence(facts: dict[str, Any], count: int) -> str:
     where = _where(facts["touches"])
     default = facts["default"]["touches"]
-    beside = f"; Slurm's default: {_where(default)}" if default else ""
+    beside = f"; {facts['default']['words']}: {_where(default)}" if default else ""
     free = "1 was free" if facts["free"] == 1 else f"{facts['free']} were free"
     return f"{counted(count, 'node')} in {where} ({free}){beside}"
 

@@ -18,9 +18,25 @@ if TYPE_CHECKING:
 
     Written = Callable[[str, str], str]
 
-__all__ = ["Choice", "Plan", "Request"]
+__all__ = ["Baseline", "Choice", "Plan", "Request"]
 
 _NO_ROWS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What a plan is compared with.
+
+    Attributes
+    ----------
+    strategy : str
+        The planner that chooses the same nodes; rank r is on slot r.
+    words : str
+        What that is, for a sentence: ``Slurm's own choice (topology/none)``.
+    """
+
+    strategy: str = "slurm-none"
+    words: str = "Slurm's own choice (topology/none)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +63,8 @@ class Request:
     job : mapping of str to anything
         What the job sends (pattern, ppn, bytes …), for strategies that
         predict its time; empty where nothing says.
+    baseline : Baseline
+        What the plan is compared with.
     """
 
     count: int
@@ -57,6 +75,7 @@ class Request:
     weights: NDArray[np.int64] | None = None
     seed: int = 0
     job: Mapping[str, Any] = field(default_factory=dict)
+    baseline: Baseline = field(default_factory=Baseline)
 
     def rows(self) -> NDArray[np.int64]:
         """Return the free rows in the machine's order.

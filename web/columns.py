@@ -138,8 +138,8 @@ def _fits(machine: Machine, strategy: str) -> bool:
 def _choices(machine: Machine) -> dict[str, Any]:
     """Return what a plan and an order can be asked for on this machine."""
     from placement import planners
+    from placement.baseline import baseline_of
     from placement.network import routings
-    from placement.plan import DEFAULT
     from rankmap import emit, orders
 
     headers = {"slurm": ["sbatch"], "pbs": ["pbs"], "torque": ["aprun", "pbs"], "cobalt": ["aprun"]}
@@ -156,5 +156,5 @@ def _choices(machine: Machine) -> dict[str, Any]:
                     *headers.get(machine.batch, ["sbatch", "aprun", "pbs"])],
         "order_formats": emit.names(),
         "patterns": [{"example": example, "help": text} for example, text in _PATTERNS],
-        "default_strategy": DEFAULT,
+        "default_strategy": baseline_of(machine).strategy,
     }  # fmt: skip

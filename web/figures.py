@@ -14,6 +14,7 @@ import numpy as np
 
 from placement.errors import NidmapError, PlanError, UsageError, printable
 from placement.lookup import nodes_of, rows_of
+from rankmap.predict.gain import Gain, Gains, Placed
 from web import requests
 from web.columns import FILE_PATTERNS
 
@@ -79,10 +80,11 @@ def describe(machine: Machine, free: Mask, wanted: requests.Describe) -> dict[st
     try:
         model = _predictor(machine, wanted, len(rows))
         slots = model.slots(rows)
-        found = model.on(slots, _arranged(model, slots, wanted))
+        order = _arranged(model, slots, wanted)
+        found = model.ranged(slots, order)
         said["prediction"] = link_loads.document(found, wanted.links)
         said["notes"] = list(found.notes)
-        said["default"] = _default(model, free, rows, found.time_s)
+        said["default"] = _default(model, free, Placed(rows, order), found.time_s)
         said["sentence"] = sentence(machine, said, link_loads.busiest(found))
     except NidmapError as error:
         said["reason"] = str(error)
@@ -102,23 +104,25 @@ def _arranged(model: Predictor, slots: Slots, wanted: requests.Describe) -> Orde
     return arrange(slots, fitted(model.pattern, slots), _named(wanted.order))
 
 
-def _default(model: Predictor, free: Mask, rows: Ints, time: float) -> dict[str, Any] | None:
-    """Return what Slurm would have chosen of the free nodes and these, and how long it takes."""
-    from placement.plan import DEFAULT, spans
+def _default(model: Predictor, free: Mask, placed: Placed, time: float) -> dict[str, Any] | None:
+    """Return what the scheduler would choose of the free nodes and these, and how long it takes."""
+    from placement.baseline import baseline_of
     from placement.plan import plan as choose
-    from placement.planners import BASELINE
+    from placement.plan import spans
 
+    rows, baseline = placed.rows, baseline_of(model.machine)
     usable = free.copy()
     usable[rows] = True
     usable &= model.machine.compute
     try:
-        chosen = choose(model.machine, len(rows), strategy=DEFAULT, candidates=usable)
+        chosen = choose(model.machine, len(rows), strategy=baseline.strategy, candidates=usable)
     except PlanError:
         return None
     other = model.time(chosen.rows)
     return {
-        "strategy": DEFAULT,
-        "baseline": BASELINE,
+        "strategy": baseline.strategy,
+        "words": baseline.words,
+        "gain": Gains(model, Placed(chosen.rows)).of(placed).document(),
         "time_s": other,
         "ratio": other / time if time else 1.0,
         "touches": spans(model.machine, chosen.rows),
@@ -134,11 +138,12 @@ def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, fl
     --------
     >>> from placement.specs import parse_spec
     >>> said = {"count": 216, "touches": {"group": 3, "chassis": 14, "blade": 54},
-    ...         "default": {"ratio": 1.168},
+    ...         "default": {"gain": {"low": 1.0, "likely": 1.1, "high": 1.21, "unknowns": ()},
+    ...                     "words": "Slurm's own choice (topology/none)"},
     ...         "prediction": {"bottleneck": {"class": "injection", "seconds": 0.1}}}
     >>> sentence(parse_spec("tree:2x2"), said, ("blue", "g3-g7", 3.21))
     "216 nodes in 3 groups, 54 blades; busiest: blue link g3-g7 at 3.2 x the mean \
-(the nodes' own links take longer); Slurm's default would take 1.17 x as long"
+(the nodes' own links take longer); 1 to 1.21 x as fast as Slurm's own choice (topology/none)"
     """
     parts = [_counted(machine, said)]
     if busiest is None:
@@ -150,21 +155,9 @@ def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, fl
         kind, ends, ratio = busiest
         parts.append(f"busiest: {kind} link {ends} at {ratio:.1f} x the mean{more}")
     if said["default"] is not None:
-        parts.append(f"Slurm's default would take {_times(said['default']['ratio'])}")
+        gain = Gain(**said["default"]["gain"])
+        parts.append(f"{gain.range_text} as fast as {said['default']['words']}")
     return "; ".join(parts)
-
-
-def _times(ratio: float) -> str:
-    """Return how long the default takes.
-
-    Examples
-    --------
-    >>> _times(1.0004), _times(0.874), _times(14.2)
-    ('as long', '0.87 x as long', '14.2 x as long')
-    """
-    if abs(ratio - 1) < 0.005:
-        return "as long"
-    return f"{ratio:.3g} x as long" if ratio >= 10 else f"{ratio:.2f} x as long"
 
 
 def _counted(machine: Machine, said: dict[str, Any]) -> str:
@@ -320,7 +313,10 @@ def _predictor(
     from rankmap.predict import Predictor
 
     _refuse_ranks(nodes, wanted.ppn)
-    return Predictor(machine, _pattern(wanted.pattern), wanted.ppn, wanted.bytes, wanted.routing)
+    pattern = _pattern(wanted.pattern)
+    return Predictor(
+        machine, pattern, wanted.ppn, wanted.bytes, wanted.routing, algorithm="library"
+    )
 
 
 def _refuse_ranks(nodes: int, ppn: int) -> None:

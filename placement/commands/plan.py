@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from placement.commands.candidates import Candidates
     from placement.machine import Machine
-    from placement.request import Plan
+    from placement.request import Baseline, Plan
     from placement.slurm.nodes import SlurmNodes
 
 #: What the name of -o asks for.
@@ -61,8 +61,12 @@ SUFFIXES = {
 @click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
 @click.option("--bytes", type=Bytes(), metavar="B", help="Payload of one message: 64KiB.")
 @click.option("--routing", metavar="R", help="minimal, adaptive … as it applies.")
-@click.option("--algorithm", metavar="A", help="An all-to-all's: at-once, pairwise, ring, bruck.")
+@click.option(
+    "--algorithm", metavar="A", help="An all-to-all's: library, at-once, pairwise, ring, bruck."
+)
 @click.option("--latency", type=float, metavar="US", help="Of a short message; 0: bytes alone.")
+@click.option("--process", type=float, metavar="GBS", help="What one rank can send at most.")
+@click.option("--payload", type=float, metavar="SHARE", help="Of the wire that is payload.")
 @click.option("--background", metavar="FILE|slurm", help="Other jobs that share the links.")
 @click.option("--background-load", type=float, metavar="GBS", help="What their nodes send.")
 @click.option(
@@ -70,6 +74,7 @@ SUFFIXES = {
 )
 @click.option("--order-out", metavar="FILE", help="Write auto's order of the ranks there.")
 @click.option("--order-format", metavar="F", help="Its format, as of nidmap order.")
+@click.option("--baseline", metavar="S", help="Compare with this strategy's choice instead.")
 @click.option("--check", is_flag=True, help="Ask Slurm when it would start; exit code 1 for never.")
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: nodelist.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
@@ -79,15 +84,15 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
 
     The list goes to stdout in the planner's order; stderr says in words what
     was chosen. Strategies: auto, blades, blades-linked, compact, hilbert,
-    hilbert-groups, level-spread, morton, morton-groups, random, spread, and
-    Slurm's own choice as the baseline: slurm-none, slurm-tree,
-    slurm-dragonfly.
+    hilbert-groups, level-spread, morton, morton-groups, nid-order, random,
+    spread, and Slurm's own choice: slurm-none, slurm-tree, slurm-dragonfly.
 
     auto takes the nodes, and the order of the ranks, that --pattern and the
     options after it are predicted fastest with, and says what that wins
-    against Slurm's own choice. Its order of the ranks goes to --order-out,
-    in the format that the file's name says (MPICH_RANK_ORDER, .slots, .hosts
-    …) or --order-format.
+    against what the scheduler does by itself, as a range over all that is not
+    known of the machine (--baseline names something else). Its order of the
+    ranks goes to --order-out, in the format that the file's name says
+    (MPICH_RANK_ORDER, .slots, .hosts …) or --order-format.
 
     Headers (sbatch, exclude, switches, pbs) ask for all that the nodes were
     chosen with: partition, constraint, reservation, nodes to have and not to
@@ -117,9 +122,11 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     report = PlanReport(machine, chosen, options, offered)
     check = None
     if options.check:
+        from placement.nodelist import NodeList
         from placement.slurm.starts import check_plan
 
-        check = check_plan(report.job)  # asked by the very header of the job
+        simulated = NodeList.parse(chosen.facts["default"].get("nodelist", ""))
+        check = check_plan(report.job, simulated)  # asked by the very header of the job
     text = report.text(check)
     if options.order_out is not None:
         assert chosen.written is not None  # strategies that predict have an order
@@ -199,8 +206,17 @@ def _choose(machine: Machine, options: PlanOptions, offered: Candidates) -> Plan
             contiguous=options.contiguous,
             weights=_weights(machine, offered.slurm),
             seed=options.seed,
+            baseline=_baseline(machine, options, offered),
             **traffic,
         )
+
+
+def _baseline(machine: Machine, options: PlanOptions, offered: Candidates) -> Baseline:
+    """Return what the plan is compared with: what the live Slurm does, where it was asked."""
+    from placement.baseline import baseline_of, live_baseline
+
+    named = options.baseline or ""
+    return (baseline_of if offered.slurm is None else live_baseline)(machine, named)
 
 
 @contextmanager

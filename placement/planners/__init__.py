@@ -42,6 +42,7 @@ BUNDLED = {
     "level-spread": "level_spread",
     "morton": "curve",
     "morton-groups": "curve",
+    "nid-order": "nid_order",
     "random": "random_nodes",
     "slurm-dragonfly": "slurm",
     "slurm-none": "slurm",

@@ -63,10 +63,17 @@ def _with_constants(config: Config, topology: Topology) -> Topology:
         if key not in CLASSES[name]:
             there = ", ".join(CLASSES[name])
             raise WrongFigure(f"bandwidth.{key}", f"no link class of {name}; there are {there}")
+    reached = {
+        f"{name}{suffix}": value
+        for name in ("process", "payload")
+        if (figure := getattr(config.sending, name)) is not None
+        for suffix, value in (("", figure.value), ("_mark", figure.mark))
+    }
+    mpi = {"mpi": config.software.mpi.value}
     latency = {"mpi_us": config.latency.mpi_us.value, "hop_ns": config.latency.hop_ns.value}
     return replace(
         topology,
         fabric=name,
         bandwidth={key: figure.value for key, figure in config.bandwidth.items()},
-        parameters={**topology.parameters, **latency},
+        parameters={**topology.parameters, **latency, **reached, **mpi},
     )

@@ -164,6 +164,17 @@ class Latency(Table, frozen=True, kw_only=True):
     hop_ns: Figure[Amount]
 
 
+class Sending(Table, frozen=True, kw_only=True):
+    """What programs reach of what the network could carry.
+
+    ``process`` is what one rank sends at most, GB/s; ``payload`` the share of
+    the bandwidth between routers that carries a program's bytes.
+    """
+
+    process: Figure[Amount] | None = None
+    payload: Figure[Amount] | None = None
+
+
 class Software(Table, frozen=True, kw_only=True):
     """What starts a job: the scheduler whose headers fit, the launcher, the MPI."""
 
@@ -188,6 +199,7 @@ class Config(Table, frozen=True, kw_only=True):
     nodes: Nodes
     software: Software
     latency: Latency
+    sending: Sending = Sending()
     bandwidth: dict[Name, Figure[Amount]]
     cabinets: Cabinets | None = None
     leaf: list[Leaf] = []

@@ -114,10 +114,20 @@ class PlanCheck(NamedTuple):
         Of the job with its nodes (or with what a softer header asks for instead).
     unpinned : ExpectedStart
         Of the same job on any nodes.
+    simulated : NodeList
+        The nodes that a plan was compared with as Slurm's own choice; empty
+        where it was not.
     """
 
     pinned: ExpectedStart
     unpinned: ExpectedStart
+    simulated: NodeList = NodeList()  # a tuple: it cannot be changed
+
+    @property
+    def differs(self) -> bool:
+        """Whether Slurm, asked now, names other nodes than were simulated for it."""
+        now = self.unpinned.start is not None and self.unpinned.seconds < _AT_ONCE
+        return bool(self.simulated) and now and set(self.simulated) != set(self.unpinned.nodes)
 
     @property
     def delay(self) -> float:
@@ -127,7 +137,18 @@ class PlanCheck(NamedTuple):
     def sentence(self) -> str:
         """Return both starts in one sentence."""
         pinned = f"on these nodes the job {self.pinned.words()}"
-        return f"sbatch --test-only: {pinned}; on any nodes it {self.unpinned.words()}"
+        return (
+            f"sbatch --test-only: {pinned}; on any nodes it {self.unpinned.words()}{self._other()}"
+        )
+
+    def _other(self) -> str:
+        """Return what is to be said where Slurm's choice is not the simulated one."""
+        if not self.differs:
+            return ""
+        theirs, ours = (
+            nodes.unique.fold(sort=True) for nodes in (self.unpinned.nodes, self.simulated)
+        )
+        return f", where it names {theirs}: the gain is against {ours}"
 
     def document(self) -> dict[str, Any]:
         """Return both starts for ``--json``, with the sentence."""
@@ -135,18 +156,22 @@ class PlanCheck(NamedTuple):
         return {
             "pinned": self.pinned.document(),
             "unpinned": self.unpinned.document(),
+            "simulated": self.simulated.fold(sort=True),
+            "as_simulated": not self.differs,
             "delay_seconds": None if delay != delay else round(delay),
             "sentence": self.sentence(),
         }
 
 
-def check_plan(job: Job) -> PlanCheck:
+def check_plan(job: Job, simulated: NodeList | None = None) -> PlanCheck:
     """Ask Slurm when a job would start as its header says, and when on any nodes.
 
     Parameters
     ----------
     job : Job
         The very job that the header is made from.
+    simulated : NodeList or None
+        What the plan was compared with as Slurm's own choice.
 
     Raises
     ------
@@ -156,7 +181,8 @@ def check_plan(job: Job) -> PlanCheck:
     """
     deadline = slurm_deadline()
     anywhere = replace(job, nodelist=NodeList(), exclude=NodeList(), switches=0)
-    return PlanCheck(expected_start(job, deadline), expected_start(anywhere, deadline))
+    pinned, unpinned = (expected_start(one, deadline) for one in (job, anywhere))
+    return PlanCheck(pinned, unpinned, simulated or NodeList())
 
 
 def expected_start(job: Job, deadline: Deadline | None = None) -> ExpectedStart:

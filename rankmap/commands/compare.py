@@ -37,6 +37,7 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png", ".html
 )
 @click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only among these.")
 @click.option("--exclude", metavar="LIST|FILE", help="Never these nodes.")
+@click.option("--baseline", metavar="S", default="", help="What all is compared with.")
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, help="For strategy blades.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For strategy random.")
 @model_options
@@ -52,6 +53,7 @@ def compare(
     orders: str,
     source: str | None,
     exclude: str | None,
+    baseline: str,
     per_blade: int,
     seed: int,
     as_json: bool,
@@ -61,7 +63,8 @@ def compare(
     """Compare ways to choose and order a job's nodes, by their predicted time.
 
     One row a strategy and order, the fastest first: predicted time and its
-    ratio to the default's (slurm-none, row-major), the link that binds,
+    ratio to what the scheduler does by itself (--baseline names another),
+    how many times as fast that is over all that is not known, what binds,
     hop-bytes, what the nodes touch, and how near the limit it comes. The name
     of -o says what is written: a table, or a picture with the time by
     strategy, the load by link class and the traffic group by group (these
@@ -72,6 +75,7 @@ def compare(
     nidmap compare -m shaheen2 -N 64 --ppn 32 --pattern fft:32x64 --orders row-major,morton
     nidmap compare -m torus:8x8x8 -N 64 --grid 4x4x4 --strategies hilbert,compact -o a.html
     """
+    from placement.baseline import baseline_of, live_baseline
     from rankmap.commands.order import _pattern
     from rankmap.compare import compared
 
@@ -89,6 +93,7 @@ def compare(
             _words(strategies),
             _words(orders),
             progress.tell,
+            (live_baseline if offered.slurm else baseline_of)(machine, baseline),
             candidates=offered.free,
             exclude=offered.exclude,
             per_blade=per_blade,

@@ -40,9 +40,9 @@ _MODEL: tuple[Callable[..., Any], ...] = (
     click.option("--routing", default="", metavar="R", help="minimal, adaptive … as it applies."),
     click.option(
         "--algorithm",
-        default="",
+        default="library",
         metavar="A",
-        help="An all-to-all's: at-once (default), pairwise, ring, bruck.",
+        help="An all-to-all's: library (the default: as its MPI does), at-once, pairwise …",
     ),
     click.option(
         "--latency",
@@ -54,14 +54,16 @@ _MODEL: tuple[Callable[..., Any], ...] = (
         "--memory", type=float, metavar="GBS", help="GB/s inside a node; else that costs nothing."
     ),
     click.option(
-        "--process", type=float, metavar="GBS", help="GB/s that one rank can send; else no limit."
+        "--process",
+        type=float,
+        metavar="GBS",
+        help="GB/s that one rank can send; else as the site states, inf for no limit.",
     ),
     click.option(
         "--payload",
         type=float,
-        default=1.0,
         metavar="SHARE",
-        help="Share of the bandwidth between routers that is payload; default 1.",
+        help="Share of the bandwidth between routers that is payload; else the site's, or 1.",
     ),
     click.option(
         "--background",
@@ -159,7 +161,7 @@ def predict(
     slots = _slots(machine, nodes, ppn)
     asked = predictor(machine, wanted, slots.counts.tolist(), model)
     order = _order(asked, slots, path, form, strategy, launcher_order)
-    found = asked.on(slots, order)
+    found = asked.ranged(slots, order)
     if as_json:
         more = {"against": beside.document(found, against, times)} if beside else {}
         write_output(to_json({**found.document(), **more}), output)
@@ -248,7 +250,7 @@ def _words(found: Prediction) -> str:
 
     worst = [("link class", "busiest for")]
     worst += [(kind, time_text(seconds)) for kind, seconds in found.by_class.items()]
-    lines = [found.sentence, ""]
+    lines = [found.sentence, *_between(found), ""]
     width = max(len(term.name) for term in found.terms)
     lines += [f"{t.name:<{width}}  {time_text(t.seconds):>8}  {t.rests_on}" for t in found.terms]
     lines += ["", aligned(worst)]
@@ -257,6 +259,17 @@ def _words(found: Prediction) -> str:
     lines.append(f"wiring: {found.loads.wiring}; routing: {found.loads.routing}")
     lines += [f"note: {note}" for note in found.notes]
     return "\n".join(lines) + "\n"
+
+
+def _between(found: Prediction) -> list[str]:
+    """Return the range of the time as a line, where something is unsure."""
+    from placement.quantities import time_text
+
+    span = found.between
+    if span is None or not span.unknowns:
+        return []
+    ends = f"{time_text(span.low)} to {time_text(span.high)}"
+    return [f"{ends} over what is not known of the machine; most unsure: {span.most_unsure}"]
 
 
 def _phases(found: Prediction) -> str:

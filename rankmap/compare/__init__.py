@@ -7,19 +7,23 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from placement.baseline import baseline_of
 from placement.errors import PlanError, UsageError
 from placement.network.connected import connected_nodes
-from placement.plan import DEFAULT, plan
+from placement.plan import plan
 from placement.planners import PREDICTING
+from rankmap.predict.gain import Gain, Gains, Placed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from placement.machine import Machine
-    from placement.request import Plan
+    from placement.request import Baseline, Plan
     from rankmap.order import Order
     from rankmap.pattern import Pattern
     from rankmap.predict import Prediction, Predictor
+
+    Row = tuple[str, str, Plan, Prediction, Order | None]
 
 __all__ = ["DEFAULT_ORDER", "Comparison", "Entry", "compare", "compared"]
 
@@ -28,7 +32,7 @@ DEFAULT_ORDER = "row-major"
 
 #: Planners that are tried where none are named.
 STRATEGIES = (
-    DEFAULT, "slurm-tree", "slurm-dragonfly", "compact", "blades", "blades-linked", "hilbert",
+    "slurm-none", "slurm-tree", "slurm-dragonfly", "compact", "blades", "blades-linked", "hilbert",
     "morton", "level-spread", "spread", "random",
 )  # fmt: skip
 
@@ -47,6 +51,10 @@ class Entry:
     found : Prediction
     ratio : float
         Time over the default's time.
+    gain : Gain
+        How many times as fast as the default, as a range over what is not known.
+    default : bool
+        Whether this is what the scheduler and the launcher do by themselves.
     """
 
     strategy: str
@@ -54,11 +62,8 @@ class Entry:
     plan: Plan
     found: Prediction
     ratio: float
-
-    @property
-    def default(self) -> bool:
-        """Whether this is what Slurm and the launcher do by themselves."""
-        return self.strategy == DEFAULT and self.order == DEFAULT_ORDER
+    gain: Gain
+    default: bool
 
     def document(self) -> dict[str, Any]:
         """Return the entry as JSON takes it."""
@@ -70,6 +75,7 @@ class Entry:
             "default": self.default,
             "time_s": self.found.time_s,
             "ratio": self.ratio,
+            "gain": self.gain.document(),
             "binds": self.found.binds,
             "bottleneck": worst_document(self.found.bottleneck),
             "by_class": self.found.by_class,
@@ -93,11 +99,14 @@ class Comparison:
         What was asked: machine, pattern, nodes, ranks, bytes, routing …
     notes : tuple of str
         What was assumed, and what was left out.
+    baseline : Baseline
+        What the scheduler does by itself.
     """
 
     entries: tuple[Entry, ...]
     asked: dict[str, Any]
     notes: tuple[str, ...]
+    baseline: Baseline
 
     @property
     def best(self) -> Entry:
@@ -106,7 +115,7 @@ class Comparison:
 
     @property
     def default(self) -> Entry:
-        """What Slurm and the launcher do by themselves."""
+        """What the scheduler and the launcher do by themselves."""
         return next(entry for entry in self.entries if entry.default)
 
     @property
@@ -116,13 +125,14 @@ class Comparison:
 
         best, default = self.best, self.default
         job = f"{self.asked['pattern']} on {self.asked['words']}"
+        base = self.baseline.words
         if best.found.time_s >= default.found.time_s * (1 - 1e-9):
-            return f"nothing beats the default for {job}: {time_text(default.found.time_s)}"
-        gain = default.found.time_s / best.found.time_s if best.found.time_s else float("inf")
+            return f"nothing beats {base} for {job}: {time_text(default.found.time_s)}"
+        unsure = f"; most unsure: {best.gain.most_unsure}" if best.gain.unknowns else ""
         return (
-            f"{best.strategy} with order {best.order} is predicted {gain:.2f} x as fast as the"
-            f" default for {job}: {time_text(best.found.time_s)} against"
-            f" {time_text(default.found.time_s)}"
+            f"{best.strategy} with order {best.order} is predicted {best.gain.range_text} as fast"
+            f" as {base} for {job}: {time_text(best.found.time_s)} against"
+            f" {time_text(default.found.time_s)}{unsure}"
         )
 
     def document(self) -> dict[str, Any]:
@@ -133,7 +143,11 @@ class Comparison:
             **{key: value for key, value in self.asked.items() if key != "words"},
             "routing": loads.routing,
             "wiring": loads.wiring,
-            "default": {"strategy": DEFAULT, "order": DEFAULT_ORDER},
+            "default": {
+                "strategy": self.baseline.strategy,
+                "words": self.baseline.words,
+                "order": DEFAULT_ORDER,
+            },
             "rows": [entry.document() for entry in self.entries],
             "sentence": self.sentence,
             "notes": list(self.notes),
@@ -202,6 +216,7 @@ def compared(
     strategies: Sequence[str] = (),
     orders: Sequence[str] = (DEFAULT_ORDER,),
     told: Callable[[str], None] | None = None,
+    baseline: Baseline | str = "",
     **request: Any,
 ) -> Comparison:
     """Predict every strategy with every order by one model; see `compare`.
@@ -218,6 +233,9 @@ def compared(
         Orderings of the ranks (`rankmap.orders`).
     told : callable or None
         Is told before each row which one it is.
+    baseline : Baseline or str
+        What is compared with, or a planner's name; '': what the machine's
+        scheduler does by itself.
     **request
         More of what `placement.plan.plan` takes: candidates, exclude, per_blade, seed …
 
@@ -247,20 +265,30 @@ def compared(
     free, note = connected_nodes(asked.machine, asked.machine.free if free is None else free)
     request["candidates"] = free
     notes = [note] if note else []
+    own = baseline_of(asked.machine, baseline) if isinstance(baseline, str) else baseline
+    request["baseline"] = own
     plans = _plans(asked, count, strategies, request, notes)
     found = [
         one
         for k, chosen in enumerate(plans)
-        for one in _entries(asked, chosen, orders, _telling(told, k, len(plans)))
+        for one in _entries(asked, chosen, orders, own.strategy, _telling(told, k, len(plans)))
     ]
-    base = next(p.time_s for s, o, _, p in found if (s, o) == (DEFAULT, DEFAULT_ORDER))
-    entries = [
-        Entry(strategy, order, chosen, one, one.time_s / base if base else 1.0)
-        for strategy, order, chosen, one in found
-    ]
+    first = next(one for one in found if one[:2] == (own.strategy, DEFAULT_ORDER))
+    gains = Gains(asked, Placed(first[2].rows))
+    entries = [_entry(one, first, gains) for one in found]
     entries.sort(key=lambda entry: entry.found.time_s)
     said = dict.fromkeys((*notes, *(note for e in entries for note in e.found.notes)))
-    return Comparison(tuple(entries), _asked(entries[0]), tuple(said))
+    return Comparison(tuple(entries), _asked(entries[0]), tuple(said), own)
+
+
+def _entry(one: Row, first: Row, gains: Gains) -> Entry:
+    """Return a row with what it wins over the first."""
+    strategy, order, chosen, found, placed = one
+    base = first[3].time_s
+    default = one is first
+    gain = Gain(1.0, 1.0, 1.0) if default else gains.of(Placed(chosen.rows, placed))
+    ratio = found.time_s / base if base else 1.0
+    return Entry(strategy, order, chosen, found, ratio, gain, default)
 
 
 def _plans(
@@ -271,9 +299,10 @@ def _plans(
     notes: list[str],
 ) -> list[Plan]:
     """Return the default's plan and those of the strategies; what does not apply is noted."""
-    found = [plan(asked.machine, count, strategy=DEFAULT, **request)]
+    default = request["baseline"].strategy
+    found = [plan(asked.machine, count, strategy=default, **request)]
     for strategy in dict.fromkeys(strategies or STRATEGIES):
-        if strategy == DEFAULT:
+        if strategy == default:
             continue
         # A strategy that predicts has to look for what is compared here.
         wanted = {**request, "predictor": asked} if strategy in PREDICTING else request
@@ -292,9 +321,15 @@ def _telling(told: Callable[[str], None] | None, k: int, count: int) -> Callable
 
 
 def _entries(
-    asked: Predictor, chosen: Plan, orders: Sequence[str], told: Callable[[str], None]
-) -> Iterator[tuple[str, str, Plan, Prediction]]:
-    """Yield (strategy, order, plan, prediction) for each order; the default has its own too.
+    asked: Predictor,
+    chosen: Plan,
+    orders: Sequence[str],
+    default: str,
+    told: Callable[[str], None],
+) -> Iterator[Row]:
+    """Yield (strategy, order, plan, prediction, order of the ranks) for each order.
+
+    The default has its own order too.
 
     Nodes that were chosen together with an order are predicted in that order alone.
     """
@@ -304,14 +339,16 @@ def _entries(
         told(f"{chosen.strategy}, its own order")
         plain = np.array_equal(order.slots, np.arange(len(order.slots)))
         name = DEFAULT_ORDER if plain else chosen.facts["predicted"]["order"]["strategy"]
-        yield chosen.strategy, name, chosen, asked.on(slots, None if plain else order)
+        placed = None if plain else order
+        yield chosen.strategy, name, chosen, asked.on(slots, placed), placed
         return
     wanted = list(dict.fromkeys(orders))
-    if chosen.strategy == DEFAULT and DEFAULT_ORDER not in wanted:
+    if chosen.strategy == default and DEFAULT_ORDER not in wanted:
         wanted.append(DEFAULT_ORDER)
     for name in wanted:
         told(f"{chosen.strategy}, {name}")
-        yield chosen.strategy, name, chosen, asked.on(slots, _order(asked, slots, name))
+        placed = _order(asked, slots, name)
+        yield chosen.strategy, name, chosen, asked.on(slots, placed), placed
 
 
 def _order(asked: Predictor, slots: Any, name: str) -> Order | None:

@@ -15,7 +15,7 @@ __all__ = ["as_csv", "as_text", "cells", "levels"]
 
 
 #: Columns of words: strategy, order, class, link.
-_WORDS = (0, 1, 5, 6)
+_WORDS = (0, 1, 6, 7)
 
 
 def levels(found: Comparison) -> list[str]:
@@ -36,6 +36,7 @@ def cells(found: Comparison, entry: Entry) -> list[str]:
         entry.order,
         time_text(entry.found.time_s),
         f"{entry.ratio:.3f}",
+        "-" if entry.default else entry.gain.range_text,
         f"{100 * entry.found.share:.3g} %" if entry.found.bound_s else "-",
         binds or "-",
         link,
@@ -47,7 +48,8 @@ def cells(found: Comparison, entry: Entry) -> list[str]:
 def heads(found: Comparison) -> list[str]:
     """Return what stands above the columns."""
     return [
-        "strategy", "order", "time", "to default", "of the limit", "binds", "link", "hop-bytes",
+        "strategy", "order", "time", "to default", "as fast", "of the limit", "binds", "link",
+        "hop-bytes",
         *levels(found),
     ]  # fmt: skip
 
@@ -69,7 +71,8 @@ def as_csv(found: Comparison) -> str:
     """
     kinds = list(found.best.found.by_class)
     head = [
-        "strategy", "order", "default", "time_s", "ratio", "bound_s", "percent_of_bound", "binds",
+        "strategy", "order", "default", "time_s", "ratio", "gain_low", "gain_likely",
+        "gain_high", "bound_s", "percent_of_bound", "binds",
         "bottleneck_class", "bottleneck_link", "bottleneck_load", "bottleneck_bandwidth",
         "hop_bytes", *levels(found), *(f"{kind}_s" for kind in kinds), "nodelist",
     ]  # fmt: skip
@@ -81,6 +84,7 @@ def as_csv(found: Comparison) -> str:
         worst = one["bottleneck"]
         row = [
             one["strategy"], one["order"], int(one["default"]), one["time_s"], one["ratio"],
+            *(one["gain"][end] for end in ("low", "likely", "high")),
             one["bound_s"], one["percent_of_bound"], one["binds"], worst["class"],
             worst["link"], worst["load"], worst["bandwidth"], one["hop_bytes"],
             *(one["touches"][x] for x in levels(found)),

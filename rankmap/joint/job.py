@@ -33,8 +33,8 @@ ASSUMED = "no pattern is given: an all-to-all of {} is assumed (--pattern says a
 
 #: What may be said of a job.
 KEYS = (
-    "pattern", "grid", "ppn", "bytes", "routing", "algorithm", "latency", "memory", "background",
-    "background_load", "predictor", "deadline", "progress",
+    "pattern", "grid", "ppn", "bytes", "routing", "algorithm", "latency", "memory", "process",
+    "payload", "background", "background_load", "predictor", "deadline", "progress",
 )  # fmt: skip
 
 
@@ -46,8 +46,8 @@ def predictor(machine: Machine, job: Mapping[str, Any]) -> tuple[Predictor, tupl
     machine : Machine
     job : mapping
         ``pattern`` (a text or a `Pattern`) or ``grid``; ``ppn``, ``bytes``,
-        ``routing``, ``algorithm``, ``latency``, ``memory`` as `Predictor`
-        takes them; ``background``: a file, ``slurm`` or a sequence of
+        ``routing``, ``algorithm``, ``latency``, ``memory``, ``process``,
+        ``payload`` as `Predictor` takes them; ``background``: a file, ``slurm`` or a sequence of
         `Other`, with ``background_load``; or ``predictor`` instead of all.
 
     Raises
@@ -76,9 +76,11 @@ def predictor(machine: Machine, job: Mapping[str, Any]) -> tuple[Predictor, tupl
         ppn,
         job.get("bytes"),
         job.get("routing") or "",
-        algorithm=job.get("algorithm") or "",
+        algorithm=job.get("algorithm") or "library",
         latency=job.get("latency"),
         memory=job.get("memory"),
+        process=job.get("process"),
+        payload=job.get("payload"),
         background=_background(machine, job.get("background"), job.get("background_load")),
     )
     each = "1 rank a node" if ppn == 1 else f"{ppn} ranks a node"
@@ -89,7 +91,9 @@ def stand_in(asked: Predictor, rows: NDArray[np.int64]) -> Predictor:
     """Return the predictor to search with: where that takes too long, one that stands in for it.
 
     Routing `adaptive` is searched as `minimal`, and of the steps of an
-    all-to-all so many are looked at as there is time for.
+    all-to-all so many are looked at as there is time for. Where the library
+    chooses to go step by step and that is slow, the links alone are looked
+    at, with everything posted at once.
 
     Parameters
     ----------
@@ -103,6 +107,10 @@ def stand_in(asked: Predictor, rows: NDArray[np.int64]) -> Predictor:
         quick.routing, quick._all = SLOW[asked.routing], None
         quick.channels = replace(found, bandwidth=found.bandwidth * asked.constants.payload)
     us, most = work.judging(quick, rows), TUNING.stand_in * TUNING.budget
+    if asked.algorithm == "library" and us > most:
+        quick.algorithm = ALGORITHMS[0]
+        quick.constants = replace(asked.constants, process_gbs=None)
+        return quick
     if asked.algorithm != ALGORITHMS[0] and us > most:
         steps = int(parse_counts(asked.ppn, len(rows)).sum())
         quick.steps = max(TUNING.least_steps, int(most / us * steps))

@@ -15,7 +15,7 @@ import numpy as np
 
 from placement import planners
 from placement.errors import PlanError, UsageError
-from placement.plan import DEFAULT, counted
+from placement.plan import counted
 from placement.planners._units import nested
 from rankmap.joint.tuning import TUNING
 
@@ -33,9 +33,9 @@ __all__ = ["default", "levels", "planned"]
 
 
 def default(machine: Machine, request: Request) -> Ints | None:
-    """Return what Slurm would take by itself; None where it would take nothing."""
+    """Return what the scheduler would take by itself; None where it would take nothing."""
     try:
-        return planners.find(DEFAULT)(machine, request)
+        return planners.find(request.baseline.strategy)(machine, request)
     except PlanError:
         return None
 

@@ -19,6 +19,7 @@ from rankmap.joint.search import search
 from rankmap.joint.tuning import TUNING
 from rankmap.joint.why import why
 from rankmap.order import Order
+from rankmap.predict.gain import Gain, Gains, Placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from placement.request import Request
+    from placement.request import Baseline, Request
     from rankmap.joint.search import Found
     from rankmap.predict import Prediction, Predictor
 
@@ -86,7 +87,7 @@ def auto(machine: Machine, request: Request) -> Choice:
     budget = Budget(_deadline(request.job.get("deadline")), request.job.get("progress"))
     quick = stand_in(asked, request.rows()[: request.count])
     found = search(quick, request, budget)
-    return _Answer(asked, quick, found, budget, assumed).choice()
+    return _Answer(asked, quick, found, budget, assumed, request.baseline).choice()
 
 
 def _deadline(given: float | None) -> float | None:
@@ -104,6 +105,7 @@ class _Answer:
     found: Found
     budget: Budget
     assumed: tuple[str, ...]
+    baseline: Baseline
     _known: dict[bytes, Prediction] = field(default_factory=dict)
 
     def choice(self) -> Choice:
@@ -111,22 +113,29 @@ class _Answer:
         base = self.found.default
         default = None if base is None else self._predicted(base)
         state, best = self._fastest()
-        clearly = default is None or best.time_s < default.time_s * (1 - TUNING.clearly)
-        if base is not None and default is not None and not clearly:
-            state, best = base, default
+        gain = None if base is None else self._gain(state, base)
+        if base is not None and default is not None and not _clearly(best, default, gain):
+            state, best, gain = base, default, None
         on = self.asked.slots(state.rows)
         slots = np.arange(len(on)) if state.slots is None else state.slots
         order = Order(slots, on, f"auto: {state.name}", best.asked["pattern"])
         same = base is not None and _same(base.rows, state.rows)
-        said = why(best, default, same, "" if state.slots is None else state.name)
+        said = why(best, default, gain, same, self.baseline.words)
         return Choice(
             rows=state.rows,
             why=said,
-            facts=self._facts(state, best, default),
-            warnings=self._warnings(),
+            facts=self._facts(state, best, default, gain),
+            warnings=(*self._warnings(), *_doubts(gain, self.baseline)),
             order=order,
             written=lambda form, path: _written(order, form, path),
         )
+
+    def _gain(self, state: State, base: State) -> Gain | None:
+        """Return what a state wins over the baseline; None where it is the baseline."""
+        if _key(state) == _key(base):
+            return None
+        gains = Gains(self.asked, Placed(base.rows, base.slots))
+        return gains.of(Placed(state.rows, state.slots))
 
     def _fastest(self) -> tuple[State, Prediction]:
         """Return the fastest of the finalists, in Slurm's order where that is as fast."""
@@ -165,7 +174,9 @@ class _Answer:
             self._known[key] = self.asked.predict(state.rows, state.slots)
         return self._known[key]
 
-    def _facts(self, state: State, best: Prediction, default: Prediction | None) -> dict[str, Any]:
+    def _facts(
+        self, state: State, best: Prediction, default: Prediction | None, gain: Gain | None
+    ) -> dict[str, Any]:
         """Return the figures, the default's beside them."""
         from rankmap.predict.prediction import worst_document
 
@@ -178,6 +189,7 @@ class _Answer:
             "routing": best.loads.routing,
             "time_s": best.time_s,
             "default_time_s": before,
+            "gain": None if default is None else (gain or Gain(1.0, 1.0, 1.0)).document(),
             "ratio": best.time_s / before if before else (1.0 if before == 0 else None),
             "bound_s": best.bound_s,
             "percent_of_bound": 100 * best.share,
@@ -205,6 +217,22 @@ class _Answer:
             return (*self.assumed, "the search was stopped: this is the best until then")
         late = "the search was cut short by its deadline: --deadline gives it more seconds"
         return (*self.assumed, *((late,) if self.budget.late else ()))
+
+
+def _clearly(best: Prediction, default: Prediction, gain: Gain | None) -> bool:
+    """Return whether a plan is worth leaving the baseline for: as predicted, and not unlikely."""
+    if gain is None or best.time_s >= default.time_s * (1 - TUNING.clearly):
+        return False
+    return gain.likely >= 1 and gain.high > 1 + TUNING.clearly
+
+
+def _doubts(gain: Gain | None, baseline: Baseline) -> Iterator[str]:
+    """Yield what a user should know before trusting a plan's gain."""
+    if gain is not None and gain.low < 1 - TUNING.clearly:
+        yield (
+            f"this may be slower than {baseline.words}: {gain.low:.2f} x as fast at worst,"
+            f" {gain.most_unsure}"
+        )
 
 
 def _key(state: State) -> bytes:

@@ -17,7 +17,7 @@ from rankmap.pattern.structured import Lines
 from rankmap.predict.phases import ALGORITHMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -60,7 +60,7 @@ def ready(pattern: Pattern) -> None:
         orders.find("graph")(from_edges(2, *two), on)
 
 
-def indifferent(pattern: Pattern, slots: Slots, algorithm: str = ALGORITHMS[0]) -> bool:
+def indifferent(pattern: Pattern, slots: Slots, algorithms: Sequence[str] = ALGORITHMS[:1]) -> bool:
     """Return whether every order of the ranks is the same.
 
     So it is for an all-to-all of as many ranks a node, all of it sent at
@@ -76,7 +76,7 @@ def indifferent(pattern: Pattern, slots: Slots, algorithm: str = ALGORITHMS[0]) 
     True
     """
     whole = isinstance(pattern, Lines) and len([d for d in pattern.dims or () if d > 1]) <= 1
-    return whole and slots.ppn is not None and algorithm == ALGORITHMS[0]
+    return whole and slots.ppn is not None and set(algorithms) == {ALGORITHMS[0]}
 
 
 def quick_orders(pattern: Pattern, slots: Slots) -> dict[str, Make]:

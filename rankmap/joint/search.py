@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.plan import DEFAULT
 from rankmap.joint.exact_steps import ExactSteps
 from rankmap.joint.judge import Judge, State, canonical
 from rankmap.joint.node_sets import default, levels, planned
@@ -108,7 +107,7 @@ class _Search:
         first = self.rows[: request.count] if self.default is None else self.default
         on = asked.slots(first)
         self.pattern, self.ppn = fitted(asked.pattern, on), on.ppn
-        self.ordered = not indifferent(self.pattern, on, asked.algorithm)
+        self.ordered = not indifferent(self.pattern, on, asked.algorithms(self.pattern))
         self.judge = Judge(asked, first)
         self.kept: list[tuple[float, float, int, State]] = []
         self.fastest: tuple[float, State] | None = None
@@ -163,7 +162,7 @@ class _Search:
         """Yield name and nodes of every node set, and whether it is judged in any case."""
         machine, request = self.asked.machine, self.request
         if self.default is not None:
-            yield DEFAULT, self.default, True
+            yield self.request.baseline.strategy, self.default, True
         for name, rows in planned(machine, request):
             yield name, rows, True
         torus = machine.topology.kind == "torus"
@@ -276,5 +275,9 @@ class _Search:
         assert self.fastest is not None
         ranked = sorted(self.kept, key=lambda one: one[1])
         states = [self.fastest[1], *(state for *_, state in ranked)]
-        base = None if self.default is None else State(self.default, None, DEFAULT)
+        base = (
+            None
+            if self.default is None
+            else State(self.default, None, self.request.baseline.strategy)
+        )
         return Found(base, states, self.starts, self.tried, self.judge.judged)

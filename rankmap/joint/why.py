@@ -1,4 +1,4 @@
-"""One sentence: what the plan is expected to win against Slurm's own choice, and why."""
+"""One sentence: what the plan is expected to win against the scheduler's own choice, and why."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from rankmap.predict import Prediction
+    from rankmap.predict.gain import Gain
     from rankmap.predict.prediction import PhaseTime
 
 __all__ = ["reason", "why"]
@@ -20,7 +21,9 @@ __all__ = ["reason", "why"]
 USED = 1e-6
 
 
-def why(best: Prediction, default: Prediction | None, same: bool, order: str) -> str:
+def why(
+    best: Prediction, default: Prediction | None, gain: Gain | None, same: bool, base: str
+) -> str:
     """Return the sentence.
 
     Parameters
@@ -28,35 +31,33 @@ def why(best: Prediction, default: Prediction | None, same: bool, order: str) ->
     best : Prediction
         Of the plan.
     default : Prediction or None
-        Of what Slurm takes by itself; None where it takes nothing.
+        Of the baseline; None where the scheduler would start nothing.
+    gain : Gain or None
+        Of the plan over the baseline; None where it is the baseline.
     same : bool
         Whether both are the same nodes.
-    order : str
-        The order of the ranks; '' for rank r on slot r.
+    base : str
+        What the baseline is called.
     """
     if default is None:
-        return f"{time_text(best.time_s)} expected; Slurm by itself would start no such job"
-    if best is default:
-        return _kept(best)
-    gain = default.time_s / best.time_s if best.time_s else np.inf
-    head = (
-        f"expected {gain:.2f} x as fast as Slurm's own choice"
-        f" ({time_text(best.time_s)} against {time_text(default.time_s)})"
-    )
-    if same:
-        return f"{head} on the same nodes by the order of the ranks: {reason(best, default)}"
+        return f"{time_text(best.time_s)} expected; {base} would start no such job"
+    if gain is None:
+        return _kept(best, base)
+    times = f"{time_text(best.time_s)} against {time_text(default.time_s)}"
+    here = " on the same nodes by the order of the ranks" if same else ""
+    unsure = f"; most unsure: {gain.most_unsure}" if gain.unknowns else ""
+    likely = f", likely {gain.likely:.2f} x" if gain.unknowns else ""
+    head = f"{gain.range_text} as fast as {base}{here}{likely} ({times}{unsure})"
     return f"{head}: {reason(best, default)}"
 
 
-def _kept(found: Prediction) -> str:
+def _kept(found: Prediction, base: str) -> str:
     if found.share > 0.999:
         return (
-            f"Slurm's own choice is already best: {time_text(found.time_s)},"
+            f"{base} is already best: {time_text(found.time_s)},"
             f" {_percent(found.share)} of the limit for any nodes"
         )
-    return (
-        f"Slurm's own choice is kept: nothing tried is clearly faster ({time_text(found.time_s)})"
-    )
+    return f"{base} is kept: nothing tried is clearly faster ({time_text(found.time_s)})"
 
 
 def _percent(share: float) -> str:

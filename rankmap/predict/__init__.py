@@ -37,13 +37,13 @@ def predict(
     ppn: str | int | Sequence[int] | None = None,
     bytes: float | None = None,  # noqa: A002 - the name of the command's option
     routing: str = "",
-    algorithm: str = "",
+    algorithm: str = "library",
     latency: float | None = None,
     memory: float | None = None,
     background: Sequence[Other] = (),
     fair: bool = False,
     process: float | None = None,
-    payload: float = 1.0,
+    payload: float | None = None,
 ) -> Prediction:
     """Predict the time of a pattern on a job's nodes.
 
@@ -67,7 +67,8 @@ def predict(
     routing : str
         See `placement.network.routings`; '' is the machine's default.
     algorithm : str
-        ``at-once``, ``pairwise``, ``ring`` or ``bruck`` for an all-to-all.
+        ``at-once``, ``pairwise``, ``ring`` or ``bruck`` for an all-to-all;
+        ``library`` is what the machine's MPI does at that size.
     latency : float or None
         Latency of a short message in us; 0 switches off all that does not
         grow with the bytes; None: as the machine states, or its fabric has.
@@ -79,10 +80,11 @@ def predict(
         Share links max-min fairly in time instead of taking the busiest
         link's load over bandwidth.
     process : float or None
-        GB/s that one rank can send at most; None: only its node limits it.
-    payload : float
-        Share of the bandwidth between routers that carries payload: 0.64 was
-        published for Aries, 1 counts all of the wire.
+        GB/s that one rank can send at most; None: as the site states, else
+        only its node limits it; inf: only its node limits it.
+    payload : float or None
+        Share of the bandwidth between routers that carries payload; None: as
+        the site states (0.64 was published for Aries), else all of it.
 
     Returns
     -------
@@ -121,4 +123,4 @@ def predict(
         process=process,
         payload=payload,
     )
-    return asked.on(slots, order)
+    return asked.ranged(slots, order)

@@ -8,6 +8,7 @@ those two figures are assumptions for every machine, said in every output.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -101,7 +102,7 @@ def constants(
     latency: float | None = None,
     memory: float | None = None,
     process: float | None = None,
-    payload: float = 1.0,
+    payload: float | None = None,
 ) -> Constants:
     """Return a machine's constants.
 
@@ -115,9 +116,9 @@ def constants(
     memory : float or None
         GB/s inside a node.
     process : float or None
-        GB/s of one rank.
-    payload : float
-        Share of the wire.
+        GB/s of one rank; None: as the site states, inf: no limit.
+    payload : float or None
+        Share of the wire; None: as the site states, else all of it.
 
     Raises
     ------
@@ -133,6 +134,10 @@ def constants(
     >>> constants(nidmap.load_machine("torus:4x4"), latency=0).timeless
     True
     """
+    stated = machine.topology.parameters
+    process = stated.get("process") if process is None else process
+    payload = stated.get("payload", 1.0) if payload is None else payload
+    process = None if process == math.inf else process
     for what, figure in (("memory", memory), ("process", process)):
         if figure is not None and not 0 < figure <= MOST:
             raise UsageError(
@@ -145,7 +150,6 @@ def constants(
         raise UsageError(f"latency {latency:g} us: it must be 0 to {MOST:g}")
     if latency == 0:
         return Constants(0.0, 0.0, 0.0, 0.0, source="switched off", **own)
-    stated = machine.topology.parameters
     fabric = _fabric(machine)
     usual = FABRICS[fabric]
     mpi = float(stated.get("mpi_us", usual[0])) if latency is None else latency

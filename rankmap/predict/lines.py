@@ -43,15 +43,27 @@ MOST_US, LEAST_STEPS = 8e5, 16
 
 
 def phases(
-    pattern: Lines, job: Job, size: float, algorithm: str, steps: int | None = None
+    pattern: Lines, job: Job, size: float, algorithms: list[str], steps: int | None = None
 ) -> Iterator[Phase]:
-    """Yield the all-to-all of each direction of the grid, rows (the last dimension) first."""
+    """Yield the all-to-all of each direction of the grid, rows (the last dimension) first.
+
+    Parameters
+    ----------
+    pattern : Lines
+    job : Job
+    size : float
+    algorithms : list of str
+        Of each dimension.
+    steps : int or None
+        Steps that are looked at, at most.
+    """
     dims = pattern.dims or ()
     part = size * pattern.weight
     for axis in reversed(range(len(dims))):
         if dims[axis] < 2:
             continue
         table = _Table(job, dims, axis, part)
+        algorithm = algorithms[axis]
         name = "exchange" if len(dims) == 1 else ("column", "row")[axis]
         if algorithm == "at-once":
             yield table.at_once(name)

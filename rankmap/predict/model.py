@@ -12,7 +12,7 @@ from placement.errors import UsageError
 from rankmap.predict.asked import fitted, parsed, size_of
 from rankmap.predict.constants import constants
 from rankmap.predict.phase import Job
-from rankmap.predict.phases import algorithm_of, phases
+from rankmap.predict.phases import algorithm_of, algorithms, phases
 from rankmap.predict.terms import histogram_s, hops_by_class, latency_s, messages_s
 from rankmap.slots import Slots, parse_counts
 
@@ -51,7 +51,7 @@ class Model:
     routing : str
         '' is the machine's default.
     algorithm : str
-        How an all-to-all is done (`rankmap.predict.phases.ALGORITHMS`).
+        How an all-to-all is done (`rankmap.predict.phases.ALGORITHMS`); '' is ``at-once``.
     latency : float or None
         us, see `rankmap.predict.constants.constants`.
     memory : float or None
@@ -63,15 +63,19 @@ class Model:
         busiest channel's.
     process : float or None
         GB/s that one rank can send at most, to ranks of its own node too;
-        None: only its node's interface limits it.
-    payload : float
-        Share of the bandwidth of links between routers that carries payload.
+        None: as the site states, else only its node's interface limits it.
+    payload : float or None
+        Share of the bandwidth of links between routers that carries payload;
+        None: as the site states, else all of it.
 
     Attributes
     ----------
     steps : int or None
         Steps of an all-to-all that are looked at, at most; None: as many as
         take less than a second.
+    given : frozenset of str
+        What the caller stated: ``routing``, ``algorithm``, ``process``,
+        ``payload``, ``memory``, ``background``.
 
     Raises
     ------
@@ -101,7 +105,7 @@ class Model:
         background: Sequence[Other] = (),
         fair: bool = False,
         process: float | None = None,
-        payload: float = 1.0,
+        payload: float | None = None,
     ) -> None:
         from placement.network import channels, routings
         from placement.network.model import injection_bandwidth
@@ -116,9 +120,14 @@ class Model:
         self.constants = constants(machine, latency, memory, process, payload)
         self.background = tuple(background)
         self.fair = fair
+        stated = {
+            "routing": routing, "algorithm": algorithm not in ("", "library"), "process": process,
+            "payload": payload, "memory": memory, "background": background,
+        }  # fmt: skip
+        self.given = frozenset(name for name, value in stated.items() if value)
         self.channels: Channels = channels(machine, routing)
-        if payload != 1:
-            usable = self.channels.bandwidth * payload
+        if self.constants.payload != 1:
+            usable = self.channels.bandwidth * self.constants.payload
             self.channels = replace(self.channels, bandwidth=usable)
         self.routing = routing or routings(machine)[0]
         self.spread_by_default = not routing and "adaptive" in routings(machine)
@@ -162,6 +171,11 @@ class Model:
         node = slots.node if placed is None else slots.node[_checked(placed, len(slots))]
         job = Job(self.machine, slots.rows, node, slots.counts)
         return phases(pattern, job, self.size, self.algorithm, self.steps)
+
+    def algorithms(self, pattern: Pattern) -> list[str]:
+        """Return the algorithm along each dimension of a pattern that is fitted to its ranks."""
+        mpi = self.machine.topology.parameters.get("mpi", "")
+        return algorithms(pattern, self.algorithm, self.size, mpi)
 
     def left(self, slots: Slots) -> Channels | None:
         """Return the channels with what is left of them; None where all of the wire is."""

@@ -11,6 +11,7 @@ from placement.quantities import size_text, time_text
 if TYPE_CHECKING:
     from placement.network import Loads, Worst
     from placement.network.demand import Demand
+    from rankmap.predict.gain import Gain
 
 __all__ = ["PhaseTime", "Prediction", "Term"]
 
@@ -139,6 +140,8 @@ class Prediction:
         What was assumed.
     asked : dict
         What was asked: machine, pattern, nodes, ranks, bytes, routing …
+    between : Gain or None
+        The seconds as a range over what is not known; None where it was not asked for.
     """
 
     time_s: float
@@ -151,6 +154,7 @@ class Prediction:
     bound_why: str
     notes: tuple[str, ...] = ()
     asked: dict[str, Any] = field(default_factory=dict)
+    between: Gain | None = None
 
     @property
     def share(self) -> float:
@@ -194,6 +198,7 @@ class Prediction:
             "routing": self.loads.routing,
             "wiring": self.loads.wiring,
             "time_s": self.time_s,
+            "between": None if self.between is None else self.between.document(),
             "binds": self.binds,
             "bottleneck": worst_document(self.bottleneck),
             "by_class": self.by_class,

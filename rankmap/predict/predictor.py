@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError
 from rankmap.predict.asked import fitted
+from rankmap.predict.gain import Placed, time_range
 from rankmap.predict.model import Model
 from rankmap.predict.report import report
 
@@ -41,6 +43,13 @@ class Predictor(Model):
     def predict(self, rows: Ints, order: Order | Ints | None = None) -> Prediction:
         """Return the whole prediction for a job on these nodes; see `time`."""
         return self.on(self.slots(rows), order)
+
+    def ranged(self, slots: Slots, order: Order | Ints | None = None) -> Prediction:
+        """Return the prediction with its range over what is not known of the machine."""
+        found = self.on(slots, order)
+        if self.fair or slots.rows is None:
+            return found
+        return replace(found, between=time_range(self, Placed(slots.rows, order)))
 
     def on(self, slots: Slots, order: Order | Ints | None = None) -> Prediction:
         """Return the whole prediction for a job on slots that are known already."""

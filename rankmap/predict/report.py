@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placement.quantities import size_text
+from rankmap.pattern.structured import Lines
 from rankmap.predict.constants import PROBES, ROUNDS
+from rankmap.predict.library import library_of
 from rankmap.predict.limit import ROUNDING, limit
 from rankmap.predict.phase import Job, Phase
 from rankmap.predict.prediction import PhaseTime, Prediction, Term
@@ -41,7 +44,7 @@ def report(
     whole = timed[0].loads
     for one in timed[1:]:
         whole = whole + one.loads
-    terms = tuple(_terms(asked, timed, found, asked.histogram(pattern, slots)))
+    terms = tuple(_terms(asked, pattern, timed, found, asked.histogram(pattern, slots)))
     return Prediction(
         time_s=sum(term.seconds for term in terms),
         terms=terms,
@@ -88,8 +91,18 @@ def _timed(asked: Model, phase: Phase, loads: Loads, left: Channels | None) -> P
     )
 
 
+def _algorithms(asked: Model, pattern: Pattern) -> str:
+    """Return the algorithms of a pattern's all-to-alls, rows first, as one word."""
+    found = [
+        how
+        for how, ranks in zip(asked.algorithms(pattern), pattern.dims or (), strict=True)
+        if ranks > 1
+    ]
+    return ", ".join(dict.fromkeys(reversed(found))) or asked.algorithm
+
+
 def _terms(
-    asked: Model, timed: list[PhaseTime], found: list[Phase], histogram: float
+    asked: Model, pattern: Pattern, timed: list[PhaseTime], found: list[Phase], histogram: float
 ) -> Iterator[Term]:
     """Yield the terms that the time is the sum of."""
     known = asked.constants
@@ -97,7 +110,7 @@ def _terms(
     if asked.fair:
         how = f"max-min fair sharing in time, routing {timed[0].loads.routing}"
     if any(phase.steps is not None for phase in found):
-        how += f", step by step ({asked.algorithm})"
+        how += f", step by step ({_algorithms(asked, pattern)})"
     if known.process_gbs:
         how += f", a rank sends at most {known.process_gbs:g} GB/s"
     if known.payload != 1:
@@ -145,6 +158,13 @@ def _notes(
 ) -> Iterator[str]:
     """Yield what was assumed, a sentence each."""
     known = asked.constants
+    mpi = asked.machine.topology.parameters.get("mpi", "")
+    if asked.algorithm == "library" and mpi and isinstance(pattern, Lines):
+        size = size_text(asked.size * pattern.weight)
+        yield (
+            f"{size} from rank to rank go {_algorithms(asked, pattern)}, as {library_of(mpi).name}"
+            " sends them (--algorithm says another way)"
+        )
     yield from asked.machine.notes
     yield from loads.notes
     yield from getattr(pattern, "notes", ())
@@ -211,7 +231,7 @@ def _asked(asked: Model, pattern: Pattern, slots: Slots, order: Any) -> dict[str
         "ranks": len(slots),
         "ppn": slots.counts.tolist() if slots.ppn is None else slots.ppn,
         "bytes": asked.size,
-        "algorithm": asked.algorithm,
+        "algorithm": _algorithms(asked, pattern),
         "background": background,
         "words": slots.words(),
     }

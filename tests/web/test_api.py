@@ -185,7 +185,9 @@ def test_describe_says_a_sentence(site):
     assert found["count"] == 20
     assert found["touches"] == {"group": 3, "chassis": 3, "blade": 5}
     assert found["sentence"].startswith("20 nodes in 3 groups, 5 blades; busiest: ")
-    assert "Slurm's default would take" in found["sentence"]
+    assert "x as fast as Slurm's own choice (topology/none)" in found["sentence"]
+    gain = found["default"]["gain"]
+    assert gain["low"] <= gain["likely"] <= gain["high"]
     assert found["default"]["ratio"] > 0
     matrix = found["prediction"]["matrix"]
     assert matrix["labels"] == ["g0", "g1", "g3"]

@@ -221,7 +221,8 @@ function around(scene, row, colour) {
 function timeOf(row, { slowest }) {
   const fill = el("div", { class: "bar-fill" });
   fill.style.width = `${(100 * row.time_s) / slowest}%`;
-  const times = row.ratio > 0 ? (row.ratio <= 1 ? `${(1 / row.ratio).toFixed(2)} x as fast as the default` : `${row.ratio.toFixed(2)} x as long as the default`) : "";
+  const [low, high] = [row.gain.low, row.gain.high].map((value) => value.toFixed(2).replace(/\.?0+$/, ""));
+  const times = `${low === high ? low : `${low} to ${high}`} x as fast as the default`;
   const words = el("p", { class: "soft", text: row.default ? "what happens by itself" : times });
   return el("div", {}, el("p", { class: "time", text: spokenSeconds(row.time_s) }), words, el("div", { class: "bar-frame" }, fill));
 }

@@ -52,7 +52,11 @@ def test_the_json_has_the_figures_and_the_defaults_beside_them(tool):
     assert found["search"]["finished"]
     assert found["search"]["starts"]["slurm-none"] > 0
     assert found["why"] in err
-    assert re.match(r"expected \d+\.\d\d x as fast as Slurm's own choice \(", found["why"])
+    assert re.match(r"[\d.]+( to [\d.]+)? x as fast as Slurm's own choice \(topology", found["why"])
+    gain = found["gain"]
+    assert gain["low"] <= gain["likely"] <= gain["high"]
+    assert gain["likely"] == pytest.approx(1 / found["ratio"])  # a torus' routers adapt to nothing
+    assert found["default"]["words"] in found["why"]
     _, default, _ = tool(f"plan -m {TORUS} -N 16 --strategy slurm-none {FREE.partition(' --d')[0]}")
     _, out, _ = tool(
         f"predict -m {TORUS} --nodes {default.strip()} --ppn 4 --pattern stencil:8x8 --json"

@@ -92,7 +92,9 @@ def test_without_names_all_that_apply_are_tried(tool):
 
 def test_the_default_is_named_when_nothing_beats_it(tool):
     out = tool("compare -m torus:4x4 -N 16 --pattern alltoall")[1]
-    assert out.startswith("nothing beats the default for alltoall on 16 nodes x 1")
+    assert out.startswith(
+        "nothing beats Slurm's own choice (topology/none) for alltoall on 16 nodes x 1"
+    )
 
 
 def test_nodes_may_be_restricted(tool):

@@ -13,7 +13,7 @@ from rankmap.pattern.structured import Lines, Ring, Stencil
 from rankmap.predict.asked import fitted, parsed
 from rankmap.predict.lines import _spread, most_steps
 from rankmap.predict.phase import Job
-from rankmap.predict.phases import ALGORITHMS, algorithm_of, phases
+from rankmap.predict.phases import algorithm_of, phases
 from rankmap.slots import Slots
 from tests.rankmap.predict import brute
 
@@ -222,6 +222,7 @@ def test_algorithms_belong_to_all_to_alls():
     assert algorithm_of(parsed("fft:4x4"), "bruck") == "bruck"
     with pytest.raises(UsageError, match="no algorithm 'x'; there are at-once"):
         algorithm_of(parsed("alltoall"), "x")
-    for name in ALGORITHMS[1:]:
+    assert algorithm_of(parsed("stencil:4x4"), "library") == "at-once"
+    for name in ("pairwise", "ring", "bruck"):
         with pytest.raises(UsageError, match="has none"):
             algorithm_of(parsed("stencil:4x4"), name)

@@ -1,0 +1,418 @@
+"""What a placement wins against another one, as a range over what is not known of the machine.
+
+Loads of links are exact, but what programs and networks make of them is only partly
+known: whether routers send packets around full links, which algorithm the MPI library
+takes, what one rank can send, how much of the wire is payload, what other jobs send,
+what copies inside a node cost, whether an exchange is posted at once or dimension by
+dimension. Each of these is an *unknown* with a likely value and another one, unless the
+caller or the site states it. A gain is the ratio of two times under the same values:
+
+* `likely` takes the likely value of every unknown;
+* each unknown alone set to its other value moves the gain by some factor;
+* unknowns are independent, so `low` and `high` add the factors below and above 1 up as
+  independent errors are: the logarithms' squares, and their root.
+
+Routers that adapt lie between two ends that can be computed for certain: every packet
+keeps to its shortest paths, and traffic is spread so well that only the cuts of the
+network bind (`placement.network.bounds.bound`: no routing is faster). The likely value
+is the geometric mean of the two, and each end is what this unknown may do.
+"""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from rankmap.predict.asked import fitted
+from rankmap.predict.background import Other, beside, shared
+from rankmap.predict.phases import ALGORITHMS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from placement.network import Loads
+    from rankmap.order import Order
+    from rankmap.predict.model import Model
+    from rankmap.predict.phase import Phase
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["Gain", "Gains", "Placed", "Unknown", "time_range"]
+
+GB = 1e9
+
+#: GB/s of one rank where nothing states it: the limit published for Aries (Aseeri et al., IV-B).
+SLOW_RANK = 2.0
+
+#: Share of an Aries link that is payload (ISx paper, 4.2).
+ARIES_PAYLOAD = 0.64
+
+#: GB/s of copies inside a node, where nothing states them [assumed].
+MEMORY = 20.0
+
+#: GB/s that each busy node of another job sends [assumed].
+OTHERS = 1.0
+
+#: Fabrics whose routers send packets around full links.
+ADAPTIVE = ("aries", "slingshot")
+
+#: An unknown that moves a figure by no larger share is not spoken of.
+SAME = 5e-3
+
+#: Steps of an all-to-all that are looked at for a range: the same of both placements.
+STEPS = 16
+
+
+class Placed(NamedTuple):
+    """Nodes and an order of the ranks on them.
+
+    Attributes
+    ----------
+    rows : int64 (n,)
+    order : Order, int64 (ranks,) or None
+        Slot of each rank; None: rank r on slot r.
+    """
+
+    rows: Ints
+    order: Order | Ints | None = None
+
+
+class Unknown(NamedTuple):
+    """What is not known, and what it does to a gain.
+
+    Attributes
+    ----------
+    name : str
+        ``routing``, ``algorithm``, ``process``, ``payload``, ``others``,
+        ``memory`` or ``staging``.
+    question : str
+        What one would have to know.
+    low, high : float
+        The gain with this unknown alone at its other values.
+    """
+
+    name: str
+    question: str
+    low: float
+    high: float
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON takes it."""
+        return self._asdict()
+
+
+class Gain(NamedTuple):
+    """How many times as fast one placement is as another.
+
+    Attributes
+    ----------
+    low, likely, high : float
+        Of an independent error each, and never beyond what all unknowns do together.
+    unknowns : tuple of Unknown
+        What makes most difference first; those that make none are left out.
+    """
+
+    low: float
+    likely: float
+    high: float
+    unknowns: tuple[Unknown, ...] = ()
+
+    @property
+    def range_text(self) -> str:
+        """The range for a person: ``1.1 to 1.3 x``, or ``1.2 x`` where nothing is unsure.
+
+        Examples
+        --------
+        >>> Gain(1.1, 1.2, 1.304).range_text, Gain(1.2, 1.2, 1.2).range_text
+        ('1.1 to 1.3 x', '1.2 x')
+        """
+        low, high = (f"{value:.2f}".rstrip("0").rstrip(".") for value in (self.low, self.high))
+        return f"{low} x" if low == high else f"{low} to {high} x"
+
+    @property
+    def most_unsure(self) -> str:
+        """What makes most difference, as a question; '' where nothing does."""
+        return self.unknowns[0].question if self.unknowns else ""
+
+    def document(self) -> dict[str, Any]:
+        """Return the gain as JSON takes it."""
+        return {
+            "low": self.low,
+            "likely": self.likely,
+            "high": self.high,
+            "unknowns": [unknown.document() for unknown in self.unknowns],
+        }
+
+
+class _Values(NamedTuple):
+    """A value for each unknown.
+
+    Attributes
+    ----------
+    spread : float
+        0: packets keep to the routing's paths; 1: only cuts of the network bind.
+    algorithm : str
+    process : float or None
+    payload : float
+    memory : float or None
+    others : bool
+    staged : bool
+    """
+
+    spread: float
+    algorithm: str
+    process: float | None
+    payload: float
+    memory: float | None
+    others: bool = False
+    staged: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sent:
+    """What is sent at the same time.
+
+    Attributes
+    ----------
+    times : float
+        Steps that it stands for.
+    channels : int64 (k,)
+        The channels that it uses.
+    load : float64 (k,)
+        Bytes on them.
+    own : float
+        Seconds of the busiest node's own link.
+    spread : float
+        Seconds that no routing could go below.
+    message : float
+        Bytes of the busiest rank.
+    """
+
+    times: float
+    channels: Ints
+    load: Floats
+    own: float
+    spread: float
+    message: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Phase:
+    """A phase: all of it, its steps one after the other, and what does not grow with bytes."""
+
+    whole: _Sent
+    steps: tuple[_Sent, ...]
+    inside: float
+    fixed: float
+
+
+class Gains:
+    """How many times as fast placements are as a baseline, over all that is not known.
+
+    Parameters
+    ----------
+    asked : Model
+        What the caller and the site state; the rest is unknown.
+    base : Placed
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from rankmap.predict.model import Model
+    >>> m = nidmap.load_machine("torus:4x4,bw=1")
+    >>> asked = Model(m, "alltoall", 1, 1e9, latency=0)
+    >>> found = Gains(asked, Placed(np.arange(4))).of(Placed(np.array([0, 1, 4, 5])))
+    >>> found.range_text, found.unknowns
+    ('1.5 x', ())
+    """
+
+    def __init__(self, asked: Model, base: Placed) -> None:
+        self.asked = asked
+        self._base = _Times(asked, base)
+
+    def of(self, plan: Placed) -> Gain:
+        """Return how many times as fast a placement is."""
+        times = [_Times(self.asked, plan), self._base]
+        return _range(self.asked, times, lambda both: both[1] / both[0] if both[0] > 0 else 1.0)
+
+
+def time_range(asked: Model, plan: Placed) -> Gain:
+    """Return the seconds of a placement as a range over all that is not known.
+
+    Returns
+    -------
+    Gain
+        Its figures are seconds.
+    """
+    return _range(asked, [_Times(asked, plan)], lambda one: one[0])
+
+
+def _range(asked: Model, times: list[_Times], figure: Any) -> Gain:
+    """Return a figure of some placements' times under the likely values, and what moves it."""
+
+    def under(values: _Values) -> float:
+        return float(figure([one.seconds(values) for one in times]))
+
+    first = _likely(asked)
+    likely = under(first)
+    if likely <= 0:
+        return Gain(likely, likely, likely)
+    found, lowest, highest = [], first, first
+    for name, question, changes in _unknowns(asked, first, times):
+        each = sorted(((under(first._replace(**new)), new) for new in changes), key=_figure)
+        (low, down), (high, up) = each[0], each[-1]
+        lowest = lowest._replace(**(down if low < likely else {}))
+        highest = highest._replace(**(up if high > likely else {}))
+        if max(high, likely) > min(low, likely) * (1 + SAME):
+            found.append(Unknown(name, question, min(low, likely), max(high, likely)))
+    found.sort(key=lambda one: -one.high / one.low)
+    low = likely / math.exp(math.hypot(*(math.log(likely / one.low) for one in found)))
+    high = likely * math.exp(math.hypot(*(math.log(one.high / likely) for one in found)))
+    together = [under(lowest), under(highest), *(one.low for one in found), likely]
+    together += [one.high for one in found]
+    return Gain(max(low, min(together)), likely, min(high, max(together)), tuple(found))
+
+
+def _figure(one: tuple[float, Any]) -> float:
+    return one[0]
+
+
+def _likely(asked: Model) -> _Values:
+    """Return the likely value of every unknown: what is stated where something is."""
+    known = asked.constants
+    return _Values(
+        spread=0.5 if _adapts(asked) else 0.0,
+        algorithm=asked.algorithm,
+        process=known.process_gbs,
+        payload=known.payload,
+        memory=known.memory_gbs,
+    )
+
+
+def _adapts(asked: Model) -> bool:
+    return asked.machine.topology.fabric in ADAPTIVE and "routing" not in asked.given
+
+
+def _unknowns(
+    asked: Model, first: _Values, times: list[_Times]
+) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    """Yield each unknown: its name, the question, and its other values."""
+    stated = asked.machine.topology.parameters
+    given = asked.given
+    if _adapts(asked):
+        ends = [{"spread": 0.0}, {"spread": 1.0}]
+        yield "routing", "how well the routers send packets around full links", ends
+    if first.algorithm == "library":
+        other = {"algorithm": ALGORITHMS[0] if stated.get("mpi") else "pairwise"}
+        yield "algorithm", "whether the library posts its all-to-alls at once", [other]
+    if "process" not in given and stated.get("process_mark", "assumed") == "assumed":
+        slow = first.process or SLOW_RANK
+        question = f"whether ranks send more than {slow:g} GB/s"
+        yield "process", question, [{"process": None if first.process else SLOW_RANK}]
+    if asked.machine.topology.fabric == "aries" and not ({"payload"} & (given | stated.keys())):
+        question = f"whether only {ARIES_PAYLOAD:.0%} of the wire is payload"
+        yield "payload", question, [{"payload": ARIES_PAYLOAD}]
+    if not asked.background and all(one.others is not None for one in times):
+        question = f"whether other jobs send {OTHERS:g} GB/s a busy node"
+        yield "others", question, [{"others": True}]
+    if first.memory is None and any(one.inside for one in times):
+        question = f"whether copies inside a node take time, at {MEMORY:g} GB/s"
+        yield "memory", question, [{"memory": MEMORY}]
+
+
+class _Times:
+    """Seconds of one placement under any values of the unknowns.
+
+    Attributes
+    ----------
+    others : float64 (c,) or None
+        What the busy nodes that belong to no known job leave of every channel, GB/s.
+    inside : bool
+        Whether anything is sent inside a node.
+    """
+
+    def __init__(self, asked: Model, placed: Placed) -> None:
+        self.asked, self.placed = asked, placed
+        self.slots = asked.slots(placed.rows)
+        self.pattern = fitted(asked.pattern, self.slots)
+        self.histogram = asked.histogram(self.pattern, self.slots)
+        self.adapts = _adapts(asked)
+        self._phases: dict[str, list[_Phase]] = {}
+        left = asked.left(self.slots)
+        usable = (asked.channels if left is None else left).bandwidth
+        self.wire = usable / asked.constants.payload
+        self.others = self._beside_others()
+        self.inside = any(one.inside for one in self.phases(asked.algorithm))
+
+    def _beside_others(self) -> Floats | None:
+        machine = self.asked.machine
+        busy = machine.compute & ~machine.free
+        busy[self.placed.rows] = False
+        if busy.sum() < 2:
+            return None
+        job = Other(np.flatnonzero(busy), OTHERS)
+        return shared(machine, beside([job], self.placed.rows), self.asked.routing).left(self.wire)
+
+    def phases(self, algorithm: str) -> list[_Phase]:
+        """Return what is sent under an algorithm."""
+        if algorithm not in self._phases:
+            asked = copy(self.asked)
+            asked.algorithm = algorithm
+            asked.steps = min(asked.steps or STEPS, STEPS)
+            found = asked.phases(self.pattern, self.slots, self.placed.order)
+            self._phases[algorithm] = [self._phase(asked, phase) for phase in found]
+        return self._phases[algorithm]
+
+    def _phase(self, asked: Model, phase: Phase) -> _Phase:
+        whole = asked.loads(phase.total, None)
+        _, latency, messages = asked.beyond(phase, whole, math.inf)
+        steps = []
+        if phase.steps is not None:
+            ranks = len(phase.job.node)
+            for one, times in phase.steps():
+                demand = phase.job.demand(one)
+                loads = asked.loads(demand, None)
+                steps.append(self._sent(demand, loads, times, one.message(ranks)))
+        return _Phase(
+            self._sent(phase.total, whole, 1.0, phase.sent),
+            tuple(steps),
+            phase.inside,
+            latency + messages,
+        )
+
+    def _sent(self, demand: Any, loads: Loads, times: float, message: float) -> _Sent:
+        from placement.network.bounds import bound
+
+        used = np.flatnonzero(loads.load)
+        own = np.maximum(loads.injection, loads.ejection) / (self.asked.injection * GB)
+        spread = bound(self.asked.machine, demand).seconds if self.adapts else 0.0
+        own_s = float(own.max(initial=0.0))
+        return _Sent(times, used, loads.load[used], own_s, spread, message)
+
+    def seconds(self, values: _Values) -> float:
+        """Return the seconds under some values of the unknowns."""
+        wire = self.others if values.others and self.others is not None else self.wire
+        total = self.histogram
+        for phase in self.phases(values.algorithm):
+            steps = sum(one.times * self._longest(one, values, wire) for one in phase.steps)
+            moved = max(steps, self._longest(phase.whole, values, wire))
+            if values.memory:
+                moved = max(moved, phase.inside / (values.memory * GB))
+            total += moved + phase.fixed
+        return total
+
+    def _longest(self, one: _Sent, values: _Values, wire: Floats) -> float:
+        """Return what takes longest: links, a node's own link, or what a rank can send."""
+        bandwidth = wire[one.channels] * (values.payload * GB)
+        links = float((one.load / bandwidth).max(initial=0.0))
+        rank = one.message / (values.process * GB) if values.process else 0.0
+        paths = max(links, one.own, rank)
+        even = max(min(links, one.spread / values.payload), one.own, rank)
+        return paths if even == paths else paths ** (1 - values.spread) * even**values.spread

@@ -1,0 +1,87 @@
+"""What a plan is compared with: the scheduler's own choice, by what is known of it."""
+
+import json
+
+import pytest
+
+import nidmap
+from placement.baseline import baseline_of, live_baseline
+from placement.commands import run
+from placement.errors import UsageError
+from tests.real_slurm import needs_slurm, real_slurm
+
+TORUS = nidmap.load_machine("torus:4x4")
+
+
+@pytest.mark.parametrize(
+    ("config", "strategy", "words"),
+    [
+        ({"TopologyPlugin": "topology/none"}, "slurm-none", "(topology/none)"),
+        ({"TopologyPlugin": "topology/default"}, "slurm-none", "(topology/default)"),
+        ({"TopologyPlugin": "topology/tree"}, "slurm-tree", "(topology/tree)"),
+        (
+            {"TopologyPlugin": "topology/tree", "TopologyParam": "Dragonfly,TopoOptional"},
+            "slurm-dragonfly",
+            "(topology/tree, Dragonfly)",
+        ),
+        (
+            {"TopologyPlugin": "topology/block"},
+            "slurm-none",
+            "(topology/block, simulated as topology/none)",
+        ),
+    ],
+)
+def test_the_running_slurm_says_what_it_does(config, strategy, words):
+    found = baseline_of(TORUS, config={"SLURM_VERSION": "24.11.5", **config})
+    assert found.strategy == strategy
+    assert found.words == f"Slurm 24.11.5's own choice here {words}"
+
+
+@pytest.mark.parametrize(
+    ("site", "strategy"),
+    [("shaheen2", "slurm-none"), ("theta", "nid-order"), ("bluewaters", "nid-order")],
+)
+def test_schedulers_that_nobody_has_described_take_the_first_free_nodes(site, strategy):
+    assert baseline_of(nidmap.load_machine(site)).strategy == strategy
+
+
+def test_a_named_baseline_is_a_strategy():
+    assert baseline_of(TORUS, "compact").words == "strategy compact"
+    with pytest.raises(UsageError, match="no strategy 'compct'"):
+        baseline_of(TORUS, "compct")
+
+
+def test_without_slurm_the_machine_decides(monkeypatch):
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert live_baseline(TORUS).strategy == "slurm-none"
+
+
+def test_a_topology_conf_is_the_tree_plugins(tmp_path):
+    conf = tmp_path / "topology.conf"
+    conf.write_text(
+        "SwitchName=a Nodes=n[0-3]\nSwitchName=b Nodes=n[4-7]\nSwitchName=c Switches=a,b\n"
+    )
+    assert baseline_of(nidmap.load_machine(str(conf))).strategy == "slurm-tree"
+
+
+TREE = """SwitchName=a Nodes=nid[00000-00003]
+SwitchName=b Nodes=nid[00004-00007]
+SwitchName=c Switches=a,b
+"""
+
+
+@needs_slurm
+def test_a_plan_is_held_to_what_the_live_slurm_takes(monkeypatch, capfd):
+    names = [f"nid{i:05d}" for i in range(8)]
+    with real_slurm(names, plugin="tree", topology_conf=TREE, real=2) as cluster:
+        monkeypatch.setenv("SLURM_CONF", cluster.env["SLURM_CONF"])
+        cluster.drain(["nid00001"])
+        words = "plan -m torus:4x2 -N 4 --from idle --check --json --strategy compact"
+        assert run(words.split()) == 0
+        found = json.loads(capfd.readouterr().out)
+    assert found["default"]["strategy"] == "slurm-tree"
+    assert found["default"]["words"].endswith("own choice here (topology/tree)")
+    assert found["check"]["simulated"].startswith("nid[")
+    assert found["check"]["as_simulated"] is (
+        found["check"]["simulated"] == found["check"]["unpinned"]["nodelist"]
+    )
