@@ -226,6 +226,40 @@ def test_data_that_has_grown_old_is_marked_with_its_age(opened, small, tmp_path)
         page.leave()
 
 
+def test_all_tabs_of_a_browser_share_one_stream(opened, small, tmp_path):
+    """Seven tabs are all told; the one that holds the stream closes, and the next takes it."""
+    path = tmp_path / "squeue.json"
+    path.write_text(squeue((1, "nid[00000-00003]", "first", "ada")))
+    with running(small, (str(path),), every=0.2) as site:
+        until(lambda: site.ask("/api/v1/state").json["jobs"])
+        first = opened(site).go("#by=job")
+        tabs = [first.page]
+        for _ in range(6):
+            tabs.append(first.context.new_page())
+            tabs[-1].goto(f"{site.url}/#by=job")
+        for name, closed in (("second", None), ("third", tabs[0])):
+            if closed:
+                closed.close()
+                tabs.remove(closed)
+            path.write_text(squeue((2, "nid[00008-00019]", name, "bob")))
+            for tab in tabs:
+                tab.wait_for_function(
+                    "n => document.getElementById('legend').textContent.includes(n)", arg=name
+                )
+            assert site.ask("/api/v1/status").json["streams"] == 1
+        for tab in tabs:
+            tab.goto("about:blank")
+
+
+def test_states_that_never_change_need_no_stream(opened, site):
+    page = opened(site)
+    asked = []
+    page.page.on("request", lambda request: asked.append(request.url))
+    page.go()
+    assert page.text("#live") == "from a file, not live"
+    assert not [url for url in asked if url.endswith("/events")]
+
+
 @pytest.mark.parametrize("state", ["down", "drained", "idle", "allocated"])
 def test_states_have_shapes_of_their_own(opened, small, state):
     machine = in_states(small, **{state: [5]})

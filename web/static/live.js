@@ -1,6 +1,7 @@
 /** What Slurm says now: pushed by the server, fetched once a change, its age always told. */
 
 import { getJson } from "./api.js";
+import { follow } from "./stream.js";
 
 const POLL_MS = 15000;
 const TICK_MS = 1000;
@@ -20,24 +21,14 @@ export class Live {
   /** Begin with the state that the page was opened with. */
   start(state, live) {
     this.take(state);
-    this.live = live;
-    this.listen();
+    if (live) follow({ told: (news) => this.told(news), reached: (yes) => this.reached(yes), refused: () => this.poll() });
     setInterval(() => this.tick(), TICK_MS);
     this.tick();
   }
 
-  listen() {
-    this.stream = new EventSource("/api/v1/events");
-    this.stream.addEventListener("state", (event) => this.told(JSON.parse(event.data)));
-    this.stream.addEventListener("open", () => this.reached(true));
-    this.stream.addEventListener("error", () => this.failed());
-  }
-
-  /** A stream that the server refuses is not opened again by the browser: poll instead. */
-  failed() {
-    this.reached(false);
-    if (this.stream.readyState !== EventSource.CLOSED || this.polling) return;
-    this.polling = setInterval(() => this.fetch(), POLL_MS);
+  /** A stream that the server refuses is not opened again by the browser: ask instead. */
+  poll() {
+    this.polling ??= setInterval(() => this.fetch(), POLL_MS);
   }
 
   reached(yes) {
