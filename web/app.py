@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import sys
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import quart
@@ -21,7 +21,7 @@ from web import requests
 from web.answers import JSON, Answer, Document, problem, problem_of, unpacks
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import AsyncIterator, Awaitable, Callable
 
     from web.service import Service
 
@@ -37,6 +37,9 @@ _WORTH_PACKING, _LONG_TO_PACK = 1_000, 100_000
 
 _PACKED = (JSON, "application/problem+json", "text/", "image/svg+xml")
 _STREAM = "text/event-stream"
+
+#: Lines of JSON: who accepts them is told how far a search is.
+LINES = "application/x-ndjson"
 
 
 def make_app(service: Service) -> quart.Quart:
@@ -175,9 +178,34 @@ def _figure(name: str, kind: type[msgspec.Struct]) -> Callable[[], Awaitable[qua
     """Return the view that answers one of `web.figures`."""
 
     async def view() -> quart.Response:
-        return _json(await _service().figure(name, await _asked(kind)))
+        wanted, service = await _asked(kind), _service()
+        if LINES not in quart.request.headers.get("Accept", ""):
+            return _json(await service.figure(name, wanted))
+        response = quart.Response(_lines(service, name, wanted), content_type=LINES)
+        response.timeout = None
+        return response
 
     return view
+
+
+async def _lines(service: Service, name: str, wanted: msgspec.Struct) -> AsyncIterator[bytes]:
+    """Yield lines of JSON: ``progress`` for each report, then ``answer`` or ``problem``."""
+    said: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+    job = asyncio.ensure_future(service.figure(name, wanted, said.put_nowait))
+    job.add_done_callback(lambda _: said.put_nowait(None))
+    try:
+        while (report := await said.get()) is not None:
+            yield msgspec.json.encode({"progress": report}) + b"\n"
+        yield b'{"answer":' + await job + b"}\n"
+    except NidmapError as error:
+        yield b'{"problem":' + problem_of(error).raw + b"}\n"
+    finally:
+        job.cancel()
+
+
+async def _finish() -> quart.Response:
+    wanted = await _asked(requests.Finish)
+    return _json(msgspec.json.encode({"told": _service().long.finish(wanted.question)}))
 
 
 async def _nodes() -> quart.Response:
@@ -225,6 +253,7 @@ _POST = {
     "/api/v1/compare": _figure("compare", requests.Compare),
     "/api/v1/plan": _figure("plan", requests.Plan),
     "/api/v1/order": _figure("order", requests.Order),
+    "/api/v1/finish": _finish,
     "/api/v1/resolve": _resolve,
     "/api/v1/emit": _emit,
     "/api/v1/export": _export,

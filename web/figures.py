@@ -16,12 +16,14 @@ from placement.errors import NidmapError, PlanError, UsageError, printable
 from placement.lookup import nodes_of, rows_of
 from rankmap.predict.gain import Gain, Gains, Placed
 from web import requests
-from web.columns import FILE_PATTERNS
+from web.columns import FILE_PATTERNS, folded_rows
+from web.workers import report
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
+    from rankmap.joint.budget import Moment
     from rankmap.order import Order
     from rankmap.predict import Predictor
     from rankmap.slots import Slots
@@ -189,6 +191,8 @@ def compare(machine: Machine, free: Mask, wanted: requests.Compare) -> dict[str,
         wanted.count,
         wanted.strategies,
         [_named(order) for order in wanted.orders] or [DEFAULT_ORDER],
+        told=_report_row,
+        progress=_report_search,
         candidates=_candidates(machine, free, wanted.from_),
         exclude=_rows(machine, wanted.exclude),
         per_blade=wanted.per_blade,
@@ -213,7 +217,8 @@ def plan(machine: Machine, free: Mask, wanted: requests.Plan) -> dict[str, Any]:
     job: dict[str, Any] = {}
     if strategy in PREDICTING:
         _refuse_ranks(wanted.count, wanted.ppn)
-        job = {"pattern": pattern or "alltoall", "ppn": wanted.ppn, "bytes": wanted.bytes}
+        job = {"pattern": pattern or "alltoall", "ppn": wanted.ppn, "bytes": wanted.bytes,
+               "progress": _report_search}  # fmt: skip
     chosen = choose(
         machine,
         wanted.count,
@@ -226,6 +231,20 @@ def plan(machine: Machine, free: Mask, wanted: requests.Plan) -> dict[str, Any]:
         **{key: value for key, value in job.items() if value is not None},
     )
     return plan_document(machine, chosen, wanted.seed)
+
+
+def _report_row(text: str) -> None:
+    """Say which row of a comparison is being made."""
+    report(lambda: {"text": text})
+
+
+def _report_search(now: Moment) -> bool:
+    """Say how far a search is; return whether it is to end with the best so far."""
+    return report(lambda: {
+        "text": now.text, "share": round(now.share, 3),
+        "best_s": now.best_s if now.best is not None else None,
+        "rows": folded_rows(np.sort(now.best)) if now.best is not None else "",
+    })  # fmt: skip
 
 
 def _strategy(wanted: requests.Plan) -> str:

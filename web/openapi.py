@@ -53,7 +53,8 @@ _POSTS = {
         "sentence count touches prediction default", requests.Describe,
     ),
     "compare": _Path(
-        "Plans side by side, as nidmap compare makes them.",
+        "Plans side by side, as nidmap compare makes them. Who accepts application/x-ndjson gets"
+        " a line of progress at times, and the answer or a problem in the last one.",
         "rows sentence notes", requests.Compare,
     ),
     "plan": _Path(
@@ -63,6 +64,9 @@ _POSTS = {
     "order": _Path(
         "The slot of every rank, and the file for the launcher.",
         "schema order node_rows text", requests.Order,
+    ),
+    "finish": _Path(
+        "Let the search of a question end with the best so far.", "told", requests.Finish
     ),
     "emit": _Path("Nodes written in a scheduler's format.", "format count text", requests.Emit),
     "export": _Path(

@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 __all__ = [
-    "BODY", "TEXT", "Compare", "Describe", "Emit", "Export", "Hops", "Mark", "Nodes", "Order",
-    "Plan", "Resolve", "View", "decoded",
+    "BODY", "TEXT", "Compare", "Describe", "Emit", "Export", "Finish", "Hops", "Mark", "Nodes",
+    "Order", "Plan", "Resolve", "View", "decoded",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -36,6 +36,10 @@ Blade = Annotated[int, Meta(ge=1, le=4)]
 #: An order that is known: the slot of every rank.
 Slots = Annotated[list[Annotated[int, Meta(ge=0, lt=2**20)]], Meta(max_length=2**20)]
 Words = Annotated[list[Word], Meta(max_length=8)]
+#: The asker's own name for a question that may take long.
+Question = Annotated[Word, Meta(
+    description="A name: a new question takes the place of an old one of the same name.")
+]  # fmt: skip
 
 
 class Nodes(Struct):
@@ -98,6 +102,7 @@ class Compare(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
     per_blade: Blade = 4
     seed: Seed = 0
     links: Links = 50
+    question: Question = ""
 
 
 class Plan(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
@@ -113,6 +118,7 @@ class Plan(Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
     include: Text = ""
     per_blade: Blade = 4
     seed: Seed = 0
+    question: Question = ""
 
 
 class Order(Struct, forbid_unknown_fields=True):
@@ -125,6 +131,12 @@ class Order(Struct, forbid_unknown_fields=True):
     slots: Slots = []
     format: Word = "slots"
     launcher_order: Literal["sorted", "given"] = "sorted"
+
+
+class Finish(Struct, forbid_unknown_fields=True):
+    """A search that is to end with the best that it has found."""
+
+    question: Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class Emit(Struct, forbid_unknown_fields=True):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from web.snapshot import Snapshot
+    from web.workers import Told
 
     #: The machine's columns, and the layout's views by id.
     _Drawn = tuple[Document, dict[str, Document]]
@@ -149,11 +150,12 @@ class Service:
         views = {"": whole, **layout.parts(whole)}
         return json_document(columns), {name: json_document(view) for name, view in views.items()}
 
-    async def figure(self, name: str, wanted: msgspec.Struct) -> bytes:
-        """Return one of `web.figures` as JSON."""
+    async def figure(self, name: str, wanted: msgspec.Struct, told: Told = None) -> bytes:
+        """Return one of `web.figures` as JSON; a search's reports are told."""
         lane = self.long if figures.takes_long(wanted) else self.short
         free = self.live.snapshot.free(self.machine)
-        return await lane.json(getattr(figures, name), free, wanted)
+        question = getattr(wanted, "question", "")
+        return await lane.json(getattr(figures, name), free, wanted, question=question, told=told)
 
     def status(self) -> dict[str, Any]:
         """Return how the server is doing."""

@@ -3,16 +3,21 @@
 A `Lane` has a few `concurrent.futures` executors of one process each, so that
 one calculation can be ended without the others. Questions that are answered
 in milliseconds have a lane to themselves: they never wait for a long one.
+
+A calculation that searches says how far it is, and can be told to end with the
+best that it has found (`report`): over a pipe beside the executor.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import os
 import resource
 import signal
 import threading
+import time
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -26,10 +31,13 @@ from placement.hooks import STRATEGIES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from multiprocessing.connection import Connection
 
     from placement.machine import Machine
 
-__all__ = ["BusyError", "DefectError", "Lane", "TooSlowError"]
+    Told = Callable[[dict[str, Any]], None] | None
+
+__all__ = ["BusyError", "DefectError", "Lane", "TooSlowError", "report"]
 
 #: Bytes of memory that one calculation may take.
 MEMORY = 8 * 2**30
@@ -41,8 +49,16 @@ GRACE = 1.0
 #: Modules that calculations need, loaded once for all processes.
 _PRELOADED = ["web.figures", "web.resolve", "web.export", "rankmap.compare", "rankmap.predict"]
 
-#: The machine that this process calculates for.
+#: Share of a calculation's longest time after which a search ends with the best so far.
+_LATE = 0.6
+
+#: Seconds between two reports of a calculation.
+_PAUSE = 0.2
+
+#: What this process calculates for, whom it tells, and its question: number, end, next report.
 _machine: Machine | None = None
+_line: Connection | None = None
+_number, _end, _next = 0, math.inf, 0.0
 
 
 class BusyError(NidmapError):
@@ -79,14 +95,20 @@ class Lane:
         self._turn = asyncio.Semaphore(processes)
         self._idle: list[_Worker] = []
         self._all: set[_Worker] = set()
+        self._asked: dict[str, asyncio.Future[Any]] = {}
+        self._searching: dict[str, _Worker] = {}
         self._closed = False
 
-    async def json(self, function: Callable[..., Any], *arguments: Any) -> bytes:
-        """Return ``function(machine, *arguments)`` as JSON; errors as `call`."""
-        found: bytes = await self.call(_as_json, function, *arguments)
+    async def json(
+        self, function: Callable[..., Any], *arguments: Any, question: str = "", told: Told = None
+    ) -> bytes:
+        """Return ``function(machine, *arguments)`` as JSON; see `call`."""
+        found: bytes = await self.call(_as_json, function, *arguments, question=question, told=told)
         return found
 
-    async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    async def call(
+        self, function: Callable[..., Any], *arguments: Any, question: str = "", told: Told = None
+    ) -> Any:
         """Return ``function(machine, *arguments)``, calculated in another process.
 
         Where the caller is cancelled, as when its client has hung up, the
@@ -98,6 +120,10 @@ class Lane:
             Of a module, so that another process finds it by its name.
         *arguments
             Anything that can be pickled.
+        question : str
+            Its asker's name for it: a new one takes the place of an old one of the same name.
+        told : callable or None
+            Is told what the calculation reports.
 
         Raises
         ------
@@ -107,9 +133,15 @@ class Lane:
             It took too long; its process was ended.
         DefectError
             Its process ended by itself.
+        UsageError
+            A newer question took its place.
         NidmapError
             Whatever the function raised.
         """
+        if question in self._asked:
+            old = self._asked[question]
+            old.cancel()
+            await asyncio.wait([old])
         if self._closed:
             raise BusyError("the server is being stopped")
         if self.inside >= self._most:
@@ -117,25 +149,44 @@ class Lane:
                 f"{self.inside} calculations are under way already", "try again in a moment"
             )
         self.inside += 1
-        job = asyncio.ensure_future(self._calculate(function, arguments))
-        job.add_done_callback(self._leave)
+        job = asyncio.ensure_future(self._calculate(function, arguments, question, told))
+        if question:
+            self._asked[question] = job
+        job.add_done_callback(lambda job: self._leave(job, question))
         try:
             return await asyncio.shield(job)
         except asyncio.CancelledError:
+            if job.cancelled():
+                raise UsageError(
+                    "a newer question of the same name took this one's place"
+                ) from None
             asyncio.get_running_loop().call_later(GRACE, job.cancel)
             raise
 
-    def _leave(self, job: asyncio.Future[Any]) -> None:
+    def finish(self, question: str) -> bool:
+        """Let a search end with the best so far; return whether one of that name goes on."""
+        if question in self._searching:
+            self._searching[question].finish()
+        return question in self._searching
+
+    def _leave(self, job: asyncio.Future[Any], question: str) -> None:
         self.inside -= 1
+        if self._asked.get(question) is job:
+            del self._asked[question]
         if not job.cancelled():
             job.exception()  # seen, also where nobody waits for it any more
 
-    async def _calculate(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    async def _calculate(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], question: str, told: Told
+    ) -> Any:
         async with self._turn:
             worker = self._idle.pop() if self._idle else await self._start()
             ended = True
+            if question:
+                self._searching[question] = worker
             try:
-                found = await asyncio.wait_for(worker.call(function, arguments), self.seconds)
+                call = worker.call(function, arguments, self.seconds, told)
+                found = await asyncio.wait_for(call, self.seconds)
                 ended = False
                 return found
             except asyncio.TimeoutError:
@@ -149,6 +200,8 @@ class Lane:
                 ended = False
                 raise
             finally:
+                if self._searching.get(question) is worker:
+                    del self._searching[question]
                 if ended:
                     self._end(worker)
                 else:
@@ -187,13 +240,41 @@ class _Worker:
     def __init__(self, machine: Machine) -> None:
         context = get_context("forkserver")
         context.set_forkserver_preload(_PRELOADED)
+        self._line, others = context.Pipe()
         self._executor = ProcessPoolExecutor(
-            1, context, _prepare, (machine, dict(STRATEGIES), dict(os.environ))
+            1, context, _prepare, (machine, dict(STRATEGIES), dict(os.environ), others)
         )
         self.process: int = self._executor.submit(os.getpid).result()
+        others.close()
+        self._number = 0
 
-    async def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-        return await asyncio.wrap_future(self._executor.submit(_answer, function, arguments))
+    async def call(
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float, told: Told
+    ) -> Any:
+        """Calculate; what is reported meanwhile is told."""
+        self._number += 1
+        end = time.monotonic() + _LATE * seconds
+        loop, line = asyncio.get_running_loop(), self._line.fileno()
+        loop.add_reader(line, self._hear, loop, told)
+        try:
+            done = self._executor.submit(_answer, self._number, end, function, arguments)
+            return await asyncio.wrap_future(done)
+        finally:
+            loop.remove_reader(line)
+
+    def _hear(self, loop: asyncio.AbstractEventLoop, told: Told) -> None:
+        try:
+            number, said = self._line.recv()
+        except (EOFError, OSError):  # it has ended, which its executor finds out too
+            loop.remove_reader(self._line.fileno())
+            return
+        if told is not None and number == self._number:
+            told(said)
+
+    def finish(self) -> None:
+        """Let what is searched for now end with the best so far."""
+        with contextlib.suppress(OSError):
+            self._line.send(self._number)
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -204,10 +285,12 @@ class _Worker:
 # --- in the process that calculates ---------------------------------------------------
 
 
-def _prepare(machine: Machine, strategies: dict[str, str], environment: dict[str, str]) -> None:
+def _prepare(
+    machine: Machine, strategies: dict[str, str], environment: dict[str, str], line: Connection
+) -> None:
     """Begin a process: its machine, its bounds, and what it does at the server's end."""
-    global _machine
-    _machine = machine
+    global _machine, _line
+    _machine, _line = machine, line
     STRATEGIES.update(strategies)  # as the front door told the server
     os.environ.clear()  # the fork server's is as old as itself
     os.environ.update(environment)
@@ -225,7 +308,32 @@ def _end_with_server() -> None:
         os._exit(1)
 
 
-def _answer(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+def report(said: Callable[[], dict[str, Any]]) -> bool:
+    """Say how far a calculation is; return whether it is to end with the best so far.
+
+    Parameters
+    ----------
+    said : callable
+        Makes what is said, where it is time to say something.
+    """
+    global _next, _end
+    now = time.monotonic()
+    if _line is None or now < _next:
+        return now > _end
+    _next = now + _PAUSE
+    with contextlib.suppress(OSError):
+        _line.send((_number, said()))
+        while _line.poll():
+            if _line.recv() == _number:
+                _end = now
+    return now >= _end
+
+
+def _answer(
+    number: int, end: float, function: Callable[..., Any], arguments: tuple[Any, ...]
+) -> Any:
+    global _number, _end, _next
+    _number, _end, _next = number, end, 0.0
     try:
         return function(_machine, *arguments)
     except MemoryError:

@@ -217,6 +217,7 @@ def compared(
     orders: Sequence[str] = (DEFAULT_ORDER,),
     told: Callable[[str], None] | None = None,
     baseline: Baseline | str = "",
+    progress: Callable[[Any], bool | None] | None = None,
     **request: Any,
 ) -> Comparison:
     """Predict every strategy with every order by one model; see `compare`.
@@ -236,6 +237,9 @@ def compared(
     baseline : Baseline or str
         What is compared with, or a planner's name; '': what the machine's
         scheduler does by itself.
+    progress : callable or None
+        Is told how far a strategy that searches has come, and ends its search by
+        returning True (`rankmap.joint.budget.Budget`).
     **request
         More of what `placement.plan.plan` takes: candidates, exclude, per_blade, seed …
 
@@ -267,7 +271,8 @@ def compared(
     notes = [note] if note else []
     own = baseline_of(asked.machine, baseline) if isinstance(baseline, str) else baseline
     request["baseline"] = own
-    plans = _plans(asked, count, strategies, request, notes)
+    searching = {"predictor": asked, "progress": progress}
+    plans = _plans(asked.machine, count, strategies, request, searching, notes)
     found = [
         one
         for k, chosen in enumerate(plans)
@@ -292,22 +297,23 @@ def _entry(one: Row, first: Row, gains: Gains) -> Entry:
 
 
 def _plans(
-    asked: Predictor,
+    machine: Machine,
     count: int,
     strategies: Sequence[str],
     request: Mapping[str, Any],
+    searching: Mapping[str, Any],
     notes: list[str],
 ) -> list[Plan]:
     """Return the default's plan and those of the strategies; what does not apply is noted."""
     default = request["baseline"].strategy
-    found = [plan(asked.machine, count, strategy=default, **request)]
+    found = [plan(machine, count, strategy=default, **request)]
     for strategy in dict.fromkeys(strategies or STRATEGIES):
         if strategy == default:
             continue
         # A strategy that predicts has to look for what is compared here.
-        wanted = {**request, "predictor": asked} if strategy in PREDICTING else request
+        wanted = {**request, **searching} if strategy in PREDICTING else request
         try:
-            found.append(plan(asked.machine, count, strategy=strategy, **wanted))
+            found.append(plan(machine, count, strategy=strategy, **wanted))
         except (UsageError, PlanError) as error:
             if strategies:
                 raise

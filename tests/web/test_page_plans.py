@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+import nidmap
 from tests.web.machines import in_states
 from tests.web.serving import running, squeue, until
 
@@ -305,6 +306,40 @@ def test_a_plan_of_auto_keeps_its_order(opened, site):
     )
     text = page.page.locator("#file textarea").input_value()
     assert [int(line) for line in re.findall(r"^\d+$", text, re.M)] == own
+
+
+SEARCH = "#t=plans&plan=1024;2;row-major;free;auto;stencil:16x16x8"
+
+
+def test_a_search_shows_how_far_it_is_and_ends_with_the_best_so_far(opened, searched):
+    page = opened(searched).go(SEARCH)
+    page.until("() => document.getElementById('plan-now').textContent.includes('best so far')")
+    assert 0 < page.page.locator("#plan-share").evaluate("bar => bar.value") <= 1
+    assert page.page.is_disabled("#plan-go")
+    page.page.click("#plan-finish")
+    page.page.wait_for_selector(".plan")
+    assert page.page.locator(".plan", has_text="auto").count() == 1
+    assert page.page.is_hidden("#plan-running")
+    assert page.page.is_enabled("#plan-go")
+    page.leave()
+
+
+def test_a_search_is_cancelled_on_the_page_and_on_the_server(opened, searched):
+    page = opened(searched).go(SEARCH)
+    page.until("() => document.getElementById('plan-now').textContent.includes('best so far')")
+    assert searched.service.long.inside == 1
+    page.page.click("#plan-cancel")
+    page.until("() => document.getElementById('plan-said').textContent === 'Cancelled.'")
+    until(lambda: searched.service.long.inside == 0)
+    assert page.page.is_enabled("#plan-go")
+    page.leave()
+
+
+@pytest.fixture(scope="module")
+def searched():
+    """A server whose searches take seconds."""
+    with running(nidmap.load_machine("torus:16x16x8"), plans=1) as site:
+        yield site
 
 
 def test_a_busy_server_is_asked_again(opened, site):

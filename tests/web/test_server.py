@@ -1,6 +1,7 @@
 """The server under load and misuse: streams, queues, slow calculations, sockets, the command."""
 
 import asyncio
+import itertools
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from placement.errors import ParseError, PlanError, UsageError
 from tests.waiting import HANGS
 from tests.web.serving import run_async, running, squeue, until
 from web.server import bound, bound_socket
-from web.workers import MEMORY, BusyError, DefectError, Lane, TooSlowError
+from web.workers import MEMORY, BusyError, DefectError, Lane, TooSlowError, report
 
 
 class Stream:
@@ -309,6 +310,62 @@ def test_short_questions_do_not_wait_for_long_ones(small, monkeypatch):
 
 def long_compare(machine, free, wanted):
     time.sleep(600)
+
+
+def search(machine):
+    """Report until told to end, as a search does."""
+    said = itertools.count(1)
+    while not report(lambda: {"steps": next(said)}):
+        time.sleep(0.01)
+    return next(said)
+
+
+def test_a_search_is_heard_and_told_to_end(small):
+    async def scenario(lane):
+        heard = []
+        job = asyncio.ensure_future(lane.call(search, question="mine", told=heard.append))
+        while len(heard) < 2:
+            await asyncio.sleep(0.01)
+        assert not lane.finish("another's")
+        assert lane.finish("mine")
+        assert await job >= heard[-1]["steps"] > 0
+        assert not lane.finish("mine")
+        assert await lane.call(rest, 0) == 128
+        lane.seconds = 1.0
+        await lane.call(search)  # ends by itself, before it takes too long
+        assert len(lane.processes) == 1
+
+    in_lane(small, scenario)
+
+
+def test_a_new_question_takes_the_place_of_an_old_one(small):
+    async def scenario(lane):
+        for _ in range(3):
+            old = asyncio.ensure_future(lane.call(rest, 600, question="mine"))
+            other = asyncio.ensure_future(lane.call(rest, 0, question="another's"))
+            await asyncio.sleep(0.05)
+            assert await lane.call(rest, 0, question="mine") == 128
+            with pytest.raises(UsageError, match="newer question"):
+                await old
+            assert await other == 128
+        assert (lane.inside, lane._asked, lane._searching) == (0, {}, {})
+
+    in_lane(small, scenario)
+
+
+def test_a_long_answer_comes_in_lines(small):
+    with running(small) as site:
+        body = {"count": 8, "strategies": ["auto"], "pattern": "ring"}
+        reply = site.ask("/api/v1/compare", body=body, headers={"Accept": "application/x-ndjson"})
+        *progress, last = (json.loads(line) for line in reply.body.splitlines())
+        assert progress
+        assert all(one["progress"]["text"] for one in progress)
+        assert last["answer"] == site.post("compare", **body).json
+        body["pattern"] = "nope"
+        reply = site.ask("/api/v1/compare", body=body, headers={"Accept": "application/x-ndjson"})
+        problem = json.loads(reply.body.splitlines()[-1])["problem"]
+        assert (problem["status"], "nope" in problem["detail"]) == (409, True)
+        assert site.post("finish", question="none").json == {"told": False}
 
 
 def test_a_list_of_millions_is_refused_at_once(small):

@@ -27,6 +27,35 @@ export async function postJson(path, body, signal) {
   return answerOf(await asked(path, { method: "POST", headers, body: JSON.stringify(body), signal }));
 }
 
+/**
+ * POST a question that may take long.
+ * @param {Function} told is told `{ text, share, best_s, rows }` of a search, meanwhile
+ * @returns {Promise<Object>} the answer
+ */
+export async function postLong(path, body, signal, told) {
+  const headers = { "Content-Type": "application/json", Accept: "application/x-ndjson" };
+  const response = await asked(path, { method: "POST", headers, body: JSON.stringify(body), signal });
+  if (!response.ok) throw await refusalOf(response);
+  for await (const { progress, answer, problem } of linesOf(response)) {
+    if (progress) told(progress);
+    if (answer) return answer;
+    if (problem) throw new Refusal(problem.status, problem.detail, problem.hint, problem.status === 429 ? 2 : 0);
+  }
+  throw new Refusal(0, "the server went away", "is nidmap web serve still running?");
+}
+
+async function* linesOf(response) {
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop();
+    for (const line of lines) yield JSON.parse(line);
+  }
+}
+
 /** POST a body and read the file that comes back. */
 export async function postFile(path, body) {
   const headers = { "Content-Type": "application/json" };

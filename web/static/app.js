@@ -1,7 +1,7 @@
 /** The page's heart: what is shown, and who is told when it changes. */
 
 import { announce, notice } from "./announce.js";
-import { getJson, postJson, saidOf } from "./api.js";
+import { getJson, postJson, postLong, saidOf } from "./api.js";
 import { coloured, distinct, keysOf } from "./colouring.js";
 import { counted, grouped } from "./dom.js";
 import { askedRows, rangesOf, Snapshot } from "./machine.js";
@@ -210,13 +210,14 @@ export class App {
    * Ask, so that only the newest answer of a name counts.
    * @returns {Promise<Object|null>} null where a newer question was asked meanwhile
    */
-  async ask(name, path, body) {
+  async ask(name, path, body, told) {
     this.questions.get(name)?.abort();
     const control = new AbortController();
     this.questions.set(name, control);
     this.curl(name, path, body);
     try {
-      return await patiently(() => postJson(path, body, control.signal), control.signal);
+      const post = () => (told ? postLong(path, body, control.signal, told) : postJson(path, body, control.signal));
+      return await patiently(post, control.signal);
     } catch (error) {
       if (error.name === "AbortError") return null;
       throw error;

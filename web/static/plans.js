@@ -1,7 +1,7 @@
 /** Two to four plans side by side: the same figures as compare, small maps that point together. */
 
 import { announce, notice } from "./announce.js";
-import { saidOf } from "./api.js";
+import { postJson, saidOf } from "./api.js";
 import { OWN_ORDER } from "./app.js";
 import { distinct, keysOf } from "./colouring.js";
 import { copyText } from "./clipboard.js";
@@ -19,6 +19,9 @@ import { classBars, noteList } from "./traffic.js";
 const MOST = 3;
 const USUAL = ["blades", "compact", "hilbert", "fattree-compact", "spread"];
 
+/** This tab's name for what it asks: a new question takes the place of its old one. */
+const QUESTION = `page-${Math.random().toString(36).slice(2)}-compare`;
+
 /** The planner's tab. */
 export class PlanView {
   constructor(app) {
@@ -30,6 +33,8 @@ export class PlanView {
       this.run();
     });
     byId("plan-strategies").addEventListener("change", () => this.limit());
+    byId("plan-finish").addEventListener("click", () => this.finish());
+    byId("plan-cancel").addEventListener("click", () => app.questions.get("compare")?.abort());
     app.store.on(["hover"], () => this.point(app.store.get("hover")));
     app.store.on(["theme", "snapshot"], () => this.answer && this.show(this.answer));
   }
@@ -85,12 +90,14 @@ export class PlanView {
     const { count, ppn, pattern, order, from, strategies } = this.form();
     const mark = app.marks.current;
     const among = from === "mark" && mark ? app.asked(mark) : "";
-    const body = { count, ppn, pattern, strategies, orders: [order], from: among, links: 0 };
+    const body = { count, ppn, pattern, strategies, orders: [order], from: among, links: 0, question: QUESTION };
     this.say(`Planning ${counted(count, "node")} …`, false);
+    this.progress({ text: "" });
     byId("plan-go").disabled = true;
     try {
-      const answer = await app.ask("compare", "/api/v1/compare", body);
+      const answer = await app.ask("compare", "/api/v1/compare", body, (now) => this.progress(now));
       if (answer) this.show(answer);
+      else this.say("Cancelled.", false);
     } catch (error) {
       this.answer = null;
       this.clear();
@@ -98,7 +105,24 @@ export class PlanView {
       this.say(saidOf(error), true);
     }
     byId("plan-go").disabled = false;
+    byId("plan-running").hidden = true;
     app.store.set({ plan: this.asked });
+  }
+
+  /** Show how far the planning is: only a search knows its share, and has a best plan so far. */
+  progress({ text, share, best_s: best }) {
+    byId("plan-running").hidden = false;
+    const bar = byId("plan-share");
+    if (share === undefined) bar.removeAttribute("value");
+    else bar.value = share;
+    byId("plan-finish").hidden = !best;
+    byId("plan-now").textContent = best ? `${text}; best so far ${spokenSeconds(best)}` : text;
+  }
+
+  /** Let the search end with the best plan that it has found. */
+  async finish() {
+    byId("plan-finish").hidden = true;
+    await postJson("/api/v1/finish", { question: QUESTION }).catch((error) => this.say(saidOf(error), true));
   }
 
   say(text, bad) {
