@@ -63,7 +63,13 @@ _API = {
     "cart_create": ("rankmap.runtime", "cart_create"),
 }
 
-_ROOMS = ("placement", "rankmap", "workloads", "web")
+#: Our packages and how what each says of itself begins.
+_ROOMS = {
+    "placement": b'"""Nodes and networks',
+    "rankmap": b'"""Rank orders',
+    "workloads": b'"""Workloads that measure',
+    "web": b'"""The NID marker',
+}
 
 #: Command -> where it lives, and its one line of help; in the order in which a job meets them.
 _COMMANDS = {
@@ -102,21 +108,35 @@ def __getattr__(name: str) -> Any:
 
 
 def shadowed() -> str:
-    """Return one line naming the user's file that hides a package of ours, '' for none.
+    """Return one line naming the file that hides or replaces a package of ours, '' for none.
 
     Our packages are called `placement`, `rankmap`, `workloads` and `web`; a
     user's own ``placement.py`` in the working directory comes first on
-    Python's path under ``python -m`` and in a script's own folder.
+    Python's path under ``python -m`` and in a script's own folder, and another
+    distribution's ``web/__init__.py`` (web.py has one) is installed over ours.
     """
     home = os.path.dirname(os.path.abspath(__file__))
-    for room in _ROOMS:
+    for room, beginning in _ROOMS.items():
         spec = find_spec(room)
         where = _location(spec)
         if where is None:
             return f"nidmap's package {room!r} is missing from {home}; install nidmap again"
         if os.path.realpath(os.path.dirname(where)) != os.path.realpath(home):
             return f"{where} hides nidmap's own package {room!r}; rename it or run elsewhere"
+        if not _text(spec).startswith(beginning):
+            return (
+                f"another distribution's files stand in nidmap's package {room!r} in {where}; "
+                "install nidmap again, in an environment of its own"
+            )
     return ""
+
+
+def _text(spec: Any) -> bytes:
+    """Return the text of a package's ``__init__.py``, b'' where there is none."""
+    try:
+        return bytes(spec.loader.get_data(spec.origin))
+    except (AttributeError, OSError, TypeError):
+        return b""
 
 
 def _location(spec: Any) -> str | None:

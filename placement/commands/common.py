@@ -6,7 +6,9 @@ import contextlib
 import functools
 import json
 import os
+import re
 import sys
+import time
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import click
@@ -32,6 +34,9 @@ __all__ = [
     "to_json",
     "write_output",
 ]
+
+#: Seconds after which a temporary file is no other run's that is being written now.
+_ABANDONED = 60.0
 
 
 class LazyGroup(click.Group):
@@ -209,6 +214,19 @@ def _replace(raw: bytes, path: str) -> None:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
+    _remove_left_behind(path)
+
+
+def _remove_left_behind(path: str) -> None:
+    """Remove what an earlier run that was killed before it renamed left beside `path`."""
+    folder, name = os.path.split(path)
+    ours = re.compile(rf"\.{re.escape(name)}\.(?:[0-9a-f]{{12}}|[a-z0-9_]{{8}})")
+    with contextlib.suppress(OSError), os.scandir(folder or os.curdir) as entries:
+        for entry in entries:
+            if ours.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                found = entry.stat(follow_symlinks=False)
+                if found.st_uid == os.geteuid() and time.time() - found.st_mtime > _ABANDONED:
+                    os.unlink(entry.path)
 
 
 def _temporary(raw: bytes, path: str) -> str:

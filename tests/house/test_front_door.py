@@ -40,6 +40,25 @@ def test_a_users_file_that_hides_a_room_is_named(tmp_path, room):
     )
 
 
+def test_a_distribution_that_overwrites_a_room_is_named(tmp_path):
+    """web.py installs ``web/__init__.py`` into the same folder as ours."""
+    shutil.copyfile(ROOT / "nidmap.py", tmp_path / "nidmap.py")
+    for room in ("placement", "rankmap", "workloads", "web"):
+        (tmp_path / room).symlink_to(ROOT / room)
+    (tmp_path / "web").unlink()
+    shutil.copytree(ROOT / "web", tmp_path / "web", ignore=shutil.ignore_patterns("static"))
+    line = (
+        f"another distribution's files stand in nidmap's package 'web' in {tmp_path / 'web'}; "
+        "install nidmap again, in an environment of its own"
+    )
+    theirs = '"""web.py: makes web apps"""\nimport no_such_module\n'
+    (tmp_path / "web" / "__init__.py").write_text(theirs)
+    done = run("-m", "nidmap", "site", "list", cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"nidmap: {line}\n")
+    done = run("-c", "import nidmap; nidmap.plan", cwd=tmp_path)
+    assert done.stderr.splitlines()[-1] == f"ImportError: {line}"
+
+
 def test_a_users_script_is_told_too(tmp_path):
     (tmp_path / "rankmap.py").write_text("")
     (tmp_path / "script.py").write_text("import nidmap\nnidmap.load_machine('tara')\n")
