@@ -50,7 +50,7 @@ GRACE = 1.0
 _PRELOADED = ["web.figures", "web.resolve", "web.export", "rankmap.compare", "rankmap.predict"]
 
 #: Share of a calculation's longest time after which a search ends with the best so far.
-_LATE = 0.6
+_LATE = 0.4
 
 #: Seconds between two reports of a calculation.
 _PAUSE = 0.2
