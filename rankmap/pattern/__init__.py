@@ -168,7 +168,7 @@ def parse_pattern(spec: str) -> Pattern:
     spec : str
         ``alltoall``, ``sort``, ``ring``, ``fft:PxQ`` (all-to-all in each row
         and each column of a process grid), ``fft:P`` (slab),
-        ``stencil:24x24x16[,periodic][,weights=1:2:4][,points=27]`` or
+        ``stencil:24x24x16[,periodic][,weights=1:2:4][,points=27][,staged]`` or
         ``stencil:auto[,ndims=3]``, ``training:tp=8,cp=1,dp=16,pp=4``,
         ``graph:FILE``, ``matrix:FILE``, ``measured:FILE``.
 

@@ -90,12 +90,17 @@ class Stencil(GridPattern):
     reach : int
         In how many dimensions at once a neighbour may differ: 1 gives the 5-
         and 7-point stencils, all of them the 9- and 27-point ones.
+    staged : bool
+        Whether the exchange goes direction by direction, as a chain of
+        ``MPI_Sendrecv`` does, instead of being posted at once. Who talks to
+        whom is the same.
     """
 
     dims: Shape
     wrap: bool = False
     weights: tuple[float, ...] = ()
     reach: int = 1
+    staged: bool = False
 
     @property
     def spec(self) -> str:
@@ -103,7 +108,8 @@ class Stencil(GridPattern):
         text = f"stencil:{_by_x(self.dims)}" + (",periodic" if self.wrap else "")
         if self.weights:
             text += ",weights=" + ":".join(f"{w:g}" for w in self.weights)
-        return text + (f",points={points(len(self.dims), self.reach)}" if self.reach > 1 else "")
+        text += f",points={points(len(self.dims), self.reach)}" if self.reach > 1 else ""
+        return text + (",staged" if self.staged else "")
 
     @property
     def periodic(self) -> tuple[bool, ...]:
@@ -287,7 +293,7 @@ class AutoStencil(Pattern):
 
 @pattern("stencil")
 def stencil(text: str) -> Pattern:
-    """Build ``stencil:24x24x16[,periodic][,weights=1:2:4][,points=27]`` or ``stencil:auto``."""
+    """Build ``stencil:24x24x16[,periodic][,weights=1:2:4][,points=27][,staged]`` or ``:auto``."""
     grid, *words = text.split(",")
     auto = grid == "auto"
     options: dict[str, str] = {}
@@ -295,16 +301,16 @@ def stencil(text: str) -> Pattern:
         key, equals, value = word.partition("=")
         if key in options:
             raise UsageError(f"stencil: {key} is given twice")
-        if word != "periodic" and not (
+        if word not in ("periodic", "staged") and not (
             equals and key in ("weights", "points", "ndims" if auto else "")
         ):
-            known = "there are periodic, weights=1:2:4, points=9" + ", ndims=3" * auto
+            known = "there are periodic, staged, weights=1:2:4, points=9" + ", ndims=3" * auto
             raise UsageError(f"stencil: no option '{printable(word, 40)}'", known)
         options[key] = value
     dims = (1,) * _dimensions(options) if auto else parse_extents(grid, "stencil")
     weights = _weights(options["weights"], len(dims)) if "weights" in options else ()
     reach = _reach(options["points"], len(dims)) if "points" in options else 1
-    found = Stencil(dims, "periodic" in options, weights, reach)
+    found = Stencil(dims, "periodic" in options, weights, reach, "staged" in options)
     return AutoStencil(found) if auto else found
 
 

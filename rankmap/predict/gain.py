@@ -22,11 +22,12 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rankmap.pattern.structured import Stencil
 from rankmap.predict.asked import fitted
 from rankmap.predict.background import Other, beside, shared
 from rankmap.predict.phases import ALGORITHMS
@@ -322,6 +323,9 @@ def _unknowns(
     if not asked.background and all(one.others is not None for one in times):
         question = f"whether other jobs send {OTHERS:g} GB/s a busy node"
         yield "others", question, [{"others": True}]
+    if all(one.staging for one in times):
+        question = "whether the halo is exchanged direction by direction (stencil:…,staged)"
+        yield "staging", question, [{"staged": True}]
     if first.memory is None and any(one.inside for one in times):
         question = f"whether copies inside a node take time, at {MEMORY:g} GB/s"
         yield "memory", question, [{"memory": MEMORY}]
@@ -336,6 +340,8 @@ class _Times:
         What the busy nodes that belong to no known job leave of every channel, GB/s.
     inside : bool
         Whether anything is sent inside a node.
+    staging : bool
+        Whether the pattern could be sent direction by direction, which nothing says.
     """
 
     def __init__(self, asked: Model, placed: Placed) -> None:
@@ -344,12 +350,13 @@ class _Times:
         self.pattern = fitted(asked.pattern, self.slots)
         self.histogram = asked.histogram(self.pattern, self.slots)
         self.adapts = _adapts(asked)
-        self._phases: dict[str, list[_Phase]] = {}
+        self._phases: dict[tuple[str, bool], list[_Phase]] = {}
         left = asked.left(self.slots)
         usable = (asked.channels if left is None else left).bandwidth
         self.wire = usable / asked.constants.payload
         self.others = self._beside_others()
         self.inside = any(one.inside for one in self.phases(asked.algorithm))
+        self.staging = isinstance(self.pattern, Stencil) and not self.pattern.staged
 
     def _beside_others(self) -> Floats | None:
         machine = self.asked.machine
@@ -360,15 +367,16 @@ class _Times:
         job = Other(np.flatnonzero(busy), OTHERS)
         return shared(machine, beside([job], self.placed.rows), self.asked.routing).left(self.wire)
 
-    def phases(self, algorithm: str) -> list[_Phase]:
+    def phases(self, algorithm: str, staged: bool = False) -> list[_Phase]:
         """Return what is sent under an algorithm."""
-        if algorithm not in self._phases:
+        if (algorithm, staged) not in self._phases:
             asked = copy(self.asked)
             asked.algorithm = algorithm
             asked.steps = min(asked.steps or STEPS, STEPS)
-            found = asked.phases(self.pattern, self.slots, self.placed.order)
-            self._phases[algorithm] = [self._phase(asked, phase) for phase in found]
-        return self._phases[algorithm]
+            pattern = replace(self.pattern, staged=True) if staged else self.pattern
+            found = asked.phases(pattern, self.slots, self.placed.order)
+            self._phases[algorithm, staged] = [self._phase(asked, phase) for phase in found]
+        return self._phases[algorithm, staged]
 
     def _phase(self, asked: Model, phase: Phase) -> _Phase:
         whole = asked.loads(phase.total, None)
@@ -400,7 +408,7 @@ class _Times:
         """Return the seconds under some values of the unknowns."""
         wire = self.others if values.others and self.others is not None else self.wire
         total = self.histogram
-        for phase in self.phases(values.algorithm):
+        for phase in self.phases(values.algorithm, values.staged):
             steps = sum(one.times * self._longest(one, values, wire) for one in phase.steps)
             moved = max(steps, self._longest(phase.whole, values, wire))
             if values.memory:

@@ -1,6 +1,7 @@
 """Exchanges with few partners: stencils, rings, graphs and measured matrices.
 
-All of them are sent at once. Who sends what in which direction:
+All of them are sent at once, but a staged stencil: that goes one way along one
+dimension after the other. Who sends what in which direction:
 
 =========  ====================================================================
 stencil    ``--bytes`` times the dimension's weight, both ways
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankmap.pattern.graph import Graph
-from rankmap.pattern.structured import GridPattern, Ring
+from rankmap.pattern.structured import GridPattern, Ring, Stencil
 from rankmap.predict.phase import Phase
 from rankmap.predict.summing import Summed, by_size, joined, summed
 
@@ -39,9 +40,9 @@ _KEPT = "directed"
 
 
 def phase(pattern: Pattern, job: Job, size: float) -> Phase:
-    """Return the one phase of a pattern whose messages are all sent at once."""
+    """Return the one phase of a pattern that is no all-to-all."""
     nodes = len(job.rows)
-    messages = None
+    messages = steps = None
     if isinstance(pattern, Graph):
         sums, most, sent = _matrix(pattern, job, size)
         messages = partial(_messages, pattern, job, size)
@@ -54,6 +55,8 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
     else:
         both = list(_both_ways(pattern, job.node, size, nodes))
         sums, most = joined(both, nodes), _partners(pattern)
+        if isinstance(pattern, Stencil) and pattern.staged:
+            steps = partial(_one_by_one, both)
         sent = size * _partners(pattern, weighted=True)
     leaving = np.bincount(sums.source, sums.messages, minlength=nodes)
     return Phase(
@@ -62,12 +65,19 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
         job,
         lambda: sums,
         messages=messages,
+        steps=steps,
+        in_turn=1.0 if steps is None else len(both),
         a_rank=most,
         a_node=float(leaving.max(initial=0)),
         inside=float(sums.inside.max(initial=0)),
         a_pair=sums.a_pair(),
         sent=sent,
     )
+
+
+def _one_by_one(parts: list[Summed]) -> Iterator[tuple[Summed, float]]:
+    """Yield each part as a step of its own."""
+    return ((part, 1.0) for part in parts)
 
 
 def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterator[Summed]:

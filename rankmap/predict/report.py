@@ -110,7 +110,8 @@ def _terms(
     if asked.fair:
         how = f"max-min fair sharing in time, routing {timed[0].loads.routing}"
     if any(phase.steps is not None for phase in found):
-        how += f", step by step ({_algorithms(asked, pattern)})"
+        steps = _algorithms(asked, pattern) if isinstance(pattern, Lines) else "staged"
+        how += f", step by step ({steps})"
     if known.process_gbs:
         how += f", a rank sends at most {known.process_gbs:g} GB/s"
     if known.payload != 1:

@@ -1,0 +1,70 @@
+"""Exchanges direction by direction: each step by plain loops over the ranks."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nidmap
+from placement.network import Demand, loads
+from rankmap.pattern import parse_pattern
+from rankmap.predict.gain import Gains, Placed
+from rankmap.predict.model import Model
+
+TORUS = nidmap.load_machine("torus:4x4x2,bw=2,injection=5")
+
+
+def by_hand(dims, weights, periodic, rows):
+    """Return the seconds of all steps: a dimension's neighbours one way, then the other way."""
+    total = 0.0
+    for axis, way in itertools.product(range(len(dims)), (1, -1)):
+        pairs = []
+        for place in itertools.product(*map(range, dims)):
+            there = list(place)
+            there[axis] += way
+            if periodic:
+                there[axis] %= dims[axis]
+            if 0 <= there[axis] < dims[axis]:
+                pairs.append([np.ravel_multi_index(one, dims) for one in (place, there)])
+        a, b = rows[np.array(pairs).reshape(-1, 2).T]
+        apart = a != b
+        if apart.any():
+            demand = Demand.pairs(TORUS, a[apart], b[apart], weights[axis] * 1e6)
+            total += loads(TORUS, demand).worst().seconds
+    return total
+
+
+@given(st.data())
+def test_steps_follow_each_other(data):
+    dims = data.draw(st.sampled_from([(4,), (2, 4), (3, 3), (2, 2, 3), (4, 2, 2)]))
+    periodic = data.draw(st.booleans())
+    weights = data.draw(st.permutations([1.0, 2.0, 5.0]))[: len(dims)]
+    rows = np.array(data.draw(st.permutations(range(32)))[: math.prod(dims)])
+    words = "x".join(map(str, dims)) + ",periodic" * periodic
+    words += ",weights=" + ":".join(f"{weight:g}" for weight in weights)
+    staged = Model(TORUS, f"stencil:{words},staged", 1, 1e6, latency=0)
+    assert staged.time(rows) == pytest.approx(by_hand(dims, weights, periodic, rows))
+    at_once = Model(TORUS, f"stencil:{words}", 1, 1e6, latency=0)
+    assert at_once.time(rows) <= staged.time(rows) * (1 + 1e-9)
+
+
+def test_a_staged_stencil_is_the_same_pattern():
+    staged, plain = (parse_pattern(f"stencil:4x3,points=9{word}") for word in (",staged", ""))
+    assert staged.spec == "stencil:4x3,points=9,staged"
+    assert parse_pattern(staged.spec) == staged
+    assert [[e.a.tolist(), e.b.tolist()] for e in staged.edges()] == [
+        [e.a.tolist(), e.b.tolist()] for e in plain.edges()
+    ]
+
+
+def test_whether_a_stencil_is_staged_is_an_unknown_unless_it_says_so():
+    rows, base = np.arange(8), np.array([0, 9, 18, 27, 4, 13, 22, 31])
+    names = []
+    for words in ("stencil:2x2x2", "stencil:2x2x2,staged"):
+        asked = Model(TORUS, words, 1, 1e6, process=np.inf)
+        found = Gains(asked, Placed(base)).of(Placed(rows))
+        names.append([one.name for one in found.unknowns])
+    assert names == [["staging"], []]
