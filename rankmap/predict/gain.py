@@ -134,6 +134,8 @@ class Gain(NamedTuple):
         >>> Gain(1.1, 1.2, 1.304).range_text, Gain(1.2, 1.2, 1.2).range_text
         ('1.1 to 1.3 x', '1.2 x')
         """
+        if math.isinf(self.likely):
+            return "any number of times"
         low, high = (f"{value:.2f}".rstrip("0").rstrip(".") for value in (self.low, self.high))
         return f"{low} x" if low == high else f"{low} to {high} x"
 
@@ -143,11 +145,13 @@ class Gain(NamedTuple):
         return self.unknowns[0].question if self.unknowns else ""
 
     def document(self) -> dict[str, Any]:
-        """Return the gain as JSON takes it."""
+        """Return the gain as JSON takes it: None where the placement takes no time at all."""
+        ends = (self.low, self.likely, self.high)
+        low, likely, high = (value if math.isfinite(value) else None for value in ends)
         return {
-            "low": self.low,
-            "likely": self.likely,
-            "high": self.high,
+            "low": low,
+            "likely": likely,
+            "high": high,
             "unknowns": [unknown.document() for unknown in self.unknowns],
         }
 
@@ -241,7 +245,13 @@ class Gains:
     def of(self, plan: Placed) -> Gain:
         """Return how many times as fast a placement is."""
         times = [_Times(self.asked, plan), self._base]
-        return _range(self.asked, times, lambda both: both[1] / both[0] if both[0] > 0 else 1.0)
+        return _range(self.asked, times, _ratio)
+
+
+def _ratio(both: list[float]) -> float:
+    """Return the second time over the first; inf where only the first is nothing."""
+    plan, base = both
+    return base / plan if plan > 0 else math.inf if base > 0 else 1.0
 
 
 def time_range(asked: Model, plan: Placed) -> Gain:
@@ -263,11 +273,13 @@ def _range(asked: Model, times: list[_Times], figure: Any) -> Gain:
 
     first = _likely(asked)
     likely = under(first)
-    if likely <= 0:
+    if not 0 < likely < math.inf:
         return Gain(likely, likely, likely)
     found, lowest, highest = [], first, first
     for name, question, changes in _unknowns(asked, first, times):
         each = sorted(((under(first._replace(**new)), new) for new in changes), key=_figure)
+        if not 0 < each[0][0] <= each[-1][0] < math.inf:
+            continue
         (low, down), (high, up) = each[0], each[-1]
         lowest = lowest._replace(**(down if low < likely else {}))
         highest = highest._replace(**(up if high > likely else {}))
@@ -373,7 +385,9 @@ class _Times:
             asked = copy(self.asked)
             asked.algorithm = algorithm
             asked.steps = min(asked.steps or STEPS, STEPS)
-            pattern = replace(self.pattern, staged=True) if staged else self.pattern
+            pattern = self.pattern
+            if staged and isinstance(pattern, Stencil):
+                pattern = replace(pattern, staged=True)
             found = asked.phases(pattern, self.slots, self.placed.order)
             self._phases[algorithm, staged] = [self._phase(asked, phase) for phase in found]
         return self._phases[algorithm, staged]

@@ -115,6 +115,13 @@ def test_busy_nodes_of_no_known_job_are_an_unknown():
     assert found.low <= found.likely <= found.high
 
 
+def test_a_plan_that_takes_no_time_is_any_number_of_times_as_fast():
+    found = gain(GROUPS, "alltoall", [0, 1], [0, 8], latency=0, process=np.inf, memory=1e9)
+    assert found.likely == np.inf
+    assert found.range_text == "any number of times"
+    assert found.document()["likely"] is None
+
+
 def test_a_range_of_times_contains_the_likely_one():
     asked = Model(TORUS, "alltoall", 2, 1e6, algorithm="library")
     found = time_range(asked, Placed(np.arange(8)))

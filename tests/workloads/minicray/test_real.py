@@ -1,5 +1,6 @@
 """Mini-Crays that stand: what runs in them, what the links carry, and that nothing is left."""
 
+import contextlib
 import json
 import os
 import random
@@ -249,7 +250,8 @@ def test_a_kill_of_a_run_with_its_own_leaves_nothing(seed):
 def kill_one(rng, process, longest):
     """Kill a process of a command's tree at some moment, then the command."""
     time.sleep(rng.random() * longest)
-    os.kill(rng.choice([process.pid, *children(process.pid)]), signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # one that has just ended by itself
+        os.kill(rng.choice([process.pid, *children(process.pid)]), signal.SIGKILL)
     time.sleep(0.1)
     process.kill()
 
