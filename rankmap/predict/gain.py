@@ -30,6 +30,7 @@ import numpy as np
 from rankmap.pattern.structured import Stencil
 from rankmap.predict.asked import fitted
 from rankmap.predict.background import Other, beside, shared
+from rankmap.predict.lines import most_steps
 from rankmap.predict.phases import ALGORITHMS
 
 if TYPE_CHECKING:
@@ -384,7 +385,8 @@ class _Times:
         if (algorithm, staged) not in self._phases:
             asked = copy(self.asked)
             asked.algorithm = algorithm
-            asked.steps = min(asked.steps or STEPS, STEPS)
+            most = most_steps(len(asked.channels), len(self.slots), asked.routing)
+            asked.steps = min(asked.steps or most, STEPS)
             pattern = self.pattern
             if staged and isinstance(pattern, Stencil):
                 pattern = replace(pattern, staged=True)

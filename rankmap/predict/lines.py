@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from placement.machine import Machine
     from rankmap.pattern.structured import Lines
     from rankmap.predict.phase import Job, Steps
 
@@ -38,8 +37,11 @@ if TYPE_CHECKING:
 __all__ = ["most_steps", "phases"]
 
 #: us that looking at all steps of a stepwise algorithm may take; of more an even sample is looked
-#: at, at least so many.
-MOST_US, LEAST_STEPS = 8e5, 16
+#: at, at least so many (of `adaptive`, which solves for every step, two).
+MOST_US, LEAST_STEPS = 3e5, 8
+
+#: us that a step takes for each channel of the network, about, where a routing takes long.
+US_A_CHANNEL = {"single": 1.0, "shortest": 5.0, "adaptive": 45.0}
 
 
 def phases(
@@ -55,7 +57,7 @@ def phases(
     algorithms : list of str
         Of each dimension.
     steps : int or None
-        Steps that are looked at, at most.
+        Steps that are looked at, at most; None: all.
     """
     dims = pattern.dims or ()
     part = size * pattern.weight
@@ -70,8 +72,9 @@ def phases(
         elif algorithm == "bruck":
             yield table.in_steps(name, list(_bruck(dims[axis])))
         else:
-            most = steps or most_steps(job.machine, len(job.node))
-            yield table.in_steps(name, _sampled(dims[axis], algorithm == "pairwise", most))
+            yield table.in_steps(
+                name, _sampled(dims[axis], algorithm == "pairwise", steps or dims[axis])
+            )
 
 
 class _Table:
@@ -189,19 +192,22 @@ def _counted(nodes: Ints, count: int) -> tuple[Ints, Ints, Ints]:
     return line, node, np.diff(np.append(first, len(key)))
 
 
-def most_steps(machine: Machine, ranks: int) -> int:
+def most_steps(channels: int, ranks: int, routing: str) -> int:
     """Return how many steps of an all-to-all are looked at, by what one takes, about.
+
+    Parameters
+    ----------
+    channels, ranks : int
+    routing : str
 
     Examples
     --------
-    >>> import nidmap
-    >>> most_steps(nidmap.load_machine("torus:8x8x8"), 512)
-    972
+    >>> most_steps(3072, 512, "minimal"), most_steps(24576, 512, "adaptive")
+    (364, 2)
     """
-    from placement.topologies import links
-
-    us = 300 + 0.3 * len(links(machine)) + 0.12 * ranks
-    return max(LEAST_STEPS, int(MOST_US / us))
+    us = 300 + US_A_CHANNEL.get(routing, 0.15) * channels + 0.12 * ranks
+    least = 2 if routing == "adaptive" else LEAST_STEPS
+    return max(least, int(MOST_US / us))
 
 
 def _sampled(extent: int, exchange: bool, most: int) -> list[Step]:

@@ -11,6 +11,7 @@ import numpy as np
 from placement.errors import UsageError
 from rankmap.predict.asked import fitted, parsed, size_of
 from rankmap.predict.constants import constants
+from rankmap.predict.lines import most_steps
 from rankmap.predict.phase import Job
 from rankmap.predict.phases import algorithm_of, algorithms, phases
 from rankmap.predict.terms import histogram_s, hops_by_class, latency_s, messages_s
@@ -72,7 +73,7 @@ class Model:
     ----------
     steps : int or None
         Steps of an all-to-all that are looked at, at most; None: as many as
-        take less than a second.
+        there is time for (`rankmap.predict.lines.most_steps`).
     given : frozenset of str
         What the caller stated: ``routing``, ``algorithm``, ``process``,
         ``payload``, ``memory``, ``background``.
@@ -170,7 +171,8 @@ class Model:
         placed = getattr(order, "slots", order)
         node = slots.node if placed is None else slots.node[_checked(placed, len(slots))]
         job = Job(self.machine, slots.rows, node, slots.counts)
-        return phases(pattern, job, self.size, self.algorithm, self.steps)
+        steps = self.steps or most_steps(len(self.channels), len(slots), self.routing)
+        return phases(pattern, job, self.size, self.algorithm, steps)
 
     def algorithms(self, pattern: Pattern) -> list[str]:
         """Return the algorithm along each dimension of a pattern that is fitted to its ranks."""

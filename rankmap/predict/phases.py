@@ -107,8 +107,7 @@ def phases(
     algorithm : str
         As `algorithm_of` returns it.
     steps : int or None
-        Steps of an algorithm that are looked at, at most; None: as many as
-        take less than a second.
+        Steps of an algorithm that are looked at, at most; None: all.
     """
     from rankmap.pattern.structured import Lines
     from rankmap.pattern.training import Training

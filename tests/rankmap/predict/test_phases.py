@@ -11,7 +11,7 @@ from placement.errors import UsageError
 from placement.specs import parse_spec
 from rankmap.pattern.structured import Lines, Ring, Stencil
 from rankmap.predict.asked import fitted, parsed
-from rankmap.predict.lines import _spread, most_steps
+from rankmap.predict.lines import _spread
 from rankmap.predict.phase import Job
 from rankmap.predict.phases import algorithm_of, phases
 from rankmap.slots import Slots
@@ -140,9 +140,9 @@ def test_a_pencil_has_a_phase_of_rows_and_one_of_columns():
 def test_many_steps_are_sampled_and_said():
     ranks = 4000
     job = Job(MACHINE, np.arange(20), np.repeat(np.arange(20), 200), np.full(20, 200))
-    (phase,) = phases(Lines("alltoall", (ranks,)), job, 1.0, "ring")
+    (phase,) = phases(Lines("alltoall", (ranks,)), job, 1.0, "ring", 300)
     assert phase.in_turn == 3999
-    assert phase.shown == len(list(phase.steps())) == most_steps(MACHINE, ranks) < 3999
+    assert phase.shown == len(list(phase.steps())) == 300
     assert sum(times for _, times in phase.steps()) == 3999
 
 
