@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import Piece
@@ -56,9 +57,10 @@ def scontrol(text: str, source: str) -> list[Piece]:
 
 def _record(record: str, kind: str, line: int, source: str) -> list[Piece]:
     field = _FIELDS[kind]
+    fields = re.finditer(rf"(?:^|(?<=\s)){field}=(\S*)", record)
     values = [
         (value[1], line + record.count("\n", 0, value.start()))
-        for value in re.finditer(rf"(?:^|(?<=\s)){field}=(\S*)", record)
+        for value in islice(fields, 2)  # a second one is refused
     ]
     if len(values) > 1:
         hint = "a job's name may hold anything: paste the output of squeue -h -j ID -o %N"
