@@ -132,8 +132,17 @@ def test_srun_deals_as_we_say(slurm):
     ):
         steps = "; ".join(f"echo step {n}; srun -n {n} printenv SLURMD_NODENAME" for n in sizes)
         script = f"echo cpus $SLURM_JOB_CPUS_PER_NODE $SLURM_JOB_NODELIST; {steps}"
-        done = slurm.run(["salloc", "-Q", *options, "bash", "-c", script], timeout=600)
+        for _ in range(4):  # a busy slurmd may lose a step's output
+            done = slurm.run(["salloc", "-Q", *options, "bash", "-c", script], timeout=600)
+            if all_ranks_spoke(done.stdout):
+                break
         check_deals(done.stdout)
+
+
+def all_ranks_spoke(output):
+    """Return whether every step printed a line for each of its ranks."""
+    blocks = (block.splitlines() for block in output.split("step ")[1:])
+    return all(len(said) == int(asked.split()[0]) for asked, *said in blocks)
 
 
 def check_deals(output):
