@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rankmap.predict.library import LIBRARIES, chosen_by
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["COMMON", "Setting", "algorithm", "assumptions"]
 
-#: Bytes up to which MPICH sends an all-to-all by Bruck's algorithm (8 ranks or more).
-SHORT = 256
-#: Bytes up to which it posts everything at once; above, it exchanges pair by pair.
-MEDIUM = 32768
+#: The library whose algorithms the papers' programs are taken to use.
+MPICH = LIBRARIES["mpich"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +72,7 @@ def algorithm(call: str, size: float, ranks: int) -> str:
     >>> algorithm("alltoall", 8, 64), algorithm("alltoall", 1e6, 64), algorithm("alltoallv", 1e6, 8)
     ('bruck', 'pairwise', 'at-once')
     """
-    if call == "alltoallv" or SHORT < size <= MEDIUM:
-        return "at-once"
-    if size <= SHORT:
-        return "bruck" if ranks >= 8 else "at-once"
-    return "pairwise"
+    return chosen_by(MPICH, size, ranks, call)
 
 
 def assumptions() -> Iterator[tuple[str, str, str]]:
@@ -89,7 +85,8 @@ def assumptions() -> Iterator[tuple[str, str, str]]:
     )
     yield (
         "algorithm of an all-to-all",
-        f"Bruck up to {SHORT} B, at once up to {MEDIUM:,} B, pairwise above; alltoallv at once",
+        f"Bruck up to {MPICH.short:g} B, at once up to {MPICH.medium:,.0f} B, pairwise above;"
+        " alltoallv at once",
         "published: MPICH's defaults (Thakur et al. 2005)",
     )
     yield (

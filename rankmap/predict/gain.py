@@ -23,13 +23,14 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rankmap.pattern.structured import Stencil
 from rankmap.predict.asked import fitted
-from rankmap.predict.background import Other, beside, shared
+from rankmap.predict.background import USUAL_LOAD, Other, beside, shared
 from rankmap.predict.lines import most_steps
 from rankmap.predict.phases import ALGORITHMS
 
@@ -58,9 +59,6 @@ ARIES_PAYLOAD = 0.64
 
 #: GB/s of copies inside a node, where nothing states them [assumed].
 MEMORY = 20.0
-
-#: GB/s that each busy node of another job sends [assumed].
-OTHERS = 1.0
 
 #: Fabrics whose routers send packets around full links.
 ADAPTIVE = ("aries", "slingshot")
@@ -278,7 +276,7 @@ def _range(asked: Model, times: list[_Times], figure: Any) -> Gain:
         return Gain(likely, likely, likely)
     found, lowest, highest = [], first, first
     for name, question, changes in _unknowns(asked, first, times):
-        each = sorted(((under(first._replace(**new)), new) for new in changes), key=_figure)
+        each = sorted(((under(first._replace(**new)), new) for new in changes), key=itemgetter(0))
         if not 0 < each[0][0] <= each[-1][0] < math.inf:
             continue
         (low, down), (high, up) = each[0], each[-1]
@@ -292,10 +290,6 @@ def _range(asked: Model, times: list[_Times], figure: Any) -> Gain:
     together = [under(lowest), under(highest), *(one.low for one in found), likely]
     together += [one.high for one in found]
     return Gain(max(low, min(together)), likely, min(high, max(together)), tuple(found))
-
-
-def _figure(one: tuple[float, Any]) -> float:
-    return one[0]
 
 
 def _likely(asked: Model) -> _Values:
@@ -334,7 +328,7 @@ def _unknowns(
         question = f"whether only {ARIES_PAYLOAD:.0%} of the wire is payload"
         yield "payload", question, [{"payload": ARIES_PAYLOAD}]
     if not asked.background and all(one.others is not None for one in times):
-        question = f"whether other jobs send {OTHERS:g} GB/s a busy node"
+        question = f"whether other jobs send {USUAL_LOAD:g} GB/s a busy node"
         yield "others", question, [{"others": True}]
     if all(one.staging for one in times):
         question = "whether the halo is exchanged direction by direction (stencil:…,staged)"
@@ -377,7 +371,7 @@ class _Times:
         busy[self.placed.rows] = False
         if busy.sum() < 2:
             return None
-        job = Other(np.flatnonzero(busy), OTHERS)
+        job = Other(np.flatnonzero(busy))
         return shared(machine, beside([job], self.placed.rows), self.asked.routing).left(self.wire)
 
     def phases(self, algorithm: str, staged: bool = False) -> list[_Phase]:
