@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, UsageError, printable
+from placement.known import WORD, Known, parse_known
 from placement.specs import KINDS, is_spec, parse_spec
 
 if TYPE_CHECKING:
@@ -31,12 +32,15 @@ class Sources:
         How xnames make dragonfly groups (``xname:…``).
     prefer : str
         ``last`` where the last dump counts of those that contradict one another.
+    known : Known
+        Routing and MPI (``known:…``).
     """
 
     site: Source | None = None
     dumps: list[Dump] = field(default_factory=list)
     groups: Groups | None = None
     prefer: str = ""
+    known: Known = field(default_factory=Known)
 
 
 class SyntheticSite:
@@ -86,7 +90,9 @@ def load_machine(*specs: str) -> Machine:
         links from another, what is in the nodes from a site; at most one
         site or synthetic machine. ``xname:group=half-cabinet`` says how
         xnames make dragonfly groups, ``prefer:last`` that of dumps which
-        contradict one another the last one counts.
+        contradict one another the last one counts, and
+        ``known:routing=single,mpi=mpich`` what the machine really does
+        (`placement.known`).
 
     Returns
     -------
@@ -132,6 +138,11 @@ def open_sources(*specs: str) -> Sources:
 
 def build(sources: Sources) -> Machine:
     """Put together what `open_sources` has read."""
+    machine = _assembled(sources)
+    return sources.known.of(machine) if any(sources.known) else machine
+
+
+def _assembled(sources: Sources) -> Machine:
     if isinstance(sources.site, SyntheticSite) and not sources.dumps:
         return sources.site.machine
     from placement.assemble import assemble
@@ -147,6 +158,8 @@ def _open(found: Sources, spec: str) -> None:
         _set_site(found, SyntheticSite(parse_spec(spec)))
     elif spec == "prefer:last":
         found.prefer = "last"
+    elif spec.startswith(WORD):
+        found.known = parse_known(spec)
     elif spec.startswith("xname:"):
         from placement.geometry.slingshot import parse_groups
 

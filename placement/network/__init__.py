@@ -77,6 +77,8 @@ OWN = ("valiant", "adaptive")
 def routings(machine: Machine) -> tuple[str, ...]:
     """Return the names of the routings that apply to a machine, the default first.
 
+    The default is the one that the machine is known to have (``known:routing=…``).
+
     Raises
     ------
     UsageError
@@ -91,10 +93,11 @@ def routings(machine: Machine) -> tuple[str, ...]:
     kind = machine.topology.kind
     if kind not in ROUTINGS:
         raise UsageError(f"no routing for a network of kind {printable(kind)!r}")
+    found: tuple[str, ...] = ROUTINGS[kind]
     if kind in BY_SHAPE:
-        found: tuple[str, ...] = import_module(f"placement.network.{kind}").routings(machine)
-        return found
-    return ROUTINGS[kind]
+        found = import_module(f"placement.network.{kind}").routings(machine)
+    own = machine.topology.parameters.get("routing", "")
+    return (own, *(name for name in found if name != own)) if own in found else found
 
 
 def _routing(machine: Machine, routing: str) -> str:

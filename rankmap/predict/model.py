@@ -75,8 +75,8 @@ class Model:
         Steps of an all-to-all that are looked at, at most; None: as many as
         there is time for (`rankmap.predict.lines.most_steps`).
     given : frozenset of str
-        What the caller stated: ``routing``, ``algorithm``, ``process``,
-        ``payload``, ``memory``, ``background``.
+        What the caller stated: ``routing`` (or the machine is known to have
+        it), ``algorithm``, ``process``, ``payload``, ``memory``, ``background``.
 
     Raises
     ------
@@ -121,8 +121,9 @@ class Model:
         self.constants = constants(machine, latency, memory, process, payload)
         self.background = tuple(background)
         self.fair = fair
+        known = routing or machine.topology.parameters.get("routing", "")
         stated = {
-            "routing": routing, "algorithm": algorithm not in ("", "library"), "process": process,
+            "routing": known, "algorithm": algorithm not in ("", "library"), "process": process,
             "payload": payload, "memory": memory, "background": background,
         }  # fmt: skip
         self.given = frozenset(name for name, value in stated.items() if value)
@@ -131,7 +132,7 @@ class Model:
             usable = self.channels.bandwidth * self.constants.payload
             self.channels = replace(self.channels, bandwidth=usable)
         self.routing = routing or routings(machine)[0]
-        self.spread_by_default = not routing and "adaptive" in routings(machine)
+        self.spread_by_default = not known and "adaptive" in routings(machine)
         if fair:
             self._refuse_spread()
         self.injection: Floats = injection_bandwidth(machine)

@@ -129,13 +129,7 @@ def wire_loads(machine: Machine, demand: Demand, routing: str, mtu: int) -> Load
 def defaults(name: str, specs: tuple[str, ...], routing: str) -> tuple[tuple[str, ...], str]:
     """Return machine and routing to predict with: those of the mini-Cray where none is given."""
     about = client.ask(name, {"do": "status"})
-    specs, built = specs or tuple(about["machine"]), about["routing"]
-    if not routing and built != "single":  # the predictor's nearest to it
-        from placement.load import load_machine
-        from placement.network import routings
-
-        built = "shortest" if "shortest" in routings(load_machine(*specs)) else "single"
-    return specs, routing or built
+    return specs or tuple(about["machine"]), routing or about["model"]
 
 
 def expected(

@@ -142,7 +142,7 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
         "symlinks": _library_links() if slurm else [],
         "environment": {
             **({"SLURM_CONF": f"{HOME}/slurm.conf"} if slurm else _LAUNCHERS),
-            "NIDMAP_MACHINE": " ".join(specs),
+            "NIDMAP_MACHINE": " ".join([*specs, f"known:routing={net.model}"]),
             "NIDMAP_MINICRAY": name,
             **_INSIDE,
         },
@@ -157,6 +157,7 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
             "scale": net.scale,
             "mtu": lay.MTU,
             "routing": "ecmp" if net.ecmp else "single",
+            "model": net.model,
             "slurm": slurm is not None,
             "topology": slurm.topology if slurm else "",
             "names": list(net.names),

@@ -44,6 +44,9 @@ CONTROL = HOME / "control"
 #: Variable by which the processes of one command are known.
 JOB = "NIDMAP_MINICRAY_JOB"
 
+#: Variable by which a client says which MPI its programs have, as ``known:mpi=`` does.
+MPI = "NIDMAP_MINICRAY_MPI"
+
 #: What an outer launch leaves in an environment, and must not reach ranks in here.
 _FOREIGN = ("SLURM_", "SBATCH_", "SALLOC_", "SRUN_", "SINFO_", "SQUEUE_", "SCONTROL_", "PMI_",
             "PMIX_", "PMI2_", "OMPI_COMM_", "PRTE_", "HYDRA_")  # fmt: skip
@@ -163,7 +166,9 @@ class Daemon:
         if given.get("NIDMAP_MINICRAY") != self.blueprint["about"]["name"]:
             given = {k: v for k, v in given.items() if not k.startswith(_FOREIGN)}
         usual, ours = self.blueprint["usual"], self.blueprint["environment"]
-        return {**usual, **given, **ours, "PATH": path(given)}
+        mpi = given.get(MPI, "")
+        machine = f"{ours['NIDMAP_MACHINE']},mpi={mpi}" if mpi else ours["NIDMAP_MACHINE"]
+        return {**usual, **given, **ours, "NIDMAP_MACHINE": machine, "PATH": path(given)}
 
     def serve(self, listener: socket.socket) -> None:
         """Answer commands for ever."""

@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import LaunchError, UsageError, printable
-from workloads.minicray.daemon import HOME
+from workloads.minicray.daemon import HOME, MPI
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,12 +77,21 @@ def _read_nodes(nodelist: str | None, known: Sequence[str]) -> list[str]:
 
 
 def launch_environment(about: dict[str, Any]) -> dict[str, str]:
-    """Return how ``nidmap bench … -n N`` starts its ranks inside: on the nodes, by Slurm."""
+    """Return which MPI programs have inside, and how ``nidmap bench … -n N`` starts its ranks.
+
+    That is on the nodes, by Slurm.
+    """
     from workloads.launched import MPIEXEC
 
-    if not about["slurm"] or MPIEXEC in os.environ or shutil.which("mpiexec") is None:
+    if _mpiexec() is None:
         return {}
-    return {MPIEXEC: f"srun --mpi={_slurm_mpi()} -K"}
+    try:
+        found = {MPI: _mpi_library()[1]}
+    except LaunchError:
+        return {}  # one that nobody knows
+    if about["slurm"] and MPIEXEC not in os.environ and shutil.which("mpiexec") is not None:
+        found[MPIEXEC] = f"srun --mpi={_slurm_mpi()} -K"
+    return found
 
 
 def _slurm_mpi() -> str:

@@ -93,6 +93,14 @@ class Net:
         """Number of router namespaces."""
         return len(self.hops)
 
+    @property
+    def model(self) -> str:
+        """The predictor's routing that is nearest to what is built."""
+        from placement.network import routings
+
+        spread = self.ecmp and "shortest" in routings(self.machine)
+        return "shortest" if spread else "single"
+
     def next(self, router: int, node: int) -> list[int]:
         """Return the channels towards a node; none at its own router."""
         return [c for c in map(int, self.hops[router, node]) if c >= 0]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from workloads.minicray.launch import launch_command
+from workloads.minicray.launch import launch_command, launch_environment
 
 ABOUT = {"names": ["nid00000", "nid00001"], "nodes": 2, "name": "one", "slurm": False}
 
@@ -23,3 +23,13 @@ def test_the_first_mpiexec_on_the_path_gets_its_own_options(tmp_path, monkeypatc
     words = launch_command(ABOUT, ["./app"], ranks=4)
     assert words[:3] == [str(mpiexec), *agent]
     assert words[-3:] == ["-n", "4", "./app"]
+
+
+def test_which_mpi_programs_have_inside_is_said(tmp_path, monkeypatch):
+    mpiexec = tmp_path / "mpiexec"
+    mpiexec.write_text("#!/bin/sh\necho 'mpirun (Open MPI) 5.0.11'\n")
+    mpiexec.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert launch_environment(ABOUT)["NIDMAP_MINICRAY_MPI"] == "openmpi"
+    mpiexec.write_text("#!/bin/sh\necho 'somebody else 1'\n")
+    assert "NIDMAP_MINICRAY_MPI" not in launch_environment(ABOUT)

@@ -86,6 +86,14 @@ def test_a_program_has_the_callers_files_signals_and_code(bare):
     assert (done.returncode, done.stderr) == (4, "nidmap: no-such-program: no such program\n")
 
 
+def test_programs_are_told_how_packets_go(bare):
+    said = run(bare, "sh", "-c", 'echo "$NIDMAP_MACHINE"').stdout
+    assert " known:routing=single" in said
+    found = run(bare, sys.executable, "-m", "nidmap", "predict", "--nodes", "0-7", "--json",
+                "--pattern", "alltoall")  # fmt: skip
+    assert json.loads(found.stdout)["routing"] == "single"
+
+
 def test_links_carry_what_is_predicted_headers_accounted_for(bare):
     about = ask(bare, "status")
     a, b = "nid00001", "nid00022"
