@@ -22,7 +22,7 @@ __all__ = ["FILE_PATTERNS", "coded", "document", "folded_rows"]
 SCHEMA = "nidmap.machine-columns/1"
 
 #: Patterns that name a file: whoever looks at a page must not choose files of the server's host.
-FILE_PATTERNS = ("graph", "matrix")
+FILE_PATTERNS = ("graph", "matrix", "measured", "sends")
 
 _WORDS = ("role", "state", "mode", "features")
 _NUMBERS = ("sockets", "cores", "memory_mb", "nics", "gpus")
@@ -35,6 +35,8 @@ _PATTERNS = (
     ("stencil:auto", "a grid of the job's own size in three dimensions"),
     ("sort", "a parallel sort: samples, then everything changes hands"),
     ("ring", "each rank to the next"),
+    ("permutation", "each rank to one drawn at random; add :seed=1"),
+    ("transposition:16x16", "each rank of a grid to the rank across its diagonal"),
     ("training:tp=8,pp=4,dp=8", "training of a large model"),
 )
 

@@ -32,10 +32,13 @@ BUNDLED = {
     "graph": "graph",
     "matrix": "graph",
     "measured": "graph",
+    "permutation": "sends",
     "ring": "structured",
+    "sends": "sends",
     "sort": "structured",
     "stencil": "structured",
     "training": "training",
+    "transposition": "sends",
 }
 
 _builders: Registry[Builder] = Registry("pattern", "nidmap.patterns", "rankmap.pattern", BUNDLED)
@@ -170,7 +173,8 @@ def parse_pattern(spec: str) -> Pattern:
         and each column of a process grid), ``fft:P`` (slab),
         ``stencil:24x24x16[,periodic][,weights=1:2:4][,points=27][,staged]`` or
         ``stencil:auto[,ndims=3]``, ``training:tp=8,cp=1,dp=16,pp=4``,
-        ``graph:FILE``, ``matrix:FILE``, ``measured:FILE``.
+        ``permutation[:seed=1]``, ``transposition:RxC``, ``graph:FILE``,
+        ``matrix:FILE``, ``measured:FILE``, ``sends:FILE``.
 
     Raises
     ------

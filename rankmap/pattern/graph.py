@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from rankmap.pattern.structured import Stencil
     from rankmap.readers.entries import Entries
 
-__all__ = ["Graph", "expanded", "from_edges", "from_entries", "recorded_entries", "stencil_of"]
+__all__ = [
+    "DIRECTED",
+    "Graph",
+    "expanded",
+    "from_edges",
+    "from_entries",
+    "recorded_entries",
+    "stencil_of",
+]
+
+#: Where a graph keeps its messages with their directions, in `Graph.known`: from, to, bytes.
+DIRECTED = "directed"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,9 +134,9 @@ class Graph(Pattern):
         notes = self.notes
         if len(more):
             notes = (*notes, f"ranks {self.size} to {ranks - 1} are not in the file: no edges")
-        return replace(
-            self, indptr=np.append(self.indptr, more), stated=True, notes=notes, known={}
-        )
+        known = {DIRECTED: self.known[DIRECTED]} if DIRECTED in self.known else {}
+        indptr = np.append(self.indptr, more)
+        return replace(self, indptr=indptr, stated=True, notes=notes, known=known)
 
 
 def stencil_of(graph: Graph) -> Stencil | None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["MULTIPLIED", "USUAL_BYTES", "fitted", "parsed", "size_of"]
 
 #: Patterns that say bytes themselves: ``--bytes`` multiplies them, and 1 is the default.
-MULTIPLIED = ("graph:", "matrix:", "measured:", "training:")
+MULTIPLIED = ("graph:", "matrix:", "measured:", "sends:", "training:")
 
 #: More bytes than any message has.
 MOST_BYTES = 1e18
@@ -59,7 +59,7 @@ def _applies(note: str) -> bool:
 
 
 def fitted(wanted: Pattern, slots: Slots) -> Pattern:
-    """Return a pattern for exactly these slots, what is known of its directions kept.
+    """Return a pattern for exactly these slots.
 
     Raises
     ------
@@ -67,15 +67,11 @@ def fitted(wanted: Pattern, slots: Slots) -> Pattern:
         Where the pattern has another number of ranks.
     """
     from placement.errors import UsageError
-    from rankmap.pattern.graph import Graph
 
     try:
-        made = wanted.on(slots)
+        return wanted.on(slots)
     except UsageError as error:
         raise UsageError(f"{error.message} ({slots.words()})", error.hint) from None
-    if isinstance(made, Graph) and isinstance(wanted, Graph) and made is not wanted:
-        made.known.update(wanted.known)
-    return made
 
 
 def size_of(pattern: Pattern, given: float | None) -> tuple[float, str]:

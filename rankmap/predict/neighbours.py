@@ -6,6 +6,8 @@ dimension after the other. Who sends what in which direction:
 =========  ====================================================================
 stencil    ``--bytes`` times the dimension's weight, both ways
 ring       ``--bytes`` to the next rank only
+sends      ``--bytes`` times what each line of the list says; a permutation and a
+           transposition are ``--bytes`` from each rank to one other
 graph      ``--bytes`` times the edge's weight, both ways
 matrix     ``--bytes`` times what the file says of that very direction
 =========  ====================================================================
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankmap.pattern.graph import Graph
+from rankmap.pattern.graph import DIRECTED, Graph
 from rankmap.pattern.structured import GridPattern, Ring, Stencil
 from rankmap.predict.phase import Phase
 from rankmap.predict.summing import Summed, by_size, joined, summed
@@ -34,9 +36,6 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 __all__ = ["directed", "phase", "remember"]
-
-#: Where a graph keeps its edges with their directions.
-_KEPT = "directed"
 
 
 def phase(pattern: Pattern, job: Job, size: float) -> Phase:
@@ -142,11 +141,11 @@ def _messages(pattern: Graph, job: Job, size: float) -> Summed:
 
 
 def directed(pattern: Graph) -> tuple[Ints, Ints, NDArray[np.float64]]:
-    """Return who sends how much to whom: (from, to, weight), each ordered pair once.
+    """Return who sends how much to whom: (from, to, weight) of each message.
 
-    A measured matrix whose file can be read says it; for any other graph an
-    edge's weight is what goes each way (``graph:``) or both ways together
-    (``matrix:``, split in halves).
+    A list of messages and a measured matrix whose file can be read say it; for
+    any other graph an edge's weight is what goes each way (``graph:``) or both
+    ways together (``matrix:``, split in halves).
 
     Examples
     --------
@@ -155,7 +154,7 @@ def directed(pattern: Graph) -> tuple[Ints, Ints, NDArray[np.float64]]:
     >>> [column.tolist() for column in directed(g)]
     [[0, 1], [1, 0], [4.0, 4.0]]
     """
-    kept = pattern.known.get(_KEPT)
+    kept = pattern.known.get(DIRECTED)
     if kept is not None:
         found: tuple[Ints, Ints, NDArray[np.float64]] = kept
         return found
@@ -181,4 +180,4 @@ def remember(pattern: Graph, entries: Any) -> None:
             np.concatenate([weight, weight[off]]),
         )
     sent = (a != b) & (weight != 0)
-    pattern.known[_KEPT] = (a[sent], b[sent], weight[sent])
+    pattern.known[DIRECTED] = (a[sent], b[sent], weight[sent])

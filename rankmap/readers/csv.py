@@ -20,7 +20,7 @@ from rankmap.readers.text import gather, whole
 if TYPE_CHECKING:
     from rankmap.arrays import Floats, Ints
 
-__all__ = ["read"]
+__all__ = ["header_lines", "read", "stated_ranks"]
 
 _RANKS = re.compile(rb"^[ \t]*#[^\n]*?\branks\s*[=:]\s*([0-9]{1,12})", re.IGNORECASE | re.MULTILINE)
 _WORDS = re.compile(rb"[ \t\"']*[A-Za-z_]")
@@ -44,7 +44,7 @@ def read(raw: bytes, source: str) -> Entries:
     (3, [0, 1, 1, 2], True)
     """
     raw = raw.removeprefix(b"\xef\xbb\xbf")
-    header = _header(raw)
+    header = header_lines(raw)
     values, line, _ = gather(raw, source, skip=header)
     if not len(values):
         raise ParseError(source, 0, "no numbers")
@@ -62,14 +62,26 @@ def read(raw: bytes, source: str) -> Entries:
         raise ParseError(source, int(at[-1]), said, hint)
     ends = whole(rows[:, :2].ravel(), np.repeat(at, 2), source, "rank").reshape(-1, 2)
     weight = rows[:, 2] if width == 3 else np.ones(len(rows))
-    ranks = _RANKS.search(raw)
-    n = int(ranks[1]) if ranks else int(ends.max()) + 1
+    ranks = stated_ranks(raw)
+    n = int(ends.max()) + 1 if ranks is None else ranks
     return check_entries(
         Entries(n, ends[:, 0], ends[:, 1], weight, stated=ranks is not None), source, at
     )
 
 
-def _header(raw: bytes) -> int:
+def stated_ranks(raw: bytes) -> int | None:
+    """Return the rank count that a comment of a table states; None where none does.
+
+    Examples
+    --------
+    >>> stated_ranks(b"# ranks=64\\n0 1 8\\n")
+    64
+    """
+    found = _RANKS.search(raw)
+    return int(found[1]) if found else None
+
+
+def header_lines(raw: bytes) -> int:
     """Return how many lines of words stand at the beginning, comments above them counted."""
     for number, line in enumerate(raw[:65536].split(b"\n"), start=1):
         if line.strip() and not line.lstrip().startswith((b"#", b"%")):

@@ -322,7 +322,8 @@ def test_errors_say_what_is_wrong(site, name, body, status, word):
 def test_patterns_that_read_files_are_refused(site, tmp_path):
     secret = tmp_path / "secret.txt"
     secret.write_text("TOPSECRET 1 2\n")
-    for pattern in (f"matrix:{secret}", f"graph:{secret}", f" graph:{secret}"):
+    for kind in ("matrix:", "graph:", " graph:", "measured:", "sends:"):
+        pattern = f"{kind}{secret}"
         for name, body in (
             ("describe", {"nodes": "0-3"}), ("compare", {"count": 4}),
             ("order", {"nodes": "0-3"}), ("plan", {"count": 4}),

@@ -1,0 +1,123 @@
+"""Messages that are listed one by one: a random permutation, a transposition, a list in a file.
+
+Every one of them becomes a graph of ranks that remembers which way each message goes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError, printable
+from rankmap.pattern import Edges, Pattern, pattern
+from rankmap.pattern.graph import DIRECTED, Graph, from_entries
+from rankmap.pattern.structured import parse_extents
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rankmap.arrays import Ints, Shape
+    from rankmap.readers.entries import Entries
+
+__all__ = ["Permutation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Permutation(Pattern):
+    """Every rank sends one message to a rank drawn at random, no two to the same one.
+
+    Attributes
+    ----------
+    seed : int
+        The same seed and rank count always give the same permutation. A rank
+        that draws itself sends nothing.
+
+    Examples
+    --------
+    >>> Permutation(1).fit(8).ranks
+    8
+    """
+
+    seed: int = 0
+
+    @property
+    def spec(self) -> str:
+        """The text of this pattern."""
+        return f"permutation:seed={self.seed}"
+
+    @property
+    def ranks(self) -> int | None:
+        """Any number will do."""
+        return None
+
+    @property
+    def dims(self) -> Shape | None:
+        """A permutation has no process grid."""
+        return None
+
+    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
+        """Refuse: nobody knows yet whom to draw from."""
+        raise UsageError(f"pattern {self.spec} has no rank count yet")
+
+    def resized(self, ranks: int) -> Pattern:
+        """Return the permutation of so many ranks."""
+        to = np.random.default_rng(self.seed).permutation(ranks)
+        return _one_each(to, self.spec)
+
+
+def _one_each(to: Ints, text: str) -> Graph:
+    """Return the pattern in which rank r sends one message to rank ``to[r]``."""
+    from rankmap.readers.entries import Entries
+
+    ranks = np.arange(len(to))
+    away = to != ranks
+    count = int(away.sum())
+    return _listed(Entries(len(to), ranks[away], to[away], np.ones(count)), text)
+
+
+def _listed(messages: Entries, text: str) -> Graph:
+    """Return the graph of a list of messages, which remembers every single one."""
+    apart = (messages.a != messages.b) & (messages.weight > 0)
+    kept = messages.a[apart], messages.b[apart], messages.weight[apart]
+    made = from_entries(messages, both=True, text=text)
+    notes = tuple(note for note in made.notes if not note.startswith("not symmetric"))
+    return replace(made, notes=notes, known={DIRECTED: kept})
+
+
+@pattern("permutation")
+def permutation(text: str) -> Pattern:
+    """Build ``permutation[:seed=1]``."""
+    key, _, value = text.partition("=")
+    if text and (key != "seed" or not (value.isascii() and value.isdigit()) or len(value) > 18):
+        raise UsageError(
+            f"permutation: '{printable(text, 40)}' is no seed", "write permutation:seed=1"
+        )
+    return Permutation(int(value) if text else 0)
+
+
+@pattern("transposition")
+def transposition(text: str) -> Pattern:
+    """Build ``transposition:RxC``: rank i*C + j of a process grid sends to rank j*R + i."""
+    extents = parse_extents(text, "transposition", most=2)
+    if len(extents) != 2:
+        raise UsageError("transposition: a grid of two dimensions is needed", "as in 16x16")
+    to = np.arange(extents[0] * extents[1]).reshape(extents[1], extents[0]).T.ravel()
+    return _one_each(to, f"transposition:{extents[0]}x{extents[1]}")
+
+
+@pattern("sends")
+def sends(text: str) -> Pattern:
+    """Build ``sends:FILE``: a message a line, its source, destination and bytes."""
+    from rankmap.readers.entries import empty, file_bytes
+    from rankmap.readers.message_list import read
+
+    if not text:
+        raise UsageError(
+            "pattern sends needs a file: sends:FILE", "source destination bytes a line"
+        )
+    found = _listed(read(file_bytes(text), text), f"sends:{text}")
+    if not len(found.indices):
+        raise empty(text)
+    return found
