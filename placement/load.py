@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from placement.geometry.slingshot import Groups
     from placement.machine import Machine, Topology
     from placement.records import Dump
+    from placement.sites.overlay import Overlay
     from placement.topologies.source import Source
 
 __all__ = ["Sources", "SyntheticSite", "build", "load_machine", "open_sources"]
@@ -34,6 +35,8 @@ class Sources:
         ``last`` where the last dump counts of those that contradict one another.
     known : Known
         Routing and MPI (``known:…``).
+    overlays : list of Overlay
+        Figures to be laid over the machine's, the last one on top.
     """
 
     site: Source | None = None
@@ -41,6 +44,7 @@ class Sources:
     groups: Groups | None = None
     prefer: str = ""
     known: Known = field(default_factory=Known)
+    overlays: list[Overlay] = field(default_factory=list)
 
 
 class SyntheticSite:
@@ -92,7 +96,8 @@ def load_machine(*specs: str) -> Machine:
         xnames make dragonfly groups, ``prefer:last`` that of dumps which
         contradict one another the last one counts, and
         ``known:routing=single,mpi=mpich`` what the machine really does
-        (`placement.known`).
+        (`placement.known`). Figures without a
+        machine (a ``.toml`` file of `nidmap calibrate`) replace the machine's own.
 
     Returns
     -------
@@ -138,7 +143,11 @@ def open_sources(*specs: str) -> Sources:
 
 def build(sources: Sources) -> Machine:
     """Put together what `open_sources` has read."""
+    if sources.overlays and sources.site is None and not sources.dumps:
+        raise sources.overlays[0].alone()
     machine = _assembled(sources)
+    for overlay in sources.overlays:
+        machine = overlay.over(machine)
     return sources.known.of(machine) if any(sources.known) else machine
 
 
@@ -165,9 +174,14 @@ def _open(found: Sources, spec: str) -> None:
 
         found.groups = parse_groups(spec)
     elif spec.endswith(".toml") or _is_site(spec):
-        from placement.site import load_site
+        from placement.site import load_configuration
+        from placement.sites.overlay import Overlay
 
-        _set_site(found, load_site(spec))
+        said = load_configuration(spec)
+        if isinstance(said, Overlay):
+            found.overlays.append(said)
+        else:
+            _set_site(found, said)
     else:
         found.dumps.append(_read(spec))
 

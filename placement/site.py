@@ -1,4 +1,4 @@
-"""Site configurations by name or file: `load_site`, `site_names`.
+"""Site configurations by name or file: `load_site`, `load_configuration`, `site_names`.
 
 A site is a TOML file: one of those that come with nidmap, one in a folder
 that ``$NIDMAP_SITES`` names (several, separated by ``:``, the first found
@@ -14,8 +14,9 @@ from placement.errors import SiteError, printable
 
 if TYPE_CHECKING:
     from placement.sites.model import Site
+    from placement.sites.overlay import Overlay
 
-__all__ = ["Site", "load_site", "site_names", "site_path"]
+__all__ = ["Site", "load_configuration", "load_site", "site_names", "site_path"]
 
 
 def __getattr__(name: str) -> Any:
@@ -29,6 +30,8 @@ def __getattr__(name: str) -> Any:
 
 def load_site(name_or_path: str) -> Site:
     """Return a site by its name, or from a file that ends in ``.toml``.
+
+    A file of figures alone is none: `load_configuration` takes both.
 
     Parameters
     ----------
@@ -51,6 +54,22 @@ def load_site(name_or_path: str) -> Site:
     ('same-chassis', 24)
     >>> len(edison.records().nodes)
     5672
+    """
+    from placement.sites.overlay import Overlay
+
+    found = load_configuration(name_or_path)
+    if isinstance(found, Overlay):
+        raise found.alone()
+    return found
+
+
+def load_configuration(name_or_path: str) -> Site | Overlay:
+    """Return a site, or the figures of a file that holds no machine (as calibrate writes them).
+
+    Raises
+    ------
+    SiteError
+        As `load_site`.
     """
     from placement.sites.loading import read_site
 

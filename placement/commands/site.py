@@ -9,12 +9,14 @@ import click
 from placement.commands.common import report_options, say, to_json, write_output
 from placement.commands.tables import aligned
 from placement.errors import SiteError, UsageError
+from placement.sites.overlay import Overlay
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from placement.sites.findings import Finding
     from placement.sites.model import Site
+    from placement.sites.schema import Figure
 
 __all__ = ["site"]
 
@@ -79,19 +81,23 @@ def _listed(name: str) -> dict[str, Any] | None:
 def show(name: str, as_json: bool, output: str | None) -> None:
     """Show every figure of a site with its mark and its source.
 
-    NAME is a site's name or a .toml file.
+    NAME is a site's name or a .toml file, one of `nidmap calibrate` too.
 
     \b
     nidmap site show edison
     nidmap site show ./mymachine.toml --json
     """
-    from placement.site import load_site
+    from placement.site import load_configuration
 
-    found = load_site(name)
+    found = load_configuration(name)
     write_output(to_json(_shown(found)) if as_json else _as_text(found), output)
 
 
-def _shown(found: Site) -> dict[str, Any]:
+def _shown(found: Site | Overlay) -> dict[str, Any]:
+    if isinstance(found, Overlay):
+        about = found.config
+        head = {"name": found.name, "title": about.title, "file": found.source, "overlay": True}
+        return {**head, "machine": about.machine, "figures": _figures(found)}
     topology = found.topology()
     return {
         "name": found.name,
@@ -104,29 +110,53 @@ def _shown(found: Site) -> dict[str, Any]:
         "extents": topology.extents,
         "wiring": topology.wiring,
         "scheduler": found.scheduler,
-        "figures": {
-            key: {"value": f.value, "mark": f.mark, "source": f.source}
-            | ({"unit": f.unit} if f.unit else {})
-            for key, f in found.figures()
-        },
+        "figures": _figures(found),
     }
 
 
-def _as_text(found: Site) -> str:
+def _figures(found: Site | Overlay) -> dict[str, dict[str, Any]]:
+    """Return every figure by its key."""
+    return {
+        key: {"value": f.value, "mark": f.mark, "source": f.source}
+        | ({"unit": f.unit} if f.unit else {})
+        | ({"interval": f.interval} if f.interval else {})
+        for key, f in found.figures()
+    }
+
+
+def _as_text(found: Site | Overlay) -> str:
     """Return the site as a table for a person."""
+    return f"{_about(found)}\n\n{_table(found)}"
+
+
+def _about(found: Site | Overlay) -> str:
+    if isinstance(found, Overlay):
+        config = found.config
+        where = f", measured on {config.machine}" if config.machine else ""
+        return (
+            f"{config.title or found.name}{where}\nfigures without a machine (-m MACHINE -m FILE)"
+        )
     topology = found.topology()
     extents = " x ".join(
         f"{size} {level}" for level, size in zip(topology.levels, topology.extents, strict=True)
     )
     wiring = f"; wiring {topology.wiring}" if topology.wiring else ""
     about = f"{found.config.title}, {found.config.place}\n"
-    about += f"{topology.kind} ({topology.fabric}): {extents}{wiring}"
+    return f"{about}{topology.kind} ({topology.fabric}): {extents}{wiring}"
+
+
+def _table(found: Site | Overlay) -> str:
     head = ("figure", "value", "mark", "source")
     rows = [
-        [key, f"{_value(f.value)} {f.unit}".rstrip(), f.mark, f.source]
+        [key, f"{_value(f.value)} {f.unit}".rstrip(), f.mark, f"{f.source}{_interval(f)}"]
         for key, f in found.figures()
     ]
-    return f"{about}\n\n{aligned([head, *rows], left=range(4))}"
+    return aligned([head, *rows], left=range(4))
+
+
+def _interval(figure: Figure[Any]) -> str:
+    """Return where the truth of a measured figure lies, for a person; '' where it says none."""
+    return f"; {_value(list(figure.interval))}" if figure.interval else ""
 
 
 def _value(value: Any) -> str:
@@ -145,21 +175,24 @@ def _value(value: Any) -> str:
 def check(name: str, against: str | None, as_json: bool, output: str | None) -> int:
     """Check a site's file, and whether a dump of the machine agrees with it.
 
-    NAME is a .toml file or a site's name. A faulty file is refused with its
-    file, line and key (exit code 3). With --against, every contradiction
-    between the file and the dump is listed (exit code 1).
+    NAME is a .toml file (one of `nidmap calibrate` too) or a site's name. A
+    faulty file is refused with its file, line and key (exit code 3). With
+    --against, every contradiction between the file and the dump is listed
+    (exit code 1).
 
     \b
     nidmap site check mymachine.toml
     nidmap site check pizdaint --against xtprocadmin.txt
     rtr --interconnect | nidmap site check edison --against -
     """
-    from placement.site import load_site
+    from placement.site import load_configuration
 
-    found = load_site(name)
+    found = load_configuration(name)
     if against is None:
         write_output(to_json(_verdict(found)) if as_json else _sentence(found), output)
         return 0
+    if isinstance(found, Overlay):
+        raise found.alone()
     findings = _compared(found, against)
     document = _verdict(found) | _agreement(against, findings)
     text = to_json(document) if as_json else _findings(found, against, findings)
@@ -182,14 +215,17 @@ def _compared(found: Site, against: str) -> Sequence[Finding]:
     return findings
 
 
-def _sentence(found: Site) -> str:
+def _sentence(found: Site | Overlay) -> str:
     marks = [figure.mark for _, figure in found.figures()]
     counts = ", ".join(f"{marks.count(m)} {m}" for m in ("measured", "published", "assumed"))
-    size = f"{found.config.nodes.compute.value} compute nodes, {len(marks)} figures ({counts})"
-    return f"{found.source}: {found.name} holds: {size}\n"
+    size = f"{len(marks)} figures ({counts})"
+    if isinstance(found, Overlay):
+        return f"{found.source}: {found.name} holds: {size} without a machine\n"
+    nodes = found.config.nodes.compute.value
+    return f"{found.source}: {found.name} holds: {nodes} compute nodes, {size}\n"
 
 
-def _verdict(found: Site) -> dict[str, Any]:
+def _verdict(found: Site | Overlay) -> dict[str, Any]:
     return {"name": found.name, "file": found.source, "holds": True}
 
 

@@ -77,7 +77,8 @@ OWN = ("valiant", "adaptive")
 def routings(machine: Machine) -> tuple[str, ...]:
     """Return the names of the routings that apply to a machine, the default first.
 
-    The default is the one that the machine is known to have (``known:routing=…``).
+    The default is the one that the machine is known to have (``known:routing=…``, or as
+    `nidmap calibrate` measured it).
 
     Raises
     ------
@@ -96,7 +97,8 @@ def routings(machine: Machine) -> tuple[str, ...]:
     found: tuple[str, ...] = ROUTINGS[kind]
     if kind in BY_SHAPE:
         found = import_module(f"placement.network.{kind}").routings(machine)
-    own = machine.topology.parameters.get("routing", "")
+    stated = machine.topology.parameters
+    own = stated.get("routing") or next(iter(stated.get("routings", ())), "")
     return (own, *(name for name in found if name != own)) if own in found else found
 
 

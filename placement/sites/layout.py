@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib import import_module
+from typing import Any
 
 from placement.machine import Topology
 from placement.records import NodeRecords
-from placement.sites.schema import Config
+from placement.sites.schema import Config, Sending
 from placement.sites.shared import Layout, WrongFigure
 
-__all__ = ["CLASSES", "fabric", "lay_out"]
+__all__ = ["CLASSES", "fabric", "lay_out", "sending_parameters"]
 
 #: Bandwidths that each fabric may state, by link class.
 CLASSES = {
@@ -46,6 +47,28 @@ def lay_out(config: Config) -> Layout:
     return found._replace(topology=_with_constants(config, found.topology))
 
 
+def sending_parameters(sending: Sending) -> dict[str, Any]:
+    """Return what programs reach as parameters of a topology: each figure, and its mark.
+
+    ``routing`` where one is known, ``routings`` where several may be.
+
+    Examples
+    --------
+    >>> from placement.sites.schema import Figure
+    >>> sending_parameters(Sending(process=Figure(2.0, "published", "a paper")))
+    {'process': 2.0, 'process_mark': 'published'}
+    """
+    found = {
+        f"{name}{suffix}": value
+        for name in sending.__struct_fields__
+        if (figure := getattr(sending, name)) is not None
+        for suffix, value in (("", figure.value), ("_mark", figure.mark))
+    }
+    if (fits := found.pop("routing", None)) is not None:
+        found |= {"routing": fits[0]} if len(fits) == 1 else {"routings": fits}
+    return found
+
+
 def _count_nodes(config: Config, nodes: NodeRecords) -> None:
     """Raise where the nodes are not as many as the file says."""
     assert nodes.role is not None
@@ -63,14 +86,9 @@ def _with_constants(config: Config, topology: Topology) -> Topology:
         if key not in CLASSES[name]:
             there = ", ".join(CLASSES[name])
             raise WrongFigure(f"bandwidth.{key}", f"no link class of {name}; there are {there}")
-    reached = {
-        f"{name}{suffix}": value
-        for name in ("process", "payload")
-        if (figure := getattr(config.sending, name)) is not None
-        for suffix, value in (("", figure.value), ("_mark", figure.mark))
-    }
     mpi = {"mpi": config.software.mpi.value}
     latency = {"mpi_us": config.latency.mpi_us.value, "hop_ns": config.latency.hop_ns.value}
+    reached = sending_parameters(config.sending)
     return replace(
         topology,
         fabric=name,

@@ -1,16 +1,17 @@
-"""From a TOML file to a checked `Site`; every fault named with file, line and key."""
+"""From a TOML file to a checked `Site` or `Overlay`; every fault named with file, line and key."""
 
 from __future__ import annotations
 
 import re
 import sys
-from typing import Any, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
 import msgspec
 
 from placement.errors import SiteError, place, printable
 from placement.sites.model import Site
-from placement.sites.schema import Config
+from placement.sites.overlay import Overlay
+from placement.sites.schema import Config, OverlayConfig
 from placement.sites.shared import WrongFigure
 from placement.sites.where import line_of
 
@@ -21,18 +22,24 @@ else:
 
 __all__ = ["MAX_BYTES", "parse_site", "read_site"]
 
+T = TypeVar("T")
+
 #: Site files are a few kB; anything of this size is something else.
 MAX_BYTES = 1_000_000
 
 
-def read_site(path: str, source: str = "") -> Site:
-    """Read, check and lay out a site file.
+def read_site(path: str, source: str = "") -> Site | Overlay:
+    """Read, check and lay out a site file, or a file of figures alone.
 
     Parameters
     ----------
     path : str
     source : str
         The file's name in messages; '' for `path` itself.
+
+    Returns
+    -------
+    Site or Overlay
 
     Raises
     ------
@@ -64,8 +71,11 @@ def _text(raw: bytes, source: str) -> str:
         raise SiteError(f"{where}:{line}: not text in UTF-8, so it is no site file") from None
 
 
-def parse_site(text: str, source: str) -> Site:
-    """Return the site that a TOML text describes.
+def parse_site(text: str, source: str) -> Site | Overlay:
+    """Return the site that a TOML text describes, or the figures where it describes none.
+
+    A text is an overlay where it says ``overlay = true``, or states figures
+    and neither a network nor nodes.
 
     Parameters
     ----------
@@ -88,12 +98,19 @@ one of aries, gemini, infiniband, slingshot
     """
     tables = _tables(text, source)
     try:
-        site = Site(_converted(tables), source)
+        if _is_overlay(tables):
+            return Overlay(_converted(tables, OverlayConfig), source, text)
+        site = Site(_converted(tables, Config), source)
         site.layout  # noqa: B018  # lays the machine out, which checks the figures together
     except WrongFigure as wrong:
         where = place(source, line_of(text, wrong.key))
         raise SiteError(f"{where}: {printable(wrong.key)}: {printable(wrong.text, 400)}") from None
     return site
+
+
+def _is_overlay(tables: dict[str, Any]) -> bool:
+    figures = {"bandwidth", "sending", "latency"} & tables.keys()
+    return "overlay" in tables or (bool(figures) and not {"network", "nodes"} & tables.keys())
 
 
 def _tables(text: str, source: str) -> dict[str, Any]:
@@ -117,9 +134,9 @@ def _syntax(message: str, text: str, source: str) -> SiteError:
 # --- what msgspec says, with the key named ----------------------------------
 
 
-def _converted(tables: dict[str, Any]) -> Config:
+def _converted(tables: dict[str, Any], kind: type[T]) -> T:
     try:
-        return msgspec.convert(tables, Config)
+        return msgspec.convert(tables, kind)
     except msgspec.ValidationError as error:
         key, text = _explained(tables, str(error))
     raise WrongFigure(key, text)

@@ -15,7 +15,7 @@ from placement.sites.layout import lay_out
 from placement.sites.schema import Config, Figure
 from placement.sites.shared import Layout
 
-__all__ = ["Site"]
+__all__ = ["Site", "figures_in"]
 
 
 class Site(Struct, frozen=True, dict=True):
@@ -121,10 +121,10 @@ class Site(Struct, frozen=True, dict=True):
 
     def figures(self) -> Iterator[tuple[str, Figure[Any]]]:
         """Yield every figure with its dotted key, in the order of the schema."""
-        yield from _figures("", self.config)
+        yield from figures_in("", self.config)
 
 
-def _figures(key: str, value: object) -> Iterator[tuple[str, Figure[Any]]]:
+def figures_in(key: str, value: object) -> Iterator[tuple[str, Figure[Any]]]:
     """Yield the figures in a Struct, a mapping or a list of named Structs."""
     if isinstance(value, Figure):
         yield key, value
@@ -137,4 +137,4 @@ def _figures(key: str, value: object) -> Iterator[tuple[str, Figure[Any]]]:
     elif isinstance(value, list):
         below = ((getattr(item, "name", ""), item) for item in value)
     for name, item in below:
-        yield from _figures(f"{key}.{name}" if key else name, item)
+        yield from figures_in(f"{key}.{name}" if key else name, item)

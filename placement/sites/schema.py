@@ -21,6 +21,8 @@ Whole = Annotated[int, Meta(ge=0, le=1_000_000)]
 Extent = Annotated[int, Meta(ge=1, le=1024)]
 Nid = Annotated[int, Meta(ge=0, le=10_000_000)]
 Amount = Annotated[float, Meta(gt=0, le=1e9)]
+NotNegative = Annotated[float, Meta(ge=0, le=1e9)]
+Routings = Annotated[list[Name], Meta(min_length=1, max_length=20)]
 Selectors = Annotated[list[Text], Meta(max_length=10_000)]
 Wiring = Literal["aligned", "consecutive", "same-chassis"]
 
@@ -41,6 +43,8 @@ class Figure(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
         Where it is from: a paper and its section, a dump, a site's guide.
     unit : str
         '' where the key or the field says it.
+    interval : tuple of two float or None
+        Of a measured figure: where the truth lies in 95 of 100 cases.
 
     Examples
     --------
@@ -52,6 +56,7 @@ class Figure(Struct, Generic[T], frozen=True, forbid_unknown_fields=True):
     mark: Mark
     source: Text
     unit: str = ""
+    interval: tuple[float, float] | None = None
 
 
 class Aries(Table, frozen=True, kw_only=True, tag_field="fabric", tag="aries"):
@@ -168,11 +173,21 @@ class Sending(Table, frozen=True, kw_only=True):
     """What programs reach of what the network could carry.
 
     ``process`` is what one rank sends at most, GB/s; ``payload`` the share of
-    the bandwidth between routers that carries a program's bytes.
+    the bandwidth between routers that carries a program's bytes; ``memory``
+    GB/s at which the ranks of one node copy to each other, all together;
+    ``message_us`` and ``nic_us`` the time between two messages of a rank and
+    of a node; ``gap_us`` what a step of a staged exchange takes beyond its
+    bytes. ``routing`` names the routings that fit what was measured, several
+    where they could not be told apart.
     """
 
     process: Figure[Amount] | None = None
     payload: Figure[Amount] | None = None
+    memory: Figure[Amount] | None = None
+    message_us: Figure[Amount] | None = None
+    nic_us: Figure[Amount] | None = None
+    gap_us: Figure[NotNegative] | None = None
+    routing: Figure[Routings] | None = None
 
 
 class Software(Table, frozen=True, kw_only=True):
@@ -204,4 +219,27 @@ class Config(Table, frozen=True, kw_only=True):
     cabinets: Cabinets | None = None
     leaf: list[Leaf] = []
     partition: list[Partition] = []
+    stated: dict[Name, Figure[Any]] = {}
+
+
+class PartialLatency(Table, frozen=True, kw_only=True):
+    """What was measured of `Latency`."""
+
+    mpi_us: Figure[Amount] | None = None
+    hop_ns: Figure[NotNegative] | None = None
+
+
+class OverlayConfig(Table, frozen=True, kw_only=True):
+    """Figures without a machine, to be laid over those of one.
+
+    ``machine`` names what they were measured on, for the reader.
+    """
+
+    overlay: Literal[True] = True
+    name: Name | None = None
+    title: Text | None = None
+    machine: Text | None = None
+    latency: PartialLatency = PartialLatency()
+    sending: Sending = Sending()
+    bandwidth: dict[Name, Figure[Amount]] = {}
     stated: dict[Name, Figure[Any]] = {}

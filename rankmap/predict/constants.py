@@ -80,6 +80,12 @@ class Constants:
         GB/s that one rank can send at most; None for no limit of its own.
     payload : float
         Share of a router link's bandwidth that is payload, above 0 to 1.
+    gap_us : float
+        What each further message of those that wait for one another takes at
+        least, us; 0 where nothing states it: then each takes one latency.
+    measured : frozenset of str
+        Those of ``message_us``, ``nic_us`` and ``memory`` that the machine's
+        configuration states.
     """
 
     mpi_us: float
@@ -90,6 +96,8 @@ class Constants:
     source: str = ""
     process_gbs: float | None = None
     payload: float = 1.0
+    gap_us: float = 0.0
+    measured: frozenset[str] = frozenset()
 
     @property
     def timeless(self) -> bool:
@@ -114,7 +122,7 @@ def constants(
         switches off every term that does not grow with the bytes: latency,
         hops, messages and the rounds of a histogram.
     memory : float or None
-        GB/s inside a node.
+        GB/s inside a node; None: as measured, inf: it costs nothing.
     process : float or None
         GB/s of one rank; None: as the site states, inf: no limit.
     payload : float or None
@@ -137,7 +145,9 @@ def constants(
     stated = machine.topology.parameters
     process = stated.get("process") if process is None else process
     payload = stated.get("payload", 1.0) if payload is None else payload
-    process = None if process == math.inf else process
+    stated_memory = memory is None and "memory" in stated
+    memory = stated.get("memory") if memory is None else memory
+    process, memory = (None if gbs == math.inf else gbs for gbs in (process, memory))
     for what, figure in (("memory", memory), ("process", process)):
         if figure is not None and not 0 < figure <= MOST:
             raise UsageError(
@@ -154,6 +164,10 @@ def constants(
     usual = FABRICS[fabric]
     mpi = float(stated.get("mpi_us", usual[0])) if latency is None else latency
     source = f"site {machine.site}" if "mpi_us" in stated else f"assumed, as on {SPOKEN[fabric]}"
+    source = stated.get("latency_source", source)
+    posting = {name: float(stated[name]) for name in ("message_us", "nic_us") if name in stated}
+    known = frozenset({*posting, *(["memory"] if stated_memory else [])})
+    own |= {**posting, "gap_us": float(stated.get("gap_us", 0.0)), "measured": known}
     if latency is not None:
         source = f"latency as asked for, hops: {source}"
     return Constants(mpi, float(stated.get("hop_ns", usual[1])), source=source, **own)

@@ -333,7 +333,7 @@ def _unknowns(
     if all(one.staging for one in times):
         question = "whether the halo is exchanged direction by direction (stencil:…,staged)"
         yield "staging", question, [{"staged": True}]
-    if first.memory is None and any(one.inside for one in times):
+    if first.memory is None and "memory" not in given and any(one.inside for one in times):
         question = f"whether copies inside a node take time, at {MEMORY:g} GB/s"
         yield "memory", question, [{"memory": MEMORY}]
 

@@ -119,7 +119,8 @@ def _terms(
     yield Term("bandwidth", sum(one.bandwidth_s for one in timed), how)
     inside = "not stated, so it costs nothing"
     if known.memory_gbs:
-        inside = f"{known.memory_gbs:g} GB/s a node as asked for, beyond what the network takes"
+        said = "measured" if "memory" in known.measured else "as asked for"
+        inside = f"{known.memory_gbs:g} GB/s a node {said}, beyond what the network takes"
     yield Term("memory", sum(one.memory_s for one in timed), inside)
     yield Term("latency", sum(one.latency_s for one in timed), _latency(known, timed))
     yield Term("messages", sum(one.messages_s for one in timed), _messages(known, found))
@@ -150,8 +151,15 @@ def _messages(known: Constants, found: list[Phase]) -> str:
     rank, node = sum(p.a_rank for p in found), sum(p.a_node for p in found)
     return (
         f"at most {rank:g} posted by a rank at {known.message_us:g} us, {node:g} leaving a node"
-        f" at {known.nic_us:g} us: assumed"
+        f" at {known.nic_us:g} us: {_posting(known)}"
     )
+
+
+def _posting(known: Constants) -> str:
+    """Say how the time between messages of a rank and of a node is known."""
+    both = ("message_us", "nic_us")
+    words = ["stated" if name in known.measured else "assumed" for name in both]
+    return words[0] if words[0] == words[1] else f"{words[0]} and {words[1]}"
 
 
 def _notes(
@@ -186,7 +194,7 @@ def _notes(
         yield f"latency {known.mpi_us:g} us, {known.hop_ns:g} ns a hop: {known.source}"
         yield (
             f"{known.message_us:g} us to post a message, {known.nic_us:g} us between two of an"
-            " interface: assumed"
+            f" interface: {_posting(known)}"
         )
     if known.memory_gbs is None and any(phase.inside for phase in found):
         yield "what stays inside a node costs nothing here: no memory bandwidth is stated"

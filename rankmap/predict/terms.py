@@ -45,11 +45,14 @@ def hops_by_class(loads: Loads, total: float) -> dict[str, float]:
 def latency_s(phase: Phase, hops: dict[str, float], known: Constants) -> float:
     """Return the seconds of messages that wait for each other: each costs MPI's latency and hops.
 
+    Each after the first costs the measured gap between steps, where that is longer.
     Nothing where no message leaves its node; no hops where messages are empty.
     """
     if not phase.a_node:
         return 0.0
-    return phase.in_turn * (known.mpi_us * 1e-6 + sum(hops.values()) * known.hop_ns * 1e-9)
+    one = known.mpi_us * 1e-6 + sum(hops.values()) * known.hop_ns * 1e-9
+    longer = max(0.0, known.gap_us * 1e-6 - one)
+    return phase.in_turn * one + max(0.0, phase.in_turn - 1) * longer
 
 
 def messages_s(phase: Phase, known: Constants, nics: int = 1) -> float:

@@ -1,0 +1,167 @@
+"""Figures without a machine, laid over those of one: what ``nidmap calibrate`` writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from placement.errors import SiteError, place, printable
+from placement.sites.layout import sending_parameters
+from placement.sites.model import figures_in
+from placement.sites.schema import Figure, OverlayConfig
+from placement.sites.where import line_of
+
+if TYPE_CHECKING:
+    from placement.machine import Links, Machine, Topology
+
+__all__ = ["Overlay"]
+
+
+class Overlay(Struct, frozen=True):
+    """Figures of a machine that is described elsewhere.
+
+    Attributes
+    ----------
+    config : OverlayConfig
+        The file's tables.
+    source : str
+        The file.
+    text : str
+        What is in it, to name lines by.
+
+    Examples
+    --------
+    >>> from placement.sites.loading import parse_site
+    >>> from placement.specs import parse_spec
+    >>> text = '''[bandwidth]
+    ... x = { value = 4.2, mark = "measured", source = "nidmap calibrate" }'''
+    >>> machine = parse_site(text, "calibrated.toml").over(parse_spec("torus:4x4"))
+    >>> machine.topology.bandwidth["x"], machine.topology.bandwidth["y"]
+    (4.2, 4.6875)
+    """
+
+    config: OverlayConfig
+    source: str = ""
+    text: str = ""
+
+    @property
+    def name(self) -> str:
+        """Short name, for a reader."""
+        return self.config.name or "figures"
+
+    def figures(self) -> Iterator[tuple[str, Figure[Any]]]:
+        """Yield every figure with its dotted key, in the order of the schema."""
+        yield from figures_in("", self.config)
+
+    def alone(self) -> SiteError:
+        """Return the error of figures that no machine goes with."""
+        what = f"{place(self.source)}: figures for a machine, and no machine of its own"
+        return SiteError(what, f"-m MACHINE -m {printable(self.source)} lays them over one")
+
+    def over(self, machine: Machine) -> Machine:
+        """Return the machine with these figures in place of its own.
+
+        Parameters
+        ----------
+        machine : Machine
+
+        Raises
+        ------
+        SiteError
+            A link class or a routing that the machine does not have: file, line and key.
+        """
+        self._check_classes(machine)
+        bandwidth = {key: figure.value for key, figure in self.config.bandwidth.items()}
+        topology = replace(
+            machine.topology,
+            bandwidth={**machine.topology.bandwidth, **bandwidth},
+            parameters={**machine.topology.parameters, **self._parameters()},
+        )
+        changed = replace(
+            machine,
+            topology=topology,
+            links=_with_bandwidth(machine.links, machine.topology, bandwidth),
+            sources=(*machine.sources, self.source),
+            notes=(*machine.notes, self.sentence()),
+            _cache={},
+        )
+        self._check_routings(changed)
+        return changed
+
+    def sentence(self) -> str:
+        """Say which figures come from here and how they are known."""
+        marks = dict.fromkeys(figure.mark for _, figure in self._used())
+        parts = (
+            f"{', '.join(key for key, figure in self._used() if figure.mark == mark)} {mark}"
+            for mark in marks
+        )
+        return f"figures of {printable(self.source)}: {'; '.join(parts) or 'none'}"
+
+    def _used(self) -> Iterator[tuple[str, Figure[Any]]]:
+        """Yield the figures that something computes with."""
+        return (item for item in self.figures() if not item[0].startswith("stated."))
+
+    def _parameters(self) -> dict[str, Any]:
+        latency = self.config.latency
+        found = {
+            name: figure.value
+            for name in latency.__struct_fields__
+            if (figure := getattr(latency, name)) is not None
+        }
+        if found:
+            found["latency_source"] = printable(self.source)
+        return {**found, **sending_parameters(self.config.sending)}
+
+    def _check_classes(self, machine: Machine) -> None:
+        from placement.topologies import links
+
+        known = {*machine.topology.bandwidth, "injection", "ejection"}
+        for key in self.config.bandwidth:
+            if key not in known:
+                known |= {*links(machine).kinds}
+                known |= {"up"} if any(kind.startswith("up") for kind in known) else set()
+            if key not in known:
+                there = ", ".join(sorted(known))
+                raise self._wrong(
+                    f"bandwidth.{key}", f"no link class of {machine.name}; there are {there}"
+                )
+
+    def _check_routings(self, machine: Machine) -> None:
+        from placement.network import routings
+
+        figure = self.config.sending.routing
+        known = routings(machine) if figure else ()
+        for name in figure.value if figure else ():
+            if name not in known:
+                text = f"no routing '{name}' on {machine.name}; there are {', '.join(known)}"
+                raise self._wrong("sending.routing", text)
+
+    def _wrong(self, key: str, text: str) -> SiteError:
+        where = place(self.source, line_of(self.text, key))
+        return SiteError(f"{where}: {printable(key)}: {printable(text, 400)}")
+
+
+def _with_bandwidth(
+    links: Links | None, topology: Topology, figures: dict[str, float]
+) -> Links | None:
+    """Return listed links with new figures: each is as many times as fast as its class is."""
+    if links is None:
+        return None
+    import numpy as np
+
+    gbs = links.bandwidth.copy()
+    for index, kind in enumerate(links.kinds):
+        mine = links.kind == index
+        figure, before = _of_class(figures, kind), _of_class(topology.bandwidth, kind)
+        if figure:
+            scaled = gbs[mine] * (figure / before if before else np.nan)
+            gbs[mine] = np.where(np.isfinite(scaled), scaled, figure * links.count[mine])
+    return replace(links, bandwidth=gbs)
+
+
+def _of_class(figures: Mapping[str, float], kind: str) -> float:
+    """Return the figure of a class of links, that of all links upwards for a level; 0 for none."""
+    return figures.get(kind, figures.get("up", 0.0) if kind.startswith("up") else 0.0)
