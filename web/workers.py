@@ -156,6 +156,8 @@ class Lane:
         try:
             return await asyncio.shield(job)
         except asyncio.CancelledError:
+            if job.cancelled() and self._closed:
+                raise BusyError("the server is being stopped") from None
             if job.cancelled():
                 raise UsageError(
                     "a newer question of the same name took this one's place"
@@ -257,7 +259,10 @@ class _Worker:
         loop, line = asyncio.get_running_loop(), self._line.fileno()
         loop.add_reader(line, self._hear, loop, told)
         try:
-            done = self._executor.submit(_answer, self._number, end, function, arguments)
+            try:
+                done = self._executor.submit(_answer, self._number, end, function, arguments)
+            except RuntimeError as error:  # the lane was closed before this began
+                raise BrokenProcessPool(str(error)) from None
             return await asyncio.wrap_future(done)
         finally:
             loop.remove_reader(line)

@@ -7,11 +7,12 @@ import os
 import sys
 
 import pytest
-from hypothesis import HealthCheck, given, note, settings
+from hypothesis import given, note
 from hypothesis import strategies as st
 
 from placement.commands import run
 from placement.nodelist import NodeList
+from tests.effort import examples
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.waiting import wait_until
 
@@ -97,7 +98,7 @@ OPTIONS = st.fixed_dictionaries(
 
 
 @needs_slurm
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@examples(25)
 @given(options=OPTIONS)
 def test_the_job_runs_on_the_planned_nodes(asked, tmp_path, options):
     asked.free()

@@ -3,11 +3,12 @@
 import subprocess
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import ParseError
 from placement.nodelist import NodeList
+from tests.effort import examples
 from tests.real_slurm import needs_slurm, real_slurm, scrubbed_environment
 
 PREFIXES = ["nid", "n", "r1n", "x-", "a.b"]
@@ -41,7 +42,7 @@ words = st.lists(
     min_size=1,
     max_size=3,
 ).map(",".join)
-WAYS = settings(max_examples=60, deadline=None)
+WAYS = examples(60)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
@@ -17,6 +17,7 @@ from rankmap.pattern import parse_pattern
 from rankmap.pattern.graph import expanded, from_edges
 from rankmap.score import cost
 from rankmap.slots import slots_of
+from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 
 MACHINES = [
@@ -41,7 +42,7 @@ def jobs(draw):
     return draw(st.sampled_from(patterns)), slots_of(machine, np.array(rows), counts)
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(jobs())
 def test_auto_is_never_worse_than_the_default_nor_below_the_bound(job):
     text, on = job

@@ -262,10 +262,17 @@ def test_errors_come_back_as_they_were(small):
     in_lane(small, scenario)
 
 
-def test_a_closed_lane_refuses(small):
+@pytest.mark.parametrize("begun", [False, True])
+@pytest.mark.parametrize("turns", range(5))
+def test_a_closed_lane_refuses(small, begun, turns):
+    """Whatever the calculation has come to when the lane is closed: each turn is a step of it."""
+
     async def scenario(lane):
+        if begun:
+            await lane.call(rest, 0)
         job = asyncio.ensure_future(lane.call(rest, 600))
-        await asyncio.sleep(0.01)
+        for _ in range(turns):
+            await asyncio.sleep(0)
         lane.close()
         with pytest.raises((BusyError, DefectError)):
             await job

@@ -8,11 +8,12 @@ import re
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import NidmapError, UsageError
 from placement.load import load_machine
+from tests.effort import examples
 from workloads.ab.running import schedule
 from workloads.report.command import report
 from workloads.report.page import html_text, spreadsheet
@@ -181,7 +182,7 @@ def test_the_page_needs_nothing_else_and_has_the_figures(tmp_path):
     assert {row["section"] for row in rows} >= {"runs", "ab", "predicted", "strong", "times"}
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.text(max_size=30))
 def test_no_stored_text_is_live_in_html_or_csv(text):
     section = Section("times", "Times", "", [{"case": text, "median_s": 0.5, "count": -3}])

@@ -3,10 +3,11 @@
 import os
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import NidmapError, OutputError, ParseError, UsageError
+from tests.effort import examples
 from workloads.results import Journal, check_name, load, read_run, save
 
 NAMES = st.text("abcdefgh_", min_size=1, max_size=6)
@@ -18,7 +19,7 @@ HEADERS = st.dictionaries(NAMES, st.one_of(st.text(max_size=20), VALUES, st.none
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
-@settings(max_examples=50)
+@examples(50)
 @given(header=HEADERS, rows=st.lists(st.fixed_dictionaries({"max": VALUES, "n": VALUES})))
 def test_samples_come_back_as_they_were(tmp_path_factory, suffix, header, rows):
     if suffix == ".parquet":
@@ -99,7 +100,7 @@ def test_what_is_no_file_of_samples_is_said_in_one_line(tmp_path, text):
     assert "\n" not in str(error.value)
 
 
-@settings(max_examples=60)
+@examples(60)
 @given(st.binary(max_size=200))
 def test_no_bytes_break_the_reader(tmp_path_factory, junk):
     path = tmp_path_factory.mktemp("r") / "run"

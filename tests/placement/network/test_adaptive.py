@@ -4,13 +4,14 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from placement.network import Demand, balancing, channels, hops, loads, shares
 from placement.network.adaptive import TOLERANCE, divide, notes
 from placement.network.group_ways import group_ways_of
 from placement.specs import parse_spec
+from tests.effort import examples
 from tests.placement.network.over_thirds import Thirds
 from tests.placement.network.small_dragonflies import (
     RULES,
@@ -23,7 +24,7 @@ from tests.placement.network.small_dragonflies import (
     spec,
 )
 
-few = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+few = examples(30)
 GB = 1e9
 
 
@@ -135,7 +136,7 @@ def test_any_links_within_one_per_cent_of_the_optimum(data):
 
 
 @given(machine=machines(), more=st.booleans())
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_hot_spots_within_one_per_cent_of_the_optimum(machine, more):
     sent = between(machine, 0, 1)
     if more:
@@ -144,7 +145,7 @@ def test_hot_spots_within_one_per_cent_of_the_optimum(machine, more):
 
 
 @given(machine=machines(), seed=st.integers(0, 99))
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_scattered_all_to_alls_within_one_per_cent_of_the_optimum(machine, seed):
     size = int(np.random.default_rng(seed).integers(2, 1 + min(24, len(machine))))
     rows = np.random.default_rng(seed).choice(len(machine), size, replace=False).tolist()
@@ -216,7 +217,7 @@ def test_unlimited_channels_and_no_bytes_stay_minimal():
 
 
 @given(factor=st.sampled_from([1e-6, 0.3, 7.0, 1e9]), seed=st.integers(0, 20))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_loads_are_linear_in_bytes(factor, seed):
     machine = parse_spec(spec(4, 2, 3, 2, "consecutive", 2))
     some = np.random.default_rng(seed).integers(0, len(machine), (2, 40))
@@ -227,7 +228,7 @@ def test_loads_are_linear_in_bytes(factor, seed):
 
 
 @given(order=st.permutations(range(4)), seed=st.integers(0, 9))
-@settings(max_examples=15, deadline=None)
+@examples(15)
 def test_relabelled_groups_have_the_same_maximum(order, seed):
     machine = parse_spec(spec(4, 2, 2, 1, "consecutive", 3))
     turned, rank = relabelled(machine, order)
@@ -273,7 +274,7 @@ def test_a_hasty_division_is_one_too_and_knows_its_gap():
 
 
 @given(machine=st.one_of(ruled(), listed()), seed=st.integers(0, 99))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_prices_are_loads_transposed(machine, seed):
     assume(len(machine) > 1 and len(channels(machine)))
     random = np.random.default_rng(seed)

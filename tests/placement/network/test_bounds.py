@@ -4,13 +4,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from placement.network import Demand, channels, loads, routings
 from placement.network.bounds import best_bound, bound
 from placement.specs import parse_spec
+from tests.effort import examples
 
 SMALL = (
     "torus:3x2,nodes=2,bw=2,injection=5",
@@ -59,7 +60,7 @@ def test_the_best_bound_is_reached_where_the_parts_are_alike():
 
 
 @given(st.sampled_from(SMALL), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_no_routing_beats_the_bound(spec, seed):
     machine = parse_spec(spec)
     rng = np.random.default_rng(seed)
@@ -72,7 +73,7 @@ def test_no_routing_beats_the_bound(spec, seed):
 
 
 @given(st.sampled_from(SMALL), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_messages_of_any_placement_respect_the_best_bound(spec, seed):
     """Random messages on random nodes: `out` their least, `pair` their largest."""
     machine = parse_spec(spec)

@@ -13,6 +13,7 @@ from placement.network import Demand, channels, hops, loads, next_channel, routi
 from placement.network import fattree as module
 from placement.specs import parse_spec
 from placement.topologies import links, router_names
+from tests.effort import examples
 
 from .walking import by_name, d_mod_k_loads, everyone, same, shortest_loads
 
@@ -76,7 +77,7 @@ def test_all_to_alls_put_on_every_link_what_climbing_port_by_port_does(tree, see
 
 
 @given(trees(), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_following_the_next_channels_gives_the_loads(tree, seed):
     machine, up = tree
     found, table = channels(machine), next_channel(machine)
@@ -142,7 +143,7 @@ def test_listed_cables_of_a_whole_two_level_tree_are_routed_the_same():
 
 
 @given(st.sampled_from(["down=2x3,up=1x3,parallel=1x2", "down=2x2x2,up=1x2x3"]), st.data())
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_an_irregular_tree_splits_equally_over_all_shortest_paths(spec, data):
     whole = parse_spec(f"fattree:{spec}")
     wired = links(whole)

@@ -5,12 +5,13 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.network import Demand, channels, loads, routings
 from placement.network.routes import FOLLOWED, routes
 from placement.specs import parse_spec
+from tests.effort import examples
 
 SPECS = [
     "dragonfly:groups=4,chassis=2,blades=3,nodes=2,global=8",
@@ -30,7 +31,7 @@ def machine_of(spec):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@settings(max_examples=15)
+@examples(15)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_routes_are_loads_of_single_bytes(spec, seed):
     machine = machine_of(spec)

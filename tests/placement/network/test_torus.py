@@ -14,6 +14,7 @@ from placement.network import torus as module
 from placement.network.torus_grid import grid_of
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords
+from tests.effort import examples
 
 from .walking import by_name, everyone, same, torus_loads, torus_path
 
@@ -49,7 +50,7 @@ def test_listed_pairs_put_on_every_channel_what_walking_them_does(case):
 
 
 @given(tori(), st.data())
-@settings(deadline=None, max_examples=60)
+@examples(60)
 def test_all_to_alls_put_on_every_channel_what_walking_them_does(machine, data):
     rows = data.draw(st.lists(st.integers(0, len(machine) - 1), max_size=20, unique=True))
     ranks = data.draw(st.lists(st.integers(1, 5), min_size=len(rows), max_size=len(rows)))
@@ -62,7 +63,7 @@ def test_all_to_alls_put_on_every_channel_what_walking_them_does(machine, data):
 
 
 @given(tori(), st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_lines_narrow_and_wide_add_up(machine, seed):
     rng = np.random.default_rng(seed)
     size = min(len(machine), 30)
@@ -159,7 +160,7 @@ def test_a_missing_link_is_gone_round_and_said():
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(deadline=None, max_examples=30)
+@examples(30)
 def test_an_all_to_all_over_a_missing_link_is_the_sum_of_its_pairs(seed):
     rng = np.random.default_rng(seed)
     whole = parse_spec("torus:4x3x2")
@@ -222,7 +223,7 @@ def test_a_router_without_links_stops_nobody_else():
 
 
 @given(tori())
-@settings(deadline=None, max_examples=40)
+@examples(40)
 def test_following_the_next_channels_is_the_walk(machine):
     found, table = channels(machine), next_channel(machine)
     extents = machine.topology.extents[:-1]

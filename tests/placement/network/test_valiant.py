@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from placement.errors import NidmapError
 from placement.network import Demand, channels, hops, loads
 from placement.specs import parse_spec
+from tests.effort import examples
 from tests.placement.network.over_thirds import Thirds
 from tests.placement.network.small_dragonflies import (
     RULES,
@@ -110,7 +111,7 @@ def test_global_links_carry_twice_what_minimal_does():
 
 
 @given(order=st.permutations(range(4)))
-@settings(max_examples=10, deadline=None)
+@examples(10)
 def test_relabelled_groups_have_the_same_loads(order):
     machine = parse_spec(spec(4, 2, 2, 1, "consecutive", 3))
     turned, rank = relabelled(machine, order)

@@ -2,13 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import ParseError, UsageError
 from rankmap.emit import emit, openmpi, read_order
 from rankmap.emit.text import BrokenOrderError
 from rankmap.order import Order
+from tests.effort import examples
 from tests.rankmap.helpers import layouts, named, orders, slots
 
 ON = slots(named(45, 12), [2, 3])
@@ -70,13 +71,13 @@ def test_torchrun_cannot_be_told_an_order_that_tears_nodes():
         emit(MADE, "torchrun")
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(blocks())
 def test_torchrun_reads_back(made):
     assert read_order(emit(made, "torchrun"), "torchrun", made.on) == made
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(orders(), st.integers(1, 9), st.randoms(use_true_random=False))
 def test_a_rankfile_in_any_order_of_lines_is_the_same(made, cores, random):
     lines = openmpi.write(made, cores).splitlines()
@@ -140,7 +141,7 @@ def test_broken_files_are_refused_with_their_line(form, text, error, line, says)
 
 
 @pytest.mark.parametrize("form", ["openmpi", "seq", "hydra", "intel"])
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(orders(), st.data())
 def test_a_file_cut_short_is_never_taken_for_whole(form, made, data):
     text = emit(made, form)
@@ -152,7 +153,7 @@ def test_a_file_cut_short_is_never_taken_for_whole(form, made, data):
     assert read in (made, made.levelled())
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(layouts(most=4), st.text("rank 0123456789=+nidslot:-,#\n", max_size=60))
 def test_any_rankfile_is_an_order_or_one_line_of_error(on, text):
     try:

@@ -13,6 +13,7 @@ from placement.specs import parse_spec
 from rankmap.grid.dims import balanced, dims, grids
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
+from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 
 
@@ -26,7 +27,7 @@ def test_a_grid_is_a_product(n, ndims):
     assert len(set(grids(n, ndims))) == len(list(grids(n, ndims)))
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.integers(1, 300))
 def test_the_compact_grid_has_the_least_surface(n):
     every = [

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.specs import parse_spec
@@ -18,9 +18,10 @@ from rankmap.score import score
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 from rankmap.slots import slots_of
+from tests.effort import examples
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.data())
 def test_every_node_gets_one_cell(data):
     grid = tuple(data.draw(st.lists(st.integers(1, 5), min_size=1, max_size=3)))
@@ -56,7 +57,7 @@ def test_a_sparse_torus_allocation_gains(seed):
     assert costs["boxes"] < 0.9 * costs["hilbert"]
 
 
-@settings(deadline=None, max_examples=80)
+@examples(80)
 @given(st.data())
 def test_swaps_only_ever_gain(data):
     rows, columns = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 6))

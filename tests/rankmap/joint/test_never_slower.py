@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement import planners
@@ -17,6 +17,7 @@ from rankmap.joint.tuning import TUNING
 from rankmap.pattern.graph import from_edges
 from rankmap.predict import predict
 from rankmap.predict.phases import ALGORITHMS
+from tests.effort import examples
 
 SPECS = [
     "torus:4x3x3,bw=1",
@@ -89,7 +90,7 @@ def starts_of(machine, free, count):
 
 
 @pytest.mark.parametrize("spec", SPECS)
-@settings(max_examples=8)
+@examples(8)
 @given(data=st.data())
 def test_no_start_and_no_planner_is_faster(spec, data):
     machine, free, count, job = data.draw(cases(spec))

@@ -4,7 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import PlanError, UsageError
@@ -15,6 +15,7 @@ from placement.specs import parse_spec
 from rankmap.joint.tuning import TUNING
 from rankmap.predict import Predictor, predict
 from rankmap.predict.background import Other
+from tests.effort import examples
 
 SPECS = [
     "dragonfly:groups=5,chassis=2,blades=4,nodes=4,global=8,injection=10",
@@ -59,7 +60,7 @@ def asked(draw):
     return machine, free, count, include, job
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(case=asked())
 def test_the_contract_and_never_worse_than_slurm(case):
     machine, free, count, include, job = case
@@ -79,7 +80,7 @@ def test_the_contract_and_never_worse_than_slurm(case):
     assert sorted(found.order.slots.tolist()) == list(range(count * job["ppn"]))
 
 
-@settings(max_examples=10)
+@examples(10)
 @given(case=asked())
 def test_the_same_question_has_the_same_answer(case):
     machine, free, count, include, job = case

@@ -21,6 +21,7 @@ from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 from rankmap.slots import slots_of
 from rankmap.units import bisect_points, units_of, unwrap
+from tests.effort import examples
 
 TREE = "tree:4x16x6,dist=1:2:3"
 
@@ -59,7 +60,7 @@ def fits(inner, outer):
     return all(o % i == 0 for i, o in zip(inner, outer, strict=True))
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.data())
 def test_boxes_are_no_worse_than_the_best_tiling_by_brute_force(data):
     ppn, blade, upper = (data.draw(st.sampled_from(k)) for k in ([2, 3, 4, 6], [2, 3], [2, 4]))
@@ -136,7 +137,7 @@ def test_uneven_nodes_get_exactly_what_they_hold():
     assert cost(order) < cost(arrange(place, "stencil:6x10", "row-major"))
 
 
-@settings(deadline=None, max_examples=50)
+@examples(50)
 @given(st.data())
 def test_carving_keeps_every_size(data):
     grid = tuple(data.draw(st.lists(st.integers(1, 7), min_size=1, max_size=3)))

@@ -13,6 +13,7 @@ from rankmap.order import Order
 from rankmap.orders import arrange, find, names
 from rankmap.pattern import parse_pattern
 from rankmap.slots import slots_of
+from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 
 #: Orderings that are for some patterns or allocations only, and say so of the others.
@@ -83,7 +84,7 @@ def test_every_ordering_gives_each_rank_its_own_slot(strategy, job):
 
 
 @pytest.mark.parametrize("strategy", SEARCHED)
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(jobs() | placed_jobs())
 def test_every_search_gives_each_rank_its_own_slot(strategy, job):
     keeps_the_contract(strategy, job)

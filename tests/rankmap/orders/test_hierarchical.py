@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.assemble import assemble
@@ -17,6 +17,7 @@ from rankmap.orders.hierarchical import chain_of, sorted_nodes
 from rankmap.pattern import parse_pattern
 from rankmap.score import cost
 from rankmap.slots import slots_of
+from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 
 HAZEL_HEN = "dragonfly:groups=2,chassis=6,blades=16,nodes=4"
@@ -167,7 +168,7 @@ def test_levels_paper_needs_a_machine():
         arrange(slots(named(1, 2), 2), "stencil:2x2", "hierarchical:levels=paper")
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.data())
 def test_every_group_is_a_box_on_one_node(data):
     machine = parse_spec(data.draw(st.sampled_from(["tree:4x3x5", "torus:4x4,nodes=2"])))

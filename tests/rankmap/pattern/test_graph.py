@@ -21,6 +21,7 @@ from rankmap.score import lower_bound
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 from rankmap.slots import slots_of
+from tests.effort import examples
 
 needs_numba = pytest.mark.skipif(
     find_spec("numba") is None, reason="less search without numba (extra [fast])"
@@ -80,7 +81,7 @@ def placements(counts):
         yield np.array([found[r] for r in ranks])
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.data())
 def test_small_graphs_get_the_exact_minimum_and_bounds_hold(data):
     machine = nidmap.load_machine(data.draw(st.sampled_from(MACHINES)))

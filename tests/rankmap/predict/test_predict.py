@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
@@ -18,6 +18,7 @@ from rankmap.orders import arrange
 from rankmap.predict import Predictor, predict
 from rankmap.predict.background import Other
 from rankmap.slots import slots_of
+from tests.effort import examples
 
 MACHINES = {
     spec: parse_spec(spec)
@@ -96,7 +97,7 @@ def test_background_never_makes_it_faster(job, load, data):
         before = now
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(st.permutations(range(4)), st.integers(1, 20), st.integers(0, 2**32 - 1))
 def test_relabelled_groups_change_nothing(names, count, seed):
     machine = parse_spec("dragonfly:groups=4,chassis=2,blades=3,nodes=2,injection=10,global=5")

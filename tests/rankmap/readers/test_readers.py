@@ -8,12 +8,13 @@ import zipfile
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import NidmapError, ParseError
 from rankmap import readers
 from rankmap.pattern.graph import from_entries
+from tests.effort import examples
 from tests.rankmap.mpis import ranks, with_mpi4py
 
 
@@ -94,7 +95,7 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("name", WRITERS)
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(st.integers(4, 9), st.randoms(use_true_random=False))
 def test_one_matrix_through_every_format(name, tmp_path_factory, n, rng):
     m = np.array([[rng.choice((0, 0, 0, 7, 123456)) for _ in range(n)] for _ in range(n)], float)
@@ -274,7 +275,7 @@ def test_an_empty_directory_is_no_run(tmp_path):
 NAMES = st.sampled_from([*WRITERS, "x.graph", "x"])
 
 
-@settings(deadline=None, max_examples=300)
+@examples(300)
 @given(NAMES, st.data())
 def test_any_bytes_give_entries_or_one_error(tmp_path_factory, name, data):
     matrix = np.arange(16.0).reshape(4, 4)

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
@@ -16,6 +16,7 @@ from rankmap.refine.mapping import map_ranks
 from rankmap.score.distance import job_distance, machine_distance
 from rankmap.score.traffic import cost_of
 from rankmap.slots import slots_of
+from tests.effort import examples
 
 MACHINES = [
     ("torus:6", "#0-3"),
@@ -41,7 +42,7 @@ def least(graph, counts, distance):
     return float((weight * far[node[:, a], node[:, b]]).sum(axis=1).min())
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.data())
 def test_small_graphs_on_uneven_slots_get_the_least_cost_of_all(data):
     spec, nodes = data.draw(st.sampled_from(MACHINES))

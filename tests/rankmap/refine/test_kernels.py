@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("numba")
@@ -24,6 +24,7 @@ from rankmap.refine import (
     subgraph,
     work,
 )
+from tests.effort import examples
 
 
 def random_graph(n, m, seed):
@@ -49,7 +50,7 @@ def fresh(seed=1):
     return np.array([seed, 0], dtype=np.uint64)
 
 
-cases = settings(deadline=None, max_examples=25)
+cases = examples(25)
 graphs = st.builds(random_graph, st.integers(2, 30), st.integers(1, 80), st.integers(0, 999))
 
 

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
@@ -17,6 +17,7 @@ from rankmap.pattern.graph import from_edges
 from rankmap.refine import mapping, plain
 from rankmap.score.distance import machine_distance
 from rankmap.score.traffic import cost_of
+from tests.effort import examples
 
 BLOCKED = "import sys; sys.modules['numba'] = None\n"
 
@@ -101,7 +102,7 @@ def test_ctrl_c_ends_an_order_without_numba(tmp_path):
     assert "Traceback" not in talk
 
 
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(st.integers(0, 9999), st.sampled_from(["tree:2x2x2,dist=1:2:5", "torus:2x2x2", "torus:8"]))
 def test_exact_counts_and_steps_that_never_cost(seed, spec):
     rng = np.random.default_rng(seed)

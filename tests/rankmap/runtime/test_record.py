@@ -5,7 +5,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import OutputError, ParseError
@@ -14,6 +14,7 @@ from rankmap.readers import read
 from rankmap.recording import Messages, Phase, Recording
 from rankmap.recording.file import save_recording
 from rankmap.runtime.collectives import steps
+from tests.effort import examples
 from tests.rankmap.mpis import place, ranks
 
 __all__ = ["place"]
@@ -249,7 +250,7 @@ def sum_of(known, pairs, rank):
     return found
 
 
-@settings(deadline=None, max_examples=30)
+@examples(30)
 @given(st.integers(2, 9), st.randoms())
 def test_what_is_recorded_reads_back_here_and_by_scipy(tmp_path_factory, n, rng):
     path = str(tmp_path_factory.mktemp("matrix") / "m.npz")

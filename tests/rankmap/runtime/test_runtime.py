@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import UsageError
@@ -15,6 +15,7 @@ from placement.load import load_machine
 from rankmap.order import Order
 from rankmap.runtime.rerank import rerank
 from rankmap.score import cost
+from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 from tests.rankmap.mpis import place, ranks
 
@@ -172,7 +173,7 @@ def test_a_rank_that_fails_ends_all(place, count, failing):
     assert done.stderr.count("ZeroDivisionError") >= 1
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=12), st.booleans())
 def test_any_layout_gives_a_permutation_that_is_no_worse(nodes, periodic):
     hosts = [(f"nid{k:05d}", "") for k in nodes]

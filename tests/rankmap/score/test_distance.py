@@ -7,13 +7,14 @@ import itertools
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
 from placement.topologies import links, router_coords
 from rankmap.score.distance import Levels, job_distance, machine_distance
 from rankmap.slots import slots_of
+from tests.effort import examples
 from tests.rankmap.helpers import named, slots
 
 
@@ -25,7 +26,7 @@ def every_pair(distance):
     ]
 
 
-@settings(deadline=None, max_examples=25)
+@examples(25)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.data())
 def test_a_tree_is_as_far_as_the_level_at_which_nodes_part(sizes, data):
     dist = sorted(data.draw(st.lists(st.integers(1, 9), min_size=len(sizes), max_size=len(sizes))))
@@ -38,7 +39,7 @@ def test_a_tree_is_as_far_as_the_level_at_which_nodes_part(sizes, data):
         assert found == ([0, *dist][level] if a != b else 0)
 
 
-@settings(deadline=None, max_examples=15)
+@examples(15)
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=3), st.integers(1, 2))
 def test_a_torus_is_as_far_as_its_shortest_path(extents, nodes):
     machine = nidmap.load_machine(f"torus:{'x'.join(map(str, extents))},nodes={nodes}")

@@ -17,6 +17,7 @@ from rankmap.score.distance import job_distance
 from rankmap.score.grid_bounds import bound, most_inside
 from rankmap.score.isoperimetry import fewest, lindsey, shadows
 from rankmap.slots import slots_of
+from tests.effort import examples
 
 SMALL = st.lists(st.integers(1, 6), min_size=1, max_size=3).filter(lambda d: math.prod(d) <= 12)
 
@@ -119,7 +120,7 @@ def least_cost(pattern, on):
     return total.min()
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.data())
 def test_no_order_is_below_the_bound(data):
     machine = parse_spec(data.draw(st.sampled_from(MACHINES)))

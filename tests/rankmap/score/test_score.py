@@ -7,7 +7,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import nidmap
@@ -18,6 +18,7 @@ from rankmap.pattern.graph import expanded
 from rankmap.score import Bound, cost, meets, score
 from rankmap.score.distance import job_distance
 from rankmap.slots import slots_of
+from tests.effort import examples
 
 MACHINES = [
     "tree:3x2x2,dist=1:2:5",
@@ -41,7 +42,7 @@ PATTERNS = [
 
 @pytest.mark.parametrize("text", PATTERNS)
 @pytest.mark.parametrize("spec", MACHINES)
-@settings(deadline=None, max_examples=5)
+@examples(5)
 @given(st.permutations(range(24)))
 def test_figures_are_sums_over_the_edges(spec, text, slots):
     machine = nidmap.load_machine(spec)

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import UsageError
+from tests.effort import examples
 from workloads.fft.basis import field_of
 from workloads.fft.plan import Layout, cuts, process_grid
 
@@ -34,7 +35,7 @@ def layouts(shape, grid, pieces, real):
     return {k: Layout(field, (rows, columns), k, 16, pieces) for k in range(rows * columns)}
 
 
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(st.tuples(sizes, sizes, sizes), grids, st.integers(0, 4), st.booleans())
 def test_blocks_bring_every_element_to_its_place(shape, grid, pieces, real):
     try:

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.workloads.sort.simulated import simulate
 from workloads.sort.splitters import (
     bisection,
@@ -69,7 +70,7 @@ def is_splitter(keys, lower, upper):
 
 @pytest.mark.parametrize("search", [histogram, bisection])
 @pytest.mark.parametrize("words", [1, 2, 3])
-@settings(max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_bounds_are_those_of_a_splitter_and_hold_the_target(search, words, data):
     keys, arrays, ends = data.draw(problems(words))
@@ -101,7 +102,7 @@ def algorithm_2(lower, upper, counts):
 
 
 @pytest.mark.parametrize("search", [histogram, bisection])
-@settings(max_examples=60)
+@examples(60)
 @given(problems())
 def test_the_parallel_layout_is_algorithm_2(search, problem):
     keys, arrays, ends = problem
@@ -117,7 +118,7 @@ def test_the_parallel_layout_is_algorithm_2(search, problem):
     assert sent.sum(1).tolist() == [len(ks) for ks in keys]
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=9), st.data())
 def test_a_row_is_solved_as_the_paper_loops(pairs, data):
     lower = np.array([a for a, _ in pairs])

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from workloads.sort import local
 from workloads.sort.local import flat, gather, gather_last, order, sort_keys
 
@@ -27,7 +28,7 @@ def words(draw):
     return found
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(words())
 def test_order_is_the_stable_one(given_words):
     assert order(given_words).tolist() == expected(given_words)

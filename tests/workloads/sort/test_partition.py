@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.effort import examples
 from tests.workloads.sort.simulated import simulate
 from workloads.sort.check import checksum, faults, in_order
 from workloads.sort.keys import key_words
@@ -63,7 +64,7 @@ def expected(shape, given_items):
     return items[np.lexsort(tuple(words[::-1]))]
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(jobs())
 def test_every_sort_is_the_stable_sort_of_all(problem):
     keys, counts, shape, plan = problem
@@ -152,7 +153,7 @@ def test_order_with_the_origin_as_last_word_tells_a_stable_sort_from_another():
     assert not in_order([keys, np.array([1, 0, 0], "u8")]).all()
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.binary(min_size=1, max_size=60), st.integers(0, 59), st.integers(0, 255))
 def test_the_checksum_changes_with_any_byte_and_not_with_the_order(raw, at, byte):
     items = np.frombuffer(raw, np.uint8)[:, None].repeat(11, axis=1).copy()
