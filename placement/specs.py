@@ -30,6 +30,9 @@ a direction:
 ``minicray:dragonfly``, ``minicray:torus``, ``minicray:fattree``
     Small ones of these, with the bandwidths of Aries, Gemini and InfiniBand
     QDR, that one computer can hold; options as of the kind.
+
+All kinds take ``burst``: the bytes that an interface sends of a message before it
+turns to another one (`rankmap.predict.bursts`).
 """
 
 from __future__ import annotations
@@ -76,6 +79,10 @@ MINICRAYS = {
     "torus": "3x3x2,x=9.375,y=4.6875,z=9.375,injection=10.4",
     "fattree": "leaf=8,leaves=2,spines=2,bw=3.5",
 }
+
+#: Bytes that a mini-Cray's TCP sends of a message at once: two segments of 8,948 bytes, the least
+#: that Linux makes one packet of before it parts it (tcp_min_tso_segs), as on any slow link.
+MINICRAY_BURST = 17896
 
 
 def is_spec(text: str) -> bool:
@@ -154,7 +161,8 @@ class _Options:
             self.given[key] = value
 
     def only(self, *known: str) -> None:
-        """Refuse a key that is none of `known`."""
+        """Refuse a key that is none of `known`, nor ``burst``, which every kind takes."""
+        known = (*known, "burst")
         for key in self.given:
             if key not in known:
                 from difflib import get_close_matches  # slow to import, wanted in errors only
@@ -368,6 +376,9 @@ def _machine(options: _Options, topology: Topology, nics: int = 1) -> Machine:
     count = math.prod(topology.extents)
     if count > MAX_NODES:
         raise _Wrong(f"{count} nodes are too many", f"at most {MAX_NODES} are possible")
+    if "burst" in options.given:
+        given = {**topology.parameters, "burst": options.whole("burst")}
+        topology = replace(topology, parameters=given)
     index = np.arange(count, dtype=np.int64)
     coords = _coords(topology)
     zero, empty = np.zeros(count, dtype=np.int64), np.zeros(count, dtype="U1")
@@ -421,7 +432,7 @@ def _minicray(options: _Options) -> Machine:
     name = options.sizes
     if name not in MINICRAYS:
         raise _Wrong(f"no mini-Cray {printable(name)!r}", f"there are {', '.join(MINICRAYS)}")
-    whole = _Options(name, options.text, MINICRAYS[name])
+    whole = _Options(name, options.text, f"{MINICRAYS[name]},burst={MINICRAY_BURST}")
     whole.given |= options.given
     return KINDS[name](whole)
 

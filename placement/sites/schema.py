@@ -178,7 +178,8 @@ class Sending(Table, frozen=True, kw_only=True):
     ``message_us`` and ``nic_us`` the time between two messages of a rank and
     of a node; ``gap_us`` what a step of a staged exchange takes beyond its
     bytes. ``routing`` names the routings that fit what was measured, several
-    where they could not be told apart.
+    where they could not be told apart. ``burst`` is the bytes that an interface sends
+    of a message before it turns to another one.
     """
 
     process: Figure[Amount] | None = None
@@ -188,6 +189,7 @@ class Sending(Table, frozen=True, kw_only=True):
     nic_us: Figure[Amount] | None = None
     gap_us: Figure[NotNegative] | None = None
     routing: Figure[Routings] | None = None
+    burst: Figure[Amount] | None = None
 
 
 class Software(Table, frozen=True, kw_only=True):

@@ -86,6 +86,9 @@ class Constants:
     measured : frozenset of str
         Those of ``message_us``, ``nic_us`` and ``memory`` that the machine's
         configuration states.
+    burst : float or None
+        Bytes that an interface sends of a message before it turns to another one;
+        None where nothing states it: then bytes flow, and nothing queues.
     """
 
     mpi_us: float
@@ -98,6 +101,7 @@ class Constants:
     payload: float = 1.0
     gap_us: float = 0.0
     measured: frozenset[str] = frozenset()
+    burst: float | None = None
 
     @property
     def timeless(self) -> bool:
@@ -155,7 +159,10 @@ def constants(
             )
     if not 0 < payload <= 1:
         raise UsageError(f"payload {payload:g}: it must be a share of the wire, above 0 to 1")
-    own: dict[str, Any] = {"memory_gbs": memory, "process_gbs": process, "payload": payload}
+    own: dict[str, Any] = {
+        "memory_gbs": memory, "process_gbs": process, "payload": payload,
+        "burst": stated.get("burst"),
+    }  # fmt: skip
     if latency is not None and not 0 <= latency <= MOST:
         raise UsageError(f"latency {latency:g} us: it must be 0 to {MOST:g}")
     if latency == 0:

@@ -4,8 +4,9 @@ Loads of links are exact, but what programs and networks make of them is only pa
 known: whether routers send packets around full links, which algorithm the MPI library
 takes, what one rank can send, how much of the wire is payload, what other jobs send,
 what copies inside a node cost, whether an exchange is posted at once or dimension by
-dimension. Each of these is an *unknown* with a likely value and another one, unless the
-caller or the site states it. A gain is the ratio of two times under the same values:
+dimension, in which order bursts meet. Each of these is an *unknown* with a likely value
+and another one, unless the caller or the site states it. A gain is the ratio of two times
+under the same values:
 
 * `likely` takes the likely value of every unknown;
 * each unknown alone set to its other value moves the gain by some factor;
@@ -31,6 +32,7 @@ import numpy as np
 from rankmap.pattern.structured import Stencil
 from rankmap.predict.asked import fitted
 from rankmap.predict.background import USUAL_LOAD, Other, beside, shared
+from rankmap.predict.bursts import LIKELY, RANGE, filled
 from rankmap.predict.lines import most_steps
 from rankmap.predict.phases import ALGORITHMS
 
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
     from placement.network import Loads
     from rankmap.order import Order
+    from rankmap.predict.bursts import Filled
     from rankmap.predict.model import Model
     from rankmap.predict.phase import Phase
 
@@ -91,7 +94,7 @@ class Unknown(NamedTuple):
     ----------
     name : str
         ``routing``, ``algorithm``, ``process``, ``payload``, ``others``,
-        ``memory`` or ``staging``.
+        ``memory``, ``staging`` or ``queues``.
     question : str
         What one would have to know.
     low, high : float
@@ -168,6 +171,8 @@ class _Values(NamedTuple):
     memory : float or None
     others : bool
     staged : bool
+    queues : tuple of float
+        For each placement, the share of all orders of bursts under which it ends sooner.
     """
 
     spread: float
@@ -177,6 +182,7 @@ class _Values(NamedTuple):
     memory: float | None
     others: bool = False
     staged: bool = False
+    queues: tuple[float, ...] = (LIKELY, LIKELY)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,6 +203,8 @@ class _Sent:
         Seconds that no routing could go below.
     message : float
         Bytes of the busiest rank.
+    filled : Filled or None
+        What is on each link, by sender; None where nothing queues.
     """
 
     times: float
@@ -205,6 +213,7 @@ class _Sent:
     own: float
     spread: float
     message: float
+    filled: Filled | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,7 +277,8 @@ def _range(asked: Model, times: list[_Times], figure: Any) -> Gain:
     """Return a figure of some placements' times under the likely values, and what moves it."""
 
     def under(values: _Values) -> float:
-        return float(figure([one.seconds(values) for one in times]))
+        each = zip(times, values.queues, strict=False)
+        return float(figure([one.seconds(values, share) for one, share in each]))
 
     first = _likely(asked)
     likely = under(first)
@@ -333,6 +343,9 @@ def _unknowns(
     if all(one.staging for one in times):
         question = "whether the halo is exchanged direction by direction (stencil:…,staged)"
         yield "staging", question, [{"staged": True}]
+    if asked.queueing:
+        orders: list[dict[str, Any]] = [{"queues": RANGE}, {"queues": RANGE[::-1]}]
+        yield "queues", "in which order bursts meet at links that are about equally full", orders
     if first.memory is None and "memory" not in given and any(one.inside for one in times):
         question = f"whether copies inside a node take time, at {MEMORY:g} GB/s"
         yield "memory", question, [{"memory": MEMORY}]
@@ -397,40 +410,47 @@ class _Times:
             for one, times in phase.steps():
                 demand = phase.job.demand(one)
                 loads = asked.loads(demand, None)
-                steps.append(self._sent(demand, loads, times, one.message(ranks)))
+                steps.append(self._sent(demand, loads, times, one.message(ranks), None))
+        queueing = asked.queueing and phase.steps is None
+        sent = filled(phase.job, phase.flows(), whole) if queueing else None
         return _Phase(
-            self._sent(phase.total, whole, 1.0, phase.sent),
+            self._sent(phase.total, whole, 1.0, phase.sent, sent),
             tuple(steps),
             phase.inside,
             latency + messages,
         )
 
-    def _sent(self, demand: Any, loads: Loads, times: float, message: float) -> _Sent:
+    def _sent(
+        self, demand: Any, loads: Loads, times: float, message: float, sent: Filled | None
+    ) -> _Sent:
         from placement.network.bounds import bound
 
         used = np.flatnonzero(loads.load)
         own = np.maximum(loads.injection, loads.ejection) / (self.asked.injection * GB)
         spread = bound(self.asked.machine, demand).seconds if self.adapts else 0.0
         own_s = float(own.max(initial=0.0))
-        return _Sent(times, used, loads.load[used], own_s, spread, message)
+        return _Sent(times, used, loads.load[used], own_s, spread, message, sent)
 
-    def seconds(self, values: _Values) -> float:
-        """Return the seconds under some values of the unknowns."""
+    def seconds(self, values: _Values, share: float) -> float:
+        """Return the seconds under some values of the unknowns, and a share of orders of bursts."""
         wire = self.others if values.others and self.others is not None else self.wire
         total = self.histogram
         for phase in self.phases(values.algorithm, values.staged):
-            steps = sum(one.times * self._longest(one, values, wire) for one in phase.steps)
-            moved = max(steps, self._longest(phase.whole, values, wire))
+            steps = sum(one.times * self._longest(one, values, wire, share) for one in phase.steps)
+            moved = max(steps, self._longest(phase.whole, values, wire, share))
             if values.memory:
                 moved = max(moved, phase.inside / (values.memory * GB))
             total += moved + phase.fixed
         return total
 
-    def _longest(self, one: _Sent, values: _Values, wire: Floats) -> float:
+    def _longest(self, one: _Sent, values: _Values, wire: Floats, share: float) -> float:
         """Return what takes longest: links, a node's own link, or what a rank can send."""
         bandwidth = wire[one.channels] * (values.payload * GB)
         links = float((one.load / bandwidth).max(initial=0.0))
         rank = one.message / (values.process * GB) if values.process else 0.0
         paths = max(links, one.own, rank)
+        if one.filled is not None:
+            queues = self.asked.queues(one.filled, wire * values.payload, rank)
+            return paths + queues.excess(share)
         even = max(min(links, one.spread / values.payload), one.own, rank)
         return paths if even == paths else paths ** (1 - values.spread) * even**values.spread

@@ -10,6 +10,7 @@ import numpy as np
 
 from placement.errors import UsageError
 from rankmap.predict.asked import fitted, parsed, size_of
+from rankmap.predict.bursts import filled
 from rankmap.predict.constants import constants
 from rankmap.predict.lines import most_steps
 from rankmap.predict.phase import Job
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rankmap.order import Order
     from rankmap.pattern import Pattern
     from rankmap.predict.background import Other, Shared
+    from rankmap.predict.bursts import Filled, Queues
     from rankmap.predict.phase import Phase
 
     Ints = NDArray[np.int64]
@@ -108,7 +110,7 @@ class Model:
         process: float | None = None,
         payload: float | None = None,
     ) -> None:
-        from placement.network import channels, routings
+        from placement.network import SINGLE_PATH, channels, routings
         from placement.network.model import injection_bandwidth
 
         self.machine = machine
@@ -132,6 +134,7 @@ class Model:
             usable = self.channels.bandwidth * self.constants.payload
             self.channels = replace(self.channels, bandwidth=usable)
         self.routing = routing or routings(machine)[0]
+        self.single_path = self.routing in SINGLE_PATH
         self.spread_by_default = not known and "adaptive" in routings(machine)
         if fair:
             self._refuse_spread()
@@ -239,15 +242,31 @@ class Model:
 
         ``link`` is the busiest channel or node link of all bytes, ``process``
         what one rank can send, ``steps`` all steps, each as long as its own
-        busiest link or its message takes, and ``sharing`` the last message's
-        end where links are shared fairly in time.
+        busiest link or its message takes, ``queues`` the longer of ``link`` and
+        ``process`` with what bursts wait for each other, and ``sharing`` the last
+        message's end where links are shared fairly in time.
         """
         found = {"link": self._longest(loads), "process": self.process_s(phase.sent)}
         if phase.steps is not None:
             found["steps"] = self._in_steps(phase, left)
+        elif self.queueing:
+            sent = filled(phase.job, phase.flows(), loads)
+            queues = self.queues(sent, loads.channels.bandwidth, found["process"])
+            found["queues"] = max(found.values()) + queues.excess()
         if self.fair:
             found["sharing"] = self._fairly(phase, left)
         return found
+
+    @property
+    def queueing(self) -> bool:
+        """Whether bursts wait for each other: their size is stated, and each pair has one path."""
+        return self.constants.burst is not None and self.single_path and not self.fair
+
+    def queues(self, sent: Filled, bandwidth: Floats, sending: float) -> Queues:
+        """Return the queues of messages where channels have so many GB/s left."""
+        assert self.constants.burst is not None
+        every = np.concatenate([bandwidth, self.injection, self.injection])
+        return sent.queues(every, self.constants.burst, sending)
 
     def _in_steps(self, phase: Phase, left: Channels | None) -> float:
         """Return the seconds of the steps of a phase, each as long as its busiest channel."""
@@ -281,9 +300,7 @@ class Model:
 
     def _refuse_spread(self) -> None:
         """Raise where a routing spreads a message over several paths: none is a flow then."""
-        from placement.network import SINGLE_PATH
-
-        if self.routing not in SINGLE_PATH:
+        if not self.single_path:
             raise UsageError(
                 f"links are shared fairly in time along one path a message, and routing"
                 f" {self.routing} has many",

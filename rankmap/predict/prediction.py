@@ -63,7 +63,7 @@ class PhaseTime:
         Bytes that the busiest rank sends.
     transfer : str
         What the bytes take so long for: ``link`` (the busiest one), ``process``,
-        ``steps``, ``sharing`` (`rankmap.predict.model.Model.limits`) or ``memory``.
+        ``steps``, ``queues``, ``sharing`` (`rankmap.predict.model.Model.limits`) or ``memory``.
     """
 
     name: str
@@ -249,6 +249,11 @@ def _binding(found: Prediction) -> str:
     if what == "steps":
         steps = sum(phase.in_turn for phase in own)
         return f"its {steps:.0f} steps bind, each as long as its own busiest link ({took} of it)"
+    if what == "queues":
+        return (
+            f"queues bind ({took}): bursts meet at links that are about as full as the busiest,"
+            f" which alone takes {time_text(worst.seconds)}"
+        )
     if what == "sharing":
         return (
             f"links shared fairly bind ({took}; the busiest alone takes {time_text(worst.seconds)})"

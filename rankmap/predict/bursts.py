@@ -1,0 +1,209 @@
+"""What queues add to a phase: bursts that meet at links which are about equally full.
+
+A rank's message does not flow, it goes in bursts of some packets. A link that has work
+for almost all of a phase must never wait for a burst, or it ends after the phase's fluid
+time; in which order bursts come is chance. With
+
+* T seconds: the fluid time of the phase, its longest link's,
+* W <= T seconds: a link's own work, n bursts of s = W / n seconds,
+* A <= T seconds: the time in which they arrive, as what leads to the link is busy so long,
+
+the work that has come after a share v of the arrivals is v W + sigma B(v), where B is a
+Brownian bridge: all of it has come at the end. A node sends its bursts in random order, and
+a share p of them over this link, so that it adds n s^2 (1 - p) to sigma^2, as draws without
+replacement do: what a node sends over one link alone comes evenly. The link ends when all
+that comes after its last idle moment is through, at
+
+    sup_v  v A + (1 - v) W - sigma B(v),
+
+so that it ends more than x after T where the bridge crosses a straight line from
+x + T - W to x + T - A. That has the probability exp(-2 (x + T - W) (x + T - A) / sigma^2)
+exactly, by the reflection principle (J. L. Doob, Heuristic approach to the
+Kolmogorov-Smirnov theorems, Ann. Math. Statist. 20 (1949), 393-403). A phase ends with its
+last link, and links are taken as independent. Nothing is fitted.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from placement.arrays import sum_by_key, summed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from placement.network import Loads
+    from rankmap.predict.phase import Job
+    from rankmap.predict.summing import Summed
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["LIKELY", "RANGE", "Filled", "Queues", "filled"]
+
+#: The share of all orders of bursts under which a phase ends sooner: the likely one, and both ends.
+LIKELY, RANGE = 0.5, (0.1, 0.9)
+
+#: Pairs of nodes whose routes are followed; of more, what each sends over a link is a small share.
+MOST_PAIRS = 20_000
+
+#: Halvings of the bracket around a quantile, which is a factor of ten wide at most.
+_HALVINGS = 24
+
+#: A probability that changes no figure.
+_NONE = 1e-9
+
+
+class Queues(NamedTuple):
+    """Links of a phase as queues see them.
+
+    Attributes
+    ----------
+    idle : float64 (l,)
+        Seconds of the fluid time for which each link has no work: T - W.
+    ahead : float64 (l,)
+        Seconds of it that are left when a link's last burst arrives: T - A.
+    variance : float64 (l,)
+        sigma^2 of its arrivals, in seconds squared.
+
+    Examples
+    --------
+    A link that is busy all of a second, with 100 bursts of 10 ms:
+
+    >>> one = Queues(np.zeros(1), np.zeros(1), np.array([1 * 0.01]))
+    >>> round(one.excess(0.5), 4), round(one.excess(0.9), 4)
+    (0.0589, 0.1073)
+    """
+
+    idle: Floats
+    ahead: Floats
+    variance: Floats
+
+    def excess(self, share: float = LIKELY) -> float:
+        """Return the seconds beyond the fluid time that a share of all orders stay below."""
+        if not len(self.variance):
+            return 0.0
+        low = float(self._exceeded(1 - share).max())
+        high = float(self._exceeded(-math.expm1(math.log(share) / len(self.variance))).max())
+        late = self.beyond(low) > _NONE / len(self.variance)
+        some = Queues(*(column[late] for column in self))
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            if np.log1p(-some.beyond(middle)).sum() < math.log(share):
+                low = middle
+            else:
+                high = middle
+        return high
+
+    def beyond(self, x: float) -> Floats:
+        """Return the probability that each link ends more than `x` seconds after the fluid time."""
+        exponent = -2 * (x + self.idle) * (x + self.ahead) / self.variance
+        return np.asarray(np.minimum(np.exp(exponent), 1 - 1e-16))
+
+    def _exceeded(self, tail: float) -> Floats:
+        """Return the seconds that each link alone exceeds with a probability; 0 for less often."""
+        mean, half = (self.idle + self.ahead) / 2, (self.idle - self.ahead) / 2
+        root = np.sqrt(half**2 - self.variance * math.log(tail) / 2)
+        return np.asarray(np.maximum(0.0, root - mean))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filled:
+    """What a phase, or a step of it, sends over each link that it uses.
+
+    Links are channels between routers, then the nodes' injection, then their ejection.
+
+    Attributes
+    ----------
+    link : int64 (l,)
+    load : float64 (l,)
+        Bytes.
+    mixed : float64 (l,)
+        1 - p: how far a sender's bursts over the link stand between others of its own.
+    follows : tuple of int64 (k,) or None
+        Places in `link`, and those that follow them on some way; None where routes are unknown.
+    message : float
+        Bytes of a message, in the mean.
+    """
+
+    link: Ints
+    load: Floats
+    mixed: Floats
+    follows: tuple[Ints, Ints] | None
+    message: float
+
+    def queues(self, bandwidth: Floats, burst: float, sending: float = 0.0) -> Queues:
+        """Return the queues at the links.
+
+        Parameters
+        ----------
+        bandwidth : float64 (c + 2 nodes,)
+            GB/s of all links.
+        burst : float
+            Bytes that a message is sent in.
+        sending : float
+            Seconds in which the busiest rank sends what it sends.
+        """
+        own = bandwidth[self.link] * 1e9
+        work = self.load / own
+        fluid = max(sending, float(work.max(initial=0.0)))
+        arriving = np.full(len(work), fluid if self.follows is None else sending)
+        if self.follows is not None:
+            before, after = self.follows
+            np.maximum.at(arriving, after, work[before])
+        variance = work * min(burst, self.message) / own * self.mixed
+        some = variance > 0
+        return Queues((fluid - work)[some], (fluid - arriving)[some], variance[some])
+
+
+def filled(job: Job, sums: Summed, loads: Loads) -> Filled:
+    """Return what messages between nodes send over each link.
+
+    Parameters
+    ----------
+    job : Job
+    sums : Summed
+    loads : Loads
+        Of the same messages, under a routing with one path a pair.
+    """
+    size = float(sums.weight.sum() / max(1.0, sums.messages.sum()))
+    if not 0 < len(sums.source) <= MOST_PAIRS or job.machine.router.shape[1] > 1:
+        return _unrouted(loads, size)
+    return _routed(job, sums, loads, size)
+
+
+def _unrouted(loads: Loads, size: float) -> Filled:
+    """Return links without their routes: bursts arrive all the time, among many others."""
+    every = np.concatenate([loads.load, loads.injection, loads.ejection])
+    link = np.flatnonzero(every)
+    from_node = (link >= len(loads.load)) & (link < len(loads.load) + len(loads.injection))
+    return Filled(link, every[link], np.where(from_node, 0.0, 1.0), None, size)
+
+
+def _routed(job: Job, sums: Summed, loads: Loads, size: float) -> Filled:
+    """Return links with what follows what, and with how each sender's bursts are mixed."""
+    from placement.network.routes import walk
+
+    a, b = job.rows[sums.source], job.rows[sums.target]
+    message, channel = walk(job.machine, a, b, loads.routing)
+    first, pairs = len(loads.load), np.arange(len(a))
+    second = first + len(loads.injection)
+    message = np.concatenate([pairs, message, pairs])
+    order = np.argsort(message, kind="stable")
+    message = message[order]
+    link, place = np.unique(
+        np.concatenate([first + a, channel, second + b])[order], return_inverse=True
+    )
+    weight = sums.weight[message]
+    sent = summed(sums.source, sums.weight)
+    sender, share = sum_by_key(sums.source[message] * len(link) + place, weight)
+    sender, over = np.divmod(sender, len(link))
+    load = summed(place, weight)
+    own = summed(over, share**2 / sent[sender], len(link))
+    on = message[1:] == message[:-1]
+    follows = np.unique(place[:-1][on] * len(link) + place[1:][on])
+    return Filled(link, load, np.maximum(0.0, 1 - own / load), np.divmod(follows, len(link)), size)
