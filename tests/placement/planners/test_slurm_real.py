@@ -18,7 +18,7 @@ from placement.planners import find
 from tests.placement.planners import slurm_cases as cases
 from tests.real_slurm import needs_slurm, real_slurm
 
-CLUSTERS = 5
+CLUSTERS = 4
 CASES = 42
 
 #: The plugins, and --contiguous jobs, of which the other rows have some as well.

@@ -138,7 +138,7 @@ cart.Neighbor_alltoall(np.ones(4), np.empty(4))"""
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("count", [2, 3, 5, 8])
+@pytest.mark.parametrize("count", [3, 8])
 def test_trees_and_doubling(place, tmp_path, count):
     body = """a = np.ones(10)
 comm.Bcast(a, root=1)
