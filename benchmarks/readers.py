@@ -8,7 +8,7 @@ from benchmarks.timing import interleave, ms, ratio, table
 
 def main() -> None:
     """Print the time to read dumps beside a plain split of their lines."""
-    from placement.assemble import assemble
+    from placement.dumps.assemble import assemble
     from placement.readers import read_text
 
     rows = []

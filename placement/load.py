@@ -154,7 +154,7 @@ def build(sources: Sources) -> Machine:
 def _assembled(sources: Sources) -> Machine:
     if isinstance(sources.site, SyntheticSite) and not sources.dumps:
         return sources.site.machine
-    from placement.assemble import assemble
+    from placement.dumps.assemble import assemble
 
     dumps = list(sources.dumps)
     if not dumps and sources.site is not None:

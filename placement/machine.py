@@ -27,7 +27,7 @@ __all__ = ["EXPORTS", "FREE_STATES", "LISTED", "Links", "Machine", "Switches", "
 #: States (of a dump or of Slurm) in which a node may be planned on.
 FREE_STATES = ("up", "idle")
 
-#: What turns a machine into a form of another library's; `placement.views` puts it here.
+#: What turns a machine into a form of another library's; `placement.views.frames` puts it here.
 EXPORTS: dict[str, Callable[[Machine], Any]] = {}
 
 #: How the wiring of a machine begins whose links were read from a dump.
@@ -268,12 +268,12 @@ class Machine:
         return self.coords[:, self.topology.levels.index(level)]
 
     def to_pandas(self) -> pandas.DataFrame:
-        """Return one row a node as a pandas table (see `placement.views.to_pandas`)."""
+        """Return one row a node as a pandas table (see `placement.views.frames.to_pandas`)."""
         table: pandas.DataFrame = EXPORTS["pandas"](self)
         return table
 
     def to_networkx(self) -> networkx.Graph[str]:
-        """Return nodes and routers as a networkx graph (see `placement.views.to_networkx`)."""
+        """Return nodes and routers as a networkx graph: `placement.views.frames.to_networkx`."""
         graph: networkx.Graph[str] = EXPORTS["networkx"](self)
         return graph
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import MAX_LENGTH, NAME
-from placement.regex import compiled
+from placement.support.regex import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

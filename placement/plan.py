@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement import planners
-from placement.baseline import baseline_of
 from placement.errors import PlanError, UsageError
-from placement.quantities import counted
 from placement.request import Baseline, Choice, Plan, Request
-from placement.switches import forest_roots
+from placement.scheduler.baseline import baseline_of
+from placement.scheduler.switches import forest_roots
+from placement.support.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -67,7 +67,7 @@ def plan(
         For planners that draw lots.
     baseline : Baseline or str
         What the plan is compared with, or a planner's name; '': what the
-        machine's scheduler does by itself (`placement.baseline.baseline_of`).
+        machine's scheduler does by itself (`placement.scheduler.baseline.baseline_of`).
     **job
         What the job sends, for strategy ``auto``: ``pattern``, ``ppn``,
         ``bytes``, ``routing`` … (`rankmap.joint.planner.auto`).

@@ -43,7 +43,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import placement.views  # noqa: F401  # lets machines export themselves
+import placement.views.frames  # noqa: F401  # lets machines export themselves
 from placement.errors import UsageError, printable
 from placement.machine import Machine, Topology
 

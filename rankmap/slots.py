@@ -114,14 +114,14 @@ class Slots:
         """Return the same nodes in the order that native Slurm gives every allocation.
 
         Whatever list was asked for, a job's nodes stand in the order of
-        Slurm's node table (`placement.node_order`). For nodes named by NID
+        Slurm's node table (`placement.scheduler.node_order`). For nodes named by NID
         that is NID order.
         """
         return self.take(self.sorting())
 
     def sorting(self) -> Ints:
         """Return the positions of the nodes in Slurm's order, int64 (n,)."""
-        from placement.node_order import slurm_order
+        from placement.scheduler.node_order import slurm_order
 
         return slurm_order(self.names)
 

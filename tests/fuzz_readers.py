@@ -12,7 +12,7 @@ from importlib import import_module
 import atheris
 
 with atheris.instrument_imports(include=["placement"]):
-    from placement.assemble import assemble
+    from placement.dumps.assemble import assemble
     from placement.errors import NidmapError
     from placement.readers import BUNDLED, find
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import NidmapError, UsageError
-from placement.summary import summarise
 from placement.topologies import links, router_names, wiring_text
+from placement.views.summary import summarise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -140,8 +140,8 @@ def _fits(machine: Machine, strategy: str) -> bool:
 def _choices(machine: Machine) -> dict[str, Any]:
     """Return what a plan and an order can be asked for on this machine."""
     from placement import planners
-    from placement.baseline import baseline_of
     from placement.network import routings
+    from placement.scheduler.baseline import baseline_of
     from rankmap import emit, orders
 
     headers = {"slurm": ["sbatch"], "pbs": ["pbs"], "torque": ["aprun", "pbs"], "cobalt": ["aprun"]}

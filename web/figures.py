@@ -108,9 +108,9 @@ def _arranged(model: Predictor, slots: Slots, wanted: requests.Describe) -> Orde
 
 def _default(model: Predictor, free: Mask, placed: Placed, time: float) -> dict[str, Any] | None:
     """Return what the scheduler would choose of the free nodes and these, and how long it takes."""
-    from placement.baseline import baseline_of
     from placement.plan import plan as choose
     from placement.plan import spans
+    from placement.scheduler.baseline import baseline_of
 
     rows, baseline = placed.rows, baseline_of(model.machine)
     usable = free.copy()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.arrays import summed
+from placement.support.arrays import summed
 from placement.topologies import router_coords
 
 if TYPE_CHECKING:

@@ -280,7 +280,7 @@ def _text(path: str) -> tuple[str, float]:
 
 def _states(machine: Machine, found: Snapshot, text: str, path: str) -> Snapshot:
     """Return the states of a dump, or of a list of free nodes."""
-    from placement.assemble import assemble
+    from placement.dumps.assemble import assemble
     from placement.lookup import rows_of
     from placement.readers import read_text, recognise
 

@@ -273,7 +273,7 @@ class Launches:
         """
         import subprocess
 
-        from placement.child import start_child
+        from placement.support.child import start_child
 
         out = subprocess.PIPE if heard else None
         self._child = start_child(

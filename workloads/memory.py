@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from placement.errors import NidmapError
-from placement.quantities import size_text
+from placement.support.quantities import size_text
 from workloads.world import together
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ import click
 from placement import __version__
 from placement.commands.common import LazyGroup, silence_stdout
 from placement.errors import NidmapError, printable
-from placement.extras import missing
 from placement.hooks import COMMANDS
+from placement.support.extras import missing
 
 
 class _Commands(LazyGroup):

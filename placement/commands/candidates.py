@@ -75,7 +75,7 @@ def candidates(
 
 def _listed(machine: Machine, source: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
     """Return which nodes are free by a text of ``--from``, and which it names."""
-    from placement.availability import availability
+    from placement.scheduler.availability import availability
 
     text, origin = read_list(source, "--from")
     states = availability(text, origin)

@@ -15,7 +15,7 @@ import click
 
 from placement.errors import OutputError
 from placement.hooks import load
-from placement.suffixes import format_of_name
+from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -113,8 +113,8 @@ def _in_slurm(machine: Machine | None, options: dict[str, Any]) -> _Free:
 
 
 def _in_machine(machine: Machine) -> _Free:
-    from placement.availability import states_of
     from placement.lookup import nodes_of
+    from placement.scheduler.availability import states_of
 
     free = nodes_of(machine, machine.free.nonzero()[0])
     return _Free(free, _counts(states_of(machine)), machine.name)
@@ -124,10 +124,10 @@ def _in_text(machine: Machine | None, source: str) -> _Free:
     """Return what is free in a file or standard input: states, jobs or a plain list."""
     import numpy as np
 
-    from placement.availability import availability, states_of
     from placement.lists.pasted import read_list
     from placement.lookup import nodes_of, rows_of
     from placement.nodelist import NodeList
+    from placement.scheduler.availability import availability, states_of
 
     text, name = read_list(source, "--from")
     if name == "--from":

@@ -18,10 +18,10 @@ from placement.commands.common import (
     write_output,
 )
 from placement.errors import UsageError, printable
-from placement.quantities import counted
+from placement.support.quantities import counted
 
 if TYPE_CHECKING:
-    from placement.check import Finding
+    from placement.dumps.check import Finding
     from placement.load import Sources
     from placement.machine import Machine
 
@@ -67,7 +67,7 @@ def show(specs: tuple[str, ...], as_json: bool, output: str | None) -> None:
     nidmap machine show -m edison.rtr_interconnect.txt.gz
     nidmap machine show -m torus:8x8x8,nodes=2 --json
     """
-    from placement.summary import summarise
+    from placement.views.summary import summarise
 
     summary = summarise(machine_from(specs))
     if as_json:
@@ -189,7 +189,8 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
 
 
 def _written(found: Machine, name: str) -> str | bytes:
-    from placement import graphs, writers
+    from placement import writers
+    from placement.views import graph_files as graphs
 
     if name not in (*graphs.FORMATS, *writers.BUNDLED):
         known = ", ".join((*graphs.FORMATS, *sorted(writers.BUNDLED)))
@@ -221,7 +222,7 @@ def check(ctx: click.Context, specs: tuple[str, ...], as_json: bool, output: str
     nidmap machine check -m xtprocadmin.txt
     nidmap machine check -m xtprocadmin.txt -m rtr.txt.gz --json
     """
-    from placement.check import check_sources
+    from placement.dumps.check import check_sources
     from placement.load import open_sources
 
     sources = open_sources(*machine_specs(specs))

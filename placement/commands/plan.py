@@ -18,7 +18,7 @@ from placement.commands.plan_options import PlanOptions
 from placement.commands.quantities import Bytes
 from placement.emit import FORMATS
 from placement.errors import UsageError
-from placement.suffixes import format_of_name
+from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -213,7 +213,7 @@ def _choose(machine: Machine, options: PlanOptions, offered: Candidates) -> Plan
 
 def _baseline(machine: Machine, options: PlanOptions, offered: Candidates) -> Baseline:
     """Return what the plan is compared with: what the live Slurm does, where it was asked."""
-    from placement.baseline import baseline_of, live_baseline
+    from placement.scheduler.baseline import baseline_of, live_baseline
 
     named = options.baseline or ""
     return (baseline_of if offered.slurm is None else live_baseline)(machine, named)

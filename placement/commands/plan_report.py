@@ -84,7 +84,7 @@ class PlanReport:
         """Return the nodes that a job without a list of its nodes must not have."""
         allowed = self.machine.compute.copy()
         if self.options.form == "exclude":
-            from placement.regions import around
+            from placement.emit.regions import around
 
             allowed &= around(self.machine, self.plan.rows)[0]
         if self.offered.named is not None:
@@ -96,7 +96,7 @@ class PlanReport:
         return nodes_of(self.machine, np.flatnonzero(outside))
 
     def _leaf_switches(self) -> int:
-        from placement.switches import slurm_switches
+        from placement.scheduler.switches import slurm_switches
 
         return len(np.unique(slurm_switches(self.machine).leaf_of[self.plan.rows]))
 
@@ -120,7 +120,7 @@ class PlanReport:
         """Return the comment lines of a header."""
         remarks = [f"nidmap plan: {self.plan.why}", f"strategy {self.plan.strategy} on {self._on}"]
         if self.options.form == "exclude":
-            from placement.regions import around
+            from placement.emit.regions import around
 
             remarks.append(f"Slurm chooses in {around(self.machine, self.plan.rows)[1]}")
         if self.options.order_out is not None:

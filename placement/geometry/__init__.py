@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from placement.dumps.tables import Table
     from placement.geometry.slingshot import Groups
     from placement.machine import Topology
     from placement.names.gemini import Gemini
     from placement.names.xc import Xc
     from placement.records import Dump
-    from placement.tables import Table
 
 __all__ = ["Network", "locate"]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.arrays import find
 from placement.errors import ParseError
 from placement.geometry.network import Network
 from placement.machine import Topology
+from placement.support.arrays import find
 from placement.topologies import grid
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from placement.dumps.tables import Table
     from placement.names.xc import Xc
     from placement.records import Dump
-    from placement.tables import Table
 
 __all__ = ["BANDWIDTH", "LEVELS", "attached", "locate", "shape"]
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import find
 from placement.errors import ParseError
 from placement.geometry import listed
 from placement.geometry.network import Network
 from placement.machine import Topology
+from placement.support.arrays import find
 from placement.topologies import grid
 from placement.topologies.torus import GEMINI
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from placement.dumps.tables import Table
     from placement.names.gemini import Gemini
     from placement.records import Dump
-    from placement.tables import Table
 
 __all__ = ["LEVELS", "attached", "locate"]
 

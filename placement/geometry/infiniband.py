@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import components
 from placement.errors import ParseError, printable
 from placement.geometry.listed import wiring_of
 from placement.geometry.network import Network
 from placement.geometry.slurm_tree import place_in
 from placement.machine import Topology
+from placement.support.arrays import components
 from placement.topologies.bundles import bundle
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from placement.dumps.tables import Table
     from placement.machine import Links
     from placement.records import Dump
-    from placement.tables import Table
 
     Ints = NDArray[np.int64]
     Strs = NDArray[np.str_]

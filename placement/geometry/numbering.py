@@ -16,9 +16,9 @@ from placement.errors import ParseError, printable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from placement.dumps.tables import Table
     from placement.names.gemini import Gemini
     from placement.names.xc import Xc
-    from placement.tables import Table
 
 __all__ = ["first_wrong", "gemini_vote", "numbering", "refuse_wrong_nids"]
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from placement.dumps.tables import Table
     from placement.records import Dump
-    from placement.tables import Table
 
     Ints = NDArray[np.int64]
 

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from placement.dumps.tables import Table
     from placement.machine import Links
     from placement.records import Dump, SwitchRecord
-    from placement.tables import Table
 
 __all__ = ["flat", "locate", "place_in", "switches_of", "torus"]
 

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import MAX_LENGTH, NAME, Piece
-from placement.regex import compiled
+from placement.support.regex import compiled
 
 __all__ = ["MAX_CHARACTERS", "MAX_NAMES", "count", "expand"]
 

@@ -17,8 +17,8 @@ from typing import BinaryIO
 from placement.errors import ParseError
 from placement.lists import records, tables
 from placement.lists.piece import Piece
-from placement.regex import compiled
-from placement.stdin import claim_stdin
+from placement.support.regex import compiled
+from placement.support.stdin import claim_stdin
 
 __all__ = ["MAX_BYTES", "pieces", "read_list"]
 

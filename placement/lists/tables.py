@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import Piece
-from placement.regex import compiled
+from placement.support.regex import compiled
 
 __all__ = ["command_of", "table"]
 

@@ -31,10 +31,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from placement.arrays import sum_by_pair, summed
 from placement.errors import UsageError
 from placement.network.lines import Lines
 from placement.network.model import GB, injection_bandwidth, once
+from placement.support.arrays import sum_by_pair, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import components
+from placement.support.arrays import components
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

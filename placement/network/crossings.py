@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import mixed, product, summed
+from placement.support.arrays import mixed, product, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import sum_by_pair, summed
 from placement.errors import NidmapError, UsageError
 from placement.network.lines import NO_LINES, Lines
+from placement.support.arrays import sum_by_pair, summed
 from placement.topologies import router_count
 
 if TYPE_CHECKING:

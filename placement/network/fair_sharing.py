@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import summed
 from placement.errors import UsageError
 from placement.network.model import GB, injection_bandwidth
+from placement.support.arrays import summed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

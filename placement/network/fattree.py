@@ -25,13 +25,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import summed
 from placement.network import switches
 from placement.network.demand import Everyone, Messages
 from placement.network.lines import product_over_lines
 from placement.network.model import once
 from placement.network.shortest_paths import refuse_large_table
 from placement.network.switches import channels
+from placement.support.arrays import summed
 from placement.topologies.fattree import Shape, shape
 
 if TYPE_CHECKING:

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from placement.arrays import product, summed
 from placement.errors import UsageError
 from placement.network import shortest_paths
 from placement.network.groups import groups_of
 from placement.network.inside_groups import UNREACHED
 from placement.network.model import once
+from placement.support.arrays import product, summed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import summed
 from placement.errors import UsageError
 from placement.network.inside_groups import UNREACHED, InsideGroups
 from placement.network.model import from_links, once
+from placement.support.arrays import summed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import product
+from placement.support.arrays import product
 
 if TYPE_CHECKING:
     from collections.abc import Callable

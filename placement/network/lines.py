@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import mixed, product, sum_by_pair, summed
+from placement.support.arrays import mixed, product, sum_by_pair, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import summed
+from placement.support.arrays import summed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

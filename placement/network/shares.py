@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import summed
 from placement.network.balancing import dot
 from placement.network.group_ways import Bytes
+from placement.support.arrays import summed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

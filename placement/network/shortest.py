@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import product
 from placement.network.crossings import crossings
 from placement.network.group_ways import FEW_LINES, inner_demand, line_weights
 from placement.network.lines import NO_LINES
+from placement.support.arrays import product
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import summed
 from placement.errors import NidmapError, UsageError, printable
+from placement.support.arrays import summed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

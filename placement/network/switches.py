@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import summed
 from placement.network import shortest_paths
 from placement.network.demand import Messages
 from placement.network.lines import product_over_lines
 from placement.network.model import Channels, from_links, once
+from placement.support.arrays import summed
 from placement.topologies import router_coords
 
 if TYPE_CHECKING:

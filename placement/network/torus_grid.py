@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.arrays import find
 from placement.network.model import once
+from placement.support.arrays import find
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

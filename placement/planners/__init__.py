@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placement.hooks import STRATEGIES, load
-from placement.registry import Registry
+from placement.support.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable

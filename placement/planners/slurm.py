@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import PlanError, UsageError
-from placement.node_order import slurm_order
 from placement.planners import planner, slurm_runs
 from placement.planners._units import free_rows
 from placement.planners.slurm_job import Job, job_of
-from placement.switches import slurm_switches
+from placement.scheduler.node_order import slurm_order
+from placement.scheduler.switches import slurm_switches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,7 +74,7 @@ def slurm_tree(machine: Machine, request: Request) -> Ints:
     """Choose as Slurm does under topology/tree: few leaf switches, best fit first.
 
     The switches are the machine's topology.conf or those of
-    `placement.switches.slurm_switches`. With ``request.contiguous`` Slurm
+    `placement.scheduler.switches.slurm_switches`. With ``request.contiguous`` Slurm
     ignores them and looks for one run of consecutive nodes. Equal to the real
     slurmctld's allocations on random occupancies, weights and (uneven,
     disjoint) trees.

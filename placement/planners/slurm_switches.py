@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.switches import forest_roots, subtree_sums
+from placement.scheduler.switches import forest_roots, subtree_sums
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

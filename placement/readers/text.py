@@ -17,7 +17,7 @@ from contextlib import closing
 from itertools import chain
 
 from placement.errors import ParseError
-from placement.stdin import claim_stdin
+from placement.support.stdin import claim_stdin
 
 __all__ = ["LIMIT", "decode", "load"]
 

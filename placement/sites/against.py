@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from placement.contradictions import WHOLE
+from placement.dumps.contradictions import WHOLE
 from placement.names.columns import parse_cnames
 from placement.names.gemini import Gemini
 from placement.names.numbering import Numbering

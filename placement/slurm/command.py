@@ -1,6 +1,6 @@
 """One Slurm command, run so that it can neither hang, flood nor mislead us.
 
-What `placement.child` sees to, and besides LC_ALL=C and UTC, and an environment
+What `placement.support.child` sees to, and besides LC_ALL=C and UTC, and an environment
 without the variables by which a user's habits would change the answer
 (``SQUEUE_PARTITION=nope`` makes squeue print nothing, with exit code 0).
 """
@@ -11,8 +11,8 @@ import os
 import shutil
 from collections.abc import Sequence
 
-from placement.child import Answer, Deadline, run_child
 from placement.errors import LaunchError, printable
+from placement.support.child import Answer, Deadline, run_child
 
 __all__ = ["TIMEOUT", "Answer", "Deadline", "ask", "clean_environment", "slurm_deadline"]
 

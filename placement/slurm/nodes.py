@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import LaunchError, ParseError, UsageError, printable
-from placement.node_order import slurm_order
 from placement.nodelist import NodeList
 from placement.readers import scontrol_topology, sinfo
 from placement.records import Dump, NodeRecords
+from placement.scheduler.node_order import slurm_order
 from placement.slurm.command import Deadline, ask, slurm_deadline
 from placement.slurm.features import with_features
 from placement.slurm.reservations import Reservation, reservations

@@ -45,7 +45,7 @@ def write(machine: Machine, format: str) -> str:  # noqa: A002 - it is what the 
 
     Examples
     --------
-    >>> from placement.assemble import assemble
+    >>> from placement.dumps.assemble import assemble
     >>> from placement.readers import read_text
     >>> machine = assemble([read_text("1 0x1 c0-0c0s0n1 compute up batch")])
     >>> print(write(machine, "xtprocadmin"))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from placement.errors import UsageError
 from placement.machine import Machine, Switches
 from placement.nodelist import NodeList
-from placement.switches import members, slurm_switches
+from placement.scheduler.switches import members, slurm_switches
 
 __all__ = ["SwitchRow", "fold_names", "rows_below", "switch_rows"]
 
@@ -83,7 +83,7 @@ def rows_below(switches: Switches) -> list[NDArray[np.int64]]:
     Examples
     --------
     >>> from placement.specs import parse_spec
-    >>> from placement.switches import slurm_switches
+    >>> from placement.scheduler.switches import slurm_switches
     >>> [r.tolist() for r in rows_below(slurm_switches(parse_spec("tree:2x2")))]
     [[0, 1], [2, 3], [0, 1, 2, 3]]
     """

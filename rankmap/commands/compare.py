@@ -11,7 +11,7 @@ import click
 
 from placement.commands.common import machine_from, machine_option, say, to_json, write_output
 from placement.errors import UsageError
-from placement.suffixes import format_of_name
+from placement.support.suffixes import format_of_name
 from rankmap.commands.predict import model_options, predictor
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def compare(
     nidmap compare -m shaheen2 -N 64 --ppn 32 --pattern fft:32x64 --orders row-major,morton
     nidmap compare -m torus:8x8x8 -N 64 --grid 4x4x4 --strategies hilbert,compact -o a.html
     """
-    from placement.baseline import baseline_of, live_baseline
+    from placement.scheduler.baseline import baseline_of, live_baseline
     from rankmap.commands.order import _pattern
     from rankmap.compare import compared
 

@@ -247,7 +247,7 @@ def _order(
 def _words(found: Prediction) -> str:
     """Return the prediction for a person: a sentence, terms, link classes, what was assumed."""
     from placement.commands.tables import aligned
-    from placement.quantities import time_text
+    from placement.support.quantities import time_text
 
     worst = [("link class", "busiest for")]
     worst += [(kind, time_text(seconds)) for kind, seconds in found.by_class.items()]
@@ -264,7 +264,7 @@ def _words(found: Prediction) -> str:
 
 def _between(found: Prediction) -> list[str]:
     """Return the range of the time as a line, where something is unsure."""
-    from placement.quantities import time_text
+    from placement.support.quantities import time_text
 
     span = found.between
     if span is None or not span.unknowns:
@@ -276,7 +276,7 @@ def _between(found: Prediction) -> list[str]:
 def _phases(found: Prediction) -> str:
     """Return a line for each phase."""
     from placement.commands.tables import aligned
-    from placement.quantities import time_text
+    from placement.support.quantities import time_text
 
     rows = [("phase", "time", "limit", "binds")]
     for one in found.phases:

@@ -15,8 +15,8 @@ from placement.commands.common import (
     write_output,
 )
 from placement.errors import UsageError, printable
-from placement.stdin import claim_stdin
-from placement.suffixes import suffix_of
+from placement.support.stdin import claim_stdin
+from placement.support.suffixes import suffix_of
 
 if TYPE_CHECKING:
     from rankmap.order import Order

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from placement.baseline import baseline_of
 from placement.errors import PlanError, UsageError
 from placement.network.connected import connected_nodes
 from placement.plan import plan
 from placement.planners import PREDICTING
+from placement.scheduler.baseline import baseline_of
 from rankmap.predict.gain import Gain, Gains, Placed
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class Comparison:
     @property
     def sentence(self) -> str:
         """What comes of it, in one sentence."""
-        from placement.quantities import time_text
+        from placement.support.quantities import time_text
 
         best, default = self.best, self.default
         job = f"{self.asked['pattern']} on {self.asked['words']}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.quantities import size_unit, time_unit
+from placement.support.quantities import size_unit, time_unit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -25,7 +25,7 @@ def levels(found: Comparison) -> list[str]:
 
 def cells(found: Comparison, entry: Entry) -> list[str]:
     """Return one entry as the cells of a row."""
-    from placement.quantities import size_text, time_text
+    from placement.support.quantities import size_text, time_text
 
     worst, binds, link = entry.found.bottleneck, entry.found.binds, "-"
     if binds == "link":

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from placement.errors import UsageError, printable
-from placement.registry import Registry
-from placement.suffixes import format_of_name
+from placement.support.registry import Registry
+from placement.support.suffixes import format_of_name
 from rankmap.permutation import inverse
 
 if TYPE_CHECKING:

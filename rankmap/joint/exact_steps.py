@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from placement.arrays import product
+from placement.support.arrays import product
 from rankmap.joint import work
 from rankmap.joint.judge import POWER, State, moved, norm
 from rankmap.joint.tuning import TUNING

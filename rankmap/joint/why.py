@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.quantities import size_text, time_text
+from placement.support.quantities import size_text, time_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from placement.child import Deadline, run_child
 from placement.errors import LaunchError, printable
+from placement.support.child import Deadline, run_child
 from rankmap.progress import step
 
 if TYPE_CHECKING:

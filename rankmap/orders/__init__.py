@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placement.errors import PlanError, UsageError, printable
-from placement.registry import Registry
+from placement.support.registry import Registry
 from rankmap.order import Order
 
 if TYPE_CHECKING:

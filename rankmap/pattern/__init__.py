@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, NamedTuple
 
 from placement.errors import UsageError, printable
-from placement.registry import Registry
+from placement.support.registry import Registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

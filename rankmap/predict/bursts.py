@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from placement.arrays import sum_by_key, summed
+from placement.support.arrays import sum_by_key, summed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

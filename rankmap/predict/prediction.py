@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from placement.quantities import size_text, time_text
+from placement.support.quantities import size_text, time_text
 
 if TYPE_CHECKING:
     from placement.network import Loads, Worst

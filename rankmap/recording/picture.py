@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.quantities import size_text
+from placement.support.quantities import size_text
 from rankmap.compare.plots import picture
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.commands import run
+from placement.emit.regions import around
 from placement.nodelist import NodeList
-from placement.regions import around
 from placement.specs import parse_spec
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from placement.assemble import assemble
-from placement.check import check_sources
+from placement.dumps.assemble import assemble
+from placement.dumps.check import check_sources
 from placement.errors import NidmapError, ParseError, UsageError
 from placement.load import load_machine, open_sources
 from placement.readers import read_text
-from placement.summary import holes
 from placement.topologies import links
+from placement.views.summary import holes
 from placement.writers import write
 
 HERE = Path(__file__).parents[1] / "machines"

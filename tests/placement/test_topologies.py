@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.assemble import assemble
+from placement.dumps.assemble import assemble
 from placement.errors import UsageError
 from placement.readers import read_text
 from placement.specs import parse_spec

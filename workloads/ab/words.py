@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.commands.tables import aligned
 from placement.errors import printable
-from placement.quantities import time_text
+from placement.support.quantities import time_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

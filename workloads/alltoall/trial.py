@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from placement.errors import NidmapError, UsageError
-from placement.quantities import exact_size
+from placement.support.quantities import exact_size
 from workloads.memory import fits
 from workloads.phases import seconds_of
 from workloads.words import check_word

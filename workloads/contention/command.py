@@ -11,7 +11,7 @@ import click
 from placement.commands.common import machine_option, say
 from placement.commands.tables import aligned
 from placement.errors import NidmapError, UsageError
-from placement.quantities import size_text, time_text
+from placement.support.quantities import size_text, time_text
 from workloads.contention.problem import KINDS, PRINTED_N, WARN, Length, Sizes, length, sizes
 from workloads.contention.sets import PAPER, NodeSet, leaves, node_sets
 from workloads.memory import available

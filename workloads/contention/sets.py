@@ -55,7 +55,7 @@ def leaves(machine: Machine, names: Sequence[str]) -> list[int]:
     [1, 0]
     """
     from placement.lookup import rows_of
-    from placement.switches import slurm_switches
+    from placement.scheduler.switches import slurm_switches
 
     rows = rows_of(machine, names, "the job's nodes")
     found: list[int] = slurm_switches(machine).leaf_of[rows].tolist()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import NidmapError
-from placement.quantities import exact_size
+from placement.support.quantities import exact_size
 from workloads.contention.problem import COUNTS, PRINTED_N, Sizes, sizes
 from workloads.memory import fits
 from workloads.phases import seconds_of

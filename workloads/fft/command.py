@@ -11,7 +11,7 @@ import click
 from placement.commands.common import machine_option, say
 from placement.commands.tables import aligned
 from placement.errors import UsageError
-from placement.quantities import time_text
+from placement.support.quantities import time_text
 from workloads.options import Common, Words, measured, named_machine, setting
 from workloads.places import doubling
 from workloads.session import Session

@@ -14,7 +14,7 @@ import click
 from placement.commands.common import to_json, write_output
 from placement.commands.tables import aligned
 from placement.errors import LaunchError, NidmapError, UsageError, printable
-from placement.quantities import rate_text, time_text
+from placement.support.quantities import rate_text, time_text
 from workloads.launched import Launches, mpiexec_words, rank_environment
 from workloads.options import Common, Number, Words, measured, setting
 from workloads.session import Case, Session

@@ -216,7 +216,7 @@ def document(found: Prediction, name: str, times: float) -> dict[str, Any]:
 def words(found: Prediction, name: str, times: float) -> str:
     """Return the comparison for a person: the busiest links, and how far counts are off."""
     from placement.commands.tables import aligned
-    from placement.quantities import time_text
+    from placement.support.quantities import time_text
 
     side = side_by_side(found, name, times)
     order = np.argsort(-np.maximum(side.wire, side.counted), kind="stable")[:_SHOWN]

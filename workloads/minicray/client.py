@@ -20,8 +20,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.child import start_child
 from placement.errors import LaunchError, UsageError, printable
+from placement.support.child import start_child
 from workloads.launched import handle_signals
 from workloads.minicray.daemon import CONTROL, Daemon
 from workloads.minicray.messages import receive, same_user, send

@@ -25,8 +25,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.child import Deadline, run_child, start_child
 from placement.errors import LaunchError, NidmapError
+from placement.support.child import Deadline, run_child, start_child
 from workloads.minicray.kernel import batch, enter, knob, mount, path, refuse_missing, set_host_name
 from workloads.minicray.messages import receive, same_user, send
 

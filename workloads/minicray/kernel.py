@@ -11,8 +11,8 @@ import os
 import shutil
 from pathlib import Path
 
-from placement.child import Deadline, run_child
 from placement.errors import LaunchError
+from placement.support.child import Deadline, run_child
 
 __all__ = ["batch", "enter", "knob", "mount", "path", "refuse_missing", "set_host_name"]
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from placement.child import Deadline, run_child
 from placement.errors import LaunchError, UsageError, printable
 from placement.machine import FREE_STATES
+from placement.support.child import Deadline, run_child
 from workloads.minicray import net as lay
 from workloads.minicray.client import may_administer
 from workloads.minicray.daemon import HOME
@@ -195,7 +195,7 @@ def slurm_files(net: Net, slurm: Slurm) -> dict[str, tuple[str, int]]:
 
 def _switches(net: Net) -> str:
     """Return topology.conf: the machine's switches, without the nodes that have no namespace."""
-    from placement.switches import members, slurm_switches
+    from placement.scheduler.switches import members, slurm_switches
 
     switches = slurm_switches(net.machine)
     if switches.kind not in ("tree", "flat"):

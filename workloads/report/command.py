@@ -8,7 +8,7 @@ import click
 
 from placement.commands.common import machine_option, say, to_json, write_output
 from placement.errors import UsageError, printable
-from placement.extras import missing
+from placement.support.extras import missing
 from workloads.options import level_option, named_machine
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.commands.tables import aligned
 from placement.errors import printable
-from placement.quantities import exact_size, rate_text, time_text
+from placement.support.quantities import exact_size, rate_text, time_text
 from workloads.results import csv_text
 
 if TYPE_CHECKING:

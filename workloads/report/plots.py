@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from placement.quantities import exact_size, rate_text, time_text
+from placement.support.quantities import exact_size, rate_text, time_text
 from rankmap.compare.plots import picture
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.tables import aligned
-from placement.quantities import time_text
+from placement.support.quantities import time_text
 from workloads.options import Bytes, Common, Number, measured, setting
 from workloads.session import Session
 

@@ -9,7 +9,7 @@ import click
 from placement.commands.common import machine_option
 from placement.commands.tables import aligned
 from placement.errors import UsageError
-from placement.quantities import exact_size, rate_text, time_text
+from placement.support.quantities import exact_size, rate_text, time_text
 from workloads.options import Bytes, Common, Sizes, Words, measured, setting
 from workloads.session import Session
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import NidmapError, UsageError
-from placement.quantities import exact_size
+from placement.support.quantities import exact_size
 from workloads.memory import fits
 from workloads.phases import seconds_of
 from workloads.stencil.grid import NONE, OPPOSITE, grid_of

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement import arrays
 from placement.errors import NidmapError, UsageError
 from placement.network import Demand, lines
 from placement.specs import parse_spec
+from placement.support import arrays
 from tests.placement.network.small_dragonflies import (
     Reference,
     every_pair,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from placement.errors import PlanError, UsageError
 from placement.planners import BASELINE, find
 from placement.request import Request
+from placement.scheduler.switches import slurm_switches
 from placement.specs import parse_spec
-from placement.switches import slurm_switches
 from tests.placement.planners import slurm_cases as cases
 from tests.placement.planners import slurm_reference as reference
 

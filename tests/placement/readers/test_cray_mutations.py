@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.assemble import assemble
+from placement.dumps.assemble import assemble
 from placement.errors import NidmapError
 from placement.names.columns import format_cnames
 from placement.names.gemini import Gemini

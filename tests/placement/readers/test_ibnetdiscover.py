@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.assemble import assemble
+from placement.dumps.assemble import assemble
 from placement.errors import ParseError
 from placement.readers import ibnetdiscover, ibnetdiscover_ports, read_text
 from placement.readers.infiniband import bandwidth, host_name

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.assemble import assemble
-from placement.availability import availability
+from placement.dumps.assemble import assemble
 from placement.errors import ParseError
 from placement.load import load_machine
 from placement.readers import read_text, recognise
 from placement.readers.slurm_states import node_state
+from placement.scheduler.availability import availability
 
 BASES = ("IDLE", "ALLOCATED", "MIXED", "DOWN", "UNKNOWN", "FUTURE", "ERROR")
 #: Flags of Slurm's manual page, and whether a node with one can be had at once.

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from placement.assemble import assemble
 from placement.commands import run
+from placement.dumps.assemble import assemble
 from placement.readers import read_text
 from placement.readers.sinfo import QUERY
 from tests.real_slurm import needs_slurm, real_slurm

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.assemble import assemble
+from placement.dumps.assemble import assemble
 from placement.errors import ParseError
 from placement.readers import read_text
 from placement.readers.topology_conf import read, sniff

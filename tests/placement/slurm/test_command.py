@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from placement import child
 from placement.errors import LaunchError
 from placement.slurm.command import Deadline, ask
+from placement.support import child
 from tests.waiting import wait_until
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.assemble import assemble
+from placement.dumps.assemble import assemble
 from placement.errors import UsageError
 from placement.geometry.slingshot import parse_groups
 from placement.readers import read_text
@@ -131,7 +131,7 @@ def test_names_that_yaml_would_take_for_something_else():
 @pytest.mark.parametrize("form", TREES)
 def test_any_machine_can_be_given_to_slurm(spec, form):
     """The leaves of the file are those that the planners see; all nodes are in it once."""
-    from placement.switches import slurm_switches
+    from placement.scheduler.switches import slurm_switches
 
     machine = parse_spec(spec)
     dump = read_text(write(machine, form), "t")

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import UsageError
 from placement.machine import LISTED, Links
-from placement.quantities import time_text
 from placement.specs import parse_spec
+from placement.support.quantities import time_text
 from placement.topologies import links, router_coords
 from rankmap.orders import arrange
 from rankmap.predict import Predictor, predict

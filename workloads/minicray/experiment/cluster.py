@@ -8,9 +8,9 @@ import tempfile
 import time
 from typing import TYPE_CHECKING
 
-from placement.child import Deadline
 from placement.errors import LaunchError, printable
 from placement.nodelist import NodeList
+from placement.support.child import Deadline
 from workloads.minicray import client
 
 if TYPE_CHECKING:

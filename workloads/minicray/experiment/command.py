@@ -11,7 +11,7 @@ import click
 
 from placement.commands.common import say, to_json, write_output
 from placement.errors import LaunchError, OutputError, UsageError
-from placement.extras import missing
+from placement.support.extras import missing
 from workloads.minicray.experiment.cases import CASES
 from workloads.options import setting
 

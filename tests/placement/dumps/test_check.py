@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.check import check, check_sources
+from placement.dumps.check import check, check_sources
 from placement.load import Sources
 from placement.readers import read_text
 from placement.specs import parse_spec

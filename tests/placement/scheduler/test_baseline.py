@@ -5,9 +5,9 @@ import json
 import pytest
 
 import nidmap
-from placement.baseline import baseline_of, live_baseline
 from placement.commands import run
 from placement.errors import UsageError
+from placement.scheduler.baseline import baseline_of, live_baseline
 from tests.real_slurm import needs_slurm, real_slurm
 
 TORUS = nidmap.load_machine("torus:4x4")

@@ -10,7 +10,7 @@ import numpy as np
 
 from placement.topologies import links, router_count, wiring_text
 from placement.topologies.grid import number
-from placement.views import attachment_class, injection
+from placement.views.frames import attachment_class, injection
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,7 +116,7 @@ def first_hole(machine: Machine, level: str) -> tuple[int, ...]:
     Examples
     --------
     >>> from placement.readers import read_text
-    >>> from placement.assemble import assemble
+    >>> from placement.dumps.assemble import assemble
     >>> m = assemble([read_text("1 0x1 c0-0c0s0n1 compute up batch")])
     >>> holes(m)["node"], first_hole(m, "node")
     (3, (0, 0, 0, 0))

@@ -44,7 +44,7 @@ class Registry(Generic[Thing]):
     --------
     >>> curves = Registry("curve", "nidmap.curves", "placement", {"hilbert": "hilbert"})
     >>> curves.names(), curves.find("hilbert").__name__
-    (['hilbert'], 'placement.hilbert')
+    (['hilbert'], 'placement.curves.hilbert')
     >>> curves.find("peano")
     Traceback (most recent call last):
         ...

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from placement.machine import Switches
 from placement.names.columns import format_cnames
+from placement.scheduler.switches import forest_roots, members, slurm_switches, subtree_sums
 from placement.slurm.nodes import topology
 from placement.specs import parse_spec
-from placement.switches import forest_roots, members, slurm_switches, subtree_sums
 from tests.placement.planners import slurm_cases as cases
 from tests.real_slurm import needs_slurm, real_slurm
 

@@ -108,7 +108,7 @@ def availability(text: str, source: str) -> Availability | None:
         names = np.empty(0, dtype="U1") if listed is None else listed
         taken = np.full(len(names), "allocated")
         return Availability(names, taken, np.zeros(len(names), dtype=bool), True, dump.source)
-    from placement.assemble import assemble
+    from placement.dumps.assemble import assemble
 
     machine = assemble([dump])
     return Availability(machine.names, states_of(machine), machine.free, False, machine.name)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement import hilbert
+from placement.curves import hilbert
 from placement.errors import UsageError
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 import pytest
 
 from placement.errors import UsageError
-from placement.registry import Registry
+from placement.support.registry import Registry
 
 
 class Entry:
@@ -26,7 +26,7 @@ def things(monkeypatch):
 
     monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
     Entry.loaded = 0
-    return Registry("thing", "nidmap.things", "placement", {"curve": "hilbert"}, ("auto",))
+    return Registry("thing", "nidmap.things", "placement.curves", {"curve": "hilbert"}, ("auto",))
 
 
 def test_all_names_are_told_once(things):
@@ -34,7 +34,7 @@ def test_all_names_are_told_once(things):
 
 
 def test_a_module_that_registers_nothing_is_the_thing(things):
-    assert things.find("curve").__name__ == "placement.hilbert"
+    assert things.find("curve").__name__ == "placement.curves.hilbert"
 
 
 def test_what_is_registered_comes_before_all(things):
@@ -47,7 +47,7 @@ def test_the_thing_of_another_distribution_is_loaded_once(things):
     assert Entry.loaded == 1
 
 
-@pytest.mark.parametrize("name", ["auto", "", "Curve", "placement.hilbert", "no\x1b[31mcolour"])
+@pytest.mark.parametrize("name", ["auto", "", "Curve", "placement.nodelist", "no\x1b[31mcolour"])
 def test_what_is_not_there_is_said_with_what_is(things, name):
     with pytest.raises(UsageError) as raised:
         things.find(name)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.contradictions import contradictions
+from placement.dumps.contradictions import contradictions
 from placement.errors import NidmapError, ParseError, place
-from placement.quantities import counted
 from placement.records import Fault
+from placement.support.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -107,10 +107,10 @@ def _finding(source: str, fault: Fault) -> Finding:
 
 def _numbering(dump: Dump) -> list[Finding]:
     """Return the nodes whose NID is not what most others' numbering gives to their cname."""
+    from placement.dumps.tables import Table
     from placement.geometry.numbering import first_wrong, gemini_vote, wrong_nid
     from placement.names.columns import parse_cnames
     from placement.names.xc import Xc
-    from placement.tables import Table
 
     nodes = dump.nodes
     if nodes is None or nodes.cname is None or nodes.nid is None:
@@ -264,7 +264,7 @@ def _group_pairs(machine: Machine) -> Iterator[Fault]:
 
 def _holes(machine: Machine) -> Iterator[Fault]:
     """Say what is missing in the box that the machine fills."""
-    from placement.summary import holes
+    from placement.views.summary import holes
 
     words = {
         "group": "absent groups",
@@ -284,7 +284,7 @@ def _holes(machine: Machine) -> Iterator[Fault]:
 def _place(machine: Machine, level: str) -> str:
     """Name the first empty place of a level: its cname where there is one, else coordinates."""
     from placement.names.columns import format_cnames
-    from placement.summary import first_hole
+    from placement.views.summary import first_hole
 
     at, levels = first_hole(machine, level), machine.topology.levels
     rule = _stated_rule(machine)

@@ -10,7 +10,7 @@ import pytest
 from placement.commands import run
 from placement.records import Dump, LineCounts
 from tests.placement.site_texts import ARIES
-from tests.placement.test_site_against import xtprocadmin
+from tests.placement.sites.test_site_against import xtprocadmin
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.assemble import assemble
+from placement.dumps.assemble import assemble
 from placement.errors import ParseError, UsageError
 from placement.geometry.slingshot import parse_groups
 from placement.readers import read_text

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from placement.assemble import assemble
-from placement.check import check_sources
+from placement.dumps.assemble import assemble
+from placement.dumps.check import check_sources
 from placement.errors import NidmapError
 from placement.load import Sources
 from placement.readers import read_text
-from placement.summary import summarise
 from placement.topologies import links, router_names
+from placement.views.summary import summarise
 
-HERE = Path(__file__).parents[1] / "machines"
+HERE = Path(__file__).parents[2] / "machines"
 FILES = sorted(HERE.glob("*/source*"))
 NUMBERS = ["0", "1", "2", "3", "7", "15", "16", "63", "255", "4000", "65535", "99999", "2147483648"]
 

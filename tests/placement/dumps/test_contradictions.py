@@ -6,10 +6,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.assemble import assemble
-from placement.check import check, check_sources
 from placement.commands import run
-from placement.contradictions import contradictions
+from placement.dumps.assemble import assemble
+from placement.dumps.check import check, check_sources
+from placement.dumps.contradictions import contradictions
 from placement.errors import ParseError
 from placement.load import load_machine, open_sources
 from placement.readers import read_text

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from placement.dumps.tables import INVENTORY, STATES_ONLY, Table, match_rows, refuse_other_nodes
 from placement.errors import ParseError, place, printable
-from placement.tables import INVENTORY, STATES_ONLY, Table, match_rows, refuse_other_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from placement.errors import UsageError
 from placement.topologies import links, router_coords
-from placement.views import (
+from placement.views.frames import (
     attachment_class,
     edge_data,
     graph_routers,

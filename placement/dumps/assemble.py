@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import placement.views  # noqa: F401  # lets machines export themselves
-from placement.contradictions import absent_cabinets, contradictions, settled
+import placement.views.frames  # noqa: F401  # lets machines export themselves
+from placement.dumps.contradictions import absent_cabinets, contradictions, settled
+from placement.dumps.tables import fill, join
 from placement.errors import ParseError, place
 from placement.geometry import locate
 from placement.machine import Machine
-from placement.tables import fill, join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from placement.dumps.tables import Table
     from placement.geometry import Network
     from placement.geometry.slingshot import Groups
     from placement.machine import Switches
     from placement.records import Dump
-    from placement.tables import Table
     from placement.topologies.source import Source
 
 __all__ = ["assemble"]

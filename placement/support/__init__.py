@@ -1,0 +1,1 @@
+"""What every room needs and no field has a word for: arrays, child processes, quantities."""
