@@ -7,7 +7,7 @@ left over, or there is an error instead of an order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -39,6 +39,9 @@ class Order:
         The pattern it was made for; '' where none is known.
     remark : str
         What its maker has to say of it, in one line; ''.
+    optimised : dict or None
+        What it was chosen by, with its figures and the default's, as JSON
+        takes it; None where nothing was compared.
 
     Examples
     --------
@@ -54,6 +57,7 @@ class Order:
     strategy: str = ""
     pattern: str = ""
     remark: str = ""
+    optimised: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         """Keep a private copy, and refuse what is no order.

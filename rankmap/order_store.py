@@ -3,19 +3,23 @@
 ``nidmap order`` writes them and ``nidmap run`` takes them, so that a job whose
 order was made beforehand, or by an earlier run, starts without thinking. An
 order is found by all that it was made from: nodes, ranks a node, pattern,
-strategy, machine, and the files that these name.
+strategy, what else is said of the job, the machine with its figures, and the
+files that these name. One that there was too little time for is taken only by
+those who have no more.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
 import tempfile
 import time
+from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,11 +28,11 @@ from rankmap.order import Order
 from rankmap.orders import arrange
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from rankmap.slots import Slots
 
-__all__ = ["arrange_and_store", "stored_or_arranged"]
+__all__ = ["Wish", "arrange_and_store", "stored"]
 
 #: Names the directory of the orders; none are kept where it is empty.
 FOLDER = "NIDMAP_ORDERS"
@@ -39,61 +43,93 @@ WORTH, MOST = 0.2, 200
 #: What is kept of an order beside its slots.
 _WORDS = ("strategy", "pattern", "remark")
 
-_SECONDS = re.compile(r"([:,])seconds=[0-9.e+-]+,?")
+#: The strategy that compares orders, by predicted time or by J (`rankmap.joint.auto_order`).
+AUTO = "auto"
 
 
-def stored_or_arranged(
-    slots: Slots, pattern: str, strategy: str, machine_specs: Sequence[str] = ()
-) -> Order:
-    """Return the order that is kept for these slots, else a new one (`rankmap.orders.arrange`).
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What order is wanted.
 
-    Parameters
+    Attributes
     ----------
-    slots : Slots
     pattern, strategy : str
-        How long a strategy may think (``seconds=``) does not matter for what is kept.
-    machine_specs : sequence of str
+    job : mapping of str to anything
+        What else is said of what the job sends (`rankmap.joint.job.KEYS`).
+    seconds : float
+        Of processor time that there are for it.
+    machine_specs : tuple of str
         As ``-m`` takes them.
+    """
+
+    pattern: str
+    strategy: str
+    job: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = math.inf
+    machine_specs: tuple[str, ...] = ()
+
+
+def stored(slots: Slots, wish: Wish) -> Order | None:
+    """Return the order that is kept for these slots; None where none is, or more time may help."""
+    path = _path(slots, wish)
+    return _read(path, slots, wish.seconds) if path else None
+
+
+def arrange_and_store(slots: Slots, wish: Wish) -> Order:
+    """Return a new order, and keep it if it took more than `WORTH` seconds of work.
 
     Raises
     ------
     NidmapError
-        A pattern or a strategy that cannot be, where nothing is kept.
+        A pattern or a strategy that cannot be.
     """
-    path = _path(slots, pattern, strategy, machine_specs)
-    found = _read(path, slots) if path else None
-    return found or arrange_and_store(slots, pattern, strategy, machine_specs)
-
-
-def arrange_and_store(
-    slots: Slots, pattern: str, strategy: str, machine_specs: Sequence[str] = ()
-) -> Order:
-    """Return a new order, and keep it if it took more than `WORTH` seconds of work."""
     began = time.process_time()
-    made = arrange(slots, pattern, strategy)
-    path = _path(slots, pattern, strategy, machine_specs)
+    made = _arranged(slots, wish)
+    path = _path(slots, wish)
     if path and time.process_time() - began >= WORTH:
         with contextlib.suppress(OSError):
-            _write(path, made)
+            _write(path, made, wish.seconds)
     return made
 
 
-def _path(slots: Slots, pattern: str, strategy: str, machine_specs: Sequence[str]) -> str:
+def _arranged(slots: Slots, wish: Wish) -> Order:
+    if wish.strategy != AUTO:
+        return arrange(slots, wish.pattern, wish.strategy)
+    from rankmap.joint.auto_order import auto_order
+
+    return auto_order(slots, wish.pattern, wish.job, wish.seconds)
+
+
+def _path(slots: Slots, wish: Wish) -> str:
     """Return where the order of a job is kept, '' where none are."""
     cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     folder = os.environ.get(FOLDER, os.path.join(cache, "nidmap", "orders"))
-    if not folder or "-" in machine_specs:
+    others = wish.job.get("background")
+    if not folder or "-" in (*wish.machine_specs, others) or others == "slurm":
         return ""
+    named = (wish.pattern, wish.strategy, *wish.machine_specs, others or "")
     key = [
         os.stat(__file__).st_mtime_ns,  # another installation may know better orders
         slots.names.tolist(),
         slots.counts.tolist(),
-        _SECONDS.sub(r"\1", strategy).rstrip(":,"),
-        pattern,
-        list(machine_specs),
-        [_file_state(spec) for spec in (pattern, strategy, *machine_specs)],
+        wish.strategy,
+        wish.pattern,
+        sorted(wish.job.items()),
+        list(wish.machine_specs),
+        _figures(slots),
+        [_file_state(spec) for spec in named],
     ]
-    return os.path.join(folder, f"{sha256(json.dumps(key).encode()).hexdigest()[:32]}.json")
+    text = json.dumps(key, default=repr)
+    return os.path.join(folder, f"{sha256(text.encode()).hexdigest()[:32]}.json")
+
+
+def _figures(slots: Slots) -> list[Any]:
+    """Return what is stated of the machine: bandwidths, routing, MPI, what a site says else."""
+    if slots.machine is None:
+        return []
+    topology = slots.machine.topology
+    stated = (sorted(x.items()) for x in (topology.bandwidth, topology.parameters))
+    return [topology.wiring, *stated, slots.machine.coords[slots.rows].tolist()]
 
 
 def _file_state(spec: str) -> list[tuple[str, int, int]]:
@@ -106,21 +142,34 @@ def _file_state(spec: str) -> list[tuple[str, int, int]]:
     return sorted(found)
 
 
-def _read(path: str, slots: Slots) -> Order | None:
-    """Return a kept order; None where there is none, or what is there is no order of the slots."""
+def _read(path: str, slots: Slots, seconds: float) -> Order | None:
+    """Return a kept order; None where there is none, or one that more seconds might better.
+
+    What is there may also be no order of these slots.
+    """
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, NidmapError):
         with open(path, encoding="utf-8") as stream:
             held = json.load(stream)
+        if not held["finished"] and held["seconds"] < seconds:
+            return None
         row = np.array(held["slots"], dtype=np.int64)
-        return Order(row, slots, *(str(held[name]) for name in _WORDS))
+        strategy, pattern, remark = (str(held[name]) for name in _WORDS)
+        return Order(row, slots, strategy, pattern, remark, held["optimised"])
     return None
 
 
-def _write(path: str, made: Order) -> None:
+def _write(path: str, made: Order, seconds: float) -> None:
     """Keep an order, whole or not at all, and let go of the oldest."""
     folder = os.path.dirname(path)
     os.makedirs(folder, mode=0o700, exist_ok=True)
-    held = {"slots": made.slots.tolist(), **{name: getattr(made, name) for name in _WORDS}}
+    optimised = made.optimised
+    held = {
+        "slots": made.slots.tolist(),
+        **{name: getattr(made, name) for name in _WORDS},
+        "optimised": optimised,
+        "finished": optimised is None or optimised["finished"],
+        "seconds": min(seconds, 1e9),
+    }
     with tempfile.NamedTemporaryFile("w", dir=folder, suffix=".part", delete=False) as stream:
         json.dump(held, stream)
     os.replace(stream.name, path)

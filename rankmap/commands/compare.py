@@ -12,7 +12,7 @@ import click
 from placement.commands.common import machine_from, machine_option, say, to_json, write_output
 from placement.errors import UsageError
 from placement.support.suffixes import format_of_name
-from rankmap.commands.predict import model_options, predictor
+from rankmap.commands.model import model_options, predictor
 
 if TYPE_CHECKING:
     from placement.commands.candidates import Candidates

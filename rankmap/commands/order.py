@@ -14,6 +14,7 @@ from placement.commands.common import (
     write_output,
 )
 from placement.errors import UsageError
+from rankmap.commands.model import job_of, sending_options
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -31,7 +32,10 @@ _pattern_option = click.option(
 )
 _grid_option = click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
 _strategy_option = click.option(
-    "--strategy", default="auto", show_default=True, help="auto: the best that fits, or a name."
+    "--strategy",
+    default="auto",
+    show_default=True,
+    help="auto: the fastest as predicted, or a name.",
 )
 _launcher_order_option = click.option(
     "--launcher-order",
@@ -50,9 +54,10 @@ _launcher_order_option = click.option(
     "--strategy",
     default="auto",
     show_default=True,
-    help="auto (the best of all that fit, never worse than row-major), graph, boxes …",
+    help="auto (by predicted time or J, never worse than row-major), graph, boxes …",
 )
 @click.option("--relax", is_flag=True, help="With hierarchical: any shape of multicore group.")
+@sending_options
 @_launcher_order_option
 @click.option("--format", "form", metavar="F", help="As above; default: by the name of -o.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
@@ -69,11 +74,16 @@ def order(
     form: str | None,
     as_json: bool,
     output: str | None,
+    **model: Any,
 ) -> None:
     """Order a job's ranks on its nodes.
 
     Slots are numbered node by node, in the order of --nodes (default: all
-    free compute nodes). Formats, and the names of -o that ask for them:
+    free compute nodes). auto is the search of nidmap plan on exactly these
+    nodes: by predicted time where the machine states bandwidths (--bytes,
+    --routing … say more of the job), by J where it does not; stderr says
+    which. Other strategies are what they are called. Formats, and the names
+    of -o that ask for them:
 
     \b
     slots      .slots            line r is the slot of rank r (the default)
@@ -89,10 +99,11 @@ def order(
     \b
     nidmap order -m shaheen2 --nodes nid[00012-00015] --ppn 32 --pattern fft:8x16 --strategy morton
     nidmap order -m torus:8x8x8 --ppn 16 --grid 16x16x32 --strategy hilbert -o MPICH_RANK_ORDER
+    nidmap order -m shaheen2 --nodes 12-15 --ppn 32 --grid 8x16 --bytes 64KiB --json
     nidmap plan -m shaheen2 -N 3 | nidmap order -m shaheen2 --nodes - --ppn 24,24,16 --grid 8x8
     """
     from rankmap.emit import emit, find, format_of
-    from rankmap.order_store import arrange_and_store
+    from rankmap.order_store import Wish, arrange_and_store
 
     wanted = _pattern(pattern, grid)
     if not wanted:
@@ -102,9 +113,13 @@ def order(
     machine = machine_from(specs)
     slots = _slots(machine, nodes, ppn)
     asked = _relaxed(strategy) if relax else strategy
-    made = arrange_and_store(slots, wanted, asked, machine_specs(specs))
+    job = job_of(model)
+    wish = Wish(wanted, asked, job, machine_specs=machine_specs(specs))
+    made = arrange_and_store(slots, wish)
     write_output(emit(made, chosen, launcher_order or "sorted"), output)
     _talk(made, machine, chosen, launcher_order)
+    if job and asked != "auto":
+        say(f"nidmap: --{next(iter(job)).replace('_', '-')} is for --strategy auto alone")
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
@@ -114,6 +129,11 @@ def order(
 @_pattern_option
 @_grid_option
 @_strategy_option
+@sending_options
+@click.option(
+    "--order", "order_file", metavar="FILE", help="Launch this order: any that can be read back."
+)
+@click.option("--order-format", metavar="F", help="Its format; default: by its name.")
 @_launcher_order_option
 @click.option(
     "--mpi",
@@ -148,16 +168,19 @@ def run(
 ) -> int:
     """Run a launcher (srun, aprun, mpiexec, flux run) with its ranks in order.
 
-    Nodes and ranks come from the allocation and the command; the machine is
-    only needed where the site's MPI is to be known from it, or by the
-    strategy. Whatever is unclear, the command starts as it is, in the default
-    order, and one line on stderr says why (--strict refuses instead).
-    --dry-run writes the order file and prints the command for a shell.
-    --verify first runs a step whose ranks only say where they are, and
-    compares that with the plan.
+    Nodes and ranks come from the allocation and the command. With a machine
+    whose bandwidths are known the order is the one with the least predicted
+    time (--bytes, --routing … as for nidmap predict), else by J; --order FILE
+    takes what nidmap order or plan --order-out wrote. One line says which
+    order was taken and what it is expected to win. Whatever is unclear, the
+    command starts as it is, in the default order, and one line on stderr says
+    why (--strict refuses instead). --dry-run writes the order file and prints
+    the command for a shell. --verify first runs a step whose ranks only say
+    where they are, and compares that with the plan.
 
     \b
     nidmap run --pattern stencil:24x24x16 --strategy hilbert -- srun -n 9216 ./app
+    nidmap run -m shaheen2 --grid 4x16 --order plan.json --bytes 1MB -- srun -n 64 ./app
     nidmap run -m shaheen2 --pattern fft:8x8 --strategy morton --dry-run -- srun -n 64 ./app
     nidmap run --pattern fft:8x8 --strategy morton --verify -- mpiexec -n 64 ./app
     nidmap run -m bluewaters --nodes 12-15 --pattern fft:8x8 --dry-run -- aprun -n 64 -N 16 ./app
@@ -168,7 +191,8 @@ def run(
         raise UsageError("--verify starts a step, --dry-run starts nothing")
     from rankmap.launch.run_command import RunCommand
 
-    one = RunCommand(command, specs, lambda: _pattern(pattern, grid), options)
+    job = job_of(options)
+    one = RunCommand(command, specs, lambda: _pattern(pattern, grid), options, job)
     return one.show(as_json, strict) if dry_run else one.start(strict, verify)
 
 

@@ -10,83 +10,19 @@ from placement.commands.common import (
     machine_from,
     machine_option,
     report_options,
-    say,
     to_json,
     write_output,
 )
-from placement.commands.quantities import Bytes
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
+from rankmap.commands.model import model_options, predictor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from placement.machine import Machine
     from rankmap.order import Order
     from rankmap.predict import Prediction, Predictor
-    from rankmap.predict.background import Other
     from rankmap.slots import Slots
 
-__all__ = ["background", "model_options", "predict"]
-
-_MODEL: tuple[Callable[..., Any], ...] = (
-    click.option(
-        "--bytes",
-        "size",
-        type=Bytes(),
-        metavar="B",
-        help="Payload of one message (64KiB); a multiplier for graph:, matrix:, sends:, training:.",
-    ),
-    click.option("--routing", default="", metavar="R", help="minimal, adaptive … as it applies."),
-    click.option(
-        "--algorithm",
-        default="library",
-        metavar="A",
-        help="An all-to-all's: library (the default: as its MPI does), at-once, pairwise …",
-    ),
-    click.option(
-        "--latency",
-        type=float,
-        metavar="US",
-        help="Of a short message; 0 switches off all that does not grow with the bytes.",
-    ),
-    click.option(
-        "--memory", type=float, metavar="GBS", help="GB/s inside a node; else that costs nothing."
-    ),
-    click.option(
-        "--process",
-        type=float,
-        metavar="GBS",
-        help="GB/s that one rank can send; else as the site states, inf for no limit.",
-    ),
-    click.option(
-        "--payload",
-        type=float,
-        metavar="SHARE",
-        help="Share of the bandwidth between routers that is payload; else the site's, or 1.",
-    ),
-    click.option(
-        "--background",
-        "others",
-        metavar="FILE|slurm",
-        help="Other jobs: a node list a line, or what Slurm runs now.",
-    ),
-    click.option(
-        "--background-load",
-        "load",
-        type=float,
-        metavar="GBS",
-        help="GB/s that each of their nodes sends to the others; default 1, an assumption.",
-    ),
-    click.option("--fair", is_flag=True, help="Share links max-min fairly in time."),
-)
-
-
-def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options of the model, which ``predict`` and ``compare`` share."""
-    for option in reversed(_MODEL):
-        command = option(command)
-    return command
+__all__ = ["predict"]
 
 
 @click.command()
@@ -171,56 +107,6 @@ def predict(
         write_output(_words(found) + more_words, output)
 
 
-def predictor(
-    machine: Machine, pattern: str, ppn: int | str | Sequence[int], model: dict[str, Any]
-) -> Predictor:
-    """Return the model that the options of `model_options` ask for."""
-    from rankmap.predict import Predictor
-
-    return Predictor(
-        machine,
-        pattern,
-        ppn,
-        model["size"],
-        model["routing"],
-        algorithm=model["algorithm"],
-        latency=model["latency"],
-        memory=model["memory"],
-        background=background(machine, model["others"], model["load"]),
-        fair=model["fair"],
-        process=model["process"],
-        payload=model["payload"],
-    )
-
-
-def background(machine: Machine, source: str | None, load: float | None) -> list[Other]:
-    """Return the jobs that ``--background`` names.
-
-    Raises
-    ------
-    UsageError
-        A load without jobs, or one that makes no sense.
-    ParseError, LaunchError
-        A file that cannot be read; a Slurm that does not answer.
-    """
-    if source is None:
-        if load is not None:
-            raise UsageError("--background-load goes with --background")
-        return []
-    from rankmap.predict.background import USUAL_LOAD, from_file, from_slurm
-
-    each = USUAL_LOAD if load is None else load
-    if source == "slurm":
-        jobs, notes = from_slurm(machine, each)
-        for note in notes:
-            say(f"nidmap: {note}")
-        return jobs
-    from rankmap.commands.score import _text
-
-    text, name = _text(source)
-    return from_file(machine, text, name, each)
-
-
 def _order(
     asked: Predictor,
     slots: Slots,
@@ -231,13 +117,17 @@ def _order(
 ) -> Order | None:
     """Return the order that a file or a strategy gives; None for rank r on slot r."""
     if path is not None:
-        from rankmap.commands.score import _file
+        from rankmap.order_file import read_order_file
 
-        return _file(path, form, slots, launcher_order)
+        return read_order_file(path, form, slots, launcher_order)
     if form is not None:
         raise UsageError("--order-format goes with --order")
     if strategy is None or strategy == "row-major":
         return None
+    if strategy == "auto" and not asked.fair:
+        from rankmap.joint.auto_order import auto_order
+
+        return auto_order(slots, asked.pattern.spec, {"predictor": asked})
     from rankmap.orders import arrange
     from rankmap.predict.asked import fitted
 

@@ -14,9 +14,7 @@ from placement.commands.common import (
     to_json,
     write_output,
 )
-from placement.errors import UsageError, printable
-from placement.support.stdin import claim_stdin
-from placement.support.suffixes import suffix_of
+from placement.errors import UsageError
 
 if TYPE_CHECKING:
     from rankmap.order import Order
@@ -93,6 +91,7 @@ def score(
     nidmap score --job 4711 --ask
     """
     from rankmap.emit.text import BrokenOrderError
+    from rankmap.order_file import read_order_file
 
     if job is not None:
         from rankmap.commands.job import report
@@ -114,7 +113,7 @@ def score(
         made = (
             _strategy(fitted, slots, strategy)
             if strategy
-            else _file(path, form, slots, launcher_order)
+            else read_order_file(path or "-", form, slots, launcher_order)
         )
     except BrokenOrderError as error:
         if as_json:
@@ -146,46 +145,6 @@ def _strategy(fitted: Pattern, slots: Slots, strategy: str) -> Order:
     from rankmap.orders import arrange
 
     return arrange(slots, fitted, strategy)
-
-
-def _file(path: str | None, form: str | None, slots: Slots, launcher_order: str) -> Order:
-    from rankmap.emit import find, read_order
-
-    chosen = form or _named(path or "-")
-    find(chosen)
-    text, source = _text(path or "-")
-    return read_order(text, chosen, slots, source, launcher_order)
-
-
-def _named(path: str) -> str:
-    """Return the format that a file's own name states, or refuse to guess."""
-    from rankmap.emit import SUFFIXES
-
-    suffix = suffix_of(path)
-    if suffix in SUFFIXES:
-        return SUFFIXES[suffix]
-    raise UsageError(
-        f"the name {printable(path, 60)} does not say the format of the order",
-        "slots and mpich files look alike: give --order-format slots or mpich",
-    )
-
-
-def _text(path: str) -> tuple[str, str]:
-    """Return the text of an order file."""
-    import sys
-
-    from placement.errors import ParseError
-
-    try:
-        if path == "-":
-            claim_stdin("the order's -")
-            return sys.stdin.buffer.read().decode(), "-"
-        with open(path, "rb") as stream:
-            return stream.read().decode(), path
-    except OSError as error:
-        raise ParseError(path, 0, error.strerror or str(error)) from None
-    except UnicodeDecodeError:
-        raise ParseError(path, 0, "no text") from None
 
 
 def _document(made: Order, fitted: Pattern, slots: Slots) -> dict[str, Any]:

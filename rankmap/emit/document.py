@@ -2,7 +2,9 @@
 
 One object with the keys ``schema``, ``strategy``, ``pattern``, ``ranks``,
 ``nodelist`` (folded, in slot order), ``nodes``, ``counts`` (slots of each
-node) and ``slots`` (entry r: the slot of rank r).
+node) and ``slots`` (entry r: the slot of rank r); where orders were compared,
+also ``optimised``: by what (``time`` or ``J``), with its figures and the default's.
+It says its nodes itself, so it is read for them in any order.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ import numpy as np
 from placement.errors import ParseError, printable
 from rankmap.emit.text import refuse_broken
 from rankmap.order import Order
+from rankmap.permutation import inverse
 
 if TYPE_CHECKING:
+    from rankmap.arrays import Ints
     from rankmap.slots import Slots
 
 __all__ = ["SCHEMA", "document", "read", "write"]
@@ -36,6 +40,7 @@ def document(order: Order) -> dict[str, Any]:
     from placement.nodelist import NodeList
 
     names = order.on.names.tolist()
+    chosen = {} if order.optimised is None else {"optimised": order.optimised}
     return {
         "schema": SCHEMA,
         "strategy": order.strategy,
@@ -45,6 +50,7 @@ def document(order: Order) -> dict[str, Any]:
         "nodes": names,
         "counts": order.on.counts.tolist(),
         "slots": order.slots.tolist(),
+        **chosen,
     }
 
 
@@ -57,16 +63,34 @@ def read(text: str, on: Slots, source: str) -> Order:
         See `rankmap.emit.read_order`.
     """
     said = _document(text, source)
-    mine = {"nodes": on.names.tolist(), "counts": on.counts.tolist()}
-    for key, expected in mine.items():
-        if said.get(key, expected) != expected:
-            raise ParseError(source, 0, f"its {key} are not those of this job, in this order")
+    positions = _positions(said, on, source)
     values = said["slots"]
     if not isinstance(values, list) or any(type(v) is not int or abs(v) >= 1 << 62 for v in values):
         raise ParseError(source, 0, "'slots' is no list of whole numbers")
     slots = np.array(values, dtype=np.int64)
     refuse_broken(slots, len(on), lambda at: 0, source, what="slot")
-    return Order(slots, on, str(said.get("strategy", "")), str(said.get("pattern", "")))
+    words = str(said.get("strategy", "")), str(said.get("pattern", ""))
+    return Order(Order(slots, on.take(positions)).onto(inverse(positions)).slots, on, *words)
+
+
+def _positions(said: dict[str, Any], on: Slots, source: str) -> Ints:
+    """Return where each of the document's nodes stands among the job's, int64 (n,).
+
+    Raises
+    ------
+    ParseError
+        Other nodes, or other ranks on them.
+    """
+    names = on.names.tolist()
+    nodes = said.get("nodes", names)
+    place = {name: k for k, name in enumerate(names)}
+    if not isinstance(nodes, list) or sorted(map(str, nodes)) != sorted(names):
+        raise ParseError(source, 0, "its nodes are not those of this job")
+    positions = np.array([place[name] for name in nodes], dtype=np.int64)
+    counts = on.counts[positions].tolist()
+    if said.get("counts", counts) != counts:
+        raise ParseError(source, 0, "its counts are not those of this job")
+    return positions
 
 
 def _document(text: str, source: str) -> dict[str, Any]:

@@ -59,12 +59,16 @@ class Budget:
     deadline : float or None
         Seconds from now by the clock; None: `DEADLINE` seconds of processor
         time, `LONGEST` by the clock.
+    seconds : float
+        Of processor time that there are at most, and no more work than is done in them.
     watch : callable or None
         Is told each `Moment`; where it returns True the search ends, and the
         best so far is its answer.
 
     Attributes
     ----------
+    work : float
+        us of the whole search.
     late, stopped : bool
         Whether the deadline, or the watcher, came before the work was done.
 
@@ -78,10 +82,15 @@ class Budget:
     """
 
     def __init__(
-        self, deadline: float | None = None, watch: Callable[[Moment], bool | None] | None = None
+        self,
+        deadline: float | None = None,
+        watch: Callable[[Moment], bool | None] | None = None,
+        seconds: float = math.inf,
     ) -> None:
         self.end = time.monotonic() + (LONGEST if deadline is None else deadline)
-        self.end_cpu = time.thread_time() + (DEADLINE if deadline is None else math.inf)
+        usual = DEADLINE if deadline is None else math.inf
+        self.end_cpu = time.thread_time() + min(usual, seconds)
+        self.work = min(TUNING.budget, seconds * 1e6)
         self.watch = watch
         self.late = self.stopped = False
         self.best_s = math.inf
@@ -94,7 +103,7 @@ class Budget:
         """Begin a part that may spend a share of the whole, and at least so many us."""
         self.begun += self.share
         self.share, self.text = share, text
-        self.done, self.limit, self.look = 0.0, max(share * TUNING.budget, least), 0.0
+        self.done, self.limit, self.look = 0.0, max(share * self.work, least), 0.0
         self._tell()
 
     def spend(self, us: float, text: str = "") -> bool:

@@ -133,7 +133,7 @@ def _pattern(pattern: Any, grid: str | None) -> Any:
 
 def _background(machine: Machine, source: Any, load: float | None) -> list[Other]:
     if source is None or isinstance(source, str):
-        from rankmap.commands.predict import background
+        from rankmap.commands.model import background
 
         return background(machine, source, load)
     return list(source)

@@ -119,7 +119,8 @@ class Pairing:
 
     def searched(self) -> None:
         """Make the orders that are searched for on the best sets, at least on one."""
-        for name, (us, make) in searched_orders(self.pattern, self.on).items():
+        dearest = TUNING.dearest * self.budget.work / TUNING.budget
+        for name, (us, make) in searched_orders(self.pattern, self.on, dearest).items():
             sets = self._distinct()
             self._try([(sets[0], name, make, us)], np.inf)
             if name == "graph":

@@ -35,6 +35,7 @@ __all__ = [
     "indifferent",
     "node_by_node",
     "quick_orders",
+    "ranks_alike",
     "ready",
     "searched_orders",
 ]
@@ -75,8 +76,20 @@ def indifferent(pattern: Pattern, slots: Slots, algorithms: Sequence[str] = ALGO
     >>> indifferent(parse_pattern("alltoall").on(on), on)
     True
     """
+    return slots.ppn is not None and ranks_alike(pattern, algorithms)
+
+
+def ranks_alike(pattern: Pattern, algorithms: Sequence[str] = ALGORITHMS[:1]) -> bool:
+    """Return whether every rank sends to every other at once, so that none is told from another.
+
+    Examples
+    --------
+    >>> from rankmap.pattern import parse_pattern
+    >>> ranks_alike(parse_pattern("alltoall")), ranks_alike(parse_pattern("fft:2x2"))
+    (True, False)
+    """
     whole = isinstance(pattern, Lines) and len([d for d in pattern.dims or () if d > 1]) <= 1
-    return whole and slots.ppn is not None and set(algorithms) == {ALGORITHMS[0]}
+    return whole and set(algorithms) == {ALGORITHMS[0]}
 
 
 def quick_orders(pattern: Pattern, slots: Slots) -> dict[str, Make]:
@@ -154,7 +167,9 @@ def pieces(cells: Ints, ppn: int) -> Ints | None:
     return np.concatenate([own, shared], axis=1).ravel()
 
 
-def searched_orders(pattern: Pattern, slots: Slots) -> dict[str, tuple[float, Make]]:
+def searched_orders(
+    pattern: Pattern, slots: Slots, dearest: float = TUNING.dearest
+) -> dict[str, tuple[float, Make]]:
     """Return how to make each order that is searched for, with the us that it takes, about.
 
     Graphs and matrices are mapped; a pattern on a grid is too regular to gain
@@ -165,16 +180,18 @@ def searched_orders(pattern: Pattern, slots: Slots) -> dict[str, tuple[float, Ma
     pattern : Pattern
         Fitted to the slots.
     slots : Slots
+    dearest : float
+        us that one may take.
     """
     from rankmap.pattern.graph import Graph
 
     if isinstance(pattern, Graph):
         us = work.graph(len(slots), len(pattern.indices) // 2)
-        effort = "" if us <= TUNING.dearest else f":effort={TUNING.dearest / us:.2g}"
-        return {"graph": (min(us, TUNING.dearest), _by_name(f"graph{effort}", pattern))}
+        effort = "" if us <= dearest else f":effort={dearest / us:.2g}"
+        return {"graph": (min(us, dearest), _by_name(f"graph{effort}", pattern))}
     torus = slots.machine is not None and slots.machine.topology.kind == "torus"
     us = work.boxes(len(slots), isinstance(pattern, Lines), torus)
-    if pattern.dims is None or us > TUNING.dearest:
+    if pattern.dims is None or us > dearest:
         return {}
     return {"boxes": (us, _by_name("boxes", pattern))}
 

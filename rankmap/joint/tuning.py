@@ -32,6 +32,8 @@ class Tuning:
     finals : float
         Share for predicting the best as was asked, where something quicker
         stood in; spent beyond the budget, as all planners' nodes are.
+    every : float
+        Share for looking at every order of few ranks on given nodes.
     quick, listed, by_node, boxes, graph : float
         Shares of the part of the orders: those that take milliseconds; sets
         listed in other orders of their nodes; graphs mapped node by node;
@@ -104,6 +106,7 @@ class Tuning:
     prices: float = 0.25
     steps: float = 0.25
     finals: float = 0.1
+    every: float = 0.5
     quick: float = 0.4
     listed: float = 0.2
     by_node: float = 0.25

@@ -8,19 +8,24 @@ of them sit on a node. What to do with an error is the caller's choice
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import LaunchError, NidmapError, UsageError, printable
+from placement.known import Known
 from rankmap import progress
 from rankmap.launch import CRAY, OTHER, Launch, find, is_mpiexec
 from rankmap.launch.cray import seems_cray
+from rankmap.launch.expectation import expectation
 from rankmap.launch.launch_folder import discard_launch, order_folders, store_order
 from rankmap.launch.mpi_library import mpi_library
 from rankmap.launch.prepared import Prepared, RunRequest, rank_nodes
 from rankmap.launch.queries import query_rank_nodes, rank_printer
+from rankmap.order_file import format_named, read_order_file
+from rankmap.order_store import arrange_and_store, stored
+from rankmap.orders import arrange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,11 +35,12 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from rankmap.launch import Launcher
     from rankmap.launch.allocation import Allocation
+    from rankmap.launch.expectation import Expectation
     from rankmap.launch.options import Parsed
     from rankmap.order import Order
     from rankmap.slots import Slots
 
-__all__ = ["prepare"]
+__all__ = ["Job", "prepare", "read_job"]
 
 #: Networks on which Cray MPICH is the site's own library.
 _CRAY_FABRICS = ("aries", "gemini", "slingshot")
@@ -63,54 +69,51 @@ def prepare(
     NidmapError
         What is missing, contradictory or not known; no file is left behind.
     """
-    from rankmap.order_store import stored_or_arranged
+    job = read_job(command, request, env, machine)
+    return job.prepared(job.stored() or job.ordered())
 
-    if not request.pattern:
+
+def read_job(
+    command: Sequence[str],
+    request: RunRequest,
+    env: Mapping[str, str],
+    machine: Machine | None = None,
+) -> Job:
+    """Return what a command would start, before any order is thought of; see `prepare`."""
+    if not request.pattern and request.order_file is None:
         raise UsageError("no --pattern given")
-    how = _find_launcher(command[0], request.mpi, machine, env)
+    how, library = _find_launcher(command[0], request.mpi, machine, env)
     step = how.read(command, env)
+    machine = _with_library(machine, library)
     allocation = _name_nodes(how.allocation(step, env), machine)
-    job = _Job(how, step, allocation, request, env)
-    slots = job.slots(machine)
-    progress.step()
-    order = stored_or_arranged(slots, request.pattern, request.strategy, request.machine_specs)
-    progress.step()
-    laid = job.lay(order)
-    text = how.text(laid, "given", step)
-    folders = order_folders(how.on_nodes, request.folder)
-    path = store_order(text, how.form, allocation.job if allocation else "", folders)
-    try:
-        launch = how.launch(step, laid, path, allocation)
-        return Prepared(
-            launch=launch,
-            order=order,
-            path=path,
-            probe=job.probe(launch),
-            rank_nodes=rank_nodes(how.form, laid),
-            remarks=tuple(job.remarks(order)),
-            laid=laid,
-            form=how.form,
-            variables=how.rank_variables,
-        )
-    except BaseException:
-        discard_launch(path)
-        raise
+    return Job(how, step, allocation, request, env, machine)
 
 
 def _find_launcher(
     program: str, mpi: str, machine: Machine | None, env: Mapping[str, str]
-) -> Launcher:
-    """Return the launcher of the command; an mpiexec is asked which MPI it belongs to."""
+) -> tuple[Launcher, str]:
+    """Return the launcher of the command, and the MPI that the ranks surely have, '' for none.
+
+    An mpiexec is asked which MPI it belongs to.
+    """
     if not is_mpiexec(program):
-        return find(program, _library_here(machine, env) if mpi == "auto" else mpi)
+        stated = "" if mpi in ("auto", OTHER) else mpi
+        return find(program, _library_here(machine, env) if mpi == "auto" else mpi), stated
     if mpi == CRAY:
-        return find(program, CRAY)
+        return find(program, CRAY), CRAY
     library = mpi_library(program, env)
     if mpi not in ("auto", OTHER, library.name):
         raise LaunchError(f"{printable(program, 40)} belongs to {library.name}, not to {mpi}")
     how = find(program, library.name)
     how.version = library.version
-    return how
+    return how, library.name
+
+
+def _with_library(machine: Machine | None, library: str) -> Machine | None:
+    """Return the machine with the MPI that the ranks have, where it does not state one."""
+    if machine is None or not library or machine.topology.parameters.get("mpi"):
+        return machine
+    return Known(mpi=library).of(machine)
 
 
 def _library_here(machine: Machine | None, env: Mapping[str, str]) -> str:
@@ -136,17 +139,89 @@ def _name_nodes(allocation: Allocation | None, machine: Machine | None) -> Alloc
     return allocation
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A launcher's command in its allocation, and what was asked for it."""
+@dataclass(slots=True)
+class Job:
+    """A launcher's command in its allocation, and what was asked for it.
+
+    Attributes
+    ----------
+    how : Launcher
+    step : Parsed
+    allocation : Allocation or None
+    request : RunRequest
+    env : mapping of str to str
+    machine : Machine or None
+    slots : Slots
+        Which nodes, and how many ranks on each.
+    """
 
     how: Launcher
     step: Parsed
     allocation: Allocation | None
     request: RunRequest
     env: Mapping[str, str]
+    machine: Machine | None
+    slots: Slots = field(init=False)
 
-    def slots(self, machine: Machine | None) -> Slots:
+    def __post_init__(self) -> None:
+        """Find the slots."""
+        self.slots = self._own_slots()
+
+    def stored(self) -> Order | None:
+        """Return the order that is kept for this job, None where none is."""
+        if self.request.order_file is not None:
+            return None
+        return stored(self.slots, self.request.wish)
+
+    def ordered(self, strategy: str = "") -> Order:
+        """Return the order of a file, or a new one, by another strategy than was asked for."""
+        given = self.request
+        if given.order_file is not None:
+            if given.strategy != "auto":
+                raise UsageError("--order and --strategy exclude each other")
+            form, way = given.order_format, given.launcher_order or "sorted"
+            return read_order_file(given.order_file, form, self.slots, way)
+        if strategy:
+            return arrange(self.slots, given.pattern, strategy)
+        return arrange_and_store(self.slots, given.wish)
+
+    def expected(self, order: Order) -> Expectation:
+        """Return what is expected of an order over the launcher's own."""
+        pattern = self.request.pattern or order.pattern
+        return expectation(order, pattern, self.request.job, self.how.keeps_list)
+
+    def prepared(self, order: Order) -> Prepared:
+        """Return the launch of an order, its file written.
+
+        Raises
+        ------
+        NidmapError
+            Where this launcher cannot lay the ranks out so; no file is left behind.
+        """
+        progress.step()
+        how, step, allocation = self.how, self.step, self.allocation
+        laid = self.lay(order)
+        text = how.text(laid, "given", step)
+        folders = order_folders(how.on_nodes, self.request.folder)
+        path = store_order(text, how.form, allocation.job if allocation else "", folders)
+        try:
+            launch = how.launch(step, laid, path, allocation)
+            return Prepared(
+                launch=launch,
+                order=order,
+                path=path,
+                probe=self.probe(launch),
+                rank_nodes=rank_nodes(how.form, laid),
+                remarks=tuple(self.remarks(order)),
+                laid=laid,
+                form=how.form,
+                variables=how.rank_variables,
+            )
+        except BaseException:
+            discard_launch(path)
+            raise
+
+    def _own_slots(self) -> Slots:
         """Return the slots of the step: which nodes, and how many ranks on each."""
         from rankmap.slots import slots_of
 
@@ -154,7 +229,7 @@ class _Job:
         nodes = given.nodes or how.nodes(self.step) or (job.nodes if job else "")
         if not nodes:
             raise LaunchError("no allocation", "SLURM_JOB_NODELIST is not set and no --nodes given")
-        slots = slots_of(machine, nodes, given.ppn, repeats=given.host_file)
+        slots = slots_of(self.machine, nodes, given.ppn, repeats=given.host_file)
         outside = set(slots.names.tolist()).difference(job.nodes) if job else None
         if outside:
             raise LaunchError(f"node {printable(min(outside), 40)} is not in the allocation")
@@ -244,12 +319,17 @@ class _Job:
             found.append(
                 f"ranks are not bound to cores ({loose}): the order holds while they stay put"
             )
-        if order.strategy == "auto: row-major" and order.remark:
-            found.append(order.remark)
+        if given.order_file is not None and given.nodes is None and _numbers_slots(given):
+            found.append("the file's slots are taken for the nodes as the job lists them")
         if job is not None and given.nodes is None and len(order.on.names) < len(job.nodes):
             first = f"{len(order.on.names)} of the job's {len(job.nodes)} nodes"
             found.append(f"the step is put on the first {first}; --nodes names others")
         return found
+
+
+def _numbers_slots(given: RunRequest) -> bool:
+    """Tell whether the order file has numbers of slots alone, whatever the nodes are."""
+    return (given.order_format or format_named(given.order_file or "")) == "slots"
 
 
 def _host(name: str) -> str:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rankmap.order_store import Wish
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rankmap.launch import Launch
     from rankmap.order import Order
 
@@ -38,6 +43,12 @@ class RunRequest:
         Seconds that a launcher may take to say where it puts ranks; 0: ten.
     machine_specs : tuple of str
         The machine as ``-m`` takes it: orders that are kept are found by it.
+    job : mapping of str to anything
+        What else is said of what the job sends (`rankmap.joint.job.KEYS`).
+    seconds : float
+        Of processor time that choosing an order may take.
+    order_file, order_format : str or None
+        A file with the order, and its format where its name does not state it.
     """
 
     pattern: str = ""
@@ -51,6 +62,15 @@ class RunRequest:
     dry: bool = False
     patience: float = 0.0
     machine_specs: tuple[str, ...] = ()
+    job: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = math.inf
+    order_file: str | None = None
+    order_format: str | None = None
+
+    @property
+    def wish(self) -> Wish:
+        """The order that is wanted."""
+        return Wish(self.pattern, self.strategy, self.job, self.seconds, self.machine_specs)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from placement.commands.common import machine_from, say, to_json, write_output
@@ -16,7 +17,10 @@ from rankmap.progress import step
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from rankmap.launch.expectation import Expectation
+    from rankmap.launch.prepare import Job
     from rankmap.launch.prepared import Prepared
+    from rankmap.order import Order
 
 __all__ = ["REFUSED", "RunCommand"]
 
@@ -26,6 +30,9 @@ REFUSED = 125
 #: What is made before ``auto`` in case that is not in time, where starting over costs nothing.
 _QUICK = "boxes"
 _QUICK_LAUNCHERS = ("srun",)
+
+#: What is said of an order where there was no time to work out more.
+UNTIMELY = "what it wins was not worked out in time"
 
 #: The part of the patience that choosing an order may take.
 _AUTO = 0.6
@@ -49,34 +56,39 @@ class RunCommand:
         Returns the pattern; what the options say of it may be wrong.
     options : dict of str to any
         The rest of the options, by their names.
+    job : dict of str to any
+        What else is said of what the job sends (`rankmap.joint.job.KEYS`).
     """
 
     command: tuple[str, ...]
     specs: tuple[str, ...]
     pattern: Callable[[], str]
     options: dict[str, Any]
+    job: dict[str, Any] = field(default_factory=dict)
 
     def show(self, as_json: bool, strict: bool) -> int:
         """Print the command that a run would start; the order file is written."""
-        prepared, unclear = self._try_prepare()
+        found, unclear = self._try_prepare()
         if unclear:
             _say_safely(f"{unclear}: " + ("not started (--strict)" if strict else "default order"))
             if strict:
                 return REFUSED
-        launch = prepared.launch if prepared else Launch(self.command)
-        line = to_json(_document(launch, prepared, unclear)) if as_json else launch.line() + "\n"
+        launch = found[0].launch if found else Launch(self.command)
+        line = to_json(_document(launch, found, unclear)) if as_json else launch.line() + "\n"
         write_output(line, None)
-        if prepared:
-            made = prepared.order
-            say(f"{made.strategy} order of {made.pattern} on {made.on.words()}: {prepared.path}")
-            for remark in prepared.remarks:
+        if found:
+            prepared, expected = found
+            say(f"nidmap: {_words(prepared.order, self.options, expected.words)}")
+            for remark in (*prepared.remarks, f"the order file is {prepared.path}"):
                 say(f"nidmap: {remark}")
         return 0
 
-    def _try_prepare(self) -> tuple[Prepared | None, str]:
-        """Return the launch, or why there is none."""
+    def _try_prepare(self) -> tuple[tuple[Prepared, Expectation] | None, str]:
+        """Return the launch and what is expected of it, or why there is none."""
         try:
-            return self._prepare(dry=True), ""
+            job = self._read_job(dry=True)
+            order = job.stored() or job.ordered()
+            return (job.prepared(order), job.expected(order)), ""
         except NidmapError as error:
             return None, str(error)
         except (Exception, SystemExit) as error:
@@ -95,8 +107,11 @@ class RunCommand:
             unclear = _verify(found, env, strict, patience)
         if unclear:
             _say_safely(f"{unclear}: " + ("not started (--strict)" if strict else "default order"))
-        if found.get("late"):
+        _discard({"path": found.get("dropped")})
+        if found.get("late") and found.get("quick"):
             _say_safely(f"{found['late']}: {_QUICK} order instead of auto")
+        if not unclear:
+            _say_safely(found["words"])
         for remark in found.get("remarks", ()):
             _say_safely(remark)
         if unclear:
@@ -112,16 +127,52 @@ class RunCommand:
         return 0  # exec does not return
 
     def _plan(self) -> Iterator[dict[str, Any]]:
-        """Plan and yield what the parent needs of it, a quick order first; in the child process."""
-        quick = self._prepare_quick()
-        if quick:
-            self._store(quick)
-            yield _for_parent(quick)
-        made = self._prepare(dry=False)
+        """Plan and yield what the parent needs of it, a quick order first; in the child process.
+
+        An order that is kept is looked for before anything is thought out;
+        what is expected of an order is worked out when it could start.
+        """
+        from rankmap.launch.expectation import UNKNOWN
+
+        job, dropped = self._read_job(dry=False), ""
+        order = job.stored()
+        if order is None and self._is_hurried():
+            with contextlib.suppress(NidmapError):
+                quick = job.prepared(job.ordered(_QUICK))
+                self._store(quick)
+                yield {**self._for_parent(quick, UNTIMELY), "quick": True}
+                dropped = quick.path
+        try:
+            order = order or job.ordered()
+            made = job.prepared(order)
+        except Exception:
+            _discard({"path": dropped})
+            raise
         self._store(made)
-        yield _for_parent(made)
-        if quick:
-            _discard({"path": quick.path})
+        yield {**self._for_parent(made, UNTIMELY), "dropped": dropped}
+        try:
+            words = job.expected(order).words
+        except Exception as error:  # the order is there, whatever is expected of it
+            words = f"{UNKNOWN}: {type(error).__name__}: {printable(str(error), 80)}"
+        yield {**self._for_parent(made, words), "dropped": dropped}
+
+    def _is_hurried(self) -> bool:
+        """Tell whether an order should be there at once, in case the best one is not in time."""
+        given, asked = self.options, os.path.basename(self.command[0])
+        auto = given["strategy"] == "auto" and given["order_file"] is None
+        return bool(auto and given["patience"] and asked in _QUICK_LAUNCHERS)
+
+    def _for_parent(self, made: Prepared, expected: str) -> dict[str, Any]:
+        """Return what the parent needs of a plan, as JSON holds it."""
+        return {
+            "argv": made.launch.argv,
+            "env": made.launch.env,
+            "path": made.path,
+            "probe": made.probe.argv,
+            "rank_nodes": made.rank_nodes,
+            "remarks": made.remarks,
+            "words": _words(made.order, self.options, expected),
+        }
 
     def _store(self, made: Prepared) -> None:
         """Write down what is planned, for ``nidmap score --job``."""
@@ -133,29 +184,17 @@ class RunCommand:
     def _machine_specs(self) -> tuple[str, ...]:
         return self.specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split())
 
-    def _prepare_quick(self) -> Prepared | None:
-        """Return an order that is there at once, in case the best one is not in time."""
-        asked = os.path.basename(self.command[0])
-        if self.options["strategy"] != "auto" or not self.options["patience"]:
-            return None
-        if asked not in _QUICK_LAUNCHERS:
-            return None
-        with contextlib.suppress(NidmapError):
-            return self._prepare(dry=False, strategy=_QUICK)
-        return None
-
-    def _prepare(self, dry: bool, strategy: str = "") -> Prepared:
-        from rankmap.launch.prepare import prepare
+    def _read_job(self, dry: bool) -> Job:
+        from rankmap.launch.prepare import read_job
         from rankmap.launch.prepared import RunRequest
 
         given = self.options
-        chosen = strategy or given["strategy"]
-        if chosen == "auto" and given["patience"]:
-            chosen = f"auto:seconds={_AUTO * given['patience']:g}"
         nodes, host_file = _node_text(given["nodes"])
+        if given["order_file"] == "-":
+            raise UsageError("run leaves standard input to the program", "give --order a file")
         request = RunRequest(
             pattern=self.pattern(),
-            strategy=chosen,
+            strategy=given["strategy"],
             nodes=nodes,
             ppn=given["ppn"],
             host_file=host_file,
@@ -165,23 +204,29 @@ class RunCommand:
             dry=dry,
             patience=given["patience"],
             machine_specs=self._machine_specs(),
+            job=self.job,
+            seconds=_AUTO * given["patience"] or math.inf,
+            order_file=given["order_file"],
+            order_format=given["order_format"],
         )
         step()
         machine = machine_from(self.specs) if request.machine_specs else None
         step()
-        return prepare(self.command, request, os.environ, machine)
+        return read_job(self.command, request, os.environ, machine)
 
 
-def _for_parent(made: Prepared) -> dict[str, Any]:
-    """Return what the parent needs of a plan, as JSON holds it."""
-    return {
-        "argv": made.launch.argv,
-        "env": made.launch.env,
-        "path": made.path,
-        "probe": made.probe.argv,
-        "rank_nodes": made.rank_nodes,
-        "remarks": made.remarks,
-    }
+def _words(order: Order, options: dict[str, Any], expected: str) -> str:
+    """Return which order is taken, by what it was chosen, and what is expected of it."""
+    pattern = f" of {order.pattern}" if order.pattern else ""
+    source = f" from {options['order_file']}" if options["order_file"] is not None else ""
+    strategy = f"{order.strategy} " if order.strategy else ""
+    head = f"{strategy}order{pattern}{source} on {order.on.words()}"
+    chosen = order.optimised
+    if chosen is None:
+        return f"{head}; {expected}"
+    if chosen["by"] == "time" and order.strategy != "auto: row-major":
+        return f"{head}, by predicted time; {expected}"
+    return f"{head}; {order.remark}"
 
 
 def _verify(found: dict[str, Any], env: dict[str, str], strict: bool, seconds: float) -> str:
@@ -243,7 +288,10 @@ def _node_text(nodes: str | None) -> tuple[str | None, bool]:
     return text, source != "--nodes"
 
 
-def _document(launch: Launch, prepared: Prepared | None, unclear: str) -> dict[str, Any]:
+def _document(
+    launch: Launch, found: tuple[Prepared, Expectation] | None, unclear: str
+) -> dict[str, Any]:
+    prepared, expected = found or (None, None)
     return {
         "schema": "nidmap.run/1",
         "argv": list(launch.argv),
@@ -251,6 +299,8 @@ def _document(launch: Launch, prepared: Prepared | None, unclear: str) -> dict[s
         "command": launch.line(),
         "order_file": prepared.path if prepared else None,
         "strategy": prepared.order.strategy if prepared else None,
+        "optimised": prepared.order.optimised if prepared else None,
+        "gain": expected.gain if expected else None,
         "unclear": unclear,
     }
 

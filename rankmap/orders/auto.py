@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 
-__all__ = ["Choice", "auto", "choose"]
+__all__ = ["Choice", "auto", "choose", "described"]
 
 #: What every launcher does by itself.
 DEFAULT = "row-major"
@@ -136,7 +136,11 @@ def auto(pattern: Pattern, slots: Slots, options: str = "") -> Order:
     ``auto:seconds=2`` leaves out what is known to take longer.
     """
     seconds = number_option("auto", options, "seconds", math.inf, (0, math.inf))
-    found = choose(pattern, slots, seconds)
+    return described(choose(pattern, slots, seconds))
+
+
+def described(found: Choice) -> Order:
+    """Return the order that was chosen, with what is to be said of it."""
     mapped = any(name.startswith("graph") for name in found.tried) and not found.optimal
     said = filter(None, [found.words(), cache.remark() if mapped else ""])
     return replace(found.order, remark="; ".join(said))

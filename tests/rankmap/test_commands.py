@@ -182,7 +182,10 @@ def test_a_dry_run_prints_the_whole_command(tool, monkeypatch):
     expected = arrange(slots(named(12, 13, 14, 15), 16), "fft:8x8", "morton")
     with open(path) as stream:
         assert (name, stream.read().split()) == ("SLURM_HOSTFILE", expected.hosts.tolist())
-    assert err == f"morton order of fft:8x8 on 4 nodes x 16: {path}\n"
+    assert err == (
+        "nidmap: morton order of fft:8x8 on 4 nodes x 16; what it wins is not known: no machine"
+        f" is named\nnidmap: the order file is {path}\n"
+    )
 
 
 def test_a_dry_run_for_a_cray(tool, monkeypatch):

@@ -10,9 +10,12 @@ import stat
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
-from tests.rankmap.helpers import named
+from rankmap.emit import emit, format_of
+from rankmap.order import Order
+from tests.rankmap.helpers import named, slots
 from tests.waiting import HANGS, wait_until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
@@ -56,6 +59,11 @@ ENV = {
     "SLURM_CPU_BIND": "cores",
     "NIDMAP_ORDERS": "",
 }
+#: What is said of the order that RUN takes.
+SAID = (
+    "nidmap: morton order of stencil:4x4 on 4 nodes x 4; what it wins is not known:"
+    " no machine is named\n"
+)
 RUN = [sys.executable, "-m", "nidmap", "run", "--grid", "4x4", "--strategy", "morton"]
 
 
@@ -89,7 +97,7 @@ def call(srun, *words, options=(), env=None, wrapped=True, cwd=None, **more):
 def test_the_program_gets_the_same_as_from_a_bare_launch(srun):
     bare = call(srun, "--stdin", input="a\nb", wrapped=False)
     wrapped = call(srun, "--stdin", input="a\nb")
-    assert (wrapped.returncode, wrapped.stderr) == (0, "")
+    assert (wrapped.returncode, wrapped.stderr) == (0, SAID)
     one, other = json.loads(bare.stdout), json.loads(wrapped.stdout)
     assert other["env"].pop("SLURM_HOSTFILE")
     assert other == one
@@ -151,6 +159,9 @@ def test_the_order_file_is_private_and_says_the_order(srun):
     assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
 
 
+#: Comes before an order file: RUN names a strategy, which excludes one.
+ORDER = ("--strategy", "auto", "--order")
+
 #: What may go wrong around a wrapper: options and variables, ``{here}`` being a private directory.
 FAULTS = {
     "a library is missing": ([], {"PYTHONPATH": f"{{here}}/broken:{ROOT}"}),
@@ -192,6 +203,13 @@ FAULTS = {
         {"PYTHONPATH": f"{{here}}/compiler:{ROOT}"},
     ),
     "the job spreads its ranks": ([], {"SLURM_DISTRIBUTION": "cyclic"}),
+    "the order is missing": ([*ORDER, "{here}/none.json"], {}),
+    "the order is a matter of guessing": ([*ORDER, "{here}/corrupt.toml"], {}),
+    "the order is broken": ([*ORDER, "{here}/broken.slots"], {}),
+    "the order is for others": ([*ORDER, "{here}/other.json"], {}),
+    "the order is for more": ([*ORDER, "{here}/more.hosts"], {}),
+    "the order is standard input": ([*ORDER, "-"], {}),
+    "the order has a strategy": (["--order", "{here}/none.json"], {}),
 }
 
 #: What stands in a module that planning imports.
@@ -219,6 +237,10 @@ def faulty(tmp_path):
     ring = [f"{(k - 1) % 16 + 1} {(k + 1) % 16 + 1}" for k in range(16)]
     (folder / "ring.graph").write_text("16 16\n" + "\n".join(ring) + "\n")
     os.mkfifo(folder / "hanging")
+    (folder / "broken.slots").write_text("0\n" * 16)
+    other = {"nodes": named(1, 2, 3, 4), "counts": [4] * 4, "slots": list(range(16))}
+    (folder / "other.json").write_text(json.dumps(other))
+    (folder / "more.hosts").write_text("nid00012\n" * 17)
     return folder
 
 
@@ -263,9 +285,49 @@ def test_ranks_that_never_say_where_they_are_are_not_waited_for(srun):
     done = call(srun, "--hosts", options=("--verify", "--patience", "1"))
     assert json.loads(done.stdout.splitlines()[0])["env"]["SLURM_HOSTFILE"]
     said = "srun did not answer in 1 s; --patience gives it longer"
-    assert done.stderr == f"nidmap: cannot verify: {said}\n"
+    assert done.stderr == f"nidmap: cannot verify: {said}\n{SAID}"
     (pid,) = pids.read_text().split()
     assert not os.path.exists(f"/proc/{pid}")
+
+
+#: The job's nodes in another order than Slurm's, and an order of ranks on them.
+PLANNED = named(14, 12, 15, 13)
+
+
+@pytest.mark.parametrize("name", ["plan.json", "plan.hosts", "plan.slots", "MPICH_RANK_ORDER"])
+def test_what_plan_or_order_wrote_is_launched(srun, name):
+    on = slots(PLANNED, 4)
+    made = Order(np.random.default_rng(3).permutation(16), on, "auto: bricks", "stencil:4x4")
+    form = format_of(name)
+    (srun.parent / name).write_text(emit(made, form))
+    here = ("--nodes", ",".join(PLANNED)) if name == "plan.slots" else ()
+    done = call(srun, "--hosts", options=(*ORDER, name, "-m", "tree:16x2,bw=1", *here))
+    assert done.stdout.split("\n")[1:17] == made.hosts.tolist()
+    head = f"order of stencil:4x4 from {name} on 4 nodes x 4; expected "
+    one = done.stderr.removeprefix("nidmap: ").removeprefix("auto: bricks ")
+    assert one.startswith(head if name == "plan.json" else head.replace(" of stencil:4x4", ""))
+    assert "x as fast as the default order" in one
+    assert one.count("\n") == 1
+
+
+def test_an_expectation_that_takes_too_long_is_not_waited_for(srun, tmp_path):
+    """The order is there: the job starts with it, and nothing is expected."""
+    slow = tmp_path / "slow"
+    slow.mkdir()
+    (slow / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Slow:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'rankmap.predict.gain':\n"
+        "            while True: pass\n"
+        "sys.meta_path.insert(0, Slow())\n"
+    )
+    env = {"PYTHONPATH": f"{slow}:{ROOT}"}
+    done = call(srun, "--hosts", options=("-m", "tree:16x2,bw=1"), env=env)
+    assert done.stdout.split("\n")[1:5] == named(12, 12, 13, 13)
+    assert done.stderr == SAID.replace(
+        "is not known: no machine is named", "was not worked out in time"
+    )
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2])
@@ -326,7 +388,7 @@ def test_a_launcher_that_is_not_there_is_said_and_leaves_no_file(tmp_path):
         capture_output=True, text=True, check=False, timeout=600,
     )  # fmt: skip
     assert done.returncode == 4
-    assert done.stderr == "nidmap: cannot start srun: No such file or directory\n"
+    assert done.stderr == f"{SAID}nidmap: cannot start srun: No such file or directory\n"
     assert list(empty.iterdir()) == []
 
 

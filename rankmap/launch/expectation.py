@@ -1,0 +1,112 @@
+"""What a launch expects of its order: how many times as fast as the launcher's own, as a range."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from placement.errors import NidmapError
+from rankmap.order import Order
+from rankmap.permutation import inverse
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rankmap.predict.gain import Gain
+
+__all__ = ["UNKNOWN", "Expectation", "default_order", "expectation"]
+
+#: What is said before, or instead of, an expectation that nobody has worked out.
+UNKNOWN = "what it wins is not known"
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What is expected of an order.
+
+    Attributes
+    ----------
+    words : str
+        A clause for a person.
+    gain : dict or None
+        As JSON takes it (`rankmap.predict.gain.Gain.document`); None where
+        nothing is known.
+    """
+
+    words: str
+    gain: dict[str, Any] | None = None
+
+
+def expectation(
+    order: Order, pattern: str, job: Mapping[str, Any], keeps_list: bool = False
+) -> Expectation:
+    """Return what an order is expected to win over the launcher's default order.
+
+    Parameters
+    ----------
+    order : Order
+    pattern : str
+        '' where none is known.
+    job : mapping
+        What else is said of the job (`rankmap.joint.job.KEYS`).
+    keeps_list : bool
+        Whether the launcher takes the nodes in the order of its list; else it sorts them.
+    """
+    from rankmap.joint.auto_order import without_time
+
+    try:
+        why = without_time(order.on, job.get("routing", ""))
+        if not pattern:
+            why = "no --pattern is given"
+        if why:
+            return Expectation(f"{UNKNOWN}: {why}")
+        return _stated(_gain(order, pattern, job, keeps_list))
+    except NidmapError as error:
+        return Expectation(f"{UNKNOWN}: {error.message}")
+
+
+def default_order(order: Order, keeps_list: bool) -> Order:
+    """Return the launcher's own order on the nodes of an order.
+
+    Examples
+    --------
+    >>> from rankmap.slots import Slots
+    >>> on = Slots(np.array(["nid2", "nid1"]), np.array([1, 2]))
+    >>> default_order(Order(np.arange(3), on), keeps_list=False).slots.tolist()
+    [1, 2, 0]
+    """
+    on, plain = order.on, np.arange(len(order))
+    if keeps_list:
+        return Order(plain, on)
+    positions = on.sorting()
+    return Order(plain, on.take(positions)).onto(inverse(positions))
+
+
+def _gain(order: Order, pattern: str, job: Mapping[str, Any], keeps_list: bool) -> Gain | None:
+    """Return what an order wins; None where it is the default order."""
+    from rankmap.joint.job import predictor
+    from rankmap.predict.asked import fitted
+    from rankmap.predict.gain import Gains, Placed
+
+    on = order.on
+    base = default_order(order, keeps_list)
+    assert on.machine is not None
+    assert on.rows is not None
+    asked, _ = predictor(on.machine, {**job, "pattern": pattern, "ppn": on.counts.tolist()})
+    fitted(asked.pattern, on)
+    if np.array_equal(base.node, order.node):
+        return None
+    return Gains(asked, Placed(on.rows, base.slots)).of(Placed(on.rows, order.slots))
+
+
+def _stated(gain: Gain | None) -> Expectation:
+    if gain is None:
+        same = {"low": 1.0, "likely": 1.0, "high": 1.0, "unknowns": []}
+        return Expectation("which is the default order", same)
+    more = ""
+    if gain.unknowns:
+        more = f" (likely {gain.likely:.2f} x; most unsure: {gain.most_unsure})"
+    words = f"expected {gain.range_text} as fast as the default order{more}"
+    return Expectation(words, gain.document())

@@ -1,0 +1,84 @@
+"""Order files by name: what a user, `nidmap order` or `nidmap plan --order-out` has written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from placement.errors import ParseError, UsageError, printable
+from placement.support.stdin import claim_stdin
+from placement.support.suffixes import suffix_of
+from rankmap.emit import SUFFIXES, find, read_order
+
+if TYPE_CHECKING:
+    from rankmap.order import Order
+    from rankmap.slots import Slots
+
+__all__ = ["format_named", "read_order_file", "read_text"]
+
+
+def read_order_file(
+    path: str, form: str | None, slots: Slots, launcher_order: str = "sorted"
+) -> Order:
+    """Return the order that a file holds.
+
+    Parameters
+    ----------
+    path : str
+        ``-`` is standard input.
+    form : str or None
+        Its format (see `rankmap.emit.emit`); None: the one that its name states.
+    slots : Slots
+        The slots that it is for.
+    launcher_order : str
+        The node order that a file of ranks by slot was made for.
+
+    Raises
+    ------
+    UsageError
+        A name that states no format.
+    ParseError, BrokenOrderError
+        See `rankmap.emit.read_order`.
+    """
+    chosen = form or format_named(path)
+    find(chosen)
+    text, source = read_text(path)
+    return read_order(text, chosen, slots, source, launcher_order)
+
+
+def format_named(path: str) -> str:
+    """Return the format that a file's own name states, or refuse to guess.
+
+    Examples
+    --------
+    >>> format_named("plan/MPICH_RANK_ORDER")
+    'mpich'
+    """
+    suffix = suffix_of(path)
+    if suffix in SUFFIXES:
+        return SUFFIXES[suffix]
+    raise UsageError(
+        f"the name {printable(path, 60)} does not say the format of the order",
+        "slots and mpich files look alike: give --order-format slots or mpich",
+    )
+
+
+def read_text(path: str) -> tuple[str, str]:
+    """Return the text of a file, and what messages call it.
+
+    Raises
+    ------
+    ParseError
+        Where it cannot be read, or is no text.
+    """
+    import sys
+
+    try:
+        if path == "-":
+            claim_stdin("the order's -")
+            return sys.stdin.buffer.read().decode(), "-"
+        with open(path, "rb") as stream:
+            return stream.read().decode(), path
+    except OSError as error:
+        raise ParseError(path, 0, error.strerror or str(error)) from None
+    except UnicodeDecodeError:
+        raise ParseError(path, 0, "no text") from None

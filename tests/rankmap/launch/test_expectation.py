@@ -1,0 +1,64 @@
+"""What a launch expects of its order, against the launcher's own."""
+
+import numpy as np
+import pytest
+
+from placement.load import load_machine
+from rankmap.launch.expectation import default_order, expectation
+from rankmap.order import Order
+from rankmap.orders import arrange
+from rankmap.predict.gain import Gains, Placed
+from rankmap.predict.model import Model
+from rankmap.slots import slots_of
+
+SPEC = "minicray:dragonfly"
+
+
+def placed(nodes, ppn, strategy="hilbert", pattern="stencil:4x8"):
+    on = slots_of(load_machine(SPEC, "known:routing=single"), nodes, ppn)
+    return arrange(on, pattern, strategy)
+
+
+def test_it_is_the_gain_over_the_default_order():
+    made = placed("0-7", "4")
+    found = expectation(made, "stencil:4x8", {"bytes": 1e5, "process": 8.0, "memory": 20.0})
+    job = {"process": 8.0, "memory": 20.0, "algorithm": "library"}
+    asked = Model(made.on.machine, "stencil:4x8", [4] * 8, 1e5, "", **job)
+    gain = Gains(asked, Placed(made.on.rows)).of(Placed(made.on.rows, made.slots))
+    assert found.gain == gain.document()
+    assert found.words.startswith(f"expected {gain.range_text} as fast as the default order")
+    assert all(one["name"] != "routing" for one in found.gain["unknowns"])
+
+
+@pytest.mark.parametrize("ppn", ["2", "3,1,2,2"])
+def test_the_default_is_what_the_launcher_does_with_these_nodes(ppn):
+    made = placed("9,3,7,1", ppn, "row-major", "ring")
+    assert default_order(made, keeps_list=True).node.tolist() == made.node.tolist()
+    own = default_order(made, keeps_list=False)
+    assert own.on == made.on
+    assert own.hosts.tolist() == np.repeat(made.sorted().on.names, made.sorted().on.counts).tolist()
+    assert expectation(own, "ring", {}).words == "which is the default order"
+    assert expectation(made, "ring", {}, keeps_list=True).words == "which is the default order"
+    assert expectation(made, "ring", {}).words.startswith("expected ")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "job", "says"),
+    [
+        ("", {}, "no --pattern is given"),
+        ("stencil:5x5", {}, "25 ranks, but there are 32 slots"),
+        ("ring", {"routing": "d-mod-k"}, "no routing 'd-mod-k'"),
+        ("graph:nothing.graph", {}, "No such file"),
+    ],
+)
+def test_what_cannot_be_told_is_said(pattern, job, says):
+    found = expectation(placed("0-7", "4"), pattern, job)
+    assert found.gain is None
+    assert found.words.startswith("what it wins is not known: ")
+    assert says in found.words
+
+
+def test_nothing_is_expected_where_no_bandwidth_is_known():
+    on = slots_of(load_machine("tree:4x4,dist=1:2"), "0-3", "2")
+    found = expectation(Order(np.arange(8), on), "ring", {})
+    assert found.words.endswith("tree:4x4,dist=1:2 states no bandwidths")
