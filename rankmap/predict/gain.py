@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Stencil
 from rankmap.predict.asked import fitted
 from rankmap.predict.background import USUAL_LOAD, Other, beside, shared
@@ -327,7 +328,11 @@ def _unknowns(
     if _adapts(asked):
         ends = [{"spread": 0.0}, {"spread": 1.0}]
         yield "routing", "how well the routers send packets around full links", ends
-    if first.algorithm == "library":
+    if isinstance(asked.pattern, Collective):
+        if first.algorithm == "library" and not stated.get("mpi"):
+            question = "whether the library is MPICH's kin or Open MPI"
+            yield "algorithm", question, [{"algorithm": "openmpi"}]
+    elif first.algorithm == "library":
         other = {"algorithm": ALGORITHMS[0] if stated.get("mpi") else "pairwise"}
         yield "algorithm", "whether the library posts its all-to-alls at once", [other]
     if "process" not in given and stated.get("process_mark", "assumed") == "assumed":
