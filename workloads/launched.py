@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 from collections import namedtuple
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from placement.errors import LaunchError, printable
 from workloads.progress import TERMINAL
@@ -236,16 +236,25 @@ class Launches:
     its ranks can keep what they have finished; a child is in a session
     of its own, as a terminal would send it a second one.
 
+    Parameters
+    ----------
+    grace : float or None
+        Where a launch has nothing to keep: it gets SIGTERM, whichever signal
+        came (srun takes a single SIGINT for a question), and is killed with
+        all that it has started after so many seconds, or at a second signal.
+        None: it ends in its own time.
+
     Attributes
     ----------
     stopped : bool
         Whether there was such a signal: no other launch should be begun.
     """
 
-    __slots__ = ("_child", "_handlers", "stopped")
+    __slots__ = ("_child", "_grace", "_handlers", "stopped")
 
-    def __init__(self) -> None:
+    def __init__(self, grace: float | None = None) -> None:
         self.stopped = False
+        self._grace = grace
         self._child: Any = None
         self._handlers = ExitStack()
 
@@ -257,14 +266,38 @@ class Launches:
         self._handlers.close()
 
     def _pass_on(self, number: int, frame: object) -> None:
-        self.stopped = True
-        if self._child is not None:
+        again, self.stopped = self.stopped, True
+        if self._child is None:
+            return
+        if self._grace is None:
             self._child.send_signal(number)
+        elif again:
+            _kill_session(self._child.pid)
+        else:
+            self._end(self._grace)
+
+    def _end(self, grace: float) -> None:
+        """Ask the launch to end, and see to it."""
+        from threading import Timer
+
+        self._child.terminate()
+        killer = Timer(grace, _kill_session, [self._child.pid])
+        killer.daemon = True
+        killer.start()
+        self._handlers.callback(killer.cancel)
 
     def run(
-        self, words: Sequence[str], env: Mapping[str, str], *, heard: bool = False
+        self, words: Sequence[str], env: Mapping[str, str], *, heard: bool = False, **streams: Any
     ) -> tuple[int, bytes]:
         """Return a launch's exit code, and its standard output where that is heard, not shown.
+
+        Parameters
+        ----------
+        words : sequence of str
+        env : mapping of str to str
+        heard : bool
+        **streams
+            ``stdout`` and ``stderr`` of the launch, as `subprocess.Popen` takes them.
 
         Raises
         ------
@@ -275,13 +308,24 @@ class Launches:
 
         from placement.support.child import start_child
 
-        out = subprocess.PIPE if heard else None
+        if heard:
+            streams["stdout"] = subprocess.PIPE
         self._child = start_child(
-            words, env=env, stdin=subprocess.DEVNULL, stdout=out, start_new_session=True
+            words, env=env, stdin=subprocess.DEVNULL, start_new_session=True, **streams
         )
+        if self.stopped and self._grace is not None:  # by a signal while it was being started
+            self._end(self._grace)
         said, _ = self._child.communicate()
+        if self.stopped and self._grace is not None:  # what it has left behind
+            _kill_session(self._child.pid)
         code, self._child = self._child.returncode, None
         return code, said or b""
+
+
+def _kill_session(leader: int) -> None:
+    """Kill a child with all that it has started in its session, as far as it still runs."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, signal.SIGKILL)
 
 
 def become_mpiexec(count: int) -> NoReturn:

@@ -210,7 +210,7 @@ def _options(repeat: int, warmup: int) -> list[Callable[..., Any]]:
     natural, count = click.IntRange(min=0), click.IntRange(min=1)
     ranks = "Ranks to start with mpiexec; inside a launch, what its size must be."
     limit = "Stop in time and keep what is done: 90, 10m, 2h, 1:30:00."
-    keep = "Keep the raw samples: .csv, .parquet or .jsonl."
+    keep = "Keep the raw samples: .csv, .parquet, .jsonl or .json."
     return [
         click.option("-n", "--ranks", type=count, help=ranks),
         setting("--repeat", count, repeat, "Timed repetitions."),

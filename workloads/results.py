@@ -1,8 +1,9 @@
 """Raw samples on disk: a header that says where they come from, and one row a sample.
 
-Three shapes by suffix: ``.csv`` (the header as JSON in a comment on the first
-line), ``.parquet`` (the header in the file's metadata; needs pyarrow) and
-``.jsonl`` (one object a line, the header first). While a program runs, each
+Four shapes by suffix: ``.csv`` (the header as JSON in a comment on the first
+line), ``.parquet`` (the header in the file's metadata; needs pyarrow),
+``.jsonl`` (one object a line, the header first) and ``.json`` (one object, the
+header with ``samples`` in it). While a program runs, each
 finished sample goes into ``FILE.part`` (in the last shape), so that a kill or
 a time limit of the batch system loses none of them.
 """
@@ -31,7 +32,7 @@ __all__ = ["SCHEMA", "Journal", "Run", "check_name", "csv_text", "load", "read_r
 #: Name and version of the shape, first thing in every file.
 SCHEMA = "nidmap.samples/1"
 
-_SUFFIXES = (".csv", ".parquet", ".jsonl")
+_SUFFIXES = (".csv", ".parquet", ".jsonl", ".json")
 _MARK = f"# {SCHEMA} "
 
 
@@ -77,7 +78,7 @@ def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
     Parameters
     ----------
     path : str
-        ``.csv``, ``.parquet`` or ``.jsonl``; ``-`` for standard output, as CSV.
+        ``.csv``, ``.parquet``, ``.jsonl`` or ``.json``; ``-`` for standard output, as CSV.
     header : mapping
         What the samples are of; anything JSON can hold.
     rows : iterable of mapping
@@ -107,6 +108,8 @@ def save(path: str, header: Mapping[str, Any], rows: Iterable[Mapping[str, Any]]
         write_output(out.getvalue(), path)
     elif path.endswith(".jsonl"):
         write_output("".join(_line(entry) for entry in (full, *kept)), path)
+    elif path.endswith(".json"):
+        write_output(_line({**full, "samples": kept}), path)
     else:
         write_output(f"{_MARK}{_line(full)}{csv_text(kept)}", path)
 
@@ -209,6 +212,11 @@ def _from_lines(text: str, path: str) -> tuple[dict[str, Any], pd.DataFrame]:
 
     lines = text.split("\n")[:-1]  # what follows the last newline is nothing, or cut off
     header = _object(lines[0], path, 1, schema=True)
+    if "samples" in header:
+        samples = header.pop("samples")
+        if not (isinstance(samples, list) and all(isinstance(row, dict) for row in samples)):
+            raise ParseError(path, 1, "its samples are no list of objects")
+        return header, pd.DataFrame(samples)
     rows = [_object(line, path, number) for number, line in enumerate(lines[1:], 2)]
     for row in rows:
         header.update(row if "schema" in row else {})  # what became known on the way

@@ -1,46 +1,46 @@
-"""Which algorithm an MPI library takes for a collective of some size, where nobody chooses."""
+"""Which algorithm an MPI library takes for an all-to-all of some size, where nobody chooses."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from rankmap.collectives import mpich, openmpi
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-__all__ = ["LIBRARIES", "Library", "asked_library", "chosen_by", "library_of"]
+__all__ = ["LIBRARIES", "Library", "chosen_by", "library_of"]
 
 
 class Library(NamedTuple):
-    """How a library chooses its algorithms.
+    """The sizes at which a library changes its algorithm.
 
     Attributes
     ----------
     name : str
-        With the version whose rules these are.
-    choose : callable
-        Returns the algorithm of a call, so many bytes and so many ranks.
+    short : float
+        Bytes from one rank to another up to which Bruck's algorithm is used …
+    least_ranks : int
+        … among so many ranks or more.
+    medium : float
+        Bytes up to which everything is posted at once; more goes pair by pair.
     source : str
     """
 
     name: str
-    choose: Callable[[str, float, int], str]
+    short: float
+    least_ranks: int
+    medium: float
     source: str
 
 
 #: By the library's family.
 LIBRARIES = {
     "mpich": Library(
-        "MPICH 4.2",
-        mpich.choose,
-        "maint/tuning/coll/mpir/generic.json of MPICH 4.2.3; R. Thakur, R. Rabenseifner and"
-        " W. Gropp, Optimization of Collective Communication Operations in MPICH, 2005",
+        "MPICH",
+        256,
+        8,
+        32768,
+        "R. Thakur, R. Rabenseifner and W. Gropp, Optimization of Collective Communication"
+        " Operations in MPICH, 2005; MPIR_CVAR_ALLTOALL_SHORT_MSG_SIZE and …_MEDIUM_MSG_SIZE",
     ),
     "openmpi": Library(
-        "Open MPI 5.0",
-        openmpi.choose,
-        "ompi/mca/coll/tuned/coll_tuned_decision_fixed.c of Open MPI 5.0.9",
+        "Open MPI", 200, 13, 3000, "coll/tuned's fixed decisions of Open MPI up to 4.0"
     ),
 }
 
@@ -53,38 +53,23 @@ def library_of(name: str) -> Library:
     Examples
     --------
     >>> library_of("cray-mpich").name, library_of("Open MPI 5").name
-    ('MPICH 4.2', 'Open MPI 5.0')
+    ('MPICH', 'Open MPI')
     """
     plain = name.lower().replace(" ", "").replace("-", "")
     return LIBRARIES["openmpi" if "openmpi" in plain else "mpich"]
 
 
-def asked_library(algorithm: str, mpi: str) -> Library | None:
-    """Return the library that is to choose; None where an algorithm is named, or no MPI is known.
-
-    Parameters
-    ----------
-    algorithm : str
-        ``library``, a key of `LIBRARIES`, or an algorithm's name.
-    mpi : str
-        The machine's MPI, as its site calls it; '' where nothing says.
-    """
-    if algorithm in LIBRARIES:
-        return LIBRARIES[algorithm]
-    return library_of(mpi) if algorithm == "library" and mpi else None
-
-
 def chosen_by(library: Library, size: float, ranks: int, call: str = "alltoall") -> str:
-    """Return how a library does a collective.
+    """Return how a library does an all-to-all.
 
     Parameters
     ----------
     library : Library
     size : float
-        Bytes as the call counts them: its buffer, or what one rank sends to one other.
+        Bytes that one rank sends to one other.
     ranks : int
     call : str
-        ``alltoall``, ``alltoallv`` or a family of `rankmap.collectives`.
+        ``alltoall`` or ``alltoallv``, which posts everything at once.
 
     Examples
     --------
@@ -94,4 +79,8 @@ def chosen_by(library: Library, size: float, ranks: int, call: str = "alltoall")
     >>> chosen_by(mpich, 1e6, 64, "alltoallv")
     'at-once'
     """
-    return library.choose(call, size, ranks)
+    if call == "alltoallv":
+        return "at-once"
+    if size <= library.short:
+        return "bruck" if ranks >= library.least_ranks else "at-once"
+    return "at-once" if size <= library.medium else "pairwise"

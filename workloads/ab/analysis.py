@@ -9,6 +9,7 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from workloads.ab.statistics import FEWEST, interval
+from workloads.ab.stopping import nominal_level
 from workloads.session import median
 
 if TYPE_CHECKING:
@@ -22,15 +23,15 @@ if TYPE_CHECKING:
     #: By (launch, block, arm): the seconds of the repetitions of each visit that count.
     Table = dict[tuple[str, int, str], list[list[float]]]
 
-__all__ = ["analyse", "comparison_key", "paired", "pooled"]
+__all__ = ["analyse", "comparison_key", "credited_phase", "paired", "pooled"]
 
 #: Phases that are compared, the one that an order can be credited with first.
 _PHASES = ("communication", "total")
 
 #: What headers must agree in, besides the arms, for samples to be pooled.
-_ALIKE = ("workload", "workload_options", "ranks", "pattern", "machine")
+_ALIKE = ("workload", "workload_options", "ranks", "pattern", "machine", "visits", "timer")
 
-_VISITS = 2  # of an arm in a block
+_VISITS = 2  # of an arm in a block, where the header does not say
 
 
 def comparison_key(run: Run) -> list[Any]:
@@ -74,28 +75,33 @@ def analyse(
     Parameters
     ----------
     header : mapping
-        Of which ``arms`` counts.
+        Of which ``arms`` counts, and where they are given ``visits`` (of an
+        arm in a block) and ``looks`` (after how many blocks the measurement
+        might have stopped: `workloads.ab.stopping`).
     rows : iterable of mapping
         Samples: launch, block, visit, arm, repetition, warmup, phase, max.
     level : float
-        Coverage of each interval by itself.
+        Coverage of each interval by itself; over all looks together.
 
     Returns
     -------
     dict
-        ``arms`` (best, median, spread = half the middle half, seconds),
+        ``arms`` (best, median, middle half, spread = half of that; seconds),
         ``comparisons`` (ratio above 1: faster than the first arm), and
         ``trusted``, false where the same order twice (the A/A control)
         shows a difference.
     """
     kept = list(rows)
     first, *others = header["arms"]
+    visits = int(header.get("visits") or _VISITS)
+    nominal = nominal_level(tuple(header.get("looks") or ()), level)
     comparisons, times = [], []
-    for phase in _PHASES:
+    for phase in [name for name in _PHASES if any(r["phase"] == name for r in kept)] or _PHASES:
         table = _visits(kept, phase)
         times += [_arm_times(table, arm["name"], phase) for arm in header["arms"]]
         for arm in others:
-            found = interval(paired(table, first["name"], arm["name"]), level=level)
+            logs = paired(table, first["name"], arm["name"], visits)
+            found = interval(logs, level=nominal)
             comparisons.append(_compare(found, arm, first, phase))
     unsound = {c["phase"] for c in comparisons if c["same"] and c["shown"]}
     for entry in comparisons:
@@ -120,26 +126,30 @@ def _visits(rows: Sequence[Mapping[str, Any]], phase: str) -> Table:
     return {key: list(of_arm.values()) for key, of_arm in visits.items()}
 
 
-def paired(table: Table, first: str, second: str) -> list[NDArray[np.float64]]:
+def paired(
+    table: Table, first: str, second: str, visits: int = _VISITS
+) -> list[NDArray[np.float64]]:
     """Return log(time of first / time of second) of each whole block, by launch.
 
-    A block's time of an arm is the geometric mean over its two visits of the
+    A block's time of an arm is the geometric mean over its visits of the
     median over a visit's repetitions: a linear drift cancels, and one slow
     repetition does not count. Blocks that were cut short are left out.
     """
     found: dict[str, list[float]] = {}
     for launch, block, arm in table:
         if arm == first:
-            one, other = (_log(table.get((launch, block, name), [])) for name in (first, second))
+            one, other = (
+                _log(table.get((launch, block, name), []), visits) for name in (first, second)
+            )
             if math.isfinite(one - other):
                 found.setdefault(launch, []).append(one - other)
     return [np.array(values) for values in found.values()]
 
 
-def _log(visits: list[list[float]]) -> float:
+def _log(visits: list[list[float]], count: int) -> float:
     """Return the mean over visits of the log of the median; nan for what is not whole."""
     medians = [median(seconds) for seconds in visits]
-    whole = len(visits) == _VISITS and min(medians) > 0
+    whole = len(visits) == count and min(medians) > 0
     return float(np.log(medians).mean()) if whole else math.nan
 
 
@@ -150,7 +160,8 @@ def _arm_times(table: Table, name: str, phase: str) -> dict[str, Any]:
     if not mine:
         return entry
     low, middle, high = np.quantile(mine, [0.25, 0.5, 0.75]).tolist()
-    return {**entry, "best": min(mine), "median": middle, "spread": (high - low) / 2}
+    spread = (high - low) / 2
+    return {**entry, "best": min(mine), "median": middle, "spread": spread, "middle": [low, high]}
 
 
 def _compare(
@@ -168,6 +179,12 @@ def _compare(
         **{name: getattr(found, name, 0) for name in ("blocks", "launches")},
         "shown": found is not None and found.shown,
     }
+
+
+def credited_phase(found: Mapping[str, Any]) -> str:
+    """Return the phase that an order is credited with: communication where that was measured."""
+    measured = {c["phase"] for c in found["comparisons"] if not c["control"] and c["ratio"]}
+    return next((phase for phase in _PHASES if phase in measured), _PHASES[-1])
 
 
 def _verdict(entry: Mapping[str, Any], unsound: bool) -> str:

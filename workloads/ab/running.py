@@ -48,7 +48,9 @@ class Side:
     trial: Trial | None = None
 
 
-def schedule(arms: int, blocks: int, seed: int | str) -> list[list[int]]:
+def schedule(
+    arms: int, blocks: int, seed: int | str, there_and_back: bool = True
+) -> list[list[int]]:
     """Return the turns of each block: a random permutation of the arms and its reverse.
 
     For two arms that is ABBA or BAAB, by the toss of a coin. Every arm is
@@ -62,6 +64,8 @@ def schedule(arms: int, blocks: int, seed: int | str) -> list[list[int]]:
     blocks : int
     seed : int or str
         The same for all ranks.
+    there_and_back : bool
+        False for the permutation alone: each arm once a block.
 
     Examples
     --------
@@ -73,7 +77,7 @@ def schedule(arms: int, blocks: int, seed: int | str) -> list[list[int]]:
     for _ in range(blocks):
         there = list(range(arms))
         rng.shuffle(there)
-        turns.append([*there, *reversed(there)])
+        turns.append([*there, *reversed(there)] if there_and_back else there)
     return turns
 
 

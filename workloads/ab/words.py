@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from placement.commands.tables import aligned
 from placement.errors import printable
 from placement.support.quantities import time_text
+from workloads.ab.analysis import credited_phase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["options_text", "sentence", "text"]
+__all__ = ["foretold", "foretold_sentence", "options_text", "sentence", "text"]
 
 
 def text(header: Mapping[str, Any], found: Mapping[str, Any]) -> str:
@@ -25,14 +27,14 @@ def text(header: Mapping[str, Any], found: Mapping[str, Any]) -> str:
         What `workloads.ab.analysis.analyse` found.
     """
     what = f"{header['workload']} {options_text(header)}".strip()
-    nodes, launches = header["nodes"], found["launches"]
+    nodes = header["nodes"]
     where = f"{header['ranks']} ranks on {nodes} node{'s' * (nodes != 1)}"
-    head = f"{what} on {where}, {launches} launch{'es' * (launches != 1)}"
-    entries = [c for c in found["comparisons"] if not c["control"]]
-    measured = [c for c in entries if c["phase"] == "communication" and c["ratio"] is not None]
-    credited = measured or [c for c in entries if c["phase"] == "total"]
-    lines = [printable(head, 200), _times(found), _comparisons(found)]
+    head = f"{what} on {where}, {_launches(header, found)}"
+    phase = credited_phase(found)
+    credited = [c for c in found["comparisons"] if not c["control"] and c["phase"] == phase]
+    lines = [printable(head, 200), _times(header, found), _comparisons(found)]
     lines += [sentence(entry, found["level"]) for entry in credited]
+    lines += [foretold_sentence(one) for one in foretold(header, found)]
     if header.get("skew"):
         skew = {name: time_text(seconds) for name, seconds in header["skew"].items()}
         lines.append(
@@ -48,12 +50,32 @@ def options_text(header: Mapping[str, Any]) -> str:
     return " ".join(f"{k}={v}" for k, v in (header.get("workload_options") or {}).items())
 
 
-def _times(found: Mapping[str, Any]) -> str:
+def _launches(header: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """Return how many launches there were; of a program that is launched anew for each sample."""
+    count, timer = found["launches"], header.get("timer")
+    if timer is None:
+        return f"{count} launch{'es' * (count != 1)}"
+    each = sum(entry["samples"] for entry in found["arms"])
+    sessions = f" in {count} sessions" if count > 1 else ""
+    return f"{each} launches that count{sessions}, by {timer['words']}"
+
+
+def _times(header: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     rows = []
     for entry in found["arms"]:
-        best, middle, spread = (time_text(entry[name]) for name in ("best", "median", "spread"))
+        best, middle, spread = _figures(header, entry)
         rows.append([entry["arm"], entry["phase"], best, middle, f"± {spread}", entry["samples"]])
     return aligned([["arm", "phase", "best", "median", "spread", "samples"], *rows])
+
+
+def _figures(header: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]:
+    """Return best, median and spread: times, or rates where the program states those."""
+    timer = header.get("timer") or {}
+    if not timer.get("higher_is_better"):
+        return [time_text(entry[name]) for name in ("best", "median", "spread")]
+    low, high = entry["middle"]
+    rates = (1 / entry["best"], 1 / entry["median"], (1 / low - 1 / high) / 2)
+    return [f"{rate:.4g} {timer['unit']}".rstrip() for rate in rates]
 
 
 def _comparisons(found: Mapping[str, Any]) -> str:
@@ -99,3 +121,54 @@ def sentence(entry: Mapping[str, Any], level: float) -> str:
     if entry["smallest"] is not None:
         unseen = f"differences below {(entry['smallest'] - 1) * 100:.1f} % cannot be seen"
     return f"{head} {verdict} {span}; {unseen} in this noise"
+
+
+def foretold(header: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the ranges that were predicted before the measurement, beside what came out.
+
+    Parameters
+    ----------
+    header : mapping
+        Of which ``expected`` counts: by arm, ``words`` and ``gain`` (low,
+        likely, high, unknowns; None where nothing is known).
+    found : mapping
+        What `workloads.ab.analysis.analyse` found.
+
+    Returns
+    -------
+    list of dict
+        ``arm``, ``words``, ``gain``, ``measured``, and ``covers``: whether
+        the predicted range holds the measured ratio, None where one of them
+        is not known; ``overlaps``: whether it meets the measured interval.
+    """
+    phase, rows = credited_phase(found), []
+    measured = {c["arm"]: c for c in found["comparisons"] if c["phase"] == phase}
+    for arm, expected in (header.get("expected") or {}).items():
+        entry, gain = measured.get(arm, {}), expected["gain"]
+        row = {"arm": arm, **expected, "measured": entry.get("ratio")}
+        if gain and row["measured"] is not None:
+            low, high = gain["low"] or 0.0, gain["high"] or math.inf
+            row["covers"] = low <= row["measured"] <= high
+            row["overlaps"] = low <= (entry["high"] or math.inf) and (entry["low"] or 0.0) <= high
+        rows.append({"covers": None, "overlaps": None, **row})
+    return rows
+
+
+def foretold_sentence(one: Mapping[str, Any]) -> str:
+    """Return a prediction beside its measurement as a sentence.
+
+    Examples
+    --------
+    >>> one = {"arm": "plan", "words": "", "gain": {"low": 1.1, "high": 1.3}, "measured": 1.18,
+    ...        "covers": True, "overlaps": True}
+    >>> foretold_sentence(one)
+    'plan: predicted 1.100 to 1.300 times as fast in communication, measured 1.180: covered'
+    """
+    if not one["gain"]:
+        return f"{one['arm']}: no prediction ({one['words']})"
+    low, high = _ratio(one["gain"]["low"], "0"), _ratio(one["gain"]["high"], "inf")
+    head = f"{one['arm']}: predicted {low} to {high} times as fast in communication"
+    if one["covers"] is None:
+        return head
+    inside = "outside, but the measured interval reaches into it" if one["overlaps"] else "outside"
+    return f"{head}, measured {one['measured']:.3f}: {'covered' if one['covers'] else inside}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import NidmapError
+from workloads.ab.analysis import credited_phase
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +45,8 @@ def predict_arms(
             times.append(float(expected.time_s))
     except NidmapError as error:
         return [], str(error)
-    measured = {c["arm"]: c for c in found["comparisons"] if c["phase"] == "communication"}
+    phase = credited_phase(found)
+    measured = {c["arm"]: c for c in found["comparisons"] if c["phase"] == phase}
     rows = []
     for arm, seconds in zip(header["arms"], times, strict=True):
         entry = measured.get(arm["name"], {})

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from workloads.ab.analysis import analyse, comparison_key, pooled
+from workloads.ab.analysis import analyse, comparison_key, credited_phase, pooled
 from workloads.ab.words import options_text, sentence
 from workloads.report.cases import read_cases, read_runs, series_of
 
@@ -185,7 +185,7 @@ def _comparisons(
             f"{what}: {sentence(entry, level)}"
             for entry in found["comparisons"]
             if (entry["shown"] if entry["control"] == "A/A" else
-                not entry["control"] and entry["phase"] == "communication")
+                not entry["control"] and entry["phase"] == credited_phase(found))
         ]  # fmt: skip
         if machine is not None:
             from workloads.report.predicted import predict_arms

@@ -152,7 +152,7 @@ def test_the_points_of_stencils():
         ("", "no pattern ''"),
         (
             "halo:4x4",
-            "there are allgather, allreduce, alltoall, ",
+            "fft, graph, matrix, measured, permutation, ",
         ),
         ("nosuch:tp=8", "no pattern 'nosuch'"),
         ("stencil", "'' is no extent"),
