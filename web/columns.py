@@ -35,6 +35,7 @@ _PATTERNS = (
     ("stencil:auto", "a grid of the job's own size in three dimensions"),
     ("sort", "a parallel sort: samples, then everything changes hands"),
     ("ring", "each rank to the next"),
+    ("allreduce", "what all ranks have combined, to all; also bcast, reduce, allgather …"),
     ("permutation", "each rank to one drawn at random; add :seed=1"),
     ("transposition:16x16", "each rank of a grid to the rank across its diagonal"),
     ("training:tp=8,pp=4,dp=8", "training of a large model"),

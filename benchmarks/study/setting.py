@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from rankmap.collectives import mpich
 from rankmap.predict.library import LIBRARIES, chosen_by
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def assumptions() -> Iterator[tuple[str, str, str]]:
     )
     yield (
         "algorithm of an all-to-all",
-        f"Bruck up to {MPICH.short:g} B, at once up to {MPICH.medium:,.0f} B, pairwise above;"
+        f"Bruck up to {mpich.BRUCK:g} B, at once up to {mpich.AT_ONCE:,.0f} B, pairwise above;"
         " alltoallv at once",
         "published: MPICH's defaults (Thakur et al. 2005)",
     )

@@ -29,7 +29,7 @@ SUFFIXES = {".csv": "csv", ".json": "json", ".svg": "svg", ".png": "png", ".html
 @machine_option
 @click.option("-N", "--count", "count", type=int, required=True, help="Nodes wanted.")
 @click.option("--ppn", metavar="N[,N...]", default="1", help="Ranks a node; default 1.")
-@click.option("--pattern", metavar="P", help="alltoall, sort, fft:64x64, stencil:24x24x16 …")
+@click.option("--pattern", metavar="P", help="alltoall, bcast, fft:64x64, stencil:24x24x16 …")
 @click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
 @click.option("--strategies", metavar="A,B", default="", help="Planners; default: all that apply.")
 @click.option(

@@ -32,7 +32,7 @@ _MODEL: tuple[Callable[..., Any], ...] = (
         "--algorithm",
         default="library",
         metavar="A",
-        help="An all-to-all's: library (the default: as its MPI does), at-once, pairwise …",
+        help="A collective's: library (the default: as its MPI does), pairwise, ring, openmpi …",
     ),
     click.option(
         "--latency",

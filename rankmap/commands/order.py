@@ -28,7 +28,7 @@ _nodes_option = click.option(
 )
 _ppn_option = click.option("--ppn", metavar="N[,N...]", help="Ranks a node: 24 or 24,24,12.")
 _pattern_option = click.option(
-    "--pattern", metavar="P", help="alltoall, stencil:24x24x16[,periodic], fft:64x64, sort, ring."
+    "--pattern", metavar="P", help="alltoall, stencil:24x24x16[,periodic], fft:64x64, allreduce …"
 )
 _grid_option = click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
 _strategy_option = click.option(

@@ -29,7 +29,7 @@ __all__ = ["predict"]
 @machine_option
 @click.option("--nodes", metavar="LIST|FILE|-", help="The job's nodes, as for nidmap order.")
 @click.option("--ppn", metavar="N[,N...]", help="Ranks a node: 24 or 24,24,12.")
-@click.option("--pattern", metavar="P", help="alltoall, sort, fft:64x64, stencil:24x24x16 …")
+@click.option("--pattern", metavar="P", help="alltoall, bcast, fft:64x64, stencil:24x24x16 …")
 @click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
 @click.option("--order", "path", metavar="FILE|-", help="An order file; default: row-major.")
 @click.option("--order-format", "form", metavar="F", help="Its format, as for nidmap score.")
@@ -80,6 +80,7 @@ def predict(
     nidmap predict -m shaheen2 --nodes 12-43 --ppn 32 --pattern fft:32x32 --bytes 65536
     nidmap predict -m edison.rtr.gz --nodes 0-511 --pattern sort --bytes 8e7 --routing adaptive
     nidmap plan -m shaheen2 -N 64 | nidmap predict -m shaheen2 --nodes - --grid 4x4x4
+    nidmap predict -m shaheen2 --nodes '#0-63' --pattern allreduce --bytes 1MB --algorithm ring
     nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern transposition:8x8 --bytes 4MB
     nidmap predict --nodes 0-7 --pattern alltoall --bytes 1e5 --against minicray
     """

@@ -10,6 +10,7 @@ from placement.errors import UsageError, printable
 from placement.network import channels
 from rankmap.joint import work
 from rankmap.joint.tuning import TUNING
+from rankmap.pattern.structured import Lines
 from rankmap.predict import Predictor
 from rankmap.predict.phases import ALGORITHMS
 from rankmap.slots import parse_counts
@@ -107,7 +108,7 @@ def stand_in(asked: Predictor, rows: NDArray[np.int64]) -> Predictor:
         quick.routing, quick._all = SLOW[asked.routing], None
         quick.channels = replace(found, bandwidth=found.bandwidth * asked.constants.payload)
     us, most = work.judging(quick, rows), TUNING.stand_in * TUNING.budget
-    if asked.algorithm == "library" and us > most:
+    if asked.algorithm == "library" and isinstance(asked.pattern, Lines) and us > most:
         quick.algorithm = ALGORITHMS[0]
         quick.constants = replace(asked.constants, process_gbs=None)
         return quick

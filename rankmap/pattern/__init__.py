@@ -27,13 +27,21 @@ __all__ = ["Edges", "Pattern", "names", "parse_pattern", "pattern"]
 
 #: Where each bundled pattern lives: imported only when it is asked for.
 BUNDLED = {
+    "allgather": "collective",
+    "allreduce": "collective",
     "alltoall": "structured",
+    "barrier": "collective",
+    "bcast": "collective",
     "fft": "structured",
+    "gather": "collective",
     "graph": "graph",
     "matrix": "graph",
     "measured": "graph",
     "permutation": "sends",
+    "reduce": "collective",
+    "reducescatter": "collective",
     "ring": "structured",
+    "scatter": "collective",
     "sends": "sends",
     "sort": "structured",
     "stencil": "structured",
@@ -173,8 +181,10 @@ def parse_pattern(spec: str) -> Pattern:
         and each column of a process grid), ``fft:P`` (slab),
         ``stencil:24x24x16[,periodic][,weights=1:2:4][,points=27][,staged]`` or
         ``stencil:auto[,ndims=3]``, ``training:tp=8,cp=1,dp=16,pp=4``,
-        ``permutation[:seed=1]``, ``transposition:RxC``, ``graph:FILE``,
-        ``matrix:FILE``, ``measured:FILE``, ``sends:FILE``.
+        ``bcast[:root=0]``, ``reduce``, ``gather``, ``scatter``, ``allreduce``,
+        ``allgather``, ``reducescatter``, ``barrier``, ``permutation[:seed=1]``,
+        ``transposition:RxC``, ``graph:FILE``, ``matrix:FILE``, ``measured:FILE``,
+        ``sends:FILE``.
 
     Raises
     ------

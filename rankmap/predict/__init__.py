@@ -67,7 +67,7 @@ def predict(
     routing : str
         See `placement.network.routings`; '' is the machine's default.
     algorithm : str
-        ``at-once``, ``pairwise``, ``ring`` or ``bruck`` for an all-to-all;
+        ``at-once``, ``pairwise`` … for an all-to-all, others for other collectives;
         ``library`` is what the machine's MPI does at that size.
     latency : float or None
         Latency of a short message in us; 0 switches off all that does not

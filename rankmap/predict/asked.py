@@ -24,6 +24,13 @@ MOST_BYTES = 1e18
 #: Payload of a message where nobody says it.
 USUAL_BYTES = 1e6
 
+#: What the bytes of a pattern are, where they are not a message.
+WHAT = {
+    "sort": "local data a rank",
+    **dict.fromkeys(("allreduce", "bcast", "reduce"), "buffer"),
+    **dict.fromkeys(("allgather", "gather", "reducescatter", "scatter"), "a rank's block"),
+}
+
 
 def parsed(wanted: str | Pattern) -> Pattern:
     """Return the pattern that a text names; a measured matrix keeps its directions.
@@ -101,5 +108,7 @@ def size_of(pattern: Pattern, given: float | None) -> tuple[float, str]:
         return float(given), ""
     if pattern.spec.startswith(MULTIPLIED):
         return 1.0, ""
-    what = "local data a rank" if pattern.spec == "sort" else "a message"
+    if pattern.spec == "barrier":
+        return 0.0, ""
+    what = WHAT.get(pattern.spec.partition(":")[0], "a message")
     return USUAL_BYTES, f"1 MB {what} assumed"

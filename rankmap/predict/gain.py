@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Stencil
 from rankmap.predict.asked import fitted
 from rankmap.predict.background import USUAL_LOAD, Other, beside, shared
@@ -327,9 +328,7 @@ def _unknowns(
     if _adapts(asked):
         ends = [{"spread": 0.0}, {"spread": 1.0}]
         yield "routing", "how well the routers send packets around full links", ends
-    if first.algorithm == "library":
-        other = {"algorithm": ALGORITHMS[0] if stated.get("mpi") else "pairwise"}
-        yield "algorithm", "whether the library posts its all-to-alls at once", [other]
+    yield from _libraries(asked, first)
     if "process" not in given and stated.get("process_mark", "assumed") == "assumed":
         slow = first.process or SLOW_RANK
         question = f"whether ranks send more than {slow:g} GB/s"
@@ -349,6 +348,19 @@ def _unknowns(
     if first.memory is None and "memory" not in given and any(one.inside for one in times):
         question = f"whether copies inside a node take time, at {MEMORY:g} GB/s"
         yield "memory", question, [{"memory": MEMORY}]
+
+
+def _libraries(asked: Model, first: _Values) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
+    """Yield the algorithm as an unknown, where a library chooses it."""
+    mpi = asked.machine.topology.parameters.get("mpi")
+    if first.algorithm != "library":
+        return
+    if not isinstance(asked.pattern, Collective):
+        other = {"algorithm": ALGORITHMS[0] if mpi else "pairwise"}
+        yield "algorithm", "whether the library posts its all-to-alls at once", [other]
+    elif not mpi:
+        question = "whether the library is MPICH's kin or Open MPI"
+        yield "algorithm", question, [{"algorithm": "openmpi"}]
 
 
 class _Times:

@@ -1,46 +1,46 @@
-"""Which algorithm an MPI library takes for an all-to-all of some size, where nobody chooses."""
+"""Which algorithm an MPI library takes for a collective of some size, where nobody chooses."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["LIBRARIES", "Library", "chosen_by", "library_of"]
+from rankmap.collectives import mpich, openmpi
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["LIBRARIES", "Library", "asked_library", "chosen_by", "library_of"]
 
 
 class Library(NamedTuple):
-    """The sizes at which a library changes its algorithm.
+    """How a library chooses its algorithms.
 
     Attributes
     ----------
     name : str
-    short : float
-        Bytes from one rank to another up to which Bruck's algorithm is used …
-    least_ranks : int
-        … among so many ranks or more.
-    medium : float
-        Bytes up to which everything is posted at once; more goes pair by pair.
+        With the version whose rules these are.
+    choose : callable
+        Returns the algorithm of a call, so many bytes and so many ranks.
     source : str
     """
 
     name: str
-    short: float
-    least_ranks: int
-    medium: float
+    choose: Callable[[str, float, int], str]
     source: str
 
 
 #: By the library's family.
 LIBRARIES = {
     "mpich": Library(
-        "MPICH",
-        256,
-        8,
-        32768,
-        "R. Thakur, R. Rabenseifner and W. Gropp, Optimization of Collective Communication"
-        " Operations in MPICH, 2005; MPIR_CVAR_ALLTOALL_SHORT_MSG_SIZE and …_MEDIUM_MSG_SIZE",
+        "MPICH 4.2",
+        mpich.choose,
+        "maint/tuning/coll/mpir/generic.json of MPICH 4.2.3; R. Thakur, R. Rabenseifner and"
+        " W. Gropp, Optimization of Collective Communication Operations in MPICH, 2005",
     ),
     "openmpi": Library(
-        "Open MPI", 200, 13, 3000, "coll/tuned's fixed decisions of Open MPI up to 4.0"
+        "Open MPI 5.0",
+        openmpi.choose,
+        "ompi/mca/coll/tuned/coll_tuned_decision_fixed.c of Open MPI 5.0.9",
     ),
 }
 
@@ -53,23 +53,38 @@ def library_of(name: str) -> Library:
     Examples
     --------
     >>> library_of("cray-mpich").name, library_of("Open MPI 5").name
-    ('MPICH', 'Open MPI')
+    ('MPICH 4.2', 'Open MPI 5.0')
     """
     plain = name.lower().replace(" ", "").replace("-", "")
     return LIBRARIES["openmpi" if "openmpi" in plain else "mpich"]
 
 
+def asked_library(algorithm: str, mpi: str) -> Library | None:
+    """Return the library that is to choose; None where an algorithm is named, or no MPI is known.
+
+    Parameters
+    ----------
+    algorithm : str
+        ``library``, a key of `LIBRARIES`, or an algorithm's name.
+    mpi : str
+        The machine's MPI, as its site calls it; '' where nothing says.
+    """
+    if algorithm in LIBRARIES:
+        return LIBRARIES[algorithm]
+    return library_of(mpi) if algorithm == "library" and mpi else None
+
+
 def chosen_by(library: Library, size: float, ranks: int, call: str = "alltoall") -> str:
-    """Return how a library does an all-to-all.
+    """Return how a library does a collective.
 
     Parameters
     ----------
     library : Library
     size : float
-        Bytes that one rank sends to one other.
+        Bytes as the call counts them: its buffer, or what one rank sends to one other.
     ranks : int
     call : str
-        ``alltoall`` or ``alltoallv``, which posts everything at once.
+        ``alltoall``, ``alltoallv`` or a family of `rankmap.collectives`.
 
     Examples
     --------
@@ -79,8 +94,4 @@ def chosen_by(library: Library, size: float, ranks: int, call: str = "alltoall")
     >>> chosen_by(mpich, 1e6, 64, "alltoallv")
     'at-once'
     """
-    if call == "alltoallv":
-        return "at-once"
-    if size <= library.short:
-        return "bruck" if ranks >= library.least_ranks else "at-once"
-    return "at-once" if size <= library.medium else "pairwise"
+    return library.choose(call, size, ranks)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Step = tuple[Ints, float, float]
 
-__all__ = ["most_steps", "phases"]
+__all__ = ["most_steps", "phases", "spread"]
 
 #: us that looking at all steps of a stepwise algorithm may take; of more an even sample is looked
 #: at, at least so many (of `adaptive`, which solves for every step, two).
@@ -220,21 +220,21 @@ def _sampled(extent: int, exchange: bool, most: int) -> list[Step]:
     """
     place = np.arange(extent)
     exchange = exchange and extent & (extent - 1) == 0
-    chosen, times = _spread(extent - 1, most)
+    chosen, times = spread(extent - 1, most)
     return [
         (place ^ s if exchange else (place + s) % extent, 1.0, t)
         for s, t in zip(chosen, times, strict=True)
     ]
 
 
-def _spread(count: int, most: int) -> tuple[list[int], list[float]]:
+def spread(count: int, most: int) -> tuple[list[int], list[float]]:
     """Return at most so many of the numbers 1 … count, and how many each stands for.
 
     One of each of equal stretches, at places that follow no power of two.
 
     Examples
     --------
-    >>> _spread(3, 64), _spread(10, 3)
+    >>> spread(3, 64), spread(10, 3)
     (([1, 2, 3], [1.0, 1.0, 1.0]), ([1, 5, 7], [3.0, 3.0, 4.0]))
     """
     if count <= most:

@@ -54,7 +54,7 @@ class Model:
     routing : str
         '' is the machine's default.
     algorithm : str
-        How an all-to-all is done (`rankmap.predict.phases.ALGORITHMS`); '' is ``at-once``.
+        How an all-to-all or another collective is done (`rankmap.predict.phases.algorithm_of`).
     latency : float or None
         us, see `rankmap.predict.constants.constants`.
     memory : float or None

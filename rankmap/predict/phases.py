@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placement.errors import UsageError, printable
-from rankmap.predict import axes, lines, neighbours
-from rankmap.predict.library import chosen_by, library_of
+from rankmap.predict import axes, collectives, lines, neighbours
+from rankmap.predict.library import LIBRARIES, asked_library, chosen_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["ALGORITHMS", "algorithm_of", "algorithms", "phases"]
 
-#: Ways to do an all-to-all; every other pattern sends at once. ``library`` is what the
-#: machine's MPI does at that size, and ``at-once`` where no site says which MPI it has.
+#: Ways to do an all-to-all; collectives have their own (`rankmap.collectives`), and every other
+#: pattern sends at once. ``library`` is what the machine's MPI does at that size; where no site
+#: says which MPI it has, ``at-once`` for an all-to-all and MPICH's choice for a collective.
 ALGORITHMS = ("at-once", "pairwise", "ring", "bruck", "library")
 
 
@@ -34,12 +35,13 @@ def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
     ----------
     pattern : Pattern
     wanted : str
-        One of `ALGORITHMS`; '' for ``at-once``.
+        One of `ALGORITHMS` or of a collective's own, or a library's key; '' for
+        ``at-once``, and of a collective for ``library``.
 
     Raises
     ------
     UsageError
-        No such algorithm, or one for an all-to-all where there is none.
+        No such algorithm, or one that the pattern does not have.
 
     Examples
     --------
@@ -47,25 +49,36 @@ def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
     >>> algorithm_of(parse_pattern("alltoall"), "bruck")
     'bruck'
     """
+    from rankmap.collectives import algorithms_of
+    from rankmap.pattern.collective import Collective
     from rankmap.pattern.structured import Lines
 
-    if wanted and wanted not in ALGORITHMS:
+    if isinstance(pattern, Collective):
+        known = (*algorithms_of(pattern.name), *ALGORITHMS[-1:], *LIBRARIES)
+        return _known(wanted or "library", known, f"for {pattern.name}")
+    if isinstance(pattern, Lines):
+        return _known(wanted or ALGORITHMS[0], (*ALGORITHMS, *LIBRARIES), "for an all-to-all")
+    if wanted in ("", ALGORITHMS[0], "library"):
+        return ALGORITHMS[0]
+    raise UsageError(
+        f"algorithm {printable(wanted, 40)}: {pattern.spec} has none to choose from",
+        f"only {ALGORITHMS[0]} applies",
+    )
+
+
+def _known(wanted: str, known: tuple[str, ...], what: str) -> str:
+    """Return a name that is among those known."""
+    if wanted not in known:
         raise UsageError(
-            f"no algorithm '{printable(wanted, 40)}'", f"there are {', '.join(ALGORITHMS)}"
+            f"no algorithm '{printable(wanted, 40)}' {what}", f"there are {', '.join(known)}"
         )
-    chosen = wanted or ALGORITHMS[0]
-    if not isinstance(pattern, Lines):
-        if chosen in (ALGORITHMS[0], "library"):
-            return ALGORITHMS[0]
-        raise UsageError(
-            f"algorithm {chosen} is one of an all-to-all, {pattern.spec} has none",
-            f"only {ALGORITHMS[0]} applies",
-        )
-    return chosen
+    return wanted
 
 
 def algorithms(pattern: Pattern, algorithm: str, size: float, mpi: str) -> list[str]:
     """Return the algorithm of the all-to-all along each dimension of a process grid, in order.
+
+    A collective has one dimension, its ranks.
 
     Parameters
     ----------
@@ -84,12 +97,17 @@ def algorithms(pattern: Pattern, algorithm: str, size: float, mpi: str) -> list[
     >>> algorithms(parse_pattern("fft:4x64"), "library", 100, "cray-mpich")
     ['at-once', 'bruck']
     """
+    from rankmap.pattern.collective import Collective
+
+    if isinstance(pattern, Collective):
+        return [collectives.chosen(pattern, algorithm, size, mpi)]
     dims = pattern.dims or ()
-    if algorithm != "library" or not mpi:
+    library = asked_library(algorithm, mpi)
+    if library is None:
         return [ALGORITHMS[0] if algorithm == "library" else algorithm] * len(dims)
     part = size * getattr(pattern, "weight", 1.0)
     call = "alltoallv" if pattern.spec == "sort" else "alltoall"
-    return [chosen_by(library_of(mpi), part, ranks, call) for ranks in dims]
+    return [chosen_by(library, part, ranks, call) for ranks in dims]
 
 
 def phases(
@@ -109,11 +127,15 @@ def phases(
     steps : int or None
         Steps of an algorithm that are looked at, at most; None: all.
     """
+    from rankmap.pattern.collective import Collective
     from rankmap.pattern.structured import Lines
     from rankmap.pattern.training import Training
 
-    if isinstance(pattern, Lines):
-        mpi = job.machine.topology.parameters.get("mpi", "")
+    mpi = job.machine.topology.parameters.get("mpi", "")
+    if isinstance(pattern, Collective):
+        (how,) = algorithms(pattern, algorithm, size, mpi)
+        yield from collectives.phases(pattern, job, size, how, steps)
+    elif isinstance(pattern, Lines):
         each = algorithms(pattern, algorithm, size, mpi)
         yield from lines.phases(pattern, job, size, each, steps)
     elif isinstance(pattern, Training):

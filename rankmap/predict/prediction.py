@@ -186,7 +186,8 @@ class Prediction:
         """The prediction in one sentence, for a person."""
         asked = self.asked
         head = (
-            f"{time_text(self.time_s)} for {asked['pattern']}{_payload(asked)} on {asked['words']}"
+            f"{time_text(self.time_s)} for {asked['pattern']}{_payload(asked)}"
+            f" on {asked['words']}{asked['how']}"
         )
         return f"{head}: {_binding(self)}; {_limit(self)}"
 
@@ -194,7 +195,7 @@ class Prediction:
         """Return everything as JSON takes it."""
         return {
             "schema": SCHEMA,
-            **{key: value for key, value in self.asked.items() if key != "words"},
+            **{key: value for key, value in self.asked.items() if key not in ("words", "how")},
             "routing": self.loads.routing,
             "wiring": self.loads.wiring,
             "time_s": self.time_s,
@@ -225,7 +226,11 @@ def worst_document(worst: Worst) -> dict[str, Any]:
 
 
 def _payload(asked: dict[str, Any]) -> str:
-    return "" if asked["bytes"] == 1 else f" of {size_text(asked['bytes'])}"
+    return (
+        ""
+        if asked["bytes"] == 1 or asked["pattern"] == "barrier"
+        else f" of {size_text(asked['bytes'])}"
+    )
 
 
 def longest(seconds: dict[str, float]) -> str:

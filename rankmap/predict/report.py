@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.support.quantities import size_text
-from rankmap.pattern.structured import Lines
+from rankmap.pattern.collective import Collective
+from rankmap.pattern.structured import Lines, Stencil
+from rankmap.predict.collectives import chooser
 from rankmap.predict.constants import PROBES, ROUNDS
-from rankmap.predict.library import library_of
+from rankmap.predict.library import asked_library
 from rankmap.predict.limit import ROUNDING, limit
 from rankmap.predict.phase import Job, Phase
 from rankmap.predict.prediction import PhaseTime, Prediction, Term
@@ -110,7 +112,7 @@ def _terms(
     if asked.fair:
         how = f"max-min fair sharing in time, routing {timed[0].loads.routing}"
     if any(phase.steps is not None for phase in found):
-        steps = _algorithms(asked, pattern) if isinstance(pattern, Lines) else "staged"
+        steps = "staged" if isinstance(pattern, Stencil) else _algorithms(asked, pattern)
         how += f", step by step ({steps})"
     if known.process_gbs:
         how += f", a rank sends at most {known.process_gbs:g} GB/s"
@@ -167,13 +169,7 @@ def _notes(
 ) -> Iterator[str]:
     """Yield what was assumed, a sentence each."""
     known = asked.constants
-    mpi = asked.machine.topology.parameters.get("mpi", "")
-    if asked.algorithm == "library" and mpi and isinstance(pattern, Lines):
-        size = size_text(asked.size * pattern.weight)
-        yield (
-            f"{size} from rank to rank go {_algorithms(asked, pattern)}, as {library_of(mpi).name}"
-            " sends them (--algorithm says another way)"
-        )
+    yield from _algorithm_notes(asked, pattern)
     yield from asked.machine.notes
     yield from loads.notes
     yield from getattr(pattern, "notes", ())
@@ -210,6 +206,20 @@ def _notes(
         )
 
 
+def _algorithm_notes(asked: Model, pattern: Pattern) -> Iterator[str]:
+    """Yield who chose the algorithm of a collective where nobody named it."""
+    mpi = asked.machine.topology.parameters.get("mpi", "")
+    library = asked_library(asked.algorithm, mpi)
+    if library is not None and isinstance(pattern, Lines):
+        size = size_text(asked.size * pattern.weight)
+        yield (
+            f"{size} from rank to rank go {_algorithms(asked, pattern)}, as {library.name}"
+            " sends them (--algorithm says another way)"
+        )
+    if isinstance(pattern, Collective) and asked.algorithm == "library" and not mpi:
+        yield "the machine states no MPI: MPICH's choice of the algorithm is assumed (--algorithm)"
+
+
 def _free(loads: Loads) -> list[str]:
     """Return the classes of links that carry something and have no bandwidth."""
     found = loads.channels
@@ -243,4 +253,15 @@ def _asked(asked: Model, pattern: Pattern, slots: Slots, order: Any) -> dict[str
         "algorithm": _algorithms(asked, pattern),
         "background": background,
         "words": slots.words(),
+        "how": _how(asked, pattern),
     }
+
+
+def _how(asked: Model, pattern: Pattern) -> str:
+    """Return which algorithm a collective is done by and who chose it; '' for other patterns."""
+    if not isinstance(pattern, Collective):
+        return ""
+    mpi = asked.machine.topology.parameters.get("mpi", "")
+    library = chooser(asked.algorithm, mpi)
+    name = _algorithms(asked, pattern)
+    return f" ({name})" if library is None else f" ({library.name} takes {name})"

@@ -152,7 +152,7 @@ def test_the_points_of_stencils():
         ("", "no pattern ''"),
         (
             "halo:4x4",
-            "fft, graph, matrix, measured, permutation, ",
+            "there are allgather, allreduce, alltoall, ",
         ),
         ("nosuch:tp=8", "no pattern 'nosuch'"),
         ("stencil", "'' is no extent"),

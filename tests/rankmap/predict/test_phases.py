@@ -11,7 +11,7 @@ from placement.errors import UsageError
 from placement.specs import parse_spec
 from rankmap.pattern.structured import Lines, Ring, Stencil
 from rankmap.predict.asked import fitted, parsed
-from rankmap.predict.lines import _spread
+from rankmap.predict.lines import spread
 from rankmap.predict.phase import Job
 from rankmap.predict.phases import algorithm_of, phases
 from rankmap.slots import Slots
@@ -148,7 +148,7 @@ def test_many_steps_are_sampled_and_said():
 
 @given(st.integers(1, 5000), st.integers(1, 64))
 def test_a_sample_stands_for_every_step_once(count, most):
-    chosen, times = _spread(count, most)
+    chosen, times = spread(count, most)
     assert sum(times) == count
     assert chosen == sorted(set(chosen))
     assert 1 <= chosen[0] <= chosen[-1] <= count
@@ -220,7 +220,7 @@ def test_a_matrix_with_fewer_ranks_than_slots_keeps_its_directions(tmp_path):
 def test_algorithms_belong_to_all_to_alls():
     assert algorithm_of(parsed("sort"), "") == "at-once"
     assert algorithm_of(parsed("fft:4x4"), "bruck") == "bruck"
-    with pytest.raises(UsageError, match="no algorithm 'x'; there are at-once"):
+    with pytest.raises(UsageError, match="no algorithm 'x' for an all-to-all; there are at-once"):
         algorithm_of(parsed("alltoall"), "x")
     assert algorithm_of(parsed("stencil:4x4"), "library") == "at-once"
     for name in ("pairwise", "ring", "bruck"):

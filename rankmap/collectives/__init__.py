@@ -1,0 +1,159 @@
+"""Collectives as libraries do them: steps of messages, one algorithm after another.
+
+A collective is done in *parts* that follow each other (a scatter, then a ring), a part in
+*steps*, and a step is a set of messages sent at the same time: source, destination, and
+which blocks of the buffer each carries. Nothing here knows of nodes or of time.
+
+=============  =============================  ==================================
+family         buffer                         algorithms in
+=============  =============================  ==================================
+bcast          the root's buffer              `broadcast`
+reduce         a rank's buffer                `reduction`
+allreduce      a rank's buffer                `allreduction`
+gather         one rank's block               `gathering`
+scatter        one rank's block               `gathering`
+allgather      one rank's block               `gathering`
+reducescatter  the block that a rank keeps    `reduction`
+barrier        nothing                        `barrier`
+=============  =============================  ==================================
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Ints = NDArray[np.int64]
+    Algorithm = Callable[[int, int, float], list["Part"]]
+
+__all__ = ["FAMILIES", "ROOTED", "Part", "Step", "algorithms_of", "one_by_one", "parts"]
+
+#: The module that has the algorithms of each family.
+FAMILIES = {
+    "bcast": "broadcast",
+    "reduce": "reduction",
+    "allreduce": "allreduction",
+    "gather": "gathering",
+    "scatter": "gathering",
+    "allgather": "gathering",
+    "reducescatter": "reduction",
+    "barrier": "barrier",
+}
+
+#: Families with a root.
+ROOTED = ("bcast", "reduce", "gather", "scatter")
+
+
+class Step(NamedTuple):
+    """Messages that are sent at the same time.
+
+    Attributes
+    ----------
+    source, target : int64 (m,)
+        Ranks.
+    first : int or int64 (m,)
+        The first block that each carries.
+    blocks : int or int64 (m,)
+        How many it carries, the block behind the last being the first.
+    """
+
+    source: Ints
+    target: Ints
+    first: Ints | int = 0
+    blocks: Ints | int = 1
+
+
+class Part(NamedTuple):
+    """Steps that follow each other.
+
+    Attributes
+    ----------
+    name : str
+        What is done, as ``scatter`` or ``ring``.
+    steps : int
+        How many.
+    step : callable
+        Returns the k-th of them, from 0.
+    block : float
+        Bytes of a block.
+    blocks : int
+        Blocks of the whole buffer.
+    combine : bool
+        Whether what arrives is combined with what is there, not put in its place.
+    alike : tuple of (int, int)
+        Steps that stand for others which send as much between the same ranks, and for
+        how many; empty where each stands for itself alone.
+    even : bool
+        Whether steps are so much alike that some of many may stand for all.
+    numbers : int64 (blocks,) or None
+        The number of each block in the buffer, where they are sent in another order.
+    row : Step or None
+        All messages, where each step is one of them.
+    """
+
+    name: str
+    steps: int
+    step: Callable[[int], Step]
+    block: float
+    blocks: int = 1
+    combine: bool = False
+    alike: tuple[tuple[int, int], ...] = ()
+    even: bool = False
+    numbers: Ints | None = None
+    row: Step | None = None
+
+
+def one_by_one(name: str, row: Step, block: float, combine: bool = False) -> Part:
+    """Return messages of whole buffers that are sent one after the other."""
+
+    def step(k: int) -> Step:
+        return Step(row.source[k : k + 1], row.target[k : k + 1])
+
+    return Part(name, len(row.source), step, block, combine=combine, row=row)
+
+
+def algorithms_of(family: str) -> dict[str, Algorithm]:
+    """Return the algorithms of a family by name.
+
+    Examples
+    --------
+    >>> list(algorithms_of("allgather"))
+    ['doubling', 'ring', 'bruck', 'neighbor']
+    """
+    module = import_module(f"rankmap.collectives.{FAMILIES[family]}")
+    found: dict[str, Algorithm] = getattr(module, family.upper())
+    return found
+
+
+def parts(family: str, algorithm: str, ranks: int, root: int, size: float) -> list[Part]:
+    """Return how a collective is done.
+
+    Parameters
+    ----------
+    family : str
+        A key of `FAMILIES`.
+    algorithm : str
+        A key of `algorithms_of`.
+    ranks : int
+    root : int
+        What has no root takes 0.
+    size : float
+        ``--bytes``, as MPI counts it: the whole buffer of a bcast, reduce or allreduce,
+        one rank's block of all others.
+
+    Examples
+    --------
+    >>> tree = parts("bcast", "binomial", 6, 0, 8.0)[0]
+    >>> [list(zip(*(x.tolist() for x in tree.step(k)[:2]))) for k in range(tree.steps)]
+    [[(0, 4)], [(0, 2)], [(0, 1), (2, 3), (4, 5)]]
+    """
+    if ranks < 2:
+        return []
+    return algorithms_of(family)[algorithm](ranks, root, size)

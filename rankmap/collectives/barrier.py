@@ -1,0 +1,67 @@
+"""Barriers: messages without bytes, until everyone knows that everyone has come."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankmap.collectives import Part, Step, one_by_one, trees
+
+__all__ = ["BARRIER"]
+
+
+def _dissemination(ranks: int, root: int, size: float) -> list[Part]:
+    """Return rank r telling r + 2^k in round k."""
+    rank = np.arange(ranks)
+
+    def step(k: int) -> Step:
+        return Step(rank, (rank + (1 << k)) % ranks)
+
+    return [Part("dissemination", trees.log2_up(ranks), step, 0.0, combine=True)]
+
+
+def _doubling(ranks: int, root: int, size: float) -> list[Part]:
+    """Return recursive doubling; a rank beyond the power of two tells the one so far below it."""
+    power = 1 << (ranks.bit_length() - 1)
+    rank, beyond = np.arange(power), np.arange(ranks - power)
+    came, go = Step(beyond + power, beyond), Step(beyond, beyond + power)
+
+    def step(k: int) -> Step:
+        return Step(rank, rank ^ (1 << k))
+
+    core = Part("doubling", power.bit_length() - 1, step, 0.0, combine=True)
+    if not len(beyond):
+        return [core]
+    return [
+        Part("fold", 1, lambda k: came, 0.0, combine=True),
+        core,
+        Part("unfold", 1, lambda k: go, 0.0, combine=True),
+    ]
+
+
+def _up_and_down(levels: list[trees.Level], ranks: int) -> list[Part]:
+    """Return a tree that reports to rank 0, which lets everyone go."""
+    up = trees.upwards("up", levels, ranks, 0, 0.0)
+    return [up, trees.downwards("down", levels, ranks, 0, 0.0)._replace(combine=True)]
+
+
+def _linear(ranks: int, root: int, size: float) -> list[Part]:
+    return _up_and_down(trees.linear(ranks), ranks)
+
+
+def _tree(ranks: int, root: int, size: float) -> list[Part]:
+    return _up_and_down(trees.binomial(ranks), ranks)
+
+
+def _double_ring(ranks: int, root: int, size: float) -> list[Part]:
+    """Return a token that goes around twice."""
+    rank = np.tile(np.arange(ranks), 2)
+    return [one_by_one("double ring", Step(rank, (rank + 1) % ranks), 0.0, combine=True)]
+
+
+BARRIER = {
+    "dissemination": _dissemination,
+    "doubling": _doubling,
+    "tree": _tree,
+    "linear": _linear,
+    "double-ring": _double_ring,
+}

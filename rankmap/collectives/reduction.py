@@ -1,0 +1,182 @@
+"""Reductions to one rank, and reductions that leave each rank a block of the result."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankmap.collectives import Part, Step, gathering, one_by_one, trees
+from rankmap.collectives.folding import Folded, halving, kept
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rankmap.collectives import Algorithm
+
+__all__ = ["REDUCE", "REDUCESCATTER", "ring"]
+
+
+def _along(levels: Callable[[int], list[trees.Level]]) -> Algorithm:
+    """Return the reduction up a tree."""
+    return lambda ranks, root, size: [trees.upwards("tree", levels(ranks), ranks, root, size)]
+
+
+def _chain(ranks: int, root: int, size: float) -> list[Part]:
+    """Return a reduction from rank to rank."""
+    rank = (root - 1 - np.arange(ranks - 1)) % ranks
+    return [one_by_one("chain", Step(rank, (rank - 1) % ranks), size, combine=True)]
+
+
+def _in_order_binary(ranks: int, root: int, size: float) -> list[Part]:
+    """Return a reduction in rank order, which ends at the last rank and goes on to the root."""
+    tree = trees.upwards("tree", trees.in_order_binary(ranks), ranks, 0, size)
+    if root == ranks - 1:
+        return [tree]
+    on = Step(np.array([ranks - 1]), np.array([root]))
+    return [tree, Part("to the root", 1, lambda k: on, size)]
+
+
+def _rabenseifner(ranks: int, root: int, size: float) -> list[Part]:
+    """Return recursive halving, and a gather of the blocks to the root."""
+    on = Folded(ranks, odd=False)
+    block = size / on.power
+    found = [*on.fold(block, on.power), halving(on, block)]
+    rank = on.rank(np.arange(on.power))
+    if root < 2 * on.beyond and root % 2:  # the root was left out: it takes the place of rank 0
+        over = Step(np.array([0]), np.array([root]))
+        found.append(Part("to the root", 1, lambda k: over, block, on.power))
+        rank[0], home = root, 0
+    else:
+        home = root // 2 if root < 2 * on.beyond else root - on.beyond
+    rounds = on.power.bit_length() - 1
+    place = np.arange(on.power)
+
+    def step(k: int) -> Step:
+        j = rounds - 1 - k
+        sends = (place >> (j + 1) == home >> (j + 1)) & (place >> j != home >> j)
+        here = place[sends]
+        first = kept(here, j + 1, on.power)
+        return Step(rank[here], rank[here ^ (1 << j)], first, on.power >> (j + 1))
+
+    return [*found, Part("gather", rounds, step, block, on.power)]
+
+
+def _halved(ranks: int, root: int, block: float) -> list[Part]:
+    """Return recursive halving of everyone's blocks, the farthest partner first."""
+    on = Folded(ranks)
+    rounds = on.power.bit_length() - 1
+    place = np.arange(on.power)
+
+    def step(k: int) -> Step:
+        mask = on.power >> (k + 1)
+        low = (place ^ mask) & ~(mask - 1)
+        first = on.start(low)
+        return Step(on.rank(place), on.rank(place ^ mask), first, on.start(low + mask) - first)
+
+    found = [*on.fold(block, ranks), Part("halving", rounds, step, block, ranks, combine=True)]
+    if on.beyond:
+        stay = on.rank(np.arange(on.beyond))
+        last = Step(stay, stay - 1, stay - 1)
+        found.append(Part("unfold", 1, lambda k: last, block, ranks))
+    return found
+
+
+def _doubled(ranks: int, root: int, block: float) -> list[Part]:
+    """Return recursive doubling of all blocks but those of the own half.
+
+    Ranks that are no power of two take recursive halving.
+    """
+    if ranks & (ranks - 1):
+        return _halved(ranks, root, block)
+    rank = np.arange(ranks)
+
+    def step(k: int) -> Step:
+        first = ((rank >> k) + 1 << k) % ranks
+        return Step(rank, rank ^ (1 << k), first, ranks - (1 << k))
+
+    rounds = ranks.bit_length() - 1
+    return [Part("doubling", rounds, step, block, ranks, combine=True)]
+
+
+def _butterfly(ranks: int, root: int, block: float) -> list[Part]:
+    """Return recursive halving with the nearest partner first; blocks then go to their ranks.
+
+    On a power of two the blocks are sorted beforehand so that each ends at its rank.
+    """
+    on = Folded(ranks)
+    rounds = on.power.bit_length() - 1
+    place = np.arange(on.power)
+    mirrored = kept(place, rounds, on.power)
+
+    def step(k: int) -> Step:
+        half = on.power >> (k + 1)
+        low = kept(place, k, on.power) + np.where(place >> k & 1, 0, half)
+        first = on.start(low)
+        return Step(on.rank(place), on.rank(place ^ (1 << k)), first, on.start(low + half) - first)
+
+    if not on.beyond:
+        return [Part("halving", rounds, step, block, ranks, True, numbers=mirrored)]
+    own = on.rank(mirrored)  # whose block a place has, and that of its neighbour
+    away = own != on.rank(place)
+    both = mirrored < on.beyond
+    source = np.concatenate([on.rank(place)[away], on.rank(place)[both]])
+    target = np.concatenate([own[away], own[both] - 1])
+    last = Step(source, target, target)
+    return [
+        *on.fold(block, ranks),
+        Part("halving", rounds, step, block, ranks, combine=True),
+        Part("exchange", 1, lambda k: last, block, ranks),
+    ]
+
+
+def _pairwise(ranks: int, root: int, block: float) -> list[Part]:
+    """Return everyone sending rank r + k its block in step k."""
+    rank = np.arange(ranks)
+
+    def step(k: int) -> Step:
+        target = (rank + k + 1) % ranks
+        return Step(rank, target, target)
+
+    return [Part("pairwise", ranks - 1, step, block, ranks, combine=True, even=True)]
+
+
+def ring(ranks: int, root: int, block: float) -> list[Part]:
+    """Return a block being combined on its way around, ending at its own rank."""
+    rank = np.arange(ranks)
+
+    def step(k: int) -> Step:
+        return Step(rank, (rank + 1) % ranks, (rank - 1 - k) % ranks)
+
+    alike = ((0, ranks - 1),)
+    return [Part("reduce ring", ranks - 1, step, block, ranks, combine=True, alike=alike)]
+
+
+def _reduced_and_scattered(ranks: int, root: int, block: float) -> list[Part]:
+    """Return a binomial reduction of all blocks to rank 0, which scatters them."""
+    tree = trees.upwards("tree", trees.binomial(ranks), ranks, 0, block)
+    whole = tree.step
+
+    def step(k: int) -> Step:
+        return whole(k)._replace(blocks=ranks)
+
+    up = tree._replace(step=step, blocks=ranks)
+    return [up, *gathering.SCATTER["linear"](ranks, 0, block)]
+
+
+REDUCE = {
+    "binomial": _along(trees.binomial),
+    "binary": _along(trees.binary),
+    "in-order-binary": _in_order_binary,
+    "linear": _along(trees.linear),
+    "chain": _chain,
+    "rabenseifner": _rabenseifner,
+}
+REDUCESCATTER = {
+    "halving": _halved,
+    "pairwise": _pairwise,
+    "doubling": _doubled,
+    "butterfly": _butterfly,
+    "ring": ring,
+    "reduce-scatter": _reduced_and_scattered,
+}

@@ -1,0 +1,108 @@
+"""Collectives by name: ``bcast``, ``allreduce:…`` and so on, as MPI programs call them.
+
+Who sends to whom is the algorithm's matter, and that goes by bytes and ranks: predictions
+take what the machine's library does (`rankmap.predict.collectives`). Where there are only
+edges, for J and for orders, they are those of MPICH's algorithm for 1 MB.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError, printable
+from rankmap.collectives import ROOTED, mpich, parts
+from rankmap.pattern import Edges, Pattern, pattern
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rankmap.arrays import Shape
+
+__all__ = ["Collective"]
+
+#: Bytes for which the edges' algorithm is chosen.
+USUAL_BYTES = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Collective(Pattern):
+    """One collective among all ranks.
+
+    Attributes
+    ----------
+    name : str
+        A key of `rankmap.collectives.FAMILIES`.
+    root : int
+        Rank that sends or receives the whole; 0 where there is none.
+    dims : tuple of int or None
+        The rank count; None before `Pattern.fit`.
+    """
+
+    name: str
+    root: int = 0
+    dims: Shape | None = None
+
+    @property
+    def spec(self) -> str:
+        """The text of this pattern."""
+        return f"{self.name}:root={self.root}" if self.root else self.name
+
+    @property
+    def ranks(self) -> int | None:
+        """Number of ranks; None before `fit`."""
+        return None if self.dims is None else self.dims[0]
+
+    def resized(self, ranks: int) -> Pattern:
+        """Return the collective of so many ranks.
+
+        Raises
+        ------
+        UsageError
+            Where the root is none of them.
+        """
+        if self.root >= ranks:
+            many = "1 rank" if ranks == 1 else f"{ranks} ranks"
+            raise UsageError(f"pattern {self.spec}: there are {many}, 0 to {ranks - 1}")
+        return replace(self, dims=(ranks,))
+
+    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
+        """Yield the messages of MPICH's algorithm for 1 MB as edges; see `Pattern.edges`.
+
+        A pair may come several times. A reduce-scatter takes recursive halving, not pair by
+        pair, which would be every pair of ranks; a barrier's messages weigh 1 each.
+        """
+        ranks = self.ranks
+        if ranks is None:
+            raise UsageError(f"pattern {self.spec} has no rank count yet")
+        how = mpich.choose(self.name, USUAL_BYTES, ranks)
+        how = "halving" if how == "pairwise" else how
+        for part in parts(self.name, how, ranks, self.root, 1.0):
+            for k, times in part.alike or ((k, 1) for k in range(part.steps)):
+                source, target, _, count = part.step(k)
+                weight = np.broadcast_to(count * (part.block or 1.0) * times, source.shape)
+                low, high = np.minimum(source, target), np.maximum(source, target)
+                yield from Edges(low, high, weight.astype(np.float64)).blocks(block)
+
+
+def _register(name: str) -> None:
+    """Register a collective's name."""
+
+    @pattern(name)
+    def build(text: str) -> Pattern:
+        key, _, value = text.partition("=")
+        if not text:
+            return Collective(name)
+        if name not in ROOTED:
+            raise UsageError(f"pattern {name} takes no options, not '{printable(text, 40)}'")
+        if key != "root" or not (value.isascii() and value.isdigit()) or len(value) > 9:
+            raise UsageError(f"{name}: '{printable(text, 40)}' is no root", f"write {name}:root=0")
+        return Collective(name, int(value))
+
+
+for _name in (
+    "allgather", "allreduce", "barrier", "bcast", "gather", "reduce", "reducescatter", "scatter",
+):  # fmt: skip
+    _register(_name)

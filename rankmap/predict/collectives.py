@@ -1,0 +1,172 @@
+"""Collectives as phases: each part of an algorithm is one, its steps follow each other.
+
+A step is as long as its own busiest link. Combining what arrives costs nothing here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankmap.collectives import parts
+from rankmap.predict.library import LIBRARIES, asked_library, chosen_by
+from rankmap.predict.lines import spread
+from rankmap.predict.phase import Phase
+from rankmap.predict.summing import Summed, joined, summed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from rankmap.collectives import Part, Step
+    from rankmap.pattern.collective import Collective
+    from rankmap.predict.library import Library
+    from rankmap.predict.phase import Job
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["chooser", "chosen", "phases"]
+
+#: Of messages that are sent one by one so many are looked at, at least.
+LEAST_LOOKS = 64
+
+
+def chooser(algorithm: str, mpi: str) -> Library | None:
+    """Return the library that chooses, MPICH where nothing says; None where one was named."""
+    if algorithm == "library" and not mpi:
+        return LIBRARIES["mpich"]
+    return asked_library(algorithm, mpi)
+
+
+def chosen(pattern: Collective, algorithm: str, size: float, mpi: str) -> str:
+    """Return the algorithm of a collective.
+
+    Parameters
+    ----------
+    pattern : Collective
+        Fitted to the ranks.
+    algorithm : str
+        ``library``, a library's key or an algorithm's name.
+    size : float
+        ``--bytes``.
+    mpi : str
+        The machine's MPI, as its site calls it; '' where nothing says.
+
+    Examples
+    --------
+    >>> from rankmap.pattern import parse_pattern
+    >>> bcast = parse_pattern("bcast").fit(64)
+    >>> chosen(bcast, "library", 1e6, "cray-mpich"), chosen(bcast, "openmpi", 1e6, "")
+    ('scatter-ring', 'knomial')
+    """
+    library = chooser(algorithm, mpi)
+    if library is None:
+        return algorithm
+    return chosen_by(library, size, pattern.ranks or 0, pattern.name)
+
+
+def phases(
+    pattern: Collective, job: Job, size: float, algorithm: str, steps: int | None
+) -> Iterator[Phase]:
+    """Yield a phase for each part of an algorithm.
+
+    Parameters
+    ----------
+    pattern : Collective
+        Fitted to the ranks.
+    job : Job
+    size : float
+        ``--bytes``.
+    algorithm : str
+        As `chosen` returns it.
+    steps : int or None
+        Steps that are looked at, at most, where they are much alike; None: all.
+    """
+    for part in parts(pattern.name, algorithm, pattern.ranks or 0, pattern.root, size):
+        if part.steps:
+            yield _Sums(part, job, steps).phase()
+
+
+class _Sums:
+    """What the steps of a part come to on a job's nodes."""
+
+    def __init__(self, part: Part, job: Job, most: int | None) -> None:
+        self.part, self.job = part, job
+        self.sent: Floats = np.zeros(len(job.node))
+        self.posted = 0.0
+        self.inside: Floats = np.zeros(len(job.rows))
+        self.steps: list[tuple[Summed, float]] = []
+        if part.row is not None:
+            self._add_row(part.row, most)
+            return
+        for k, times in _looks(part, most):
+            step = part.step(k)
+            self._count(step, times)
+            self._look(step, times)
+
+    def _add_row(self, row: Step, most: int | None) -> None:
+        """Add messages that are sent one by one; what stays inside a node needs no look."""
+        self._count(row, 1.0)
+        node = self.job.node
+        there = np.flatnonzero(node[row.source] != node[row.target])
+        at, times = spread(len(there), max(most or len(there), LEAST_LOOKS))
+        for k, many in zip(at, times, strict=True):
+            self._look(self.part.step(int(there[k - 1])), many)
+
+    def _count(self, step: Step, times: float) -> None:
+        """Add what a step's ranks send, and what stays inside nodes."""
+        node, source = self.job.node, step.source
+        size = times * self.part.block * np.broadcast_to(step.blocks, source.shape)
+        self.sent += np.bincount(source, size, minlength=len(self.sent))
+        self.posted += times * float(np.bincount(source).max(initial=0))
+        stays = node[source] == node[step.target]
+        self.inside += np.bincount(node[source[stays]], size[stays], minlength=len(self.inside))
+
+    def _look(self, step: Step, times: float) -> None:
+        """Add what goes between nodes in a step that stands for so many."""
+        size = step.blocks * self.part.block
+        node = self.job.node
+        found = summed(node[step.source], node[step.target], size, len(self.inside))
+        self.steps.append((found, times))
+
+    def phase(self) -> Phase:
+        """Return the part as a phase."""
+        part, job = self.part, self.job
+        total = joined([_scaled(found, times) for found, times in self.steps], len(job.rows))
+        leaving = np.bincount(total.source, total.messages, minlength=len(job.rows))
+        alone = part.steps == 1
+        in_turn = sum(times for found, times in self.steps if len(found.source))
+        sampled = not part.alike and in_turn > len(self.steps)
+        return Phase(
+            part.name,
+            job.demand(total),
+            job,
+            lambda: total,
+            None if alone else lambda: iter(self.steps),
+            in_turn=in_turn,
+            a_rank=self.posted if alone else 0.0,
+            a_node=float(leaving.max(initial=0.0)),
+            inside=float(self.inside.max(initial=0.0)),
+            a_pair=sum(times * found.a_pair() for found, times in self.steps),
+            sent=float(self.sent.max(initial=0.0)),
+            shown=len(self.steps) if sampled else 0,
+        )
+
+
+def _looks(part: Part, most: int | None) -> list[tuple[int, float]]:
+    """Return the steps that are looked at, and how many each stands for."""
+    if part.alike:
+        return [(k, float(times)) for k, times in part.alike]
+    if not part.even or most is None:
+        return [(k, 1.0) for k in range(part.steps)]
+    at, times = spread(part.steps, most)
+    return [(k - 1, t) for k, t in zip(at, times, strict=True)]
+
+
+def _scaled(found: Summed, times: float) -> Summed:
+    """Return what so many of a step come to."""
+    return found._replace(
+        messages=found.messages * times, weight=found.weight * times, inside=found.inside * times
+    )

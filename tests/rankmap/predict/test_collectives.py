@@ -1,0 +1,138 @@
+"""Collectives on nodes: closed forms where only the nodes' own links bind, and who chooses."""
+
+import math
+
+import numpy as np
+import pytest
+
+import nidmap
+from placement.errors import UsageError
+from rankmap.collectives import FAMILIES, algorithms_of, openmpi, parts
+from rankmap.pattern import parse_pattern
+from rankmap.predict import predict
+from rankmap.score.distance import job_distance
+from rankmap.score.traffic import traffic
+from rankmap.slots import slots_of
+
+#: One switch: only nodes' own links, 1 GB/s, take time.
+SWITCH = nidmap.load_machine("fattree:leaf=64,leaves=1,spines=1,bw=1")
+TORUS = nidmap.load_machine("torus:4x4x2,bw=1")
+
+
+def seconds(pattern, nodes, algorithm="library", ppn=1, machine=SWITCH):
+    found = predict(
+        machine, f"0-{nodes - 1}", pattern, ppn=ppn, bytes=1e9, latency=0, algorithm=algorithm
+    )
+    return found.time_s
+
+
+@pytest.mark.parametrize("p", [2, 3, 8, 12, 61])
+def test_times_are_the_textbook_s_where_only_the_nodes_links_bind(p):
+    rounds = math.ceil(math.log2(p))
+    assert seconds("bcast", p, "binomial") == pytest.approx(rounds)
+    assert seconds("bcast:root=1", p, "chain") == pytest.approx(p - 1)
+    assert seconds("bcast", p, "linear") == pytest.approx(p - 1)
+    assert seconds("reduce", p, "binomial") == pytest.approx(rounds)
+    assert seconds("gather", p, "linear") == pytest.approx(p - 1)
+    assert seconds("gather", p, "binomial") == pytest.approx(p - 1)
+    assert seconds("allgather", p, "ring") == pytest.approx(p - 1)
+    assert seconds("allgather", p, "bruck") == pytest.approx(p - 1)
+    assert seconds("reducescatter", p, "pairwise") == pytest.approx(p - 1)
+    assert seconds("allreduce", p, "ring") == pytest.approx(2 * (p - 1) / p)
+    if p & (p - 1) == 0:
+        assert seconds("allreduce", p, "rabenseifner") == pytest.approx(2 * (p - 1) / p)
+        assert seconds("allreduce", p, "doubling") == pytest.approx(rounds)
+
+
+def test_a_barrier_takes_the_latency_of_its_rounds():
+    found = predict(SWITCH, "0-63", "barrier", ppn=1)
+    latency = next(term.seconds for term in found.terms if term.name == "latency")
+    assert latency == pytest.approx(6 * 1.2e-6)
+    assert found.asked["bytes"] == 0
+    assert " of 0 B" not in found.sentence
+
+
+def test_what_stays_inside_a_node_takes_its_memory():
+    stated = predict(
+        SWITCH, "0-7", "allgather", ppn=4, bytes=1e6, latency=0, memory=0.1, algorithm="ring"
+    )
+    # three of four neighbours on the ring are on the node: 31 steps of 3 MB at 0.1 GB/s
+    assert stated.time_s == pytest.approx(31 * 3e6 / 1e8)
+
+
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_bytes_between_nodes_are_those_of_the_messages(family):
+    ranks, ppn = 30, 2
+    order = np.random.default_rng(1).permutation(ranks)
+    node = order // ppn
+    for name in algorithms_of(family):
+        found = predict(
+            TORUS, "0-14", family, ppn=ppn, bytes=1000.0, order=order, algorithm=name, latency=0
+        )
+        sent = 0.0
+        for part in parts(family, name, ranks, 0, 1000.0):
+            for k in range(part.steps):
+                a, b, _, blocks = np.broadcast_arrays(*part.step(k))
+                sent += part.block * blocks[node[a] != node[b]].sum()
+        total = sum(phase.demand.total for phase in found.phases)
+        assert total == pytest.approx(sent), name
+
+
+def test_the_site_s_library_chooses_and_is_named():
+    shaheen = nidmap.load_machine("shaheen2")
+    found = predict(shaheen, "#0-63", "bcast", ppn=1, bytes=1e6)
+    assert "(MPICH 4.2 takes scatter-ring)" in found.sentence
+    assert found.document()["algorithm"] == "scatter-ring"
+    assert [phase.name for phase in found.phases] == ["scatter", "ring"]
+    assert not any("states no MPI" in note for note in found.notes)
+    assert "algorithm" not in [u.name for u in found.between.unknowns]
+    named = predict(shaheen, "#0-63", "bcast", ppn=1, bytes=1e6, algorithm="openmpi")
+    assert "(Open MPI 5.0 takes knomial)" in named.sentence
+    own = predict(shaheen, "#0-63", "bcast", ppn=1, bytes=1e6, algorithm="binary")
+    assert "(binary)" in own.sentence
+
+
+def test_without_a_stated_mpi_the_algorithm_is_unknown():
+    found = predict(TORUS, "0-29", "bcast", ppn=1, bytes=1e6)
+    assert any("states no MPI" in note for note in found.notes)
+    assert "algorithm" in [u.name for u in found.between.unknowns]
+
+
+def test_open_mpi_s_rules_hold_where_elements_are_too_few():
+    assert openmpi.choose("allreduce", 4096, 31) == "rabenseifner"
+    assert openmpi.choose("allreduce", 128, 33) == "linear"
+    assert openmpi.choose("bcast", 1e6, 2_000_000) == "linear"
+    assert openmpi.choose("alltoall", 8, 64) == "bruck"
+
+
+@pytest.mark.parametrize(
+    ("spec", "algorithm", "said"),
+    [
+        ("bcast:root=30", "library", "there are 30 ranks, 0 to 29"),
+        ("bcast:root=x", "library", "no root"),
+        ("allreduce:root=1", "library", "takes no options"),
+        ("bcast", "bruck", "for bcast"),
+        ("alltoall", "binomial", "for an all-to-all"),
+    ],
+)
+def test_what_cannot_be_is_refused(spec, algorithm, said):
+    with pytest.raises(UsageError, match=said):
+        predict(TORUS, "0-29", spec, ppn=1, algorithm=algorithm)
+
+
+@pytest.mark.parametrize("family", list(FAMILIES))
+def test_j_counts_the_messages(family):
+    on = slots_of(TORUS, "0-6", 3)
+    pattern = parse_pattern(family).on(on)
+    weight = sum(edges.weight.sum() for edges in pattern.edges())
+    found = traffic(pattern, on.node, job_distance(on))
+    assert found.by_level.sum() == pytest.approx(weight)
+    assert found.cost > 0
+
+
+def test_steps_beyond_what_there_is_time_for_are_sampled():
+    found = predict(TORUS, None, "bcast", ppn=40, bytes=1e3, algorithm="chain", latency=0)
+    every = predict(TORUS, None, "allgather", ppn=40, bytes=1e3, algorithm="ring", latency=0)
+    assert not any("stand for all" in note for note in found.notes + every.notes)
+    assert found.phases[0].in_turn == 31
+    assert every.phases[0].in_turn == 32 * 40 - 1
