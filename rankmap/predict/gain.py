@@ -4,9 +4,9 @@ Loads of links are exact, but what programs and networks make of them is only pa
 known: whether routers send packets around full links, which algorithm the MPI library
 takes, what one rank can send, how much of the wire is payload, what other jobs send,
 what copies inside a node cost, whether an exchange is posted at once or dimension by
-dimension, in which order bursts meet. Each of these is an *unknown* with a likely value
-and another one, unless the caller or the site states it. A gain is the ratio of two times
-under the same values:
+dimension, in which order bursts meet, how far ranks run ahead from step to step. Each of
+these is an *unknown* with a likely value and another one, unless the caller or the site
+states it. A gain is the ratio of two times under the same values:
 
 * `likely` takes the likely value of every unknown;
 * each unknown alone set to its other value moves the gain by some factor;
@@ -70,6 +70,9 @@ ADAPTIVE = ("aries", "slingshot")
 #: An unknown that moves a figure by no larger share is not spoken of.
 SAME = 5e-3
 
+#: How far steps that run into each other may win or lose, of what posting all at once would win.
+AHEAD = 0.5
+
 #: Steps of an all-to-all that are looked at for a range: the same of both placements.
 STEPS = 16
 
@@ -95,7 +98,7 @@ class Unknown(NamedTuple):
     ----------
     name : str
         ``routing``, ``algorithm``, ``process``, ``payload``, ``others``,
-        ``memory``, ``staging`` or ``queues``.
+        ``memory``, ``staging``, ``queues`` or ``overlap``.
     question : str
         What one would have to know.
     low, high : float
@@ -174,6 +177,8 @@ class _Values(NamedTuple):
     staged : bool
     queues : tuple of float
         For each placement, the share of all orders of bursts under which it ends sooner.
+    overlap : tuple of float
+        For each placement, 0: its steps follow each other; 1: all go at once.
     """
 
     spread: float
@@ -184,6 +189,7 @@ class _Values(NamedTuple):
     others: bool = False
     staged: bool = False
     queues: tuple[float, ...] = (LIKELY, LIKELY)
+    overlap: tuple[float, ...] = (0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -278,8 +284,7 @@ def _range(asked: Model, times: list[_Times], figure: Any) -> Gain:
     """Return a figure of some placements' times under the likely values, and what moves it."""
 
     def under(values: _Values) -> float:
-        each = zip(times, values.queues, strict=False)
-        return float(figure([one.seconds(values, share) for one, share in each]))
+        return float(figure([one.seconds(values, place) for place, one in enumerate(times)]))
 
     first = _likely(asked)
     likely = under(first)
@@ -345,6 +350,10 @@ def _unknowns(
     if asked.queueing:
         orders: list[dict[str, Any]] = [{"queues": RANGE}, {"queues": RANGE[::-1]}]
         yield "queues", "in which order bursts meet at links that are about equally full", orders
+    if any(one.stepwise for one in times):
+        end = AHEAD / math.sqrt(len(times))  # of independent placements, one up and one down
+        ahead = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
+        yield "overlap", "how far ranks run ahead of others from step to step", ahead
     if first.memory is None and "memory" not in given and any(one.inside for one in times):
         question = f"whether copies inside a node take time, at {MEMORY:g} GB/s"
         yield "memory", question, [{"memory": MEMORY}]
@@ -374,6 +383,8 @@ class _Times:
         Whether anything is sent inside a node.
     staging : bool
         Whether the pattern could be sent direction by direction, which nothing says.
+    stepwise : bool
+        Whether anything is sent in steps that no barrier parts.
     """
 
     def __init__(self, asked: Model, placed: Placed) -> None:
@@ -388,6 +399,7 @@ class _Times:
         self.wire = usable / asked.constants.payload
         self.others = self._beside_others()
         self.inside = any(one.inside for one in self.phases(asked.algorithm))
+        self.stepwise = any(one.steps for one in self.phases(asked.algorithm))
         self.staging = isinstance(self.pattern, Stencil) and not self.pattern.staged
 
     def _beside_others(self) -> Floats | None:
@@ -443,13 +455,15 @@ class _Times:
         own_s = float(own.max(initial=0.0))
         return _Sent(times, used, loads.load[used], own_s, spread, message, sent)
 
-    def seconds(self, values: _Values, share: float) -> float:
-        """Return the seconds under some values of the unknowns, and a share of orders of bursts."""
+    def seconds(self, values: _Values, place: int) -> float:
+        """Return the seconds under some values of the unknowns, as the `place`-th placement."""
+        share, overlap = values.queues[place], values.overlap[place]
         wire = self.others if values.others and self.others is not None else self.wire
         total = self.histogram
         for phase in self.phases(values.algorithm, values.staged):
             steps = sum(one.times * self._longest(one, values, wire, share) for one in phase.steps)
-            moved = max(steps, self._longest(phase.whole, values, wire, share))
+            whole = self._longest(phase.whole, values, wire, share)
+            moved = max(steps - overlap * (steps - whole), whole)
             if values.memory:
                 moved = max(moved, phase.inside / (values.memory * GB))
             total += moved + phase.fixed

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["blueprint", "build_minicray"]
 
 #: Knobs of a namespace's network, below /proc/sys/net: routers forward by the flow,
-#: where there are several ways; nodes are patient, their windows never shrink, and they send
-#: no tail twice to probe for a loss (early_retrans), as nothing is ever lost.
+#: where there are several ways; nodes are patient, their windows never shrink and hold any
+#: message, as acknowledgements wait behind data (a fabric's credits do not), and they send no
+#: tail twice to probe for a loss (early_retrans), as nothing is ever lost.
 _NO_IPV6 = dict.fromkeys(("ipv6/conf/all/disable_ipv6", "ipv6/conf/default/disable_ipv6"), "1")
 _ROUTER = {
     "ipv4/ip_forward": "1",
@@ -37,7 +38,7 @@ _NODE = {
     "ipv4/tcp_no_metrics_save": "1",
     "ipv4/tcp_early_retrans": "0",
     "ipv4/tcp_wmem": "4096 4194304 4194304",
-    "ipv4/tcp_rmem": "4096 131072 131072",
+    "ipv4/tcp_rmem": "4096 4194304 4194304",
     **_NO_IPV6,
 }
 

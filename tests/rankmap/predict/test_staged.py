@@ -67,4 +67,20 @@ def test_whether_a_stencil_is_staged_is_an_unknown_unless_it_says_so():
         asked = Model(TORUS, words, 1, 1e6, process=np.inf)
         found = Gains(asked, Placed(base)).of(Placed(rows))
         names.append([one.name for one in found.unknowns])
-    assert names == [["staging"], []]
+    assert names == [["staging"], ["overlap"]]
+
+
+def test_steps_that_meet_win_or_lose_a_part_of_what_all_at_once_would_win():
+    rows, base = np.arange(8), np.array([0, 9, 18, 27, 4, 13, 22, 31])
+    steps, whole = (
+        [Model(TORUS, words, 1, 1e6, latency=0).time(one) for one in (rows, base)]
+        for words in ("stencil:2x2x2,staged", "stencil:2x2x2")
+    )
+    half = [(a - b) / 8**0.5 for a, b in zip(steps, whole, strict=True)]
+    asked = Model(TORUS, "stencil:2x2x2,staged", 1, 1e6, process=np.inf, latency=0)
+    (one,) = Gains(asked, Placed(base)).of(Placed(rows)).unknowns
+    assert one.name == "overlap"
+    assert [one.low, one.high] == pytest.approx([
+        (steps[1] - half[1]) / (steps[0] + half[0]),
+        (steps[1] + half[1]) / (steps[0] - half[0]),
+    ])  # fmt: skip
