@@ -167,9 +167,13 @@ def main() -> None:
     if _HIDDEN:
         sys.stderr.write(f"nidmap: {_HIDDEN}\n")
         sys.exit(2)
-    if sys.argv[1:2] == ["bench"]:  # ranks to start need no command line before them
-        import_module("workloads.launched").start(sys.argv[2:])
-    import_module("placement.commands").main()
+    try:
+        if sys.argv[1:2] == ["bench"]:  # ranks to start need no command line before them
+            import_module("workloads.launched").start(sys.argv[2:])
+        import_module("placement.commands").main()
+    except KeyboardInterrupt:  # before or behind what says so in a better place
+        sys.stderr.write("nidmap: interrupted\n")
+        sys.exit(130)
 
 
 _HIDDEN = _open_rooms()

@@ -142,7 +142,11 @@ def order(
     show_default=True,
     help="The ranks' MPI library; auto asks mpiexec, else goes by network and modules.",
 )
-@click.option("--order-dir", metavar="DIR", help="Where the order file goes; default: here.")
+@click.option(
+    "--order-dir",
+    metavar="DIR",
+    help="Where the order file is kept; default: here, until the job ends.",
+)
 @click.option("--dry-run", is_flag=True, help="Print the command instead of running it.")
 @click.option(
     "--patience",

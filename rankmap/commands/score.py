@@ -78,7 +78,8 @@ def score(
     bound where one is known. A file that is no permutation of the job's slots
     is explained, with exit code 1; one that cannot be read gives 3.
 
-    --job ID takes what `nidmap run` kept beside its order files, and compares
+    --job ID takes what `nidmap run` keeps beside its order files (after the
+    job's end only where --order-dir named a place for them), and compares
     it with what Slurm says of the job's nodes and, with --ask, what the ranks
     of a running job say themselves. Slurm keeps no record of which rank sat
     where: after the end only what `run --verify` wrote down is known.

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CRAY",
     "INTEL",
+    "LAUNCH",
     "LIBRARIES",
     "MPICH",
     "OPENMPI",
@@ -49,6 +50,9 @@ __all__ = [
 CRAY, OTHER = "cray-mpich", "other"
 MPICH, INTEL, OPENMPI = "mpich", "intel", "openmpi"
 LIBRARIES = (CRAY, MPICH, INTEL, OPENMPI, OTHER)
+
+#: Variable in which ranks find the order file that they were launched with; nobody else reads it.
+LAUNCH = "NIDMAP_LAUNCH"
 
 #: Where each bundled launcher lives: imported only when it is asked for.
 BUNDLED = {"aprun": "aprun", "flux": "flux", "srun": "srun"}
@@ -157,6 +161,10 @@ class Launcher(ABC):
     def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
         """Return what leaves the ranks of this command unbound; '' where they are bound."""
         return ""
+
+    def asked_remarks(self, step: Parsed, env: Mapping[str, str]) -> list[str]:
+        """Return what the user should know of the command that only asking the site tells."""
+        return []
 
     def text(self, order: Order, launcher_order: str, step: Parsed) -> str:
         """Return what stands in the order file."""

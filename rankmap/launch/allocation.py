@@ -49,6 +49,8 @@ class Allocation:
         SLURM_NTASKS (or SLURM_NPROCS): what a step without ``-n`` starts.
     job : str
         Job id, '' where none is set.
+    per_node : int or None
+        SLURM_NTASKS_PER_NODE: what a step without ``-n`` starts on each node.
     """
 
     nodes: NodeList
@@ -56,6 +58,7 @@ class Allocation:
     cpus: NDArray[np.int64] | None
     ranks: int | None
     job: str = ""
+    per_node: int | None = None
 
     def counts(
         self, ranks: int, cpus_per_task: int = 1, nodes: int | None = None
@@ -135,6 +138,7 @@ def allocation(env: Mapping[str, str]) -> Allocation | None:
         _per_node(env, "SLURM_JOB_CPUS_PER_NODE", len(nodes)),
         _number(env, "SLURM_NTASKS") or _number(env, "SLURM_NPROCS"),
         env.get("SLURM_JOB_ID", ""),
+        _number(env, "SLURM_NTASKS_PER_NODE"),
     )
 
 

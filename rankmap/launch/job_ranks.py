@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from placement.errors import LaunchError, UsageError, printable
 from placement.slurm.command import Deadline, ask
+from rankmap.launch import LAUNCH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,11 +30,11 @@ _LINE = re.compile(r"([^|\n]+)\|([A-Z_]+)\|([^|\n]*)\|(.*)")
 #: Variables of a process that say its rank, its node and its order file.
 _VARIABLES = (
     "SLURM_STEP_ID", "SLURMD_NODENAME", "SLURM_PROCID", "PMI_RANK", "PMIX_RANK",
-    "OMPI_COMM_WORLD_RANK", "SLURM_HOSTFILE", "MPICH_RANK_REORDER_FILE",
+    "OMPI_COMM_WORLD_RANK", LAUNCH, "MPICH_RANK_REORDER_FILE",
 )  # fmt: skip
 
 #: Those that name the order file.
-_FILES = ("SLURM_HOSTFILE", "MPICH_RANK_REORDER_FILE")
+_FILES = (LAUNCH, "MPICH_RANK_REORDER_FILE")
 
 #: Seconds that the ranks' nodes have to answer.
 _SECONDS = 30.0

@@ -52,7 +52,7 @@ class OpenMpi(Mpiexec):
     per_node_options = ("N", "npernode")
     unclear = (
         "rank-by", "rankfile", "rf", "nolocal", "bynode", "bycore", "npersocket", "ppr",
-        "cpu-set", "cpu-list", "dvm", "add-host", "add-hostfile", "oversubscribe",
+        "cpu-set", "cpu-list", "dvm", "add-host", "add-hostfile",
         "cpus-per-proc", "cpus-per-rank", "default-hostfile",
     )  # fmt: skip
     on_nodes = False
@@ -100,7 +100,8 @@ class OpenMpi(Mpiexec):
         self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
     ) -> Launch:
         """Return the command with its order file in place of its own mapping."""
-        room_for(order.on, allocation)
+        if "oversubscribe" not in step.values:
+            room_for(order.on, allocation)
         bare = step.without("map-by", *self.per_node_options)
         if self._binds(order, step):
             words = self._rankfile(path)

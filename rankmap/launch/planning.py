@@ -56,7 +56,7 @@ def planned(work: Callable[[], Iterable[dict[str, Any]]], seconds: float) -> dic
     seconds : float
         The patience, of which `_WORK` and its like are multiples; 0: no limit.
         What the child has yielded until then counts, with ``late`` saying why no
-        more came.
+        more came, or ``interrupted`` where it was Ctrl-C.
     """
     heard = bytearray()
     late = ""
@@ -72,6 +72,8 @@ def planned(work: Callable[[], Iterable[dict[str, Any]]], seconds: float) -> dic
         late = f"cannot plan: {error.strerror}"
     except _GivenUpError as error:
         late = str(error)
+    except KeyboardInterrupt:
+        return {**_read(bytes(heard), "interrupted"), "interrupted": True}
     return _read(bytes(heard), late)
 
 
@@ -105,6 +107,7 @@ def _work(work: Callable[[], Iterable[dict[str, Any]]], mouth: int, seconds: flo
     """Be the child: do the work, answer, and end without any of the parent's clean-up."""
     try:
         signal.signal(signal.SIGTERM, _leave)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's: it ends this child
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # the child's alone: cores for the plan
         if seconds:
             signal.alarm(int(_WHOLE * seconds) + 5)

@@ -190,6 +190,10 @@ class Job:
         pattern = self.request.pattern or order.pattern
         return expectation(order, pattern, self.request.job, self.how.keeps_list)
 
+    def asked_remarks(self) -> list[str]:
+        """Return what the user should know of the command that only asking the site tells."""
+        return self.how.asked_remarks(self.step, self.env)
+
     def prepared(self, order: Order) -> Prepared:
         """Return the launch of an order, its file written.
 

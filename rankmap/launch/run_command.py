@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from placement.commands.common import machine_from, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, UsageError, printable
 from rankmap.launch import Launch
+from rankmap.launch.order_removal import remove_at_end
 from rankmap.launch.planning import planned
 from rankmap.progress import step
 
@@ -88,7 +89,9 @@ class RunCommand:
         try:
             job = self._read_job(dry=True)
             order = job.stored() or job.ordered()
-            return (job.prepared(order), job.expected(order)), ""
+            made = job.prepared(order)
+            remarks = (*made.remarks, *job.asked_remarks())
+            return (replace(made, remarks=remarks), job.expected(order)), ""
         except NidmapError as error:
             return None, str(error)
         except (Exception, SystemExit) as error:
@@ -99,28 +102,26 @@ class RunCommand:
         from rankmap.launch.process import become, job_environment
 
         found = planned(self._plan, self.options["patience"])
+        if found.get("interrupted"):
+            _discard(found)
+            raise KeyboardInterrupt
+        _discard({"path": found.get("dropped")})
         env = job_environment(os.environ)
         patience = self.options["patience"]
         patience = max(patience, VERIFYING) if strict or not patience else patience
         unclear = found.get("unclear", "")
         if verify and not unclear:
             unclear = _verify(found, env, strict, patience)
-        if unclear:
-            _say_safely(f"{unclear}: " + ("not started (--strict)" if strict else "default order"))
-        _discard({"path": found.get("dropped")})
-        if found.get("late") and found.get("quick"):
-            _say_safely(f"{found['late']}: {_QUICK} order instead of auto")
-        if not unclear:
-            _say_safely(found["words"])
-        for remark in found.get("remarks", ()):
-            _say_safely(remark)
+        _tell(found, unclear, strict)
         if unclear:
             _discard(found)
             if strict:
                 return REFUSED
-        launch = Launch(self.command) if unclear else Launch(tuple(found["argv"]), found["env"])
+            found = {"argv": self.command, "env": {}, "path": ""}
+        elif self.options["order_dir"] is None:
+            remove_at_end(found["path"])
         try:
-            become(launch, env)
+            become(Launch(tuple(found["argv"]), found["env"]), env)
         except NidmapError:
             _discard(found)
             raise
@@ -154,7 +155,8 @@ class RunCommand:
             words = job.expected(order).words
         except Exception as error:  # the order is there, whatever is expected of it
             words = f"{UNKNOWN}: {type(error).__name__}: {printable(str(error), 80)}"
-        yield {**self._for_parent(made, words), "dropped": dropped}
+        remarks = [*made.remarks, *job.asked_remarks()]
+        yield {**self._for_parent(made, words), "dropped": dropped, "remarks": remarks}
 
     def _is_hurried(self) -> bool:
         """Tell whether an order should be there at once, in case the best one is not in time."""
@@ -213,6 +215,18 @@ class RunCommand:
         machine = machine_from(self.specs) if request.machine_specs else None
         step()
         return read_job(self.command, request, os.environ, machine)
+
+
+def _tell(found: dict[str, Any], unclear: str, strict: bool) -> None:
+    """Say on stderr what is started, or why it is not what was asked for."""
+    if unclear:
+        _say_safely(f"{unclear}: " + ("not started (--strict)" if strict else "default order"))
+    else:
+        if found.get("late") and found.get("quick"):
+            _say_safely(f"{found['late']}: {_QUICK} order instead of auto")
+        _say_safely(found["words"])
+    for remark in found.get("remarks", ()):
+        _say_safely(remark)
 
 
 def _words(order: Order, options: dict[str, Any], expected: str) -> str:

@@ -1,7 +1,9 @@
 """srun of native Slurm, in two ways: with a host file, and for Cray MPICH.
 
-A host file (SLURM_HOSTFILE) names the node of every rank and srun keeps it,
-over a ``-m block`` even. Cray MPICH's PMI does not take that distribution:
+A host file names the node of every rank and srun keeps it. It is given as
+``--nodelist=FILE --distribution=arbitrary``: SLURM_HOSTFILE does the same, but
+srun passes it on to the ranks, where an srun of theirs would take it for its
+own. Cray MPICH's PMI does not take that distribution:
 there the node list goes in as it is (Slurm sorts it), ranks in blocks, and
 the library itself renumbers them from MPICH_RANK_ORDER.
 """
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import LaunchError, printable
-from rankmap.launch import CRAY, OTHER, Launch, Launcher, launcher
+from rankmap.launch import CRAY, LAUNCH, OTHER, Launch, Launcher, launcher
 from rankmap.launch.cray import refuse_own_order, reordering
 from rankmap.launch.options import OptionTable, refuse_options, refuse_several_programs
 
@@ -31,8 +33,8 @@ __all__ = ["CraySrun", "HostfileSrun"]
 OPTIONS = OptionTable(
     valued="ntasks nodes nodelist cpus-per-task ntasks-per-node distribution cpu-bind exclude"
     " het-group jobid nodefile ntasks-per-core ntasks-per-gpu ntasks-per-socket relative"
-    " prolog epilog task-prolog task-epilog",
-    flags="overcommit no-allocate preserve-env spread-job use-min-nodes"
+    " prolog epilog task-prolog task-epilog mpi",
+    flags="multi-prog overcommit no-allocate preserve-env spread-job use-min-nodes"
     " exact exclusive label overlap pty unbuffered",
     letters={
         "n": "ntasks", "N": "nodes", "w": "nodelist", "c": "cpus-per-task", "m": "distribution",
@@ -44,10 +46,20 @@ OPTIONS = OptionTable(
 
 #: Options under which the ranks' places are not ours to say.
 _UNCLEAR = (
-    "exclude", "het-group", "jobid", "no-allocate", "nodefile", "ntasks-per-core",
+    "exclude", "jobid", "no-allocate", "nodefile", "ntasks-per-core",
     "ntasks-per-gpu", "ntasks-per-socket", "preserve-env", "relative", "spread-job",
     "use-min-nodes",
 )  # fmt: skip
+
+
+#: Seconds that slurmctld has to say its settings.
+_CONFIGURATION = 1.0
+
+#: What is said where neither the command nor Slurm names a PMI.
+_ALONE = (
+    "srun has no --mpi and Slurm's MpiDefault is none: ranks of an MPI that needs PMI start as"
+    " single ones (srun --mpi=list says which there are)"
+)
 
 
 class Srun(Launcher):
@@ -60,6 +72,7 @@ class Srun(Launcher):
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
         """Return what the srun command says; see `Launcher.read`."""
         step = OPTIONS.parse(argv)
+        _refuse_several_parts(step)
         refuse_several_programs(argv)
         refuse_options(step, _UNCLEAR)
         _refuse_other_distribution(step, env)
@@ -70,23 +83,27 @@ class Srun(Launcher):
         return step.values.get("nodelist", "")
 
     def ranks(self, step: Parsed, nodes: int, allocation: Allocation | None) -> int:
-        """Return srun's number of ranks: ``-n``, the job's, or ``--ntasks-per-node`` on each."""
-        per_node = step.number("ntasks-per-node")
+        """Return srun's number of ranks: ``-n``, the job's, or so many on each node, else one.
+
+        With ``-c`` alone it is what the CPUs have room for, which is not guessed.
+        """
         known = "ntasks" in step.values or (allocation is not None and allocation.ranks)
-        if per_node and not known:
-            return per_node * (step.number("nodes") or nodes)
-        return super().ranks(step, nodes, allocation)
+        per_node = step.number("ntasks-per-node") or (allocation.per_node if allocation else None)
+        if known or (not per_node and "cpus-per-task" in step.values):
+            return super().ranks(step, nodes, allocation)
+        return (per_node or 1) * (step.number("nodes") or nodes)
 
     def counts(
         self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None
     ) -> NDArray[np.int64]:
-        """Return srun's own counts; ``--ntasks-per-node`` holds where it divides exactly."""
-        per_node = step.number("ntasks-per-node")
+        """Return srun's own counts; so many a node hold where they divide exactly."""
+        per_node = step.number("ntasks-per-node") or (allocation.per_node if allocation else None)
         wanted = step.number("nodes") or nodes
         if wanted > nodes:
             raise LaunchError(f"srun asks for {wanted} nodes, there are {nodes}")
-        if per_node and per_node * wanted == ranks:
-            return np.append(np.full(wanted, per_node), np.zeros(nodes - wanted, dtype=np.int64))
+        if ranks in (wanted, (per_node or 0) * wanted):
+            each = np.full(wanted, ranks // wanted)
+            return np.append(each, np.zeros(nodes - wanted, dtype=np.int64))
         if allocation is None or nodes != len(allocation.nodes):
             raise LaunchError(
                 f"how many of {ranks} ranks each of {nodes} nodes gets is not clear",
@@ -97,6 +114,19 @@ class Srun(Launcher):
     def cores(self, step: Parsed) -> int:
         """Return ``-c``."""
         return step.number("cpus-per-task") or 1
+
+    def asked_remarks(self, step: Parsed, env: Mapping[str, str]) -> list[str]:
+        """Return what Slurm's settings make of the command: without PMI ranks are alone."""
+        if "mpi" in step.values or env.get("SLURM_MPI_TYPE"):
+            return []
+        from placement.slurm.command import Deadline
+        from placement.slurm.configuration import configuration
+
+        try:
+            default = configuration(Deadline(_CONFIGURATION)).get("MpiDefault", "")
+        except LaunchError:
+            return []
+        return [_ALONE] if default == "none" else []
 
     def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
         """Return what leaves ranks unbound: ``--cpu-bind=none``, or nothing said of it."""
@@ -119,7 +149,7 @@ class HostfileSrun(Srun):
     on_nodes = False
 
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
-        """Return what the srun command says; ``-w`` would win over a host file."""
+        """Return what the srun command says; ``-w`` has to give way to a host file."""
         if env.get("SLURM_HOSTFILE"):
             raise LaunchError("SLURM_HOSTFILE is set already")
         step = super().read(argv, env)
@@ -130,10 +160,11 @@ class HostfileSrun(Srun):
     def launch(
         self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
     ) -> Launch:
-        """Return the same command with SLURM_HOSTFILE."""
+        """Return the same command with the host file; ranks find its name in `LAUNCH`."""
         _same_size(step, len(order.on.counts))
-        words = _missing(step, ntasks=len(order))
-        return Launch(_with(step, words), {"SLURM_HOSTFILE": path})
+        bare = step.without("distribution")
+        words = _missing(bare, nodelist=path, distribution="arbitrary", ntasks=len(order))
+        return Launch(_with(bare, words), {LAUNCH: path})
 
 
 @launcher(("srun", CRAY))
@@ -169,6 +200,18 @@ class CraySrun(Srun):
         if on.ppn and "ntasks-per-node" not in step.values:
             words.append(f"--ntasks-per-node={on.ppn}")
         return Launch(_with(step, words), reordering(path))
+
+
+def _refuse_several_parts(step: Parsed) -> None:
+    """Refuse what starts several programs, or parts of a job with nodes of their own."""
+    if "multi-prog" in step.values:
+        raise LaunchError(
+            "--multi-prog starts other programs on other ranks, of which one pattern says nothing"
+        )
+    if "het-group" in step.values:
+        raise LaunchError(
+            "--het-group starts parts of a heterogeneous job, which have their own nodes"
+        )
 
 
 def _refuse_other_distribution(step: Parsed, env: Mapping[str, str]) -> None:

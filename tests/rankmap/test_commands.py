@@ -177,11 +177,11 @@ def test_a_dry_run_prints_the_whole_command(tool, monkeypatch):
     code, out, err = dry(tool, monkeypatch, options)
     assert code == 0
     variable, *words = shlex.split(out)
-    assert words == ["srun", "-n", "64", "./my app", "-x", "1"]
+    assert words[3:] == ["-n", "64", "./my app", "-x", "1"]
     name, _, path = variable.partition("=")
     expected = arrange(slots(named(12, 13, 14, 15), 16), "fft:8x8", "morton")
     with open(path) as stream:
-        assert (name, stream.read().split()) == ("SLURM_HOSTFILE", expected.hosts.tolist())
+        assert (name, stream.read().split()) == ("NIDMAP_LAUNCH", expected.hosts.tolist())
     assert err == (
         "nidmap: morton order of fft:8x8 on 4 nodes x 16; what it wins is not known: no machine"
         f" is named\nnidmap: the order file is {path}\n"
@@ -198,7 +198,7 @@ def test_a_dry_run_for_a_cray(tool, monkeypatch):
     assert words[0] == "srun"
     assert "--nodelist=nid[00012-00015]" in words
     assert "--distribution=block" in words
-    assert "SLURM_HOSTFILE" not in out
+    assert "arbitrary" not in out
 
 
 def test_a_dry_run_of_aprun(tool, monkeypatch):
@@ -215,8 +215,9 @@ def test_a_dry_run_as_json(tool, monkeypatch):
     document = json.loads(out)
     assert code == 0
     assert document["schema"] == "nidmap.run/1"
-    assert document["argv"] == ["srun", "-n", "64", "./app"]
-    assert document["env"] == {"SLURM_HOSTFILE": document["order_file"]}
+    hosts = [f"--nodelist={document['order_file']}", "--distribution=arbitrary"]
+    assert document["argv"] == ["srun", *hosts, "-n", "64", "./app"]
+    assert document["env"] == {"NIDMAP_LAUNCH": document["order_file"]}
     assert (document["strategy"].split(":")[0], document["unclear"]) == ("auto", "")
 
 

@@ -32,7 +32,7 @@ seen = {{
 }}
 print(json.dumps(seen), flush=True)
 if "--hosts" in sys.argv:
-    print(open(os.environ["SLURM_HOSTFILE"]).read())
+    print(open(os.environ["NIDMAP_LAUNCH"]).read())
 if "--rc" in sys.argv:
     sys.exit(int(sys.argv[-1]))
 if "--die" in sys.argv:
@@ -57,6 +57,7 @@ ENV = {
     "SLURM_NTASKS": "16",
     "SLURM_JOB_ID": "4711",
     "SLURM_CPU_BIND": "cores",
+    "SLURM_MPI_TYPE": "none",
     "NIDMAP_ORDERS": "",
 }
 #: What is said of the order that RUN takes.
@@ -99,7 +100,9 @@ def test_the_program_gets_the_same_as_from_a_bare_launch(srun):
     wrapped = call(srun, "--stdin", input="a\nb")
     assert (wrapped.returncode, wrapped.stderr) == (0, SAID)
     one, other = json.loads(bare.stdout), json.loads(wrapped.stdout)
-    assert other["env"].pop("SLURM_HOSTFILE")
+    path = other["env"].pop("NIDMAP_LAUNCH")
+    ours, other["argv"] = other["argv"][:2], other["argv"][2:]
+    assert ours == [f"--nodelist={path}", "--distribution=arbitrary"]
     assert other == one
 
 
@@ -121,7 +124,7 @@ def test_what_python_does_to_its_process_is_undone(srun, script, locale):
         subprocess.check_output([*prefix, "srun", "-n", "16"], env=given, cwd=srun.parent)
         for prefix in ([], [*RUN, "--"])
     )
-    added = [line for line in wrapped.split(b"\0") if line.startswith(b"SLURM_HOSTFILE=")]
+    added = [line for line in wrapped.split(b"\0") if line.startswith(b"NIDMAP_LAUNCH=")]
     left = [line for line in wrapped.split(b"\0") if line not in added]
     assert sorted(left) == sorted(bare.split(b"\0"))
 
@@ -150,8 +153,8 @@ def test_a_signal_to_the_wrapper_reaches_the_program(srun, number):
 
 
 def test_the_order_file_is_private_and_says_the_order(srun):
-    done = call(srun, "--hosts")
-    path = json.loads(done.stdout.splitlines()[0])["env"]["SLURM_HOSTFILE"]
+    done = call(srun, "--hosts", options=("--order-dir", str(srun.parent)))
+    path = json.loads(done.stdout.splitlines()[0])["env"]["NIDMAP_LAUNCH"]
     hosts = done.stdout.split("\n")[1:17]
     assert [hosts.count(name) for name in named(12, 13, 14, 15)] == [4, 4, 4, 4]
     assert hosts[:4] == named(12, 12, 13, 13)
@@ -258,6 +261,7 @@ def test_whatever_goes_wrong_the_program_starts_and_one_line_says_why(srun, faul
     assert done.returncode == 0
     assert seen["argv"] == ["-n", "16", "./app"]
     assert seen["env"].get("SLURM_HOSTFILE") == env.get("SLURM_HOSTFILE")
+    assert "NIDMAP_LAUNCH" not in seen["env"]
     assert done.stderr.count("\n") == 1
     assert done.stderr.endswith(": default order\n")
     strict = call(srun, options=[*options, "--strict"], env=env)
@@ -283,7 +287,7 @@ def test_ranks_that_never_say_where_they_are_are_not_waited_for(srun):
     (srun / "real").chmod(0o755)
     (srun / "srun").write_text(f"#!/bin/sh\n{hang}\n")
     done = call(srun, "--hosts", options=("--verify", "--patience", "1"))
-    assert json.loads(done.stdout.splitlines()[0])["env"]["SLURM_HOSTFILE"]
+    assert json.loads(done.stdout.splitlines()[0])["env"]["NIDMAP_LAUNCH"]
     said = "srun did not answer in 1 s; --patience gives it longer"
     assert done.stderr == f"nidmap: cannot verify: {said}\n{SAID}"
     (pid,) = pids.read_text().split()
@@ -328,6 +332,95 @@ def test_an_expectation_that_takes_too_long_is_not_waited_for(srun, tmp_path):
     assert done.stderr == SAID.replace(
         "is not known: no machine is named", "was not worked out in time"
     )
+
+
+def left(srun):
+    """Return the order directories that are there."""
+    return [p.name for p in srun.parent.iterdir() if p.name.startswith("nidmap-")]
+
+
+@pytest.mark.parametrize("how", [["--rc", "3"], ["--die", "9"], ["--die", "15"]])
+def test_the_order_goes_when_the_job_has_ended(srun, how):
+    seen = json.loads(call(srun, *how).stdout.splitlines()[0])
+    assert os.path.basename(os.path.dirname(seen["env"]["NIDMAP_LAUNCH"])).startswith("nidmap-")
+    wait_until(lambda: not left(srun), "the order to go")
+
+
+def test_the_order_stays_while_the_job_runs_and_where_it_was_asked_for(srun):
+    given = {**ENV, "PATH": f"{srun}:{ENV['PATH']}"}
+    with subprocess.Popen(
+        [*RUN, "--", "srun", "-n", "16", "--wait"], env=given, cwd=srun.parent, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+    ) as process:  # fmt: skip
+        path = json.loads(process.stdout.readline())["env"]["NIDMAP_LAUNCH"]
+        assert process.stdout.readline() == "ready\n"
+        assert os.path.exists(path)
+        os.killpg(process.pid, signal.SIGTERM)  # as a batch system does; not to who tidies up
+        process.wait(HANGS)
+    wait_until(lambda: not left(srun), "the order to go")
+    call(srun, options=("--order-dir", str(srun.parent)))
+    assert len(left(srun)) == 1
+
+
+def test_ctrl_c_while_planning_starts_nothing_and_prints_no_traceback(srun, faulty):
+    given = {**ENV, "PATH": f"{srun}:{ENV['PATH']}"}
+    command = [*RUN, "-m", str(faulty / "hanging"), "--patience", "0"]
+    with subprocess.Popen(
+        [*command, "--", "srun", "-n", "16", "./app"], env=given, cwd=srun.parent,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        wait_until(lambda: children(process.pid), "the planning")
+        process.send_signal(signal.SIGINT)
+        out, said = process.communicate(timeout=600)
+    assert (process.returncode, out, said.strip()) == (130, "", "nidmap: interrupted")
+    assert not left(srun)
+
+
+def test_ctrl_c_before_there_is_a_command_line_prints_no_traceback(srun, tmp_path):
+    """The command line's own modules are still being loaded."""
+    early = tmp_path / "early"
+    (early / "click").mkdir(parents=True)
+    stop = "import os, signal; os.kill(os.getpid(), signal.SIGINT)"
+    (early / "click" / "__init__.py").write_text(stop)
+    done = call(srun, env={"PYTHONPATH": f"{early}:{ROOT}"})
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "nidmap: interrupted\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "env", "says"),
+    [
+        (["--multi-prog", "conf"], {}, "--multi-prog starts other programs on other ranks"),
+        (["--het-group=0,1", "./app"], {}, "--het-group starts parts of a heterogeneous job"),
+        (["./a", ":", "-n", "2", "./b"], {}, "several programs in one launch (':')"),
+        (["./app"], {"SLURM_HET_SIZE": "2"}, "this is a heterogeneous job"),
+    ],
+)
+def test_what_has_several_parts_is_left_as_it_is_and_said(srun, words, env, says):
+    given = {**ENV, **env, "PATH": f"{srun}:{ENV['PATH']}"}
+    done = subprocess.run(
+        [*RUN, "--", "srun", "-n", "16", *words], env=given, cwd=srun.parent,
+        capture_output=True, text=True, check=True, timeout=600,
+    )  # fmt: skip
+    assert json.loads(done.stdout)["argv"] == ["-n", "16", *words]
+    assert says in done.stderr
+    assert done.stderr.endswith(": default order\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "env", "remarked"),
+    [([], {}, True), (["--mpi=pmi2"], {}, False), ([], {"SLURM_MPI_TYPE": "pmix"}, False)],
+)
+def test_a_slurm_without_pmi_is_remarked_once_where_nobody_names_one(srun, words, env, remarked):
+    (srun / "scontrol").write_text("#!/bin/sh\necho 'MpiDefault              = none'\n")
+    (srun / "scontrol").chmod(0o755)
+    given = {**ENV, "SLURM_MPI_TYPE": "", **env, "PATH": f"{srun}:{ENV['PATH']}"}
+    done = subprocess.run(
+        [*RUN, "--patience", "30", "--", "srun", *words, "-n", "16", "./app"], env=given,
+        cwd=srun.parent, capture_output=True, text=True, check=True, timeout=600,
+    )  # fmt: skip
+    assert done.stderr.count("MpiDefault is none") == int(remarked)
+    assert done.stderr.startswith(SAID)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2])
@@ -403,7 +496,7 @@ def test_an_order_file_is_never_where_someone_else_waits_for_it(srun):
     seen = set()
     for _ in range(5):
         done = call(srun, options=("--order-dir", str(folder)))
-        seen.add(json.loads(done.stdout)["env"]["SLURM_HOSTFILE"])
+        seen.add(json.loads(done.stdout)["env"]["NIDMAP_LAUNCH"])
     assert len(seen) == 5
     assert precious.read_text() == "precious"
     assert all(not os.path.islink(path) and os.stat(path).st_mode & 0o077 == 0 for path in seen)

@@ -88,8 +88,8 @@ def kept_as(path="/x/hosts", variables=("SLURM_PROCID",)):
 
 
 def test_only_ranks_that_name_the_order_file_are_its_own():
-    mine = {"SLURMD_NODENAME": "n1", "SLURM_PROCID": "3", "SLURM_HOSTFILE": "/x/hosts"}
-    other = {**mine, "SLURM_PROCID": "4", "SLURM_HOSTFILE": "/y/hosts"}
+    mine = {"SLURMD_NODENAME": "n1", "SLURM_PROCID": "3", "NIDMAP_LAUNCH": "/x/hosts"}
+    other = {**mine, "SLURM_PROCID": "4", "NIDMAP_LAUNCH": "/y/hosts"}
     silent = {"SLURMD_NODENAME": "n2", "SLURM_PROCID": "5"}
     said = [Process(p) for p in (mine, mine, other, silent)]
     assert stated_rank_nodes(said, kept_as(), alone=False) == {3: "n1"}

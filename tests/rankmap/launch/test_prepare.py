@@ -50,29 +50,48 @@ def order_of(result, form, on, launcher_order="sorted"):
 
 def test_srun_gets_a_host_file():
     result = prepared("srun -n 64 ./app --its 3")
-    assert result.launch.argv == ("srun", "-n", "64", "./app", "--its", "3")
-    assert result.launch.env == {"SLURM_HOSTFILE": result.path}
+    hosts = (f"--nodelist={result.path}", "--distribution=arbitrary")
+    assert result.launch.argv == ("srun", *hosts, "-n", "64", "./app", "--its", "3")
+    assert result.launch.env == {"NIDMAP_LAUNCH": result.path}
     on = slots(named(12, 13, 14, 15), 16)
     expected = arrange(on, "fft:8x8", "morton")
     assert order_of(result, "slurm", on).hosts.tolist() == expected.hosts.tolist()
 
 
 def test_srun_without_n_gets_the_jobs_number():
-    assert prepared("srun ./app").launch.argv == ("srun", "--ntasks=64", "./app")
+    assert prepared("srun ./app").launch.argv[3:] == ("--ntasks=64", "./app")
 
 
 def test_ntasks_per_node_says_how_many_where_nothing_else_does():
     env = {"SLURM_JOB_NODELIST": "nid[00012-00015]"}
     result = prepared("srun --ntasks-per-node=16 ./app", env)
-    assert result.launch.argv == ("srun", "--ntasks=64", "--ntasks-per-node=16", "./app")
+    assert result.launch.argv[3:] == ("--ntasks=64", "--ntasks-per-node=16", "./app")
     outside = prepared("srun --ntasks-per-node=16 ./app", {}, nodes="nid[00012-00015]")
     assert outside.order.on.counts.tolist() == [16, 16, 16, 16]
 
 
 def test_ranks_a_node_as_given_say_how_many_where_nothing_else_does():
     result = prepared("srun ./app", {}, nodes="nid[00012-00014]", ppn="32,16,16")
-    assert result.launch.argv == ("srun", "--ntasks=64", "./app")
+    assert result.launch.argv[3:] == ("--ntasks=64", "./app")
     assert result.order.on.counts.tolist() == [32, 16, 16]
+
+
+@pytest.mark.parametrize(
+    ("line", "env", "counts"),
+    [
+        ("srun ./app", {}, [1, 1, 1, 1]),
+        ("srun -N 2 ./app", {}, [1, 1]),
+        ("srun ./app", {"SLURM_NTASKS_PER_NODE": "3"}, [3, 3, 3, 3]),
+        ("srun --ntasks-per-node=2 ./app", {"SLURM_NTASKS_PER_NODE": "3"}, [2, 2, 2, 2]),
+        ("srun ./app", {"SLURM_NPROCS": "8"}, [2, 2, 2, 2]),
+    ],
+)
+def test_a_plain_srun_is_one_rank_a_node_unless_slurm_says_otherwise(line, env, counts):
+    job = {"SLURM_JOB_NODELIST": "nid[00012-00015]", "SLURM_TASKS_PER_NODE": "16(x4)",
+           "SLURM_JOB_CPUS_PER_NODE": "16(x4)"}  # fmt: skip
+    result = prepared(line, job | env, pattern="ring")
+    assert result.order.on.counts.tolist() == counts
+    assert f"--ntasks={sum(counts)}" in result.launch.argv
 
 
 def test_cray_mpich_gets_sorted_nodes_blocks_and_its_rank_order():
@@ -107,12 +126,12 @@ def test_a_host_file_keeps_the_order_of_nodes_given():
 @pytest.mark.parametrize(
     ("spec", "env", "expected"),
     [
-        ("dragonfly:groups=2,chassis=2,blades=4,nodes=4", {}, "SLURM_HOSTFILE"),
+        ("dragonfly:groups=2,chassis=2,blades=4,nodes=4", {}, "NIDMAP_LAUNCH"),
         (None, {"CRAY_MPICH_VERSION": "8.1.27"}, "MPICH_RANK_REORDER_FILE"),
         (None, {"CRAY_MPICH_DIR": "/opt/cray/pe/mpich"}, "MPICH_RANK_REORDER_FILE"),
-        (None, {}, "SLURM_HOSTFILE"),
+        (None, {}, "NIDMAP_LAUNCH"),
         ("shaheen2", {}, "MPICH_RANK_REORDER_FILE"),
-        ("tara", {"CRAY_MPICH_VERSION": "8"}, "SLURM_HOSTFILE"),
+        ("tara", {"CRAY_MPICH_VERSION": "8"}, "NIDMAP_LAUNCH"),
     ],
 )
 def test_the_mpi_library_follows_the_network_else_the_modules(spec, env, expected):
@@ -272,7 +291,10 @@ def test_an_unbound_launch_is_warned_about(line, extra, loose):
         ("srun -N 2-4 -n 64 ./app", {}, "--nodes 2-4 of srun is not understood"),
         ("srun --frobnicate a -n 64 ./nowhere", {}, "options end is not clear at --frobnicate"),
         ("srun -n 64 ./app", {"SLURM_JOB_NODELIST": ""}, "no allocation"),
-        ("srun ./app", {"SLURM_NTASKS": ""}, "how many ranks to start is not clear"),
+        ("srun ./app", {"SLURM_NTASKS": ""}, "but there are 4 slots (4 nodes x 1)"),
+        ("srun -c 4 ./app", {"SLURM_NTASKS": ""}, "how many ranks to start is not clear"),
+        ("srun --multi-prog conf", {}, "--multi-prog starts other programs on other ranks"),
+        ("srun --het-group=1 ./app", {}, "--het-group starts parts of a heterogeneous job"),
         ("srun -n 64 ./app", {"SLURM_TASKS_PER_NODE": "16(x9)"}, "SLURM_TASKS_PER_NODE has 9"),
     ],
 )  # fmt: skip

@@ -1,6 +1,8 @@
 """Real launches by mpiexec: every rank says itself on which node it is."""
 
 import os
+import shlex
+import subprocess
 import sys
 
 import numpy as np
@@ -103,6 +105,29 @@ def test_run_puts_every_rank_where_the_order_says(mpi, tmp_path, ppn, grid, veri
     said, talk = launched(command, {**env, "PYTHONPATH": ROOT}, tmp_path)
     assert [node for node, _ in said] == made.hosts.tolist()
     assert ("verified: all 6 ranks" in talk) == bool(verify)
+
+
+def test_options_of_the_users_own_reach_the_launcher(mpi, tmp_path):
+    name, _, env, words = mpi
+    if name != "openmpi":
+        pytest.skip("--mca and --oversubscribe are Open MPI's")
+    hosts = ["--host", "nid00003:1,nid00007:1,nid00009:1"]
+    own = ["--oversubscribe", "--mca", "btl_base_verbose", "0", "--tag-output"]
+    command = [
+        sys.executable, "-m", "nidmap", "run", "--nodes", "nid[00009,00003,00007]", "--ppn", "2",
+        "--grid", "2x3", "--strategy", "hilbert", "--strict", "--patience", "60", "--dry-run",
+        "--", "mpiexec", *words, *hosts, *own, "-n", "6", "./app",
+    ]  # fmt: skip
+    done = subprocess.run(
+        command, env={**env, "PYTHONPATH": ROOT}, cwd=tmp_path, capture_output=True, text=True,
+        check=True, timeout=600,
+    )  # fmt: skip
+    assert shlex.join([*own, "-n", "6", "./app"]) in done.stdout
+    made = arrange(slots(named(9, 3, 7), 2), "stencil:2x3", "hilbert")
+    command.remove("--dry-run")
+    command.remove("--tag-output")
+    said, _ = launched([*command[:-1], *where(name)], {**env, "PYTHONPATH": ROOT}, tmp_path)
+    assert [node for node, _ in said] == made.hosts.tolist()
 
 
 @pytest.mark.parametrize("called", ["mpiexec.{}", "mpirun.{}", "orterun"])

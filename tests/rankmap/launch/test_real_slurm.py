@@ -42,6 +42,15 @@ def placed(output):
     return [node for _, node in sorted(pairs, key=lambda pair: int(pair[0]))]
 
 
+#: An srun of a site that drops the host file.
+DROPPING = """#!/bin/sh
+for word do
+    shift
+    case $word in --nodelist=*|--distribution=*) ;; *) set -- "$@" "$word";; esac
+done
+exec /usr/bin/srun "$@"
+"""
+
 #: What ends the line on an order where nobody says what machine this is.
 UNKNOWN = "; what it wins is not known: no machine is named\n"
 
@@ -49,7 +58,8 @@ UNKNOWN = "; what it wins is not known: no machine is named\n"
 def in_job(slurm, script, *options):
     """Run a shell script in a job of all nodes; return what it printed, without srun's own talk."""
     command = ["salloc", "-Q", "--exclusive", "-N4", *options, "bash", "-c", script]
-    bound = {"SLURM_CPU_BIND": "cores"}  # nothing to warn about; task/none binds nothing
+    # Nothing to warn about: task/none binds nothing, and no program here needs PMI.
+    bound = {"SLURM_CPU_BIND": "cores", "SLURM_MPI_TYPE": "none"}
     done = slurm.run(command, timeout=600, env={"PYTHONPATH": ROOT, **bound})
     talk = [line for line in done.stderr.splitlines(True) if not line.startswith("srun: ")]
     return done.stdout, "".join(talk)
@@ -73,6 +83,27 @@ def test_run_starts_ranks_in_order_inside_an_allocation(slurm):
     assert said.endswith(UNKNOWN)
     assert said.count("\n") == 1
     assert placed(out) == expected.hosts.tolist()
+
+
+@needs_slurm
+def test_a_plain_srun_is_one_rank_a_node_and_its_ranks_see_no_host_file(slurm):
+    show = """sh -c 'echo "$SLURM_PROCID $SLURMD_NODENAME${SLURM_HOSTFILE-}"'"""
+    run = f"{NIDMAP} run --strict --patience 60 --nodes 'nid[00045,00003,00020,00012]'"
+    out, said = in_job(slurm, f"{run} --pattern ring --strategy row-major -- srun {show}")
+    assert placed(out) == named(45, 3, 20, 12)
+    assert said.endswith(UNKNOWN)
+    ended = "for k in $(seq 600); do ls -d nidmap-* >/dev/null 2>&1 || break; sleep 0.1; done; ls"
+    out, _ = in_job(slurm, f"mkdir gone; cd gone; {run} --pattern ring -- srun true; {ended}")
+    assert out == ""
+
+
+@needs_slurm
+def test_a_slurm_without_a_default_pmi_is_remarked_once(slurm):
+    run = f"unset SLURM_MPI_TYPE; {NIDMAP} run --patience 60 --pattern ring -- srun"
+    _, said = in_job(slurm, f"{run} true")
+    assert said.count("Slurm's MpiDefault is none") == 1
+    _, said = in_job(slurm, f"{run} --mpi=pmi2 true")
+    assert "MpiDefault" not in said
 
 
 @needs_slurm
@@ -204,7 +235,7 @@ def test_verify_finds_ranks_that_are_elsewhere(slurm):
     """A site's srun that drops the host file puts ranks where nobody planned them."""
     folder = slurm.folder / "bin"
     folder.mkdir(exist_ok=True)
-    (folder / "srun").write_text('#!/bin/sh\nunset SLURM_HOSTFILE\nexec /usr/bin/srun "$@"\n')
+    (folder / "srun").write_text(DROPPING)
     (folder / "srun").chmod(0o755)
     run = f"{NIDMAP} run --verify --patience 30 --grid 4x4 --strategy morton"
     script = f"PATH={folder}:$PATH; {run} -- srun -n 16 {WHERE}"
@@ -284,7 +315,7 @@ def test_score_job_asks_the_ranks_of_a_running_step(slurm):
 def test_score_job_finds_ranks_that_are_elsewhere(slurm):
     folder = slurm.folder / "dropping"
     folder.mkdir()
-    (folder / "srun").write_text('#!/bin/sh\nunset SLURM_HOSTFILE\nexec /usr/bin/srun "$@"\n')
+    (folder / "srun").write_text(DROPPING)
     (folder / "srun").chmod(0o755)
     where = folder / "orders"
     where.mkdir()
