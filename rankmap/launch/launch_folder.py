@@ -3,8 +3,9 @@
 ``nidmap run`` becomes the launcher and cannot watch it. It leaves the order
 file in a new, private directory whose name nobody can guess, and beside it
 ``launch.json`` with the command, the nodes in the launcher's order and the
-pattern, so that ``nidmap score --job`` can look at it afterwards; with
-``--verify``, also where the ranks said that they are.
+pattern, so that ``nidmap score --job`` can look at it; with ``--verify``, also
+where the ranks said that they are. When the job has ended the directory goes
+(`rankmap.launch.order_removal`), unless the user has named a place for it.
 """
 
 from __future__ import annotations
