@@ -153,7 +153,7 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     return found
 
 
-def loads(machine: Machine, demand: Demand, routing: str = "") -> Loads:
+def loads(machine: Machine, demand: Demand, routing: str = "", enough: float = 0.0) -> Loads:
     """Return the bytes on every channel when the whole demand is sent.
 
     Parameters
@@ -163,6 +163,9 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Loads:
         Of this machine.
     routing : str
         '' is the machine's default.
+    enough : float
+        Seconds that the busiest channel may take: ``adaptive`` gains nothing
+        beyond. Others are the same whatever it is.
 
     Returns
     -------
@@ -193,8 +196,8 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Loads:
     found = module.channels(machine, routing)
     notes = module.notes(machine, routing)
     if routing == "adaptive":  # how bytes are divided is a matter of this demand
-        division = module.divide(machine, demand)
-        load, notes = division.load, (*notes, division.text())
+        load, said = module.loads(machine, demand, enough)
+        notes = (*notes, said)
     else:
         load = module.loads(machine, demand, routing)
     own = getattr(module, "ports", None)

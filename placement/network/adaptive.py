@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.network import few_pairs
 from placement.network.balancing import Solution, balance, dot, refill
 from placement.network.group_ways import Ways, group_ways_of
 from placement.network.shares import variables_of
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["TOLERANCE", "Division", "channels", "divide", "hops", "notes"]
+__all__ = ["TOLERANCE", "Division", "channels", "divide", "hops", "loads", "notes"]
 
 #: How far the largest load may be above the least possible.
 TOLERANCE = 0.005
@@ -187,8 +188,31 @@ class _Loads:
         return 3 * inside + self.variables.size + len(groups.channels)
 
 
+def loads(machine: Machine, demand: Demand, enough: float = 0.0) -> tuple[Floats, str]:
+    """Return the bytes on every channel, and how they are divided in a sentence.
+
+    Parameters
+    ----------
+    machine : Machine
+    demand : Demand
+    enough : float
+        Seconds that the busiest channel may take: minimal ways are kept where
+        they take no longer, and nothing is gained beyond.
+    """
+    few = few_pairs.loads(group_ways_of(machine), demand, "minimal") if enough else None
+    if few is not None and float((few / channels(machine).bandwidth).max()) <= enough * GB:
+        return few, "adaptive: minimal paths take no longer than the rest does"
+    found = divide(machine, demand, enough=enough)
+    return found.load, found.text()
+
+
 def divide(
-    machine: Machine, demand: Demand, *, tolerance: float = TOLERANCE, steps: int | None = None
+    machine: Machine,
+    demand: Demand,
+    *,
+    tolerance: float = TOLERANCE,
+    steps: int | None = None,
+    enough: float = 0.0,
 ) -> Division:
     """Divide a demand between minimal ways and those over a third group.
 
@@ -204,6 +228,8 @@ def divide(
         for an all-to-all over all of a machine of 1,500 routers. After few
         the division is a few per cent off, and `Division.gap` says how far at
         most.
+    enough : float
+        Seconds of the busiest channel below which nothing need be gained.
 
     Returns
     -------
@@ -239,7 +265,7 @@ def divide(
     fixed = far + ways.load(total.times(~free & ~forced), total.times(forced), inner)
     variables = variables_of(ways, scaled, every, free)
     problem = _Loads(ways, variables, every, fixed)
-    found, minimal = _solved(problem, tolerance, steps)
+    found, minimal = _solved(problem, tolerance, steps, enough / peak)
     load = fixed + problem.bytes(found.x)
     inside = float(inner.sum() - np.einsum("gss->", inner))
     everything = inside + float(total.between.sum())
@@ -277,19 +303,21 @@ def _digits(numbers: Floats) -> Floats:
     return np.asarray(np.round(numbers * unit) / unit)
 
 
-def _solved(problem: _Loads, tolerance: float, steps: int | None) -> tuple[Solution, float]:
+def _solved(
+    problem: _Loads, tolerance: float, steps: int | None, enough: float
+) -> tuple[Solution, float]:
     """Return the division, and the largest load were all on minimal ways."""
     minimal = float(problem.load(problem.cap).max(initial=0.0))
     if not minimal or not problem.cap.any():
         return Solution(problem.cap, minimal, minimal, np.zeros_like(problem.fixed)), minimal
     most = int(np.clip(WORK / problem.size, 40, 1000)) if steps is None else steps
-    found = balance(problem, tolerance, most)
+    found = balance(problem, tolerance, most, enough)
     none = problem.load(np.zeros_like(problem.cap))
     found.bound = problem.bound(none, found.prices)
-    if minimal <= found.bound * (1 + tolerance):
+    if minimal <= max(enough, found.bound * (1 + tolerance)):
         found.x, found.worst = problem.cap, minimal
     else:
-        limit = max(found.worst, found.bound * (1 + tolerance))
+        limit = max(found.worst, found.bound * (1 + tolerance), enough)
         found.x = refill(problem, found.x, limit)
         found.worst = float(problem.load(found.x).max())
     return found, minimal

@@ -100,7 +100,7 @@ class Solution:
         return self.worst <= self.bound * (1 + tolerance)
 
 
-def balance(problem: Problem, tolerance: float, steps: int) -> Solution:
+def balance(problem: Problem, tolerance: float, steps: int, enough: float = 0.0) -> Solution:
     """Return variables whose largest load is near the least.
 
     Parameters
@@ -110,13 +110,17 @@ def balance(problem: Problem, tolerance: float, steps: int) -> Solution:
         Proven gap at which to stop.
     steps : int
         How many at most.
+    enough : float
+        A largest load that need not become less.
 
     Returns
     -------
     Solution
     """
     method = _Descent(problem, tolerance)
-    while not method.best.near(tolerance) and method.best.steps < steps and method.moves:
+    while method.best.worst > enough and not method.best.near(tolerance):
+        if method.best.steps >= steps or not method.moves:
+            break
         method.step()
     return method.best
 

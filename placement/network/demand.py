@@ -294,6 +294,20 @@ class Demand:
         if len(machine) != len(self.out) or router_count(machine) != self.routers:
             raise UsageError("the demand is that of another machine")
 
+    def key(self) -> int:
+        """Return a number that tells this demand from others of the machine."""
+        lines = self.within
+        columns = [self.source, self.target, self.amount, self.out, self.into]
+        columns += [lines.line, lines.router, lines.weight, lines.scale]
+        for part in self.nodewise:
+            ends = (
+                (part.a, part.b)
+                if isinstance(part, Messages)
+                else (part.line, part.row, part.ranks)
+            )
+            columns += [*ends, np.asarray(part.amount)]
+        return hash(tuple(column.tobytes() for column in columns))
+
     def blocks(self, limit: int = BLOCK) -> Iterator[Pairs]:
         """Yield all router pairs with their bytes, block by block, sources ascending.
 

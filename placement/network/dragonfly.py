@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.network import few_pairs
 from placement.network.group_ways import group_ways_of
 from placement.network.groups import groups_of
 
@@ -94,7 +95,10 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     [4.0, 4.0, 4.0, 4.0, 0.0, 0.0, 0.0, 0.0]
     """
     ways = group_ways_of(machine)
-    if routing == "minimal":
+    few = few_pairs.loads(ways, demand, routing) if routing != "single" else None
+    if few is not None:
+        load = few
+    elif routing == "minimal":
         every, inner, far = ways.bytes(demand, ways.linked)
         load = far + ways.load(every, None, inner)
     else:

@@ -113,8 +113,8 @@ class GroupWays:
     gates : float64 (count, count, positions)
         ``[g, h, p]``: share of the links between g and h that are at p of g.
     channel, between, share : int64, int64, float64 (x,)
-        Channels between groups, each one's ordered pair g · count + h, and
-        its share of that pair's bytes.
+        Channels between groups, each one's ordered pair g · count + h
+        (ascending), and its share of that pair's bytes.
     linked : bool (count, count)
         Whether a link joins two groups; not a group and itself.
     """
@@ -150,6 +150,11 @@ class GroupWays:
         both[every, every, :] = False
         found: Floats = both / np.maximum(both.sum(axis=2, keepdims=True), 1)
         return found
+
+    @cached_property
+    def first(self) -> Ints:
+        """Where the channels of each ordered pair begin, int64 (count² + 1,)."""
+        return np.searchsorted(self.between, np.arange(self.count**2 + 1)).astype(np.int64)
 
     @cached_property
     def valiant(self) -> Bools:
@@ -380,6 +385,7 @@ def _joined(groups: Groups) -> GroupWays:
     times = np.tile(found.times, 2)
     share = times / summed(between, times, count * count)[between]
     at = between * groups.width + np.concatenate([found.a, found.b])
+    order, channel = np.argsort(between, kind="stable"), np.concatenate([found.up, found.down])
     unit, home = groups.part[groups.group, groups.place], np.zeros(count, dtype=np.int64)
     home[unit] = groups.group
     return GroupWays(
@@ -388,9 +394,9 @@ def _joined(groups: Groups) -> GroupWays:
         unit=unit,
         home=home,
         gates=summed(at, share, count**2 * groups.width).reshape(count, count, groups.width),
-        channel=np.concatenate([found.up, found.down]),
-        between=between,
-        share=share,
+        channel=channel[order],
+        between=between[order],
+        share=share[order],
         linked=(np.bincount(between, minlength=count * count) > 0).reshape(count, count),
     )
 

@@ -132,6 +132,21 @@ class Groups:
         found: Floats = self.ways * flow.reshape(-1)[self.spot]
         return found
 
+    def carry(self, source: Ints, target: Ints, amount: Floats) -> Floats:
+        """Return what pairs of routers of one group put on its channels: tables as `inner` reads.
+
+        Only where `InsideGroups.listed`.
+
+        Parameters
+        ----------
+        source, target : int64 (m,)
+        amount : float64 (m,)
+        """
+        group, places = self.group[source], (self.place[source], self.place[target])
+        pair, u, v, sent = self.local.few(self.shape[group], *places, amount)
+        key = (group[pair] * self.width + u) * self.width + v
+        return summed(key, sent, self.count * self.width**2)
+
     def table(self, of_channels: Floats) -> Floats:
         """Return what is known of all channels as tables (groups, positions, positions)."""
         each = summed(self.spot, self.ways * of_channels[self.inside], self.count * self.width**2)

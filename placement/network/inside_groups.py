@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.support.arrays import product
+from placement.support.arrays import product, ragged, summed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 __all__ = ["UNREACHED", "InsideGroups"]
+
+#: Positions up to which the turns of all paths are listed.
+MOST_LISTED = 256
 
 #: The length of a path that there is not; twice this still is an int16.
 UNREACHED = 16383
@@ -44,6 +47,8 @@ class InsideGroups:
         How many shortest paths there are; 0 where there is none.
     most : int
         The longest shortest path.
+    listed : bool
+        Whether `few` can be asked: no path has three hops.
 
     Examples
     --------
@@ -67,7 +72,40 @@ class InsideGroups:
             self.ways += new
             self._at.append(new)
         self.most = len(self._at) - 1
+        self.listed = self.most <= 2 and joined.shape[1] <= MOST_LISTED
+        self._turns = [_turns(one) for one in joined] if self.listed else []
         self._grids = [_grid_sides(one) if self.most == 2 else None for one in joined]
+
+    def few(self, shape: Ints, u: Ints, v: Ints, amount: Floats) -> tuple[Ints, Ints, Ints, Floats]:
+        """Return what pairs of positions send over one channel each: (pair, from, to, bytes).
+
+        The sums are those of `carry`.
+
+        Parameters
+        ----------
+        shape, u, v : int64 (m,)
+            Wiring and two positions of each pair; a path joins them.
+        amount : float64 (m,)
+            Bytes from u to v.
+
+        Examples
+        --------
+        >>> ring = np.array([[[0, 1, 0, 1], [1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0.0]]])
+        >>> zero, two = np.array([0]), np.array([2])
+        >>> [x.tolist() for x in InsideGroups(ring).few(zero, zero, two, np.array([8.0]))]
+        [[0, 0, 0, 0], [0, 0, 1, 3], [1, 3, 2, 2], [4.0, 4.0, 4.0, 4.0]]
+        """
+        hops = self.length[shape, u, v]
+        direct = np.flatnonzero(hops == 1)
+        parts = [(direct, u[direct], v[direct], amount[direct])]
+        for wiring, (first, over, share) in enumerate(self._turns):
+            some = np.flatnonzero((hops == 2) & (shape == wiring))
+            pair = u[some] * self.joined.shape[1] + v[some]
+            one, row = ragged(first[pair], np.diff(first)[pair])
+            which, at, part = some[one], over[row], amount[some[one]] * share[row]
+            parts += [(which, u[which], at, part), (which, at, v[which], part)]
+        pair, here, there, sent = (np.concatenate(column) for column in zip(*parts, strict=True))
+        return pair, here, there, sent / self.joined[shape[pair], here, there]
 
     def carry(self, shape: Ints, demand: Floats) -> Floats:
         """Return the bytes on every channel when each pair's are split over its shortest paths.
@@ -154,6 +192,31 @@ class InsideGroups:
             last = new * (self.length[wiring] == hops)
             whole += last
         return np.asarray(np.divide(whole, ways, out=np.zeros_like(whole), where=ways > 0))
+
+
+def _turns(joined: Floats) -> tuple[Ints, Ints, Floats]:
+    """Return the positions over which paths of two hops go, and the share of each.
+
+    Returns
+    -------
+    first : int64 (q² + 1,)
+        Where the positions between u and v, pair u q + v, begin.
+    over : int64 (n,)
+    share : float64 (n,)
+    """
+    size = len(joined)
+    many, over, ways = [], [], []
+    for u in range(size):
+        paths = joined[u] * joined.T  # [v, m]: from u over m to v
+        paths[joined[u] > 0] = paths[u] = 0
+        v, m = np.nonzero(paths)
+        many.append(np.bincount(v, minlength=size))
+        over.append(m)
+        ways.append(paths[v, m])
+    count, paths = np.concatenate(many), np.concatenate(ways)
+    pair = np.repeat(np.arange(size * size), count)
+    first = np.append(0, np.cumsum(count))
+    return first, np.concatenate(over), paths / summed(pair, paths, size * size)[pair]
 
 
 def _grid_sides(joined: Floats) -> tuple[int, int] | None:

@@ -9,7 +9,16 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["components", "find", "mixed", "product", "sum_by_key", "sum_by_pair", "summed"]
+__all__ = [
+    "components",
+    "find",
+    "mixed",
+    "product",
+    "ragged",
+    "sum_by_key",
+    "sum_by_pair",
+    "summed",
+]
 
 #: A table of so many numbers is filled rather than the keys sorted.
 _TABLE = 1 << 16
@@ -111,6 +120,21 @@ def find(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64
         return np.full(len(wanted), -1)
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[place] == wanted, place, -1)
+
+
+def ragged(
+    first: NDArray[np.int64], many: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return (i, first[i]), (i, first[i] + 1), … for each i, `many[i]` of them, as two columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [x.tolist() for x in ragged(np.array([7, 2]), np.array([2, 3]))]
+    [[0, 0, 1, 1, 1], [7, 8, 2, 3, 4]]
+    """
+    which = np.repeat(np.arange(len(many)), many)
+    return which, np.arange(len(which)) + (first - np.cumsum(many) + many)[which]
 
 
 def product(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:

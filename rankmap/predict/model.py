@@ -38,6 +38,9 @@ __all__ = ["Model"]
 
 GB = 1e9
 
+#: Loads of channels that are kept.
+KEPT = 3_000_000
+
 
 class Model:
     """Times one pattern on one machine, for one set of nodes and order after another.
@@ -143,6 +146,7 @@ class Model:
         for other in self.background:
             self._busy[other.rows] = True
         self._all: Shared | None = None
+        self._known: dict[tuple[str, int, float], Loads] = {}
 
     def slots(self, rows: Ints) -> Slots:
         """Return the slots of a job on these rows of the machine, in this order."""
@@ -198,17 +202,65 @@ class Model:
             found = self._all
         return replace(self.channels, bandwidth=found.left(self.channels.bandwidth))
 
-    def loads(self, demand: Demand, left: Channels | None) -> Loads:
-        """Return what a demand puts on the channels, with what is left of their bandwidth."""
+    def loads(self, demand: Demand, left: Channels | None, enough: float = 0.0) -> Loads:
+        """Return what a demand puts on the channels, with what is left of their bandwidth.
+
+        Kept for the last demands: what is judged, predicted and ranged is often the same.
+
+        Parameters
+        ----------
+        demand : Demand
+        left : Channels or None
+            As `left` returns them.
+        enough : float
+            Seconds that the busiest channel may take (`placement.network.loads`).
+        """
         from placement.network import loads
 
-        found = loads(self.machine, demand, self.routing)
+        enough *= self._least_share(left)
+        key = self.routing, demand.key(), enough
+        found = self._known.pop(key, None)
+        if found is None:
+            found = loads(self.machine, demand, self.routing, enough)
+        self._known[key] = found
+        if len(self._known) > max(4, KEPT // max(1, len(self.channels))):
+            del self._known[next(iter(self._known))]
         return found if left is None else replace(found, channels=left, _kept={})
+
+    def _least_share(self, left: Channels | None) -> float:
+        """Return the least share of its bandwidth that a channel has left."""
+        from placement.network import channels
+
+        if left is None:
+            return 1.0
+        whole = channels(self.machine, self.routing).bandwidth
+        some = np.isfinite(whole)
+        return float((left.bandwidth[some] / whole[some]).min(initial=1.0))
+
+    def step_s(self, demand: Demand, left: Channels | None, message: float) -> float:
+        """Return the seconds of what is sent at once: of the busiest link, node or rank.
+
+        Parameters
+        ----------
+        demand : Demand
+        left : Channels or None
+            As `left` returns them.
+        message : float
+            Bytes of the busiest rank.
+        """
+        rank, least = self.process_s(message), 0.0
+        if self.routing == "adaptive":  # links need not take less than the rest does
+            least = max(rank, self._own_s(demand.out, demand.into))
+        return max(rank, self._longest(self.loads(demand, left, least)))
+
+    def _own_s(self, out: Floats, into: Floats) -> float:
+        """Return the seconds of the busiest node's own link."""
+        return float((np.maximum(out, into) / (self.injection * GB)).max(initial=0.0))
 
     def _longest(self, loads: Loads) -> float:
         """Return the seconds of the busiest channel or node link."""
-        own = np.maximum(loads.injection, loads.ejection) / (self.injection * GB)
-        return float(max(own.max(initial=0.0), loads.seconds().max(initial=0.0)))
+        own = self._own_s(loads.injection, loads.ejection)
+        return float(max(own, loads.seconds().max(initial=0.0)))
 
     def parts(
         self, phase: Phase, loads: Loads, left: Channels | None
@@ -273,11 +325,7 @@ class Model:
         assert phase.steps is not None
         ranks = len(phase.job.node)
         return math.fsum(
-            times
-            * max(
-                self._longest(self.loads(phase.job.demand(one), left)),
-                self.process_s(one.message(ranks)),
-            )
+            times * self.step_s(phase.job.demand(one), left, one.message(ranks))
             for one, times in phase.steps()
         )
 
