@@ -12,6 +12,7 @@ from benchmarks.study.published import FFT
 from benchmarks.study.result import Check, Table, percent
 from benchmarks.study.setting import COMMON
 from benchmarks.study.timing import Exchange, Transform, predictor
+from benchmarks.study.verdict import inside, over, under
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
 from rankmap.slots import Slots
@@ -79,8 +80,8 @@ def ordering(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
         every = [gain for gains in swept.values() for gain in gains]
         low, high, middle = min(every), max(every), float(np.median(every))
         clear = abs(paper) >= CLEAR
-        right = (max(every) < 0) if paper < 0 else (min(every) > 0)
-        said = ("yes" if right else "no") if clear else _near(middle)
+        claim = under(every, 0.0) if paper < 0 else over(every, 0.0)
+        said = ("yes" if claim.holds else "no") if clear else _near(middle)
         spans = "; ".join(
             f"{p} x {q}: {percent(min(g))} to {percent(max(g))}" for (p, q), g in swept.items()
         )
@@ -97,7 +98,7 @@ def ordering(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
                     f"Table III, {ranks:,} ranks: {'Morton' if paper > 0 else 'row-major'} wins",
                     percent(paper),
                     f"{percent(middle)} ({percent(low)} to {percent(high)})",
-                    right,
+                    claim,
                 )
             )
     return _table(rows), checks, series
@@ -119,7 +120,7 @@ def _even(machine: Machine, ranks: int, paper: float, middle: float) -> Check:
         f"Table III, {ranks:,} ranks: less than 5 % between the two",
         percent(paper),
         percent(middle),
-        abs(middle) < CLEAR,
+        inside(middle, -CLEAR, CLEAR),
         f"counting only bytes that leave a node {percent(1 - many / few)}; everything at once,"
         f" without other jobs {percent(1 - other / base)} (2048 cubed)",
     )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from benchmarks.study.verdict import Claim
+
 __all__ = ["Check", "Part", "Table", "joined", "percent", "ratio_words", "three"]
 
 
@@ -60,8 +62,8 @@ class Check:
     what : str
         The statement and where it stands.
     published, model : str
-    agrees : bool or None
-        None where there is nothing to agree on.
+    claim : Claim
+        The figures of both, and the rule that decides.
     why : str
         Where they part: a term switched off or a constant varied, with the number.
     """
@@ -69,13 +71,18 @@ class Check:
     what: str
     published: str
     model: str
-    agrees: bool | None
+    claim: Claim
     why: str = ""
 
     @property
+    def agrees(self) -> bool:
+        """Whether the model's figures are as the rule has them."""
+        return self.claim.holds
+
+    @property
     def verdict(self) -> str:
-        """``agrees``, ``disagrees`` or ``open``."""
-        return "open" if self.agrees is None else ("agrees" if self.agrees else "disagrees")
+        """``agrees`` or ``disagrees``."""
+        return "agrees" if self.agrees else "disagrees"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +124,11 @@ class Part:
                     "published": c.published,
                     "model": c.model,
                     "verdict": c.verdict,
+                    "rule": c.claim.words,
+                    "figures": {
+                        "published": list(c.claim.published),
+                        "model": list(c.claim.model),
+                    },
                     "why": c.why,
                 }
                 for c in self.checks

@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from benchmarks.study.published import TARA
 from rankmap.collectives import mpich
 from rankmap.predict.library import LIBRARIES, chosen_by
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["COMMON", "Setting", "algorithm", "assumptions"]
+__all__ = ["COMMON", "Setting", "algorithm", "assumptions", "contact_s"]
 
 #: The library whose algorithms the papers' programs are taken to use.
 MPICH = LIBRARIES["mpich"]
@@ -76,6 +79,21 @@ def algorithm(call: str, size: float, ranks: int) -> str:
     return chosen_by(MPICH, size, ranks, call)
 
 
+def contact_s() -> float:
+    """Return the seconds of a rank's first message to each other: a connection is made.
+
+    The median of what row B of tara's Table 4.5 takes for each rank, from 3 nodes on. It is
+    paid once, in the first exchange of all with all; Bruck's meets few ranks, and does not.
+
+    Examples
+    --------
+    >>> round(1e3 * contact_s(), 2)  # ms
+    1.72
+    """
+    each = [seconds / (TARA.PPN * n) for n, seconds in TARA.INTS.items() if n > 1]
+    return float(np.median(each))
+
+
 def assumptions() -> Iterator[tuple[str, str, str]]:
     """Yield (what, value, where it is from) of everything that the study assumes."""
     one = COMMON
@@ -115,6 +133,11 @@ def assumptions() -> Iterator[tuple[str, str, str]]:
         "latency, hop, message, interface",
         "1.2 to 1.5 us, 100 ns (Gemini 105), 0.5 us, 0.05 us",
         "assumed, but for tara's 1.2 us, which is published: the defaults of `nidmap predict`",
+    )
+    yield (
+        "first contact of two ranks",
+        f"{1e3 * contact_s():.2f} ms, in the first alltoallv of a sort",
+        "the median of tara's Table 4.5, row B; taken over to Blue Waters",
     )
     yield (
         "bytes of an FFT's grid point",

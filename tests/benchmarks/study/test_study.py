@@ -101,7 +101,7 @@ def test_the_page_has_all_papers_and_their_pictures():
         assert f"## {paper.title}\n" in page
         assert f"(images/study-{name}.svg)" in page
         assert (PAGE.parent / "images" / f"study-{name}.svg").read_text().startswith("<?xml")
-    assert page.count("| disagrees |") == page.split("## What is assumed")[0].count("\n- **")
+    assert page.count("| disagrees |") == page.split("## Left out")[0].count("\n- **")
 
 
 def test_a_disagreement_says_what_was_varied():
