@@ -6,7 +6,7 @@ time; in which order bursts come is chance. With
 
 * T seconds: the fluid time of the phase, its longest link's,
 * W <= T seconds: a link's own work, n bursts of s = W / n seconds,
-* A <= T seconds: the time in which they arrive, as what leads to the link is busy so long,
+* A seconds: the time in which they arrive, until what leads to the link has ended,
 
 the work that has come after a share v of the arrivals is v W + sigma B(v), where B is a
 Brownian bridge: all of it has come at the end. A node sends its bursts in random order, and
@@ -19,8 +19,10 @@ that comes after its last idle moment is through, at
 so that it ends more than x after T where the bridge crosses a straight line from
 x + T - W to x + T - A. That has the probability exp(-2 (x + T - W) (x + T - A) / sigma^2)
 exactly, by the reflection principle (J. L. Doob, Heuristic approach to the
-Kolmogorov-Smirnov theorems, Ann. Math. Statist. 20 (1949), 393-403). A phase ends with its
-last link, and links are taken as independent. Nothing is fitted.
+Kolmogorov-Smirnov theorems, Ann. Math. Statist. 20 (1949), 393-403); 1 before all has
+arrived. The link before it has ended so late itself: where half of all orders of its own
+bursts have, with its feeders' work for A. A phase ends with its last link, and links are taken as
+independent. Nothing is fitted.
 """
 
 from __future__ import annotations
@@ -46,7 +48,9 @@ if TYPE_CHECKING:
 __all__ = ["LIKELY", "RANGE", "Filled", "Queues", "filled"]
 
 #: The share of all orders of bursts under which a phase ends sooner: the likely one, and both ends.
-LIKELY, RANGE = 0.5, (0.1, 0.9)
+#: Messages that are posted by a schedule without conflicts, as all-to-alls among the nodes of one
+#: switch are, never wait for each other: the least.
+LIKELY, RANGE = 0.5, (0.0, 0.9)
 
 #: Pairs of nodes whose routes are followed; of more, what each sends over a link is a small share.
 MOST_PAIRS = 20_000
@@ -66,7 +70,7 @@ class Queues(NamedTuple):
     idle : float64 (l,)
         Seconds of the fluid time for which each link has no work: T - W.
     ahead : float64 (l,)
-        Seconds of it that are left when a link's last burst arrives: T - A.
+        Seconds of it that are left when a link's last burst arrives: T - A; below 0 after it.
     variance : float64 (l,)
         sigma^2 of its arrivals, in seconds squared.
 
@@ -85,7 +89,7 @@ class Queues(NamedTuple):
 
     def excess(self, share: float = LIKELY) -> float:
         """Return the seconds beyond the fluid time that a share of all orders stay below."""
-        if not len(self.variance):
+        if not len(self.variance) or not share:
             return 0.0
         low = float(self._exceeded(1 - share).max())
         high = float(self._exceeded(-math.expm1(math.log(share) / len(self.variance))).max())
@@ -101,14 +105,18 @@ class Queues(NamedTuple):
 
     def beyond(self, x: float) -> Floats:
         """Return the probability that each link ends more than `x` seconds after the fluid time."""
-        exponent = -2 * (x + self.idle) * (x + self.ahead) / self.variance
+        exponent = -2 * (x + self.idle) * np.maximum(0.0, x + self.ahead) / self.variance
         return np.asarray(np.minimum(np.exp(exponent), 1 - 1e-16))
 
     def _exceeded(self, tail: float) -> Floats:
         """Return the seconds that each link alone exceeds with a probability; 0 for less often."""
-        mean, half = (self.idle + self.ahead) / 2, (self.idle - self.ahead) / 2
-        root = np.sqrt(half**2 - self.variance * math.log(tail) / 2)
-        return np.asarray(np.maximum(0.0, root - mean))
+        return np.maximum(0.0, _end(-self.idle, -self.ahead, self.variance, tail))
+
+
+def _end(work: Floats, arriving: Floats, variance: Floats, tail: float) -> Floats:
+    """Return when a link has ended but for a probability: where the bridge meets that line."""
+    mean, half = (work + arriving) / 2, (work - arriving) / 2
+    return np.asarray(mean + np.sqrt(half**2 - variance * math.log(tail) / 2))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,13 +159,21 @@ class Filled:
         own = bandwidth[self.link] * 1e9
         work = self.load / own
         fluid = max(sending, float(work.max(initial=0.0)))
-        arriving = np.full(len(work), fluid if self.follows is None else sending)
-        if self.follows is not None:
-            before, after = self.follows
-            np.maximum.at(arriving, after, work[before])
         variance = work * min(burst, self.message) / own * self.mixed
+        arriving = np.full(len(work), fluid)
+        if self.follows is not None:
+            ended = _end(work, self._arrived(work, sending), variance, 1 - LIKELY)
+            arriving = self._arrived(ended, sending)
         some = variance > 0
         return Queues((fluid - work)[some], (fluid - arriving)[some], variance[some])
+
+    def _arrived(self, ended: Floats, sending: float) -> Floats:
+        """Return when the last burst of each link arrives, where links have ended so late."""
+        assert self.follows is not None
+        before, after = self.follows
+        found = np.full(len(ended), sending)
+        np.maximum.at(found, after, ended[before])
+        return found
 
 
 def filled(job: Job, sums: Summed, loads: Loads) -> Filled:
