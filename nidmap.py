@@ -49,6 +49,9 @@ RARELY = 100_000, 50, 50
 #: Numpy's linear algebra starts a thread a core, which spin and have next to nothing to do.
 ONE_THREAD = "OPENBLAS_NUM_THREADS", "1"
 
+#: Commands that start the user's own programs, which get the user's own environment.
+_STARTING = frozenset(["run", "record", "ab", "minicray"])
+
 #: The Python names of the front door and where they live; loaded at first use.
 _API = {
     "__version__": ("placement", "__version__"),
@@ -85,6 +88,7 @@ _COMMANDS = {
     "record": ("rankmap.commands.record:record", "Keep who sends how much to whom in a program."),
     "pattern": ("rankmap.commands.record:pattern", "Show what a program was seen to send."),
     "preload": ("rankmap.commands.record:preload", "Build what nidmap record loads before it."),
+    "ab": ("workloads.program.commands:ab", "Measure default and plan with your program."),
     "bench": ("workloads.commands:bench", "Measure sorts, FFTs, stencils; A/B tests."),
     "minicray": ("workloads.minicray.commands:minicray", "A small machine of real links."),
     "web": ("web.commands:web", "See machine, jobs and plans on a page."),
@@ -162,7 +166,7 @@ def _open_rooms() -> str:
 def main() -> None:
     """Run the command line (the ``nidmap`` command and ``python -m nidmap``)."""
     gc.set_threshold(*RARELY)
-    if sys.argv[1:2] not in (["run"], ["minicray"]):  # what these start gets the user's own
+    if not _STARTING.intersection(sys.argv[1:2]):
         os.environ.setdefault(*ONE_THREAD)
     if _HIDDEN:
         sys.stderr.write(f"nidmap: {_HIDDEN}\n")

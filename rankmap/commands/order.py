@@ -17,11 +17,14 @@ from placement.errors import UsageError
 from rankmap.commands.model import job_of, sending_options
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from placement.machine import Machine
+    from rankmap.launch.run_command import RunCommand
     from rankmap.order import Order
     from rankmap.slots import Slots
 
-__all__ = ["order", "run"]
+__all__ = ["launch_options", "order", "run", "run_command"]
 
 _nodes_option = click.option(
     "--nodes", metavar="LIST|FILE|-", help="The job's nodes; their order numbers the slots."
@@ -42,6 +45,57 @@ _launcher_order_option = click.option(
     type=click.Choice(["sorted", "given"]),
     help="How the launcher takes the nodes, for MPICH_RANK_ORDER; default: sorted, as Slurm does.",
 )
+
+_LAUNCH = (
+    _nodes_option,
+    _ppn_option,
+    _pattern_option,
+    _grid_option,
+    _strategy_option,
+    sending_options,
+    click.option(
+        "--order",
+        "order_file",
+        metavar="FILE",
+        help="Launch this order: any that can be read back.",
+    ),
+    click.option("--order-format", metavar="F", help="Its format; default: by its name."),
+    _launcher_order_option,
+    click.option(
+        "--mpi",
+        type=click.Choice(["auto", "cray-mpich", "mpich", "intel", "openmpi", "other"]),
+        default="auto",
+        show_default=True,
+        help="The ranks' MPI library; auto asks mpiexec, else goes by network and modules.",
+    ),
+    click.option(
+        "--order-dir",
+        metavar="DIR",
+        help="Where the order file is kept; default: here, until the job ends.",
+    ),
+)
+
+
+def launch_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say in which order a launcher's ranks are started."""
+    for option in reversed(_LAUNCH):
+        command = option(command)
+    return command
+
+
+def run_command(
+    command: tuple[str, ...],
+    specs: tuple[str, ...],
+    pattern: str | None,
+    grid: str | None,
+    options: Mapping[str, Any],
+) -> RunCommand:
+    """Return ``nidmap run`` of a command with `launch_options` and ``patience``."""
+    from rankmap.launch.run_command import RunCommand
+
+    given = dict(options)
+    job = job_of(given)
+    return RunCommand(command, specs, lambda: _pattern(pattern, grid), given, job)
 
 
 @click.command()
@@ -124,29 +178,7 @@ def order(
 
 @click.command(context_settings={"allow_interspersed_args": False})
 @machine_option
-@_nodes_option
-@_ppn_option
-@_pattern_option
-@_grid_option
-@_strategy_option
-@sending_options
-@click.option(
-    "--order", "order_file", metavar="FILE", help="Launch this order: any that can be read back."
-)
-@click.option("--order-format", metavar="F", help="Its format; default: by its name.")
-@_launcher_order_option
-@click.option(
-    "--mpi",
-    type=click.Choice(["auto", "cray-mpich", "mpich", "intel", "openmpi", "other"]),
-    default="auto",
-    show_default=True,
-    help="The ranks' MPI library; auto asks mpiexec, else goes by network and modules.",
-)
-@click.option(
-    "--order-dir",
-    metavar="DIR",
-    help="Where the order file is kept; default: here, until the job ends.",
-)
+@launch_options
 @click.option("--dry-run", is_flag=True, help="Print the command instead of running it.")
 @click.option(
     "--patience",
@@ -193,10 +225,7 @@ def run(
         raise UsageError("--json goes with --dry-run")
     if verify and dry_run:
         raise UsageError("--verify starts a step, --dry-run starts nothing")
-    from rankmap.launch.run_command import RunCommand
-
-    job = job_of(options)
-    one = RunCommand(command, specs, lambda: _pattern(pattern, grid), options, job)
+    one = run_command(command, specs, pattern, grid, options)
     return one.show(as_json, strict) if dry_run else one.start(strict, verify)
 
 

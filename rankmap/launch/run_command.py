@@ -87,7 +87,7 @@ class RunCommand:
     def _try_prepare(self) -> tuple[tuple[Prepared, Expectation] | None, str]:
         """Return the launch and what is expected of it, or why there is none."""
         try:
-            job = self._read_job(dry=True)
+            job = self.read_job(dry=True)
             order = job.stored() or job.ordered()
             made = job.prepared(order)
             remarks = (*made.remarks, *job.asked_remarks())
@@ -135,7 +135,7 @@ class RunCommand:
         """
         from rankmap.launch.expectation import UNKNOWN
 
-        job, dropped = self._read_job(dry=False), ""
+        job, dropped = self.read_job(dry=False), ""
         order = job.stored()
         if order is None and self._is_hurried():
             with contextlib.suppress(NidmapError):
@@ -186,7 +186,14 @@ class RunCommand:
     def _machine_specs(self) -> tuple[str, ...]:
         return self.specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split())
 
-    def _read_job(self, dry: bool) -> Job:
+    def read_job(self, dry: bool) -> Job:
+        """Return what the command would start, before any order is thought of.
+
+        Parameters
+        ----------
+        dry : bool
+            True where nothing will be started, nor asked.
+        """
         from rankmap.launch.prepare import read_job
         from rankmap.launch.prepared import RunRequest
 

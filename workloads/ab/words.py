@@ -13,6 +13,9 @@ from workloads.ab.analysis import credited_phase
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+#: A predicted range ends where its third digit does: so much beyond it is still inside.
+_SAME = 0.005
+
 __all__ = ["foretold", "foretold_sentence", "options_text", "sentence", "text"]
 
 
@@ -147,7 +150,7 @@ def foretold(header: Mapping[str, Any], found: Mapping[str, Any]) -> list[dict[s
         entry, gain = measured.get(arm, {}), expected["gain"]
         row = {"arm": arm, **expected, "measured": entry.get("ratio")}
         if gain and row["measured"] is not None:
-            low, high = gain["low"] or 0.0, gain["high"] or math.inf
+            low, high = (gain["low"] or 0.0) * (1 - _SAME), (gain["high"] or math.inf) * (1 + _SAME)
             row["covers"] = low <= row["measured"] <= high
             row["overlaps"] = low <= (entry["high"] or math.inf) and (entry["low"] or 0.0) <= high
         rows.append({"covers": None, "overlaps": None, **row})

@@ -1,0 +1,192 @@
+"""What is compared: the user's command as it is, and the same command with its ranks in order."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from placement.errors import PlanError, UsageError, printable
+from rankmap.launch import Launch
+from workloads.ab.arms import Arm
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rankmap.launch.prepare import Job
+    from rankmap.launch.prepared import Prepared
+    from rankmap.launch.run_command import RunCommand
+
+__all__ = ["DEFAULT", "Compared", "ProgramArm", "prepared_arms", "read_arm"]
+
+#: What the arms are called that have no name of the user's.
+DEFAULT, PLAN, ORDER, AGAIN = "default", "plan", "order", "default again"
+
+#: What an arm may be called: a part of file names.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramArm:
+    """One side of a comparison.
+
+    Attributes
+    ----------
+    arm : Arm
+        As the samples' header keeps it; `members` are the ranks of the
+        default launch that sit where each rank of this one sits.
+    launch : Launch
+    expected : dict or None
+        What the model expects of it: ``words``, and ``gain`` (None where
+        nothing is known); None for the default.
+    """
+
+    arm: Arm
+    launch: Launch
+    expected: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """All arms of a comparison, and where their ranks sit.
+
+    Attributes
+    ----------
+    arms : list of ProgramArm
+        The default first.
+    hosts : list of str
+        Nodes, in the order in which the launcher fills them.
+    counts : list of int
+        Ranks on each of them.
+    pattern : str
+        '' where none was given.
+    program : tuple of str
+        The user's program and its arguments, without the launcher.
+    """
+
+    arms: list[ProgramArm]
+    hosts: list[str]
+    counts: list[int]
+    pattern: str
+    program: tuple[str, ...]
+
+    def header(self) -> dict[str, Any]:
+        """Return what a header says of it."""
+        return {
+            "workload": " ".join(self.program),
+            "ranks": sum(self.counts),
+            "nodes": len(self.hosts),
+            "ppn": max(self.counts),
+            "hosts": self.hosts,
+            "counts": self.counts,
+            "pattern": self.pattern,
+            "arms": [one.arm.document() for one in self.arms],
+            "expected": {one.arm.name: one.expected for one in self.arms if one.expected},
+        }
+
+
+def read_arm(text: str) -> tuple[str, str]:
+    """Return name and order file of ``NAME=FILE``.
+
+    Raises
+    ------
+    UsageError
+
+    Examples
+    --------
+    >>> read_arm("hilbert=hilbert.slots")
+    ('hilbert', 'hilbert.slots')
+    """
+    name, equals, path = text.partition("=")
+    if not (equals and path and _NAME.fullmatch(name)):
+        raise UsageError(
+            f"--arm {printable(text, 60)} is not NAME=FILE", "a name of letters, digits, . _ -"
+        )
+    return name, path
+
+
+@contextmanager
+def prepared_arms(
+    base: RunCommand, orders: Sequence[str], control: bool, dry: bool
+) -> Iterator[Compared]:
+    """Prepare all launches; inside, their order files are there, as behind it where it is dry.
+
+    Parameters
+    ----------
+    base : RunCommand
+        ``nidmap run`` of the same command: its order (by ``--order`` or a
+        pattern) is an arm.
+    orders : sequence of str
+        More arms: ``NAME=FILE``.
+    control : bool
+        Whether the default is launched as another arm, too.
+    dry : bool
+        See `rankmap.launch.prepared.RunRequest`.
+
+    Raises
+    ------
+    NidmapError
+        Nothing to compare, an order that is none, a launcher that takes none.
+    """
+    from rankmap.launch.launch_folder import discard_launch
+
+    wanted = _wanted(base, orders)
+    made: list[tuple[str, Job, Prepared]] = []
+    try:
+        for name, command in wanted.items():
+            job = command.read_job(dry)
+            made.append((name, job, job.prepared(job.stored() or job.ordered())))
+        yield _compared(base.command, made, control)
+    finally:
+        for _, _, prepared in made if not dry else ():
+            discard_launch(prepared.path)
+
+
+def _wanted(base: RunCommand, orders: Sequence[str]) -> dict[str, RunCommand]:
+    """Return by name the run whose order each arm has."""
+    wanted: dict[str, RunCommand] = {}
+    if base.options["order_file"] is not None:
+        wanted[ORDER] = base
+    elif base.pattern() or not orders:
+        wanted[PLAN] = base
+    for name, path in map(read_arm, orders):
+        if name in (*wanted, DEFAULT):
+            raise UsageError(f"two arms are called {name}")
+        options = {**base.options, "order_file": path, "strategy": "auto"}
+        wanted[name] = replace(base, options=options)
+    return wanted
+
+
+def _compared(
+    command: tuple[str, ...], made: Sequence[tuple[str, Job, Prepared]], control: bool
+) -> Compared:
+    """Return the arms of what was prepared; all must have the same ranks on the same nodes."""
+    _, job, first = made[0]
+    on = first.laid.on
+    hosts, counts = on.names.tolist(), on.counts.tolist()
+    members = list(range(len(first.laid)))
+    plain = ProgramArm(Arm(DEFAULT, DEFAULT, "", members), Launch(command))
+    plain.arm.notes.extend(job.asked_remarks())
+    arms = [plain]
+    for name, own, prepared in made:
+        arms.append(_order_arm(name, own, prepared))
+        if arms[-1].arm.members == members:
+            arms[-1].arm.notes.append(f"the same ranks in the same order as {DEFAULT}")
+    if all(one.arm.members == members for one in arms) and not control:
+        raise PlanError(
+            "the order is the launcher's own: there is nothing to compare",
+            "--control measures the noise, --strategy or --order another order",
+        )
+    if control:
+        again = replace(plain.arm, name=AGAIN, control="A/A", notes=[])
+        arms.append(ProgramArm(again, plain.launch))
+    pattern = next((one.request.pattern for _, one, _ in made if one.request.pattern), "")
+    return Compared(arms, hosts, counts, pattern, job.step.argv[job.step.program :])
+
+
+def _order_arm(name: str, job: Job, prepared: Prepared) -> ProgramArm:
+    expected, order = job.expected(prepared.order), prepared.order
+    what = job.request.order_file or order.strategy
+    arm = Arm(name, what, "", prepared.laid.slots.tolist(), notes=list(prepared.remarks))
+    return ProgramArm(arm, prepared.launch, {"words": expected.words, "gain": expected.gain})

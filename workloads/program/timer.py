@@ -1,0 +1,136 @@
+"""The figure of one launch: what the program says itself, or the wall time of the launch."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from placement.errors import ParseError, UsageError, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["UNITS", "Timer", "timer_of"]
+
+#: Seconds of each unit of time.
+UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
+
+#: Bytes at the end of an output that are looked at.
+_MOST_BYTES = 1 << 26
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """Where the figure of a launch comes from.
+
+    Attributes
+    ----------
+    regex : re.Pattern or None
+        Its first group is the figure, its last match counts; None: wall time.
+    unit : str
+        One of `UNITS`; any word for a rate.
+    higher_is_better : bool
+        True for a rate, False for a time.
+    """
+
+    regex: re.Pattern[str] | None = None
+    unit: str = "s"
+    higher_is_better: bool = False
+
+    def read(self, paths: Sequence[str]) -> float | None:
+        """Return the figure as the program states it, None where it is not to state one.
+
+        Parameters
+        ----------
+        paths : sequence of str
+            Files with what it printed; the first that has a match counts.
+
+        Raises
+        ------
+        ParseError
+            No match, or what matches is no number above 0.
+        """
+        if self.regex is None:
+            return None
+        for path in paths:
+            *_, last = (None, *self.regex.finditer(_end_of(path)))
+            if last is not None:
+                return _figure(last[1], path)
+        raise ParseError(
+            paths[0], 0, "nothing in it matches --time-regex", f"nor in {printable(paths[-1])}"
+        )
+
+    def cost(self, figure: float) -> float:
+        """Return a figure as what is compared: seconds, or for a rate its inverse."""
+        return 1.0 / figure if self.higher_is_better else figure * UNITS[self.unit]
+
+    def document(self) -> dict[str, Any]:
+        """Return the timer as a header keeps it."""
+        kind = "rate" if self.higher_is_better else "time"
+        return {
+            "regex": self.regex.pattern if self.regex else None,
+            "unit": self.unit,
+            "higher_is_better": self.higher_is_better,
+            "words": f"the program's own {kind}" if self.regex else "wall time of the launch",
+        }
+
+
+def timer_of(regex: str | None, unit: str | None, higher_is_better: bool) -> Timer:
+    """Return the timer that the options ask for.
+
+    Raises
+    ------
+    UsageError
+        An expression that is none or has no group, a unit that is none of time.
+
+    Examples
+    --------
+    >>> timer_of("Loop time of ([0-9.]+)", "ms", False).cost(250.0)
+    0.25
+    """
+    if regex is None:
+        if unit or higher_is_better:
+            raise UsageError("--unit and --higher-is-better say what --time-regex finds")
+        return Timer()
+    try:
+        compiled = re.compile(regex, re.MULTILINE)
+    except re.error as error:
+        raise UsageError(f"--time-regex {printable(regex, 60)}: {error}") from None
+    if not compiled.groups:
+        raise UsageError(
+            f"--time-regex {printable(regex, 60)} has no group",
+            "put the number in brackets: 'Loop time of ([0-9.]+)'",
+        )
+    if higher_is_better:
+        return Timer(compiled, unit or "", True)
+    if unit not in (None, *UNITS):
+        raise UsageError(
+            f"--unit {printable(unit or '', 20)} is no unit of time: {', '.join(UNITS)}",
+            "a rate has any unit, with --higher-is-better",
+        )
+    return Timer(compiled, unit or "s")
+
+
+def _figure(text: str | None, path: str) -> float:
+    """Return the number that an expression found; Fortran writes exponents with D."""
+    try:
+        found = float((text or "").upper().replace("D", "E"))
+    except ValueError:
+        found = math.nan
+    if not 0 < found < math.inf:
+        raise ParseError(
+            path, 0, f"--time-regex finds {printable(text or 'nothing', 40)}, no number above 0"
+        )
+    return found
+
+
+def _end_of(path: str) -> str:
+    try:
+        with open(path, "rb") as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - _MOST_BYTES))
+            return stream.read().decode("utf-8", "replace")
+    except OSError as error:
+        raise ParseError(path, 0, f"cannot be read: {error.strerror or error}") from None
