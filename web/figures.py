@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from rankmap.joint.budget import Moment
     from rankmap.order import Order
+    from rankmap.pattern import Pattern
     from rankmap.predict import Predictor
     from rankmap.slots import Slots
 
@@ -96,14 +97,23 @@ def describe(machine: Machine, free: Mask, wanted: requests.Describe) -> dict[st
 def _arranged(model: Predictor, slots: Slots, wanted: requests.Describe) -> Order | None:
     """Return the order that is asked for; None for the one that every launcher makes."""
     from rankmap.order import Order
-    from rankmap.orders import arrange
     from rankmap.predict.asked import fitted
 
     if wanted.slots:
         return Order(np.array(wanted.slots), slots, wanted.order, wanted.pattern)
     if wanted.order in _AS_IS:
         return None
-    return arrange(slots, fitted(model.pattern, slots), _named(wanted.order))
+    return _ordered(slots, fitted(model.pattern, slots), wanted.order, {"predictor": model})
+
+
+def _ordered(slots: Slots, pattern: Pattern, strategy: str, job: dict[str, Any]) -> Order:
+    """Return a new order, as ``nidmap order`` makes it."""
+    from rankmap.joint.auto_order import auto_order
+    from rankmap.orders import arrange
+
+    if strategy == "auto":
+        return auto_order(slots, pattern.spec, job)
+    return arrange(slots, pattern, _named(strategy))
 
 
 def _default(model: Predictor, free: Mask, placed: Placed, time: float) -> dict[str, Any] | None:
@@ -261,7 +271,6 @@ def order(machine: Machine, free: Mask, wanted: requests.Order) -> dict[str, Any
     from rankmap.emit import emit
     from rankmap.emit.document import document
     from rankmap.order import Order
-    from rankmap.orders import arrange
     from rankmap.pattern import parse_pattern
     from rankmap.slots import Slots, parse_counts
 
@@ -273,7 +282,7 @@ def order(machine: Machine, free: Mask, wanted: requests.Order) -> dict[str, Any
     if wanted.slots:
         found = Order(np.array(wanted.slots), slots, wanted.strategy, wanted.pattern)
     else:
-        found = arrange(slots, pattern, _named(wanted.strategy))
+        found = _ordered(slots, pattern, wanted.strategy, {})
     return {
         "schema": "nidmap.page-order/1",
         "order": document(found),

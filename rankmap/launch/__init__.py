@@ -162,8 +162,11 @@ class Launcher(ABC):
         """Return what leaves the ranks of this command unbound; '' where they are bound."""
         return ""
 
-    def asked_remarks(self, step: Parsed, env: Mapping[str, str]) -> list[str]:
-        """Return what the user should know of the command that only asking the site tells."""
+    def asked_remarks(self, step: Parsed, env: Mapping[str, str], seconds: float) -> list[str]:
+        """Return what the user should know of the command that only asking the site tells.
+
+        The site has so many seconds to answer.
+        """
         return []
 
     def text(self, order: Order, launcher_order: str, step: Parsed) -> str:

@@ -180,7 +180,8 @@ class Job:
             if given.strategy != "auto":
                 raise UsageError("--order and --strategy exclude each other")
             form, way = given.order_format, given.launcher_order or "sorted"
-            return read_order_file(given.order_file, form, self.slots, way)
+            made = read_order_file(given.order_file, form, self.slots, way)
+            return replace(made, pattern=given.pattern or made.pattern)
         if strategy:
             return arrange(self.slots, given.pattern, strategy)
         return arrange_and_store(self.slots, given.wish)
@@ -192,7 +193,7 @@ class Job:
 
     def asked_remarks(self) -> list[str]:
         """Return what the user should know of the command that only asking the site tells."""
-        return self.how.asked_remarks(self.step, self.env)
+        return self.how.asked_remarks(self.step, self.env, self.request.patience or 10.0)
 
     def prepared(self, order: Order) -> Prepared:
         """Return the launch of an order, its file written.

@@ -52,9 +52,6 @@ _UNCLEAR = (
 )  # fmt: skip
 
 
-#: Seconds that slurmctld has to say its settings.
-_CONFIGURATION = 1.0
-
 #: What is said where neither the command nor Slurm names a PMI.
 _ALONE = (
     "srun has no --mpi and Slurm's MpiDefault is none: ranks of an MPI that needs PMI start as"
@@ -115,7 +112,7 @@ class Srun(Launcher):
         """Return ``-c``."""
         return step.number("cpus-per-task") or 1
 
-    def asked_remarks(self, step: Parsed, env: Mapping[str, str]) -> list[str]:
+    def asked_remarks(self, step: Parsed, env: Mapping[str, str], seconds: float) -> list[str]:
         """Return what Slurm's settings make of the command: without PMI ranks are alone."""
         if "mpi" in step.values or env.get("SLURM_MPI_TYPE"):
             return []
@@ -123,7 +120,7 @@ class Srun(Launcher):
         from placement.slurm.configuration import configuration
 
         try:
-            default = configuration(Deadline(_CONFIGURATION)).get("MpiDefault", "")
+            default = configuration(Deadline(seconds)).get("MpiDefault", "")
         except LaunchError:
             return []
         return [_ALONE] if default == "none" else []

@@ -36,6 +36,7 @@ from rankmap.predict.background import USUAL_LOAD, Other, beside, shared
 from rankmap.predict.bursts import LIKELY, RANGE, filled
 from rankmap.predict.lines import most_steps
 from rankmap.predict.phases import ALGORITHMS
+from rankmap.progress import step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -284,6 +285,7 @@ def _range(asked: Model, times: list[_Times], figure: Any) -> Gain:
     """Return a figure of some placements' times under the likely values, and what moves it."""
 
     def under(values: _Values) -> float:
+        step()
         return float(figure([one.seconds(values, place) for place, one in enumerate(times)]))
 
     first = _likely(asked)

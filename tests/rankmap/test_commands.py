@@ -18,6 +18,7 @@ JOB = {
     "SLURM_NTASKS": "64",
     "SLURM_JOB_ID": "4711",
     "SLURM_CPU_BIND": "cores",
+    "SLURM_MPI_TYPE": "none",
 }
 
 

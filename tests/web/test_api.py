@@ -123,11 +123,17 @@ def test_a_plan_is_the_document_of_the_command(site, body, argv):
     assert ours == theirs
 
 
-def test_an_order_holds_the_document_of_the_command(site):
-    ours = site.post("order", nodes="0-7", ppn=4, pattern="fft:8x4", strategy="morton").json
-    theirs = json.loads(cli("order", "-m", MACHINE, "--nodes", "0-7", "--ppn", "4", "--pattern",
-                            "fft:8x4", "--strategy", "morton", "--json"))  # fmt: skip
+@pytest.mark.parametrize(
+    ("nodes", "ppn", "pattern", "strategy"),
+    [("0-7", 4, "fft:8x4", "morton"), ("0,9,3,30", 1, "stencil:2x2", "auto")],
+)
+def test_an_order_holds_the_document_of_the_command(site, nodes, ppn, pattern, strategy):
+    job = {"nodes": nodes, "ppn": ppn, "pattern": pattern, "strategy": strategy}
+    ours = site.post("order", **job).json
+    argv = [word for name, value in job.items() for word in (f"--{name}", str(value))]
+    theirs = json.loads(cli("order", "-m", MACHINE, *argv, "--json"))
     assert ours["order"] == theirs
+    assert ("optimised" in theirs) == (strategy == "auto")
     assert ours["schema"] != theirs["schema"]
 
 
