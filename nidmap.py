@@ -90,6 +90,7 @@ _COMMANDS = {
     "preload": ("rankmap.commands.record:preload", "Build what nidmap record loads before it."),
     "ab": ("workloads.program.commands:ab", "Measure default and plan with your program."),
     "bench": ("workloads.commands:bench", "Measure sorts, FFTs, stencils; A/B tests."),
+    "calibrate": ("workloads.calibrate.command:calibrate", "Measure a machine's constants."),
     "minicray": ("workloads.minicray.commands:minicray", "A small machine of real links."),
     "web": ("web.commands:web", "See machine, jobs and plans on a page."),
 }

@@ -166,10 +166,14 @@ class Session:
                 with together(self.comm):
                     self.journal.close(self.ended)
                 if self.root and self.ended != "complete":
-                    count = len(self.journal.rows)
-                    say(f"nidmap: ended early ({self.ended}); {count} finished samples are kept")
+                    say(f"nidmap: {self.ending()}")
             elif self.root:  # no word with the others: they may be elsewhere
                 self._keep_samples(error)
+
+    def ending(self) -> str:
+        """Say that the run ended early, and what is kept of it."""
+        count = len(self.journal.rows)
+        return f"ended early ({self.ended}); {count} finished samples are kept"
 
     def _keep_samples(self, error: BaseException) -> None:
         """Write the finished samples of a run that failed."""

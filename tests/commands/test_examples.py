@@ -51,7 +51,7 @@ PRINTED = {
 #: What a command needs that is not here: a launcher, a cluster, a recorded program, hours.
 ELSEWHERE = re.compile(
     r"^(ab |bench (?!contention --predict)|minicray|web serve|record|preload|pattern show)"
-    r"|^run (?!.*--dry-run)|^nodes free( -p|$)"
+    r"|^(run|calibrate) (?!.*--dry-run)|^nodes free( -p|$)"
     r"|--from idle|--check|--job|measured:|matrix:prof|--against minicray"
 )
 
@@ -142,6 +142,8 @@ def files(tmp_path_factory):
     (folder / "comm.graph").write_text(f"{ranks} {ranks}\n{ring}")
     np.savez(folder / "comm.npz", matrix=np.eye(128, k=1))
     (folder / "prof").mkdir()
+    figure = '{ value = 3.0, mark = "measured", source = "nidmap calibrate" }'
+    (folder / "calibrated.toml").write_text(f"[bandwidth]\nblue = {figure}\n")
     return folder
 
 

@@ -1,0 +1,1 @@
+"""The constants of a machine, measured on some of its nodes: ``nidmap calibrate``."""

@@ -1,0 +1,270 @@
+"""Which sets of flows are measured: those that make one class bind, and tell routings apart.
+
+A set makes a class of links bind where its busiest link of that class takes
+longer than any other link, by what the machine's configuration says of
+bandwidths; which link that is depends on the routing, so sets are chosen for
+every routing that the network could have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from workloads.calibrate.flows import Flows
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float64]
+
+__all__ = ["MARGIN", "NODE", "Chosen", "Table", "chosen", "merged_class", "predicted", "unbiased"]
+
+#: A class binds where it takes so many times as long as any other.
+MARGIN = 1.05
+
+#: No margin is better than this one.
+ENOUGH = 1.25
+
+#: Two routings are told apart by a set of flows whose times differ by this factor.
+APART = 1.25
+
+#: Differences in time below this factor are none that a measurement could show.
+SAME = 1.03
+
+#: Sets of flows that are to tell two routings apart.
+WITNESSES = 3
+
+#: Sets that are kept of those that make a class bind under the default routing.
+KEPT = 3
+
+#: The class of nodes' own links.
+NODE = "injection"
+
+#: Bytes of each message for which tables hold seconds.
+GB = 1e9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Seconds that the busiest link of each class takes, by the machine's own figures.
+
+    Attributes
+    ----------
+    flows : sequence of Flows
+    routings, classes : tuple of str
+    seconds : float64 (flows, routings, classes)
+        For a GB a flow.
+    clean : frozenset of int or None
+        Sets in which a class was chosen to bind: what it carries is read off
+        these alone. None: all.
+    """
+
+    flows: Sequence[Flows]
+    routings: tuple[str, ...]
+    classes: tuple[str, ...]
+    seconds: Floats
+    clean: frozenset[int] | None = None
+
+    @property
+    def times(self) -> Floats:
+        """Seconds of each set under each routing, float64 (flows, routings)."""
+        return np.asarray(self.seconds.max(axis=2))
+
+    def margins(self) -> Floats:
+        """How many times as long each class takes as the longest other one; as `seconds`."""
+        found = np.zeros_like(self.seconds)
+        for k in range(len(self.classes)):
+            others = np.delete(self.seconds, k, axis=2).max(axis=2, initial=0.0)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                found[:, :, k] = np.where(
+                    self.seconds[:, :, k] > 0, self.seconds[:, :, k] / others, 0.0
+                )
+        return found
+
+    def take(self, some: Sequence[int]) -> Table:
+        """Return the table of these sets."""
+        listed = list(some)
+        return replace(self, flows=[self.flows[i] for i in listed], seconds=self.seconds[listed])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """What is measured.
+
+    Attributes
+    ----------
+    table : Table
+        Of the sets that were chosen.
+    alike : tuple of (str, str)
+        Routings that no set of flows between these nodes tells apart.
+    """
+
+    table: Table
+    alike: tuple[tuple[str, str], ...]
+
+    def unreached(self, routing: str) -> tuple[str, ...]:
+        """Return the classes that no set makes bind under a routing."""
+        margins = self.table.margins()[:, self.table.routings.index(routing)]
+        most = margins.max(axis=0, initial=0.0)
+        return tuple(name for name, m in zip(self.table.classes, most, strict=True) if m < MARGIN)
+
+
+def unbiased(machine: Machine) -> tuple[Machine, bool]:
+    """Return the machine without what it is said to route by, each node's link limited.
+
+    Returns
+    -------
+    (Machine, bool)
+        And whether a node's link had to be assumed, as fast as the fastest link.
+
+    Raises
+    ------
+    UsageError
+        Where no bandwidth of any link is known.
+    """
+    from placement.network import channels
+    from placement.network.model import injection_bandwidth
+
+    stated = dict(machine.topology.parameters)
+    for name in ("routing", "routings"):
+        stated.pop(name, None)
+    topology = replace(machine.topology, parameters=stated)
+    machine = replace(machine, topology=topology, _cache={})
+    known = channels(machine).bandwidth
+    known = known[np.isfinite(known)]
+    if not len(known):
+        raise UsageError(
+            f"{machine.name} states no bandwidth of its links, so that none can be told to bind",
+            "-m a site, or a spec with bandwidths",
+        )
+    if np.isfinite(injection_bandwidth(machine)).all():
+        return machine, False
+    bandwidth = {**topology.bandwidth, NODE: float(known.max())}
+    return replace(machine, topology=replace(topology, bandwidth=bandwidth), _cache={}), True
+
+
+def merged_class(kind: str) -> str:
+    """Return the class whose bandwidth a class of channels has: up and down are one.
+
+    Examples
+    --------
+    >>> merged_class("down1"), merged_class("ejection"), merged_class("blue")
+    ('up1', 'injection', 'blue')
+    """
+    if kind == "ejection":
+        return NODE
+    return f"up{kind[4:]}" if kind.startswith("down") else kind
+
+
+def predicted(
+    machine: Machine, rows: Ints, flows: Sequence[Flows], routings: Sequence[str]
+) -> Table:
+    """Return what each set of flows takes under each routing.
+
+    Parameters
+    ----------
+    machine : Machine
+        As `unbiased` returns it.
+    rows : int64 (n,)
+        The job's nodes.
+    flows : sequence of Flows
+    routings : sequence of str
+    """
+    from placement.network import channels
+
+    kinds = [NODE, *(merged_class(kind) for kind in channels(machine, routings[0]).kinds)]
+    classes = tuple(dict.fromkeys(kinds))
+    seconds = np.zeros((len(flows), len(routings), len(classes)))
+    for i, one in enumerate(flows):
+        for r, routing in enumerate(routings):
+            seconds[i, r] = _seconds(machine, rows, one, routing, classes)
+    return Table(flows, tuple(routings), classes, seconds)
+
+
+def _seconds(
+    machine: Machine, rows: Ints, flows: Flows, routing: str, classes: Sequence[str]
+) -> list[float]:
+    """Return the seconds of the busiest link of each class."""
+    from placement.network import Demand, loads
+
+    demand = Demand.pairs(machine, rows[flows.source], rows[flows.target], GB)
+    found = dict.fromkeys(classes, 0.0)
+    for kind, longest in loads(machine, demand, routing).by_class().items():
+        name = merged_class(kind)
+        found[name] = max(found[name], longest)
+    return list(found.values())
+
+
+def chosen(machine: Machine, rows: Ints, flows: Sequence[Flows]) -> Chosen:
+    """Return the sets of flows that are worth measuring.
+
+    All are looked at under the network's usual routing, and the best of each
+    class, and all permutations, under every other one as well. A shift by
+    half the nodes and a random permutation are always among them, as
+    witnesses of what the fit says.
+
+    Parameters
+    ----------
+    machine : Machine
+        As `unbiased` returns it.
+    rows : int64 (n,)
+    flows : sequence of Flows
+        As `workloads.calibrate.flows.candidates` returns them.
+    """
+    from placement.network import routings
+
+    names = routings(machine)
+    first = predicted(machine, rows, flows, names[:1])
+    several = [i for i, one in enumerate(flows) if len(one) >= len(rows)]
+    best = {i for k in range(len(first.classes)) for i in _best(first, 0, k, KEPT)}
+    some = sorted(best.union(several))
+    table = predicted(machine, rows, [flows[i] for i in some], names)
+    shift = f"each node to the one {len(rows) // 2} further"
+    always = [i for i, one in enumerate(table.flows) if one.name in (shift, "random permutation 1")]
+    return choose(table, always)
+
+
+def choose(table: Table, always: Sequence[int] = ()) -> Chosen:
+    """Return the sets that make each class bind under each routing, and tell routings apart.
+
+    Parameters
+    ----------
+    table : Table
+    always : sequence of int
+        Sets that are taken whatever they tell.
+    """
+    picked: dict[int, None] = {}
+    for r in range(len(table.routings)):
+        for k in range(len(table.classes)):
+            picked |= dict.fromkeys(_best(table, r, k, 1))
+    clean = frozenset(range(len(picked)))
+    picked |= dict.fromkeys(always)
+    alike = []
+    for a in range(len(table.routings)):
+        for b in range(a):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = np.abs(np.log(table.times[:, a] / table.times[:, b]))
+            ratio = np.nan_to_num(ratio)
+            if ratio.max(initial=0.0) < np.log(SAME):
+                alike.append((table.routings[b], table.routings[a]))
+            elif np.sum(ratio[list(picked)] > np.log(APART)) < WITNESSES:
+                most = np.argsort(-ratio, kind="stable")[:WITNESSES].tolist()
+                picked |= dict.fromkeys(i for i in most if ratio[i] > np.log(SAME))
+    return Chosen(replace(table.take(list(picked)), clean=clean), tuple(alike))
+
+
+def _best(table: Table, routing: int, kind: int, count: int) -> list[int]:
+    """Return the sets that make a class bind most clearly; of equals those of fewest flows."""
+    margin = np.minimum(table.margins()[:, routing, kind], ENOUGH)
+    sizes = [len(one) for one in table.flows]
+    ranked = sorted(range(len(margin)), key=lambda i: (-round(float(margin[i]), 2), sizes[i]))
+    return [i for i in ranked[:count] if margin[i] >= MARGIN]

@@ -1,0 +1,335 @@
+"""The command ``nidmap calibrate``."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import signal
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from placement.commands.common import machine_from, machine_option, say, to_json, write_output
+from placement.errors import LaunchError, NidmapError, OutputError, UsageError, printable
+from workloads.launched import MPIEXEC, become_mpiexec, launched
+from workloads.options import Common, Duration, leave, setting
+from workloads.progress import TERMINAL
+from workloads.world import guarded, processor, together, world
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+    from rankmap.launch.allocation import Allocation
+    from workloads.calibrate.choice import Chosen
+    from workloads.calibrate.result import Result
+    from workloads.calibrate.rounds import Rounds
+
+__all__ = ["calibrate"]
+
+
+@click.command("calibrate")
+@machine_option
+@click.option("-n", "--ranks", type=click.IntRange(min=1),
+              help="Ranks to start; inside a launch, what its size must be.")  # fmt: skip
+@setting("--rounds", click.IntRange(min=6), 8, "Rounds that count; one more goes before them.")
+@setting("--seconds", click.FloatRange(0.001, 60), 0.4, "What a set of messages should take.")
+@setting("--seed", click.IntRange(min=0), 0, "For the choice of nodes that send to each other.")
+@click.option("--time-limit", type=Duration(),
+              help="Stop in time and take the rounds that are done: 90, 10m, 2h.")  # fmt: skip
+@click.option("--nodes", metavar="LIST", help="With --dry-run: these nodes, not the allocation's.")
+@click.option("--ppn", type=click.IntRange(min=1), help="With --dry-run: ranks a node.")
+@click.option("--dry-run", is_flag=True, help="Say what would be measured, and the launch command.")
+@click.option("--json", "as_json", is_flag=True, help="Print all as JSON.")
+@click.option("-o", "--output", metavar="FILE", help="Write the figures there, as TOML.")
+@click.argument("launcher", nargs=-1, type=click.UNPROCESSED)
+def calibrate(
+    specs: tuple[str, ...],
+    ranks: int | None,
+    rounds: int,
+    seconds: float,
+    seed: int,
+    time_limit: float | None,
+    nodes: str | None,
+    ppn: int | None,
+    dry_run: bool,
+    as_json: bool,
+    output: str | None,
+    launcher: tuple[str, ...],
+) -> None:
+    """Measure the constants of a machine on some of its nodes, in minutes.
+
+    What one rank and one node send, copies inside a node, latency by level,
+    message rate, bandwidth by link class where the nodes reach it, the gap
+    between steps, and which routing explains the times. Inside an allocation
+    of 16 to 64 nodes, with a launcher behind --, or with the allocation's own
+    where there is none. The figures go to -o as TOML (without it to stdout),
+    and replace those of the machine as -m MACHINE -m FILE.
+
+    \b
+    nidmap calibrate -m shaheen2 -o calibrated.toml -- srun -n 2048 --ntasks-per-node=32
+    nidmap calibrate -m minicray:dragonfly --dry-run --nodes '#0-23' --ppn 2
+    nidmap minicray run --no-slurm -m minicray:torus -N 18 -n 36 -- nidmap calibrate -o c.toml
+    nidmap plan -m shaheen2 -m calibrated.toml -N 64 --pattern alltoall
+    """
+    if dry_run:
+        return _say_plan(specs, nodes, ppn, seed, launcher, ranks)
+    common = Common(ranks=ranks, repeat=rounds, seed=seed, time_limit=time_limit, as_json=as_json)
+    if launched() is None:
+        _check_output(output)
+        machine_from(specs)  # what is wrong with it is said before anything starts
+        _start(launcher, ranks)
+    return leave(guarded(lambda: _on_ranks(common, specs, seconds, output)))
+
+
+# --- starting ranks -----------------------------------------------------------
+
+
+def _start(launcher: Sequence[str], ranks: int | None) -> None:
+    """Become the launcher, which starts this command again as ranks."""
+    words = _launcher_words(launcher, ranks)
+    if words is None:
+        become_mpiexec(ranks or 1)
+    command = [*words, *_own_words()]
+    env = {**os.environ, **({TERMINAL: "1"} if sys.stderr.isatty() else {})}
+    sys.stderr.flush()
+    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by Python, and so by what it execs
+        signal.signal(ignored, signal.SIG_DFL)
+    try:
+        os.execvpe(command[0], command, env)  # noqa: S606  # the user's own words, no shell
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise LaunchError(f"cannot start {printable(command[0])}: {reason}") from None
+
+
+def _launcher_words(launcher: Sequence[str], ranks: int | None) -> list[str] | None:
+    """Return the words that start ranks; None for this environment's own mpiexec.
+
+    Raises
+    ------
+    UsageError
+        Where nothing says how to start them.
+    """
+    if launcher:
+        return list(launcher)
+    job = _allocation()
+    if ranks is not None and (job is None or os.environ.get(MPIEXEC)):
+        return None
+    if job is None:
+        raise UsageError(
+            "no ranks, and no allocation to start them in",
+            "as in nidmap calibrate -o FILE -- srun -n 512, or -n 4 on this machine",
+        )
+    if shutil.which("srun") is None:
+        raise LaunchError("srun not found", "say how ranks are started, behind --")
+    return ["srun", "-n", str(ranks or job.ranks or len(job.nodes))]
+
+
+def _allocation() -> Allocation | None:
+    from rankmap.launch.allocation import allocation
+
+    return allocation(os.environ)
+
+
+def _own_words() -> list[str]:
+    """Return the words of this very command, without the launcher behind ``--``."""
+    words = list(sys.orig_argv[1:])
+    return [sys.executable, *(words[: words.index("--")] if "--" in words else words)]
+
+
+def _check_output(output: str | None) -> None:
+    """Refuse a file that could not be written, before minutes are spent."""
+    if output is None or output == "-":
+        return
+    folder = os.path.dirname(os.path.realpath(output))
+    if os.path.isdir(output) or not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+        raise OutputError(f"cannot write {printable(output)}")
+    if not output.endswith(".toml"):
+        raise UsageError(f"-o {printable(output)}: figures are written as .toml")
+
+
+# --- what would be measured ---------------------------------------------------
+
+
+def _say_plan(
+    specs: tuple[str, ...],
+    nodes: str | None,
+    ppn: int | None,
+    seed: int,
+    launcher: Sequence[str],
+    ranks: int | None,
+) -> None:
+    from placement.lookup import rows_of
+    from placement.nodelist import NodeList
+    from workloads.calibrate.choice import unbiased
+    from workloads.calibrate.seats import pairs_by_level
+    from workloads.calibrate.words import plan_text
+
+    machine, _ = unbiased(machine_from(specs))
+    job = None if nodes else _allocation()
+    if not nodes and job is None:
+        raise UsageError("which nodes?", "--nodes LIST, or inside an allocation")
+    rows = rows_of(machine, nodes or list(job.nodes if job else ()), "--nodes")
+    if len(rows) < 2:
+        raise UsageError("one node: no link is used", "2 are needed")
+    each = ppn or (ranks // len(rows) if ranks else 0) or 1
+    count = each * len(rows)
+    if launcher:
+        words = list(launcher)
+    elif job is not None:
+        words = _launcher_words((), ranks or count) or []
+    else:
+        names = NodeList(machine.names[rows].tolist()).fold()
+        words = ["srun", "-N", str(len(rows)), "-n", str(count), "-w", names]
+    chosen = _choose(machine, rows, seed)
+    own = [*words, "nidmap", "calibrate", *(w for spec in specs for w in ("-m", spec))]
+    levels = list(pairs_by_level(machine, rows, each, seed))
+    write_output(plan_text(chosen, levels, each, shlex.join(own)), None)
+
+
+def _choose(machine: Machine, rows: NDArray[np.int64], seed: int) -> Chosen:
+    from workloads.calibrate.choice import chosen
+    from workloads.calibrate.flows import candidates
+
+    return chosen(machine, rows, candidates(machine, rows, seed))
+
+
+# --- on the ranks -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is measured; chosen by rank 0, the same on all ranks."""
+
+    seats: list[list[int]]
+    chosen: Chosen
+    pairs: dict[str, list[tuple[int, int]]]
+    node_set: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """Where it is measured, which rank 0 alone knows."""
+
+    plan: _Plan
+    machine: Machine
+    rows: NDArray[np.int64]
+    assumed: bool
+
+
+def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: str | None) -> int:
+    """Measure as one of the ranks; rank 0 writes."""
+    from workloads.calibrate.readings import readings
+    from workloads.calibrate.rounds import Rounds
+
+    comm = world(common.ranks)
+    hosts = comm.gather(processor(comm), root=0)
+    job, error = _job_or_error(hosts, specs, common.seed, output)
+    failed = comm.bcast(error is not None, root=0)
+    with together(comm):  # all raise, so that no rank is named
+        if failed:
+            raise error or NidmapError("")
+    plan = comm.bcast(job.plan if job else None, root=0)
+    session = Rounds(common, "calibrate", {"machine": " ".join(specs), "seconds": seconds})
+    read = readings(comm, plan.seats, plan.chosen.table.flows, plan.node_set, plan.pairs, seconds)
+    with session:
+        session.measure_rounds(read)
+    with together(comm):
+        if job is not None and session.enough:
+            sizes = {one.name: one.sizes for one in read if one.sizes[1]}
+            _write(job, session, sizes, output)
+    if not session.enough and session.ended == "time limit":
+        return 1
+    return session.exit_code
+
+
+def _job_or_error(
+    hosts: Sequence[str] | None, specs: tuple[str, ...], seed: int, output: str | None
+) -> tuple[_Job | None, NidmapError | None]:
+    """Return what rank 0 chooses, or what is wrong; nothing on the other ranks."""
+    if hosts is None:
+        return None, None
+    try:
+        _check_output(output)
+        return _job(hosts, specs, seed), None
+    except NidmapError as error:
+        return None, error
+
+
+def _job(hosts: Sequence[str], specs: tuple[str, ...], seed: int) -> _Job:
+    """Return what is measured on the nodes that the ranks are on."""
+    from workloads.calibrate.choice import NODE, unbiased
+    from workloads.calibrate.seats import pairs_by_level, rows_by_node, seats_of
+
+    seats = seats_of(hosts)
+    machine, assumed = unbiased(machine_from(specs))
+    rows = rows_by_node(machine, list(seats))
+    chosen = _choose(machine, rows, seed)
+    margins = chosen.table.margins()[:, 0, chosen.table.classes.index(NODE)]
+    pairs = pairs_by_level(machine, rows, len(next(iter(seats.values()))), seed)
+    plan = _Plan(list(seats.values()), chosen, pairs, int(margins.argmax()))
+    return _Job(plan, machine, rows, assumed)
+
+
+def _write(
+    job: _Job, session: Rounds, sizes: dict[str, tuple[int, int]], output: str | None
+) -> None:
+    """Write the figures, and say what was found."""
+    from placement.nodelist import NodeList
+    from workloads.calibrate.words import document, overlay_text, table_text
+
+    result = _result(job, session, sizes)
+    about = {
+        "machine": job.machine.name,
+        "date": session.journal.header["date"],
+        "nodes": NodeList(job.machine.names[job.rows].tolist()).fold(),
+        "count": len(job.rows),
+        "ppn": len(job.plan.seats[0]),
+        "rounds": len(session.rounds),
+    }
+    text = overlay_text(result, about)
+    if output not in (None, "-"):
+        write_output(text, output)
+    if session.common.as_json:
+        write_output(to_json(document(result, about)), None)
+    elif output in (None, "-"):
+        write_output(text, None)
+    else:
+        write_output(table_text(result), None)
+        say(f"nidmap: -m {job.machine.name} -m {output} uses these figures")
+
+
+def _result(job: _Job, session: Rounds, sizes: dict[str, tuple[int, int]]) -> Result:
+    """Return what the rounds say."""
+    import numpy as np
+
+    from placement.network import hops
+    from workloads.calibrate.fit import fit_network
+    from workloads.calibrate.result import flow_times, result_of
+
+    table = job.plan.chosen.table
+    every = flow_times(session.rounds, sizes, len(table.flows))
+    routing = fit_network(table, np.median(every, axis=0)).best.routing
+    passed: dict[str, float] = {}
+    for level, pairs in job.plan.pairs.items():
+        for k, (a, b) in enumerate(pairs):
+            one, other = (job.machine.router[job.rows[[end]], 0] for end in (a, b))
+            if a != b:
+                found = hops(job.machine, one.astype(np.int64), other.astype(np.int64), routing)
+                passed[f"latency {level} {k}"] = float(found.sum())
+    return result_of(
+        job.machine,
+        job.plan.chosen,
+        session.rounds,
+        sizes,
+        ppn=len(job.plan.seats[0]),
+        node_set=job.plan.node_set,
+        hops=passed,
+        assumed_node=job.assumed,
+    )

@@ -1,0 +1,182 @@
+"""Sets of messages between a job's nodes that may be sent at the same time.
+
+In most of them each node sends to at most one other and receives from at most
+one: a node's own link then carries one message, and what a link between
+routers carries more is what the network makes of it. In fans one node sends
+to several others, so that its own link binds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from placement.machine import Machine
+
+    Ints = NDArray[np.int64]
+
+__all__ = ["Flows", "candidates"]
+
+#: Pairs of units (two routers, two chassis …) that are looked at, for each way they lie.
+PAIRS = 6
+
+#: Steps along an axis of a torus that are looked at.
+STEPS = 4
+
+#: Nodes up to which an all-to-all is looked at.
+EVERYONE = 64
+
+#: How many others a node sends to at the same time.
+FANS = (2, 3, 6)
+
+#: Random permutations.
+SHUFFLES = 6
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flows:
+    """Messages that are sent at the same time, all of the same size.
+
+    Attributes
+    ----------
+    name : str
+        For a person.
+    source, target : int64 (m,)
+        Nodes, as positions in the job's list.
+    """
+
+    name: str
+    source: Ints
+    target: Ints
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
+def candidates(machine: Machine, rows: Ints, seed: int = 0) -> list[Flows]:
+    """Return sets of flows among which some make one link class bind.
+
+    Parameters
+    ----------
+    machine : Machine
+    rows : int64 (n,)
+        The job's nodes.
+    seed : int
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2")
+    >>> found = {flows.name: flows for flows in candidates(machine, np.arange(8))}
+    >>> found["group 0 to group 1"].target.tolist(), found["g0c0b0 to g0c0b1"].target.tolist()
+    ([4, 5, 6, 7], [2, 3])
+    """
+    rng = np.random.default_rng(seed)
+    between = _along if machine.topology.kind == "torus" else _between_units
+    found = [*_linked(machine, rows, rng), *between(machine, rows, rng)]
+    found += [*_permutations(len(rows), rng), *_fans(len(rows), rng)]
+    return [flows for flows in found if len(flows)]
+
+
+def _linked(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
+    """Yield all nodes of a router to those of one that a link joins it with, for each class."""
+    from placement.network import channels
+    from placement.topologies import router_names
+
+    nodes = defaultdict(list)
+    for position, router in enumerate(machine.router[rows, 0].tolist()):
+        nodes[router].append(position)
+    found, called = channels(machine), router_names(machine)
+    used = np.isin(found.source, list(nodes)) & np.isin(found.target, list(nodes))
+    for kind in range(len(found.kinds)):
+        here = rng.permutation(np.flatnonzero(used & (found.kind == kind))).tolist()
+        ends = [(int(found.source[c]), int(found.target[c])) for c in here]
+        ends.sort(key=lambda pair: -min(len(nodes[end]) for end in pair))
+        for a, b in ends[:PAIRS]:
+            yield _pairwise(f"{called[a]} to {called[b]}", nodes[a], nodes[b])
+
+
+def _between_units(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
+    """Yield all nodes of a unit to those of another one: groups, then chassis, then routers."""
+    levels, depth = machine.topology.levels, machine.topology.router_levels
+    coords = machine.coords[rows]
+    for k in range(depth):
+        units = defaultdict(list)
+        for position, place in enumerate(coords[:, : k + 1].tolist()):
+            units[tuple(place)].append(position)
+        pairs = [(a, b) for a in units for b in units if a != b]
+        order = rng.permutation(len(pairs)).tolist()
+        order.sort(key=lambda i: -min(len(units[end]) for end in pairs[i]))
+        seen: dict[tuple[bool, ...], int] = defaultdict(int)
+        for a, b in (pairs[i] for i in order):
+            alike = tuple(x == y for x, y in zip(a, b, strict=True))
+            seen[alike] += 1
+            if seen[alike] <= PAIRS:
+                name = f"{levels[k]} {_place(a)} to {levels[k]} {_place(b)}"
+                yield _pairwise(name, units[a], units[b])
+
+
+def _place(place: tuple[int, ...]) -> str:
+    return "-".join(map(str, place))
+
+
+def _pairwise(name: str, source: list[int], target: list[int]) -> Flows:
+    count = min(len(source), len(target))
+    return Flows(name, np.array(source[:count]), np.array(target[:count]))
+
+
+def _along(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
+    """Yield shifts along each axis of a torus: of all nodes, and of those on one line."""
+    topology = machine.topology
+    coords = machine.coords[rows]
+    at = {tuple(place): position for position, place in enumerate(coords.tolist())}
+    for axis, extent in enumerate(topology.extents[: topology.router_levels]):
+        for step in range(1, min(STEPS, extent // 2) + 1):
+            moved = coords.copy()
+            moved[:, axis] = (moved[:, axis] + step) % extent
+            pairs = [(k, at[p]) for k, p in enumerate(map(tuple, moved.tolist())) if p in at]
+            name = f"{step} along {topology.levels[axis]}"
+            yield _listed(name, pairs)
+            lines = defaultdict(list)
+            for pair in pairs:
+                lines[tuple(np.delete(coords[pair[0]], axis)[: topology.router_levels - 1])].append(
+                    pair
+                )
+            longest = sorted(lines.values(), key=lambda line: -len(line))
+            yield from (_listed(f"{name}, one line", line) for line in longest[:1])
+
+
+def _listed(name: str, pairs: list[tuple[int, int]]) -> Flows:
+    ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
+    return Flows(name, ends[:, 0], ends[:, 1])
+
+
+def _permutations(count: int, rng: np.random.Generator) -> Iterator[Flows]:
+    """Yield a pair of neighbours, shifts, random permutations, and everyone to everyone."""
+    every = np.arange(count)
+    yield Flows("one node to the next", every[:1], every[1:2])
+    for step in sorted({1, max(1, count // 4), count // 2}):
+        yield Flows(f"each node to the one {step} further", every, (every + step) % count)
+    yield Flows("each node to its mirror", every, every[::-1].copy())
+    for k in range(SHUFFLES if count > 2 else 0):
+        yield Flows(f"random permutation {k + 1}", every, rng.permutation(count))
+    if count <= EVERYONE:
+        source, target = np.nonzero(~np.eye(count, dtype=bool))
+        yield Flows("everyone to everyone", source, target)
+
+
+def _fans(count: int, rng: np.random.Generator) -> Iterator[Flows]:
+    """Yield one node to several others."""
+    for width in FANS:
+        for k in range(2 * PAIRS if width < count else 0):
+            source, *others = rng.permutation(count)[: width + 1].tolist()
+            name = f"one node to {width} others, {k + 1}"
+            yield Flows(name, np.full(width, source), np.array(others))

@@ -1,0 +1,158 @@
+"""A calibration as a file of figures, as a table, and as JSON takes it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from placement.commands.tables import aligned
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from workloads.calibrate.choice import Chosen
+    from workloads.calibrate.result import Measured, Result
+
+__all__ = ["about_fit", "document", "overlay_text", "plan_text", "table_text"]
+
+#: Tables of a site file, in their order.
+_TABLES = ("bandwidth", "latency", "sending", "stated")
+
+
+def overlay_text(result: Result, about: Mapping[str, Any]) -> str:
+    """Return the file that ``-m MACHINE -m FILE`` takes.
+
+    Parameters
+    ----------
+    result : Result
+    about : mapping
+        ``machine``, ``date``, ``nodes`` (folded), ``count``, ``ppn``, ``rounds``.
+    """
+    where = f"{about['count']} nodes x {about['ppn']} ranks, {about['rounds']} rounds"
+    lines = [
+        f"# Measured by nidmap calibrate on {about['nodes']}: {where}.",
+        *(f"# {line}" for line in about_fit(result)),
+        *(f"# {note}" for note in result.notes),
+        "",
+        "overlay = true",
+        f"title = {_text('measured ' + about['date'])}",
+        f"machine = {_text(about['machine'])}",
+    ]
+    source = f"nidmap calibrate, {about['date'][:10]}, {about['count']} nodes {about['nodes']}"
+    for table in _TABLES:
+        lines += ["", f"[{table}]"]
+        lines += [
+            f"{one.key.partition('.')[2]} = {_figure(one, source)}"
+            for one in result.figures
+            if one.key.startswith(f"{table}.")
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _figure(one: Measured, source: str) -> str:
+    """Return a figure as TOML."""
+    told = f"{source[:250]}: {one.how}"[:400]
+    parts = [f"value = {_value(one.value)}"]
+    if one.unit and one.key.startswith("stated."):
+        parts.append(f"unit = {_text(one.unit)}")
+    parts += [f'mark = "{one.mark}"', f"source = {_text(told)}"]
+    if one.low is not None and one.high is not None:
+        parts.append(f"interval = [{_value(one.low)}, {_value(one.high)}]")
+    return f"{{ {', '.join(parts)} }}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_text, value))}]"
+    return repr(float(f"{value:.6g}"))
+
+
+def _text(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def about_fit(result: Result) -> list[str]:
+    """Return what is to be said of routings and of classes that were not reached."""
+    best, names = result.network.best, result.network.alike
+    if not names:
+        lines = [f"no routing explains the times: {best.routing} is off by {best.error:.0%}"]
+    else:
+        lines = [f"routing {' or '.join(names)}: off by {best.error:.1%} in the mean"]
+        others = [fit for fit in result.network.fits if fit.routing not in names]
+        lines[0] += "".join(f"; {fit.routing} by {fit.error:.1%}" for fit in others)
+    if len(names) > 1:
+        lines.append(f"{', '.join(names)} cannot be told apart on these nodes")
+    if result.unreached:
+        lines.append(f"not reached with these nodes: {', '.join(result.unreached)}")
+    return lines
+
+
+def table_text(result: Result) -> str:
+    """Return the figures for a person."""
+    head = ("figure", "measured", "95 %", "stated", "ratio", "what")
+    rows = [
+        (
+            f"{one.key.removeprefix('stated.')}",
+            f"{_short(one.value)} {one.unit}".rstrip(),
+            f"{_short(one.low)} to {_short(one.high)}" if one.low and one.high else "",
+            _short(one.stated) if one.stated else "",
+            f"{one.value / one.stated:.4g}" if one.stated else "",
+            one.how if one.mark == "measured" else f"{one.mark}: {one.how}",
+        )
+        for one in result.figures
+    ]
+    lines = [*about_fit(result), *result.notes]
+    return f"{aligned([head, *rows], left=range(6))}\n" + "".join(f"{line}\n" for line in lines)
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(value)
+    return f"{value:.4g}"
+
+
+def document(result: Result, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the calibration as JSON takes it."""
+    return {
+        "schema": "nidmap.calibrate/1",
+        **about,
+        "figures": {
+            one.key: {
+                "value": one.value,
+                "unit": one.unit,
+                "mark": one.mark,
+                "interval": None if one.low is None or one.high is None else [one.low, one.high],
+                "stated": one.stated,
+                "what": one.how,
+            }
+            for one in result.figures
+        },
+        "routings": {fit.routing: fit.error for fit in result.network.fits},
+        "routing": list(result.network.alike),
+        "unreached": list(result.unreached),
+        "notes": result.notes,
+    }
+
+
+def plan_text(chosen: Chosen, levels: Sequence[str], ppn: int, command: str) -> str:
+    """Return what would be measured, and how it would be started."""
+    table, margins = chosen.table, chosen.table.margins()
+    rows = []
+    for k, one in enumerate(table.flows):
+        binds = {
+            table.classes[c]
+            for r in range(len(table.routings))
+            for c in range(len(table.classes))
+            if margins[k, r, c] >= 1 and margins[k, r, c] == margins[k, r].max()
+        }
+        times = ", ".join(f"{name} {t:.3g} s" for name, t in
+                          zip(table.routings, table.times[k], strict=True))  # fmt: skip
+        rows.append((one.name, len(one), ", ".join(sorted(binds)), times))
+    head = ("flows", "number", "binds", "a GB each, by the stated figures")
+    lines = [aligned([head, *rows], left=(0, 2, 3))]
+    lines += [f"latency: {', '.join(levels)}", f"ranks a node: {ppn}"]
+    lines += [f"{a} and {b} cannot be told apart on these nodes" for a, b in chosen.alike]
+    for routing in table.routings:
+        if missing := chosen.unreached(routing):
+            lines.append(f"not reached under {routing}: {', '.join(missing)}")
+    return "\n".join([*lines, command]) + "\n"
