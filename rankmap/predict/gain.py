@@ -71,7 +71,8 @@ ADAPTIVE = ("aries", "slingshot")
 #: An unknown that moves a figure by no larger share is not spoken of.
 SAME = 5e-3
 
-#: How far steps that run into each other may win or lose, of what posting all at once would win.
+#: What ranks that run ahead may win, of what posting all at once would win. Messages of different
+#: steps that meet may lose them as much, and at least a step.
 AHEAD = 0.5
 
 #: Steps of an all-to-all that are looked at for a range: the same of both placements.
@@ -179,7 +180,8 @@ class _Values(NamedTuple):
     queues : tuple of float
         For each placement, the share of all orders of bursts under which it ends sooner.
     overlap : tuple of float
-        For each placement, 0: its steps follow each other; 1: all go at once.
+        For each placement, 0: its steps follow each other; 1: ranks win by running ahead all that
+        they may; -1: they lose by it.
     """
 
     spread: float
@@ -353,8 +355,8 @@ def _unknowns(
         orders: list[dict[str, Any]] = [{"queues": RANGE}, {"queues": RANGE[::-1]}]
         yield "queues", "in which order bursts meet at links that are about equally full", orders
     if any(one.stepwise for one in times):
-        end = AHEAD / math.sqrt(len(times))  # of independent placements, one up and one down
-        ahead = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
+        end = 1 / math.sqrt(len(times))  # of independent placements, one up and one down
+        ahead: list[dict[str, Any]] = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
         yield "overlap", "how far ranks run ahead of others from step to step", ahead
     if first.memory is None and "memory" not in given and any(one.inside for one in times):
         question = f"whether copies inside a node take time, at {MEMORY:g} GB/s"
@@ -463,9 +465,12 @@ class _Times:
         wire = self.others if values.others and self.others is not None else self.wire
         total = self.histogram
         for phase in self.phases(values.algorithm, values.staged):
-            steps = sum(one.times * self._longest(one, values, wire, share) for one in phase.steps)
+            each = [self._longest(one, values, wire, share) for one in phase.steps]
+            steps = sum(one.times * took for one, took in zip(phase.steps, each, strict=True))
             whole = self._longest(phase.whole, values, wire, share)
-            moved = max(steps - overlap * (steps - whole), whole)
+            won = AHEAD * max(0.0, steps - whole)
+            lost = max(won, *each) if each else 0.0
+            moved = max(steps - overlap * (won if overlap > 0 else lost), whole)
             if values.memory:
                 moved = max(moved, phase.inside / (values.memory * GB))
             total += moved + phase.fixed

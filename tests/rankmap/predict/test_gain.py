@@ -28,7 +28,7 @@ def gain(machine: Machine, pattern: str, plan, base, ppn=1, **stated) -> Gain:
 def test_what_is_stated_is_no_unknown():
     open_ = gain(TORUS, "alltoall", CUBE, range(8))
     assert {one.name for one in open_.unknowns} == {"algorithm", "process"}
-    stated = {"algorithm": "pairwise", "process": 3.0}
+    stated = {"algorithm": "at-once", "process": 3.0}
     assert gain(TORUS, "alltoall", CUBE, range(8), **stated).unknowns == ()
 
 

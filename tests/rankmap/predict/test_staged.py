@@ -70,17 +70,18 @@ def test_whether_a_stencil_is_staged_is_an_unknown_unless_it_says_so():
     assert names == [["staging"], ["overlap"]]
 
 
-def test_steps_that_meet_win_or_lose_a_part_of_what_all_at_once_would_win():
-    rows, base = np.arange(8), np.array([0, 9, 18, 27, 4, 13, 22, 31])
-    steps, whole = (
-        [Model(TORUS, words, 1, 1e6, latency=0).time(one) for one in (rows, base)]
-        for words in ("stencil:2x2x2,staged", "stencil:2x2x2")
+def test_ranks_that_run_ahead_win_half_of_what_all_at_once_would_win_or_lose_it():
+    places = np.array([[0, 1, 2, 3], [0, 9, 18, 27]])  # a line of the torus, and a diagonal
+    asked, whole = (
+        Model(TORUS, words, 1, 1e6, process=np.inf, latency=0)
+        for words in ("stencil:4,staged", "stencil:4")
     )
-    half = [(a - b) / 8**0.5 for a, b in zip(steps, whole, strict=True)]
-    asked = Model(TORUS, "stencil:2x2x2,staged", 1, 1e6, process=np.inf, latency=0)
-    (one,) = Gains(asked, Placed(base)).of(Placed(rows)).unknowns
+    steps = [asked.time(rows) for rows in places]  # one way, and back: both alike
+    won = [(steps[k] - whole.time(rows)) / 8**0.5 for k, rows in enumerate(places)]
+    lost = [max(one, took / 8**0.5) for one, took in zip(won, steps, strict=True)]  # or a step
+    (one,) = Gains(asked, Placed(places[1])).of(Placed(places[0])).unknowns
     assert one.name == "overlap"
     assert [one.low, one.high] == pytest.approx([
-        (steps[1] - half[1]) / (steps[0] + half[0]),
-        (steps[1] + half[1]) / (steps[0] - half[0]),
+        (steps[1] - won[1]) / (steps[0] + lost[0]),
+        (steps[1] + lost[1]) / (steps[0] - won[0]),
     ])  # fmt: skip
