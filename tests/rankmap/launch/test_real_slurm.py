@@ -10,8 +10,9 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from rankmap.emit import emit
+from rankmap.emit import emit, format_of
 from rankmap.launch.allocation import dealt
+from rankmap.order import Order
 from rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
 from tests.real_slurm import needs_slurm, real_slurm
@@ -95,6 +96,23 @@ def test_a_plain_srun_is_one_rank_a_node_and_its_ranks_see_no_host_file(slurm):
     ended = "for k in $(seq 600); do ls -d nidmap-* >/dev/null 2>&1 || break; sleep 0.1; done; ls"
     out, _ = in_job(slurm, f"mkdir gone; cd gone; {run} --pattern ring -- srun true; {ended}")
     assert out == ""
+
+
+@needs_slurm
+@pytest.mark.parametrize("file", ["plan.json", "MPICH_RANK_ORDER", "plan.hosts"])
+def test_what_plan_wrote_is_launched(slurm, file):
+    place = slurm.folder / f"{file}.d"
+    place.mkdir()
+    job = "-m tree:50x2,bw=1 --grid 4x4"
+    plan = f"{NIDMAP} plan {job} -N 4 --ppn 4 --from {','.join(NODES)} --deadline 1"
+    slurm.run(["sh", "-c", f"cd {place} && {plan} --order-out made.json"], env={"PYTHONPATH": ROOT})
+    made = json.loads((place / "made.json").read_text())
+    order = Order(np.array(made["slots"]), slots(made["nodes"], made["counts"]))
+    (place / file).write_text(emit(order, format_of(file)))
+    run = f"{NIDMAP} run {job} --strict --patience 60 --order {file} -- srun -n 16 {WHERE}"
+    out, said = in_job(slurm, f"cd {place}; {run}", "--ntasks-per-node=4")
+    assert placed(out) == order.hosts.tolist()
+    assert f"order of stencil:4x4 from {file} on 4 nodes x 4; " in said
 
 
 @needs_slurm
