@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,8 @@ def alltoallv(machine: Machine, nodes: int, size: float, **model: Any) -> float:
     On one node the ranks themselves limit it: 2 GB/s each.
     """
     rows = rows_of(machine, LEAVES, "")[:nodes]
-    asked = Predictor(machine, "alltoall", TARA.PPN, 1.0, **{"process": COMMON.process, **model})
+    usual = {"process": COMMON.process, "memory": math.inf}
+    asked = Predictor(machine, "alltoall", TARA.PPN, 1.0, **{**usual, **model})
     (line,) = lines(asked, rows)
     return line.seconds(size)
 

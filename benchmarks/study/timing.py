@@ -6,6 +6,7 @@ other terms do not depend on them, so that one prediction serves all sizes.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -62,6 +63,7 @@ def predictor(
         setting.routing,
         algorithm=how,
         latency=setting.latency,
+        memory=math.inf,
         background=[replace(one, load=setting.load) for one in others] if setting.load else (),
         process=setting.process,
         payload=setting.payload,
@@ -74,10 +76,8 @@ def lines(asked: Predictor, rows: Ints, order: Order | None = None) -> list[Line
     left = asked.left(slots)
     found = []
     for phase in asked.phases(fitted(asked.pattern, slots), slots, order):
-        bandwidth, memory, latency, messages = asked.parts(
-            phase, asked.loads(phase.total, left), left
-        )
-        found.append(Line(latency + messages, (bandwidth + memory) / asked.size))
+        bandwidth, memory, *fixed = asked.parts(phase, asked.loads(phase.total, left), left)
+        found.append(Line(sum(fixed), (bandwidth + memory) / asked.size))
     return found
 
 

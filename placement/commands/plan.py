@@ -62,11 +62,12 @@ SUFFIXES = {
 @click.option("--bytes", type=Bytes(), metavar="B", help="Payload of one message: 64KiB.")
 @click.option("--routing", metavar="R", help="minimal, adaptive … as it applies.")
 @click.option(
-    "--algorithm", metavar="A", help="An all-to-all's: library, at-once, pairwise, ring, bruck."
+    "--algorithm", metavar="A", help="A collective's: library, at-once, pairwise, ring, openmpi …"
 )
 @click.option("--latency", type=float, metavar="US", help="Of a short message; 0: bytes alone.")
 @click.option("--process", type=float, metavar="GBS", help="What one rank can send at most.")
 @click.option("--payload", type=float, metavar="SHARE", help="Of the wire that is payload.")
+@click.option("--first-contact", type=float, metavar="S", help="To connect to each other rank.")
 @click.option("--background", metavar="FILE|slurm", help="Other jobs that share the links.")
 @click.option("--background-load", type=float, metavar="GBS", help="What their nodes send.")
 @click.option(

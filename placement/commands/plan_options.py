@@ -10,7 +10,7 @@ __all__ = ["PlanOptions"]
 #: The options that say what a job sends.
 TRAFFIC = (
     "pattern", "grid", "bytes", "routing", "algorithm", "latency", "process", "payload",
-    "background", "background_load", "deadline",
+    "first_contact", "background", "background_load", "deadline",
 )  # fmt: skip
 
 

@@ -41,7 +41,10 @@ _MODEL: tuple[Callable[..., Any], ...] = (
         help="Of a short message; 0 switches off all that does not grow with the bytes.",
     ),
     click.option(
-        "--memory", type=float, metavar="GBS", help="GB/s inside a node; else that costs nothing."
+        "--memory",
+        type=float,
+        metavar="GBS",
+        help="GB/s inside a node; else as the site states, or 20; inf: it costs nothing.",
     ),
     click.option(
         "--process",
@@ -54,6 +57,13 @@ _MODEL: tuple[Callable[..., Any], ...] = (
         type=float,
         metavar="SHARE",
         help="Share of the bandwidth between routers that is payload; else the site's, or 1.",
+    ),
+    click.option(
+        "--first-contact",
+        "contact",
+        type=float,
+        metavar="S",
+        help="Seconds that connecting to each other rank takes; default 0: all are connected.",
     ),
     click.option(
         "--background",
@@ -74,8 +84,8 @@ _MODEL: tuple[Callable[..., Any], ...] = (
 #: What a job calls what the options say.
 _JOB_WORDS = {
     "size": "bytes", "routing": "routing", "algorithm": "algorithm", "latency": "latency",
-    "memory": "memory", "process": "process", "payload": "payload", "others": "background",
-    "load": "background_load",
+    "memory": "memory", "process": "process", "payload": "payload", "contact": "first_contact",
+    "others": "background", "load": "background_load",
 }  # fmt: skip
 
 
@@ -124,6 +134,7 @@ def predictor(
         fair=model["fair"],
         process=model["process"],
         payload=model["payload"],
+        first_contact=model["contact"],
     )
 
 

@@ -35,7 +35,8 @@ ASSUMED = "no pattern is given: an all-to-all of {} is assumed (--pattern says a
 #: What may be said of a job.
 KEYS = (
     "pattern", "grid", "ppn", "bytes", "routing", "algorithm", "latency", "memory", "process",
-    "payload", "background", "background_load", "predictor", "deadline", "progress",
+    "payload", "first_contact", "background", "background_load", "predictor", "deadline",
+    "progress",
 )  # fmt: skip
 
 
@@ -48,8 +49,9 @@ def predictor(machine: Machine, job: Mapping[str, Any]) -> tuple[Predictor, tupl
     job : mapping
         ``pattern`` (a text or a `Pattern`) or ``grid``; ``ppn``, ``bytes``,
         ``routing``, ``algorithm``, ``latency``, ``memory``, ``process``,
-        ``payload`` as `Predictor` takes them; ``background``: a file, ``slurm`` or a sequence of
-        `Other`, with ``background_load``; or ``predictor`` instead of all.
+        ``payload``, ``first_contact`` as `Predictor` takes them; ``background``:
+        a file, ``slurm`` or a sequence of `Other`, with ``background_load``;
+        or ``predictor`` instead of all.
 
     Raises
     ------
@@ -82,6 +84,7 @@ def predictor(machine: Machine, job: Mapping[str, Any]) -> tuple[Predictor, tupl
         memory=job.get("memory"),
         process=job.get("process"),
         payload=job.get("payload"),
+        first_contact=job.get("first_contact"),
         background=_background(machine, job.get("background"), job.get("background_load")),
     )
     each = "1 rank a node" if ppn == 1 else f"{ppn} ranks a node"

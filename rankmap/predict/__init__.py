@@ -44,6 +44,7 @@ def predict(
     fair: bool = False,
     process: float | None = None,
     payload: float | None = None,
+    first_contact: float | None = None,
 ) -> Prediction:
     """Predict the time of a pattern on a job's nodes.
 
@@ -73,7 +74,7 @@ def predict(
         Latency of a short message in us; 0 switches off all that does not
         grow with the bytes; None: as the machine states, or its fabric has.
     memory : float or None
-        GB/s inside a node; None: what stays inside costs nothing.
+        GB/s inside a node; None: as the site states, else 20; inf: it costs nothing.
     background : sequence of rankmap.predict.background.Other
         Jobs beside this one.
     fair : bool
@@ -85,6 +86,8 @@ def predict(
     payload : float or None
         Share of the bandwidth between routers that carries payload; None: as
         the site states (0.64 was published for Aries), else all of it.
+    first_contact : float or None
+        Seconds that a rank takes to connect to each other one; None: nothing.
 
     Returns
     -------
@@ -122,5 +125,6 @@ def predict(
         fair=fair,
         process=process,
         payload=payload,
+        first_contact=first_contact,
     )
     return asked.ranged(slots, order)

@@ -51,7 +51,15 @@ def phases(pattern: Training, job: Job, size: float) -> Iterator[Phase]:
             inside=float(sums.inside.max(initial=0)),
             a_pair=sums.a_pair(),
             sent=sent * size * (2 if axis == "pp" else 1),
+            peers=partial(_peers, axis, groups.shape[1], sums),
         )
+
+
+def _peers(axis: str, members: int, sums: Summed) -> float:
+    """Return the other ranks of an axis that a rank exchanges messages with, on any node."""
+    if not len(sums.source):
+        return 0.0
+    return float(members - 1 if axis == "ep" else min(2, members - 1))
 
 
 def _same(sums: Summed) -> Summed:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rankmap.predict.phase import Job
 
     Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 __all__ = ["chooser", "chosen", "phases"]
 
@@ -95,6 +96,7 @@ class _Sums:
     def __init__(self, part: Part, job: Job, most: int | None) -> None:
         self.part, self.job = part, job
         self.sent: Floats = np.zeros(len(job.node))
+        self.contacts: Floats = np.zeros(len(job.node))
         self.posted = 0.0
         self.inside: Floats = np.zeros(len(job.rows))
         self.steps: list[tuple[Summed, float]] = []
@@ -123,6 +125,8 @@ class _Sums:
         self.posted += times * float(np.bincount(source).max(initial=0))
         stays = node[source] == node[step.target]
         self.inside += np.bincount(node[source[stays]], size[stays], minlength=len(self.inside))
+        again = 1.0 if self.part.alike else times
+        self.contacts += again * _contacts(source[~stays], step.target[~stays], len(node))
 
     def _look(self, step: Step, times: float) -> None:
         """Add what goes between nodes in a step that stands for so many."""
@@ -152,7 +156,22 @@ class _Sums:
             a_pair=sum(times * found.a_pair() for found, times in self.steps),
             sent=float(self.sent.max(initial=0.0)),
             shown=len(self.steps) if sampled else 0,
+            peers=lambda: float(self.contacts.max(initial=0.0)),
         )
+
+
+def _contacts(source: Ints, target: Ints, ranks: int) -> Ints:
+    """Return with how many others each rank exchanges messages.
+
+    Examples
+    --------
+    >>> _contacts(np.array([0, 1, 2]), np.array([1, 0, 1]), 3).tolist()
+    [1, 2, 1]
+    """
+    pair = np.sort(np.minimum(source, target) * ranks + np.maximum(source, target))
+    once = pair[np.append(True, pair[1:] != pair[:-1])] if len(pair) else pair
+    ends = np.concatenate(np.divmod(once, ranks))
+    return np.bincount(ends, minlength=ranks)
 
 
 def _looks(part: Part, most: int | None) -> list[tuple[int, float]]:

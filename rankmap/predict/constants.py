@@ -17,7 +17,7 @@ from placement.errors import UsageError
 if TYPE_CHECKING:
     from placement.machine import Machine
 
-__all__ = ["Constants", "constants"]
+__all__ = ["MEMORY_GBS", "Constants", "constants"]
 
 #: (mpi_us, hop_ns) by fabric: what the site configurations of that fabric assume.
 FABRICS = {
@@ -43,6 +43,9 @@ MESSAGE_US = 0.5
 
 #: Time between two messages of one network interface, us [assumed: 20 million messages a second].
 NIC_US = 0.05
+
+#: GB/s at which the ranks of a node exchange data, all together, where nothing states it [assumed].
+MEMORY_GBS = 20.0
 
 #: No latency in us and no bandwidth in GB/s is above this.
 MOST = 1e9
@@ -73,7 +76,10 @@ class Constants:
         Time between two messages of one network interface, us.
     memory_gbs : float or None
         GB/s at which the ranks of one node exchange data through its memory;
-        None where nothing states it: then that costs nothing.
+        None: that costs nothing.
+    memory_source : str
+        Where that is from: ``measured`` or ``published`` by the site, ``as asked
+        for``, or ``assumed``.
     source : str
         Where `mpi_us` and `hop_ns` are from.
     process_gbs : float or None
@@ -84,8 +90,10 @@ class Constants:
         What each further message of those that wait for one another takes at
         least, us; 0 where nothing states it: then each takes one latency.
     measured : frozenset of str
-        Those of ``message_us``, ``nic_us`` and ``memory`` that the machine's
-        configuration states.
+        Those of ``message_us`` and ``nic_us`` that the machine's configuration
+        states.
+    contact_s : float
+        Seconds that the first message to each other rank takes beyond all else.
     burst : float or None
         Bytes that an interface sends of a message before it turns to another one;
         None where nothing states it: then bytes flow, and nothing queues.
@@ -96,12 +104,14 @@ class Constants:
     message_us: float = MESSAGE_US
     nic_us: float = NIC_US
     memory_gbs: float | None = None
+    memory_source: str = "assumed"
     source: str = ""
     process_gbs: float | None = None
     payload: float = 1.0
     gap_us: float = 0.0
     measured: frozenset[str] = frozenset()
     burst: float | None = None
+    contact_s: float = 0.0
 
     @property
     def timeless(self) -> bool:
@@ -115,6 +125,7 @@ def constants(
     memory: float | None = None,
     process: float | None = None,
     payload: float | None = None,
+    contact: float | None = None,
 ) -> Constants:
     """Return a machine's constants.
 
@@ -126,11 +137,13 @@ def constants(
         switches off every term that does not grow with the bytes: latency,
         hops, messages and the rounds of a histogram.
     memory : float or None
-        GB/s inside a node; None: as measured, inf: it costs nothing.
+        GB/s inside a node; None: as the site states, else `MEMORY_GBS`; inf: it costs nothing.
     process : float or None
         GB/s of one rank; None: as the site states, inf: no limit.
     payload : float or None
         Share of the wire; None: as the site states, else all of it.
+    contact : float or None
+        Seconds of the first message to each other rank; None: no more than of any other.
 
     Raises
     ------
@@ -149,8 +162,10 @@ def constants(
     stated = machine.topology.parameters
     process = stated.get("process") if process is None else process
     payload = stated.get("payload", 1.0) if payload is None else payload
-    stated_memory = memory is None and "memory" in stated
-    memory = stated.get("memory") if memory is None else memory
+    memory_source = "as asked for"
+    if memory is None:
+        memory = stated.get("memory", MEMORY_GBS)
+        memory_source = stated.get("memory_mark", "stated") if "memory" in stated else "assumed"
     process, memory = (None if gbs == math.inf else gbs for gbs in (process, memory))
     for what, figure in (("memory", memory), ("process", process)):
         if figure is not None and not 0 < figure <= MOST:
@@ -159,9 +174,12 @@ def constants(
             )
     if not 0 < payload <= 1:
         raise UsageError(f"payload {payload:g}: it must be a share of the wire, above 0 to 1")
+    if contact is not None and not 0 <= contact <= MOST:
+        raise UsageError(f"first contact {contact:g} s: it must be 0 to {MOST:g}")
     own: dict[str, Any] = {
-        "memory_gbs": memory, "process_gbs": process, "payload": payload,
-        "burst": stated.get("burst"),
+        "contact_s": contact or 0.0,
+        "memory_gbs": memory, "memory_source": memory_source,
+        "process_gbs": process, "payload": payload, "burst": stated.get("burst"),
     }  # fmt: skip
     if latency is not None and not 0 <= latency <= MOST:
         raise UsageError(f"latency {latency:g} us: it must be 0 to {MOST:g}")
@@ -173,8 +191,7 @@ def constants(
     source = f"site {machine.site}" if "mpi_us" in stated else f"assumed, as on {SPOKEN[fabric]}"
     source = stated.get("latency_source", source)
     posting = {name: float(stated[name]) for name in ("message_us", "nic_us") if name in stated}
-    known = frozenset({*posting, *(["memory"] if stated_memory else [])})
-    own |= {**posting, "gap_us": float(stated.get("gap_us", 0.0)), "measured": known}
+    own |= {**posting, "gap_us": float(stated.get("gap_us", 0.0)), "measured": frozenset(posting)}
     if latency is not None:
         source = f"latency as asked for, hops: {source}"
     return Constants(mpi, float(stated.get("hop_ns", usual[1])), source=source, **own)

@@ -34,6 +34,7 @@ from rankmap.pattern.structured import Stencil
 from rankmap.predict.asked import fitted
 from rankmap.predict.background import USUAL_LOAD, Other, beside, shared
 from rankmap.predict.bursts import LIKELY, RANGE, filled
+from rankmap.predict.constants import MEMORY_GBS
 from rankmap.predict.lines import most_steps
 from rankmap.predict.phases import ALGORITHMS
 from rankmap.progress import step
@@ -61,9 +62,6 @@ SLOW_RANK = 2.0
 
 #: Share of an Aries link that is payload (ISx paper, 4.2).
 ARIES_PAYLOAD = 0.64
-
-#: GB/s of copies inside a node, where nothing states them [assumed].
-MEMORY = 20.0
 
 #: Fabrics whose routers send packets around full links.
 ADAPTIVE = ("aries", "slingshot")
@@ -358,9 +356,9 @@ def _unknowns(
         end = 1 / math.sqrt(len(times))  # of independent placements, one up and one down
         ahead: list[dict[str, Any]] = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
         yield "overlap", "how far ranks run ahead of others from step to step", ahead
-    if first.memory is None and "memory" not in given and any(one.inside for one in times):
-        question = f"whether copies inside a node take time, at {MEMORY:g} GB/s"
-        yield "memory", question, [{"memory": MEMORY}]
+    if asked.constants.memory_source == "assumed" and any(one.inside for one in times):
+        question = f"whether the ranks of a node copy {MEMORY_GBS:g} GB/s together"
+        yield "memory", question, [{"memory": 2 * MEMORY_GBS}, {"memory": MEMORY_GBS / 2}]
 
 
 def _libraries(asked: Model, first: _Values) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
@@ -431,7 +429,7 @@ class _Times:
 
     def _phase(self, asked: Model, phase: Phase) -> _Phase:
         whole = asked.loads(phase.total, None)
-        _, latency, messages = asked.beyond(phase, whole, math.inf)
+        _, *fixed = asked.beyond(phase, whole, math.inf)
         steps = []
         if phase.steps is not None:
             ranks = len(phase.job.node)
@@ -445,7 +443,7 @@ class _Times:
             self._sent(phase.total, whole, 1.0, phase.sent, sent),
             tuple(steps),
             phase.inside,
-            latency + messages,
+            sum(fixed),
         )
 
     def _sent(

@@ -14,6 +14,7 @@ All lines of one direction of a grid do the same step at the same time.
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -105,7 +106,12 @@ class _Table:
             inside=self._most(self.ranks * (self.ranks - 1)) * self.part,
             a_pair=self.a_pair(),
             sent=(self.extent - 1) * self.part,
+            peers=self.peers,
         )
+
+    def peers(self) -> float:
+        """Return how many ranks of a line are not on a rank's own node, at most."""
+        return float(self.extent - self.ranks.min())
 
     def a_pair(self) -> float:
         """Return bytes that no node exceeds to any other: its ranks of a line times the most."""
@@ -145,6 +151,7 @@ class _Table:
             a_pair=a_pair,
             sent=moved * self.part,
             shown=0 if exact else len(steps),
+            peers=lambda: min(self.peers(), _met(steps) if doubled else math.inf),
         )
 
     def flows(self) -> Summed:
@@ -190,6 +197,13 @@ def _counted(nodes: Ints, count: int) -> tuple[Ints, Ints, Ints]:
     first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
     line, node = np.divmod(key[first], count)
     return line, node, np.diff(np.append(first, len(key)))
+
+
+def _met(steps: list[Step]) -> float:
+    """Return with how many others each place of a line exchanges in steps that are all shifts."""
+    ahead = {int(partner[0]) for partner, _, _ in steps}
+    behind = {len(partner) - int(partner[0]) for partner, _, _ in steps}
+    return float(len(ahead | behind))
 
 
 def most_steps(channels: int, ranks: int, routing: str) -> int:

@@ -15,7 +15,7 @@ from rankmap.predict.constants import constants
 from rankmap.predict.lines import most_steps
 from rankmap.predict.phase import Job
 from rankmap.predict.phases import algorithm_of, algorithms, phases
-from rankmap.predict.terms import histogram_s, hops_by_class, latency_s, messages_s
+from rankmap.predict.terms import contact_s, histogram_s, hops_by_class, latency_s, messages_s
 from rankmap.slots import Slots, parse_counts
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Model:
     latency : float or None
         us, see `rankmap.predict.constants.constants`.
     memory : float or None
-        GB/s inside a node; None: that costs nothing.
+        GB/s inside a node; None: as the site states, else 20; inf: it costs nothing.
     background : sequence of Other
         Jobs that run beside this one.
     fair : bool
@@ -73,6 +73,9 @@ class Model:
     payload : float or None
         Share of the bandwidth of links between routers that carries payload;
         None: as the site states, else all of it.
+    first_contact : float or None
+        Seconds that a rank takes to connect to each other one; None: nothing,
+        as where all are connected already.
 
     Attributes
     ----------
@@ -112,6 +115,7 @@ class Model:
         fair: bool = False,
         process: float | None = None,
         payload: float | None = None,
+        first_contact: float | None = None,
     ) -> None:
         from placement.network import SINGLE_PATH, channels, routings
         from placement.network.model import injection_bandwidth
@@ -123,7 +127,7 @@ class Model:
         self.assumed = [assumed] if assumed else []
         self.algorithm = algorithm_of(self.pattern, algorithm)
         self.steps: int | None = None
-        self.constants = constants(machine, latency, memory, process, payload)
+        self.constants = constants(machine, latency, memory, process, payload, first_contact)
         self.background = tuple(background)
         self.fair = fair
         known = routing or machine.topology.parameters.get("routing", "")
@@ -264,8 +268,8 @@ class Model:
 
     def parts(
         self, phase: Phase, loads: Loads, left: Channels | None
-    ) -> tuple[float, float, float, float]:
-        """Return the seconds of bandwidth, memory beyond that, latency and messages of a phase.
+    ) -> tuple[float, float, float, float, float]:
+        """Return the seconds of bandwidth, and of `beyond`, of a phase.
 
         Parameters
         ----------
@@ -278,8 +282,10 @@ class Model:
         bandwidth = max(self.limits(phase, loads, left).values())
         return (bandwidth, *self.beyond(phase, loads, bandwidth))
 
-    def beyond(self, phase: Phase, loads: Loads, bandwidth: float) -> tuple[float, float, float]:
-        """Return the seconds of memory, latency and messages of a phase, as `parts` has them."""
+    def beyond(
+        self, phase: Phase, loads: Loads, bandwidth: float
+    ) -> tuple[float, float, float, float]:
+        """Return the seconds of memory beyond bandwidth, latency, messages and first contact."""
         memory = self.constants.memory_gbs
         inside = phase.inside / (memory * GB) if memory else 0.0
         hops = hops_by_class(loads, phase.total.total)
@@ -287,6 +293,7 @@ class Model:
             max(0.0, inside - bandwidth),
             latency_s(phase, hops, self.constants),
             messages_s(phase, self.constants, self._nics()),
+            contact_s(phase, self.constants),
         )
 
     def limits(self, phase: Phase, loads: Loads, left: Channels | None) -> dict[str, float]:

@@ -81,6 +81,9 @@ class Phase:
         Bytes that the busiest rank sends, inside its node or not.
     shown : int
         Steps that were looked at, of `in_turn`; 0 for all.
+    peers : callable or None
+        Returns with how many ranks of other nodes the busiest rank exchanges
+        messages; None where nothing is sent.
     """
 
     name: str
@@ -96,3 +99,4 @@ class Phase:
     a_pair: float = 0.0
     sent: float = 0.0
     shown: int = 0
+    peers: Callable[[], float] | None = None

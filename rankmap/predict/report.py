@@ -73,7 +73,7 @@ def _timed(asked: Model, phase: Phase, loads: Loads, left: Channels | None) -> P
     """Return a phase with its seconds, and what they are spent on."""
     limits = asked.limits(phase, loads, left)
     bandwidth = max(limits.values())
-    memory, latency, messages = asked.beyond(phase, loads, bandwidth)
+    memory, latency, messages, contact = asked.beyond(phase, loads, bandwidth)
     longest = (name for name, s in limits.items() if s >= bandwidth * (1 - ROUNDING))
     bound, why = limit(phase, bandwidth)
     return PhaseTime(
@@ -84,6 +84,7 @@ def _timed(asked: Model, phase: Phase, loads: Loads, left: Channels | None) -> P
         memory_s=memory,
         latency_s=latency,
         messages_s=messages,
+        contact_s=contact,
         bound_s=bound,
         bound_why=why,
         hops=hops_by_class(loads, phase.total.total),
@@ -119,13 +120,18 @@ def _terms(
     if known.payload != 1:
         how += f", {known.payload:.0%} of the wire between routers is payload"
     yield Term("bandwidth", sum(one.bandwidth_s for one in timed), how)
-    inside = "not stated, so it costs nothing"
+    inside = "costs nothing, as asked for"
     if known.memory_gbs:
-        said = "measured" if "memory" in known.measured else "as asked for"
-        inside = f"{known.memory_gbs:g} GB/s a node {said}, beyond what the network takes"
+        inside = (
+            f"{known.memory_gbs:g} GB/s a node {known.memory_source}, beyond what the network takes"
+        )
     yield Term("memory", sum(one.memory_s for one in timed), inside)
     yield Term("latency", sum(one.latency_s for one in timed), _latency(known, timed))
     yield Term("messages", sum(one.messages_s for one in timed), _messages(known, found))
+    if known.contact_s:
+        peers = sum(phase.peers() for phase in found if phase.peers is not None)
+        how = f"at most {peers:g} others of a rank at {known.contact_s:g} s as asked for"
+        yield Term("first contact", sum(one.contact_s for one in timed), how)
     if asked.pattern.spec == "sort":
         rounds = f"{ROUNDS} rounds of {PROBES} counters a splitter, assumed"
         yield Term("histogram", histogram, "switched off" if known.timeless else rounds)
@@ -192,8 +198,8 @@ def _notes(
             f"{known.message_us:g} us to post a message, {known.nic_us:g} us between two of an"
             f" interface: {_posting(known)}"
         )
-    if known.memory_gbs is None and any(phase.inside for phase in found):
-        yield "what stays inside a node costs nothing here: no memory bandwidth is stated"
+    if known.memory_source == "assumed" and any(phase.inside for phase in found):
+        yield f"what stays inside a node is copied at {known.memory_gbs:g} GB/s: assumed (--memory)"
     for phase in found:
         if phase.shown:
             yield f"{phase.name}: {phase.shown} of {phase.in_turn:.0f} steps stand for all"

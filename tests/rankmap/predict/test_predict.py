@@ -191,11 +191,22 @@ def test_the_two_phases_of_a_pencil_are_added():
 def test_memory_counts_only_beyond_the_network():
     machine = nidmap.load_machine("torus:4,bw=1")
     free = predict(machine, "0-1", "alltoall", ppn=4, bytes=1e9, latency=0)
-    assert any("inside a node costs nothing" in note for note in free.notes)
+    assert any("copied at 20 GB/s: assumed" in note for note in free.notes)
     slow = predict(machine, "0-1", "alltoall", ppn=4, bytes=1e9, latency=0, memory=0.5)
     assert slow.time_s == pytest.approx(12e9 / 0.5e9)
     fast = predict(machine, "0-1", "alltoall", ppn=4, bytes=1e9, latency=0, memory=100)
     assert fast.time_s == free.time_s == pytest.approx(16.0)
+
+
+def test_copies_inside_one_node_take_time_where_nothing_states_it():
+    machine = nidmap.load_machine("torus:4,bw=1")
+    usual = predict(machine, "0", "alltoall", ppn=4, bytes=1e9, latency=0)
+    assert usual.time_s == pytest.approx(12 / 20)
+    assert usual.binds == "memory"
+    (unsure,) = [u for u in usual.between.unknowns if u.name == "memory"]
+    assert unsure.high == pytest.approx(12 / 10)
+    none = predict(machine, "0", "alltoall", ppn=4, bytes=1e9, latency=0, memory=float("inf"))
+    assert none.time_s == 0
 
 
 def test_a_sort_has_rounds_before_its_exchange():
@@ -210,7 +221,7 @@ def test_a_sort_has_rounds_before_its_exchange():
 def test_one_node_sends_nothing_over_the_network():
     machine = nidmap.load_machine("torus:4x4")
     for pattern in ("alltoall", "stencil:2x2", "ring", "sort"):
-        found = predict(machine, "5", pattern, ppn=4, bytes=1e6, latency=0)
+        found = predict(machine, "5", pattern, ppn=4, bytes=1e6, latency=0, memory=math.inf)
         assert (found.time_s, found.bound_s, found.share) == (0, 0, 1)
         assert found.document()["bottleneck"]["seconds"] == 0
     alone = predict(machine, "5", "alltoall", bytes=1e6)
