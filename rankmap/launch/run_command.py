@@ -79,7 +79,7 @@ class RunCommand:
         write_output(line, None)
         if found:
             prepared, expected = found
-            say(f"nidmap: {_words(prepared.order, self.options, expected.words)}")
+            say(f"nidmap: {self.order_words(prepared.order, expected.words)}")
             for remark in (*prepared.remarks, f"the order file is {prepared.path}"):
                 say(f"nidmap: {remark}")
         return 0
@@ -173,7 +173,7 @@ class RunCommand:
             "probe": made.probe.argv,
             "rank_nodes": made.rank_nodes,
             "remarks": made.remarks,
-            "words": _words(made.order, self.options, expected),
+            "words": self.order_words(made.order, expected),
         }
 
     def _store(self, made: Prepared) -> None:
@@ -182,6 +182,20 @@ class RunCommand:
         from rankmap.launch.launch_folder import store_launch
 
         store_launch(made, job_id(os.environ), self.command, self._machine_specs())
+
+    def order_words(self, order: Order, expected: str) -> str:
+        """Return which order is taken, by what it was chosen, and what is expected of it."""
+        pattern = f" of {order.pattern}" if order.pattern else ""
+        path = self.options["order_file"]
+        source = f" from {path}" if path is not None else ""
+        strategy = f"{order.strategy} " if order.strategy else ""
+        head = f"{strategy}order{pattern}{source} on {order.on.words()}"
+        chosen = order.optimised
+        if chosen is None:
+            return f"{head}; {expected}"
+        if chosen["by"] == "time" and order.strategy != "auto: row-major":
+            return f"{head}, by predicted time; {expected}"
+        return f"{head}; {order.remark}"
 
     def _machine_specs(self) -> tuple[str, ...]:
         return self.specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split())
@@ -234,20 +248,6 @@ def _tell(found: dict[str, Any], unclear: str, strict: bool) -> None:
         _say_safely(found["words"])
     for remark in found.get("remarks", ()):
         _say_safely(remark)
-
-
-def _words(order: Order, options: dict[str, Any], expected: str) -> str:
-    """Return which order is taken, by what it was chosen, and what is expected of it."""
-    pattern = f" of {order.pattern}" if order.pattern else ""
-    source = f" from {options['order_file']}" if options["order_file"] is not None else ""
-    strategy = f"{order.strategy} " if order.strategy else ""
-    head = f"{strategy}order{pattern}{source} on {order.on.words()}"
-    chosen = order.optimised
-    if chosen is None:
-        return f"{head}; {expected}"
-    if chosen["by"] == "time" and order.strategy != "auto: row-major":
-        return f"{head}, by predicted time; {expected}"
-    return f"{head}; {order.remark}"
 
 
 def _verify(found: dict[str, Any], env: dict[str, str], strict: bool, seconds: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from placement.errors import PlanError, UsageError, printable
 from rankmap.launch import Launch
@@ -40,11 +40,14 @@ class ProgramArm:
     expected : dict or None
         What the model expects of it: ``words``, and ``gain`` (None where
         nothing is known); None for the default.
+    words : str
+        Which order it is, as ``nidmap run`` says it; '' for the default.
     """
 
     arm: Arm
     launch: Launch
     expected: dict[str, Any] | None = None
+    words: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,15 @@ def read_arm(text: str) -> tuple[str, str]:
     return name, path
 
 
+class _Made(NamedTuple):
+    """A launch that is prepared, and the run that it is of."""
+
+    name: str
+    command: RunCommand
+    job: Job
+    prepared: Prepared
+
+
 @contextmanager
 def prepared_arms(
     base: RunCommand, orders: Sequence[str], control: bool, dry: bool
@@ -132,15 +144,16 @@ def prepared_arms(
     from rankmap.launch.launch_folder import discard_launch
 
     wanted = _wanted(base, orders)
-    made: list[tuple[str, Job, Prepared]] = []
+    made: list[_Made] = []
     try:
         for name, command in wanted.items():
             job = command.read_job(dry)
-            made.append((name, job, job.prepared(job.stored() or job.ordered())))
+            prepared = job.prepared(job.stored() or job.ordered())
+            made.append(_Made(name, command, job, prepared))
         yield _compared(base.command, made, control)
     finally:
-        for _, _, prepared in made if not dry else ():
-            discard_launch(prepared.path)
+        for one in made if not dry else ():
+            discard_launch(one.prepared.path)
 
 
 def _wanted(base: RunCommand, orders: Sequence[str]) -> dict[str, RunCommand]:
@@ -158,22 +171,20 @@ def _wanted(base: RunCommand, orders: Sequence[str]) -> dict[str, RunCommand]:
     return wanted
 
 
-def _compared(
-    command: tuple[str, ...], made: Sequence[tuple[str, Job, Prepared]], control: bool
-) -> Compared:
+def _compared(command: tuple[str, ...], made: Sequence[_Made], control: bool) -> Compared:
     """Return the arms of what was prepared; all must have the same ranks on the same nodes."""
-    _, job, first = made[0]
+    job, first = made[0].job, made[0].prepared
     on = first.laid.on
     hosts, counts = on.names.tolist(), on.counts.tolist()
     members = list(range(len(first.laid)))
     plain = ProgramArm(Arm(DEFAULT, DEFAULT, "", members), Launch(command))
     plain.arm.notes.extend(job.asked_remarks())
     arms = [plain]
-    for name, own, prepared in made:
-        arms.append(_order_arm(name, own, prepared))
+    for one in made:
+        arms.append(_order_arm(one))
         if arms[-1].arm.members == members:
             arms[-1].arm.notes.append(f"the same ranks in the same order as {DEFAULT}")
-    if all(one.arm.members == members for one in arms) and not control:
+    if all(each.arm.members == members for each in arms) and not control:
         raise PlanError(
             "the order is the launcher's own: there is nothing to compare",
             "--control measures the noise, --strategy or --order another order",
@@ -181,12 +192,18 @@ def _compared(
     if control:
         again = replace(plain.arm, name=AGAIN, control="A/A", notes=[])
         arms.append(ProgramArm(again, plain.launch))
-    pattern = next((one.request.pattern for _, one, _ in made if one.request.pattern), "")
+    pattern = next((one.job.request.pattern for one in made if one.job.request.pattern), "")
     return Compared(arms, hosts, counts, pattern, job.step.argv[job.step.program :])
 
 
-def _order_arm(name: str, job: Job, prepared: Prepared) -> ProgramArm:
-    expected, order = job.expected(prepared.order), prepared.order
-    what = job.request.order_file or order.strategy
-    arm = Arm(name, what, "", prepared.laid.slots.tolist(), notes=list(prepared.remarks))
-    return ProgramArm(arm, prepared.launch, {"words": expected.words, "gain": expected.gain})
+def _order_arm(made: _Made) -> ProgramArm:
+    prepared, order = made.prepared, made.prepared.order
+    expected = made.job.expected(order)
+    what = made.job.request.order_file or order.strategy
+    members = prepared.laid.slots.tolist()
+    return ProgramArm(
+        Arm(made.name, what, "", members, notes=list(prepared.remarks)),
+        prepared.launch,
+        {"words": expected.words, "gain": expected.gain},
+        made.command.order_words(order, expected.words),
+    )

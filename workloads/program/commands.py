@@ -150,8 +150,8 @@ def _measure(
         options["level"], options["show"],
     )  # fmt: skip
     for one in found.arms:
-        if one.expected:
-            say(f"nidmap: {one.arm.name}: {one.arm.order} order, {one.expected['words']}")
+        if one.words:
+            say(f"nidmap: {one.arm.name}: {printable(one.words, 300)}")
     measurement.run(job_environment(os.environ))
     if journal.rows:
         _show_result(measurement, options)

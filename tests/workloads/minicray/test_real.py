@@ -158,6 +158,24 @@ def test_the_whole_product_works_inside(whole):
 
 @needs_slurm
 @pytest.mark.slurm
+def test_a_program_is_launched_in_both_orders(whole, tmp_path):
+    (tmp_path / "odd.slots").write_text("2\n0\n1\n")
+    words = ["--order", "odd.slots", "--blocks", "1", "--warmup", "0", "--json", "--"]
+    ab = [sys.executable, "-m", "nidmap", "ab", *words, "srun", "-n", "3", "true"]
+    job = ["salloc", "-Q", "-N", "3", "-w", "nid[00004-00006]", *ab]
+    for _ in range(3):  # a slurmd on a busy machine may refuse a step
+        done = run(whole, *job, check=False, cwd=tmp_path)
+        if not done.returncode:
+            break
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["hosts"] == ["nid00004", "nid00005", "nid00006"]
+    assert [entry["samples"] for entry in found["times"]] == [1, 1]
+    assert os.listdir(tmp_path / found["folder"]).count("samples.csv") == 1
+
+
+@needs_slurm
+@pytest.mark.slurm
 def test_noise_is_a_job_that_fills_a_link(whole):
     link = "g0c0b0->g1c0b0 blue"
     words = ["minicray", "noise", "--name", whole, "--links", link, "--for", "2", "--json"]
