@@ -101,7 +101,8 @@ def run(
 ) -> int:  # fmt: skip
     """Run a command inside: where jobs are started, or with -N, -n or -w as MPI ranks.
 
-    The exit code is the command's own.
+    The exit code is the command's own. Ranks on several nodes that have sent nothing over
+    the links are remarked: their MPI did not find this network.
 
     \b
     nidmap minicray run -N 8 -- python -m workloads.alltoall --bytes 20000
@@ -111,14 +112,28 @@ def run(
     own = f"run-{os.getpid()}" if machine else name
     standing = _build(machine, own, **how) if machine else None
     try:
-        from workloads.minicray.launch import launch_command, launch_environment
+        from workloads.minicray.launch import launch_command, launch_environment, node_count
 
         about = client.ask(own, {"do": "status"})
         argv = launch_command(about, command, nodes, ranks, nodelist)
-        return client.run(own, argv, env=launch_environment(about))
+        before = _sent(own) if node_count(about, nodes, ranks, nodelist) > 1 else -1
+        code = client.run(own, argv, env=launch_environment(about))
+        if code == 0 and _sent(own) == before:
+            say(
+                f"{command[0]} ran on several nodes and sent no byte over the links: nothing here"
+                " was measured. Its MPI does not use this network (an MPICH on UCX needs"
+                " UCX_NET_DEVICES=hsn0 and UCX_TLS=tcp,self,sm), or it sends nothing"
+            )
+        return code
     finally:
         if standing is not None:
             standing.down()
+
+
+def _sent(name: str) -> int:
+    """Return the bytes that all links have carried."""
+    found = client.ask(name, {"do": "links", "zero": False})["links"]
+    return sum(link["bytes"] for link in found.values())
 
 
 @minicray.command()

@@ -13,7 +13,27 @@ from workloads.minicray.daemon import HOME, MPI
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["launch_command", "launch_environment"]
+__all__ = ["launch_command", "launch_environment", "node_count"]
+
+
+def node_count(
+    about: dict[str, Any], nodes: int | None, ranks: int | None, nodelist: str | None
+) -> int:
+    """Return on how many nodes ranks are started; 0 where none are asked for.
+
+    Raises
+    ------
+    UsageError
+        A node that is not there.
+
+    Examples
+    --------
+    >>> node_count({"names": ["n0", "n1"], "nodes": 2}, None, 8, None)
+    2
+    """
+    if nodes is None and ranks is None and nodelist is None:
+        return 0
+    return nodes or len(_read_nodes(nodelist, about["names"])) or min(ranks or 1, about["nodes"])
 
 
 def launch_command(
@@ -41,10 +61,10 @@ def launch_command(
     LaunchError
         No MPI here.
     """
-    if nodes is None and ranks is None and nodelist is None:
+    count = node_count(about, nodes, ranks, nodelist)
+    if not count:
         return list(command)
     listed = _read_nodes(nodelist, about["names"])
-    count = nodes or len(listed) or min(ranks or 1, about["nodes"])
     have = len(listed) or about["nodes"]
     if count > about["nodes"] or (listed and count != len(listed)):
         raise UsageError(f"{count} nodes wanted, {about['name']} has {have} of them")

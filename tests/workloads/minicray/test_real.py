@@ -134,6 +134,15 @@ def test_ranks_sit_where_they_should_without_slurm(bare):
     assert where == {"0": "nid00003", "1": "nid00003", "2": "nid00010", "3": "nid00010"}
 
 
+def test_ranks_that_send_nothing_over_the_links_are_remarked(bare):
+    env, python = mpi("mpich")
+    talk = "from mpi4py import MPI; MPI.COMM_WORLD.allreduce(1)"
+    for nodes, program, remarked in (("2", "pass", True), ("2", talk, False), ("1", talk, False)):
+        words = ["minicray", "run", "--name", bare, "-N", nodes, "--", python, "-c", program]
+        said = nidmap(*words, env=env).stderr
+        assert ("sent no byte over the links" in said) == remarked, (program, said)
+
+
 @needs_slurm
 @pytest.mark.slurm
 @pytest.mark.parametrize("flavour", ["mpich", "openmpi"])
