@@ -82,7 +82,7 @@ def candidates(machine: Machine, rows: Ints, seed: int = 0) -> list[Flows]:
     rng = np.random.default_rng(seed)
     between = _along if machine.topology.kind == "torus" else _between_units
     found = [*_linked(machine, rows, rng), *between(machine, rows, rng)]
-    found += [*_permutations(len(rows), rng), *_fans(len(rows), rng)]
+    found += [*_permutations(len(rows), rng), *_fans(machine, rows, rng)]
     return [flows for flows in found if len(flows)]
 
 
@@ -91,9 +91,7 @@ def _linked(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[
     from placement.network import channels
     from placement.topologies import router_names
 
-    nodes = defaultdict(list)
-    for position, router in enumerate(machine.router[rows, 0].tolist()):
-        nodes[router].append(position)
+    nodes = _by_router(machine, rows)
     found, called = channels(machine), router_names(machine)
     used = np.isin(found.source, list(nodes)) & np.isin(found.target, list(nodes))
     for kind in range(len(found.kinds)):
@@ -102,6 +100,14 @@ def _linked(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[
         ends.sort(key=lambda pair: -min(len(nodes[end]) for end in pair))
         for a, b in ends[:PAIRS]:
             yield _pairwise(f"{called[a]} to {called[b]}", nodes[a], nodes[b])
+
+
+def _by_router(machine: Machine, rows: Ints) -> dict[int, list[int]]:
+    """Return the nodes on each router, as positions in the job's list."""
+    nodes = defaultdict(list)
+    for position, router in enumerate(machine.router[rows, 0].tolist()):
+        nodes[router].append(position)
+    return dict(nodes)
 
 
 def _between_units(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
@@ -173,10 +179,23 @@ def _permutations(count: int, rng: np.random.Generator) -> Iterator[Flows]:
         yield Flows("everyone to everyone", source, target)
 
 
-def _fans(count: int, rng: np.random.Generator) -> Iterator[Flows]:
-    """Yield one node to several others."""
+def _fans(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
+    """Yield one node to several others: on routers beside its own by the widest links, anywhere."""
+    from placement.network import channels
+
+    found, nodes = channels(machine), _by_router(machine, rows)
+    for router in rng.permutation(list(nodes))[:PAIRS].tolist():
+        leaving = np.flatnonzero((found.source == router) & np.isin(found.target, list(nodes)))
+        widest = leaving[np.argsort(-found.bandwidth[leaving], kind="stable")]
+        beside = [nodes[end][0] for end in dict.fromkeys(found.target[widest].tolist())]
+        yield from (
+            Flows(f"one node to {width} beside it", np.full(width, nodes[router][0]),
+                  np.array(beside[:width]))
+            for width in FANS
+            if width <= len(beside)
+        )  # fmt: skip
     for width in FANS:
-        for k in range(2 * PAIRS if width < count else 0):
-            source, *others = rng.permutation(count)[: width + 1].tolist()
+        for k in range(PAIRS if width < len(rows) else 0):
+            source, *others = rng.permutation(len(rows))[: width + 1].tolist()
             name = f"one node to {width} others, {k + 1}"
             yield Flows(name, np.full(width, source), np.array(others))
