@@ -65,6 +65,7 @@ SUFFIXES = {
     "--algorithm", metavar="A", help="A collective's: library, at-once, pairwise, ring, openmpi …"
 )
 @click.option("--latency", type=float, metavar="US", help="Of a short message; 0: bytes alone.")
+@click.option("--memory", type=float, metavar="GBS", help="GB/s inside a node; inf: no cost.")
 @click.option("--process", type=float, metavar="GBS", help="What one rank can send at most.")
 @click.option("--payload", type=float, metavar="SHARE", help="Of the wire that is payload.")
 @click.option("--first-contact", type=float, metavar="S", help="To connect to each other rank.")

@@ -9,8 +9,8 @@ __all__ = ["PlanOptions"]
 
 #: The options that say what a job sends.
 TRAFFIC = (
-    "pattern", "grid", "bytes", "routing", "algorithm", "latency", "process", "payload",
-    "first_contact", "background", "background_load", "deadline",
+    "pattern", "grid", "bytes", "routing", "algorithm", "latency", "memory", "process",
+    "payload", "first_contact", "background", "background_load", "deadline",
 )  # fmt: skip
 
 
