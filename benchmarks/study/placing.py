@@ -297,7 +297,7 @@ def _switched(machine: Machine) -> Table:
         tuple(rows),
         f"Paper: {len(TRIED)}/{len(TRIED)}, median {percent(float(np.median(paper)))}"
         f". Routing {routing}, wiring same-chassis, grid 1536 cubed; green twice as fast stands"
-        " for detours inside a chassis, which no routing of the model takes.",
+        " for detours inside a chassis, which only routing adaptive takes.",
     )
 
 

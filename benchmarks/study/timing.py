@@ -167,8 +167,8 @@ class Transform:
 def greener(machine: Machine, times: float) -> Machine:
     """Return a dragonfly whose green links have `times` their bandwidth.
 
-    Stands for detours over the other blades of a chassis, which no routing
-    of the model takes.
+    Stands for detours over the other blades of a chassis, which only routing
+    ``adaptive`` takes.
     """
     topology = machine.topology
     figures = {**topology.bandwidth, "green": times * topology.bandwidth["green"]}
@@ -212,7 +212,7 @@ class Stepped:
         self.fixed = 0.0
         self.phases: list[list[_Step]] = []
         for phase in asked.phases(fitted(asked.pattern, slots), slots, None):
-            whole = asked.loads(phase.total, None)
+            whole = asked.loads(phase.total, None, 0.0)
             self.fixed += sum(asked.parts(replace(phase, steps=None), whole, None)[2:])
             if phase.steps is None:
                 self.phases.append([_step(whole, 1.0, phase.sent)])
@@ -220,7 +220,7 @@ class Stepped:
             ranks = len(phase.job.node)
             self.phases.append(
                 [
-                    _step(asked.loads(phase.job.demand(one), None), times, one.message(ranks))
+                    _step(asked.loads(phase.job.demand(one), None, 0.0), times, one.message(ranks))
                     for one, times in phase.steps()
                 ]
             )

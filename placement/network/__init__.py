@@ -17,7 +17,8 @@ routing             where
 ``single``          everywhere: one path, the next hop depends on (router,
                     destination) only, as route tables need it
 ``valiant``         dragonflies: a random third group, minimal to and from it
-``adaptive``        dragonflies: the best mixture of minimal and valiant
+``adaptive``        dragonflies: the best mixture of minimal and valiant, in a
+                    group of minimal and detours over its other routers
 ``dimension-order`` tori: x first, then y, z; ties go to + (with ``-simgrid``
                     after it: as SimGrid's torus, ties to coordinate 0 to -)
 ``d-mod-k``         fat trees: up-ports by the destination's index; where the

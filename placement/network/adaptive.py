@@ -1,21 +1,26 @@
-"""Routing ``adaptive``: the best division between minimal ways and those over a third group.
+"""Routing ``adaptive``: the best division between minimal ways and detours.
 
-What it means here: every router pair divides its bytes between the ways of
-``minimal`` and those of ``valiant``, and of all divisions one is taken whose
-largest relative load (bytes / bandwidth, over the channels between routers) is
-least; among such, bytes stay on minimal ways where they can. That is what
-UGAL (Kim, Dally, Scott and Abts, ISCA 2008) and the adaptive routing of
-Aries and Slingshot aim at, with all queues known and in balance. What it is
-not: there are no packets, no queues, no back-pressure and no time. Real
-adaptive routing sees its own router's queues alone and late, so it is no
-better than this; nor is any other division of these ways.
+What it means here: every router pair divides its bytes between two kinds of
+ways. In different groups these are the ways of ``minimal`` and those of
+``valiant``, over a third group; in one group all shortest paths, and detours
+over another router of it (each alike, shortest paths to it and from it: as
+Valiant's routing inside the group; of two blades of an Aries chassis
+green-green, black-green-black and so on, of two switches of a Slingshot group
+two hops). Of all divisions one is taken whose largest relative load (bytes /
+bandwidth, over the channels between routers) is least; among such, bytes stay
+on minimal ways where they can. That is what UGAL (Kim, Dally, Scott and Abts,
+ISCA 2008) and the adaptive routing of Aries and Slingshot aim at, with all
+queues known and in balance. What it is not: there are no packets, no queues,
+no back-pressure and no time. Real adaptive routing sees its own router's
+queues alone and late, so it is no better than this; nor is any other division
+of these ways.
 
 It is a linear program: one share a router pair, one row a channel. It is
 solved by descent (`placement.network.balancing`), and every answer comes
 with a lower bound and the gap to it: at most `TOLERANCE` while the router
 pairs that exchange bytes are few enough to be divided one by one (`Division.by`
-is ``router pairs``), and as stated in `Division.gap` beyond. Pairs inside one
-group, and pairs without a third group, stay on minimal ways.
+is ``router pairs``), and as stated in `Division.gap` beyond. Pairs without a
+third group, and pairs alone in their group, stay on minimal ways.
 
 Preference for minimal, exactly: where the minimal routing is within
 `TOLERANCE` of the bound every share is 1. Else bytes go back to minimal ways
@@ -24,16 +29,17 @@ until the largest load is `TOLERANCE` above the bound or no more fit.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network import few_pairs
+from placement.network import dragonfly
 from placement.network.balancing import Solution, balance, dot, refill
 from placement.network.group_ways import Ways, group_ways_of
 from placement.network.shares import variables_of
-from placement.network.valiant import channels, notes
+from placement.network.valiant import channels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,6 +59,8 @@ TOLERANCE = 0.005
 
 #: Numbers that the solver goes through at most, all its steps together.
 WORK = 160_000_000
+
+FEW = "fewer than three groups: adaptive takes detours inside groups alone"
 
 #: Bytes of a GB.
 GB = 1e9
@@ -79,6 +87,8 @@ class Division:
         pairs`` or ``group pairs``.
     steps : int
         Steps of the solver.
+    enough : float
+        Seconds below which nothing was to be gained.
     """
 
     load: Floats
@@ -88,14 +98,16 @@ class Division:
     minimal_share: float
     by: str
     steps: int
-    _ways: GroupWays
-    _variables: Variables
+    enough: float
+    _problem: _Loads
     _x: Floats
 
     @property
     def gap(self) -> float:
         """How far `worst` may be above the least possible, as a share of it."""
-        return max(0.0, self.worst / self.bound - 1) if self.bound > 0 else 0.0
+        if not self.worst:
+            return 0.0
+        return max(0.0, self.worst / self.bound - 1) if self.bound > 0 else math.inf
 
     def share(self, source: Ints, target: Ints) -> Floats:
         """Return the share of its bytes that each router pair sends on minimal ways.
@@ -108,13 +120,15 @@ class Division:
         Returns
         -------
         float64 (m,)
-            1 inside a group, and where two routers exchange nothing.
+            1 where two routers exchange nothing.
         """
         source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
-        found = self._variables.share(self._x, source, target)
-        g, h = self._ways.unit[source], self._ways.unit[target]
-        linked, valiant = self._ways.linked[g, h], self._ways.valiant[g, h]
-        return np.where(linked & valiant, found, np.where(valiant, 0.0, 1.0))
+        ways, between = self._problem.ways, self._problem.split(self._x)[0]
+        found = self._problem.variables.share(between, source, target)
+        g, h = ways.unit[source], ways.unit[target]
+        linked, valiant = ways.linked[g, h], ways.valiant[g, h]
+        found = np.where(linked & valiant, found, np.where(valiant, 0.0, 1.0))
+        return np.where(g == h, self._problem.inside_share(self._x, source, target), found)
 
     def hops(self, source: Ints, target: Ints) -> Floats:
         """Return the expected channels of each class between routers, as they are divided.
@@ -129,34 +143,63 @@ class Division:
             Where no way joins a pair.
         """
         source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
-        ways, share = self._ways, self.share(source, target)[:, None]
+        ways, share = self._problem.ways, self.share(source, target)[:, None]
         minimal = ways.hops(source, target, ways.valiant & ~ways.linked)
-        return share * minimal + (1 - share) * ways.hops(source, target, ways.valiant)
+        return share * minimal + (1 - share) * ways.hops(source, target, ways.valiant, detours=True)
 
     def text(self) -> str:
         """Say in one sentence how the bytes are divided, for the reader of an output."""
+        share = (
+            f"adaptive: {100 * self.minimal_share:.1f} % of the bytes between routers on minimal"
+        )
+        if self.worst <= self.enough:
+            return f"{share} paths, and nothing is gained by fewer: nodes' own links take longer"
         return (
-            f"adaptive: {100 * self.minimal_share:.1f} % of the bytes between routers on minimal "
-            f"paths, the largest load within {100 * self.gap:.2f} % of the least possible "
+            f"{share} paths, the largest load within {100 * self.gap:.2f} % of the least possible "
             f"(divided by {self.by})"
         )
 
 
 class _Loads:
-    """Relative loads by the bytes on minimal ways: a `placement.network.balancing.Problem`."""
+    """Relative loads by the bytes on minimal ways: a `placement.network.balancing.Problem`.
 
-    def __init__(self, ways: GroupWays, variables: Variables, every: Bytes, fixed: Floats) -> None:
-        self.ways, self.variables, self.every = ways, variables, every
+    Its variables are those between groups and, behind them, the router pairs
+    inside groups.
+    """
+
+    def __init__(
+        self, ways: GroupWays, variables: Variables, every: Bytes, inner: Floats, fixed: Floats
+    ) -> None:
+        self.ways, self.variables, self.every, self.inner = ways, variables, every, inner
         self.scale = 1 / (ways.groups.channels.bandwidth * GB)
         self.fixed = fixed * self.scale
-        self.cap = variables.cap
-        both = self._prices(np.ones_like(self.scale))
-        self.weight = variables.price(Ways(*(a + b for a, b in zip(*both, strict=True))))
+        self.pairs = np.flatnonzero((inner > 0) & (ways.detour > 0))
+        self.cap = np.concatenate([variables.cap, inner.reshape(-1)[self.pairs]])
+        minimal, over, inside = self._prices(np.ones_like(self.scale))
+        both = Ways(*(a + b for a, b in zip(minimal, over, strict=True)))
+        self.weight = self._of_variables(both, inside + ways.detour_price(inside))
+
+    def split(self, x: Floats) -> tuple[Floats, Floats]:
+        """Return the variables between groups, and those inside them."""
+        return x[: len(self.variables.cap)], x[len(self.variables.cap) :]
+
+    def inside_share(self, x: Floats, source: Ints, target: Ints) -> Floats:
+        """Return the share on minimal ways of router pairs inside groups."""
+        groups, every = self.ways.groups, np.ones(self.inner.size)
+        cap, kept = self.split(self.cap)[1], self.split(x)[1]
+        every[self.pairs] = kept / cap
+        found: Floats = every[groups.slot[source] * groups.width + groups.place[target]]
+        return found
 
     def bytes(self, x: Floats) -> Floats:
         """Return the divided bytes on every channel."""
-        minimal = self.variables.bytes(x)
-        return self.ways.load(minimal, self.every.minus(minimal))
+        between, inside = self.split(x)
+        minimal, inner = self.variables.bytes(between), self.inner
+        if len(self.pairs):
+            over = np.zeros_like(inner)
+            over.reshape(-1)[self.pairs] = self.split(self.cap)[1] - inside
+            inner = inner - over + self.ways.detoured(over)
+        return self.ways.load(minimal, self.every.minus(minimal), inner)
 
     def load(self, x: Floats) -> Floats:
         """Return load / bandwidth of every channel."""
@@ -164,21 +207,33 @@ class _Loads:
 
     def price(self, prices: Floats) -> Floats:
         """Return what a byte costs more on the minimal ways."""
-        return self.variables.price(self._extra(prices))
+        return self._of_variables(*self._extra(prices))
 
     def bound(self, none: Floats, prices: Floats) -> float:
         """Return the bound that prices prove for all divisions by router pairs."""
-        return dot(prices, none) + self.variables.saved(self._extra(prices))
+        between, inside = self._extra(prices)
+        detours = np.minimum(inside.reshape(-1)[self.pairs], 0.0)
+        saved = self.variables.saved(between) + dot(self.split(self.cap)[1], detours)
+        return dot(prices, none) + saved
 
-    def _prices(self, prices: Floats) -> tuple[Ways, Ways]:
-        """Return what minimal ways and those over a third group cost."""
+    def _of_variables(self, between: Ways, inside: Floats) -> Floats:
+        """Return what a byte of each variable costs."""
+        return np.concatenate([self.variables.price(between), inside.reshape(-1)[self.pairs]])
+
+    def _prices(self, prices: Floats) -> tuple[Ways, Ways, Floats]:
+        """Return what minimal ways, those over a third group and those inside groups cost."""
         each = prices * self.scale
-        minimal = self.ways.minimal_price(each, self.ways.inside_price(each))
-        return minimal, self.ways.valiant_price(minimal)
+        inside = self.ways.inside_price(each)
+        minimal = self.ways.minimal_price(each, inside)
+        return minimal, self.ways.valiant_price(minimal), inside
 
-    def _extra(self, prices: Floats) -> Ways:
-        """Return minimal less Valiant: above 0 where the way over a third group is cheaper."""
-        return Ways(*(a - b for a, b in zip(*self._prices(prices), strict=True)))
+    def _extra(self, prices: Floats) -> tuple[Ways, Floats]:
+        """Return minimal less other ways, between and inside groups: above 0 where dearer."""
+        minimal, over, inside = self._prices(prices)
+        between = Ways(*(a - b for a, b in zip(minimal, over, strict=True)))
+        if len(self.pairs):
+            inside = inside - self.ways.detour_price(inside)
+        return between, inside
 
     @property
     def size(self) -> int:
@@ -186,6 +241,18 @@ class _Loads:
         groups = self.ways.groups
         inside = groups.count * groups.width**2
         return 3 * inside + self.variables.size + len(groups.channels)
+
+
+def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:
+    """Return what a reader of the loads should know.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> notes(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1"))
+    ('fewer than three groups: adaptive takes detours inside groups alone',)
+    """
+    return () if group_ways_of(machine).count > 2 else (FEW,)
 
 
 def loads(machine: Machine, demand: Demand, enough: float = 0.0) -> tuple[Floats, str]:
@@ -199,9 +266,10 @@ def loads(machine: Machine, demand: Demand, enough: float = 0.0) -> tuple[Floats
         Seconds that the busiest channel may take: minimal ways are kept where
         they take no longer, and nothing is gained beyond.
     """
-    few = few_pairs.loads(group_ways_of(machine), demand, "minimal") if enough else None
-    if few is not None and float((few / channels(machine).bandwidth).max()) <= enough * GB:
-        return few, "adaptive: minimal paths take no longer than the rest does"
+    if enough and group_ways_of(machine).whole:
+        minimal = dragonfly.loads(machine, demand, "minimal")
+        if float((minimal / channels(machine).bandwidth).max(initial=0.0)) <= enough * GB:
+            return minimal, "adaptive: all bytes on minimal paths, nothing is gained by others"
     found = divide(machine, demand, enough=enough)
     return found.load, found.text()
 
@@ -214,7 +282,7 @@ def divide(
     steps: int | None = None,
     enough: float = 0.0,
 ) -> Division:
-    """Divide a demand between minimal ways and those over a third group.
+    """Divide a demand between minimal ways and detours.
 
     Parameters
     ----------
@@ -262,9 +330,9 @@ def divide(
     free = ways.linked & ways.valiant
     forced = ways.valiant & ~ways.linked
     every = total.times(free)
-    fixed = far + ways.load(total.times(~free & ~forced), total.times(forced), inner)
+    fixed = far + ways.load(total.times(~free & ~forced), total.times(forced))
     variables = variables_of(ways, scaled, every, free)
-    problem = _Loads(ways, variables, every, fixed)
+    problem = _Loads(ways, variables, every, inner, fixed)
     found, minimal = _solved(problem, tolerance, steps, enough / peak)
     load = fixed + problem.bytes(found.x)
     inside = float(inner.sum() - np.einsum("gss->", inner))
@@ -278,8 +346,8 @@ def divide(
         minimal_share=1 - over / everything if everything > 0 else 1.0,
         by=variables.name,
         steps=found.steps,
-        _ways=ways,
-        _variables=variables,
+        enough=enough,
+        _problem=problem,
         _x=found.x,
     )
 

@@ -162,6 +162,43 @@ class GroupWays:
         return np.asarray(self.third.any(axis=2))
 
     @cached_property
+    def detour(self) -> Floats:
+        """Share of the bytes between two routers that a detour sends over each other one.
+
+        float64 (machine's groups, positions, positions), equal among the
+        routers of the group that paths join to both; 0 where there is none.
+        """
+        groups = self.groups
+        joined = groups.local.length[groups.shape] < UNREACHED
+        others = joined.sum(axis=2)[:, :, None] - 2  # all that are joined to one are to the other
+        joined &= (others > 0) & ~np.eye(groups.width, dtype=bool)
+        found: Floats = np.divide(1.0, others, out=np.zeros(joined.shape), where=joined)
+        return found
+
+    def detoured(self, sent: Floats) -> Floats:
+        """Return what goes between positions where all bytes go over another router of the group.
+
+        Parameters
+        ----------
+        sent : float64 (machine's groups, positions, positions)
+        """
+        each = sent * self.detour
+        out: Floats = each.sum(axis=2)[:, :, None] + each.sum(axis=1)[:, None, :] - 2 * each
+        out *= self.detour > 0
+        return out
+
+    def detour_price(self, inside: Floats) -> Floats:
+        """Return what detours cost, from what ways inside groups do: `detoured` turned.
+
+        Parameters
+        ----------
+        inside : float64 (machine's groups, positions, positions)
+        """
+        paid = inside * (self.detour > 0)
+        both: Floats = paid.sum(axis=2)[:, :, None] + paid.sum(axis=1)[:, None, :] - 2 * paid
+        return both * self.detour
+
+    @cached_property
     def one(self) -> Bools:
         """Whether two groups are the same, bool (count, count)."""
         return np.eye(self.count, dtype=bool)
@@ -230,10 +267,9 @@ class GroupWays:
         )
 
     def inside_price(self, price: Floats) -> Floats:
-        """Return the price of the ways inside groups, float64 (count, positions, positions)."""
+        """Return the price of ways inside groups, (machine's groups, positions, positions)."""
         groups = self.groups
-        found = groups.local.priced(groups.shape, groups.table(price))
-        return found if self.count == groups.count else found[self.home]
+        return groups.local.priced(groups.shape, groups.table(price))
 
     def minimal_price(self, price: Floats, inside: Floats) -> Ways:
         """Return what minimal ways cost when each channel has a price a byte: `load` transposed.
@@ -241,9 +277,11 @@ class GroupWays:
         Parameters
         ----------
         price : float64 (c,)
-        inside : float64 (count, positions, positions)
+        inside : float64 (machine's groups, positions, positions)
             `inside_price` of it.
         """
+        if self.count != self.groups.count:
+            inside = inside[self.home]
         turned = np.swapaxes(self.gates, 1, 2)
         cross = summed(self.between, price[self.channel] * self.share, self.count**2)
         return Ways(
@@ -319,7 +357,9 @@ class GroupWays:
                 out += shortest_paths.pair_loads(self.search, s + first, t, sent[s, t], len(out))
         return out
 
-    def hops(self, source: Ints, target: Ints, over: Bools | None = None) -> Floats:
+    def hops(
+        self, source: Ints, target: Ints, over: Bools | None = None, detours: bool = False
+    ) -> Floats:
         """Return the expected channels of each class between routers, float64 (m, classes).
 
         A channel's price is 1 in its class: what a way costs is the hops it has.
@@ -330,6 +370,8 @@ class GroupWays:
             Routers.
         over : bool (count, count) or None
             Groups between which traffic goes over a third group.
+        detours : bool
+            Whether traffic inside groups goes over another router there.
 
         Raises
         ------
@@ -346,7 +388,9 @@ class GroupWays:
             cost = ways.cost(g, s, h, t)
             if over is not None:
                 cost = np.where(over[g, h], self.valiant_price(ways).cost(g, s, h, t), cost)
-            out[:, kind] = np.where(g == h, inside[g, s, t], cost)
+            if detours:
+                inside = self.detour_price(inside)
+            out[:, kind] = np.where(g == h, inside[self.home[g], s, t], cost)
         joined = self.linked | self.one if over is None else self.linked | self.one | over
         far = np.flatnonzero(~joined[g, h])
         if len(far):

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = ["channels", "hops", "loads", "notes"]
 
-FEW = "fewer than three groups: valiant and adaptive are the same as minimal"
+FEW = "fewer than three groups: valiant is the same as minimal"
 
 
 def notes(machine: Machine, routing: str = "valiant") -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def notes(machine: Machine, routing: str = "valiant") -> tuple[str, ...]:
     --------
     >>> from placement.specs import parse_spec
     >>> notes(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1"))
-    ('fewer than three groups: valiant and adaptive are the same as minimal',)
+    ('fewer than three groups: valiant is the same as minimal',)
     """
     return () if group_ways_of(machine).count > 2 else (FEW,)
 

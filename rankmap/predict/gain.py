@@ -400,6 +400,8 @@ class _Times:
         usable = (asked.channels if left is None else left).bandwidth
         self.wire = usable / asked.constants.payload
         self.others = self._beside_others()
+        least = self.wire if self.others is None else self.others
+        self.least = replace(asked.channels, bandwidth=np.minimum(usable, least))
         self.inside = any(one.inside for one in self.phases(asked.algorithm))
         self.stepwise = any(one.steps for one in self.phases(asked.algorithm))
         self.staging = isinstance(self.pattern, Stencil) and not self.pattern.staged
@@ -428,14 +430,14 @@ class _Times:
         return self._phases[algorithm, staged]
 
     def _phase(self, asked: Model, phase: Phase) -> _Phase:
-        whole = asked.loads(phase.total, None)
+        whole = asked.loads(phase.total, self.least)
         _, *fixed = asked.beyond(phase, whole, math.inf)
         steps = []
         if phase.steps is not None:
             ranks = len(phase.job.node)
             for one, times in phase.steps():
                 demand = phase.job.demand(one)
-                loads = asked.loads(demand, None)
+                loads = asked.loads(demand, self.least)
                 steps.append(self._sent(demand, loads, times, one.message(ranks), None))
         queueing = asked.queueing and phase.steps is None
         sent = filled(phase.job, phase.flows(), whole) if queueing else None

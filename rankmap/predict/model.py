@@ -38,6 +38,9 @@ __all__ = ["Model"]
 
 GB = 1e9
 
+#: The least share of the wire that is payload, as a range has it (ISx paper, 4.2).
+LEAST_PAYLOAD = 0.64
+
 #: Loads of channels that are kept.
 KEPT = 3_000_000
 
@@ -206,7 +209,7 @@ class Model:
             found = self._all
         return replace(self.channels, bandwidth=found.left(self.channels.bandwidth))
 
-    def loads(self, demand: Demand, left: Channels | None, enough: float = 0.0) -> Loads:
+    def loads(self, demand: Demand, left: Channels | None, enough: float | None = None) -> Loads:
         """Return what a demand puts on the channels, with what is left of their bandwidth.
 
         Kept for the last demands: what is judged, predicted and ranged is often the same.
@@ -216,12 +219,18 @@ class Model:
         demand : Demand
         left : Channels or None
             As `left` returns them.
-        enough : float
-            Seconds that the busiest channel may take (`placement.network.loads`).
+        enough : float or None
+            Seconds that the busiest channel may take, for all that `adaptive`
+            cares (`placement.network.loads`); None: as long as the nodes' own
+            links do, however little of the wire is payload.
         """
         from placement.network import loads
 
-        enough *= self._least_share(left)
+        if self.routing != "adaptive":
+            enough = 0.0
+        elif enough is None:
+            enough = self._own_s(demand.out, demand.into) * LEAST_PAYLOAD
+        enough *= self._least_share(left) if enough else 1.0
         key = self.routing, demand.key(), enough
         found = self._known.pop(key, None)
         if found is None:
@@ -252,10 +261,9 @@ class Model:
         message : float
             Bytes of the busiest rank.
         """
-        rank, least = self.process_s(message), 0.0
-        if self.routing == "adaptive":  # links need not take less than the rest does
-            least = max(rank, self._own_s(demand.out, demand.into))
-        return max(rank, self._longest(self.loads(demand, left, least)))
+        rank = self.process_s(message)
+        enough = max(rank, self._own_s(demand.out, demand.into))
+        return max(rank, self._longest(self.loads(demand, left, enough)))
 
     def _own_s(self, out: Floats, into: Floats) -> float:
         """Return the seconds of the busiest node's own link."""

@@ -50,9 +50,32 @@ class Thirds:
             if k not in (a, b) and self.links[a, k] and self.links[k, b]
         ]
 
+    def others(self, here, there):
+        """Return the other routers of a group that paths join to both."""
+        if self.piece[here] != self.piece[there]:
+            return []
+        same = [k for k, leader in enumerate(self.piece) if leader == self.piece[here]]
+        return [k for k in same if k not in (here, there)]
+
+    def detour(self, here, there):
+        """Return {channel: share} over another router of the group; the minimal shares if none."""
+        share, others = defaultdict(float), self.others(here, there)
+        for k in others:
+            for ways in (self.inside(here, k), self.inside(k, there)):
+                for channel, x in ways.items():
+                    share[channel] += x / len(others)
+        return share if others else self.minimal(here, there)
+
+    def other(self, here, there):
+        """Return {channel: share} on the ways that are not minimal."""
+        inside = self.piece[here] == self.piece[there]
+        return self.detour(here, there) if inside else self.valiant(here, there)
+
     def divisible(self, here, there):
         """Return whether there are ways of both kinds."""
         a, b = self.piece[here], self.piece[there]
+        if a == b:
+            return bool(self.others(here, there))
         return a != b and bool(self.links[a, b]) and bool(self.thirds(here, there))
 
     def _valiant(self, here, there):

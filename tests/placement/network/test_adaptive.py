@@ -43,7 +43,7 @@ def least(machine, sent):
     variables = 0
     for s, t, amount in reference.router_messages(sent):
         free = thirds.divisible(s, t)
-        for channel, part in thirds.valiant(s, t).items():
+        for channel, part in thirds.other(s, t).items():
             none[channel] += part * amount
             if free:
                 rows.append(channel), columns.append(variables), values.append(-part * amount)
@@ -174,7 +174,7 @@ def test_coarser_shares_are_divisions_and_their_bounds_hold(coarse, rule):
     s, t = np.array([(a, b) for a, b, _ in pairs]).T
     for (a, b, amount), share in zip(pairs, found.share(s, t), strict=True):
         assert -1e-12 <= share <= 1 + 1e-12
-        for part, ways in ((share, thirds.minimal(a, b)), (1 - share, thirds.valiant(a, b))):
+        for part, ways in ((share, thirds.minimal(a, b)), (1 - share, thirds.other(a, b))):
             for channel, x in ways.items():
                 again[channel] += part * x * amount
     np.testing.assert_allclose(found.load, again, rtol=1e-9, atol=1)
@@ -206,6 +206,51 @@ def test_two_groups_are_minimal():
     found = loads(machine, demand, "adaptive")
     np.testing.assert_allclose(found.load, loads(machine, demand, "minimal").load)
     assert any("fewer than three groups" in note for note in found.notes)
+
+
+@few
+@given(data=st.data())
+def test_no_larger_maximum_than_minimal_and_no_byte_lost(data):
+    machine = data.draw(st.one_of(machines(), slingshots()))
+    sent = [x for x in data.draw(scattered(machine)) if x[0] != x[1]]
+    assume(sent and Reference(machine).connected(sent) and len(channels(machine)))
+    demand = listed_demand(machine, sent)
+    found = divide(machine, demand)
+    assert found.worst <= found.minimal * (1 + 1e-9)
+    both, routers = channels(machine), len(group_ways_of(machine).unit)
+    entering = np.bincount(both.target, found.load, routers)
+    entering += np.bincount(demand.source, demand.amount, routers)
+    leaving = np.bincount(both.source, found.load, routers)
+    leaving += np.bincount(demand.target, demand.amount, routers)
+    np.testing.assert_allclose(entering, leaving, rtol=1e-9, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("specification", "hops"),
+    [
+        ("dragonfly:groups=1,chassis=3,blades=4,nodes=2", 4),
+        ("slingshot:groups=1,switches=6,nodes=2", 2),
+    ],
+)
+def test_a_hot_pair_of_one_group_takes_detours(specification, hops):
+    machine = parse_spec(specification)
+    sent = [(a, b, 1e6) for a in (0, 1) for b in (2, 3)]
+    found = check(machine, sent)
+    assert found.worst < 0.4 * found.minimal
+    zero, one = np.array([0]), np.array([1])
+    assert found.share(zero, one) < 0.4
+    assert 1 < found.hops(zero, one).sum() < hops
+
+
+def test_detours_are_left_where_they_gain_nothing():
+    machine = parse_spec("dragonfly:groups=1,chassis=3,blades=4,nodes=2")
+    demand = listed_demand(machine, [(a, b, 1e6) for a in (0, 1) for b in (2, 3)])
+    minimal = divide(machine, demand).minimal
+    assert divide(machine, demand, enough=minimal).minimal_share == 1
+    some = divide(machine, demand, enough=0.7 * minimal)
+    assert 0.5 * minimal < some.worst <= 0.7 * minimal
+    assert "nothing is gained by fewer" in some.text()
+    assert loads(machine, demand, "adaptive", 2 * minimal).load.sum() == 4e6
 
 
 def test_unlimited_channels_and_no_bytes_stay_minimal():
