@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rankmap.launch.prepare import Job
     from rankmap.launch.prepared import Prepared
     from rankmap.launch.run_command import RunCommand
+    from rankmap.order import Order
 
 __all__ = ["DEFAULT", "Compared", "ProgramArm", "prepared_arms", "read_arm"]
 
@@ -117,6 +118,11 @@ class _Made(NamedTuple):
     job: Job
     prepared: Prepared
 
+    @property
+    def filled(self) -> Order:
+        """The order on the nodes as the launcher fills them by default: as listed, or its own."""
+        return self.prepared.order if self.job.how.keeps_list else self.prepared.laid
+
 
 @contextmanager
 def prepared_arms(
@@ -173,10 +179,9 @@ def _wanted(base: RunCommand, orders: Sequence[str]) -> dict[str, RunCommand]:
 
 def _compared(command: tuple[str, ...], made: Sequence[_Made], control: bool) -> Compared:
     """Return the arms of what was prepared; all must have the same ranks on the same nodes."""
-    job, first = made[0].job, made[0].prepared
-    on = first.laid.on
+    job, on = made[0].job, made[0].filled.on
     hosts, counts = on.names.tolist(), on.counts.tolist()
-    members = list(range(len(first.laid)))
+    members = list(range(len(on)))
     plain = ProgramArm(Arm(DEFAULT, DEFAULT, "", members), Launch(command))
     plain.arm.notes.extend(job.asked_remarks())
     arms = [plain]
@@ -200,7 +205,7 @@ def _order_arm(made: _Made) -> ProgramArm:
     prepared, order = made.prepared, made.prepared.order
     expected = made.job.expected(order)
     what = made.job.request.order_file or order.strategy
-    members = prepared.laid.slots.tolist()
+    members = made.filled.slots.tolist()
     return ProgramArm(
         Arm(made.name, what, "", members, notes=list(prepared.remarks)),
         prepared.launch,

@@ -10,7 +10,7 @@ from workloads.results import load
 pytestmark = pytest.mark.mpi
 __all__ = ["mpi"]
 
-NODES = ["nid00003", "nid00007", "nid00009"]
+NODES = ["nid00009", "nid00003", "nid00007"]
 SLOTS = [2, 0, 1]
 RANK = {"openmpi": "OMPI_COMM_WORLD_RANK", "mpich": "PMI_RANK", "intel": "PMI_RANK"}
 HOSTS = {
