@@ -439,7 +439,7 @@ class _Times:
                 demand = phase.job.demand(one)
                 loads = asked.loads(demand, self.least)
                 steps.append(self._sent(demand, loads, times, one.message(ranks), None))
-        queueing = asked.queueing and phase.steps is None
+        queueing = asked.queueing and phase.steps is None and phase.total.total > 0
         sent = filled(phase.job, phase.flows(), whole) if queueing else None
         return _Phase(
             self._sent(phase.total, whole, 1.0, phase.sent, sent),

@@ -316,7 +316,7 @@ class Model:
         found = {"link": self._longest(loads), "process": self.process_s(phase.sent)}
         if phase.steps is not None:
             found["steps"] = self._in_steps(phase, left)
-        elif self.queueing:
+        elif self.queueing and phase.total.total:
             sent = filled(phase.job, phase.flows(), loads)
             queues = self.queues(sent, loads.channels.bandwidth, found["process"])
             found["queues"] = max(found.values()) + queues.excess()

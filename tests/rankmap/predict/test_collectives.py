@@ -136,3 +136,11 @@ def test_steps_beyond_what_there_is_time_for_are_sampled():
     assert not any("stand for all" in note for note in found.notes + every.notes)
     assert found.phases[0].in_turn == 31
     assert every.phases[0].in_turn == 32 * 40 - 1
+
+
+@pytest.mark.parametrize(("spec", "algorithm"), [("barrier", "linear"), ("permutation", "")])
+def test_messages_without_bytes_queue_nowhere(spec, algorithm):
+    machine = nidmap.load_machine("torus:4x4,bw=1,burst=17896")
+    found = predict(machine, None, spec, ppn=1, bytes=0, routing="single", algorithm=algorithm)
+    assert found.binds == "latency"
+    assert math.isfinite(found.between.high)
