@@ -112,7 +112,7 @@ class Overlay(Struct, frozen=True):
             if (figure := getattr(latency, name)) is not None
         }
         if found:
-            found["latency_source"] = printable(self.source)
+            found["latency_source"] = printable(self.source, limit=4096)
         return {**found, **sending_parameters(self.config.sending)}
 
     def _check_classes(self, machine: Machine) -> None:

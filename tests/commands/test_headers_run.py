@@ -7,7 +7,7 @@ import os
 import sys
 
 import pytest
-from hypothesis import given, note
+from hypothesis import HealthCheck, given, note
 from hypothesis import strategies as st
 
 from placement.commands import run
@@ -98,7 +98,7 @@ OPTIONS = st.fixed_dictionaries(
 
 
 @needs_slurm
-@examples(25)
+@examples(25, suppress_health_check=list(HealthCheck))
 @given(options=OPTIONS)
 def test_the_job_runs_on_the_planned_nodes(asked, tmp_path, options):
     asked.free()
