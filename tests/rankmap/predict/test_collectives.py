@@ -142,5 +142,5 @@ def test_steps_beyond_what_there_is_time_for_are_sampled():
 def test_messages_without_bytes_queue_nowhere(spec, algorithm):
     machine = nidmap.load_machine("torus:4x4,bw=1,burst=17896")
     found = predict(machine, None, spec, ppn=1, bytes=0, routing="single", algorithm=algorithm)
-    assert found.binds == "latency"
+    assert found.binds in ("latency", "messages")
     assert math.isfinite(found.between.high)
