@@ -44,8 +44,11 @@ def test_set_rates_are_found_exactly_and_the_routing_is_among_the_fits(spec, sca
         network = fit_network(table, times(table, routing, np.full(len(table.classes), scale)))
         assert routing in network.alike
         fit = next(one for one in network.fits if one.routing == routing)
-        assert fit.error == pytest.approx(0, abs=1e-12)
-        assert fit.shares == pytest.approx(dict.fromkeys(table.classes, scale))
+        reached = set(table.classes) - set(found.unreached(routing))
+        assert reached <= set(fit.shares)
+        assert fit.shares == pytest.approx(dict.fromkeys(fit.shares, scale), rel=1e-6)
+        if len(reached) == len(table.classes):
+            assert fit.error == pytest.approx(0, abs=1e-9)
 
 
 @given(st.sampled_from((SPECS[0], SPECS[2])), st.data())
