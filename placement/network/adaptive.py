@@ -42,6 +42,8 @@ from placement.network.shares import variables_of
 from placement.network.valiant import channels
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from placement.machine import Machine
@@ -216,6 +218,16 @@ class _Loads:
         saved = self.variables.saved(between) + dot(self.split(self.cap)[1], detours)
         return dot(prices, none) + saved
 
+    def cuts(self, x: Floats) -> Iterator[Floats]:
+        """Yield prices that bound what leaves, or enters, a router of the busiest channel."""
+        channels = self.ways.groups.channels
+        busiest, inside = int(np.argmax(self.load(x))), np.zeros(len(channels), dtype=bool)
+        inside[self.ways.groups.inside] = np.isfinite(channels.bandwidth[self.ways.groups.inside])
+        for ends in (channels.source, channels.target):
+            cut = np.where(inside & (ends == ends[busiest]), channels.bandwidth, 0.0)
+            if cut.any():
+                yield cut / cut.sum()
+
     def _of_variables(self, between: Ways, inside: Floats) -> Floats:
         """Return what a byte of each variable costs."""
         return np.concatenate([self.variables.price(between), inside.reshape(-1)[self.pairs]])
@@ -382,6 +394,9 @@ def _solved(
     found = balance(problem, tolerance, most, enough)
     none = problem.load(np.zeros_like(problem.cap))
     found.bound = problem.bound(none, found.prices)
+    if found.worst > max(enough, found.bound * (1 + tolerance)):
+        for prices in problem.cuts(found.x):
+            found.bound = max(found.bound, problem.bound(none, prices))
     if minimal <= max(enough, found.bound * (1 + tolerance)):
         found.x, found.worst = problem.cap, minimal
     else:

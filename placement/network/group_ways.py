@@ -157,6 +157,21 @@ class GroupWays:
         return np.searchsorted(self.between, np.arange(self.count**2 + 1)).astype(np.int64)
 
     @cached_property
+    def alike(self) -> bool:
+        """Whether links join every two groups, so that all others are third groups alike."""
+        return self.count > 2 and self.whole
+
+    def _spread(self, table: Floats) -> Floats:
+        """Return what is known by (group, …, far group) in equal shares by third group.
+
+        0 for the group itself; only where groups are `alike`.
+        """
+        out: Floats = (table.sum(axis=-1, keepdims=True) - table) / (self.count - 2)
+        every = np.arange(self.count)
+        out[every, ..., every] = 0
+        return out
+
+    @cached_property
     def valiant(self) -> Bools:
         """Whether a third group is linked to both, bool (count, count)."""
         return np.asarray(self.third.any(axis=2))
@@ -242,7 +257,14 @@ class GroupWays:
         float64 (c,)
         """
         away, home, between, flow = minimal.away, minimal.home, minimal.between, None
-        if valiant is not None:
+        if valiant is not None and self.alike:
+            over = valiant.between
+            away, home = away + self._spread(valiant.away), home + self._spread(valiant.home)
+            between = between + self._spread(over) + self._spread(over.T).T
+            by_far = self.gates.transpose(1, 0, 2).reshape(self.count, -1)  # [h, (k, q)]
+            to_gates = product(over / (self.count - 2), by_far).reshape(self.count, self.count, -1)
+            flow = product(np.swapaxes(self.gates, 1, 2), to_gates.transpose(1, 0, 2))
+        elif valiant is not None:
             over = valiant.between[:, :, None] * self.third
             away = away + product(valiant.away, self.third)
             home = home + product(valiant.home, np.swapaxes(self.third, 0, 1))
@@ -293,6 +315,12 @@ class GroupWays:
     def valiant_price(self, minimal: Ways) -> Ways:
         """Return what ways over a third group cost, from what minimal ways do."""
         cross = minimal.across
+        if self.alike:
+            gates = self.gates.transpose(1, 0, 2).reshape(self.count, -1)  # [g, (k, p)]
+            over = product(gates, minimal.away.reshape(gates.shape[1], -1)) / (self.count - 2)
+            over += self._spread(cross) + self._spread(cross.T).T
+            np.fill_diagonal(over, 0)
+            return Ways(self._spread(minimal.away), self._spread(minimal.home), over)
         through = product(self.gates, minimal.away)  # [k, g, h]: from the gates to g to those to h
         over = through.transpose(1, 2, 0) + cross[:, None, :] + cross.T[None, :, :]
         return Ways(
