@@ -42,7 +42,7 @@ class Registry(Generic[Thing]):
 
     Examples
     --------
-    >>> curves = Registry("curve", "nidmap.curves", "placement", {"hilbert": "hilbert"})
+    >>> curves = Registry("curve", "nidmap.curves", "placement.curves", {"hilbert": "hilbert"})
     >>> curves.names(), curves.find("hilbert").__name__
     (['hilbert'], 'placement.curves.hilbert')
     >>> curves.find("peano")
