@@ -44,8 +44,8 @@ def test_a_failing_test_leaves_nothing():
         with subprocess.Popen(job, env=slurm.env, stderr=subprocess.DEVNULL) as running:
             wait_until(lambda: (slurm.folder / "pids").exists() and len(task_pids(slurm)) > 1)
             pids += [*task_pids(slurm), running.pid]
+            assert len(alive(pids)) >= 5
             running.kill()
-        assert len(alive(pids)) >= 5
         raise ZeroDivisionError
     assert not alive(pids)
     assert not slurm.folder.exists()
