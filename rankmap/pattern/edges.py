@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.support.arrays import sum_by_key
+
 if TYPE_CHECKING:
-    from rankmap.arrays import Array, Floats, Ints
+    from rankmap.arrays import Floats, Ints
     from rankmap.pattern import Pattern
 
-__all__ = ["distinct", "every_edge", "sum_by_key", "symmetric_rows"]
+__all__ = ["distinct", "every_edge", "symmetric_rows"]
 
 
 def every_edge(pattern: Pattern) -> tuple[Ints, Ints, Floats]:
@@ -18,22 +20,6 @@ def every_edge(pattern: Pattern) -> tuple[Ints, Ints, Floats]:
     none = np.empty(0, dtype=np.int64)
     a, b, weight = zip((none, none, np.empty(0)), *pattern.edges(), strict=True)
     return np.concatenate(a), np.concatenate(b), np.concatenate(weight)
-
-
-def sum_by_key(key: Ints, *columns: Array) -> tuple[Array, ...]:
-    """Return each key once, ascending, and behind it the sums of each column.
-
-    Examples
-    --------
-    >>> [x.tolist() for x in sum_by_key(np.array([7, 3, 7]), np.array([1.0, 2.0, 4.0]))]
-    [[3, 7], [2.0, 5.0]]
-    """
-    if not len(key):
-        return key, *columns
-    order = np.argsort(key, kind="stable")
-    key = key[order]
-    first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
-    return key[first], *(np.add.reduceat(column[order], first) for column in columns)
 
 
 def symmetric_rows(n: int, a: Ints, b: Ints, weight: Floats) -> tuple[Ints, Ints, Floats]:

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import UsageError
+from placement.support.arrays import sum_by_key
 from rankmap.pattern import Edges, Pattern, pattern
-from rankmap.pattern.edges import every_edge, sum_by_key, symmetric_rows
+from rankmap.pattern.edges import every_edge, symmetric_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

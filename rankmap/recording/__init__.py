@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from placement.errors import UsageError
-from rankmap.pattern.edges import sum_by_key
+from placement.support.arrays import sum_by_key
 from rankmap.runtime.collectives import steps
 
 if TYPE_CHECKING:

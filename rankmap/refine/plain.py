@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from placement.support.arrays import sum_by_key
 from rankmap import progress
-from rankmap.pattern.edges import sum_by_key
 from rankmap.permutation import inverse
 
 if TYPE_CHECKING:
