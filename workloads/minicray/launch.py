@@ -71,7 +71,9 @@ def launch_command(
     total = ranks or count
     if about["slurm"]:
         where = [f"-w{','.join(listed)}"] if listed else []
-        return ["srun", f"--mpi={_slurm_mpi()}", f"-N{count}", f"-n{total}", *where, "-K",
+        # Else the first node gets all the ranks that it holds.
+        even = [] if total % count else [f"--ntasks-per-node={total // count}"]
+        return ["srun", f"--mpi={_slurm_mpi()}", f"-N{count}", f"-n{total}", *even, *where, "-K",
                 "--quit-on-interrupt", *command]  # fmt: skip
     mpiexec, library, major = _mpi_library()
     names, each = listed or about["names"][:count], -(-total // count)

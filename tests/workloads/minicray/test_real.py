@@ -151,6 +151,9 @@ def test_ranks_sit_where_slurm_puts_them(whole, flavour):
     words = ["minicray", "run", "--name", whole, "-N", "3", "--", python, "-c", RANKS]
     said = nidmap(*words, env=env).stdout.splitlines()
     assert sorted(said) == ["0 3 nid00000", "1 3 nid00001", "2 3 nid00002"]
+    words[words.index("--") : words.index("--")] = ["-n", "6"]
+    said = nidmap(*words, env=env).stdout.splitlines()
+    assert sorted(line.split()[2] for line in said) == sorted(2 * [f"nid0000{k}" for k in range(3)])
 
 
 @needs_slurm
