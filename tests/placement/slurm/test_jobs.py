@@ -1,5 +1,6 @@
 """Which jobs run where: names that forge rows, two shapes of JSON, and no JSON at all."""
 
+import getpass
 import json
 
 import pytest
@@ -26,7 +27,7 @@ def test_job_names_cannot_forge_jobs(monkeypatch):
     assert list(jobs) == [str(i) for i in ids]
     for k, (number, name) in enumerate(zip(ids, HOSTILE, strict=True)):
         job = jobs[str(number)]
-        assert (job.name, job.user, job.partition) == (name, "root", "debug")
+        assert (job.name, job.user, job.partition) == (name, getpass.getuser(), "debug")
         assert list(job.nodes) == names[2 * k : 2 * k + 2]
 
 
