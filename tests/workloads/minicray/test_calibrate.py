@@ -1,6 +1,7 @@
 """A mini-Cray's set rates, found by ``nidmap calibrate``: widely, once in three."""
 
 import json
+import os
 import sys
 
 import pytest
@@ -31,7 +32,10 @@ def calibrated(name, path):
         "-o",
         str(path),
     ]
-    done = nidmap("minicray", "run", "--name", name, "-N", "4", "--", *words)
+    # This environment's own mpiexec, wherever the system has another.
+    path = f"{os.path.dirname(sys.executable)}:{os.environ['PATH']}"
+    run = ("minicray", "run", "--name", name, "-N", "4", "--", *words)
+    done = nidmap(*run, env={**os.environ, "PATH": path})
     return json.loads(done.stdout)["figures"]
 
 
