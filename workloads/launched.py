@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any, NoReturn
 
-__all__ = ["ENDING", "MPIEXEC", "STARTED", "Launched", "Launches", "become_mpiexec",
+__all__ = ["ENDING", "MPIEXEC", "STARTED", "Launched", "Launches", "become", "become_mpiexec",
            "handle_signals", "launched", "mpiexec_words", "parse_count", "rank_environment",
            "start"]  # fmt: skip
 
@@ -336,8 +336,17 @@ def become_mpiexec(count: int) -> NoReturn:
     LaunchError
         Where there is no mpiexec, or it cannot be started.
     """
-    words = [*mpiexec_words(count), sys.executable, *sys.orig_argv[1:]]
-    env = rank_environment(count)
+    become([*mpiexec_words(count), sys.executable, *sys.orig_argv[1:]], rank_environment(count))
+
+
+def become(words: list[str], env: Mapping[str, str]) -> NoReturn:
+    """Replace this process by a launcher.
+
+    Raises
+    ------
+    LaunchError
+        It cannot be started.
+    """
     sys.stderr.flush()
     for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by Python, and so by what it execs
         signal.signal(ignored, signal.SIG_DFL)

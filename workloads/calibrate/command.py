@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import signal
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ import click
 
 from placement.commands.common import machine_from, machine_option, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, OutputError, UsageError, printable
-from workloads.launched import MPIEXEC, become_mpiexec, launched
+from workloads.launched import MPIEXEC, become, become_mpiexec, launched
 from workloads.options import Common, Duration, leave, setting
 from workloads.progress import TERMINAL
 from workloads.world import guarded, processor, together, world
@@ -98,14 +97,7 @@ def _start(launcher: Sequence[str], ranks: int | None) -> None:
         become_mpiexec(ranks or 1)
     command = [*words, *_own_words()]
     env = {**os.environ, **({TERMINAL: "1"} if sys.stderr.isatty() else {})}
-    sys.stderr.flush()
-    for ignored in (signal.SIGPIPE, signal.SIGXFSZ):  # ignored by Python, and so by what it execs
-        signal.signal(ignored, signal.SIG_DFL)
-    try:
-        os.execvpe(command[0], command, env)  # noqa: S606  # the user's own words, no shell
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise LaunchError(f"cannot start {printable(command[0])}: {reason}") from None
+    become(command, env)
 
 
 def _launcher_words(launcher: Sequence[str], ranks: int | None) -> list[str] | None:
