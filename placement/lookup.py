@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
+    from placement.support.array_types import Array, Ints, Mask
 
 __all__ = ["find_rows", "nodes_of", "rows_of"]
 
@@ -29,7 +30,7 @@ _NID_RANGE = re.compile(r"(\d{1,18})-(\d{1,18})", re.ASCII)
 _NONE = np.zeros(0, dtype=np.int64)
 
 
-def nodes_of(machine: Machine, rows: Iterable[int] | NDArray[np.int64]) -> NodeList:
+def nodes_of(machine: Machine, rows: Iterable[int] | Ints) -> NodeList:
     """Return the host names of rows, in the order given.
 
     Parameters
@@ -45,11 +46,8 @@ def nodes_of(machine: Machine, rows: Iterable[int] | NDArray[np.int64]) -> NodeL
 
 
 def rows_of(
-    machine: Machine,
-    nodes: str | Iterable[str],
-    source: str = "",
-    repeats: bool = False,
-) -> NDArray[np.int64]:
+    machine: Machine, nodes: str | Iterable[str], source: str = "", repeats: bool = False
+) -> Ints:
     """Return the rows of the nodes that a list names, in its order.
 
     A name with a domain behind it, as PBS writes them, is the name.
@@ -99,7 +97,7 @@ def rows_of(
     return rows
 
 
-def find_rows(have: NDArray[Any], want: NDArray[Any]) -> NDArray[np.int64]:
+def find_rows(have: Array, want: Array) -> Ints:
     """Return where each of `want` first stands in `have`, -1 where it does not.
 
     Examples
@@ -118,7 +116,7 @@ class _Unknown(Exception):  # noqa: N818  # never leaves this module: ParseError
     """A word that names no node, what is wrong with it, and a hint."""
 
 
-def _rows(machine: Machine, names: NodeList) -> NDArray[np.int64]:
+def _rows(machine: Machine, names: NodeList) -> Ints:
     """Return the rows of all words."""
     by_name = _index(machine, "names", str)
     rows = np.array([by_name.get(name, -1) for name in names], dtype=np.int64)
@@ -127,7 +125,7 @@ def _rows(machine: Machine, names: NodeList) -> NDArray[np.int64]:
         if len(left):
             rows[left] = find(machine, [names[k] for k in left.tolist()])
             left = left[rows[left] < 0]
-    several: dict[str, NDArray[np.int64]] = {}
+    several: dict[str, Ints] = {}
     parts, done = [], 0
     for k in left.tolist():
         word = names[k]
@@ -155,7 +153,7 @@ def _by_cname(machine: Machine, words: list[str]) -> list[int]:
     return [by_cname.get(word.lower(), -1) for word in words]
 
 
-def _by_number(machine: Machine, words: list[str]) -> NDArray[np.int64]:
+def _by_number(machine: Machine, words: list[str]) -> Ints:
     """Return the rows of bare NIDs and of indices; -1 for what is neither."""
     from placement.names.numbered import name_numbers
 
@@ -165,7 +163,7 @@ def _by_number(machine: Machine, words: list[str]) -> NDArray[np.int64]:
     return np.where((prefixes == "#") & (numbers < len(machine)), numbers, nid)
 
 
-def _several(machine: Machine, word: str) -> NDArray[np.int64]:
+def _several(machine: Machine, word: str) -> Ints:
     """Return the rows of a NID range, cabinet, chassis, blade or router, or of a full host name."""
     for find in (_range, _place, _router, _without_domain):
         rows = find(machine, word)
@@ -174,7 +172,7 @@ def _several(machine: Machine, word: str) -> NDArray[np.int64]:
     raise _Unknown(word, *_unknown(machine, word))
 
 
-def _range(machine: Machine, word: str) -> NDArray[np.int64]:
+def _range(machine: Machine, word: str) -> Ints:
     match = _NID_RANGE.fullmatch(word)
     if match is None:
         return _NONE
@@ -188,7 +186,7 @@ def _range(machine: Machine, word: str) -> NDArray[np.int64]:
     return find_rows(known, np.arange(low, high + 1))
 
 
-def _place(machine: Machine, word: str) -> NDArray[np.int64]:
+def _place(machine: Machine, word: str) -> Ints:
     """Return the rows of the nodes in a place that a cname or xname names."""
     try:
         mask = _in_xname(machine, word) if word[0] in "xX" else _in_cname(machine, word)
@@ -197,7 +195,7 @@ def _place(machine: Machine, word: str) -> NDArray[np.int64]:
     return np.flatnonzero(mask).astype(np.int64)
 
 
-def _in_cname(machine: Machine, word: str) -> NDArray[np.bool_]:
+def _in_cname(machine: Machine, word: str) -> Mask:
     from placement.names.cname import Cname
     from placement.names.columns import parse_cnames
 
@@ -212,7 +210,7 @@ def _in_cname(machine: Machine, word: str) -> NDArray[np.bool_]:
     return mask
 
 
-def _in_xname(machine: Machine, word: str) -> NDArray[np.bool_]:
+def _in_xname(machine: Machine, word: str) -> Mask:
     """Return the mask of the nodes whose xname begins with all of `word`."""
     from placement.names.xname import Xname
 
@@ -225,21 +223,21 @@ def _in_xname(machine: Machine, word: str) -> NDArray[np.bool_]:
     return np.array([x.startswith(start) and not x[behind : behind + 1].isdigit() for x in names])
 
 
-def _router(machine: Machine, word: str) -> NDArray[np.int64]:
+def _router(machine: Machine, word: str) -> Ints:
     from placement.topologies import router_names
 
     routers = np.flatnonzero(router_names(machine) == word)
     return np.flatnonzero(np.isin(machine.router, routers).any(axis=1)).astype(np.int64)
 
 
-def _without_domain(machine: Machine, word: str) -> NDArray[np.int64]:
+def _without_domain(machine: Machine, word: str) -> Ints:
     """Return the row of ``nid00012.cray.example``, where names have no domain."""
     name, _, domain = word.partition(".")
     row = _index(machine, "names", str).get(name, -1) if domain else -1
     return np.array([row], dtype=np.int64) if row >= 0 else _NONE
 
 
-def _first_missing(known: NDArray[np.int64], low: int) -> int:
+def _first_missing(known: Ints, low: int) -> int:
     """Return the first NID from `low` on that is not known."""
     inside = np.unique(known[known >= low])
     gap = np.flatnonzero(inside != low + np.arange(len(inside)))
@@ -281,9 +279,7 @@ def _unknown(machine: Machine, word: str) -> tuple[str, str]:
     return problem, _nearest_names(machine, alike, numbers, number)
 
 
-def _nearest_names(
-    machine: Machine, alike: NDArray[np.intp], numbers: NDArray[np.int64], number: int
-) -> str:
+def _nearest_names(machine: Machine, alike: NDArray[np.intp], numbers: Ints, number: int) -> str:
     """Say which names of the same kind stand on either side of a number; there may be holes."""
     below, above = alike[numbers[alike] < number], alike[numbers[alike] > number]
     last = machine.names[below[np.argmax(numbers[below])]] if len(below) else ""
@@ -323,9 +319,7 @@ def _line(nodes: str | Iterable[str], word: str) -> int:
     return 0
 
 
-def _refuse_repeats(
-    machine: Machine, rows: NDArray[np.int64], nodes: str | Iterable[str], source: str
-) -> None:
+def _refuse_repeats(machine: Machine, rows: Ints, nodes: str | Iterable[str], source: str) -> None:
     """Raise for the first node that is listed a second time."""
     order = np.argsort(rows, kind="stable")
     again = order[1:][rows[order[1:]] == rows[order[:-1]]]

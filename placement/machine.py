@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import pandas
     from numpy.typing import NDArray
 
+    from placement.support.array_types import Floats, Ints, Mask, Strs
+
 __all__ = ["EXPORTS", "FREE_STATES", "LISTED", "Links", "Machine", "Switches", "Topology"]
 
 #: States (of a dump or of Slurm) in which a node may be planned on.
@@ -101,7 +103,7 @@ class Links:
     kind: NDArray[np.int8]
     kinds: tuple[str, ...]
     count: NDArray[np.int32]
-    bandwidth: NDArray[np.float64]
+    bandwidth: Floats
 
     def __len__(self) -> int:
         return len(self.a)
@@ -194,22 +196,22 @@ class Machine:
 
     name: str
     topology: Topology
-    nid: NDArray[np.int64]
-    names: NDArray[np.str_]
-    cname: NDArray[np.str_]
+    nid: Ints
+    names: Strs
+    cname: Strs
     coords: NDArray[np.int32]
-    role: NDArray[np.str_]
-    state: NDArray[np.str_]
-    mode: NDArray[np.str_]
-    sockets: NDArray[np.int64]
-    cores: NDArray[np.int64]
-    memory_mb: NDArray[np.int64]
-    nics: NDArray[np.int64]
-    gpus: NDArray[np.int64]
-    features: NDArray[np.str_]
-    planned: NDArray[np.bool_]
+    role: Strs
+    state: Strs
+    mode: Strs
+    sockets: Ints
+    cores: Ints
+    memory_mb: Ints
+    nics: Ints
+    gpus: Ints
+    features: Strs
+    planned: Mask
     router: NDArray[np.int32]
-    router_names: NDArray[np.str_]
+    router_names: Strs
     links: Links | None = None
     switches: Switches | None = None
     site: str = ""
@@ -217,7 +219,7 @@ class Machine:
     batch: str = ""
     sources: tuple[str, ...] = ()
     router_coords: NDArray[np.int32] | None = None
-    weight: NDArray[np.int64] | None = None
+    weight: Ints | None = None
     notes: tuple[str, ...] = ()
     _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -242,12 +244,12 @@ class Machine:
     __hash__ = None  # type: ignore[assignment]  # columns are arrays: equal machines must not be keys
 
     @property
-    def compute(self) -> NDArray[np.bool_]:
+    def compute(self) -> Mask:
         """Mask of the compute nodes."""
         return np.asarray(self.role == "compute")
 
     @property
-    def free(self) -> NDArray[np.bool_]:
+    def free(self) -> Mask:
         """Mask of the nodes that may be planned on: compute, up or idle, not promised."""
         usable = np.isin(self.state, FREE_STATES)
         return np.asarray(self.compute & usable & ~self.planned)

@@ -17,9 +17,8 @@ from placement.support.quantities import counted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Ints, Mask
 
 __all__ = ["counted", "overfull", "plan", "spans", "usual_strategy"]
 
@@ -32,12 +31,12 @@ def plan(
     count: int,
     *,
     strategy: str | None = None,
-    candidates: NDArray[np.bool_] | None = None,
+    candidates: Mask | None = None,
     include: Iterable[int] = (),
     exclude: Iterable[int] = (),
     per_blade: int = 4,
     contiguous: bool = False,
-    weights: NDArray[np.int64] | None = None,
+    weights: Ints | None = None,
     seed: int = 0,
     baseline: Baseline | str = "",
     **job: Any,
@@ -129,10 +128,10 @@ def usual_strategy(job: Mapping[str, Any]) -> str:
 def _free(
     machine: Machine,
     count: int,
-    allowed: NDArray[np.bool_] | None,
+    allowed: Mask | None,
     include: Iterable[int],
     exclude: Iterable[int],
-) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+) -> tuple[Mask, Ints]:
     """Return the mask of the rows that may be chosen, and the rows that must be."""
     if count < 1:
         raise UsageError(f"{count} nodes wanted: at least 1 is needed")
@@ -155,7 +154,7 @@ def _free(
     return free, must
 
 
-def _refuse_short(machine: Machine, free: NDArray[np.bool_], count: int, dropped: int) -> None:
+def _refuse_short(machine: Machine, free: Mask, count: int, dropped: int) -> None:
     have = int(free.sum())
     if have < count:
         excluded = f", {dropped} excluded" if dropped else ""
@@ -191,7 +190,7 @@ def _inside_one_tree(machine: Machine, request: Request) -> Request:
     return replace(request, free=inside)
 
 
-def _verify(machine: Machine, request: Request, rows: NDArray[np.int64], strategy: str) -> None:
+def _verify(machine: Machine, request: Request, rows: Ints, strategy: str) -> None:
     """Hold every planner, also one of another distribution, to the contract."""
     chosen = np.zeros(len(machine), dtype=bool)
     chosen[rows] = True
@@ -253,7 +252,7 @@ def _default(machine: Machine, request: Request) -> dict[str, Any]:
     return default
 
 
-def spans(machine: Machine, rows: NDArray[np.int64]) -> dict[str, int]:
+def spans(machine: Machine, rows: Ints) -> dict[str, int]:
     """Return how many groups, chassis, blades … the nodes touch, by level name.
 
     Examples
@@ -269,7 +268,7 @@ def spans(machine: Machine, rows: NDArray[np.int64]) -> dict[str, int]:
     return {level: _distinct(machine, rows, k + 1) for k, level in enumerate(levels)}
 
 
-def _distinct(machine: Machine, rows: NDArray[np.int64], depth: int) -> int:
+def _distinct(machine: Machine, rows: Ints, depth: int) -> int:
     """Count the distinct prefixes of `depth` coordinates."""
     shape = machine.topology.extents[:depth]
     flat = np.ravel_multi_index(tuple(machine.coords[rows, :depth].T), shape)
@@ -277,7 +276,7 @@ def _distinct(machine: Machine, rows: NDArray[np.int64], depth: int) -> int:
     return int((ordered[1:] != ordered[:-1]).sum()) + (len(ordered) > 0)
 
 
-def overfull(machine: Machine, rows: NDArray[np.int64], counts: NDArray[np.int64]) -> str:
+def overfull(machine: Machine, rows: Ints, counts: Ints) -> str:
     """Say which nodes get more ranks than they have cores; '' where none does.
 
     Parameters

@@ -12,15 +12,14 @@ from placement.errors import PlanError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from numpy.typing import NDArray
-
     from placement.nodelist import NodeList
+    from placement.support.array_types import Ints, Mask
 
     Written = Callable[[str, str], str]
 
 __all__ = ["Baseline", "Choice", "Plan", "Request"]
 
-_NO_ROWS: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+_NO_ROWS: Ints = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +67,16 @@ class Request:
     """
 
     count: int
-    free: NDArray[np.bool_]
-    include: NDArray[np.int64] = field(default_factory=lambda: _NO_ROWS)
+    free: Mask
+    include: Ints = field(default_factory=lambda: _NO_ROWS)
     per_blade: int = 4
     contiguous: bool = False
-    weights: NDArray[np.int64] | None = None
+    weights: Ints | None = None
     seed: int = 0
     job: Mapping[str, Any] = field(default_factory=dict)
     baseline: Baseline = field(default_factory=Baseline)
 
-    def rows(self) -> NDArray[np.int64]:
+    def rows(self) -> Ints:
         """Return the free rows in the machine's order.
 
         Raises
@@ -113,7 +112,7 @@ class Choice:
         or for '' of the one that the name of a file asks for.
     """
 
-    rows: NDArray[np.int64]
+    rows: Ints
     why: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -144,7 +143,7 @@ class Plan:
     """
 
     nodes: NodeList
-    rows: NDArray[np.int64]
+    rows: Ints
     strategy: str
     why: str = ""
     facts: dict[str, Any] = field(default_factory=dict)

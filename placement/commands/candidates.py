@@ -15,10 +15,9 @@ from placement.lists.pasted import read_list
 from placement.lookup import find_rows, rows_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.slurm.nodes import SlurmNodes
+    from placement.support.array_types import Ints, Mask
 
 __all__ = ["Candidates", "ask_slurm", "candidates", "idle_rows"]
 
@@ -39,10 +38,10 @@ class Candidates:
         What Slurm said of its nodes, where it was asked.
     """
 
-    free: NDArray[np.bool_] | None
-    named: NDArray[np.bool_] | None
-    include: NDArray[np.int64]
-    exclude: NDArray[np.int64]
+    free: Mask | None
+    named: Mask | None
+    include: Ints
+    exclude: Ints
     slurm: SlurmNodes | None
 
 
@@ -73,7 +72,7 @@ def candidates(
     )
 
 
-def _listed(machine: Machine, source: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None]:
+def _listed(machine: Machine, source: str) -> tuple[Mask, Mask | None]:
     """Return which nodes are free by a text of ``--from``, and which it names."""
     from placement.scheduler.availability import availability
 
@@ -136,7 +135,7 @@ def ask_slurm(
     return chosen
 
 
-def idle_rows(machine: Machine, slurm: SlurmNodes) -> NDArray[np.bool_]:
+def idle_rows(machine: Machine, slurm: SlurmNodes) -> Mask:
     """Map Slurm's idle nodes onto the machine's rows; what it does not know is said.
 
     Parameters
@@ -168,7 +167,7 @@ def idle_rows(machine: Machine, slurm: SlurmNodes) -> NDArray[np.bool_]:
     return mask
 
 
-def listed_rows(machine: Machine, text: str | None, option: str) -> NDArray[np.int64]:
+def listed_rows(machine: Machine, text: str | None, option: str) -> Ints:
     """Return the rows that a list option names, in its order; none for None.
 
     Raises

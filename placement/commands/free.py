@@ -19,11 +19,9 @@ from placement.commands.common import (
 from placement.errors import ParseError, UsageError, printable
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.nodelist import NodeList
+    from placement.support.array_types import Strs
 
 __all__ = ["free"]
 
@@ -153,7 +151,7 @@ def _in_text(machine: Machine | None, source: str) -> _Free:
     return _Free(nodes_of(machine, rows), _counts(states), name)
 
 
-def _counts(words: NDArray[np.str_]) -> dict[str, int]:
+def _counts(words: Strs) -> dict[str, int]:
     import numpy as np
 
     found, many = np.unique(words, return_counts=True)

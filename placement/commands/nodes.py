@@ -22,11 +22,9 @@ from placement.errors import ParseError, UsageError, printable
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.nodelist import NodeList
+    from placement.support.array_types import Ints
 
 __all__ = ["nodes", "nodes_document"]
 
@@ -186,7 +184,7 @@ def _texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
     return fetched
 
 
-def _rows(machine: Machine, text: str, source: str) -> NDArray[np.int64]:
+def _rows(machine: Machine, text: str, source: str) -> Ints:
     from placement.lookup import rows_of
 
     return rows_of(machine, text, source, repeats=True)
@@ -250,7 +248,7 @@ def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool, output: 
     write_output(text, output)
 
 
-def _columns(machine: Machine, rows: NDArray[np.int64]) -> dict[str, list[Any]]:
+def _columns(machine: Machine, rows: Ints) -> dict[str, list[Any]]:
     """Return the table of nodes, column by column."""
     table = {"nid": machine.nid[rows], "name": machine.names[rows], "cname": machine.cname[rows]}
     for k, level in enumerate(machine.topology.levels):
@@ -260,7 +258,7 @@ def _columns(machine: Machine, rows: NDArray[np.int64]) -> dict[str, list[Any]]:
     return {label: column.tolist() for label, column in table.items()}
 
 
-def nodes_document(machine: Machine, rows: NDArray[np.int64]) -> dict[str, Any]:
+def nodes_document(machine: Machine, rows: Ints) -> dict[str, Any]:
     """Return nodes as the document ``nidmap.nodes/1``.
 
     Parameters
@@ -288,7 +286,7 @@ def nodes_document(machine: Machine, rows: NDArray[np.int64]) -> dict[str, Any]:
     }
 
 
-def _page(machine: Machine, rows: NDArray[np.int64]) -> str:
+def _page(machine: Machine, rows: Ints) -> str:
     """Return the table and the summary for a person."""
     from placement.commands.tables import aligned
     from placement.plan import spans

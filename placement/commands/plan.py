@@ -23,13 +23,11 @@ from placement.support.suffixes import format_of_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from placement.commands.candidates import Candidates
     from placement.machine import Machine
     from placement.request import Baseline, Plan
     from placement.slurm.nodes import SlurmNodes
+    from placement.support.array_types import Ints
 
 #: What the name of -o asks for.
 SUFFIXES = {
@@ -236,7 +234,7 @@ def _traffic(options: PlanOptions) -> Iterator[dict[str, Any]]:
         yield {**options.traffic, "ppn": options.ppn, "progress": progress}
 
 
-def _weights(machine: Machine, slurm: SlurmNodes | None) -> NDArray[np.int64] | None:
+def _weights(machine: Machine, slurm: SlurmNodes | None) -> Ints | None:
     """Return Slurm's weight of each node of the machine, None where Slurm states none."""
     import numpy as np
 

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from placement.support.array_types import Ints
+
 __all__ = ["hilbert_curve", "hilbert_key", "morton_curve", "morton_key"]
 
 #: More cells than this are no box of a machine or a process grid.
 MOST = 2**26
 
 
-def hilbert_key(coords: ArrayLike, extents: Sequence[int]) -> NDArray[np.int64]:
+def hilbert_key(coords: ArrayLike, extents: Sequence[int]) -> Ints:
     """Return the position of cells along the Hilbert curve of a box.
 
     On cubes of 2^k a side it is the Hilbert curve of J. Skilling (AIP Conf.
@@ -78,7 +80,7 @@ def hilbert_curve(extents: Sequence[int]) -> NDArray[np.int32]:
     return np.ascontiguousarray(hilbert.walk(_box(extents)).T)
 
 
-def morton_key(coords: ArrayLike, extents: Sequence[int]) -> NDArray[np.int64]:
+def morton_key(coords: ArrayLike, extents: Sequence[int]) -> Ints:
     """Return the position of cells along the Morton curve (Z order) of a box.
 
     Where the extents are powers of two it interleaves the bits of the
@@ -146,7 +148,7 @@ def _box(extents: Sequence[int]) -> tuple[int, ...]:
     return box
 
 
-def _keys(curve: NDArray[np.int32], coords: ArrayLike, box: Sequence[int]) -> NDArray[np.int64]:
+def _keys(curve: NDArray[np.int32], coords: ArrayLike, box: Sequence[int]) -> Ints:
     """Return the positions of cells on a curve through all cells of a box."""
     cells = np.asarray(coords, dtype=np.int64)
     if cells.ndim != 2 or cells.shape[1] != len(box):
@@ -156,5 +158,5 @@ def _keys(curve: NDArray[np.int32], coords: ArrayLike, box: Sequence[int]) -> ND
             raise UsageError(f"a coordinate of axis {axis} is outside 0 to {extent - 1}")
     key = np.empty(tuple(box), dtype=np.int64)
     key[tuple(curve.T)] = np.arange(len(curve))
-    found: NDArray[np.int64] = key[tuple(cells.T)]
+    found: Ints = key[tuple(cells.T)]
     return found

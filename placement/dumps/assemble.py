@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from placement.geometry.slingshot import Groups
     from placement.machine import Switches
     from placement.records import Dump
+    from placement.support.array_types import Ints, Strs
     from placement.topologies.source import Source
 
 __all__ = ["assemble"]
@@ -187,7 +188,7 @@ def _in_order(table: Table) -> Table:
     return table.take(np.argsort(nid, kind="stable"))
 
 
-def _numbers(table: Table) -> NDArray[np.int64]:
+def _numbers(table: Table) -> Ints:
     """Return the numbers that the names end in where they tell all nodes apart, else the index."""
     from placement.names.numbered import name_numbers
 
@@ -224,7 +225,7 @@ def _machine(table: Table, network: Network, name: str) -> Machine:
     )
 
 
-def _names(table: Table, nid: NDArray[np.int64]) -> NDArray[np.str_]:
+def _names(table: Table, nid: Ints) -> Strs:
     """Return the host names: as given, else by NID, else by cname."""
     from placement.names.numbered import nid_names
 
@@ -237,12 +238,12 @@ def _names(table: Table, nid: NDArray[np.int64]) -> NDArray[np.str_]:
     return np.where(known, table["name"], np.where(nid >= 0, made, table["cname"]))
 
 
-def _filled(column: NDArray[np.str_], word: str) -> NDArray[np.str_]:
+def _filled(column: Strs, word: str) -> Strs:
     missing = column == ""
     return np.where(missing, word, column) if missing.any() else column
 
 
-def _switches(dumps: Sequence[Dump], names: NDArray[np.str_]) -> Switches | None:
+def _switches(dumps: Sequence[Dump], names: Strs) -> Switches | None:
     """Return Slurm's switches where a dump has them."""
     for dump in reversed(dumps):
         if dump.format in _TOPOLOGIES and (dump.switches or dump.fabric == "flat"):

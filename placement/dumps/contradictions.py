@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.records import Dump
+    from placement.support.array_types import Ints
     from placement.topologies.source import Source
 
 __all__ = ["WHOLE", "Contradiction", "absent_cabinets", "contradictions", "settled"]
@@ -156,7 +157,7 @@ def _alike(one: str, other: str) -> bool:
 
 
 def _differing(
-    mine: Table, theirs: Table, name: str, rows: NDArray[np.intp], at: NDArray[np.int64]
+    mine: Table, theirs: Table, name: str, rows: NDArray[np.intp], at: Ints
 ) -> NDArray[np.intp]:
     """Return those of the later dump's `rows` that both dumps know a column of, and differently."""
     known = theirs.known(name)[rows] & mine.known(name)[at[rows]]

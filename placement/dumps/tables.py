@@ -18,9 +18,8 @@ from placement.lookup import find_rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from placement.records import Dump, NodeRecords
+    from placement.support.array_types import Array, Ints, Mask
 
 __all__ = [
     "INVENTORY",
@@ -80,9 +79,9 @@ class Table:
 
     def __init__(
         self,
-        source: NDArray[np.int64],
-        line: NDArray[np.int64],
-        columns: dict[str, NDArray[Any]],
+        source: Ints,
+        line: Ints,
+        columns: dict[str, Array],
         sources: list[str],
         notes: list[str],
     ) -> None:
@@ -92,7 +91,7 @@ class Table:
     def __len__(self) -> int:
         return len(self.line)
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
+    def __getitem__(self, name: str) -> Array:
         return self.columns[name]
 
     @classmethod
@@ -106,7 +105,7 @@ class Table:
         """Return True where some row knows the column."""
         return name in self.columns and bool(_known(name, self.columns[name]).any())
 
-    def known(self, name: str) -> NDArray[np.bool_]:
+    def known(self, name: str) -> Mask:
         """Return the mask of the rows that know the column."""
         if name not in self.columns:
             return np.zeros(len(self), dtype=np.bool_)
@@ -127,7 +126,7 @@ class Table:
                 return printable(str(self.columns[name][row]))
         return f"NID {self.columns['nid'][row]}"
 
-    def take(self, rows: NDArray[np.int64]) -> Table:
+    def take(self, rows: Ints) -> Table:
         """Return the table with these rows in this order."""
         kept = {name: column[rows] for name, column in self.columns.items()}
         return Table(self.source[rows], self.line[rows], kept, self.sources, self.notes)
@@ -205,16 +204,16 @@ def _rank(dump: Dump) -> int:
     return next((rank for rank, formats in enumerate(kinds) if dump.format in formats), 1)
 
 
-def _known(name: str, column: NDArray[Any]) -> NDArray[np.bool_]:
+def _known(name: str, column: Array) -> Mask:
     if name in ("planned", "weight"):
         return np.ones(len(column), dtype=np.bool_)
     known = np.asarray(column != "" if column.dtype.kind == "U" else column > _UNKNOWN[name])
     return known if known.ndim == 1 else np.asarray(known.all(axis=1))
 
 
-def _columns(records: NodeRecords) -> dict[str, NDArray[Any]]:
+def _columns(records: NodeRecords) -> dict[str, Array]:
     """Return all columns of a dump, those it lacks marked unknown."""
-    found: dict[str, NDArray[Any]] = {}
+    found: dict[str, Array] = {}
     for name, unknown in _COLUMNS.items():
         given = getattr(records, name)
         made = np.full(len(records), unknown) if given is None else given
@@ -224,7 +223,7 @@ def _columns(records: NodeRecords) -> dict[str, NDArray[Any]]:
     return found | {name: column for name, column in more.items() if column is not None}
 
 
-def _nids(records: NodeRecords) -> NDArray[np.int64]:
+def _nids(records: NodeRecords) -> Ints:
     """Return the NIDs as given or as the name says (``nid00045``), -1 for none."""
     given = np.full(len(records), -1) if records.nid is None else records.nid.astype(np.int64)
     if records.name is None or (given >= 0).all():
@@ -251,7 +250,7 @@ def _joined(table: Table, new: Table, dump: Dump) -> Table:
     return table
 
 
-def match_rows(table: Table, new: Table) -> tuple[str, NDArray[np.int64]]:
+def match_rows(table: Table, new: Table) -> tuple[str, Ints]:
     """Return the key that joins and, for each new row, its row in the table (-1: none).
 
     A new row that lacks that key (``gpu1`` among ``nid00001`` …) is joined by the next one.
@@ -282,7 +281,7 @@ def match_rows(table: Table, new: Table) -> tuple[str, NDArray[np.int64]]:
     )
 
 
-def refuse_other_nodes(table: Table, new: Table, at: NDArray[np.int64], key: str) -> None:
+def refuse_other_nodes(table: Table, new: Table, at: Ints, key: str) -> None:
     """Refuse a dump whose nodes are not those they are joined with.
 
     Raises
@@ -310,7 +309,7 @@ def refuse_other_nodes(table: Table, new: Table, at: NDArray[np.int64], key: str
             )
 
 
-def _grown(table: Table, new: Table, at: NDArray[np.int64]) -> tuple[Table, NDArray[np.int64]]:
+def _grown(table: Table, new: Table, at: Ints) -> tuple[Table, Ints]:
     """Return the table with empty rows for the nodes that only `new` has, and their places."""
     missing = np.flatnonzero(at < 0)
     sources = [*table.sources, *new.sources]
@@ -325,14 +324,14 @@ def _grown(table: Table, new: Table, at: NDArray[np.int64]) -> tuple[Table, NDAr
     return Table(source, line, columns, sources, table.notes), at
 
 
-def _left_out(new: Table, rows: NDArray[np.int64]) -> str:
+def _left_out(new: Table, rows: Ints) -> str:
     some = ", ".join(new.called(int(row)) for row in rows[:3])
     more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
     source = printable(new.sources[0])
     return f"left out, as nothing says where they are: {some}{more} of {source}"
 
 
-def _overwrite(table: Table, new: dict[str, NDArray[Any]], at: NDArray[np.int64]) -> None:
+def _overwrite(table: Table, new: dict[str, Array], at: Ints) -> None:
     """Put what is known of the rows `at` into the table."""
     for name, values in new.items():
         known = _known(name, values)
@@ -348,7 +347,7 @@ def _overwrite(table: Table, new: dict[str, NDArray[Any]], at: NDArray[np.int64]
         table.columns[name] = column
 
 
-def _mark_unlisted(table: Table, listed: NDArray[np.int64]) -> None:
+def _mark_unlisted(table: Table, listed: Ints) -> None:
     """Say of compute nodes that Slurm does not list that they cannot be had."""
     mask = table["role"] != "service"
     mask[listed] = False

@@ -10,11 +10,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
+    from placement.support.array_types import Ints, Mask
 
 __all__ = ["around"]
 
 
-def around(machine: Machine, rows: NDArray[np.int64]) -> tuple[NDArray[np.bool_], str]:
+def around(machine: Machine, rows: Ints) -> tuple[Mask, str]:
     """Return the nodes of the part of the machine that some nodes lie in.
 
     Their groups, outermost switches or leaf modules; on a torus, which has

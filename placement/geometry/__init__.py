@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from placement.names.gemini import Gemini
     from placement.names.xc import Xc
     from placement.records import Dump
+    from placement.support.array_types import Ints
 
 __all__ = ["Network", "locate"]
 
@@ -96,12 +97,12 @@ def _positioned(table: Table, dumps: Sequence[Dump], given: Topology) -> Network
     return _numbered(given, coords)
 
 
-def _attachments(table: Table, dumps: Sequence[Dump]) -> NDArray[np.int64] | None:
+def _attachments(table: Table, dumps: Sequence[Dump]) -> Ints | None:
     """Return the switches of the nodes' NICs as a site states them, in the table's order."""
     for dump in dumps:
         found = dump.parameters.get("attachments")
         if isinstance(found, np.ndarray) and len(found) == len(table):
-            rows: NDArray[np.int64] = found[table["row"]]
+            rows: Ints = found[table["row"]]
             return rows
     return None
 

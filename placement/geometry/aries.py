@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from placement.dumps.tables import Table
     from placement.names.xc import Xc
     from placement.records import Dump
+    from placement.support.array_types import Ints
 
 __all__ = ["BANDWIDTH", "LEVELS", "attached", "locate", "shape"]
 
@@ -146,14 +147,12 @@ def attached(
     )
 
 
-def _box(keys: NDArray[np.int64], topology: Topology) -> NDArray[np.int32]:
+def _box(keys: Ints, topology: Topology) -> NDArray[np.int32]:
     columns: list[Any] = list(np.unravel_index(keys, topology.extents[:3]))
     return np.column_stack(columns).astype(np.int32)
 
 
-def _refuse_unlisted(
-    router: NDArray[np.int64], coords: NDArray[np.int32], lists: Sequence[Dump]
-) -> None:
+def _refuse_unlisted(router: Ints, coords: NDArray[np.int32], lists: Sequence[Dump]) -> None:
     missing = np.flatnonzero(router < 0)
     if len(missing):
         group, chassis, blade, _ = coords[missing[0]].tolist()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from placement.dumps.tables import Table
     from placement.names.gemini import Gemini
     from placement.records import Dump
+    from placement.support.array_types import Ints
 
 __all__ = ["LEVELS", "attached", "locate"]
 
@@ -157,7 +158,7 @@ def attached(
     )
 
 
-def _refuse_crowded(table: Table, router: NDArray[np.int64], coords: NDArray[np.int32]) -> None:
+def _refuse_crowded(table: Table, router: Ints, coords: NDArray[np.int32]) -> None:
     """Raise where two nodes have the same place on the same Gemini."""
     key = router * 2 + coords[:, 3]
     order = np.argsort(key, kind="stable")

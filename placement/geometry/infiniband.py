@@ -29,10 +29,9 @@ if TYPE_CHECKING:
     from placement.dumps.tables import Table
     from placement.machine import Links
     from placement.records import Dump
+    from placement.support.array_types import Floats, Ints, Mask, Strs
 
-    Ints = NDArray[np.int64]
-    Strs = NDArray[np.str_]
-    _Columns = tuple[Strs, Ints, Strs, Ints, NDArray[np.bool_], NDArray[np.float64]]
+    _Columns = tuple[Strs, Ints, Strs, Ints, Mask, Floats]
 
 __all__ = ["locate"]
 
@@ -58,13 +57,13 @@ class _Cables:
     host_gbs : float64 (h,)
     """
 
-    names: NDArray[np.str_]
+    names: Strs
     a: Ints
     b: Ints
-    gbs: NDArray[np.float64]
-    host: NDArray[np.str_]
+    gbs: Floats
+    host: Strs
     at: Ints
-    host_gbs: NDArray[np.float64]
+    host_gbs: Floats
 
 
 def locate(table: Table, dumps: Sequence[Dump], given: Topology | None) -> Network:
@@ -287,7 +286,7 @@ def _figures(cables: _Cables, level: Ints, given: Topology | None) -> dict[str, 
     return {name: common for name, gbs in rates.items() if (common := _most_common(gbs)) > 0}
 
 
-def _most_common(gbs: NDArray[np.float64]) -> float:
+def _most_common(gbs: Floats) -> float:
     values, counts = np.unique(gbs[~np.isnan(gbs)], return_counts=True)
     return float(values[np.argmax(counts)]) if len(values) else 0.0
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from placement.machine import Links, Topology
     from placement.records import Dump
+    from placement.support.array_types import Ints, Mask, Strs
 
 __all__ = ["Listed", "aries", "blades", "gemini", "router_lists", "wiring_of"]
 
@@ -41,8 +42,8 @@ class Listed:
     """
 
     topology: Topology
-    keys: NDArray[np.int64]
-    names: NDArray[np.str_]
+    keys: Ints
+    names: Strs
     links: Links
 
 
@@ -50,9 +51,9 @@ class Listed:
 class _Ends:
     """Every physical link once: router indices, kind of its first end."""
 
-    a: NDArray[np.int64]
-    b: NDArray[np.int64]
-    kind: NDArray[np.str_]
+    a: Ints
+    b: Ints
+    kind: Strs
 
 
 def wiring_of(dumps: Sequence[Dump]) -> str:
@@ -60,7 +61,7 @@ def wiring_of(dumps: Sequence[Dump]) -> str:
     return LISTED + " and ".join(d.source for d in dumps)
 
 
-def router_lists(dumps: Sequence[Dump]) -> tuple[NDArray[np.str_], NDArray[np.int32]]:
+def router_lists(dumps: Sequence[Dump]) -> tuple[Strs, NDArray[np.int32]]:
     """Return all routers that the dumps name, and their printed coordinates (-1 unknown)."""
     names = np.unique(np.concatenate([d.routers for d in dumps if d.routers is not None]))
     coords = np.full((len(names), 3), -1, dtype=np.int32)
@@ -73,7 +74,7 @@ def router_lists(dumps: Sequence[Dump]) -> tuple[NDArray[np.str_], NDArray[np.in
     return names, coords
 
 
-def blades(names: NDArray[np.str_]) -> NDArray[np.int32]:
+def blades(names: Strs) -> NDArray[np.int32]:
     """Return column, row, cage, slot and first node of routers ``c0-0c0s0a0`` or ``…g1``.
 
     Examples
@@ -86,7 +87,7 @@ def blades(names: NDArray[np.str_]) -> NDArray[np.int32]:
 
     node = np.char.replace(np.char.replace(names, "a", "n"), "g", "n")
     parts = parse_cnames(node)
-    second: NDArray[np.bool_] = np.asarray(np.char.endswith(names, "g1"))
+    second: Mask = np.asarray(np.char.endswith(names, "g1"))
     parts[second, 4] = 2
     return parts
 
@@ -138,7 +139,7 @@ def gemini(dumps: Sequence[Dump], topology: Topology) -> Listed:
     kinds = ("x", "y", "z")
     axis = _kind_index(np.char.replace(np.char.replace(ends.kind, "+", ""), "-", ""), kinds)
     at = np.column_stack(np.unravel_index(keys, extents[::-1]))[:, ::-1]
-    up: NDArray[np.bool_] = np.asarray(np.char.endswith(ends.kind, "+"))
+    up: Mask = np.asarray(np.char.endswith(ends.kind, "+"))
     start = np.where(up, at[ends.a, axis], at[ends.b, axis])
     gbs = link_bandwidth(axis, start, kinds, topology.bandwidth, gemini=True)
     gbs = gbs / _tiles(ends, axis, start, extents)
@@ -147,7 +148,7 @@ def gemini(dumps: Sequence[Dump], topology: Topology) -> Listed:
 
 
 def _placed(
-    names: NDArray[np.str_], printed: NDArray[np.int32], topology: Topology, source: str
+    names: Strs, printed: NDArray[np.int32], topology: Topology, source: str
 ) -> NDArray[np.int32]:
     """Return x, y, z of all Geminis: as printed, else by the numbering rule.
 
@@ -172,28 +173,24 @@ def _placed(
     return coords
 
 
-def _tiles(
-    ends: _Ends, axis: NDArray[np.int8], start: NDArray[np.int64], extents: Sequence[int]
-) -> NDArray[np.int64]:
+def _tiles(ends: _Ends, axis: NDArray[np.int8], start: Ints, extents: Sequence[int]) -> Ints:
     """Return for each tile-to-tile link how many make up the same torus link."""
     low, high = np.minimum(ends.a, ends.b), np.maximum(ends.a, ends.b)
     size = int(np.prod(extents))
     key = ((low * size + high) * 3 + axis) * max(extents) + start
     _, inverse, count = np.unique(key, return_inverse=True, return_counts=True)
-    found: NDArray[np.int64] = count[inverse]
+    found: Ints = count[inverse]
     return found
 
 
-def _kind_index(words: NDArray[np.str_], kinds: Sequence[str]) -> NDArray[np.int8]:
+def _kind_index(words: Strs, kinds: Sequence[str]) -> NDArray[np.int8]:
     out = np.zeros(len(words), dtype=np.int8)
     for place, kind in enumerate(kinds):
         out[words == kind] = place
     return out
 
 
-def _indexed(
-    dumps: Sequence[Dump], names: NDArray[np.str_], position: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.str_], _Ends]:
+def _indexed(dumps: Sequence[Dump], names: Strs, position: Ints) -> tuple[Ints, Strs, _Ends]:
     """Return the routers numbered by position, and each physical link once."""
     order = np.argsort(position, kind="stable")
     rank = np.empty(len(names), dtype=np.int64)
@@ -205,9 +202,7 @@ def _indexed(
     return position[order], names[order], _Ends(a, b, kind)
 
 
-def _once(
-    dump: Dump, names: NDArray[np.str_], rank: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.str_]]:
+def _once(dump: Dump, names: Strs, rank: Ints) -> tuple[Ints, Ints, Ints, Strs]:
     """Return one row a link of a dump that lists it from both ends: the lower end's."""
     links = dump.links
     assert links is not None

@@ -11,10 +11,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Links, Topology
+    from placement.support.array_types import Ints, Strs
 
 __all__ = ["Network"]
 
-_NO_NAMES: NDArray[np.str_] = np.empty(0, dtype=np.str_)
+_NO_NAMES: Strs = np.empty(0, dtype=np.str_)
 
 
 @dataclass(frozen=True, eq=False, repr=False)  # as little as may be: start-up counts
@@ -43,7 +44,7 @@ class Network:
     coords: NDArray[np.int32]
     router: NDArray[np.int32]
     router_coords: NDArray[np.int32] | None = None
-    router_names: NDArray[np.str_] = field(default_factory=lambda: _NO_NAMES)
+    router_names: Strs = field(default_factory=lambda: _NO_NAMES)
     links: Links | None = None
-    nid: NDArray[np.int64] | None = None
+    nid: Ints | None = None
     notes: tuple[str, ...] = ()

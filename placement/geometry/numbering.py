@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from placement.dumps.tables import Table
     from placement.names.gemini import Gemini
     from placement.names.xc import Xc
+    from placement.support.array_types import Ints
 
 __all__ = ["first_wrong", "gemini_vote", "numbering", "refuse_wrong_nids"]
 
@@ -81,7 +82,7 @@ def _neither(table: Table) -> ParseError:
     )
 
 
-def gemini_vote(parts: NDArray[np.int32], nid: NDArray[np.int64]) -> Gemini | None:
+def gemini_vote(parts: NDArray[np.int32], nid: Ints) -> Gemini | None:
     """Return the XE or XK that gives more than half of some nodes their NIDs.
 
     Examples
@@ -109,7 +110,7 @@ def gemini_vote(parts: NDArray[np.int32], nid: NDArray[np.int64]) -> Gemini | No
     return best
 
 
-def first_wrong(table: Table, parts: NDArray[np.int32], rule: Xc | Gemini) -> NDArray[np.int64]:
+def first_wrong(table: Table, parts: NDArray[np.int32], rule: Xc | Gemini) -> Ints:
     """Return the rows whose NID is not what the rule gives to their cname."""
     nid = table["nid"]
     return np.flatnonzero((nid >= 0) & (rule.nid(parts) != nid))

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from placement.dumps.tables import Table
     from placement.records import Dump
+    from placement.support.array_types import Ints
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["BANDWIDTH", "Groups", "attached", "locate", "parse_groups"]
 

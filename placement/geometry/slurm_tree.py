@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from placement.dumps.tables import Table
     from placement.machine import Links
     from placement.records import Dump, SwitchRecord
+    from placement.support.array_types import Ints, Strs
 
 __all__ = ["flat", "locate", "place_in", "switches_of", "torus"]
 
@@ -48,7 +49,7 @@ class _Forest:
         """Switches without one above."""
         return int((self.parent < 0).sum())
 
-    def ancestors(self) -> NDArray[np.int64]:
+    def ancestors(self) -> Ints:
         """Return int64 (s, height): the highest switch above each that is no higher than k."""
         out = np.empty((len(self.names), self.height), dtype=np.int64)
         at = np.arange(len(self.names))
@@ -63,7 +64,7 @@ class _Forest:
         return out
 
 
-def switches_of(dump: Dump, names: NDArray[np.str_]) -> Switches:
+def switches_of(dump: Dump, names: Strs) -> Switches:
     """Return Slurm's switches over the nodes of a machine.
 
     Parameters
@@ -101,7 +102,7 @@ def _forest(records: Sequence[SwitchRecord]) -> _Forest:
     return _Forest(tuple(s.name for s in records), parent, level)
 
 
-def _leaf_of(records: Sequence[SwitchRecord], names: NDArray[np.str_]) -> NDArray[np.int32]:
+def _leaf_of(records: Sequence[SwitchRecord], names: Strs) -> NDArray[np.int32]:
     out = np.full(len(names), -1, dtype=np.int32)
     leaf = np.repeat(np.arange(len(records)), [len(s.nodes) for s in records])
     if not len(leaf):
@@ -166,9 +167,7 @@ def _grouped(forest: _Forest, dump: Dump) -> _Forest:
     return forest
 
 
-def _joined(
-    forest: _Forest, below: NDArray[np.int64], group: NDArray[np.int64], prefix: str
-) -> tuple[_Forest, NDArray[np.int64]]:
+def _joined(forest: _Forest, below: Ints, group: Ints, prefix: str) -> tuple[_Forest, Ints]:
     """Add a switch above each group of blocks; `below` is each block's topmost switch."""
     count, first = int(group.max()) + 1, len(forest.names)
     parent = np.concatenate([forest.parent, np.full(count, -1, dtype=np.int32)])
@@ -219,7 +218,7 @@ def _placed(forest: _Forest, leaf: NDArray[np.int32], notes: tuple[str, ...]) ->
     )
 
 
-def _switch_coords(forest: _Forest, above: NDArray[np.int64], kept: int) -> NDArray[np.int32]:
+def _switch_coords(forest: _Forest, above: Ints, kept: int) -> NDArray[np.int32]:
     """Return the coordinates of all switches, outermost first, -1 below their own level.
 
     The coordinate at a level is the rank of the switch there among those
@@ -241,12 +240,12 @@ def _switch_coords(forest: _Forest, above: NDArray[np.int64], kept: int) -> NDAr
     return out
 
 
-def _router_order(forest: _Forest, coords: NDArray[np.int32]) -> NDArray[np.int64]:
+def _router_order(forest: _Forest, coords: NDArray[np.int32]) -> Ints:
     """Return the switches, leaves first, each level in the order of its coordinates."""
     return np.lexsort((*coords.T[::-1], forest.level)).astype(np.int64)
 
 
-def place_in(leaf: NDArray[np.int32]) -> NDArray[np.int64]:
+def place_in(leaf: NDArray[np.int32]) -> Ints:
     """Return the rank of each node among those of its leaf, in the nodes' order.
 
     Examples
@@ -262,7 +261,7 @@ def place_in(leaf: NDArray[np.int32]) -> NDArray[np.int64]:
     return out
 
 
-def _links(forest: _Forest, rank: NDArray[np.int64]) -> Links:
+def _links(forest: _Forest, rank: Ints) -> Links:
     """Return one link from every switch to the one above; class ``up<k>`` starts at level k."""
     child = np.flatnonzero(forest.parent >= 0)
     kinds = tuple(f"up{k}" for k in range(1, forest.height)) or ("up1",)

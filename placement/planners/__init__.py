@@ -18,13 +18,11 @@ from placement.support.registry import Registry
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.request import Choice, Request
+    from placement.support.array_types import Ints
 
-    Planner = Callable[[Machine, Request], NDArray[np.int64]]
+    Planner = Callable[[Machine, Request], Ints]
     Predicting = Callable[[Machine, Request], Choice]
 
 __all__ = ["BASELINE", "PREDICTING", "find", "find_predicting", "names", "planner"]

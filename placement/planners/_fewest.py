@@ -30,11 +30,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
+    from placement.support.array_types import Floats, Ints, Mask
 
-    Ints = NDArray[np.int64]
-    Mask = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
 
 __all__ = ["Nest", "fewest", "fewest_children", "largest"]
 

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.request import Request
+    from placement.support.array_types import Ints, Mask
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["even_order", "free_rows", "members", "needs", "nested", "rank_within"]
 
 
-def free_rows(request: Request) -> tuple[Ints, NDArray[np.bool_]]:
+def free_rows(request: Request) -> tuple[Ints, Mask]:
     """Return the free rows in the machine's order, and which of them must be taken.
 
     Raises
@@ -37,7 +37,7 @@ def free_rows(request: Request) -> tuple[Ints, NDArray[np.bool_]]:
     return rows, must
 
 
-def members(rows: Ints, chosen: Ints) -> NDArray[np.bool_]:
+def members(rows: Ints, chosen: Ints) -> Mask:
     """Return the mask of those of the sorted `rows` that are among `chosen`."""
     mask = np.zeros(len(rows), dtype=bool)
     at = np.searchsorted(rows, chosen)
@@ -101,7 +101,7 @@ def _numbered(coords: NDArray[np.int32], extents: tuple[int, ...]) -> Ints:
     return (np.cumsum(present) - 1)[flat]
 
 
-def rank_within(unit: Ints, *before: Ints | NDArray[np.bool_]) -> Ints:
+def rank_within(unit: Ints, *before: Ints | Mask) -> Ints:
     """Return the rank of every member of its unit.
 
     Parameters
@@ -124,7 +124,7 @@ def rank_within(unit: Ints, *before: Ints | NDArray[np.bool_]) -> Ints:
     return rank
 
 
-def even_order(levels: list[Ints], must: NDArray[np.bool_]) -> Ints:
+def even_order(levels: list[Ints], must: Mask) -> Ints:
     """Return the order whose every beginning is spread as evenly as can be.
 
     The first n members are, for any n (at least as many as must be taken),

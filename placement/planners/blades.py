@@ -11,18 +11,16 @@ from placement.planners import planner
 from placement.planners._units import free_rows, needs, rank_within
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.request import Request
+    from placement.support.array_types import Ints, Mask
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["blades", "column_places", "refuse_short", "turns"]
 
 
 @planner("blades")
-def blades(machine: Machine, request: Request) -> NDArray[np.int64]:
+def blades(machine: Machine, request: Request) -> Ints:
     """Take one blade position across all groups, then the next positions.
 
     The job placement of S. A. Aseeri, A. G. Chatterjee, M. K. Verma and D. E.
@@ -83,7 +81,7 @@ def blades(machine: Machine, request: Request) -> NDArray[np.int64]:
 
 
 def column_places(
-    machine: Machine, rows: Ints, must: NDArray[np.bool_], per_blade: int
+    machine: Machine, rows: Ints, must: Mask, per_blade: int
 ) -> tuple[Ints, Ints, Ints]:
     """Return where rows of a dragonfly sit.
 
@@ -122,7 +120,7 @@ def _columns(machine: Machine) -> int:
     return int(np.prod(machine.topology.extents[1:-1]))
 
 
-def turns(machine: Machine, column: Ints, must: NDArray[np.bool_], count: int) -> Ints:
+def turns(machine: Machine, column: Ints, must: Mask, count: int) -> Ints:
     """Return the turn of every column.
 
     Parameters

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.request import Request
+    from placement.support.array_types import Ints, Mask
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["Joined", "blades_linked", "joined"]
 
@@ -101,7 +101,7 @@ def _between(machine: Machine) -> tuple[NDArray[np.int32], NDArray[np.int32], ND
 
 
 @planner("blades-linked")
-def blades_linked(machine: Machine, request: Request) -> NDArray[np.int64]:
+def blades_linked(machine: Machine, request: Request) -> Ints:
     """Take the blades that links between groups join directly, as many pairs as can be found.
 
     `blades` believes that a blade position is joined to its like in all
@@ -209,7 +209,7 @@ class _Search:
         trials = max(1, min(len(order), TRIALS // needed))
         return order[np.arange(trials) * len(order) // trials]
 
-    def _columns(self) -> NDArray[np.bool_]:
+    def _columns(self) -> Mask:
         """Return the blades that `blades` would take, improved by exchanges."""
         chosen = self.held.copy()
         rest = np.flatnonzero(~chosen & (self.room > 0))
@@ -220,7 +220,7 @@ class _Search:
         self._exchange(chosen, int(self.room[chosen].sum()) - self.count)
         return chosen
 
-    def _trial(self, first: int) -> NDArray[np.bool_]:
+    def _trial(self, first: int) -> Mask:
         """Grow a set from `first` (and what must be in), then improve it by exchanges."""
         chosen = np.zeros(len(self.room), dtype=bool)
         score = -self.rank - np.where(self.room > 0, 0, 1 << 40)
@@ -232,7 +232,7 @@ class _Search:
         self._exchange(chosen, have - self.count)
         return chosen
 
-    def _add(self, chosen: NDArray[np.bool_], score: Ints, router: int) -> int:
+    def _add(self, chosen: Mask, score: Ints, router: int) -> int:
         """Put a router into the set and return the nodes it brings."""
         if chosen[router]:
             return 0
@@ -244,12 +244,12 @@ class _Search:
     def _near(self, router: int) -> Ints:
         return self.near[self.start[router] : self.start[router + 1]]
 
-    def _inside(self, chosen: NDArray[np.bool_]) -> Ints:
+    def _inside(self, chosen: Mask) -> Ints:
         """Return how many of the set each router is joined to."""
         total = np.concatenate([[0], np.cumsum(chosen[self.near])])
         return np.asarray(total[self.start[1:]] - total[self.start[:-1]])
 
-    def _exchange(self, chosen: NDArray[np.bool_], surplus: int) -> None:
+    def _exchange(self, chosen: Mask, surplus: int) -> None:
         """Exchange the loosest router of the set for a better one while that adds pairs."""
         inside = self._inside(chosen)
         for _ in range(EXCHANGES):
@@ -262,9 +262,7 @@ class _Search:
             inside[self._near(into)] += 1
             surplus += int(self.room[into] - self.room[out])
 
-    def _swap(
-        self, chosen: NDArray[np.bool_], inside: Ints, surplus: int
-    ) -> tuple[int, int] | None:
+    def _swap(self, chosen: Mask, inside: Ints, surplus: int) -> tuple[int, int] | None:
         """Return the router to leave the set and the one to enter it; None where none helps."""
         leaving = chosen & ~self.held
         far = np.iinfo(np.int64).max

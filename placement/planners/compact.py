@@ -15,13 +15,10 @@ from placement.planners._units import free_rows, nested
 from placement.planners.curve import curve_positions
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.request import Request
+    from placement.support.array_types import Ints, Mask
 
-    Ints = NDArray[np.int64]
-    Mask = NDArray[np.bool_]
 
 __all__ = ["compact"]
 
@@ -30,7 +27,7 @@ TOGETHER = 3
 
 
 @planner("compact")
-def compact(machine: Machine, request: Request) -> NDArray[np.int64]:
+def compact(machine: Machine, request: Request) -> Ints:
     """Take nodes in the fewest groups, then the fewest chassis, then the fewest blades.
 
     On a dragonfly no choice of free nodes touches fewer groups; none that

@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.request import Request
+    from placement.support.array_types import Ints, Mask
 
-    Ints = NDArray[np.int64]
     Key = Callable[[NDArray[np.int32], tuple[int, ...]], Ints]
 
 __all__ = ["curve_positions", "hilbert", "hilbert_groups", "morton", "morton_groups"]
 
 
 @planner("hilbert")
-def hilbert(machine: Machine, request: Request) -> NDArray[np.int64]:
+def hilbert(machine: Machine, request: Request) -> Ints:
     """Take the tightest stretch of free nodes on the Hilbert curve through the machine.
 
     The curve runs through (x, y, z) on a torus, the nodes of a router
@@ -74,7 +74,7 @@ def hilbert(machine: Machine, request: Request) -> NDArray[np.int64]:
 
 
 @planner("hilbert-groups")
-def hilbert_groups(machine: Machine, request: Request) -> NDArray[np.int64]:
+def hilbert_groups(machine: Machine, request: Request) -> Ints:
     """Take the tightest stretch of the Hilbert curve that fills group after group.
 
     As `hilbert`, with the group outermost: the curve runs through (chassis,
@@ -101,7 +101,7 @@ def hilbert_groups(machine: Machine, request: Request) -> NDArray[np.int64]:
 
 
 @planner("morton")
-def morton(machine: Machine, request: Request) -> NDArray[np.int64]:
+def morton(machine: Machine, request: Request) -> Ints:
     """Take the tightest stretch of free nodes on the Morton curve through the machine.
 
     As `hilbert`, on the Morton curve (Z order): simpler, with jumps.
@@ -125,7 +125,7 @@ def morton(machine: Machine, request: Request) -> NDArray[np.int64]:
 
 
 @planner("morton-groups")
-def morton_groups(machine: Machine, request: Request) -> NDArray[np.int64]:
+def morton_groups(machine: Machine, request: Request) -> Ints:
     """Take the tightest stretch of the Morton curve that fills group after group.
 
     As `hilbert_groups`, on the Morton curve.
@@ -196,7 +196,7 @@ def curve_positions(machine: Machine, rows: Ints, key: Key, *, apart: bool = Fal
     return number(coords, extents)
 
 
-def _tightest(place: Ints, must: NDArray[np.bool_], count: int) -> Ints:
+def _tightest(place: Ints, must: Mask, count: int) -> Ints:
     """Return which of the sorted places to take: least span with what must be in, then first.
 
     What need not be in is one run among its like: of runs that give the same

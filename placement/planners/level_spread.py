@@ -10,18 +10,16 @@ from placement.planners import planner
 from placement.planners._units import even_order, free_rows, nested
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.request import Request
+    from placement.support.array_types import Ints, Mask
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["level_spread"]
 
 
 @planner("level-spread")
-def level_spread(machine: Machine, request: Request) -> NDArray[np.int64]:
+def level_spread(machine: Machine, request: Request) -> Ints:
     """Spread a job evenly within the smallest network level that it fits in.
 
     Y. Zhang, O. Tuncer, F. Kaplan, K. Olcoz, V. J. Leung and A. K. Coskun,
@@ -68,7 +66,7 @@ def level_spread(machine: Machine, request: Request) -> NDArray[np.int64]:
     return np.sort(rows[inside[order[: request.count]]])
 
 
-def _smallest(levels: list[Ints], must: NDArray[np.bool_], count: int) -> tuple[int, int]:
+def _smallest(levels: list[Ints], must: Mask, count: int) -> tuple[int, int]:
     """Return the deepest level with a unit that holds the job, and its unit with most free nodes.
 
     Level 0 is the machine.

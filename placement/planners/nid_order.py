@@ -10,16 +10,15 @@ from placement.planners import planner
 from placement.planners._units import free_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.request import Request
+    from placement.support.array_types import Ints
 
 __all__ = ["first_free"]
 
 
 @planner("nid-order")
-def first_free(machine: Machine, request: Request) -> NDArray[np.int64]:
+def first_free(machine: Machine, request: Request) -> Ints:
     """Take the first free nodes in the machine's order, those to include among them.
 
     Parameters

@@ -10,16 +10,15 @@ from placement.planners import planner
 from placement.planners._units import free_rows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.request import Request
+    from placement.support.array_types import Ints
 
 __all__ = ["draw"]
 
 
 @planner("random")
-def draw(machine: Machine, request: Request) -> NDArray[np.int64]:
+def draw(machine: Machine, request: Request) -> Ints:
     """Draw nodes by lot: every set of free nodes is equally likely.
 
     Parameters

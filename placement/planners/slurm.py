@@ -29,12 +29,10 @@ from placement.scheduler.switches import slurm_switches
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine, Switches
     from placement.request import Request
+    from placement.support.array_types import Ints
 
-    Ints = NDArray[np.int64]
     #: Returns the chosen node indices in any order, None where the job would wait.
     Pick = Callable[["Job"], Ints | None]
 

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.request import Request
+    from placement.support.array_types import Ints, Mask
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["Job", "job_of"]
 
@@ -37,8 +35,8 @@ class Job:
     """
 
     count: int
-    free: NDArray[np.bool_]
-    must: NDArray[np.bool_]
+    free: Mask
+    must: Mask
     weight: Ints
     cpus: Ints
     contiguous: bool = False

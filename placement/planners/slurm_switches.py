@@ -25,13 +25,10 @@ import numpy as np
 from placement.scheduler.switches import forest_roots, subtree_sums
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Switches
     from placement.planners.slurm_job import Job
+    from placement.support.array_types import Ints, Mask
 
-    Ints = NDArray[np.int64]
-    Mask = NDArray[np.bool_]
 
 __all__ = ["pick_dragonfly", "pick_tree"]
 

@@ -10,16 +10,15 @@ from placement.planners import planner
 from placement.planners._units import even_order, free_rows, nested
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.request import Request
+    from placement.support.array_types import Ints
 
 __all__ = ["spread"]
 
 
 @planner("spread")
-def spread(machine: Machine, request: Request) -> NDArray[np.int64]:
+def spread(machine: Machine, request: Request) -> Ints:
     """Spread a job as evenly as can be over the machine.
 
     The shares of the outermost units (groups; x planes of a torus; leaves of

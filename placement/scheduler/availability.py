@@ -15,9 +15,8 @@ import numpy as np
 from placement.errors import ParseError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Mask, Strs
 
 __all__ = ["Availability", "availability", "states_of"]
 
@@ -38,13 +37,13 @@ class Availability:
         What the text is called.
     """
 
-    names: NDArray[np.str_]
-    state: NDArray[np.str_]
-    free: NDArray[np.bool_]
+    names: Strs
+    state: Strs
+    free: Mask
     jobs: bool
     name: str
 
-    def free_in(self, machine: Machine) -> NDArray[np.bool_]:
+    def free_in(self, machine: Machine) -> Mask:
         """Return the mask of a machine's nodes that are free by the machine and by the text.
 
         Parameters
@@ -114,7 +113,7 @@ def availability(text: str, source: str) -> Availability | None:
     return Availability(machine.names, states_of(machine), machine.free, False, machine.name)
 
 
-def states_of(machine: Machine) -> NDArray[np.str_]:
+def states_of(machine: Machine) -> Strs:
     """Return the state of each node: ``planned`` where promised, ``service`` where it is none."""
     planned = np.where(machine.planned, "planned", machine.state)
     return np.where(machine.compute, planned, machine.role)

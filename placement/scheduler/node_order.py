@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from placement.support.array_types import Ints, Strs
 
 __all__ = ["slurm_order"]
 
 _TOKEN = re.compile(r"[0-9]+|[^0-9]")
 
 
-def slurm_order(names: NDArray[np.str_]) -> NDArray[np.int64]:
+def slurm_order(names: Strs) -> Ints:
     """Return the indices that put node names into Slurm's order.
 
     Parameters
@@ -52,7 +52,7 @@ def slurm_order(names: NDArray[np.str_]) -> NDArray[np.int64]:
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
 
-def _alike(names: NDArray[np.str_]) -> bool:
+def _alike(names: Strs) -> bool:
     """Tell whether all names have their digits in the same places.
 
     Then comparing them character by character is Slurm's order.
@@ -66,7 +66,7 @@ def _alike(names: NDArray[np.str_]) -> bool:
     return bool((digit == digit[0]).all() and (ended == ended[0]).all())
 
 
-def _plain_numbers(names: NDArray[np.str_]) -> NDArray[np.int64] | None:
+def _plain_numbers(names: Strs) -> Ints | None:
     """Return the numbers of names like ``node7``, None where names differ in more than that."""
     from placement.names.numbered import name_numbers
 

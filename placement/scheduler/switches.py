@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
+    from placement.support.array_types import Ints
 
 __all__ = ["forest_roots", "members", "slurm_switches", "subtree_sums"]
 
@@ -58,7 +59,7 @@ def slurm_switches(machine: Machine) -> Switches:
     return found
 
 
-def members(switches: Switches) -> list[NDArray[np.int64]]:
+def members(switches: Switches) -> list[Ints]:
     """Return the rows directly below each switch, in the machine's order; empty above the leaves.
 
     Examples
@@ -72,9 +73,7 @@ def members(switches: Switches) -> list[NDArray[np.int64]]:
     return [rows[a:b] for a, b in pairwise(ends)]
 
 
-def subtree_sums(
-    switches: Switches, at_leaf: NDArray[np.int64], combine: np.ufunc = np.add
-) -> NDArray[np.int64]:
+def subtree_sums(switches: Switches, at_leaf: Ints, combine: np.ufunc = np.add) -> Ints:
     """Return for each switch the sum over the leaves in its subtree.
 
     Parameters
@@ -149,9 +148,7 @@ def _derived(machine: Machine) -> Switches:
     return Switches(names, parent, height, leaf_of)
 
 
-def _grouped(
-    places: NDArray[np.int32],
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _grouped(places: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
     """Return the distinct rows in ascending order and which of them each row is."""
     shape = places.max(axis=0).astype(np.int64) + 1
     flat = np.ravel_multi_index(tuple(places.T), tuple(shape.tolist()))

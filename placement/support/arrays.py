@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from placement.support.array_types import Array, Floats, Ints
 
 __all__ = [
     "components",
@@ -27,9 +27,7 @@ _TABLE = 1 << 16
 _ONE_CORE = 1 << 18
 
 
-def summed(
-    key: NDArray[np.int64], amount: NDArray[np.float64], size: int = 0
-) -> NDArray[np.float64]:
+def summed(key: Ints, amount: Floats, size: int = 0) -> Floats:
     """Return the sum of the amounts of each key 0 … `size`-1 (or the largest key).
 
     Examples
@@ -41,7 +39,7 @@ def summed(
     return np.bincount(key, amount, minlength=size).astype(np.float64, copy=False)
 
 
-def sum_by_key(key: NDArray[np.int64], *columns: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+def sum_by_key(key: Ints, *columns: Array) -> tuple[Array, ...]:
     """Return each key once, ascending, and behind it the sums of each column.
 
     Examples
@@ -58,9 +56,7 @@ def sum_by_key(key: NDArray[np.int64], *columns: NDArray[Any]) -> tuple[NDArray[
     return key[first], *(np.add.reduceat(column[order], first) for column in columns)
 
 
-def sum_by_pair(
-    row: NDArray[np.int64], column: NDArray[np.int64], amount: NDArray[np.float64], columns: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+def sum_by_pair(row: Ints, column: Ints, amount: Floats, columns: int) -> tuple[Ints, Ints, Floats]:
     """Return each (row, column) once, ascending, with the sum of its amounts.
 
     Sums of 0 may be left out.
@@ -88,7 +84,7 @@ def sum_by_pair(
     return *np.divmod(key, max(1, columns)), amount
 
 
-def components(count: int, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:
+def components(count: int, a: Ints, b: Ints) -> Ints:
     """Return the lowest number that each of `count` things is connected with by pairs (a, b).
 
     Examples
@@ -107,7 +103,7 @@ def components(count: int, a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArra
             return label
 
 
-def find(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64]:
+def find(keys: Ints, wanted: Ints) -> Ints:
     """Return the index of each wanted key in sorted `keys`, -1 where it is not there.
 
     Examples
@@ -122,9 +118,7 @@ def find(keys: NDArray[np.int64], wanted: NDArray[np.int64]) -> NDArray[np.int64
     return np.where(keys[place] == wanted, place, -1)
 
 
-def ragged(
-    first: NDArray[np.int64], many: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def ragged(first: Ints, many: Ints) -> tuple[Ints, Ints]:
     """Return (i, first[i]), (i, first[i] + 1), … for each i, `many[i]` of them, as two columns.
 
     Examples
@@ -137,7 +131,7 @@ def ragged(
     return which, np.arange(len(which)) + (first - np.cumsum(many) + many)[which]
 
 
-def product(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.float64]:
+def product(a: Floats, b: Floats) -> Floats:
     """Return ``a @ b`` of stacks of matrices, in pieces that BLAS multiplies on one core.
 
     OpenBLAS starts all its threads for anything larger. On a machine that
@@ -182,7 +176,7 @@ def _pieces(m: int, k: int, n: int) -> tuple[int, int, int]:
     return min(m, _ONE_CORE // (depth * columns)), depth, columns
 
 
-def mixed(number: NDArray[np.int64]) -> NDArray[np.int64]:
+def mixed(number: Ints) -> Ints:
     """Return numbers that look random, the same for the same number: SplitMix64's finaliser.
 
     Sums of them (modulo 2^64) tell sets apart. numpy.random is slow to import.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Links, Machine
+    from placement.support.array_types import Strs
 
 __all__ = ["links", "router_coords", "router_count", "router_names", "wiring_text"]
 
@@ -88,7 +89,7 @@ def router_count(machine: Machine) -> int:
     return len(router_coords(machine))
 
 
-def router_names(machine: Machine) -> NDArray[np.str_]:
+def router_names(machine: Machine) -> Strs:
     """Return the names of all routers: the dump's own, else made from the coordinates.
 
     Returns
@@ -103,9 +104,7 @@ def router_names(machine: Machine) -> NDArray[np.str_]:
     """
     if len(machine.router_names):
         return machine.router_names
-    found: NDArray[np.str_] = _once(
-        machine, "router_names", lambda: _kind(machine).router_names(machine)
-    )
+    found: Strs = _once(machine, "router_names", lambda: _kind(machine).router_names(machine))
     return found
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from placement.support.array_types import Floats, Ints
+
 __all__ = ["MAX_LINKS", "bundle", "pairs", "refuse_many"]
 
 #: More rows than this are refused: a spec's typing error must not eat the memory.
@@ -28,7 +30,7 @@ def refuse_many(count: float, what: str) -> None:
         )
 
 
-def pairs(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pairs(count: int) -> tuple[Ints, Ints]:
     """Return all pairs (i, j), i < j, of `count` things.
 
     Examples
@@ -41,12 +43,7 @@ def pairs(count: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def bundle(
-    a: NDArray[np.int64],
-    b: NDArray[np.int64],
-    kind: NDArray[np.int8],
-    kinds: Sequence[str],
-    count: NDArray[np.int64],
-    bandwidth: NDArray[np.float64],
+    a: Ints, b: Ints, kind: NDArray[np.int8], kinds: Sequence[str], count: Ints, bandwidth: Floats
 ) -> Links:
     """Join parallel links: one row a pair of routers and class, sorted by class, a, b.
 

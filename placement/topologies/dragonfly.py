@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Links, Machine, Topology
+    from placement.support.array_types import Ints, Strs
 
 __all__ = ["attachments", "global_links", "links", "router_coords", "router_names", "wiring_text"]
 
@@ -36,7 +37,7 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
     return grid.box(topology.extents[: topology.router_levels]) if told is None else told
 
 
-def router_names(machine: Machine) -> NDArray[np.str_]:
+def router_names(machine: Machine) -> Strs:
     """Return Aries cnames (``c0-0c0s0a0``) where the cabinet row is known, else ``g0c0b0``."""
     from placement.topologies import router_coords as coords_of
 
@@ -52,7 +53,7 @@ def router_names(machine: Machine) -> NDArray[np.str_]:
     return _written("c%d-%dc%ds%da0", Xc(int(positions)).parts_of_coords(whole)[:, :4])
 
 
-def _written(form: str, rows: NDArray[np.int32]) -> NDArray[np.str_]:
+def _written(form: str, rows: NDArray[np.int32]) -> Strs:
     return np.array([form % tuple(row) for row in rows.tolist()], dtype=np.str_)
 
 
@@ -67,11 +68,7 @@ def links(machine: Machine) -> Links:
     return _joined(machine, parts, ("green", "black", "blue"))
 
 
-def _joined(
-    machine: Machine,
-    parts: list[tuple[NDArray[np.int64], NDArray[np.int64], int]],
-    names: tuple[str, ...],
-) -> Links:
+def _joined(machine: Machine, parts: list[tuple[Ints, Ints, int]], names: tuple[str, ...]) -> Links:
     """Put the classes together; the figure of a black bundle is that of all its links."""
     single = {n: machine.topology.bandwidth.get(n, math.nan) for n in names}
     if "black" in single:
@@ -147,9 +144,7 @@ def _shape(topology: Topology, groups: int, count: int) -> wiring.Shape:
     return wiring.Shape(groups, inner[0] if len(inner) == 2 else 1, inner[-1], count)
 
 
-def _uneven(
-    topology: Topology, present: NDArray[np.int32]
-) -> tuple[NDArray[np.int64] | None, NDArray[np.int64] | None]:
+def _uneven(topology: Topology, present: NDArray[np.int32]) -> tuple[Ints | None, Ints | None]:
     """Return the routers by group and the links by group pair, None where all are alike."""
     table, sizes = (topology.parameters.get(k) for k in ("global_table", "switches"))
     return (
@@ -171,7 +166,7 @@ class _Table:
         chassis = coords[:, 1] if coords.shape[1] == 3 else 0
         self.index[rank, chassis, coords[:, -1]] = np.arange(len(coords))
 
-    def green(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    def green(self) -> tuple[Ints, Ints, int]:
         """Join all blades of a chassis."""
         groups, chassis, blades = self.index.shape
         refuse_many(groups * chassis * blades * (blades - 1) / 2, "this dragonfly")
@@ -180,14 +175,14 @@ class _Table:
 
     local = green
 
-    def black(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    def black(self) -> tuple[Ints, Ints, int]:
         """Join one slot in all chassis of a group."""
         groups, chassis, blades = self.index.shape
         refuse_many(groups * blades * chassis * (chassis - 1) / 2, "this dragonfly")
         i, j = pairs(chassis)
         return (*_present(self.index[:, i, :], self.index[:, j, :]), BLACK)
 
-    def between(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    def between(self) -> tuple[Ints, Ints, int]:
         """Join the groups by the wiring rule."""
         count = global_links(self.topology, self.groups)
         sizes, table = self.uneven
@@ -197,16 +192,14 @@ class _Table:
         return (*_present(flat[made.g, made.a], flat[made.h, made.b]), made.count)
 
 
-def _present(
-    a: NDArray[np.int64], b: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _present(a: Ints, b: Ints) -> tuple[Ints, Ints]:
     both = (a >= 0) & (b >= 0)
     return a[both], b[both]
 
 
 def attachments(
     group: NDArray[np.int32], switch: NDArray[np.int32], switches: int, nics: int
-) -> NDArray[np.int64]:
+) -> Ints:
     """Return the switches of a Slingshot node's NICs, numbered row-major over (group, switch).
 
     The switches of a group stand in blocks of as many as a node has NICs, and
@@ -236,5 +229,5 @@ def attachments(
     block = switch.astype(np.int64) // nics * nics
     turn = (switch - block)[:, None] + np.arange(nics)
     place = (block[:, None] + turn % nics) % switches
-    found: NDArray[np.int64] = group.astype(np.int64)[:, None] * switches + place
+    found: Ints = group.astype(np.int64)[:, None] * switches + place
     return found

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Links, Machine, Topology
+    from placement.support.array_types import Ints, Strs
 
 __all__ = ["Shape", "links", "router_coords", "router_names", "shape", "wiring_text"]
 
@@ -121,7 +122,7 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
     return out
 
 
-def router_names(machine: Machine) -> NDArray[np.str_]:
+def router_names(machine: Machine) -> Strs:
     """Return ``leaf0`` …, ``level2-0`` …, and ``spine0`` … at the top."""
     whole = shape(machine.topology)
     words = ["leaf", *(f"level{n}-" for n in range(2, whole.height)), "spine"]
@@ -159,7 +160,7 @@ def wiring_text(machine: Machine) -> str:
     return "every switch to all above it"
 
 
-def _step(whole: Shape, level: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _step(whole: Shape, level: int) -> tuple[Ints, Ints]:
     """Return all links from `level` to the level above it."""
     parents = whole.up[level]
     refuse_many(whole.switches(level) * parents, "this fat tree")

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
+    from placement.support.array_types import Ints
 
 __all__ = ["MAX_ROUTERS", "box", "from_nodes", "number", "refuse_huge"]
 
@@ -22,9 +23,7 @@ __all__ = ["MAX_ROUTERS", "box", "from_nodes", "number", "refuse_huge"]
 MAX_ROUTERS = 4_194_304
 
 
-def number(
-    coords: NDArray[np.int32], extents: Sequence[int], first_fastest: bool = False
-) -> NDArray[np.int64]:
+def number(coords: NDArray[np.int32], extents: Sequence[int], first_fastest: bool = False) -> Ints:
     """Return the index of each coordinate row in a full box.
 
     Parameters

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Links, Machine
+    from placement.support.array_types import Floats, Ints, Strs
 
 __all__ = [
     "AXES",
@@ -36,14 +37,7 @@ __all__ = [
 AXES = ("x", "y", "z", "w")
 
 #: GB/s a direction on Cray's Gemini; `-cable` where a link leaves its blade (y) or cage (z).
-GEMINI = {
-    "injection": 10.4,
-    "x": 9.375,
-    "y": 9.375,
-    "y-cable": 4.6875,
-    "z": 15.0,
-    "z-cable": 9.375,
-}
+GEMINI = {"injection": 10.4, "x": 9.375, "y": 9.375, "y-cable": 4.6875, "z": 15.0, "z-cable": 9.375}
 
 #: Routers that one cage holds along z.
 CAGE = 8
@@ -60,7 +54,7 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
     return grid.box(extents, first_fastest=True) if told is None else told
 
 
-def router_names(machine: Machine) -> NDArray[np.str_]:
+def router_names(machine: Machine) -> Strs:
     """Return Gemini cnames (``c0-0c0s0g0``) where the cabinets are known, else ``x0y0z0``."""
     from placement.topologies import router_coords as coords_of
 
@@ -78,7 +72,7 @@ def wiring_text(machine: Machine) -> str:
     return f"rings along {', '.join(topology.levels[: topology.router_levels])}"
 
 
-def _cnames(coords: NDArray[np.int32], columns: int, rows: int) -> NDArray[np.str_]:
+def _cnames(coords: NDArray[np.int32], columns: int, rows: int) -> Strs:
     from placement.names.gemini import Gemini
 
     whole = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
@@ -105,9 +99,7 @@ def links(machine: Machine) -> Links:
     return bundle(a, b, kind, kinds, np.ones(len(a), dtype=np.int64), gbs)
 
 
-def _ring(
-    index: NDArray[np.int64], extents: Sequence[int], axis: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _ring(index: Ints, extents: Sequence[int], axis: int) -> tuple[Ints, Ints, Ints]:
     """Return both ends of each link in + direction along `axis`, and where it starts."""
     if extents[axis] == 1:
         none = np.empty(0, dtype=np.int64)
@@ -120,11 +112,11 @@ def _ring(
 
 def link_bandwidth(
     axis: NDArray[np.int8],
-    start: NDArray[np.int64],
+    start: Ints,
     kinds: Sequence[str],
     figures: Mapping[str, float],
     gemini: bool = False,
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return GB/s a direction of links by axis and, on Gemini, by position.
 
     Parameters

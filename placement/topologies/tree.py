@@ -13,9 +13,8 @@ import numpy as np
 from placement.topologies import fattree
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Strs
 
 __all__ = ["links", "router_coords", "router_names", "wiring_text"]
 
@@ -28,7 +27,7 @@ def wiring_text(machine: Machine) -> str:
     return "every switch to the one above"
 
 
-def router_names(machine: Machine) -> NDArray[np.str_]:
+def router_names(machine: Machine) -> Strs:
     """Return ``level1-0`` … for the innermost switches, then each level above."""
     whole = fattree.shape(machine.topology)
     return np.array(

@@ -17,7 +17,7 @@ from placement.errors import UsageError
 from placement.topologies.bundles import pairs, refuse_many
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from placement.support.array_types import Ints
 
 __all__ = ["DEFAULT", "RULES", "Cables", "Shape", "cables", "check", "default_links"]
 
@@ -52,8 +52,8 @@ class Shape:
     chassis: int
     blades: int
     links: int
-    sizes: NDArray[np.int64] | None = None
-    table: NDArray[np.int64] | None = None
+    sizes: Ints | None = None
+    table: Ints | None = None
 
     @property
     def routers(self) -> int:
@@ -75,10 +75,10 @@ class Cables:
         Parallel links in every row.
     """
 
-    g: NDArray[np.int64]
-    h: NDArray[np.int64]
-    a: NDArray[np.int64]
-    b: NDArray[np.int64]
+    g: Ints
+    h: Ints
+    a: Ints
+    b: Ints
     count: int = 1
 
 
@@ -143,7 +143,7 @@ def check(rule: str, shape: Shape) -> None:
         )
 
 
-def _spread(shape: Shape, count: int) -> tuple[NDArray[np.int64], ...]:
+def _spread(shape: Shape, count: int) -> tuple[Ints, ...]:
     """Return g, h and k for `count` links (k = 0 …) of every group pair."""
     g, h = pairs(shape.groups)
     k = np.tile(np.arange(count, dtype=np.int64), len(g))
@@ -173,7 +173,7 @@ def _consecutive(shape: Shape) -> Cables:
     return Cables(g, h, (before[g, h] + k) % routers[g], (before[h, g] + k) % routers[h])
 
 
-def _link_table(shape: Shape) -> NDArray[np.int64]:
+def _link_table(shape: Shape) -> Ints:
     """Return the links of every pair of groups, 0 for a group with itself."""
     size = (shape.groups, shape.groups)
     table = np.full(size, shape.links, dtype=np.int64)

@@ -13,9 +13,8 @@ from placement.topologies.grid import number
 from placement.views.frames import attachment_class, injection
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Ints
 
 __all__ = ["first_hole", "holes", "summarise"]
 
@@ -137,7 +136,7 @@ def first_hole(machine: Machine, level: str) -> tuple[int, ...]:
     return (*parent, free % extent)
 
 
-def _first_missing(taken: NDArray[np.int64], count: int) -> int:
+def _first_missing(taken: Ints, count: int) -> int:
     mask = np.ones(count, dtype=np.bool_)
     mask[taken] = False
     return int(np.argmax(mask))

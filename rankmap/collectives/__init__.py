@@ -23,14 +23,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from placement.support.array_types import Ints
 
-    Ints = NDArray[np.int64]
     Algorithm = Callable[[int, int, float], list["Part"]]
 
 __all__ = ["FAMILIES", "ROOTED", "Part", "Step", "algorithms_of", "one_by_one", "parts"]

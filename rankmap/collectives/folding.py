@@ -9,9 +9,8 @@ import numpy as np
 from rankmap.collectives import Part, Step
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from placement.support.array_types import Ints
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["Folded", "doubling", "halving", "regathered"]
 

@@ -10,9 +10,8 @@ from rankmap.collectives import Part, Step
 from rankmap.collectives.trees import binomial, linear, log2_up
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from placement.support.array_types import Ints
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["ALLGATHER", "GATHER", "SCATTER", "doubling", "ring", "scattered"]
 
@@ -146,9 +145,4 @@ def neighbor(ranks: int, root: int, block: float) -> list[Part]:
 
 GATHER = {"binomial": _gathered, "linear": _gathered_at_once}
 SCATTER = {"binomial": scattered, "linear": _scattered_at_once}
-ALLGATHER = {
-    "doubling": _doubling_or_bruck,
-    "ring": ring,
-    "bruck": bruck,
-    "neighbor": neighbor,
-}
+ALLGATHER = {"doubling": _doubling_or_bruck, "ring": ring, "bruck": bruck, "neighbor": neighbor}

@@ -15,8 +15,7 @@ from placement.support.quantities import size_unit, time_unit
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Floats
     from rankmap.compare import Comparison, Entry
 
 __all__ = ["draw", "heat"]
@@ -70,7 +69,7 @@ def picture(form: str, build: Callable[[Any], Any], style: Mapping[str, Any]) ->
     return out.getvalue()
 
 
-def heat(entry: Entry) -> tuple[NDArray[np.float64], str]:
+def heat(entry: Entry) -> tuple[Floats, str]:
     """Return the bytes between the outermost blocks of routers, and what these are called.
 
     Returns

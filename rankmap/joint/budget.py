@@ -18,8 +18,7 @@ from rankmap.joint.tuning import TUNING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    import numpy as np
-    from numpy.typing import NDArray
+    from placement.support.array_types import Ints
 
 __all__ = ["DEADLINE", "LONGEST", "Budget", "Moment"]
 
@@ -48,7 +47,7 @@ class Moment(NamedTuple):
     share: float
     text: str
     best_s: float
-    best: NDArray[np.int64] | None
+    best: Ints | None
 
 
 class Budget:
@@ -94,7 +93,7 @@ class Budget:
         self.watch = watch
         self.late = self.stopped = False
         self.best_s = math.inf
-        self.best: NDArray[np.int64] | None = None
+        self.best: Ints | None = None
         self.text = ""
         self.done = self.limit = self.look = 0.0
         self.begun = self.share = 0.0
@@ -124,7 +123,7 @@ class Budget:
         """Whether the deadline or the watcher has ended the search."""
         return self.late or self.stopped
 
-    def note(self, seconds: float, rows: NDArray[np.int64]) -> None:
+    def note(self, seconds: float, rows: Ints) -> None:
         """Remember the best so far."""
         self.best_s, self.best = seconds, rows
 

@@ -20,16 +20,13 @@ from rankmap.predict.asked import fitted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Floats, Ints, Mask
     from rankmap.joint.judge import Score
     from rankmap.joint.route_table import RouteTable
     from rankmap.predict import Predictor
     from rankmap.predict.phase import Phase
     from rankmap.predict.summing import Summed
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 __all__ = ["ExactSteps", "Traffic", "traffic"]
 
@@ -111,7 +108,7 @@ class ExactSteps:
         self,
         asked: Predictor,
         table: RouteTable,
-        must: NDArray[np.bool_],
+        must: Mask,
         swaps: bool,
         rng: np.random.Generator,
         spend: Callable[[float], bool],

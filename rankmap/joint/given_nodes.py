@@ -31,14 +31,12 @@ from rankmap.predict.asked import fitted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Ints
     from rankmap.joint.budget import Budget
     from rankmap.pattern import Pattern
     from rankmap.predict import Predictor
     from rankmap.slots import Slots
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["Fastest", "fastest_order"]
 

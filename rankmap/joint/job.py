@@ -18,10 +18,8 @@ from rankmap.slots import parse_counts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Ints
     from rankmap.predict.background import Other
 
 __all__ = ["ASSUMED", "KEYS", "predictor", "stand_in"]
@@ -91,7 +89,7 @@ def predictor(machine: Machine, job: Mapping[str, Any]) -> tuple[Predictor, tupl
     return made, () if pattern else (ASSUMED.format(each),)
 
 
-def stand_in(asked: Predictor, rows: NDArray[np.int64]) -> Predictor:
+def stand_in(asked: Predictor, rows: Ints) -> Predictor:
     """Return the predictor to search with: where that takes too long, one that stands in for it.
 
     Routing `adaptive` is searched as `minimal`, and of the steps of an

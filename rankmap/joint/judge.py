@@ -12,15 +12,12 @@ from rankmap.predict.asked import fitted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
-
     from placement.network import Channels, Loads
+    from placement.support.array_types import Floats, Ints
     from rankmap.predict import Predictor
     from rankmap.predict.phase import Phase
     from rankmap.predict.summing import Summed
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 __all__ = ["Exchange", "Judge", "Score", "State", "canonical", "moved", "norm"]
 

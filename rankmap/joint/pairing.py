@@ -24,15 +24,13 @@ from rankmap.joint.tuning import TUNING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from numpy.typing import NDArray
-
     from placement.request import Request
+    from placement.support.array_types import Ints
     from rankmap.joint.budget import Budget
     from rankmap.joint.rank_orders import Make
     from rankmap.pattern import Pattern
     from rankmap.predict import Predictor
 
-    Ints = NDArray[np.int64]
     Pair = tuple["NodeSet", str, Make, float]
 
 __all__ = ["NodeSet", "Pairing"]

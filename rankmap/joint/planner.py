@@ -24,14 +24,12 @@ from rankmap.predict.gain import Gain, Gains, Placed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.request import Baseline, Request
+    from placement.support.array_types import Ints
     from rankmap.joint.search import Found
     from rankmap.predict import Prediction, Predictor
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["auto"]
 

@@ -20,14 +20,11 @@ from rankmap.joint.tuning import TUNING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
-
     from placement.network import Loads
     from placement.network.path_costs import PathCosts
+    from placement.support.array_types import Floats, Ints, Mask
     from rankmap.joint.judge import Exchange, Judge, Score
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
     Moves = list[tuple[int, int]]
     Bills: TypeAlias = "_Listed | _Alike"
 
@@ -133,7 +130,7 @@ class PricedSteps:
     def __init__(
         self,
         judge: Judge,
-        free: NDArray[np.bool_],
+        free: Mask,
         must: Ints,
         swaps: bool,
         rng: np.random.Generator,

@@ -19,13 +19,11 @@ from rankmap.predict.phases import ALGORITHMS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Ints
     from rankmap.pattern import Pattern
     from rankmap.predict import Predictor
     from rankmap.slots import Slots
 
-    Ints = NDArray[np.int64]
     Make = Callable[[Slots], Ints | None]
 
 __all__ = [

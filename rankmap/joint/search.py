@@ -21,14 +21,12 @@ from rankmap.predict.asked import fitted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
     from placement.request import Request
+    from placement.support.array_types import Ints
     from rankmap.joint.budget import Budget
     from rankmap.joint.judge import Score
     from rankmap.predict import Predictor
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["Found", "search"]
 

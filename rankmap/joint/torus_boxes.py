@@ -20,12 +20,10 @@ from rankmap.joint.tuning import TUNING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.request import Request
+    from placement.support.array_types import Ints
 
-    Ints = NDArray[np.int64]
     Shape = tuple[int, ...]
 
 __all__ = ["boxes", "free_at_corners", "grid_on_boxes"]

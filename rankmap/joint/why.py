@@ -9,8 +9,7 @@ import numpy as np
 from placement.support.quantities import size_text, time_text
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Floats
     from rankmap.predict import Prediction
     from rankmap.predict.gain import Gain
     from rankmap.predict.prediction import PhaseTime
@@ -89,7 +88,7 @@ def reason(best: Prediction, default: Prediction) -> str:
     return f"there {what}; {_becomes(then, now, worst.kind)}"
 
 
-def _becomes(before: NDArray[np.float64], after: NDArray[np.float64], kind: str) -> str:
+def _becomes(before: Floats, after: Floats, kind: str) -> str:
     """Say what the plan makes of the load of the class that binds in the default.
 
     The busiest link's load is all bytes over the links that carry them, times
@@ -133,7 +132,7 @@ def _latency(best: Prediction, default: Prediction) -> str:
     return f"{words.get(name, f'less {name}')} (saves {time_text(saved[name])})"
 
 
-def _loads(found: PhaseTime, kind: str) -> NDArray[np.float64]:
+def _loads(found: PhaseTime, kind: str) -> Floats:
     """Return the bytes on the links of a class that carry any."""
     channels = found.loads.channels
     if kind not in channels.kinds:

@@ -10,16 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from rankmap.predict.asked import fitted
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Ints
     from rankmap.predict import Predictor
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["boxes", "every_step", "graph", "graph_by_node", "judging", "quick_order"]
 

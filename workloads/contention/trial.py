@@ -10,7 +10,7 @@ row A of Table 4.5, tells each what it will get.
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
     from mpi4py import MPI
     from numpy.typing import NDArray
+
+    from placement.support.array_types import Array
 
 __all__ = ["Buffers", "Contention", "send_counts", "sorted_ints", "trial", "unsorted_ints"]
 
@@ -55,7 +57,7 @@ def sorted_ints(n: int, ranks: int, rank: int) -> NDArray[np.int32]:
     return np.arange(1 + local * rank, 1 + local * (rank + 1), dtype=np.int32)
 
 
-def send_counts(numbers: NDArray[Any], ranks: int, local: int) -> NDArray[np.int32]:
+def send_counts(numbers: Array, ranks: int, local: int) -> NDArray[np.int32]:
     """Return how many vectors go to each process, counted as eqs. 3.3 and 3.5 do.
 
     Parameters
@@ -152,11 +154,11 @@ class Contention:
         self._receive = np.empty_like(self._send)
         comm.Alltoall(self._send, self._receive)
 
-    def _array(self, which: str) -> NDArray[Any]:
+    def _array(self, which: str) -> Array:
         """Return one of the arrays as vectors (l_n, m)."""
         raw = getattr(self.buffers, which)[: self.sizes.local_bytes]
         double = self.sizes.kind.endswith("double")
-        vectors: NDArray[Any] = raw.view(np.float64 if double else np.int32)
+        vectors: Array = raw.view(np.float64 if double else np.int32)
         return vectors.reshape(-1, self.sizes.m if double else 1)
 
     def _fill(self) -> None:
@@ -214,9 +216,7 @@ class Contention:
                 raise error
 
 
-def _blocks(
-    array: NDArray[Any], ints: NDArray[np.int32]
-) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+def _blocks(array: Array, ints: NDArray[np.int32]) -> Iterator[tuple[Array, Array]]:
     """Yield an array block by block, each with the vectors that eq. 3.7 makes of these integers.
 
     Doubles are v + 0.0001 j for the j-th number of a vector, ints v itself.
@@ -225,7 +225,7 @@ def _blocks(
     rows = max(_BLOCK // width, 1)
     for start in range(0, len(ints), rows):
         part = slice(start, start + rows)
-        wanted: NDArray[Any] = ints[part, None]
+        wanted: Array = ints[part, None]
         if array.dtype != np.int32:
             wanted = wanted + np.arange(width) * 0.0001
         yield array[part], wanted

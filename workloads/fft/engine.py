@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mpi4py import MPI
-    from numpy.typing import NDArray
 
+    from placement.support.array_types import Array
     from workloads.fft.exchange import Exchange
     from workloads.fft.local import Local
     from workloads.fft.plan import Layout, Swap
     from workloads.phases import Phases
 
-    Array = NDArray[Any]
 
 __all__ = ["Engine"]
 

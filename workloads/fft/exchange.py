@@ -33,13 +33,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mpi4py import MPI
-    from numpy.typing import NDArray
 
+    from placement.support.array_types import Array
     from workloads.fft.plan import Swap
     from workloads.fft.window import Window
     from workloads.phases import Phases
 
-    Array = NDArray[Any]
 
 __all__ = ["METHODS", "Exchange", "Pool"]
 

@@ -20,11 +20,9 @@ from workloads.words import check_word
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Array
     from workloads.fft.basis import Field
 
-    Array = NDArray[Any]
 
 __all__ = ["NORMS", "Local", "chunks", "kernel", "library"]
 

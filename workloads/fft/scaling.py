@@ -20,9 +20,8 @@ from workloads.student import student
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Floats
 
 __all__ = ["Fit", "Scaling", "fit_gamma", "levels"]
 
@@ -163,7 +162,7 @@ def fit_gamma(
     return Scaling(whole, inside, beyond, break_at, level)
 
 
-def _fit(x: NDArray[np.float64], y: NDArray[np.float64], confidence: float) -> Fit | None:
+def _fit(x: Floats, y: Floats, confidence: float) -> Fit | None:
     """Return the line through the logarithms; None for fewer than two different x."""
     if len(np.unique(x)) < 2:
         return None

@@ -49,9 +49,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mpi4py import MPI
-    from numpy.typing import DTypeLike, NDArray
+    from numpy.typing import DTypeLike
 
-    Array = NDArray[Any]
+    from placement.support.array_types import Array
+
 
 __all__ = ["Transform"]
 

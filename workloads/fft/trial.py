@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mpi4py import MPI
-    from numpy.typing import NDArray
 
-    Array = NDArray[Any]
+    from placement.support.array_types import Array
+
 
 __all__ = ["FFT", "extents", "message_bytes", "pattern", "trial"]
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mpi4py import MPI
-    from numpy.typing import NDArray
 
-    Array = NDArray[Any]
+    from placement.support.array_types import Array, Ints
+
 
 __all__ = ["Window", "joined", "one_node"]
 
@@ -128,12 +128,12 @@ class Window:
         """Say that this rank has read all pieces."""
         self._say(self._read)
 
-    def _say(self, counters: list[NDArray[np.int64]]) -> None:
+    def _say(self, counters: list[Ints]) -> None:
         self._window.Sync()  # what was written before is seen before the counter
         counters[self._rank][0] = self._turn
         self._window.Sync()
 
-    def _wait(self, counters: list[NDArray[np.int64]]) -> None:
+    def _wait(self, counters: list[Ints]) -> None:
         waits = 0
         for counter in counters:
             while counter[0] < self._turn:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Array, Ints
     from workloads.isx.problem import Problem
 
 __all__ = ["COMPILED", "bucketed"]
@@ -17,7 +16,7 @@ __all__ = ["COMPILED", "bucketed"]
 COMPILED = 1 << 16
 
 
-def bucketed(problem: Problem, keys: NDArray[Any], out: NDArray[Any]) -> NDArray[np.int64]:
+def bucketed(problem: Problem, keys: Array, out: Array) -> Ints:
     """Write the keys to `out`, bucket after bucket, and return the keys of each (P,).
 
     Keys of a bucket keep their order.
@@ -42,14 +41,14 @@ def bucketed(problem: Problem, keys: NDArray[Any], out: NDArray[Any]) -> NDArray
     return _by_loops(problem, plain, by, dealt)
 
 
-def _by_order(problem: Problem, keys: Any, by: Any, out: Any) -> NDArray[np.int64]:
+def _by_order(problem: Problem, keys: Any, by: Any, out: Any) -> Ints:
     """Bucket few keys by the stable order of their buckets' numbers."""
     numbers = (keys // by if problem.shift is None else keys >> by).astype(np.int64)
     np.take(keys, np.argsort(numbers, kind="stable"), out=out)
     return np.bincount(numbers, minlength=problem.ranks)
 
 
-def _by_loops(problem: Problem, keys: Any, by: Any, out: Any) -> NDArray[np.int64]:
+def _by_loops(problem: Problem, keys: Any, by: Any, out: Any) -> Ints:
     """Bucket many keys by counting them and dealing them out, compiled."""
     from workloads.isx import kernels
 
@@ -58,6 +57,6 @@ def _by_loops(problem: Problem, keys: Any, by: Any, out: Any) -> NDArray[np.int6
     deal = kernels.deal_by_division if by_division else kernels.deal_by_shift
     counts = np.zeros((4, problem.ranks), np.int64)
     count(keys, by, counts)
-    sizes: NDArray[np.int64] = counts.sum(axis=0)
+    sizes: Ints = counts.sum(axis=0)
     deal(keys, by, np.cumsum(sizes) - sizes, out)
     return sizes

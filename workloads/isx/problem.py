@@ -18,7 +18,8 @@ from workloads.words import check_word
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-    from numpy.typing import NDArray
+
+    from placement.support.array_types import Array, Ints
 
 __all__ = ["GENERATOR", "Problem", "Traffic", "counted", "modelled", "problem"]
 
@@ -62,7 +63,7 @@ class Problem:
         """Return the keys that a rank generates; they add up to `keys` exactly."""
         return self.keys * (rank + 1) // self.ranks - self.keys * rank // self.ranks
 
-    def generate(self, rank: int, seed: int) -> NDArray[Any]:
+    def generate(self, rank: int, seed: int) -> Array:
         """Return a rank's keys, uniform in [0, max_key).
 
         Examples
@@ -173,7 +174,7 @@ def modelled(problem: Problem, ppn: int) -> Traffic:
     return Traffic(ranks=node * (1 - 1 / problem.ranks), off_node=node * (1 - ppn / problem.ranks))
 
 
-def counted(comm: MPI.Intracomm, send: NDArray[np.int64], itemsize: int) -> Traffic:
+def counted(comm: MPI.Intracomm, send: Ints, itemsize: int) -> Traffic:
     """Return what was sent, as the mean over nodes. Collective.
 
     Parameters

@@ -12,9 +12,8 @@ from workloads.ab.analysis import credited_phase
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Ints
 
 __all__ = ["predict_arms", "slots_of_arm"]
 
@@ -74,9 +73,7 @@ def _rank_hosts(header: Mapping[str, Any]) -> list[str]:
     return header.get("rank_hosts") or [host for host, count in pairs for _ in range(count)]
 
 
-def slots_of_arm(
-    hosts: Sequence[str], members: Sequence[int]
-) -> tuple[list[str], list[int], NDArray[np.int64]]:
+def slots_of_arm(hosts: Sequence[str], members: Sequence[int]) -> tuple[list[str], list[int], Ints]:
     """Return an arm's nodes, the ranks on each, and the slot of each of its ranks.
 
     Nodes stand in the order of the world's lowest rank on each; so do the

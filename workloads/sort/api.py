@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from mpi4py import MPI
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from placement.support.array_types import Array, Ints
     from workloads.sort.keys import Key
 
 __all__ = ["mpsort"]
@@ -28,7 +29,7 @@ def mpsort(
     items: ArrayLike,
     key: Key = None,
     comm: MPI.Intracomm | None = None,
-    out_counts: int | Sequence[int] | NDArray[np.int64] | None = None,
+    out_counts: int | Sequence[int] | Ints | None = None,
     *,
     stable: bool = True,
     splitters: str = "histogram",
@@ -36,7 +37,7 @@ def mpsort(
     final: str = "auto",
     algorithm: str = "mpsort",
     phases: Callable[[str], AbstractContextManager[None]] | None = None,
-) -> NDArray[Any]:
+) -> Array:
     """Sort items that lie on many ranks and return this rank's share of the sorted whole.
 
     Collective over `comm`. Rank 0 gets the items with the smallest keys.
@@ -143,7 +144,7 @@ def mpsort(
     return run(ranks, job, brought, counts, plan, phases)
 
 
-def _counts(given: Any, size: int) -> int | NDArray[np.int64] | None:
+def _counts(given: Any, size: int) -> int | Ints | None:
     """Return `out_counts` as an int (this rank's), an array (all ranks') or None."""
     if given is None:
         return None

@@ -7,7 +7,7 @@ item is lost, doubled or altered (but for one in 2^128): it is the sum, modulo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from placement.support.array_types import Array, Mask
     from workloads.sort.keys import Word
     from workloads.sort.ranks import Ranks
 
@@ -28,7 +29,7 @@ _ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
-def checksum(items: NDArray[Any]) -> NDArray[np.uint64]:
+def checksum(items: Array) -> NDArray[np.uint64]:
     """Return two sums of the hashes of all items; add those of all ranks.
 
     Parameters
@@ -75,7 +76,7 @@ def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return value ^ (value >> np.uint64(31))
 
 
-def in_order(words: Sequence[Word]) -> NDArray[np.bool_]:
+def in_order(words: Sequence[Word]) -> Mask:
     """Return for each item but the last whether the next one's key is not smaller (n-1,)."""
     count = max(len(words[0]) - 1, 0)
     fine, tied = np.zeros(count, np.bool_), np.ones(count, np.bool_)
@@ -101,7 +102,7 @@ def sortedness(ranks: Ranks, words: Sequence[Word]) -> tuple[bool, bool]:
 
 
 def faults(
-    ranks: Ranks, before: NDArray[np.uint64], items: NDArray[Any], words: Sequence[Word], count: int
+    ranks: Ranks, before: NDArray[np.uint64], items: Array, words: Sequence[Word], count: int
 ) -> list[str]:
     """Return what is wrong with a sort's result, the same on all ranks. Collective.
 

@@ -14,7 +14,7 @@ from placement.errors import UsageError
 from workloads.words import check_word
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from placement.support.array_types import Array
 
 __all__ = ["DTYPES", "KINDS", "item_type", "keys_type", "make"]
 
@@ -31,7 +31,7 @@ KINDS = ("random", "equal", "sorted", "reversed", "two", "groups", "one")
 
 def _keys(
     kind: str, rng: np.random.Generator, rank: int, size: int, count: int, bits: int
-) -> NDArray[Any]:
+) -> Array:
     """Return a rank's keys below 2**bits, up to 64 bits wide."""
     if kind in ("random", "one"):
         return rng.integers(0, 2**bits - 1, count, np.uint64, endpoint=True)
@@ -86,7 +86,7 @@ def make(
     bits: int = 56,
     dtype: str = "u8",
     payload: int = 0,
-) -> NDArray[Any]:
+) -> Array:
     """Return one rank's items.
 
     Parameters

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Ints
     from workloads.sort.ranks import Ranks
 
 __all__ = ["Messages", "counted", "predicted"]
@@ -92,7 +91,7 @@ def _largest(mean: float, draws: int) -> float:
     return float(k[np.argmax(above <= math.log(2) / draws)])
 
 
-def counted(ranks: Ranks, sent: NDArray[np.int64]) -> Messages:
+def counted(ranks: Ranks, sent: Ints) -> Messages:
     """Return what one exchange was. Collective; no rank holds the P x P matrix.
 
     Parameters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,12 +21,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Array, Ints
     from workloads.sort.keys import Fields, Word
     from workloads.sort.ranks import Ranks
 
-    Ints = NDArray[np.int64]
     Stopwatch = Callable[[str], AbstractContextManager[None]]
 
 __all__ = ["EXCHANGES", "FINALS", "SPLITTERS", "Job", "Plan", "Seen", "run"]
@@ -71,7 +69,7 @@ class Job:
         None where the keys are apart and must be sent along.
     """
 
-    items: NDArray[Any]
+    items: Array
     words: list[Word]
     fields: Fields | None
 
@@ -111,7 +109,7 @@ def run(
     plan: Plan,
     phases: Stopwatch | None = None,
     seen: Seen | None = None,
-) -> NDArray[Any]:
+) -> Array:
     """Sort a job whose arguments are known to be right; see `workloads.sort.mpsort`.
 
     Parameters
@@ -250,7 +248,7 @@ def _exchange(ranks: Ranks, job: Job, send: Ints, receive: Ints, plan: Plan, see
     return Job(out, words, None)
 
 
-def _room(items: NDArray[Any], receive: Ints) -> NDArray[Any]:
+def _room(items: Array, receive: Ints) -> Array:
     return np.empty((int(receive.sum()), *items.shape[1:]), items.dtype)
 
 

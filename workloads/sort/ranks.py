@@ -6,7 +6,7 @@ threads of one process.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mpi4py import MPI
-    from numpy.typing import NDArray
+
+    from placement.support.array_types import Array, Ints
 
 __all__ = ["PIECE", "Ranks"]
 
@@ -49,20 +50,20 @@ class Ranks:
         self.rank: int = comm.Get_rank()
         self.size: int = comm.Get_size()
 
-    def total(self, values: NDArray[Any]) -> NDArray[Any]:
+    def total(self, values: Array) -> Array:
         """Return the sum over the ranks of an array of numbers, element by element."""
         return self._over(values, self._mpi.SUM)
 
-    def least(self, values: NDArray[Any]) -> NDArray[Any]:
+    def least(self, values: Array) -> Array:
         """Return the smallest over the ranks, element by element."""
         return self._over(values, self._mpi.MIN)
 
-    def _over(self, values: NDArray[Any], op: MPI.Op) -> NDArray[Any]:
+    def _over(self, values: Array, op: MPI.Op) -> Array:
         out = np.empty_like(values)
         self.comm.Allreduce(values, out, op=op)
         return out
 
-    def before(self, values: NDArray[np.int64]) -> NDArray[np.int64]:
+    def before(self, values: Ints) -> Ints:
         """Return the sum over the ranks below this one, element by element."""
         out = np.zeros_like(values)
         self.comm.Exscan(values, out, op=self._mpi.SUM)
@@ -74,19 +75,19 @@ class Ranks:
         self.comm.Allreduce([mine, self._mpi.C_BOOL], [out, self._mpi.C_BOOL], op=self._mpi.LAND)
         return bool(out[0])
 
-    def swap(self, rows: NDArray[Any]) -> NDArray[Any]:
+    def swap(self, rows: Array) -> Array:
         """Return an array whose row q is the row that rank q had for this rank (Alltoall)."""
         out = np.empty_like(rows)
         self.comm.Alltoall(rows, out)
         return out
 
-    def share(self, values: NDArray[Any]) -> NDArray[Any]:
+    def share(self, values: Array) -> Array:
         """Return the equally many values of all ranks, one row a rank (Allgather)."""
         out = np.empty((self.size, *values.shape), values.dtype)
         self.comm.Allgather(values, out)
         return out
 
-    def collect(self, values: NDArray[Any]) -> NDArray[Any]:
+    def collect(self, values: Array) -> Array:
         """Return the values of all ranks, in the ranks' order (Allgatherv); any dtype."""
         counts = self.share(np.array(len(values)))
         out = np.empty(int(counts.sum()), values.dtype)
@@ -96,13 +97,7 @@ class Ranks:
         kind.Free()
         return out
 
-    def alltoallv(
-        self,
-        items: NDArray[Any],
-        send: NDArray[np.int64],
-        out: NDArray[Any],
-        receive: NDArray[np.int64],
-    ) -> None:
+    def alltoallv(self, items: Array, send: Ints, out: Array, receive: Ints) -> None:
         """Send runs of items to all ranks in rank order, by one MPI_Alltoallv.
 
         Parameters
@@ -119,12 +114,7 @@ class Ranks:
         kind.Free()
 
     def sparse(
-        self,
-        items: NDArray[Any],
-        send: NDArray[np.int64],
-        out: NDArray[Any],
-        receive: NDArray[np.int64],
-        piece: int = PIECE,
+        self, items: Array, send: Ints, out: Array, receive: Ints, piece: int = PIECE
     ) -> None:
         """Do as `alltoallv` does by point-to-point messages, none of them empty.
 
@@ -153,7 +143,7 @@ class Ranks:
         """Give the communicator back."""
         self.comm.Free()
 
-    def fits(self, send: NDArray[np.int64], receive: NDArray[np.int64]) -> bool:
+    def fits(self, send: Ints, receive: Ints) -> bool:
         """Tell whether MPI_Alltoallv can count these items: MPI-4, or all sums below 2**31."""
         most = max(int(send.sum()), int(receive.sum()))
         return self._mpi.VERSION >= 4 or most <= INT_MAX
@@ -166,14 +156,14 @@ def _bytes_type(size: int) -> MPI.Datatype:
     return MPI.BYTE.Create_contiguous(size).Commit()
 
 
-def _run(items: NDArray[Any], counts: NDArray[np.int64], rank: int) -> NDArray[Any]:
+def _run(items: Array, counts: Ints, rank: int) -> Array:
     start = int(counts[:rank].sum())
     return items[start : start + int(counts[rank])]
 
 
 def _parts(
-    items: NDArray[Any], counts: NDArray[np.int64], rank: int, way: int, step: int
-) -> Sequence[tuple[int, NDArray[Any]]]:
+    items: Array, counts: Ints, rank: int, way: int, step: int
+) -> Sequence[tuple[int, Array]]:
     """Return (other rank, its items in pieces): nearest rank upwards (or downwards) first.
 
     Senders go up from their own rank and receivers look down, so that at any

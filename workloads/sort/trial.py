@@ -20,8 +20,8 @@ from workloads.world import same, together
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-    from numpy.typing import NDArray
 
+    from placement.support.array_types import Array, Ints
     from workloads.sort.load import Messages
 
 __all__ = ["PHASES", "TARGETS", "Sort", "trial"]
@@ -98,7 +98,7 @@ class Sort:
         What the last repetition did.
     """
 
-    def __init__(self, comm: MPI.Intracomm, items: NDArray[Any], target: str, plan: Plan) -> None:
+    def __init__(self, comm: MPI.Intracomm, items: Array, target: str, plan: Plan) -> None:
         self.comm, self.plan = comm, plan
         self.ranks = Ranks(comm)
         self.items = items
@@ -107,7 +107,7 @@ class Sort:
         self.counts = targets(target, self.brought)
         self.before = checksum(items)
         self.seen = Seen()
-        self.result: NDArray[Any] | None = None
+        self.result: Array | None = None
 
     def run(self) -> dict[str, float]:
         """Sort once and return this rank's seconds."""
@@ -145,7 +145,7 @@ class Sort:
         return random, counted(self.ranks, self.seen.sent)
 
 
-def targets(name: str, brought: NDArray[np.int64]) -> NDArray[np.int64]:
+def targets(name: str, brought: Ints) -> Ints:
     """Return how many items each rank gets (P,).
 
     Examples
@@ -159,5 +159,5 @@ def targets(name: str, brought: NDArray[np.int64]) -> NDArray[np.int64]:
     weights = {"even": rank + 1, "ramp": rank * (rank + 1) // 2, "first": rank + 1 > 0}
     weight = weights["even" if len(brought) == 1 else name].astype(object)  # exact whatever n is
     ends = int(brought.sum()) * weight // weight[-1]
-    counts: NDArray[np.int64] = np.diff(ends, prepend=0).astype(np.int64)
+    counts: Ints = np.diff(ends, prepend=0).astype(np.int64)
     return counts

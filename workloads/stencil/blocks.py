@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     from mpi4py import MPI
     from numpy.typing import DTypeLike, NDArray
 
+    from placement.support.array_types import Array
     from workloads.fft.plan import Part
 
-    Array = NDArray[Any]
     Region = tuple[slice, ...]
 
 __all__ = ["CHUNK", "Blocks", "Copy", "Share"]

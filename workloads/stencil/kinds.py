@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mpi4py import MPI
-    from numpy.typing import NDArray
 
+    from placement.support.array_types import Array
     from workloads.session import Session
 
 __all__ = ["copies", "halos", "levels", "per_repetition"]
@@ -268,7 +268,7 @@ class Fetch:
         self._blocks, self._iterations = blocks, iterations
         self._region = (slice(start, start + count),)
         first = blocks.comm.Get_rank() == 0
-        self._out: NDArray[Any] = np.zeros(count if first else 0, blocks.dtype)
+        self._out: Array = np.zeros(count if first else 0, blocks.dtype)
 
     def run(self) -> dict[str, float]:
         """Copy `iterations` times on rank 0 and return the seconds of one; 0 elsewhere."""

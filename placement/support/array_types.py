@@ -1,0 +1,16 @@
+"""Names of array types, for annotations: `Ints` instead of ``NDArray[np.int64]``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Array", "Floats", "Ints", "Mask", "Strs"]
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Strs = NDArray[np.str_]
