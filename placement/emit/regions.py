@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.support.quantities import counted
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -42,9 +44,12 @@ def around(machine: Machine, rows: Ints) -> tuple[Mask, str]:
     """
     levels = machine.topology.levels
     if machine.topology.kind != "torus":
+        if len(levels) == 1:
+            return machine.compute, "the machine"
         outermost = machine.coords[:, 0]
-        inside = np.isin(outermost, outermost[rows]) if len(levels) > 1 else machine.compute
-        return inside, f"the {levels[0]}s that the plan uses" if len(levels) > 1 else "the machine"
+        used = np.unique(outermost[rows])
+        part = counted(len(used), levels[0])
+        return np.isin(outermost, used), f"the {part} that the plan uses"
     inside = np.ones(len(machine), dtype=bool)
     words = []
     for axis, (name, extent) in enumerate(

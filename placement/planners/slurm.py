@@ -153,8 +153,9 @@ def _choose(machine: Machine, request: Request, pick: Pick) -> Ints:
             return order[np.sort(found)]
     free = int(request.free.sum())
     why = "no run of consecutive nodes is" if request.contiguous else "no top switch is"
+    hint = "leave --contiguous out" if request.contiguous else "Slurm starts no job across several"
     raise PlanError(
         f"Slurm would let the job wait: {free} nodes are free, {request.count} wanted, but {why} "
         "enough for it",
-        "use another strategy, or slurm-none without --contiguous",
+        hint,
     )

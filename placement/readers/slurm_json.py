@@ -23,6 +23,8 @@ from placement.records import Dump
 __all__ = ["read", "sniff"]
 
 _LISTS = ("sinfo", "nodes", "jobs")
+#: Keys of PBS's nodes, each with a list of its jobs, and of Flux's R with a graph of nodes.
+_OTHERS = ("pbs_version", "pbs_server", "R_lite")
 _SIZES = ("sockets", "cores", "memory", "weight")
 
 
@@ -34,7 +36,7 @@ def sniff(head: str) -> bool:
     >>> sniff('{"meta": {"Slurm": {"release": "22.05.8"}}, "errors": [], "nodes": [')
     True
     """
-    start = head.lstrip()[:1] == "{"
+    start = head.lstrip()[:1] == "{" and not any(f'"{key}"' in head for key in _OTHERS)
     return start and bool(re.search(rf'"(?:{"|".join(_LISTS)})"\s*:\s*\[', head))
 
 

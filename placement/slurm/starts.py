@@ -55,7 +55,7 @@ class ExpectedStart(NamedTuple):
 
     @property
     def never(self) -> bool:
-        """True where Slurm refuses the job, or it waits for one that has no time limit."""
+        """True where Slurm refuses the job, or it waits for what may never end."""
         return self.start is None or self.seconds >= _NO_END
 
     def words(self) -> str:
@@ -72,7 +72,9 @@ class ExpectedStart(NamedTuple):
         if self.start is None:
             return f"would never start: Slurm refuses it ({self.refused})"
         if self.never:
-            return "would wait for a job without a time limit, which may never end"
+            return (
+                "would wait for a job without a time limit, or a reservation, which may never end"
+            )
         if self.seconds < _AT_ONCE:
             return "would start at once"
         local = self.start.astimezone()

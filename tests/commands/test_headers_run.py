@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from placement.commands import run
 from placement.nodelist import NodeList
+from placement.slurm import command
 from tests.effort import examples
 from tests.real_slurm import needs_slurm, real_slurm
-from tests.waiting import wait_until
+from tests.waiting import HANGS, wait_until
 
 NAMES = [f"nid{i:05d}" for i in range(16)]
 PARTITIONS = {"main": NAMES[:12], "gpu": NAMES[8:]}
@@ -31,10 +32,16 @@ def slurm():
         yield cluster
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """Give Slurm time to answer, however busy the machine is."""
+    monkeypatch.delenv("NIDMAP_MACHINE", raising=False)
+    monkeypatch.setattr(command, "TIMEOUT", HANGS)
+
+
 @pytest.fixture
 def asked(slurm, monkeypatch):
     monkeypatch.setenv("SLURM_CONF", slurm.env["SLURM_CONF"])
-    monkeypatch.delenv("NIDMAP_MACHINE", raising=False)
     return slurm
 
 
@@ -150,6 +157,7 @@ def test_a_softer_header_has_the_nodes_that_are_included(asked, tmp_path):
         ("-N 2 --from nid[00012-00013] --format sbatch", 1, "would never start"),
         ("-N 2 --ppn 5 --from nid[00000-00001]", 1, "would never start"),
         ("-N 1 --from nid00008 --json", 1, "may never end"),
+        ("-N 2 --from nid[00002-00004]", 1, "a reservation, which may never end"),
     ],
 )
 def test_check_answers_no_where_the_job_would_never_start(asked, capfd, options, code, words):

@@ -47,15 +47,15 @@ def hostile(cluster):
         (("-m", "tree:4x2"), "nid[00000-00007]\n"),
     ],
 )
-def test_of_a_real_slurm(nidmap, hostile, argv, out):
-    done = nidmap("nodes", "free", *argv, env=hostile)
+def test_of_a_real_slurm(inside, hostile, argv, out):
+    done = inside("nodes", "free", *argv, env=hostile)
     assert (done.code, done.out) == (0, out), done.err
     assert "free of" in done.err
 
 
 @needs_slurm
-def test_json(nidmap, hostile):
-    done = nidmap("nodes", "free", "-p", "sub", "--json", env=hostile)
+def test_json(inside, hostile):
+    done = inside("nodes", "free", "-p", "sub", "--json", env=hostile)
     document = json.loads(done.out)
     assert document["schema"] == "nidmap.free/1"
     assert document["source"] == "slurm"
@@ -66,17 +66,17 @@ def test_json(nidmap, hostile):
 
 
 @needs_slurm
-def test_the_machine_of_the_environment_does_not_keep_slurm_from_being_asked(nidmap, hostile):
-    done = nidmap("nodes", "free", env={**hostile, "NIDMAP_MACHINE": "tree:4x2"})
+def test_the_machine_of_the_environment_does_not_keep_slurm_from_being_asked(inside, hostile):
+    done = inside("nodes", "free", env={**hostile, "NIDMAP_MACHINE": "tree:4x2"})
     assert done.out == "nid[00000-00001,00005-00007]\n"
     assert "56 of Slurm's nodes are not in tree:4x2" in done.err
 
 
 @needs_slurm
-def test_none_free(nidmap, cluster):
+def test_none_free(inside, cluster):
     with real_slurm(["n1", "n2"], real=0) as slurm:
         slurm.occupy(["n1", "n2"])
-        done = nidmap("nodes", "free", env={"SLURM_CONF": slurm.env["SLURM_CONF"]})
+        done = inside("nodes", "free", env={"SLURM_CONF": slurm.env["SLURM_CONF"]})
     assert (done.code, done.out) == (1, "")
     assert "0 free of 2 nodes (2 allocated)" in done.err
 
@@ -92,15 +92,15 @@ def test_none_free(nidmap, cluster):
         (("-p", "main", "--from", __file__), 2, "use them with --from idle"),
     ],
 )
-def test_refused(nidmap, refused, hostile, argv, code, words):
-    refused(nidmap("nodes", "free", *argv, env=hostile), code, words)
+def test_refused(inside, refused, hostile, argv, code, words):
+    refused(inside("nodes", "free", *argv, env=hostile), code, words)
 
 
 @needs_slurm
-def test_a_slurm_that_is_down(nidmap, refused):
+def test_a_slurm_that_is_down(inside, refused):
     with real_slurm(["n1"], real=0) as slurm:
         slurm.stop_controller()
-        done = nidmap("nodes", "free", env={"SLURM_CONF": slurm.env["SLURM_CONF"]}, timeout=600)
+        done = inside("nodes", "free", env={"SLURM_CONF": slurm.env["SLURM_CONF"]})
     refused(done, 4, "Slurm is down")
 
 
@@ -108,50 +108,57 @@ def test_a_slurm_that_is_down(nidmap, refused):
     ("body", "words"),
     [
         (None, "sinfo is not on PATH"),
-        ("sleep 60", "sinfo did not answer in 4.5 s"),
         ("echo junk", "sinfo's answer cannot be read"),
         ("printf 'nid00001 id'", "sinfo's answer cannot be read"),
         ("echo '\033[31mno\033[0m' >&2; exit 1", "sinfo failed (exit code 1): \\x1b[31mno"),
     ],
 )
-def test_a_sinfo_that_misbehaves(nidmap, refused, tmp_path, body, words):
+def test_a_sinfo_that_misbehaves(inside, refused, tmp_path, body, words):
     if body is not None:
         script = tmp_path / "sinfo"
         script.write_text(f"#!/bin/sh\n{body}\n")
         script.chmod(script.stat().st_mode | stat.S_IXUSR)
     path = str(tmp_path) if body is None else f"{tmp_path}:/bin"
-    refused(nidmap("nodes", "free", env={"PATH": path}, timeout=600), 4, words)
+    refused(inside("nodes", "free", env={"PATH": path}), 4, words)
 
 
-def test_of_a_dump(nidmap, tmp_path):
+def test_a_sinfo_that_hangs(nidmap, refused, tmp_path):
+    script = tmp_path / "sinfo"
+    script.write_text("#!/bin/sh\nsleep 60\n")
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    done = nidmap("nodes", "free", env={"PATH": f"{tmp_path}:/bin"})
+    refused(done, 4, "sinfo did not answer in 4.5 s")
+
+
+def test_of_a_dump(inside, tmp_path):
     dump = tmp_path / "sinfo.txt"
     dump.write_text(SINFO)
-    done = nidmap("nodes", "free", "--from", str(dump))
+    done = inside("nodes", "free", "--from", str(dump))
     assert (done.code, done.out) == (0, "nid[00000-00003,00070]\n")
     assert "5 free of 8 nodes (1 allocated, 5 idle, 2 planned)" in done.err
-    done = nidmap("nodes", "free", "-m", MACHINE, "--from", "-", stdin=SINFO.encode())
+    done = inside("nodes", "free", "-m", MACHINE, "--from", "-", stdin=SINFO.encode())
     assert (done.code, done.out) == (0, "nid[00000-00003]\n")
 
 
-def test_of_a_list_the_machine_says_what_is_free(nidmap, tmp_path):
-    done = nidmap("nodes", "free", "-m", MACHINE, "--from", "-", stdin=b"nid[00012-00010,00003]")
+def test_of_a_list_the_machine_says_what_is_free(inside, tmp_path):
+    done = inside("nodes", "free", "-m", MACHINE, "--from", "-", stdin=b"nid[00012-00010,00003]")
     assert done.code == 3  # a range that runs backwards
-    done = nidmap("nodes", "free", "-m", MACHINE, "--from", "-", stdin=b"nid00012,nid00003\n")
+    done = inside("nodes", "free", "-m", MACHINE, "--from", "-", stdin=b"nid00012,nid00003\n")
     assert (done.code, done.out) == (0, "nid[00012,00003]\n")
 
 
-def test_a_list_alone_says_nothing_of_states(nidmap, refused):
-    done = nidmap("nodes", "free", "--from", "-", stdin=b"nid00012,nid00003\n")
+def test_a_list_alone_says_nothing_of_states(inside, refused):
+    done = inside("nodes", "free", "--from", "-", stdin=b"nid00012,nid00003\n")
     refused(done, 3, "says nothing of states; name the machine with -m")
 
 
-def test_standard_input_is_read_once(nidmap, refused):
-    refused(nidmap("nodes", "free", "-m", "-", "--from", "-", stdin=b""), 2, "only once")
+def test_standard_input_is_read_once(inside, refused):
+    refused(inside("nodes", "free", "-m", "-", "--from", "-", stdin=b""), 2, "only once")
 
 
 @pytest.mark.parametrize("stdin", [b"", b"\n", b"\x00\xff\x7fELF", b"nid[00001"])
-def test_bad_input(nidmap, refused, stdin):
-    done = nidmap("nodes", "free", "-m", MACHINE, "--from", "-", stdin=stdin)
+def test_bad_input(inside, refused, stdin):
+    done = inside("nodes", "free", "-m", MACHINE, "--from", "-", stdin=stdin)
     assert done.code == 3, done.err
     assert "Traceback" not in done.err
 

@@ -156,6 +156,7 @@ def test_pbsnodes_as_text_and_as_json(nodes):
         lines += ["     jobs = 12.server/0, 12.server/1"] if busy else []
         lines += [f"     resources_assigned.ncpus = {8 if busy else 0}", "     comment = ", ""]
         entries[name] = {"state": state, "resources_assigned": {"ncpus": 8 if busy else 0}}
+        entries[name] |= {"jobs": ["12.server", "13.server"]} if busy else {}
     whole = {"timestamp": 1, "pbs_version": "2022.1", "pbs_server": "s", "nodes": entries}
     expected = sorted(n for n, (state, busy) in nodes.items() if PBS[state] and not busy)
     for text in ("\n".join(lines), json.dumps(whole, indent=4)):
@@ -190,6 +191,9 @@ def test_flux_r_is_a_list_of_nodes():
     from placement.nodelist import NodeList
 
     assert NodeList.parse(text, "R") == NodeList(["a7", "a8", "b1"])
+    graph = ',"scheduling":{"graph":{"nodes":[{"id":"0"}],"edges":[]}}}'
+    assert availability(text, "R") is availability(text[:-1] + graph, "R") is None
+    assert NodeList.parse(text[:-1] + graph, "R") == NodeList(["a7", "a8", "b1"])
     with pytest.raises(ParseError, match="without a nodelist"):
         NodeList.parse('{"version":1,"execution":{"R_lite":[{"rank":"0-2"}]}}', "R")
 
