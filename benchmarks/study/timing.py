@@ -76,7 +76,9 @@ def lines(asked: Predictor, rows: Ints, order: Order | None = None) -> list[Line
     left = asked.left(slots)
     found = []
     for phase in asked.phases(fitted(asked.pattern, slots), slots, order):
-        bandwidth, memory, *fixed = asked.parts(phase, asked.loads(phase.total, left), left)
+        bandwidth, memory, *fixed = asked.parts(
+            phase, asked.loads(phase.total, left, phase.sent), left
+        )
         found.append(Line(sum(fixed), (bandwidth + memory) / asked.size))
     return found
 
@@ -212,7 +214,7 @@ class Stepped:
         self.fixed = 0.0
         self.phases: list[list[_Step]] = []
         for phase in asked.phases(fitted(asked.pattern, slots), slots, None):
-            whole = asked.loads(phase.total, None, 0.0)
+            whole = asked.loads(phase.total, None, enough=0.0)
             self.fixed += sum(asked.parts(replace(phase, steps=None), whole, None)[2:])
             if phase.steps is None:
                 self.phases.append([_step(whole, 1.0, phase.sent)])
@@ -220,7 +222,11 @@ class Stepped:
             ranks = len(phase.job.node)
             self.phases.append(
                 [
-                    _step(asked.loads(phase.job.demand(one), None, 0.0), times, one.message(ranks))
+                    _step(
+                        asked.loads(phase.job.demand(one), None, enough=0.0),
+                        times,
+                        one.message(ranks),
+                    )
                     for one, times in phase.steps()
                 ]
             )

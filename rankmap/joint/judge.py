@@ -125,7 +125,7 @@ class Judge:
         time, extra = asked.histogram(pattern, on), 0.0
         found = []
         for phase in asked.phases(pattern, on, slots):
-            loads = asked.loads(phase.total, left)
+            loads = asked.loads(phase.total, left, phase.sent)
             time += sum(asked.parts(phase, loads, left))
             for one in _exchanges(asked, phase, loads, left):
                 seconds = one.loads.seconds()
@@ -141,7 +141,8 @@ def _exchanges(
         yield Exchange(phase, phase.flows, loads, 1.0)
         return
     for sums, times in phase.steps():
-        step = asked.loads(phase.job.demand(sums), left)
+        message = sums.message(len(phase.job.node))
+        step = asked.loads(phase.job.demand(sums), left, message)
         yield Exchange(phase, lambda sums=sums: sums, step, times)  # type: ignore[misc]
 
 

@@ -36,6 +36,7 @@ from rankmap.predict.background import USUAL_LOAD, Other, beside, shared
 from rankmap.predict.bursts import LIKELY, RANGE, filled
 from rankmap.predict.constants import MEMORY_GBS
 from rankmap.predict.lines import most_steps
+from rankmap.predict.model import ARIES_PAYLOAD
 from rankmap.predict.phases import ALGORITHMS
 from rankmap.progress import step
 
@@ -59,9 +60,6 @@ GB = 1e9
 
 #: GB/s of one rank where nothing states it: the limit published for Aries (Aseeri et al., IV-B).
 SLOW_RANK = 2.0
-
-#: Share of an Aries link that is payload (ISx paper, 4.2).
-ARIES_PAYLOAD = 0.64
 
 #: Fabrics whose routers send packets around full links.
 ADAPTIVE = ("aries", "slingshot")
@@ -330,17 +328,15 @@ def _unknowns(
     asked: Model, first: _Values, times: list[_Times]
 ) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     """Yield each unknown: its name, the question, and its other values."""
-    stated = asked.machine.topology.parameters
-    given = asked.given
     if _adapts(asked):
         ends = [{"spread": 0.0}, {"spread": 1.0}]
         yield "routing", "how well the routers send packets around full links", ends
     yield from _libraries(asked, first)
-    if "process" not in given and stated.get("process_mark", "assumed") == "assumed":
+    if not asked.process_stated:
         slow = first.process or SLOW_RANK
         question = f"whether ranks send more than {slow:g} GB/s"
         yield "process", question, [{"process": None if first.process else SLOW_RANK}]
-    if asked.machine.topology.fabric == "aries" and not ({"payload"} & (given | stated.keys())):
+    if not asked.payload_stated:
         question = f"whether only {ARIES_PAYLOAD:.0%} of the wire is payload"
         yield "payload", question, [{"payload": ARIES_PAYLOAD}]
     if not asked.background and all(one.others is not None for one in times):
@@ -430,15 +426,16 @@ class _Times:
         return self._phases[algorithm, staged]
 
     def _phase(self, asked: Model, phase: Phase) -> _Phase:
-        whole = asked.loads(phase.total, self.least)
+        whole = asked.loads(phase.total, self.least, phase.sent)
         _, *fixed = asked.beyond(phase, whole, math.inf)
         steps = []
         if phase.steps is not None:
             ranks = len(phase.job.node)
             for one, times in phase.steps():
                 demand = phase.job.demand(one)
-                loads = asked.loads(demand, self.least)
-                steps.append(self._sent(demand, loads, times, one.message(ranks), None))
+                message = one.message(ranks)
+                loads = asked.loads(demand, self.least, message)
+                steps.append(self._sent(demand, loads, times, message, None))
         queueing = asked.queueing and phase.steps is None and phase.total.total > 0
         sent = filled(phase.job, phase.flows(), whole) if queueing else None
         return _Phase(

@@ -38,8 +38,8 @@ __all__ = ["Model"]
 
 GB = 1e9
 
-#: The least share of the wire that is payload, as a range has it (ISx paper, 4.2).
-LEAST_PAYLOAD = 0.64
+#: Share of an Aries link that is payload (ISx paper, 4.2).
+ARIES_PAYLOAD = 0.64
 
 #: Loads of channels that are kept.
 KEPT = 3_000_000
@@ -177,7 +177,7 @@ class Model:
         pattern = fitted(self.pattern, slots)
         total = self.histogram(pattern, slots)
         for phase in self.phases(pattern, slots, order):
-            total += sum(self.parts(phase, self.loads(phase.total, left), left))
+            total += sum(self.parts(phase, self.loads(phase.total, left, phase.sent), left))
         return total
 
     def phases(self, pattern: Pattern, slots: Slots, order: Order | Ints | None) -> Iterator[Phase]:
@@ -209,7 +209,25 @@ class Model:
             found = self._all
         return replace(self.channels, bandwidth=found.left(self.channels.bandwidth))
 
-    def loads(self, demand: Demand, left: Channels | None, enough: float | None = None) -> Loads:
+    @property
+    def process_stated(self) -> bool:
+        """Whether what one rank can send is known: no range looks at another figure."""
+        mark = self.machine.topology.parameters.get("process_mark", "assumed")
+        return "process" in self.given or mark != "assumed"
+
+    @property
+    def payload_stated(self) -> bool:
+        """Whether the share of the wire that is payload is known, or that of no Aries."""
+        topology = self.machine.topology
+        return topology.fabric != "aries" or "payload" in self.given | topology.parameters.keys()
+
+    def loads(
+        self,
+        demand: Demand,
+        left: Channels | None,
+        message: float = 0.0,
+        enough: float | None = None,
+    ) -> Loads:
         """Return what a demand puts on the channels, with what is left of their bandwidth.
 
         Kept for the last demands: what is judged, predicted and ranged is often the same.
@@ -219,17 +237,21 @@ class Model:
         demand : Demand
         left : Channels or None
             As `left` returns them.
+        message : float
+            Bytes that the busiest rank sends.
         enough : float or None
             Seconds that the busiest channel may take, for all that `adaptive`
             cares (`placement.network.loads`); None: as long as the nodes' own
-            links do, however little of the wire is payload.
+            links and the busiest rank do, by any figure that a range looks at.
         """
         from placement.network import loads
 
         if self.routing != "adaptive":
             enough = 0.0
         elif enough is None:
-            enough = self._own_s(demand.out, demand.into) * LEAST_PAYLOAD
+            rank = self.process_s(message) if self.process_stated else 0.0
+            enough = max(rank, self._own_s(demand.out, demand.into))
+            enough *= 1.0 if self.payload_stated else ARIES_PAYLOAD
         enough *= self._least_share(left) if enough else 1.0
         key = self.routing, demand.key(), enough
         found = self._known.pop(key, None)
@@ -261,9 +283,8 @@ class Model:
         message : float
             Bytes of the busiest rank.
         """
-        rank = self.process_s(message)
-        enough = max(rank, self._own_s(demand.out, demand.into))
-        return max(rank, self._longest(self.loads(demand, left, enough)))
+        links = self._longest(self.loads(demand, left, message))
+        return max(self.process_s(message), links)
 
     def _own_s(self, out: Floats, into: Floats) -> float:
         """Return the seconds of the busiest node's own link."""

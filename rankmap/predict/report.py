@@ -41,7 +41,7 @@ def report(
     left = asked.left(slots)
     timed: list[PhaseTime] = []
     for phase in found:
-        loads = asked.loads(phase.total, left)
+        loads = asked.loads(phase.total, left, phase.sent)
         timed.append(_timed(asked, phase, loads, left))
     whole = timed[0].loads
     for one in timed[1:]:

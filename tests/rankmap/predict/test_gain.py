@@ -139,3 +139,16 @@ def test_table_4_lies_in_the_range(nodes):
     found = gain(machine, f"fft:{nodes // 12}x12", plan, base)
     assert found.low <= default / direct <= found.high
     assert found.high / found.low <= 1.5
+
+
+def test_routers_need_not_adapt_to_links_that_take_less_than_a_rank():
+    rows = np.r_[0:4, 8:12]  # of two groups
+    minimal = Model(GROUPS, "alltoall", 1, 1e6, routing="minimal", algorithm="at-once")
+    for process, kept in ((0.01, True), (np.inf, False)):
+        asked = Model(
+            GROUPS, "alltoall", 1, 1e6, routing="adaptive", algorithm="at-once", process=process
+        )
+        (phase,) = asked.phases(asked.pattern.on(asked.slots(rows)), asked.slots(rows), None)
+        found = asked.loads(phase.total, None, phase.sent).load
+        assert np.array_equal(found, minimal.loads(phase.total, None).load) == kept
+        assert asked.time(rows) <= max(minimal.time(rows), asked.process_s(phase.sent)) * 1.001
