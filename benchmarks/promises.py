@@ -62,6 +62,7 @@ class Case:
     likely: float
     high: float
     unsure: str
+    nodes: list
     measured: float = 0.0
     gain: float = 0.0
 
@@ -104,10 +105,9 @@ def predicted(machine, folder, count, free, seed, routing, names):
         for name, (rows, slots) in placed.items():
             found = gains.of(Placed(rows, slots))
             took = asked.time(rows, slots) * scale * factor(mtu)
-            cases.append(
-                Case(one.name, name, took, found.low, found.likely, found.high, found.most_unsure)
-            )
-            arms.append((k, name, machine.names[np.asarray(rows)[slots]].tolist()))
+            nodes = machine.names[np.asarray(rows)[slots]].tolist()
+            cases.append(Case(one.name, name, took, *found[:3], found.most_unsure, nodes))
+            arms.append((k, name, nodes))
     return cases, arms
 
 

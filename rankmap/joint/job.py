@@ -93,7 +93,7 @@ def stand_in(asked: Predictor, rows: Ints) -> Predictor:
     """Return the predictor to search with: where that takes too long, one that stands in for it.
 
     Routing `adaptive` is searched as `minimal`, and of the steps of an
-    all-to-all so many are looked at as there is time for. Where the library
+    all-to-all so many are looked at as there is time for, none rank by rank. Where the library
     chooses to go step by step and that is slow, the links alone are looked
     at, with everything posted at once.
 
@@ -104,6 +104,7 @@ def stand_in(asked: Predictor, rows: Ints) -> Predictor:
         Any nodes that the job could have.
     """
     quick = copy(asked)
+    quick.follows = False
     if asked.routing in SLOW:
         found = channels(asked.machine, SLOW[asked.routing])
         quick.routing, quick._all = SLOW[asked.routing], None
@@ -116,7 +117,8 @@ def stand_in(asked: Predictor, rows: Ints) -> Predictor:
     if asked.algorithm != ALGORITHMS[0] and us > most:
         steps = int(parse_counts(asked.ppn, len(rows)).sum())
         quick.steps = max(TUNING.least_steps, int(most / us * steps))
-    return asked if (quick.routing, quick.steps) == (asked.routing, asked.steps) else quick
+    same = (quick.routing, quick.steps) == (asked.routing, asked.steps)
+    return asked if same and not asked.following else quick
 
 
 def _words() -> str:

@@ -26,7 +26,8 @@ def judging(asked: Predictor, rows: Ints) -> float:
     What looking at a phase and its channels takes, and its pairs of nodes;
     on tori all-to-alls in lines are looked at router by router, and routing
     `single` on dragonflies pair of routers by pair; a stepwise algorithm
-    looks at every step twice; `adaptive` solves for each channel.
+    looks at every step twice, or follows its ranks packet by packet; `adaptive`
+    solves for each channel.
 
     Parameters
     ----------
@@ -40,7 +41,10 @@ def judging(asked: Predictor, rows: Ints) -> float:
     for phase in phases:
         a_look = 200 + 0.12 * len(asked.channels)
         us += a_look + 0.1 * min(len(phase.total.source), 1 << 20)
-        if phase.steps is not None:
+        course = asked.course(phase)
+        if course is not None:
+            us += 25.0 * course.runs * float(course.packets.sum())
+        elif phase.steps is not None:
             us += 2 * (a_look + 0.12 * len(on)) * sum(1 for _ in phase.steps())
         if asked.machine.topology.kind == "torus" and len(phase.total.within) > 1:
             us += 2 * len(on)

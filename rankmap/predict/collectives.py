@@ -12,7 +12,7 @@ import numpy as np
 from rankmap.collectives import parts
 from rankmap.predict.library import LIBRARIES, asked_library, chosen_by
 from rankmap.predict.lines import spread
-from rankmap.predict.phase import Phase
+from rankmap.predict.phase import Phase, Sends
 from rankmap.predict.summing import Summed, joined, summed
 
 if TYPE_CHECKING:
@@ -156,8 +156,15 @@ class _Sums:
             a_pair=sum(times * found.a_pair() for found, times in self.steps),
             sent=float(self.sent.max(initial=0.0)),
             shown=len(self.steps) if sampled else 0,
+            sends=self._sends if part.row is None else None,
             peers=lambda: float(self.contacts.max(initial=0.0)),
         )
+
+    def _sends(self) -> Sends:
+        """Return the messages of all steps."""
+        part = self.part
+        every = ((k, part.step(k)) for k in range(part.steps))
+        return Sends.of((k, s.source, s.target, s.blocks * part.block) for k, s in every)
 
 
 def _contacts(source: Ints, target: Ints, ranks: int) -> Ints:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from placement.network import Loads
     from rankmap.order import Order
     from rankmap.predict.bursts import Filled
+    from rankmap.predict.drift import Course
     from rankmap.predict.model import Model
     from rankmap.predict.phase import Phase
 
@@ -230,6 +231,7 @@ class _Phase:
     steps: tuple[_Sent, ...]
     inside: float
     fixed: float
+    course: Course | None
 
 
 class Gains:
@@ -392,6 +394,7 @@ class _Times:
         self.histogram = asked.histogram(self.pattern, self.slots)
         self.adapts = _adapts(asked)
         self._phases: dict[tuple[str, bool], list[_Phase]] = {}
+        self._ends: dict[tuple[int, bytes], float] = {}
         left = asked.left(self.slots)
         usable = (asked.channels if left is None else left).bandwidth
         self.wire = usable / asked.constants.payload
@@ -443,6 +446,7 @@ class _Times:
             tuple(steps),
             phase.inside,
             sum(fixed),
+            asked.course(phase),
         )
 
     def _sent(
@@ -465,6 +469,12 @@ class _Times:
             each = [self._longest(one, values, wire, share) for one in phase.steps]
             steps = sum(one.times * took for one, took in zip(phase.steps, each, strict=True))
             whole = self._longest(phase.whole, values, wire, share)
+            if phase.course is not None and phase.steps:
+                steps = self._followed(phase.course, wire * values.payload)
+            elif phase.course is not None and share:
+                least, usual = (self._longest(phase.whole, values, wire, s) for s in (0.0, LIKELY))
+                followed = self._followed(phase.course, wire * values.payload)
+                whole = max(least, followed + whole - usual)
             won = AHEAD * max(0.0, steps - whole)
             lost = max(won, *each) if each else 0.0
             moved = max(steps - overlap * (won if overlap > 0 else lost), whole)
@@ -472,6 +482,13 @@ class _Times:
                 moved = max(moved, phase.inside / (values.memory * GB))
             total += moved + phase.fixed
         return total
+
+    def _followed(self, course: Course, wire: Floats) -> float:
+        """Return the seconds of ranks that are followed; kept, as few unknowns change the wire."""
+        key = id(course), wire.tobytes()
+        if key not in self._ends:
+            self._ends[key] = course.seconds(self.asked.every_link(wire))
+        return self._ends[key]
 
     def _longest(self, one: _Sent, values: _Values, wire: Floats, share: float) -> float:
         """Return what takes longest: links, a node's own link, or what a rank can send."""

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.network.demand import Demand
-from rankmap.predict.phase import Phase
+from rankmap.predict.phase import Phase, Sends
 from rankmap.predict.summing import Summed, joined, summed
 
 if TYPE_CHECKING:
@@ -86,7 +86,9 @@ class _Table:
         self.part = part
         self.extent = dims[axis]
         self.whole = len(job.node) == self.extent
-        self.nodes = np.moveaxis(job.node.reshape(dims), axis, -1).reshape(-1, self.extent)
+        ranks = np.arange(len(job.node)).reshape(dims)
+        self.every = np.moveaxis(ranks, axis, -1).reshape(-1, self.extent)
+        self.nodes = job.node[self.every]
         if self.whole:
             self.line = np.zeros(len(job.rows), dtype=np.int64)
             self.node = np.arange(len(job.rows))
@@ -106,6 +108,7 @@ class _Table:
             inside=self._most(self.ranks * (self.ranks - 1)) * self.part,
             a_pair=self.a_pair(),
             sent=(self.extent - 1) * self.part,
+            sends=lambda: self._sends(_sampled(self.extent, False, self.extent), together=True),
             peers=self.peers,
         )
 
@@ -151,6 +154,7 @@ class _Table:
             a_pair=a_pair,
             sent=moved * self.part,
             shown=0 if exact else len(steps),
+            sends=(lambda: self._sends(steps)) if exact else None,
             peers=lambda: min(self.peers(), _met(steps) if doubled else math.inf),
         )
 
@@ -174,6 +178,14 @@ class _Table:
         for partner, blocks, times in steps:
             size = blocks * self.part
             yield summed(nodes.ravel(), nodes[:, partner].ravel(), size, count), times
+
+    def _sends(self, steps: list[Step], together: bool = False) -> Sends:
+        """Return what each rank sends in each step, or in one."""
+        every = [
+            (0 if together else k, self.every, self.every[:, partner], blocks * self.part)
+            for k, (partner, blocks, _) in enumerate(steps)
+        ]
+        return Sends.of(every)
 
     def _added(self, steps: Steps) -> Demand:
         """Return all steps together."""

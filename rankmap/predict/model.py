@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import UsageError
+from rankmap.pattern.collective import Collective
+from rankmap.pattern.structured import Lines, Stencil
 from rankmap.predict.asked import fitted, parsed, size_of
 from rankmap.predict.bursts import filled
 from rankmap.predict.constants import constants
+from rankmap.predict.drift import course
 from rankmap.predict.lines import most_steps
 from rankmap.predict.phase import Job
 from rankmap.predict.phases import algorithm_of, algorithms, phases
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
     from rankmap.pattern import Pattern
     from rankmap.predict.background import Other, Shared
     from rankmap.predict.bursts import Filled, Queues
+    from rankmap.predict.drift import Course
     from rankmap.predict.phase import Phase
 
     Ints = NDArray[np.int64]
@@ -85,6 +89,8 @@ class Model:
     steps : int or None
         Steps of an all-to-all that are looked at, at most; None: as many as
         there is time for (`rankmap.predict.lines.most_steps`).
+    follows : bool
+        Whether ranks are followed from step to step where that can be done.
     given : frozenset of str
         What the caller stated: ``routing`` (or the machine is known to have
         it), ``algorithm``, ``process``, ``payload``, ``memory``, ``background``.
@@ -130,6 +136,7 @@ class Model:
         self.assumed = [assumed] if assumed else []
         self.algorithm = algorithm_of(self.pattern, algorithm)
         self.steps: int | None = None
+        self.follows = True
         self.constants = constants(machine, latency, memory, process, payload, first_contact)
         self.background = tuple(background)
         self.fair = fair
@@ -330,12 +337,17 @@ class Model:
 
         ``link`` is the busiest channel or node link of all bytes, ``process``
         what one rank can send, ``steps`` all steps, each as long as its own
-        busiest link or its message takes, ``queues`` the longer of ``link`` and
-        ``process`` with what bursts wait for each other, and ``sharing`` the last
+        busiest link or its message takes, or as long as ranks that are followed
+        take, ``queues`` the longer of ``link`` and ``process`` with what bursts wait
+        for each other, or what ranks that are followed take, and ``sharing`` the last
         message's end where links are shared fairly in time.
         """
         found = {"link": self._longest(loads), "process": self.process_s(phase.sent)}
-        if phase.steps is not None:
+        followed = self.course(phase)
+        if followed is not None:
+            name = "queues" if phase.steps is None else "steps"
+            found[name] = followed.seconds(self.every_link(loads.channels.bandwidth))
+        elif phase.steps is not None:
             found["steps"] = self._in_steps(phase, left)
         elif self.queueing and phase.total.total:
             sent = filled(phase.job, phase.flows(), loads)
@@ -350,11 +362,29 @@ class Model:
         """Whether bursts wait for each other: their size is stated, and each pair has one path."""
         return self.constants.burst is not None and self.single_path and not self.fair
 
+    @property
+    def following(self) -> bool:
+        """Whether ranks are followed: bursts queue, and who sends what after what is known."""
+        known = isinstance(self.pattern, (Lines, Collective)) or (
+            isinstance(self.pattern, Stencil) and self.pattern.staged
+        )
+        return self.follows and self.queueing and known
+
     def queues(self, sent: Filled, bandwidth: Floats, sending: float) -> Queues:
         """Return the queues of messages where channels have so many GB/s left."""
         assert self.constants.burst is not None
-        every = np.concatenate([bandwidth, self.injection, self.injection])
-        return sent.queues(every, self.constants.burst, sending)
+        return sent.queues(self.every_link(bandwidth), self.constants.burst, sending)
+
+    def every_link(self, bandwidth: Floats) -> Floats:
+        """Return the GB/s of channels that have so many left, of injection and of ejection."""
+        return np.concatenate([bandwidth, self.injection, self.injection])
+
+    def course(self, phase: Phase) -> Course | None:
+        """Return how ranks go through a phase; None where they are not followed."""
+        if not self.following:
+            return None
+        assert self.constants.burst is not None
+        return course(phase, self.routing, len(self.channels), self.constants.burst)
 
     def _in_steps(self, phase: Phase, left: Channels | None) -> float:
         """Return the seconds of the steps of a phase, each as long as its busiest channel."""

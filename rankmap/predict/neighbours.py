@@ -22,7 +22,7 @@ import numpy as np
 
 from rankmap.pattern.graph import DIRECTED, Graph
 from rankmap.pattern.structured import GridPattern, Ring, Stencil
-from rankmap.predict.phase import Phase
+from rankmap.predict.phase import Phase, Sends
 from rankmap.predict.summing import Summed, by_size, joined, summed
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ __all__ = ["directed", "phase", "remember"]
 def phase(pattern: Pattern, job: Job, size: float) -> Phase:
     """Return the one phase of a pattern that is no all-to-all."""
     nodes = len(job.rows)
-    messages = steps = None
+    messages = steps = sends = None
     if isinstance(pattern, Graph):
         sums, most, sent = _matrix(pattern, job, size)
         messages = partial(_messages, pattern, job, size)
@@ -56,6 +56,7 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
         sums, most = joined(both, nodes), _partners(pattern)
         if isinstance(pattern, Stencil) and pattern.staged:
             steps = partial(_one_by_one, both)
+            sends = partial(_sends, pattern, len(job.node), size)
         sent = size * _partners(pattern, weighted=True)
     leaving = np.bincount(sums.source, sums.messages, minlength=nodes)
     return Phase(
@@ -71,6 +72,7 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
         inside=float(sums.inside.max(initial=0)),
         a_pair=sums.a_pair(),
         sent=sent,
+        sends=sends,
         peers=partial(_peers, pattern, job.node),
     )
 
@@ -78,6 +80,16 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
 def _one_by_one(parts: list[Summed]) -> Iterator[tuple[Summed, float]]:
     """Yield each part as a step of its own."""
     return ((part, 1.0) for part in parts)
+
+
+def _sends(pattern: Stencil, ranks: int, size: float) -> Sends:
+    """Return the messages of a staged stencil: there and back along each dimension in order."""
+    from rankmap.score.traffic import _pairs
+
+    edges = [(np.asarray(a), np.asarray(b), weight * size)
+             for a, b, weight in _pairs(pattern, np.arange(ranks))]  # fmt: skip
+    both = [way for a, b, each in reversed(edges) for way in ((a, b, each), (b, a, each))]
+    return Sends.of((k, *way) for k, way in enumerate(both))
 
 
 def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterator[Summed]:

@@ -3,23 +3,64 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from placement.network.demand import Demand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from placement.machine import Machine
     from rankmap.predict.summing import Summed
 
+    Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
     Steps = Callable[[], Iterator[tuple[Summed, float]]]
 
-__all__ = ["Job", "Phase"]
+__all__ = ["Job", "Phase", "Sends"]
+
+
+class Sends(NamedTuple):
+    """Messages between ranks, each rank's in the order in which it posts them.
+
+    Attributes
+    ----------
+    step, source, target : int64 (m,)
+        Ranks, and the step in which both take part in the message.
+    size : float64 (m,)
+        Bytes.
+    """
+
+    step: Ints
+    source: Ints
+    target: Ints
+    size: Floats
+
+    @classmethod
+    def of(cls, every: Iterable[tuple[int, Ints, Ints, Any]]) -> Sends:
+        """Return (step, sources, targets, bytes) one after the other; none is to oneself.
+
+        Examples
+        --------
+        >>> ring = np.array([1, 2, 0])
+        >>> [x.tolist() for x in Sends.of([(0, np.arange(3), ring, 8.0)])]
+        [[0, 0, 0], [0, 1, 2], [1, 2, 0], [8.0, 8.0, 8.0]]
+        """
+        parts = [np.broadcast_arrays(*one) for one in every]
+        step, a, b, size = (np.concatenate([part[k].ravel() for part in parts]) for k in range(4))
+        off = a != b
+        return cls(step[off], a[off], b[off], size[off].astype(np.float64))
+
+    @classmethod
+    def joined(cls, parts: Sequence[Sends]) -> Sends:
+        """Return what is sent one after the other: a part's first step follows the last before."""
+        after = np.cumsum([0] + [one.step.max(initial=-1) + 1 for one in parts])
+        moved = [one._replace(step=one.step + k) for one, k in zip(parts, after, strict=False)]
+        return cls(*(np.concatenate(column) for column in zip(*moved, strict=True)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +122,10 @@ class Phase:
         Bytes that the busiest rank sends, inside its node or not.
     shown : int
         Steps that were looked at, of `in_turn`; 0 for all.
+    sends : callable or None
+        Returns the messages of all ranks; None where their order is not known.
+    before : tuple of Phase
+        Phases that ranks come from without a barrier.
     peers : callable or None
         Returns with how many ranks of other nodes the busiest rank exchanges
         messages; None where nothing is sent.
@@ -99,4 +144,6 @@ class Phase:
     a_pair: float = 0.0
     sent: float = 0.0
     shown: int = 0
+    sends: Callable[[], Sends] | None = None
+    before: tuple[Phase, ...] = ()
     peers: Callable[[], float] | None = None

@@ -8,6 +8,7 @@ stencil the grid of nodes against itself, shifted.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from placement.errors import UsageError, printable
@@ -127,6 +128,16 @@ def phases(
     steps : int or None
         Steps of an algorithm that are looked at, at most; None: all.
     """
+    before: tuple[Phase, ...] = ()
+    for phase in _phases(pattern, job, size, algorithm, steps):
+        yield replace(phase, before=before)
+        before = (*before, phase)
+
+
+def _phases(
+    pattern: Pattern, job: Job, size: float, algorithm: str, steps: int | None
+) -> Iterator[Phase]:
+    """Yield the phases of a pattern, each for itself."""
     from rankmap.pattern.collective import Collective
     from rankmap.pattern.structured import Lines
     from rankmap.pattern.training import Training

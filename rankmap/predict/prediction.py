@@ -259,7 +259,7 @@ def _binding(found: Prediction) -> str:
         return f"what one rank can send binds ({sent} from the busiest in {took})"
     if what == "steps":
         steps = sum(phase.in_turn for phase in own)
-        return f"its {steps:.0f} steps bind, each as long as its own busiest link ({took} of it)"
+        return f"its {steps:.0f} steps bind, one after the other ({took} of it)"
     if what == "queues":
         return (
             f"queues bind ({took}): bursts meet at links that are about as full as the busiest,"

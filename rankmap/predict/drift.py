@@ -1,0 +1,236 @@
+"""What an exchange takes where each rank goes through its steps as soon as its partners let it.
+
+No barrier parts the steps of an exchange: a rank begins its next one when all that it
+receives in this one is there and all that it sends is done, which it is when the receiver's
+word of it is back. So ranks drift apart, data of different steps meet on a link, and the word
+of a message that has long arrived stands in a queue behind them. All-to-alls that are posted
+at once are one such step; libraries post them in an order in which ranks do not collide,
+rank r to r + 1 first.
+
+Ranks are followed here, packet by packet. A link serves packets in the order in which they
+come, s seconds each, and one that finds the link idle passes at once: packet n of a queue goes
+on when the link has served n - 1. A word has no bytes, but waits for its turn. Which of two
+packets comes first is chance where ranks are about equally far, so that ranks begin a little
+apart, at random within the time of a burst; the median of several runs counts. Nothing is
+fitted.
+"""
+
+from __future__ import annotations
+
+import heapq
+from statistics import median
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from rankmap.predict.phase import Sends
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rankmap.predict.phase import Job, Phase
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+    Ways = list[list[int]]
+
+__all__ = ["Course", "course"]
+
+#: Packets of a burst: the least that Linux sends as one (``tcp_min_tso_segs``).
+A_BURST = 2
+
+#: Packets of an exchange up to which its ranks are followed, and in all runs together.
+MOST_PACKETS = 20_000
+
+#: Runs at most.
+MOST_RUNS = 5
+
+
+class Course(NamedTuple):
+    """An exchange as its ranks go through it.
+
+    Attributes
+    ----------
+    sends : Sends
+    there, back : list of list of int
+        Links of each message and of the word that it has arrived: channels, then the nodes'
+        injection, then their ejection. None inside a node.
+    packets : int64 (m,)
+        Of each message.
+    head : int
+        Messages of what ranks do before.
+    ranks : int
+    burst : float
+        Bytes.
+    runs : int
+    """
+
+    sends: Sends
+    there: Ways
+    back: Ways
+    packets: Ints
+    head: int
+    ranks: int
+    burst: float
+    runs: int
+
+    def seconds(self, bandwidth: Floats) -> float:
+        """Return from the first rank's beginning, or what came before, to the last one's end.
+
+        Parameters
+        ----------
+        bandwidth : float64 (l,)
+            GB/s of all links.
+        """
+        a_byte = 1 / (bandwidth * 1e9)
+        first = [way[0] for way in self.there if way]
+        apart = self.burst * float(a_byte[first].max(initial=0.0))
+        begins = np.random.default_rng(0).random((self.runs, self.ranks)) * apart
+        return median(self._seconds(a_byte.tolist(), row) for row in begins.tolist())
+
+    def _seconds(self, a_byte: list[float], begins: list[float]) -> float:
+        """Return the seconds of one run."""
+        before = _Run(self, a_byte, self.head).end(begins) if self.head else 0.0
+        return _Run(self, a_byte, len(self.packets)).end(begins) - before
+
+
+class _Run:
+    """Ranks and links of one run of the first so many messages.
+
+    Attributes
+    ----------
+    at : list of int
+        Step of each rank.
+    left : list of int
+        Packets of each message that are not there.
+    open : list of list of int
+        Messages and words that each rank still waits for in each step.
+    early : list of list of int
+        Messages that are there before their receiver has come to their step.
+    """
+
+    def __init__(self, course: Course, a_byte: list[float], many: int) -> None:
+        sends = [column[:many] for column in course.sends]
+        self.course, self.a_byte, self.packet = course, a_byte, course.burst / A_BURST
+        self.step, self.source, self.target, self.size = (x.tolist() for x in sends)
+        self.left = course.packets.tolist()
+        steps = max(self.step, default=-1) + 1
+        self.posts: list[Ways] = [[[] for _ in range(steps)] for _ in range(course.ranks)]
+        self.open = [[0] * steps for _ in range(course.ranks)]
+        for k, (s, a, b) in enumerate(zip(self.step, self.source, self.target, strict=True)):
+            self.posts[a][s].append(k)
+            self.open[a][s] += 1
+            self.open[b][s] += 1
+        self.at = [-1] * course.ranks
+        self.early: Ways = [[] for _ in range(course.ranks)]
+        self.events: list[tuple[float, int, int, int, float]] = []
+        self.count = 0
+        self.last = 0.0
+
+    def end(self, begins: list[float]) -> float:
+        """Return when the last rank is through, where they begin at these times."""
+        for rank, now in enumerate(begins):
+            self._begin(rank, now)
+        there, back = self.course.there, self.course.back
+        a_byte, packet = self.a_byte, self.packet
+        served, passed = [0.0] * len(a_byte), [0.0] * len(a_byte)
+        while self.events:
+            now, _, k, hop, size = heapq.heappop(self.events)
+            way = there[k] if size else back[k]
+            if hop == len(way):
+                self._arrive(k, size, now)
+                continue
+            link = way[hop]
+            now = max(now, passed[link], served[link] - (packet - size) * a_byte[link])
+            passed[link] = now
+            served[link] = max(served[link], now) + size * a_byte[link]
+            self._send(now, k, hop + 1, size)
+        return self.last
+
+    def _send(self, now: float, k: int, hop: int, size: float) -> None:
+        self.count += 1  # of equal times the first that was sent
+        heapq.heappush(self.events, (now, self.count, k, hop, size))
+
+    def _begin(self, rank: int, now: float) -> None:
+        """Let a rank begin its next step, and go on where it has nothing to wait for."""
+        self.last = max(self.last, now)
+        for s in range(self.at[rank] + 1, len(self.open[rank])):
+            self.at[rank] = s
+            for k in self.posts[rank][s]:
+                whole = self.left[k] - 1
+                for _ in range(whole):
+                    self._send(now, k, 0, self.packet)
+                self._send(now, k, 0, self.size[k] - whole * self.packet)
+            early, self.early[rank] = self.early[rank], []
+            for k in early:
+                self._take(k, now)
+            if self.open[rank][s]:
+                return
+
+    def _take(self, k: int, now: float) -> None:
+        """Send word of a message, once its receiver has come to its step."""
+        if self.step[k] > self.at[self.target[k]]:
+            self.early[self.target[k]].append(k)
+        else:
+            self._send(now, k, 0, 0.0)
+
+    def _arrive(self, k: int, size: float, now: float) -> None:
+        """Count a packet of a message, or its word."""
+        rank = self.target[k] if size else self.source[k]
+        if size:
+            self.left[k] -= 1
+            if self.left[k]:
+                return
+            self._take(k, now)
+        self.open[rank][self.step[k]] -= 1
+        if self.at[rank] == self.step[k] and not self.open[rank][self.step[k]]:
+            self._begin(rank, now)
+
+
+def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | None:
+    """Return a phase as its ranks go through it; None where nobody knows or it takes too long.
+
+    Parameters
+    ----------
+    phase : Phase
+    routing : str
+        With one path a pair.
+    channels : int
+        Of the routing.
+    burst : float
+        Bytes that a message is sent in.
+    """
+    job = phase.job
+    every = (*phase.before, phase)
+    many = sum(max(one.in_turn, one.a_rank) for one in every) * len(job.node)
+    if many > MOST_PACKETS or job.machine.router.shape[1] > 1:
+        return None
+    each = [one.sends() for one in every if one.sends is not None]
+    if len(each) < len(every):
+        return None
+    sends = Sends.joined(each)
+    packets = np.ceil(sends.size * A_BURST / burst).astype(np.int64)
+    if not len(packets) or not packets.all() or packets.sum() > MOST_PACKETS:
+        return None
+    a, b = job.node[sends.source], job.node[sends.target]
+    there, back = _ways(job, a, b, routing, channels), _ways(job, b, a, routing, channels)
+    runs = min(MOST_RUNS, MOST_PACKETS // int(packets.sum()))
+    head = len(packets) - len(each[-1].step)
+    return Course(sends, there, back, packets, head, len(job.node), burst, runs)
+
+
+def _ways(job: Job, a: Ints, b: Ints, routing: str, channels: int) -> Ways:
+    """Return the links from each node to another one, both by their place in the job."""
+    from placement.network.routes import walk
+
+    pair, place = np.unique(a * len(job.rows) + b, return_inverse=True)
+    one, other = (job.rows[x] for x in np.divmod(pair, len(job.rows)))
+    message, channel = walk(job.machine, one, other, routing)
+    order = np.argsort(message, kind="stable")
+    ends = np.searchsorted(message[order], np.arange(len(pair) + 1))
+    ejection = channels + len(job.machine)
+    found = [
+        [channels + x, *channel[order[i:j]].tolist(), ejection + y] if x != y else []
+        for x, y, i, j in zip(one.tolist(), other.tolist(), ends[:-1], ends[1:], strict=True)
+    ]
+    return [found[k] for k in place.tolist()]

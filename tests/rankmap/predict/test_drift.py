@@ -1,0 +1,92 @@
+"""Ranks that are followed from step to step, against what can be said by hand."""
+
+import numpy as np
+import pytest
+
+import nidmap
+from rankmap.predict import Predictor
+from rankmap.predict.drift import MOST_PACKETS, Course
+from rankmap.predict.gain import Gains, Placed
+from rankmap.predict.phase import Sends
+
+TORUS = nidmap.load_machine("minicray:torus")
+PACKET = 1.0
+GBS = 1e-9  # a packet a second
+
+
+def ends(sends, ranks, links=None, head=0):
+    """Return the seconds of messages (step, from, to, packets), each rank on a node of its own."""
+    step, a, b, size = (np.array(column) for column in zip(*sends, strict=True))
+    there = [[x, ranks + y] for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    back = [[y, ranks + x] for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+    one = Course(Sends(step, a, b, size * PACKET), there, back, size, head, ranks, 2 * PACKET, 5)
+    return one.seconds(np.full(2 * ranks, GBS))
+
+
+def test_a_message_takes_what_its_packets_take_behind_each_other():
+    assert ends([(0, 0, 1, 1000)], 2) == pytest.approx(1000, abs=4)
+
+
+def test_messages_to_one_rank_share_its_link():
+    assert ends([(0, 0, 2, 500), (0, 1, 2, 500)], 3) == pytest.approx(1000, abs=4)
+
+
+def test_steps_of_a_rank_follow_each_other():
+    assert ends([(0, 0, 1, 500), (1, 0, 2, 500)], 3) == pytest.approx(1000, abs=6)
+
+
+def test_ranks_that_have_nothing_to_do_with_a_step_do_not_wait_for_it():
+    assert ends([(0, 0, 1, 500), (1, 2, 3, 700)], 4) == pytest.approx(700, abs=4)
+
+
+def test_the_word_of_a_message_stands_behind_its_receivers_data():
+    first = [(0, 0, 1, 1), (0, 1, 3, 500)]
+    assert ends([*first, (1, 0, 2, 300)], 4) == pytest.approx(800, abs=6)
+    other = [(0, 0, 2, 1), (0, 1, 3, 500)]  # a receiver that sends nothing answers at once
+    assert ends([*other, (1, 0, 2, 300)], 4) == pytest.approx(500, abs=6)
+
+
+def test_a_message_waits_for_its_receiver_to_come_to_its_step():
+    sends = [(0, 1, 3, 500), (1, 0, 1, 1), (2, 0, 2, 300)]
+    assert ends(sends, 4) == pytest.approx(800, abs=6)
+
+
+def test_what_comes_before_is_taken_off():
+    sends = [(0, 0, 1, 500), (1, 0, 2, 300)]
+    assert ends(sends, 3, head=1) == pytest.approx(300, abs=6)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "algorithm"),
+    [
+        ("alltoall", "pairwise"), ("alltoall", "at-once"), ("fft:2x4", "pairwise"),
+        ("stencil:2x4,staged", ""), ("allgather", "ring"), ("bcast", "binomial"),
+    ],
+)  # fmt: skip
+def test_a_prediction_follows_ranks_and_is_no_shorter_than_the_busiest_link(pattern, algorithm):
+    one = Predictor(TORUS, pattern, 1, 5e4, "single", algorithm=algorithm, latency=0)
+    rows = np.array([0, 1, 2, 3, 4, 5, 6, 17])
+    found = one.predict(rows)
+    assert found.time_s == one.time(rows)
+    one.follows = False
+    links = [phase.loads.seconds().max() for phase in one.predict(rows).phases]
+    assert found.time_s >= sum(links) * (1 - 1e-9)
+    assert found.time_s != one.time(rows)
+
+
+def test_what_cannot_be_followed_is_as_long_as_its_steps():
+    rows = np.arange(8)
+    long = Predictor(TORUS, "alltoall", 1, 1e4 * MOST_PACKETS, algorithm="pairwise", latency=0)
+    fluid = nidmap.load_machine("torus:3x3x2")
+    for one in (long, Predictor(fluid, "alltoall", 1, 5e4, algorithm="pairwise", latency=0)):
+        before = one.time(rows)
+        one.follows = False
+        assert one.time(rows) == before
+
+
+def test_a_gain_is_likely_that_of_ranks_that_are_followed():
+    one = Predictor(TORUS, "alltoall", 1, 5e4, "single", algorithm="pairwise", latency=0)
+    slurm, own = np.array([0, 1, 2, 3, 4, 5, 6, 17]), np.array([0, 1, 3, 4, 9, 10, 12, 13])
+    found = Gains(one, Placed(slurm)).of(Placed(own))
+    assert found.likely == pytest.approx(one.time(slurm) / one.time(own))
+    assert found.low < found.likely < found.high
