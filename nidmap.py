@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from placement.plan import plan
     from rankmap.compare import compare
     from rankmap.grid.dims import dims
-    from rankmap.orders import order
+    from rankmap.joint.by_strategy import order
     from rankmap.predict import predict
     from rankmap.runtime import cart_create, reorder
     from rankmap.runtime.record import record
@@ -57,7 +57,7 @@ _API = {
     "__version__": ("placement", "__version__"),
     "load_machine": ("placement.load", "load_machine"),
     "plan": ("placement.plan", "plan"),
-    "order": ("rankmap.orders", "order"),
+    "order": ("rankmap.joint.by_strategy", "order"),
     "predict": ("rankmap.predict", "predict"),
     "compare": ("rankmap.compare", "compare"),
     "dims": ("rankmap.grid.dims", "dims"),

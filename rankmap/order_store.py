@@ -25,7 +25,6 @@ import numpy as np
 
 from placement.errors import NidmapError
 from rankmap.order import Order
-from rankmap.orders import arrange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,9 +41,6 @@ WORTH, MOST = 0.2, 200
 
 #: What is kept of an order beside its slots.
 _WORDS = ("strategy", "pattern", "remark")
-
-#: The strategy that compares orders, by predicted time or by J (`rankmap.joint.auto_order`).
-AUTO = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,21 +79,15 @@ def arrange_and_store(slots: Slots, wish: Wish) -> Order:
     NidmapError
         A pattern or a strategy that cannot be.
     """
+    from rankmap.joint.by_strategy import order_by_strategy
+
     began = time.process_time()
-    made = _arranged(slots, wish)
+    made = order_by_strategy(slots, wish.pattern, wish.strategy, wish.job, wish.seconds)
     path = _path(slots, wish)
     if path and time.process_time() - began >= WORTH:
         with contextlib.suppress(OSError):
             _write(path, made, wish.seconds)
     return made
-
-
-def _arranged(slots: Slots, wish: Wish) -> Order:
-    if wish.strategy != AUTO:
-        return arrange(slots, wish.pattern, wish.strategy)
-    from rankmap.joint.auto_order import auto_order
-
-    return auto_order(slots, wish.pattern, wish.job, wish.seconds)
 
 
 def _path(slots: Slots, wish: Wish) -> str:

@@ -108,12 +108,9 @@ def _arranged(model: Predictor, slots: Slots, wanted: requests.Describe) -> Orde
 
 def _ordered(slots: Slots, pattern: Pattern, strategy: str, job: dict[str, Any]) -> Order:
     """Return a new order, as ``nidmap order`` makes it."""
-    from rankmap.joint.auto_order import auto_order
-    from rankmap.orders import arrange
+    from rankmap.joint.by_strategy import order_by_strategy
 
-    if strategy == "auto":
-        return auto_order(slots, pattern.spec, job)
-    return arrange(slots, pattern, _named(strategy))
+    return order_by_strategy(slots, pattern, _named(strategy), job)
 
 
 def _default(model: Predictor, free: Mask, placed: Placed, time: float) -> dict[str, Any] | None:

@@ -125,14 +125,9 @@ def _order(
         raise UsageError("--order-format goes with --order")
     if strategy is None or strategy == "row-major":
         return None
-    if strategy == "auto" and not asked.fair:
-        from rankmap.joint.auto_order import auto_order
+    from rankmap.joint.by_strategy import order_by_strategy
 
-        return auto_order(slots, asked.pattern.spec, {"predictor": asked})
-    from rankmap.orders import arrange
-    from rankmap.predict.asked import fitted
-
-    return arrange(slots, fitted(asked.pattern, slots), strategy)
+    return order_by_strategy(slots, asked.pattern, strategy, {"predictor": asked})
 
 
 def _words(found: Prediction) -> str:

@@ -15,6 +15,7 @@ from placement.commands.common import (
     write_output,
 )
 from placement.errors import UsageError
+from rankmap.commands.model import job_of, sending_options
 
 if TYPE_CHECKING:
     from rankmap.order import Order
@@ -54,6 +55,7 @@ SCHEMA = "nidmap.score/1"
     "--ask", is_flag=True, help="With --job: a small step asks the ranks of a running job."
 )
 @click.option("--order-dir", metavar="DIR", help="With --job: where `run` kept the order.")
+@sending_options
 @report_options
 def score(
     specs: tuple[str, ...],
@@ -70,13 +72,17 @@ def score(
     order_dir: str | None,
     as_json: bool,
     output: str | None,
+    **model: Any,
 ) -> int:
     """Score an order of ranks: anyone's file, or a strategy's.
 
     J is the sum over pairs of ranks of weight times distance of their nodes.
     Beside it stand the weight by level, the default order's J, and a lower
     bound where one is known. A file that is no permutation of the job's slots
-    is explained, with exit code 1; one that cannot be read gives 3.
+    is explained, with exit code 1; one that cannot be read gives 3. Strategy
+    auto chooses as in `nidmap order`, by predicted time where the machine
+    states bandwidths (--bytes, --routing … say more of the job), and stderr
+    says so; J is J all the same.
 
     --job ID takes what `nidmap run` keeps beside its order files (after the
     job's end only where --order-dir named a place for them), and compares
@@ -92,6 +98,7 @@ def score(
     nidmap score --job 4711 --ask
     """
     from rankmap.emit.text import BrokenOrderError
+    from rankmap.joint.by_strategy import order_by_strategy
     from rankmap.order_file import read_order_file
 
     if job is not None:
@@ -112,7 +119,7 @@ def score(
         say(f"nidmap: {note}")
     try:
         made = (
-            _strategy(fitted, slots, strategy)
+            order_by_strategy(slots, wanted, strategy, job_of(model))
             if strategy
             else read_order_file(path or "-", form, slots, launcher_order)
         )
@@ -121,6 +128,8 @@ def score(
             write_output(to_json({"schema": SCHEMA, "valid": False, "error": str(error)}), output)
         say(f"nidmap: no valid order: {error}")
         return 1
+    if made.optimised:
+        say(f"nidmap: {made.remark}")
     document = _document(made, fitted, slots)
     write_output(to_json(document) if as_json else _words(document), output)
     return 0
@@ -142,12 +151,6 @@ def _slots(specs: tuple[str, ...], nodes: str | None, ppn: str | None) -> Slots:
     return slots_of(machine_from(specs), nodes, ppn)
 
 
-def _strategy(fitted: Pattern, slots: Slots, strategy: str) -> Order:
-    from rankmap.orders import arrange
-
-    return arrange(slots, fitted, strategy)
-
-
 def _document(made: Order, fitted: Pattern, slots: Slots) -> dict[str, Any]:
     from rankmap.orders import find
     from rankmap.score import cost, meets, plain
@@ -163,11 +166,13 @@ def _document(made: Order, fitted: Pattern, slots: Slots) -> dict[str, Any]:
         "ranks": len(slots),
         "nodes": len(slots.counts),
     }
-    more = {
+    more: dict[str, Any] = {
         "default_cost": plain(default),
         "default_optimal": meets(default, found.bound),
         "notes": list(getattr(fitted, "notes", ())),
     }
+    if made.optimised:
+        more["optimised"] = made.optimised
     return head | found.document() | more
 
 

@@ -282,6 +282,7 @@ def compared(
     gains = Gains(asked, Placed(first[2].rows))
     entries = [_entry(one, first, gains) for one in found]
     entries.sort(key=lambda entry: entry.found.time_s)
+    notes += [f"order {order}: {_how(placed)}" for _, order, *_, placed in found if _how(placed)]
     said = dict.fromkeys((*notes, *(note for e in entries for note in e.found.notes)))
     return Comparison(tuple(entries), _asked(entries[0]), tuple(said), own)
 
@@ -360,10 +361,17 @@ def _entries(
 def _order(asked: Predictor, slots: Any, name: str) -> Order | None:
     if name == DEFAULT_ORDER:
         return None
-    from rankmap.orders import arrange
-    from rankmap.predict.asked import fitted
+    from rankmap.joint.by_strategy import order_by_strategy
 
-    return arrange(slots, fitted(asked.pattern, slots), name)
+    return order_by_strategy(slots, asked.pattern, name, {"predictor": asked})
+
+
+def _how(placed: Order | None) -> str:
+    """Return by what `auto` has chosen an order; '' for other strategies."""
+    said = placed.optimised if placed is not None else None
+    if not said:
+        return ""
+    return "chosen by predicted time" if said["by"] == "time" else f"chosen by J ({said['why']})"
 
 
 def _asked(entry: Entry) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Strategy ``auto`` of ``order`` and ``run``: by predicted time where that can be told, else by J.
+"""Strategy ``auto`` of the ranks' order: by predicted time where that can be told, else by J.
 
 Time can be told where the machine states bandwidths. What was optimised, and
 why that, stands in the order's remark and in its ``optimised``.
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rankmap.joint.given_nodes import Fastest
+    from rankmap.pattern import Pattern
     from rankmap.predict import Predictor
     from rankmap.slots import Slots
 
@@ -35,10 +36,13 @@ __all__ = ["auto_order", "without_time"]
 #: The part of the seconds that the cheapest order by J may take, which is a candidate.
 BY_J = 0.3
 
+#: Why no time is looked at where it would have to be simulated for every order.
+SHARED = "links are shared fairly in time"
+
 
 def auto_order(
     slots: Slots,
-    pattern: str,
+    pattern: str | Pattern,
     job: Mapping[str, Any] | None = None,
     seconds: float = math.inf,
 ) -> Order:
@@ -47,7 +51,7 @@ def auto_order(
     Parameters
     ----------
     slots : Slots
-    pattern : str
+    pattern : str or Pattern
         See `rankmap.pattern.parse_pattern`.
     job : mapping or None
         What else is said of what the job sends: ``bytes``, ``routing`` … as
@@ -74,7 +78,8 @@ def auto_order(
     ('time', True)
     """
     given = dict(job or {})
-    why = without_time(slots, given.get("routing", ""))
+    fair = given.get("predictor") is not None and given["predictor"].fair
+    why = SHARED if fair else without_time(slots, given.get("routing", ""))
     if why:
         return _by_j(slots, pattern, seconds, why)
     ppn = slots.counts.tolist()
@@ -105,12 +110,12 @@ def without_time(slots: Slots, routing: str = "") -> str:
     return "" if np.isfinite(known).any() else f"{slots.machine.name} states no bandwidths"
 
 
-def _by_j(slots: Slots, pattern: str, seconds: float, why: str) -> Order:
+def _by_j(slots: Slots, pattern: str | Pattern, seconds: float, why: str) -> Order:
     from rankmap.orders.auto import choose, described
     from rankmap.pattern import parse_pattern
     from rankmap.score import plain
 
-    wanted = fitted(parse_pattern(pattern), slots)
+    wanted = fitted(parse_pattern(pattern) if isinstance(pattern, str) else pattern, slots)
     found = choose(wanted, slots, seconds)
     made = described(found)
     optimised = {
@@ -125,7 +130,7 @@ def _by_j(slots: Slots, pattern: str, seconds: float, why: str) -> Order:
     return Order(made.slots, slots, made.strategy, wanted.spec, remark, optimised)
 
 
-def _by_time(asked: Predictor, slots: Slots, pattern: str, seconds: float) -> Order:
+def _by_time(asked: Predictor, slots: Slots, pattern: str | Pattern, seconds: float) -> Order:
     from rankmap.refine import cache
 
     wanted = fitted(asked.pattern, slots)
@@ -166,7 +171,7 @@ def _gain(asked: Predictor, slots: Slots, found: Fastest) -> Gain | None:
     return gain if gain.likely >= 1 and gain.high > 1 + TUNING.clearly else None
 
 
-def _cheapest(slots: Slots, pattern: str, seconds: float) -> dict[str, Any]:
+def _cheapest(slots: Slots, pattern: str | Pattern, seconds: float) -> dict[str, Any]:
     """Return the order with the least J, by its name; none where there is none."""
     from rankmap.orders import arrange
 

@@ -15,17 +15,15 @@ from placement.support.registry import Registry
 from rankmap.order import Order
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from placement.machine import Machine
-    from placement.nodelist import NodeList
-    from rankmap.arrays import Ints, Shape
+    from rankmap.arrays import Shape
     from rankmap.pattern import Pattern
     from rankmap.slots import Slots
 
     Ordering = Callable[[Pattern, Slots], Order]
 
-__all__ = ["arrange", "find", "grid_of", "names", "order", "ordering"]
+__all__ = ["arrange", "find", "grid_of", "names", "ordering"]
 
 #: Where each bundled ordering lives: imported only when it is asked for.
 BUNDLED = {
@@ -101,54 +99,8 @@ def grid_of(pattern: Pattern, strategy: str) -> Shape:
     return pattern.dims
 
 
-def order(
-    machine: Machine,
-    nodes: str | NodeList | Sequence[str] | Ints | None = None,
-    ppn: str | int | Sequence[int] | None = None,
-    *,
-    pattern: str | Pattern,
-    strategy: str = "row-major",
-) -> Order:
-    """Order the ranks of a job on its nodes.
-
-    Parameters
-    ----------
-    machine : Machine
-    nodes : str, NodeList, names, int64 rows (n,) or None
-        The job's nodes in the order that numbers the slots; None: all free
-        compute nodes in NID order (see `rankmap.slots.slots_of`).
-    ppn : str, int, sequence of int or None
-        Ranks on each node; None: as often as the list names it.
-    pattern : str or Pattern
-        Who talks to whom (see `rankmap.pattern.parse_pattern`).
-    strategy : str
-        An ordering's name (see `rankmap.orders.names`).
-
-    Returns
-    -------
-    Order
-
-    Raises
-    ------
-    UsageError
-        A pattern whose ranks are not the slots, or a strategy that does not apply to it.
-    ParseError
-        A node that the machine does not have.
-
-    Examples
-    --------
-    >>> import nidmap
-    >>> m = nidmap.load_machine("torus:4x4x4")
-    >>> nidmap.order(m, "nid[00000-00003]", 4, pattern="fft:4x4", strategy="morton").slots.tolist()
-    [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
-    """
-    from rankmap.slots import slots_of
-
-    return arrange(slots_of(machine, nodes, ppn), pattern, strategy)
-
-
 def arrange(slots: Slots, pattern: str | Pattern, strategy: str) -> Order:
-    """Order ranks on slots that are known already; see `order`.
+    """Order ranks on slots by the name of an ordering: `auto` goes by J alone.
 
     Every ordering, also one of another distribution, is held to the
     contract: an `Order` on exactly these slots.

@@ -10,7 +10,7 @@ import pytest
 from placement.errors import UsageError
 from placement.load import load_machine
 from rankmap import order_store
-from rankmap.joint import budget
+from rankmap.joint import budget, by_strategy
 from rankmap.order_store import Wish, arrange_and_store, stored
 from rankmap.slots import slots_of
 
@@ -30,12 +30,12 @@ def thinking(monkeypatch):
     """Count how often an order is thought out."""
     calls = []
 
-    def arranged(slots, wish):
-        calls.append(wish.strategy)
-        return real(slots, wish)
+    def made(slots, pattern, strategy, *more):
+        calls.append(strategy)
+        return real(slots, pattern, strategy, *more)
 
-    real = order_store._arranged
-    monkeypatch.setattr(order_store, "_arranged", arranged)
+    real = by_strategy.order_by_strategy
+    monkeypatch.setattr(by_strategy, "order_by_strategy", made)
     return calls
 
 

@@ -82,6 +82,26 @@ def test_auto_is_compared_with_its_own_order_and_never_beaten(tool):
     assert mine["time_s"] < 0.2 * next(row for row in rows if row["default"])["time_s"]
 
 
+@pytest.mark.parametrize(
+    ("machine", "how"),
+    [
+        ("torus:4x4,bw=1", "chosen by predicted time"),
+        ("torus:4x4,bw=1 --fair", "chosen by J (links are shared fairly in time)"),
+    ],
+)
+def test_order_auto_is_that_of_the_command_order(tool, machine, how):
+    words = f"compare -m {machine} -N 6 --pattern stencil:2x3 --latency 0 --strategies compact"
+    _, out, _ = tool(f"{words} --orders row-major,auto --json")
+    found = json.loads(out)
+    rows = {row["order"]: row for row in found["rows"] if row["strategy"] == "compact"}
+    assert rows["auto"]["time_s"] <= rows["row-major"]["time_s"]
+    assert f"order auto: {how}" in found["notes"]
+    nodes = f"-m torus:4x4,bw=1 --nodes {rows['auto']['nodelist']} --ppn 1 --pattern stencil:2x3"
+    if "time" in how:
+        mine = json.loads(tool(f"order {nodes} --latency 0 --json")[1])["optimised"]
+        assert rows["auto"]["time_s"] == pytest.approx(mine["time_s"])
+
+
 def test_without_names_all_that_apply_are_tried(tool):
     code, out, _ = tool("compare -m torus:4x4x4 -N 8 --pattern alltoall")
     assert code == 0

@@ -187,6 +187,21 @@ def test_the_default_is_called_optimal_where_it_is(capsys):
     assert "default is optimal" in capsys.readouterr().out
 
 
+def test_auto_is_scored_as_order_and_python_make_it(capsys):
+    words = ["-m", "torus:8,bw=1", "--nodes", "0-5", "--ppn", "1", "--pattern", "stencil:2x3"]
+    assert run(["score", *words, "--strategy", "auto", "--bytes", "2MB", "--json"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert "chosen by predicted time" in said.err
+    machine = nidmap.load_machine("torus:8,bw=1")
+    made = nidmap.order(machine, "0-5", 1, pattern="stencil:2x3", strategy="auto", bytes=2e6)
+    assert found["optimised"] == made.optimised
+    assert found["cost"] == cost(made)
+    tree = nidmap.load_machine("tree:2x2")
+    bare = nidmap.order(tree, None, 1, pattern="stencil:2x2", strategy="auto")
+    assert bare.optimised["by"] == "J"
+
+
 def test_other_orders_cost_more_than_the_minimum_by_hand():
     on = slots_of(nidmap.load_machine("tree:2x2,dist=1:3"), None, 1)
     costs = {
