@@ -13,6 +13,7 @@ import numpy as np
 import nidmap
 from placement.machine import Machine
 from placement.request import Plan
+from placement.support.quantities import counted
 
 BLADE_W, BLADE_H, GAP, TOP = 11, 5, 6, 66
 COLOURS = {"vacant": "#d8dde3", "free": "#9fb4c7", "hilbert": "#d1495b", "blades": "#00798c"}
@@ -65,8 +66,8 @@ def svg(machine: Machine, used, plans) -> str:
 
 def said(plan: Plan) -> str:
     """Return what a plan touches, in words."""
-    touches = ", ".join(f"{n} {level}" for level, n in plan.facts["touches"].items())
-    return f"{len(plan.nodes)} nodes; they touch {touches}"
+    touches = ", ".join(counted(n, level) for level, n in plan.facts["touches"].items())
+    return f"{counted(len(plan.nodes), 'node')}; they touch {touches}"
 
 
 def colour_of(place: tuple[int, ...], present, used) -> str:

@@ -17,6 +17,7 @@ from placement.commands.common import (
     write_output,
 )
 from placement.errors import ParseError, UsageError, printable
+from placement.support.quantities import counted
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -80,7 +81,7 @@ def free(
     folded = f"{found.nodes.fold()}\n" if found.nodes else ""
     write_output(to_json(_document(found, slurm)) if as_json else folded, output)
     states = ", ".join(f"{many} {printable(word)}" for word, many in sorted(found.states.items()))
-    say(f"{len(found.nodes)} free of {sum(found.states.values())} nodes ({states})")
+    say(f"{len(found.nodes)} free of {counted(sum(found.states.values()), 'node')} ({states})")
     for note in found.notes:
         say(f"nidmap: {note}")
     if not found.nodes:

@@ -87,13 +87,13 @@ def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
         ("wiring", summary["wiring"]),
         *_levels(summary),
         ("routers", str(summary["routers"])),
-        ("compute", f"{nodes['compute']} nodes, {nodes['free']} free{_states(nodes, 'compute')}"),
+        ("compute", _nodes(nodes, "compute", f", {nodes['free']} free")),
     ]
     if nodes["service"]:
-        rows.append(("service", f"{nodes['service']} nodes{_states(nodes, 'service')}"))
+        rows.append(("service", _nodes(nodes, "service")))
     if summary["holes"]:
         holes = summary["holes"].items()
-        rows.append(("holes", ", ".join(f"{count} {_plural(level)}" for level, count in holes)))
+        rows.append(("holes", ", ".join(counted(count, level) for level, count in holes)))
     rows += [("in a node", _hardware(row)) for row in summary["hardware"]]
     if summary["switches"]:
         rows.append(("Slurm's", _switches(summary["switches"])))
@@ -123,20 +123,19 @@ def _levels(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return rows
 
 
-def _states(nodes: dict[str, Any], role: str) -> str:
+def _nodes(nodes: dict[str, Any], role: str, more: str = "") -> str:
     states = nodes["states"].get(role, {})
-    if set(states) <= {"up"}:
-        return ""
-    return ": " + ", ".join(f"{count} {state}" for state, count in states.items())
+    shown = ", ".join(f"{count} {state}" for state, count in states.items())
+    return counted(nodes[role], "node") + more + ("" if set(states) <= {"up"} else f": {shown}")
 
 
 def _hardware(row: dict[str, Any]) -> str:
     words = [
-        f"{row['sockets']} sockets" if row["sockets"] else "",
-        f"{row['cores']} cores" if row["cores"] else "",
+        counted(row["sockets"], "socket") if row["sockets"] else "",
+        counted(row["cores"], "core") if row["cores"] else "",
         f"{row['memory_mb'] / 1024:.0f} GiB" if row["memory_mb"] else "",
-        f"{row['nics']} NIC" + "s" * (row["nics"] > 1) if row["nics"] else "",
-        f"{row['gpus']} GPU" + "s" * (row["gpus"] > 1) if row["gpus"] else "",
+        counted(row["nics"], "NIC") if row["nics"] else "",
+        counted(row["gpus"], "GPU") if row["gpus"] else "",
         row["features"],
     ]
     return f"{row['nodes']} x " + ", ".join(filter(None, words))
@@ -185,7 +184,7 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
     chosen = name or _by_suffix(output)
     found = machine_from(specs)
     write_output(_written(found, chosen), output)
-    say(f"{found.name} as {chosen}: {len(found)} nodes, wiring {wiring_text(found)}")
+    say(f"{found.name} as {chosen}: {counted(len(found), 'node')}, wiring {wiring_text(found)}")
 
 
 def _written(found: Machine, name: str) -> str | bytes:
@@ -259,4 +258,4 @@ def _last(report: dict[str, Any]) -> str:
     if report["machine"] is None:
         return f"no machine: {count}"
     name = printable(report["machine"], 500)
-    return f"{name}: {report['nodes']} nodes, wiring {report['wiring']}; {count}"
+    return f"{name}: {counted(report['nodes'], 'node')}, wiring {report['wiring']}; {count}"

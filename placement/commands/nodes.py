@@ -18,6 +18,7 @@ from placement.commands.common import (
     write_output,
 )
 from placement.errors import ParseError, UsageError, printable
+from placement.support.quantities import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -295,8 +296,9 @@ def _page(machine: Machine, rows: Ints) -> str:
     states = zip(columns["state"], machine.planned[rows].tolist(), strict=True)
     columns["state"] = [f"{state} (planned)" if planned else state for state, planned in states]
     shown = {k: v for k, v in columns.items() if k not in _OPTIONAL or any(v)}
-    touched = ", ".join(f"{level} {count}" for level, count in spans(machine, rows).items())
-    summary = f"{len(rows)} nodes of {machine.name or 'the machine'}; they touch {touched}"
+    touched = ", ".join(counted(count, level) for level, count in spans(machine, rows).items())
+    nodes = counted(len(rows), "node")
+    summary = f"{nodes} of {machine.name or 'the machine'}; they touch {touched}"
     words = [k for k, column in enumerate(shown.values()) if not isinstance(column[0], int)]
     table = [list(shown), *zip(*shown.values(), strict=True)]
     return aligned(table, left=words) + summary + "\n"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placement.plan import overfull
 from placement.support.quantities import size_text
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Lines, Stencil
@@ -198,6 +199,8 @@ def _notes(
             f"{known.message_us:g} us to post a message, {known.nic_us:g} us between two of an"
             f" interface: {_posting(known)}"
         )
+    if slots.rows is not None and (full := overfull(asked.machine, slots.rows, slots.counts)):
+        yield full
     if known.memory_source == "assumed" and any(phase.inside for phase in found):
         yield f"what stays inside a node is copied at {known.memory_gbs:g} GB/s: assumed (--memory)"
     for phase in found:

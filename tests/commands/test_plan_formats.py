@@ -245,6 +245,9 @@ def test_too_many_ranks_a_node_are_remarked(tool):
     _, out, err = tool("plan -m shaheen2 -N 2 --ppn 500 --json")
     assert "2 nodes get more ranks than they have cores: nid" in err
     assert any("more ranks than they have cores" in w for w in json.loads(out)["warnings"])
+    job = "--ppn 500 --pattern ring"
+    for command in ("predict --nodes 12-13", "compare -N 2 --strategies compact"):
+        assert "note: 2 nodes get more ranks than they" in tool(f"{command} -m shaheen2 {job}")[1]
 
 
 def test_a_machine_with_holes_names_the_nearest_nodes(tool):

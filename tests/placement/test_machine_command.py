@@ -52,6 +52,15 @@ def test_show_says_what_there_is(nidmap, dump):
     assert "assumed" in facts["note"]
 
 
+def test_one_of_a_kind_is_one(nidmap, tmp_path):
+    dump = tmp_path / "one.xtprocadmin"
+    dump.write_text(shapes.xtprocadmin(XC[:1]))
+    assert "\ncompute  1 node, 1 free\n" in nidmap("machine", "show", "-m", str(dump))[1]
+    assert "1 node of one.xtprocadmin; they touch 1 group, 1 chassis, 1 blade" in str(
+        nidmap("nodes", "info", "-m", str(dump), "#0")
+    )
+
+
 def test_show_as_json(nidmap, dump):
     code, out, _ = nidmap("machine", "show", "-m", dump, "--json")
     found = json.loads(out)

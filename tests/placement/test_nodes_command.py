@@ -117,7 +117,7 @@ def test_info_is_a_table_with_a_summary(call, cray):
         ["6", "nid00006", "c0-0c0s1n2", "0", "0", "1", "2", "compute", "up", "batch"],
         ["380", "nid00380", "c1-0c2s15n0", "0", "5", "15", "0", "compute", "up", "batch"],
     ]
-    assert summary == "3 nodes of xc.xtprocadmin; they touch group 1, chassis 2, blade 2"
+    assert summary == "3 nodes of xc.xtprocadmin; they touch 1 group, 2 chassis, 2 blades"
 
 
 def test_info_as_json(call, cray):
