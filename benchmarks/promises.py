@@ -128,7 +128,7 @@ def measured(cases, arms, name, folder, blocks, seed):
     )
     program = [sys.executable, "-m", "benchmarks.exchanges", str(job)]
     argv = launch_command(about, program, about["nodes"])
-    code = client.run(name, argv, env=launch_environment(about))
+    code = client.run(name, argv, env=launch_environment(about, argv))
     if code:
         sys.exit(f"the ranks ended with code {code}")
     base = 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from glob import glob
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from placement.commands.common import say
@@ -43,11 +44,21 @@ _NODE = {
 }
 
 #: Runs a program on a node: in its network, under its name, with temporary files of its own
-#: (PMIx has one directory a job step there, and takes one that is there for another's).
+#: (PMIx has one directory a job step there, and takes one that is there for another's), with the
+#: /sys of its network, where UCX looks for devices, and memory that it shares with no other node.
 _ON = """#!/bin/sh
 node=$1; shift
-exec nsenter --net=/run/netns/"$node" unshare --uts --mount sh -c '
-hostname "$0" && mount --bind {home}/tmp."$0" {home}/tmp && exec "$@"' "$node" "$@"
+exec nsenter --net=/run/netns/"$node" unshare --uts --ipc --mount sh -c '
+hostname "$0" && mount --bind {home}/tmp."$0" {home}/tmp && {home}/sys && exec "$@"' "$node" "$@"
+"""
+
+#: Covers /sys with that of this network, control groups as they were; where the kernel refuses
+#: (a user's namespace below a masked /sys), it stays.
+_SYS = """#!/bin/sh
+exec 2>/dev/null
+mount -t sysfs sysfs {home}/sysfs && {{ test ! -d /sys/fs/cgroup ||
+mount --rbind /sys/fs/cgroup {home}/sysfs/fs/cgroup; }} && mount --rbind {home}/sysfs /sys
+exit 0
 """
 
 #: What a launcher takes for ssh.
@@ -127,6 +138,8 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
         "hosts": (lay.hosts(net), 0o644),
         "nodes": ("".join(f"{node}\n" for node in net.names), 0o644),
         "on": (_ON.format(home=HOME), 0o755),
+        "sys": (_SYS.format(home=HOME), 0o755),
+        "finalize.c": (Path(__file__).with_name("finalize.c").read_text(), 0o644),
         "ssh": (_SSH.format(home=HOME), 0o755),
         **(slurm_files(net, slurm) if slurm else {}),
     }
@@ -139,7 +152,7 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
         "creation": [*lay.login_setup(), *lay.creation(net)],
         "spaces": _spaces(net),
         "files": files,
-        "folders": ["tmp", "lib", *own, *(start["folders"] if start else ())],
+        "folders": ["tmp", "lib", "sysfs", *own, *(start["folders"] if start else ())],
         "symlinks": _library_links() if slurm else [],
         "environment": {
             **({"SLURM_CONF": f"{HOME}/slurm.conf"} if slurm else _LAUNCHERS),
@@ -213,15 +226,9 @@ def _library_links() -> list[tuple[str, str, str]]:
     return [(f, plain, f"{plain}.2") for f in folders if not os.path.exists(f"{f}/{plain}")]
 
 
-#: What programs inside are told: the device that MPI uses, on the fabric, and nothing else
-#: between nodes (MPICH ch4, Open MPI).
+#: What programs inside are told.
 _INSIDE = {
     **dict.fromkeys(("TMPDIR", "SLURM_PMIX_TMPDIR"), str(HOME / "tmp")),
-    "MPIR_CVAR_CH4_NETMOD": "ofi",
-    "FI_PROVIDER": "tcp",
-    "OMPI_MCA_pml": "ob1",
-    "OMPI_MCA_btl": "self,sm,tcp",
-    **dict.fromkeys(("FI_TCP_IFACE", "OMPI_MCA_btl_tcp_if_include"), "hsn0"),
     "PRTE_MCA_oob_tcp_if_include": lay.MANAGEMENT,
     "OMPI_MCA_oob_tcp_if_include": lay.MANAGEMENT,
 }
@@ -236,8 +243,16 @@ _LAUNCHERS = {
     **dict.fromkeys(_HOSTS, f"{HOME}/nodes"),
 }
 
-#: What a user may set otherwise: many ranks share few cores here.
+#: What a user may set otherwise: the device that MPI uses, on the fabric, and nothing else between
+#: nodes (MPICH on libfabric and on UCX; Open MPI, whose components are named by what is left out,
+#: as shared memory is vader in 4 and sm in 5, and monitoring goes with ob1); and many ranks share
+#: few cores here.
 _USUAL = {
+    **dict.fromkeys(("FI_TCP_IFACE", "UCX_NET_DEVICES", "OMPI_MCA_btl_tcp_if_include"), "hsn0"),
+    "FI_PROVIDER": "tcp",
+    "UCX_TLS": "tcp,sm,self",
+    "OMPI_MCA_pml": "^cm,ucx,yalla",
+    "OMPI_MCA_btl": "^ofi,openib,smcuda,uct,ugni,usnic",
     **dict.fromkeys(("MPIR_CVAR_ENABLE_HEAVY_YIELD", "OMPI_MCA_mpi_yield_when_idle"), "1"),
     **dict.fromkeys(("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"), "1"),
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"),

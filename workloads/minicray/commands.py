@@ -117,12 +117,12 @@ def run(
         about = client.ask(own, {"do": "status"})
         argv = launch_command(about, command, nodes, ranks, nodelist)
         before = _sent(own) if node_count(about, nodes, ranks, nodelist) > 1 else -1
-        code = client.run(own, argv, env=launch_environment(about))
+        code = client.run(own, argv, env=launch_environment(about, command))
         if code == 0 and _sent(own) == before:
             say(
                 f"{command[0]} ran on several nodes and sent no byte over the links: nothing here"
-                " was measured. Its MPI does not use this network (an MPICH on UCX needs"
-                " UCX_NET_DEVICES=hsn0 and UCX_TLS=tcp,self,sm), or it sends nothing"
+                " was measured. Its MPI was told to use another network (FI_PROVIDER, UCX_TLS,"
+                " OMPI_MCA_btl and their like), cannot use this one, or it sends nothing"
             )
         return code
     finally:

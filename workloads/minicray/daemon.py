@@ -33,13 +33,17 @@ from workloads.minicray.messages import receive, same_user, send
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["CONTROL", "HOME", "JOB", "Daemon", "main"]
+__all__ = ["CONTROL", "FINALIZE", "HOME", "JOB", "Daemon", "main"]
 
 #: Where all files are: a tmpfs that only this mount namespace sees.
 HOME = Path("/run/minicray")
 
 #: Where commands that run inside find the daemon.
 CONTROL = HOME / "control"
+
+#: What an older MPICH on UCX needs in order to end: see its source, ``finalize.c``.
+FINALIZE = HOME / "finalize.so"
+_COMPILE = ["cc", "-O2", "-shared", "-fPIC", "-o", str(FINALIZE), str(HOME / "finalize.c"), "-ldl"]
 
 #: Variable by which the processes of one command are known.
 JOB = "NIDMAP_MINICRAY_JOB"
@@ -101,6 +105,9 @@ class Daemon:
         for folder, name, target in self.blueprint["symlinks"]:
             _add_link(Path(folder), name, target)
         mount(str(HOME / "hosts"), "/etc/hosts", bind=True)
+        run_child([str(HOME / "sys")], os.environ, Deadline(60))
+        if shutil.which("cc"):
+            run_child(_COMPILE, os.environ, Deadline(60))
         set_host_name(self.blueprint["login"])
 
     def _furnish(self, space: dict[str, Any]) -> None:
@@ -208,7 +215,8 @@ class Daemon:
 
     def status(self) -> dict[str, Any]:
         """Return what is known of this mini-Cray."""
-        more = {"since": self.started, "jobs": list(self.jobs.values())}
+        built = FINALIZE.exists()
+        more = {"since": self.started, "jobs": list(self.jobs.values()), "finalize": built}
         return {**self.blueprint["about"], **more, "ended": self._ended_daemons()}
 
     def links(self, zero: bool = False) -> dict[str, dict[str, int]]:

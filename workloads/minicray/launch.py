@@ -8,12 +8,20 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import LaunchError, UsageError, printable
-from workloads.minicray.daemon import HOME, MPI
+from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI
+from rankmap.launch.mpi_library import mpi_library
+from rankmap.preload.build import program_abi
+from workloads.minicray.daemon import FINALIZE, HOME, MPI
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["launch_command", "launch_environment", "node_count"]
+
+
+#: What starts ranks, as distributions call it where they have several MPIs.
+_MPIEXECS = ("mpiexec", "mpirun", "mpiexec.openmpi", "mpirun.openmpi", "mpiexec.mpich",
+             "mpiexec.hydra")  # fmt: skip
 
 
 def node_count(
@@ -73,13 +81,16 @@ def launch_command(
         where = [f"-w{','.join(listed)}"] if listed else []
         # Else the first node gets all the ranks that it holds.
         even = [] if total % count else [f"--ntasks-per-node={total // count}"]
-        return ["srun", f"--mpi={_slurm_mpi()}", f"-N{count}", f"-n{total}", *even, *where, "-K",
-                "--quit-on-interrupt", *command]  # fmt: skip
-    mpiexec, library, major = _mpi_library()
+        return ["srun", f"--mpi={_slurm_mpi(command)}", f"-N{count}", f"-n{total}", *even, *where,
+                "-K", "--quit-on-interrupt", *command]  # fmt: skip
+    mpiexec = _mpiexec(command)
+    if mpiexec is None:
+        raise LaunchError("no mpiexec of this program's MPI found", "pip install 'nidmap[mpi]'")
+    library = mpi_library(mpiexec, os.environ)
     names, each = listed or about["names"][:count], -(-total // count)
-    if library == "openmpi":
+    if library.name == OPENMPI:
         hosts = ["--host", ",".join(f"{name}:{each}" for name in names)]
-        old = major in (1, 2, 3, 4)
+        old = library.major in (1, 2, 3, 4)
         agent = ["--mca", "plm_rsh_agent"] if old else ["--prtemca", "plm_ssh_agent"]
         words = [*agent, f"{HOME}/ssh", *hosts]
     else:
@@ -98,41 +109,55 @@ def _read_nodes(nodelist: str | None, known: Sequence[str]) -> list[str]:
     return names
 
 
-def launch_environment(about: dict[str, Any]) -> dict[str, str]:
+def launch_environment(about: dict[str, Any], command: Sequence[str]) -> dict[str, str]:
     """Return which MPI programs have inside, and how ``nidmap bench … -n N`` starts its ranks.
 
-    That is on the nodes, by Slurm.
+    That is on the nodes, by Slurm. An MPICH may be an old one, which needs help to end on UCX
+    (``finalize.c``); which one a program is linked with its mpiexec does not tell.
     """
     from workloads.launched import MPIEXEC
 
-    if _mpiexec() is None:
+    mpiexec = _mpiexec(command)
+    if mpiexec is None:
         return {}
     try:
-        found = {MPI: _mpi_library()[1]}
+        library = mpi_library(mpiexec, os.environ)
     except LaunchError:
         return {}  # one that nobody knows
+    found = {MPI: library.name}
+    if library.name == MPICH and about.get("finalize"):
+        before = [word for word in (os.environ.get("LD_PRELOAD", ""), str(FINALIZE)) if word]
+        found["LD_PRELOAD"] = ":".join(before)
     if about["slurm"] and MPIEXEC not in os.environ and shutil.which("mpiexec") is not None:
-        found[MPIEXEC] = f"srun --mpi={_slurm_mpi()} -K"
+        found[MPIEXEC] = f"srun --mpi={_slurm_mpi(command)} -K"
     return found
 
 
-def _slurm_mpi() -> str:
-    """Return what srun starts this environment's MPI with; a program without MPI minds neither."""
-    return "pmix" if _mpiexec() and _mpi_library()[1] == "openmpi" else "pmi2"
+def _slurm_mpi(command: Sequence[str]) -> str:
+    """Return what srun starts a program's MPI with; a program without MPI minds neither."""
+    mpiexec = _mpiexec(command)
+    return "pmix" if mpiexec and mpi_library(mpiexec, os.environ).name == OPENMPI else "pmi2"
 
 
-def _mpiexec() -> str | None:
-    """Return the mpiexec on PATH, or the one beside this Python."""
-    beside = os.path.dirname(sys.executable)
-    return shutil.which("mpiexec") or shutil.which("mpiexec", path=beside)
+def _mpiexec(command: Sequence[str]) -> str | None:
+    """Return the first mpiexec of the MPI that a command's program is linked with.
+
+    They are those on PATH, and the one beside this Python; the first of them all where the
+    program does not tell, as a script.
+    """
+    known = {"openmpi": (OPENMPI,), "mpich": (MPICH, INTEL, CRAY)}
+    wanted = known.get(program_abi(["", *command], os.environ))
+    path = f"{os.environ.get('PATH', '')}:{os.path.dirname(sys.executable)}"
+    for name in _MPIEXECS:
+        for folder in path.split(os.pathsep):
+            found = shutil.which(name, path=folder)
+            if found and (wanted is None or _is_of(found, wanted)):
+                return found
+    return None
 
 
-def _mpi_library() -> tuple[str, str, int]:
-    """Return the mpiexec, its library's name and its major version."""
-    from rankmap.launch.mpi_library import mpi_library
-
-    mpiexec = _mpiexec()
-    if mpiexec is None:
-        raise LaunchError("mpiexec not found", "pip install 'nidmap[mpi]'")
-    library = mpi_library(mpiexec, os.environ)
-    return mpiexec, library.name, library.major
+def _is_of(mpiexec: str, wanted: tuple[str, ...]) -> bool:
+    try:
+        return mpi_library(mpiexec, os.environ).name in wanted
+    except LaunchError:
+        return False

@@ -143,6 +143,16 @@ def test_ranks_that_send_nothing_over_the_links_are_remarked(bare):
         assert ("sent no byte over the links" in said) == remarked, (program, said)
 
 
+def test_a_node_sees_its_own_devices_and_what_a_user_sets_stays(bare):
+    script = "ls /sys/class/net; echo $UCX_NET_DEVICES $OMPI_MCA_btl"
+    env = {**os.environ, "OMPI_MCA_btl": "mine"}
+    words = ["run", "--name", bare, "-n", "2", "--", "sh", "-c", script]
+    said = nidmap("minicray", *words, env={**mpi("mpich")[0], **env}).stdout.split()
+    assert said.count("mgmt0") == 2, "no /sys of the node's own"
+    assert said.count("hsn0") == 4
+    assert said.count("mine") == 2
+
+
 @needs_slurm
 @pytest.mark.slurm
 @pytest.mark.parametrize("flavour", ["mpich", "openmpi"])
