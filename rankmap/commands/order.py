@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -190,6 +191,8 @@ def order(
 @click.option("--verify", is_flag=True, help="First ask the ranks where they are, and compare.")
 @click.option("--strict", is_flag=True, help="Refuse (125) where the order is unclear or wrong.")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: print it as JSON.")
+@click.option("--inside", is_flag=True, help="The program's own topologies take the order.")
+@click.option("--world", is_flag=True, help="With --inside: MPI_COMM_WORLD itself takes it.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def run(
     specs: tuple[str, ...],
@@ -199,6 +202,8 @@ def run(
     verify: bool,
     strict: bool,
     as_json: bool,
+    inside: bool,
+    world: bool,
     command: tuple[str, ...],
     **options: Any,
 ) -> int:
@@ -214,8 +219,15 @@ def run(
     the command for a shell. --verify first runs a step whose ranks only say
     where they are, and compares that with the plan.
 
+    --inside leaves the launcher alone, whichever it is: a library before the
+    unmodified program gives MPI_Cart_create and the graph topologies the order
+    where the program lets MPI reorder them; their pattern is known from the
+    call. With --world it is MPI_COMM_WORLD that has the order, from MPI_Init on.
+
     \b
     nidmap run --pattern stencil:24x24x16 --strategy hilbert -- srun -n 9216 ./app
+    nidmap run --inside -m shaheen2 -- srun -n 9216 ./app
+    nidmap run --inside --world -m shaheen2 --pattern measured:app.npz -- jsrun -n 96 ./app
     nidmap run -m shaheen2 --grid 4x16 --order plan.json --bytes 1MB -- srun -n 64 ./app
     nidmap run -m shaheen2 --pattern fft:8x8 --strategy morton --dry-run -- srun -n 64 ./app
     nidmap run --pattern fft:8x8 --strategy morton --verify -- mpiexec -n 64 ./app
@@ -225,8 +237,40 @@ def run(
         raise UsageError("--json goes with --dry-run")
     if verify and dry_run:
         raise UsageError("--verify starts a step, --dry-run starts nothing")
+    if world and not inside:
+        raise UsageError("--world goes with --inside")
+    if inside and (verify or as_json):
+        raise UsageError("--inside goes with neither --verify nor --json")
+    if inside:
+        wanted = _pattern(pattern, grid)
+        return _run_inside(command, specs, wanted, world, strict, dry_run, options)
     one = run_command(command, specs, pattern, grid, options)
     return one.show(as_json, strict) if dry_run else one.start(strict, verify)
+
+
+def _run_inside(
+    command: tuple[str, ...],
+    specs: tuple[str, ...],
+    pattern: str,
+    world: bool,
+    strict: bool,
+    dry_run: bool,
+    options: Mapping[str, Any],
+) -> int:
+    """Run ``nidmap run --inside``; the ranks themselves say where they are."""
+    from rankmap.launch.inside import run_inside
+    from rankmap.runtime.answer import Answerer
+
+    if options["nodes"] or options["ppn"]:
+        raise UsageError("--inside asks the processes where they are: no --nodes, no --ppn")
+    how = Answerer(
+        " ".join(machine_specs(specs, needed=False)),
+        pattern,
+        "" if options["strategy"] == "auto" else options["strategy"],
+        os.path.abspath(options["order_file"]) if options["order_file"] else "",
+        options["order_format"],
+    )
+    return run_inside(command, how, world, strict, dry_run)
 
 
 def _relaxed(strategy: str) -> str:

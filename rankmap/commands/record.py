@@ -22,10 +22,17 @@ PICTURES = (".png", ".svg")
 )
 @click.option("--mpicc", default="", metavar="CC", help="The program's MPI compiler.")
 @click.option("--strict", is_flag=True, help="Do not run what cannot be recorded (code 125).")
+@click.option("--check-reorder", is_flag=True, help="Find ranks that are mixed (code 1), and stop.")
 @click.option("--link", is_flag=True, help="Print how a static program is linked, and stop.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def record(
-    output: str | None, window: str, mpicc: str, strict: bool, link: bool, command: tuple[str, ...]
+    output: str | None,
+    window: str,
+    mpicc: str,
+    strict: bool,
+    check_reorder: bool,
+    link: bool,
+    command: tuple[str, ...],
 ) -> int:
     """Run an MPI program as it is, in any language, and keep who sends how much to whom.
 
@@ -34,30 +41,37 @@ def record(
     MPI_Finalize. The program's output, exit code and signals are its own.
     The first call builds the library with the program's own mpicc.
 
+    --check-reorder records nothing: each communicator that the program lets MPI
+    reorder gets another order, and the first use of one communicator's rank in
+    another is named. Do so before nidmap run --inside, on few ranks.
+
     \b
     nidmap record -o halo.npz -- srun -n 96 ./halo
     nidmap record --window 30%-70% -- mpiexec -n 24 lmp -in in.melt
     nidmap pattern show halo.npz
     nidmap plan -m shaheen2 -N 24 --ppn 4 --pattern measured:halo.npz
+    nidmap record --check-reorder -- mpiexec -n 6 ./halo
     """
     from rankmap.launch.allocation import job_id
     from rankmap.preload.build import find_compiler, link_line
+    from rankmap.recording import running
     from rankmap.recording.file import save_recording
-    from rankmap.recording.running import parse_window, run_recorded
 
-    parse_window(window)
+    running.parse_window(window)
     if link:
         write_output(link_line(find_compiler(command, os.environ, "", mpicc)) + "\n", None)
         return 0
     if not command:
         raise UsageError("record needs a command", "nidmap record -- srun -n 96 ./app")
+    if check_reorder:
+        return running.check_reorder(command, mpicc)
     path = output or f"nidmap-pattern-{job_id(os.environ) or os.getpid()}.npz"
     if os.path.splitext(path)[1] != ".npz":
         raise UsageError(
             f"-o {printable(path, 80)}: a recording is an npz file", "name it FILE.npz"
         )
     try:
-        code, found = run_recorded(command, path, window, mpicc, strict)
+        code, found = running.run_recorded(command, path, window, mpicc, strict)
     except NidmapError as error:
         if not strict or error.exit_code == 2:
             raise

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["ABI", "Compiler", "build", "compiler_for", "find_compiler", "link_line", "program_abi"]
 
 HOME = Path(__file__).parent
-SOURCES = ("nidmap_mpi.c", "calls.h", "fortran.h")
+SOURCES = ("nidmap_mpi.c", "order.h", "calls.h", "world.h", "fortran.h")
 LIBRARY = "libnidmap_mpi.so"
 
 #: Binary interfaces, by what a program that needs them is linked with.
@@ -52,7 +52,7 @@ nidmap_abi mpich MPI_VERSION MPI_SUBVERSION
 #endif
 """
 
-_FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-std=gnu11")
+_FLAGS = ("-O1", "-fPIC", "-fvisibility=hidden", "-std=gnu11")
 
 
 class Compiler(NamedTuple):
@@ -143,7 +143,7 @@ def find_compiler(
     need = f"an mpicc of {ABI[abi]} interface" if abi else "an MPI compiler (mpicc, or Cray's cc)"
     said = f" ({'; '.join(dict.fromkeys(tried))})" if tried else ""
     raise LaunchError(
-        f"recording needs {need} once{said}",
+        f"the library before the program needs {need} once{said}",
         "load the MPI's module, or name one with --mpicc",
     )
 

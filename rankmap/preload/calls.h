@@ -6,6 +6,7 @@
 #define SENDS(name)                                                                            \
     EXPORT int NAME(name)(const void *b, COUNT n, MPI_Datatype t, int to, int tag, MPI_Comm c) \
     {                                                                                          \
+        c = ON(c, to);                                                                         \
         if (COUNTING) {                                                                          \
             send_to(c, to, bytes_of((uint64_t)n, t), SITE);                                    \
             end_step();                                                                        \
@@ -16,6 +17,7 @@
     EXPORT int NAME(name)(const void *b, COUNT n, MPI_Datatype t, int to, int tag, MPI_Comm c, \
                           MPI_Request *r)                                                      \
     {                                                                                          \
+        c = ON(c, to);                                                                         \
         if (COUNTING)                                                                            \
             send_to(c, to, bytes_of((uint64_t)n, t), SITE);                                    \
         return PASS(NAME(name), (b, n, t, to, tag, c, r));                                       \
@@ -24,6 +26,7 @@
     EXPORT int NAME(name)(const void *b, COUNT n, MPI_Datatype t, int to, int tag, MPI_Comm c, \
                           MPI_Request *r)                                                      \
     {                                                                                          \
+        c = ON(c, to);                                                                         \
         int code = PASS(NAME(name), (b, n, t, to, tag, c, r));                                   \
         if (all.began && !inside && code == MPI_SUCCESS)                                                  \
             keep_request(*r, c, POINT_TO_POINT, to, bytes_of((uint64_t)n, t), SITE);           \
@@ -45,6 +48,7 @@ PREPARES(MPI_Rsend_init)
 
 EXPORT int NAME(MPI_Recv)(void *b, COUNT n, MPI_Datatype t, int from, int tag, MPI_Comm c, MPI_Status *s)
 {
+    c = ON(c, from);
     if (COUNTING)
         end_step();
     return PASS(NAME(MPI_Recv), (b, n, t, from, tag, c, s));
@@ -53,6 +57,7 @@ EXPORT int NAME(MPI_Recv)(void *b, COUNT n, MPI_Datatype t, int from, int tag, M
 EXPORT int NAME(MPI_Sendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to, int stag, void *rb,
                               COUNT rn, MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Status *s)
 {
+    c = ON(c, to);
     if (COUNTING) {
         send_to(c, to, bytes_of((uint64_t)sn, st), SITE);
         end_step();
@@ -63,6 +68,7 @@ EXPORT int NAME(MPI_Sendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to,
 EXPORT int NAME(MPI_Sendrecv_replace)(void *b, COUNT n, MPI_Datatype t, int to, int stag, int from,
                                       int rtag, MPI_Comm c, MPI_Status *s)
 {
+    c = ON(c, to);
     if (COUNTING) {
         send_to(c, to, bytes_of((uint64_t)n, t), SITE);
         end_step();
@@ -74,6 +80,7 @@ EXPORT int NAME(MPI_Sendrecv_replace)(void *b, COUNT n, MPI_Datatype t, int to, 
 EXPORT int NAME(MPI_Isendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to, int stag, void *rb,
                                COUNT rn, MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Request *r)
 {
+    c = ON(c, to);
     if (COUNTING)
         send_to(c, to, bytes_of((uint64_t)sn, st), SITE);
     return PASS(NAME(MPI_Isendrecv), (sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, r));
@@ -82,6 +89,7 @@ EXPORT int NAME(MPI_Isendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to
 EXPORT int NAME(MPI_Isendrecv_replace)(void *b, COUNT n, MPI_Datatype t, int to, int stag, int from,
                                        int rtag, MPI_Comm c, MPI_Request *r)
 {
+    c = ON(c, to);
     if (COUNTING)
         send_to(c, to, bytes_of((uint64_t)n, t), SITE);
     return PASS(NAME(MPI_Isendrecv_replace), (b, n, t, to, stag, from, rtag, c, r));
@@ -152,12 +160,13 @@ EXPORT int NAME(MPI_Get_accumulate)(const void *b, COUNT n, MPI_Datatype t, void
 /* ------------------------------------------------------------------ collectives */
 
 /* A collective, blocking and nonblocking, and persistent where the library has it:
- * `parts` is its parameters and `args` their names, both in brackets; `counting` counts it
+ * `use` is what it says of ranks, `parts` its parameters and `args` their names, both in brackets; `counting` counts it
  * where it is called, `kept` says what one start of the persistent form counts. */
 #ifdef NIDMAP_MPI_4_CALLS
 #define PERSISTENT(name, parts, args, kept)                                                    \
     EXPORT int NAME(name##_init)(OPEN parts, MPI_Info info, MPI_Request *request)              \
     {                                                                                          \
+        c = ON(c, NOBODY);                                                                     \
         int code = PASS(NAME(name##_init), (OPEN args, info, request));                          \
         if (all.began && !inside && code == MPI_SUCCESS)                                                  \
             kept;                                                                              \
@@ -167,21 +176,23 @@ EXPORT int NAME(MPI_Get_accumulate)(const void *b, COUNT n, MPI_Datatype t, void
 #define PERSISTENT(name, parts, args, kept)
 #endif
 #define OPEN(...) __VA_ARGS__
-#define COLLECTIVE(name, iname, parts, args, counting)                                         \
+#define COLLECTIVE(name, iname, use, parts, args, counting)                                    \
     EXPORT int NAME(name)(OPEN parts)                                                          \
     {                                                                                          \
+        c = ON(c, use);                                                                        \
         if (COUNTING)                                                                            \
             counting;                                                                          \
         return PASS(NAME(name), (OPEN args));                                                    \
     }                                                                                          \
     EXPORT int NAME(iname)(OPEN parts, MPI_Request *request)                                   \
     {                                                                                          \
+        c = ON(c, use);                                                                        \
         if (COUNTING)                                                                            \
             counting;                                                                          \
         return PASS(NAME(iname), (OPEN args, request));                                          \
     }
 #define EVEN(name, iname, parts, args, kind, root, bytes)                                      \
-    COLLECTIVE(name, iname, parts, args, even(c, kind, root, bytes, SITE))                     \
+    COLLECTIVE(name, iname, (root) >= 0 ? A_PLACE : NOBODY, parts, args, even(c, kind, root, bytes, SITE))                     \
     PERSISTENT(name, parts, args, keep_request(*request, c, kind, root, bytes, SITE))
 
 #define GIVEN(n, t, in_place_n, in_place_t)                                                    \
@@ -228,12 +239,12 @@ EVEN(MPI_Allgatherv, MPI_Iallgatherv,
      sb == MPI_IN_PLACE ? bytes_of(own_count(c, (const void *)rn, sizeof rn[0]), rt) : bytes_of((uint64_t)sn, st))
 
 /* Each rank gives each other its own number of bytes. */
-COLLECTIVE(MPI_Scatterv, MPI_Iscatterv,
+COLLECTIVE(MPI_Scatterv, MPI_Iscatterv, A_PLACE,
            (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb, COUNT rn,
             MPI_Datatype rt, int root, MPI_Comm c),
            (sb, sn, sd, st, rb, rn, rt, root, c),
            UNEVEN(c, SCATTER, root, is_root(c, root) ? size_for(c) : 0, sn, st, SITE))
-COLLECTIVE(MPI_Alltoallv, MPI_Ialltoallv,
+COLLECTIVE(MPI_Alltoallv, MPI_Ialltoallv, NOBODY,
            (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb,
             const COUNT rn[], const PLACE rd[], MPI_Datatype rt, MPI_Comm c),
            (sb, sn, sd, st, rb, rn, rd, rt, c), {
@@ -241,7 +252,7 @@ COLLECTIVE(MPI_Alltoallv, MPI_Ialltoallv,
                MPI_Datatype type = sb == MPI_IN_PLACE ? rt : st;
                UNEVEN(c, ALLTOALL, -1, size_for(c), counts, type, SITE);
            })
-COLLECTIVE(MPI_Alltoallw, MPI_Ialltoallw,
+COLLECTIVE(MPI_Alltoallw, MPI_Ialltoallw, NOBODY,
            (const void *sb, const COUNT sn[], const PLACE sd[], const MPI_Datatype st[], void *rb,
             const COUNT rn[], const PLACE rd[], const MPI_Datatype rt[], MPI_Comm c),
            (sb, sn, sd, st, rb, rn, rd, rt, c), {
@@ -249,26 +260,39 @@ COLLECTIVE(MPI_Alltoallw, MPI_Ialltoallw,
                const MPI_Datatype *types = sb == MPI_IN_PLACE ? rt : st;
                UNEVEN(c, ALLTOALL, -1, size_for(c), counts, types[i], SITE);
            })
-COLLECTIVE(MPI_Reduce_scatter, MPI_Ireduce_scatter,
+COLLECTIVE(MPI_Reduce_scatter, MPI_Ireduce_scatter, NOBODY,
            (const void *sb, void *rb, const COUNT n[], MPI_Datatype t, MPI_Op op, MPI_Comm c),
            (sb, rb, n, t, op, c), UNEVEN(c, REDUCE_SCATTER, -1, size_for(c), n, t, SITE))
 
+/* Not counted at each start. */
+PERSISTENT(MPI_Scatterv, (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb,
+                          COUNT rn, MPI_Datatype rt, int root, MPI_Comm c),
+           (sb, sn, sd, st, rb, rn, rt, root, c), (void)0)
+PERSISTENT(MPI_Alltoallv, (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb,
+                           const COUNT rn[], const PLACE rd[], MPI_Datatype rt, MPI_Comm c),
+           (sb, sn, sd, st, rb, rn, rd, rt, c), (void)0)
+PERSISTENT(MPI_Alltoallw, (const void *sb, const COUNT sn[], const PLACE sd[], const MPI_Datatype st[],
+                           void *rb, const COUNT rn[], const PLACE rd[], const MPI_Datatype rt[], MPI_Comm c),
+           (sb, sn, sd, st, rb, rn, rd, rt, c), (void)0)
+PERSISTENT(MPI_Reduce_scatter, (const void *sb, void *rb, const COUNT n[], MPI_Datatype t, MPI_Op op, MPI_Comm c),
+           (sb, rb, n, t, op, c), (void)0)
+
 /* Neighbours of a process topology. */
-COLLECTIVE(MPI_Neighbor_allgather, MPI_Ineighbor_allgather,
+COLLECTIVE(MPI_Neighbor_allgather, MPI_Ineighbor_allgather, A_PLACE,
            (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, MPI_Comm c),
            (sb, sn, st, rb, rn, rt, c), NEIGHBOURS(c, SITE, bytes_of((uint64_t)sn, st)))
-COLLECTIVE(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv,
+COLLECTIVE(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, A_PLACE,
            (const void *sb, COUNT sn, MPI_Datatype st, void *rb, const COUNT rn[], const PLACE rd[],
             MPI_Datatype rt, MPI_Comm c),
            (sb, sn, st, rb, rn, rd, rt, c), NEIGHBOURS(c, SITE, bytes_of((uint64_t)sn, st)))
-COLLECTIVE(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall,
+COLLECTIVE(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, A_PLACE,
            (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, MPI_Comm c),
            (sb, sn, st, rb, rn, rt, c), NEIGHBOURS(c, SITE, bytes_of((uint64_t)sn, st)))
-COLLECTIVE(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv,
+COLLECTIVE(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, A_PLACE,
            (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb,
             const COUNT rn[], const PLACE rd[], MPI_Datatype rt, MPI_Comm c),
            (sb, sn, sd, st, rb, rn, rd, rt, c), NEIGHBOURS(c, SITE, bytes_of((uint64_t)sn[i], st)))
-COLLECTIVE(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw,
+COLLECTIVE(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, A_PLACE,
            (const void *sb, const COUNT sn[], const MPI_Aint sd[], const MPI_Datatype st[], void *rb,
             const COUNT rn[], const MPI_Aint rd[], const MPI_Datatype rt[], MPI_Comm c),
            (sb, sn, sd, st, rb, rn, rd, rt, c), NEIGHBOURS(c, SITE, bytes_of((uint64_t)sn[i], st[i])))
@@ -278,6 +302,7 @@ COLLECTIVE(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw,
 
 EXPORT int NAME(MPI_Barrier)(MPI_Comm comm)
 {
+    comm = ON(comm, NOBODY);
     if (COUNTING)
         even(comm, BARRIER, -1, 0, SITE);
     return PASS(NAME(MPI_Barrier), (comm));
@@ -285,6 +310,7 @@ EXPORT int NAME(MPI_Barrier)(MPI_Comm comm)
 
 EXPORT int NAME(MPI_Ibarrier)(MPI_Comm comm, MPI_Request *request)
 {
+    comm = ON(comm, NOBODY);
     if (COUNTING)
         even(comm, BARRIER, -1, 0, SITE);
     return PASS(NAME(MPI_Ibarrier), (comm, request));
@@ -317,6 +343,7 @@ EXPORT int NAME(MPI_Request_free)(MPI_Request *request)
 EXPORT int NAME(MPI_Psend_init)(const void *b, int parts, MPI_Count n, MPI_Datatype t, int to, int tag,
                                 MPI_Comm c, MPI_Info info, MPI_Request *r)
 {
+    c = ON(c, to);
     int code = PASS(NAME(MPI_Psend_init), (b, parts, n, t, to, tag, c, info, r));
     if (all.began && !inside && code == MPI_SUCCESS)
         keep_request(*r, c, POINT_TO_POINT, to, bytes_of((uint64_t)parts * (uint64_t)n, t), SITE);
@@ -345,7 +372,7 @@ WAITS(MPI_Wait, (MPI_Request *r, MPI_Status *s), (r, s))
 WAITS(MPI_Waitall, (int n, MPI_Request r[], MPI_Status s[]), (n, r, s))
 WAITS(MPI_Waitany, (int n, MPI_Request r[], int *i, MPI_Status *s), (n, r, i, s))
 WAITS(MPI_Waitsome, (int n, MPI_Request r[], int *many, int i[], MPI_Status s[]), (n, r, many, i, s))
-WAITS(MPI_Probe, (int from, int tag, MPI_Comm c, MPI_Status *s), (from, tag, c, s))
+WAITS(MPI_Probe, (int from, int tag, MPI_Comm c, MPI_Status *s), (from, tag, ON(c, from), s))
 TESTS(MPI_Test, (MPI_Request *r, int *flag, MPI_Status *s), (r, flag, s), *flag)
 TESTS(MPI_Testall, (int n, MPI_Request r[], int *flag, MPI_Status s[]), (n, r, flag, s), *flag)
 TESTS(MPI_Testany, (int n, MPI_Request r[], int *i, int *flag, MPI_Status *s), (n, r, i, flag, s),

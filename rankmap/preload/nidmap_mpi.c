@@ -80,6 +80,11 @@ INSIDE void *find_from(void *where, const char *name)
             real = (__typeof__(&name))find_from(RTLD_NEXT, #name);                             \
         real;                                                                                  \
     })))
+#ifndef MPI_UNWEIGHTED
+/* MPICH's words for no weights are variables of the library. */
+#define MPI_UNWEIGHTED (*(int **)find_from(RTLD_DEFAULT, "MPI_UNWEIGHTED"))
+#define MPI_WEIGHTS_EMPTY (*(int **)find_from(RTLD_DEFAULT, "MPI_WEIGHTS_EMPTY"))
+#endif
 #ifdef OPEN_MPI
 /* Open MPI's handles are addresses of its objects. Programs that load no MPI load this library
  * too, so the objects are looked up when they are needed, as the calls are. */
@@ -462,9 +467,11 @@ INSIDE struct comm *describe_group(MPI_Group group, int rank, int inter)
     return c;
 }
 
+INSIDE MPI_Comm program_world(void);
+
 INSIDE const struct comm *describe_comm(MPI_Comm handle)
 {
-    if (handle == MPI_COMM_WORLD)
+    if (handle == program_world())
         return &all.self_world;
     void *kept = NULL;
     int flag = 0, inter = 0, rank = 0;
@@ -821,38 +828,7 @@ INSIDE void drop_request(MPI_Request request)
         passed;                                                                                \
     }))
 
-/* Each call by both its names, MPI_ and PMPI_, and twice more where MPI 4 has a form for counts of
- * type MPI_Count, whose name ends in _c. */
-#define COUNT int
-#define PLACE int
-#define NAME(name) name
-#include "calls.h"
-#undef NAME
-#ifndef NIDMAP_STATIC
-#define NAME(name) P##name
-#include "calls.h"
-#undef NAME
-#endif
-#undef COUNT
-#undef PLACE
-#ifdef NIDMAP_LARGE_COUNTS
-#define LARGE
-#define COUNT MPI_Count
-#define PLACE MPI_Aint
-#define NAME(name) name##_c
-#include "calls.h"
-#undef NAME
-#ifndef NIDMAP_STATIC
-#define NAME(name) P##name##_c
-#include "calls.h"
-#undef NAME
-#endif
-#undef COUNT
-#undef PLACE
-#undef LARGE
-#endif
-
-/* ------------------------------------------------------------------ the file */
+/* ------------------------------------------------------------------ text and places */
 
 /* A growing piece of text or bytes; `data` is NULL where there was no memory. */
 struct buffer {
@@ -879,6 +855,81 @@ INSIDE void put(struct buffer *b, const void *what, size_t many)
     b->used += many;
 }
 
+/* A call site by its library and its distance from the library's start, the same on all ranks. */
+INSIDE void site_text(char *text, size_t room, void *site)
+{
+    Dl_info found;
+    if (!dladdr(site, &found) || !found.dli_fname)
+        snprintf(text, room, "%p", site);
+    else {
+        const char *base = strrchr(found.dli_fname, '/');
+        snprintf(text, room, "%s+0x%lx%s%s", base ? base + 1 : found.dli_fname,
+                 (unsigned long)((char *)site - (char *)found.dli_fbase),
+                 found.dli_sname ? " " : "", found.dli_sname ? found.dli_sname : "");
+    }
+}
+
+/* Where the code of the MPI library stands. */
+#ifdef NIDMAP_STATIC
+INSIDE void find_library(void) {}
+#else
+INSIDE int is_in_library(struct dl_phdr_info *one, size_t size, void *where)
+{
+    (void)size;
+    for (int i = 0; i < one->dlpi_phnum; i++) {
+        uintptr_t start = one->dlpi_addr + one->dlpi_phdr[i].p_vaddr;
+        if (one->dlpi_phdr[i].p_type == PT_LOAD && one->dlpi_phdr[i].p_flags & PF_X &&
+            (uintptr_t)where - start < one->dlpi_phdr[i].p_memsz) {
+            all.library = start;
+            all.library_size = one->dlpi_phdr[i].p_memsz;
+        }
+    }
+    return 0;
+}
+
+INSIDE void find_library(void)
+{
+    dl_iterate_phdr(is_in_library, find_from(RTLD_NEXT, "PMPI_Comm_rank"));
+}
+#endif
+
+#include "order.h"
+
+/* Each call by both its names, MPI_ and PMPI_, and twice more where MPI 4 has a form for counts of
+ * type MPI_Count, whose name ends in _c. */
+#define COUNT int
+#define PLACE int
+#define NAME(name) name
+#include "calls.h"
+#include "world.h"
+#undef NAME
+#ifndef NIDMAP_STATIC
+#define NAME(name) P##name
+#include "calls.h"
+#include "world.h"
+#undef NAME
+#endif
+#undef COUNT
+#undef PLACE
+#ifdef NIDMAP_LARGE_COUNTS
+#define LARGE
+#define COUNT MPI_Count
+#define PLACE MPI_Aint
+#define NAME(name) name##_c
+#include "calls.h"
+#undef NAME
+#ifndef NIDMAP_STATIC
+#define NAME(name) P##name##_c
+#include "calls.h"
+#undef NAME
+#endif
+#undef COUNT
+#undef PLACE
+#undef LARGE
+#endif
+
+/* ------------------------------------------------------------------ the file */
+
 INSIDE void put_number(struct buffer *b, int64_t value)
 {
     put(b, &value, sizeof value);
@@ -890,19 +941,10 @@ INSIDE void put_text(struct buffer *b, const char *text)
     put(b, text, strlen(text));
 }
 
-/* A call site by its library and its distance from the library's start, the same on all ranks. */
 INSIDE void put_site(struct buffer *b, void *site)
 {
-    char text[512];
-    Dl_info found;
-    if (!dladdr(site, &found) || !found.dli_fname)
-        snprintf(text, sizeof text, "%p", site);
-    else {
-        const char *base = strrchr(found.dli_fname, '/');
-        snprintf(text, sizeof text, "%s+0x%lx%s%s", base ? base + 1 : found.dli_fname,
-                 (unsigned long)((char *)site - (char *)found.dli_fbase),
-                 found.dli_sname ? " " : "", found.dli_sname ? found.dli_sname : "");
-    }
+    char text[600];
+    site_text(text, sizeof text, site);
     put_text(b, text);
 }
 
@@ -1048,23 +1090,6 @@ INSIDE void write_together(void)
 
 /* ------------------------------------------------------------------ beginning and end */
 
-/* Where the code that holds an address stands. */
-#ifndef NIDMAP_STATIC
-INSIDE int find_library(struct dl_phdr_info *one, size_t size, void *where)
-{
-    (void)size;
-    for (int i = 0; i < one->dlpi_phnum; i++) {
-        uintptr_t start = one->dlpi_addr + one->dlpi_phdr[i].p_vaddr;
-        if (one->dlpi_phdr[i].p_type == PT_LOAD && one->dlpi_phdr[i].p_flags & PF_X &&
-            (uintptr_t)where - start < one->dlpi_phdr[i].p_memsz) {
-            all.library = start;
-            all.library_size = one->dlpi_phdr[i].p_memsz;
-        }
-    }
-    return 0;
-}
-#endif
-
 INSIDE void begin(void)
 {
     const char *path = getenv("NIDMAP_RECORD"), *window = getenv("NIDMAP_RECORD_WINDOW");
@@ -1075,10 +1100,10 @@ INSIDE void begin(void)
     if (parent != MPI_COMM_NULL)
         return; /* spawned programs have a world of their own */
     strcpy(all.path, path);
-    REAL(MPI_Comm_rank)(MPI_COMM_WORLD, &all.rank);
-    REAL(MPI_Comm_size)(MPI_COMM_WORLD, &all.size);
-    REAL(MPI_Comm_group)(MPI_COMM_WORLD, &all.world);
-    if (REAL(MPI_Comm_dup)(MPI_COMM_WORLD, &all.own) != MPI_SUCCESS)
+    REAL(MPI_Comm_rank)(program_world(), &all.rank);
+    REAL(MPI_Comm_size)(program_world(), &all.size);
+    REAL(MPI_Comm_group)(program_world(), &all.world);
+    if (REAL(MPI_Comm_dup)(program_world(), &all.own) != MPI_SUCCESS)
         return;
     REAL(MPI_Comm_create_keyval)(copy_no_comm, forget_comm, &all.comm_key, NULL);
     REAL(MPI_Win_create_keyval)(copy_no_win, forget_win, &all.win_key, NULL);
@@ -1089,9 +1114,7 @@ INSIDE void begin(void)
     all.comms = &all.self_world;
     all.bin_seconds = 0.05;
     all.bins = window && strcmp(window, "time") == 0 ? WINDOW_BINS : 1;
-#ifndef NIDMAP_STATIC
-    dl_iterate_phdr(find_library, find_from(RTLD_NEXT, "PMPI_Comm_rank"));
-#endif
+    find_library();
     clock_gettime(CLOCK_MONOTONIC, &all.start);
     all.pid = getpid();
     all.began = 1;
@@ -1130,8 +1153,10 @@ INSIDE void control(int level)
     EXPORT int name params                                                                     \
     {                                                                                          \
         int code = PASS(name, args);                                                           \
-        if (code == MPI_SUCCESS && !inside)                                                    \
+        if (code == MPI_SUCCESS && !inside) {                                                  \
+            begin_ordering();                                                                  \
             begin();                                                                           \
+        }                                                                                      \
         return code;                                                                           \
     }
 #define ENDS(finalize, abort_, pcontrol)                                                       \
@@ -1151,117 +1176,14 @@ INSIDE void control(int level)
         return MPI_SUCCESS;                                                                    \
     }
 
-/* ------------------------------------------------------------------ orders inside the program */
-
-/* The rank that each process of MPI_COMM_WORLD gets in a reordered communicator, from the file
- * that $NIDMAP_ORDER names: line r is the slot of rank r, and slot s is process s, as the
- * launcher numbers them. Rank 0 reads it; NULL where there is none, or it is no order of ours. */
-INSIDE int *ranks_of_processes(int size, int rank)
-{
-    const char *path = getenv("NIDMAP_ORDER");
-    int *ranks = path && *path && size > 0 ? malloc((size_t)size * sizeof *ranks) : NULL;
-    int good = ranks != NULL, line = 0;
-    if (rank == 0 && good) {
-        FILE *file = fopen(path, "r");
-        for (int i = 0; i < size; i++)
-            ranks[i] = -1;
-        for (long slot; good && file && fscanf(file, " %ld", &slot) == 1; line++) {
-            good = line < size && slot >= 0 && slot < size && ranks[slot] < 0;
-            if (good)
-                ranks[slot] = line;
-        }
-        good = good && file && line == size;
-        if (file)
-            fclose(file);
-        if (!good)
-            fprintf(stderr, "nidmap: %s: no order of %d ranks; ranks stay as they are\n", path, size);
-    }
-    if (path && *path) { /* on all ranks alike */
-        int everywhere;
-        REAL(MPI_Bcast)(&good, 1, MPI_INT, 0, MPI_COMM_WORLD);
-        int here = good && ranks;
-        REAL(MPI_Allreduce)(&here, &everywhere, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
-        if (everywhere)
-            REAL(MPI_Bcast)(ranks, size, MPI_INT, 0, MPI_COMM_WORLD);
-        else {
-            free(ranks);
-            ranks = NULL;
-        }
-    }
-    return ranks;
-}
-
-/* A communicator of the same processes as `comm` in the order, or MPI_COMM_NULL: where there is
- * no order, or `comm` has not all processes in the world's own order. Collective over `comm`. */
-INSIDE MPI_Comm in_order(MPI_Comm comm, int wanted)
-{
-    static int *ranks, asked;
-    int alike = MPI_UNEQUAL, rank, size;
-    const char *path = getenv("NIDMAP_ORDER");
-    MPI_Comm made = MPI_COMM_NULL;
-    if (!path || !*path || !wanted || comm == MPI_COMM_NULL)
-        return made;
-    REAL(MPI_Comm_compare)(comm, MPI_COMM_WORLD, &alike);
-    if (alike != MPI_IDENT && alike != MPI_CONGRUENT)
-        return made;
-    REAL(MPI_Comm_rank)(comm, &rank);
-    REAL(MPI_Comm_size)(comm, &size);
-    if (!asked)
-        ranks = ranks_of_processes(size, rank);
-    asked = 1;
-    if (ranks)
-        REAL(MPI_Comm_split)(comm, 0, ranks[rank], &made);
-    return made;
-}
-
-INSIDE int cells_of(int many, const int dims[])
-{
-    int cells = 1;
-    for (int d = 0; d < many; d++)
-        cells *= dims[d];
-    return cells;
-}
-
-INSIDE int processes_of(MPI_Comm comm)
-{
-    int size = 0;
-    if (comm != MPI_COMM_NULL)
-        REAL(MPI_Comm_size)(comm, &size);
-    return size;
-}
-
-/* A process topology that the library may reorder is made on the ordered processes instead. */
-#define REORDERS(name, params, whole, ordered, plain)                                          \
-    EXPORT int name params                                                                     \
-    {                                                                                          \
-        MPI_Comm base = in_order(comm, reorder && (whole));                                    \
-        if (base == MPI_COMM_NULL)                                                             \
-            return PASS(name, plain);                                                          \
-        int code = PASS(name, ordered);                                                        \
-        REAL(MPI_Comm_free)(&base);                                                            \
-        return code;                                                                           \
-    }
-#define TOPOLOGIES(cart, graph)                                                                \
-    REORDERS(cart, (MPI_Comm comm, int many, const int dims[], const int periods[],            \
-                    int reorder, MPI_Comm *made),                                              \
-             cells_of(many, dims) == processes_of(comm),                                       \
-             (base, many, dims, periods, 0, made), (comm, many, dims, periods, reorder, made)) \
-    REORDERS(graph, (MPI_Comm comm, int many, const int index[], const int edges[],            \
-                     int reorder, MPI_Comm *made),                                             \
-             many == processes_of(comm), (base, many, index, edges, 0, made),                  \
-             (comm, many, index, edges, reorder, made))
-
-TOPOLOGIES(MPI_Cart_create, MPI_Graph_create)
-#ifndef NIDMAP_STATIC
-TOPOLOGIES(PMPI_Cart_create, PMPI_Graph_create)
-#endif
-
 /* ------------------------------------------------------------------ both names of each */
 
+TOPOLOGIES(MPI_Cart_create, MPI_Graph_create, MPI_Dist_graph_create, MPI_Dist_graph_create_adjacent)
 BEGINS(MPI_Init, (int *argc, char ***argv), (argc, argv))
 BEGINS(MPI_Init_thread, (int *argc, char ***argv, int wanted, int *given), (argc, argv, wanted, given))
 ENDS(MPI_Finalize, MPI_Abort, MPI_Pcontrol)
 #ifndef NIDMAP_STATIC
+TOPOLOGIES(PMPI_Cart_create, PMPI_Graph_create, PMPI_Dist_graph_create, PMPI_Dist_graph_create_adjacent)
 BEGINS(PMPI_Init, (int *argc, char ***argv), (argc, argv))
 BEGINS(PMPI_Init_thread, (int *argc, char ***argv, int wanted, int *given), (argc, argv, wanted, given))
 ENDS(PMPI_Finalize, PMPI_Abort, PMPI_Pcontrol)

@@ -10,13 +10,14 @@ import shlex
 import shutil
 import signal
 import subprocess
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from placement.commands.common import say
 from placement.errors import LaunchError, NidmapError, UsageError, printable
-from rankmap.launch import is_mpiexec
 from rankmap.launch.process import job_environment
-from rankmap.preload.build import build, find_compiler, program_abi
+from rankmap.preload.loading import library_for, preload
 from rankmap.recording.raw import Window, read_raw
 
 if TYPE_CHECKING:
@@ -24,13 +25,10 @@ if TYPE_CHECKING:
 
     from rankmap.recording import Recording
 
-__all__ = ["PCONTROL", "parse_window", "preload", "run_recorded"]
+__all__ = ["PCONTROL", "check_reorder", "parse_window", "run_recorded"]
 
 #: ``--window pcontrol``: count only between the program's own MPI_Pcontrol(1) and (0).
 PCONTROL = "pcontrol"
-
-#: What the ranks need of us in their environment.
-_VARIABLES = ("LD_PRELOAD", "NIDMAP_RECORD", "NIDMAP_RECORD_WINDOW")
 
 #: Signals that somebody sends to a job through its launcher.
 _PASSED_ON = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGCONT")
@@ -64,42 +62,6 @@ def parse_window(text: str) -> Window | None:
     if not low < high or (shares and high > 1):
         raise UsageError(f"--window {text} has no length", "write 30%-70% or 10s-60s")
     return Window(low, high, shares)
-
-
-def preload(
-    command: Sequence[str], library: str, raw: str, window: str, env: Mapping[str, str]
-) -> tuple[list[str], dict[str, str]]:
-    """Return the command and the environment in which its ranks load a library first.
-
-    A program that is linked with the library needs none (``''``).
-
-    Launchers pass the environment on by themselves, but for Open MPI's and
-    Intel's on other nodes and srun's where ``--export`` says otherwise: these
-    get options of their own right behind their name.
-
-    Examples
-    --------
-    >>> preload(["srun", "./app"], "/x.so", "/r", "", {"LD_PRELOAD": "/y.so"})[1]["LD_PRELOAD"]
-    '/x.so:/y.so'
-    """
-    more = {
-        "LD_PRELOAD": ":".join(p for p in (library, env.get("LD_PRELOAD", "")) if p),
-        "NIDMAP_RECORD": raw,
-        "NIDMAP_RECORD_WINDOW": {"": "", PCONTROL: PCONTROL}.get(window, "time"),
-    }
-    return [command[0], *_passing(command, env), *command[1:]], {**env, **more}
-
-
-def _passing(command: Sequence[str], env: Mapping[str, str]) -> list[str]:
-    """Return the launcher's options that pass our variables on to other nodes."""
-    if not is_mpiexec(command[0]):
-        return []
-    from rankmap.launch.mpi_library import mpi_library
-
-    with contextlib.suppress(NidmapError):
-        if mpi_library(command[0], env).name == "openmpi":
-            return [word for name in _VARIABLES for word in ("-x", name)]
-    return []
 
 
 def run_recorded(
@@ -136,8 +98,12 @@ def run_recorded(
     env = job_environment(os.environ)
     raw = os.path.abspath(f"{output}.counts-{os.getpid()}")
     argv = list(command)
+    counting = {"": "", PCONTROL: PCONTROL}.get(window, "time")
     try:
-        argv, env = preload(command, _library(command, env, mpicc), raw, window, env)
+        library = library_for(command, env, mpicc)
+        variables = {"NIDMAP_RECORD": raw, "NIDMAP_RECORD_WINDOW": counting}
+        argv, more = preload(command, library, variables, env)
+        env |= more
     except (NidmapError, OSError, subprocess.SubprocessError) as error:
         if strict:
             raise LaunchError(str(error)) from None
@@ -147,16 +113,38 @@ def run_recorded(
     return code, _collect(raw, command, window, part)
 
 
-def _library(command: Sequence[str], env: Mapping[str, str], mpicc: str) -> str:
-    abi = program_abi(command, env)
-    if abi == "linked":
-        return ""
-    if abi == "static":
-        raise LaunchError(
-            "the program is linked statically, so that nothing can be loaded before it",
-            "link it by the line that nidmap record --link prints",
-        )
-    return build(find_compiler(command, env, abi, mpicc), env)
+def check_reorder(command: Sequence[str], mpicc: str) -> int:
+    """Run a command with every communicator reordered that may be; return 1 if ranks are mixed.
+
+    The first rank that is seen to use one communicator's ranks in another ends the run.
+
+    Returns
+    -------
+    int
+        1 where that was seen, else the command's own exit code.
+
+    Raises
+    ------
+    LaunchError
+        The command cannot be started, or not with the library.
+    """
+    env = job_environment(os.environ)
+    library = library_for(command, env, mpicc)
+    with tempfile.TemporaryDirectory(prefix=".nidmap-", dir=os.curdir) as folder:
+        said = Path(folder).absolute() / "said"
+        argv, more = preload(command, library, {"NIDMAP_CHECK_REORDER": str(said)}, env)
+        code = _run(argv, {**env, **more})
+        lines = said.read_text("utf-8", "replace").splitlines() if said.exists() else []
+    mixed = [line.removeprefix("mixed ") for line in lines if line.startswith("mixed ")]
+    for line in mixed[:1]:
+        say(f"nidmap: {line}: the program mixes ranks of two communicators")
+    if mixed:
+        return 1
+    made = sum(line.startswith("made ") for line in lines)
+    say(f"nidmap: {made} communicators were reordered, and no ranks of them were seen mixed")
+    if code:
+        say(f"nidmap: the program ended with code {code}: does it also without nidmap?")
+    return code
 
 
 def _run(argv: Sequence[str], env: Mapping[str, str]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,8 @@ import numpy as np
 
 from placement.errors import NidmapError, UsageError, printable
 from rankmap.order import Order
+from rankmap.order_file import read_order_file
+from rankmap.order_store import Wish, stored
 from rankmap.orders import arrange, names
 from rankmap.pattern import parse_pattern
 from rankmap.permutation import inverse
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from rankmap.arrays import Ints
+    from rankmap.pattern import Pattern
 
 __all__ = ["rerank"]
 
@@ -29,9 +33,11 @@ BEST = ("auto", "boxes", "hilbert", "row-major")
 
 def rerank(
     hosts: Sequence[tuple[str, str]],
-    pattern: str,
+    pattern: str | Pattern,
     machine: str | Machine | None = None,
     strategy: str = "",
+    seconds: float = math.inf,
+    order_file: tuple[str, str | None] | None = None,
 ) -> tuple[Ints, str]:
     """Return the processes in their new order, for processes that sit where they sit.
 
@@ -47,6 +53,10 @@ def rerank(
         A machine spec; None: ``$NIDMAP_MACHINE``.
     strategy : str
         '' for the best there is, and the old order where that is not better.
+    seconds : float
+        Of processor time that choosing the best may take.
+    order_file : (str, str or None) or None
+        A file with the order, and its format where its name does not state it.
 
     Returns
     -------
@@ -74,9 +84,11 @@ def rerank(
     node = inverse(np.argsort(first))[back]
     at_slot = np.argsort(node, kind="stable")
     slots, talk = _slots([[names[k] for k in np.sort(first)] for names in named], node, machine)
+    if order_file:
+        return at_slot[read_order_file(*order_file, slots).slots], talk
     if strategy:
         return at_slot[arrange(slots, pattern, strategy).slots], talk
-    order, broke = _best_order(slots, pattern)
+    order, broke = _best_order(slots, pattern, machine, seconds)
     before = Order(inverse(at_slot), slots)
     if cost(order, pattern) >= cost(before, pattern):
         order = before
@@ -114,18 +126,35 @@ def _machine(machine: str | Machine | None) -> Machine | None:
     return load_machine(*specs)
 
 
-def _best_order(slots: Slots, pattern: str) -> tuple[Order, str]:
+def _best_order(
+    slots: Slots, pattern: str | Pattern, machine: str | Machine | None, seconds: float
+) -> tuple[Order, str]:
     """Return the best order that there is, and what is to be said of a strategy that broke down."""
-    wanted, known, broke = parse_pattern(pattern).fit(len(slots)), names(), ""
+    kept = _kept_order(slots, pattern, machine, seconds)
+    if kept:
+        return kept, ""
+    wanted = parse_pattern(pattern) if isinstance(pattern, str) else pattern
+    wanted, known, broke = wanted.fit(len(slots)), names(), ""
+    limit = "" if seconds == math.inf else f":seconds={seconds:g}"
     for name in BEST:
         try:
             if name in known:
-                return arrange(slots, wanted, name), broke
+                return arrange(slots, wanted, name + limit * (name == "auto")), broke
         except UsageError:
             continue  # it does not apply to this pattern
         except Exception as error:
             broke = broke or f"strategy {name} broke down ({_reason(error)})"
     raise UsageError(f"no strategy for {pattern}")
+
+
+def _kept_order(
+    slots: Slots, pattern: str | Pattern, machine: str | Machine | None, seconds: float
+) -> Order | None:
+    """Return the order that `nidmap order` or `run` has thought out for these slots, if any."""
+    specs = machine or os.environ.get("NIDMAP_MACHINE", "")
+    if not isinstance(pattern, str) or not isinstance(specs, str):
+        return None
+    return stored(slots, Wish(pattern, "auto", {}, seconds, tuple(specs.split())))
 
 
 def _reason(error: Exception) -> str:

@@ -111,37 +111,6 @@ static void persistent(int rank, int size)
     MPI_Request_free(&r[1]);
 }
 
-/* Each rank says which process it is, and whether all calls on the communicator agree with it. */
-static void topologies(int world, int size, int reorder)
-{
-    int dims[2] = {0, 0}, periods[2] = {1, 0}, keep[2] = {0, 1}, at[2], low, high, got = -1, near[4];
-    int rank, in_row, degree, *index = malloc(sizeof(int) * (size_t)size), *next = malloc(sizeof(int) * (size_t)size);
-    MPI_Comm grid, row, ring;
-    MPI_Dims_create(size, 2, dims);
-    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, reorder, &grid);
-    MPI_Comm_rank(grid, &rank);
-    MPI_Cart_coords(grid, rank, 2, at);
-    MPI_Cart_sub(grid, keep, &row);
-    MPI_Comm_rank(row, &in_row);
-    MPI_Cart_shift(grid, 0, 1, &low, &high);
-    MPI_Sendrecv(&rank, 1, MPI_INT, high, 0, &got, 1, MPI_INT, low, 0, grid, MPI_STATUS_IGNORE);
-    MPI_Neighbor_allgather(&rank, 1, MPI_INT, near, 1, MPI_INT, grid);
-    int good = got == low && in_row == at[1] && rank == at[0] * dims[1] + at[1] && near[0] == low;
-    for (int i = 0; i < size; i++) {
-        index[i] = i + 1;
-        next[i] = (i + 1) % size;
-    }
-    MPI_Graph_create(MPI_COMM_WORLD, size, index, next, reorder, &ring);
-    int ring_rank, neighbour = -1;
-    MPI_Comm_rank(ring, &ring_rank);
-    MPI_Graph_neighbors_count(ring, ring_rank, &degree);
-    MPI_Graph_neighbors(ring, ring_rank, 1, &neighbour);
-    good = good && degree == 1 && neighbour == (ring_rank + 1) % size && ring_rank == rank;
-    printf("process %d rank %d good %d\n", world, rank, good);
-    MPI_Comm_free(&row), MPI_Comm_free(&grid), MPI_Comm_free(&ring);
-    free(index), free(next);
-}
-
 int main(int argc, char **argv)
 {
     int rank, size;
@@ -166,8 +135,6 @@ int main(int argc, char **argv)
         MPI_Pcontrol(0);
         collectives(rank, size);
     }
-    if (!strcmp(what, "reorder") || !strcmp(what, "keep"))
-        topologies(rank, size, !strcmp(what, "reorder"));
     if (!strcmp(what, "abort") && rank == 0)
         MPI_Abort(MPI_COMM_WORLD, 3);
     if (rank == 0)

@@ -4,57 +4,32 @@ import collections
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from rankmap.preload.build import build, find_compiler, link_line, program_abi
+from rankmap.preload.build import find_compiler, link_line
 from rankmap.recording.file import load_recording
-from tests.rankmap.mpis import environment, flavours, patiently
+from tests.rankmap.mpi_programs import COMPILERS, compiled_or_skipped
+from tests.rankmap.mpis import patiently
 
 pytestmark = pytest.mark.mpi
 
 PROGRAM = Path(__file__).with_name("program.c")
-COMPILERS = [("mpich", "mpicc"), ("mpich", "mpicc_abi"), ("openmpi", "mpicc")]
-
-
-def compiled(name, compiler, factory):
-    """Return (environment, program, options of mpiexec), None where the compiler is not here.
-
-    Recorders are kept for all workers of a run: each takes five seconds to build.
-    """
-    place = next((where for mpi, _, where in flavours() if mpi == name), None)
-    path = f"{place}/bin/{compiler}"
-    if place is None or not os.path.exists(path) or not shutil.which("cc"):
-        return None
-    program = factory.mktemp("recorded") / "program"
-    kept = factory.getbasetemp()
-    kept = kept.parent if "PYTEST_XDIST_WORKER" in os.environ else kept
-    env = {**environment(place), "XDG_CACHE_HOME": str(kept), "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1"}
-    subprocess.run([path, "-O1", "-o", program, PROGRAM], env=env, check=True)
-    return env, program, ["--map-by", ":OVERSUBSCRIBE"] if name == "openmpi" else []
 
 
 @pytest.fixture(scope="session", params=COMPILERS, ids=lambda pair: "-".join(pair))
 def built(request, tmp_path_factory):
     """Return the program as each compiler that is here builds it."""
-    found = compiled(*request.param, tmp_path_factory)
-    if found is None:
-        pytest.skip(f"no {' of '.join(request.param[::-1])} here, or no C compiler")
-    return found
+    return compiled_or_skipped([request.param], PROGRAM, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
 def once(tmp_path_factory):
     """Return the program as the first compiler that is here builds it."""
-    tried = (compiled(*pair, tmp_path_factory) for pair in COMPILERS)
-    found = next((one for one in tried if one), None)
-    if found is None:
-        pytest.skip("no MPI compiler here")
-    return found
+    return compiled_or_skipped(COMPILERS, PROGRAM, tmp_path_factory)
 
 
 def recorded(built, folder, ranks, *words, options=()):
@@ -229,42 +204,3 @@ def test_a_program_that_is_linked_with_the_recorder(built, tmp_path):
     code, _, talk, path = recorded((env, tmp_path / "app", more), tmp_path, 3, "persistent")
     assert code == 0, talk
     assert pairs(path) == {(r, (r + 1) % 3): (160, 4) for r in range(3)}
-
-
-def test_topologies_take_an_order_where_they_may(built, tmp_path):
-    in_order(built, tmp_path, "reorder")
-
-
-def test_topologies_are_left_alone_where_they_must(once, tmp_path):
-    in_order(once, tmp_path, "keep")
-
-
-def in_order(built, tmp_path, how, order="3 1 5 0 4 2"):
-    """Run the program with an order, and compare which process has which rank."""
-    env, program, more = built
-    slots = [int(word) for word in order.split()]
-    (tmp_path / "order.slots").write_text("\n".join(order.split()) + "\n")
-    abi = program_abi(["mpiexec", str(program)], env)
-    library = build(find_compiler(["mpiexec"], env, abi), env)
-    env = {**env, "LD_PRELOAD": library, "NIDMAP_ORDER": str(tmp_path / "order.slots")}
-    command = ["mpiexec", *more, "-n", "6", str(program), how]
-    code, out, talk = patiently(command, env, tmp_path, lambda out: out.count("good") == 6)
-    assert code == 0, talk
-    words = re.findall(r"process (\d) rank (\d) good (\d)", out)
-    said = {int(process): (int(rank), int(good)) for process, rank, good in words}
-    expected = {slot: rank for rank, slot in enumerate(slots)} if how == "reorder" else range(6)
-    assert said == {process: (expected[process], 1) for process in range(6)}
-
-
-@pytest.mark.parametrize("text", ["0 1", "0 0 1", "0 1 x", "0 1 2 3"])
-def test_an_order_that_is_none_is_left_alone(once, tmp_path, text):
-    env, program, more = once
-    (tmp_path / "order.slots").write_text(text)
-    abi = program_abi(["mpiexec", str(program)], env)
-    library = build(find_compiler(["mpiexec"], env, abi), env)
-    env = {**env, "LD_PRELOAD": library, "NIDMAP_ORDER": str(tmp_path / "order.slots")}
-    command = ["mpiexec", *more, "-n", "3", str(program), "reorder"]
-    code, out, talk = patiently(command, env, tmp_path, lambda out: out.count("good") == 3)
-    assert code == 0, talk
-    assert sorted(re.findall(r"process (\d) rank (\d) good 1", out)) == [(k, k) for k in "012"]
-    assert "no order of 3 ranks; ranks stay as they are" in talk

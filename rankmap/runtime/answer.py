@@ -1,0 +1,137 @@
+"""Answer a running program that asks for its order: rank 0's child process.
+
+The library before the program (`rankmap.preload`) writes its question to
+standard input: who talks to whom, which host each process is on. The answer
+on standard output is the old rank of each new one, or ``no:`` and why.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+from placement.errors import NidmapError, UsageError, printable
+
+if TYPE_CHECKING:
+    from rankmap.arrays import Ints
+    from rankmap.pattern import Pattern
+
+__all__ = ["Answerer", "answer", "asking_command"]
+
+#: First line of a question.
+_HEAD = "nidmap 1"
+
+#: Words for what a question's second line says besides a pattern.
+_GRAPH, _WORLD = "graph", "world"
+
+
+@dataclass(frozen=True, slots=True)
+class Answerer:
+    """How questions are to be answered.
+
+    Attributes
+    ----------
+    machine : str
+        Specs as ``-m`` takes them, '' for ``$NIDMAP_MACHINE``.
+    pattern : str
+        Who talks to whom; '' for what the question says.
+    strategy : str
+        '' for the best there is.
+    order : str
+        An order file, '' for none.
+    order_format : str or None
+    seconds : float
+        Of processor time that choosing may take.
+    """
+
+    machine: str = ""
+    pattern: str = ""
+    strategy: str = ""
+    order: str = ""
+    order_format: str | None = None
+    seconds: float = 0.5
+
+
+class _Question(NamedTuple):
+    """Who asks: its pattern, the hosts of its processes, the edges of its graph."""
+
+    pattern: str
+    hosts: list[tuple[str, str]]
+    edges: str
+
+
+def asking_command(how: Answerer) -> str:
+    """Return the shell line that answers, for ``$NIDMAP_ASK``.
+
+    It looks for nothing in the program's working directory.
+    """
+    code = "import sys; sys.path[:] = [p for p in sys.path if p]; "
+    code += "from rankmap.runtime.answer import main; main()"
+    return "exec " + shlex.join([sys.executable, "-c", code, json.dumps(asdict(how))])
+
+
+def main() -> None:
+    """Answer the question on standard input; whatever fails is said in the answer's own line."""
+    try:
+        question = sys.stdin.buffer.read().decode("utf-8", "replace")
+        ranks = answer(question, Answerer(**json.loads(sys.argv[1])))
+        text = "\n".join(map(str, ranks.tolist()))
+    except NidmapError as error:
+        text = f"no: {error}"
+    except Exception as error:
+        text = f"no: {type(error).__name__}: {printable(str(error), 200)}"
+    print(text, flush=True)
+
+
+def answer(question: str, how: Answerer) -> Ints:
+    """Return the old rank of each new one.
+
+    Raises
+    ------
+    UsageError
+        A question of another nidmap's library, or one about no pattern.
+    NidmapError
+        A pattern or an order file that does not fit the processes.
+
+    Examples
+    --------
+    >>> text = "nidmap 1\\nstencil:2x2\\n4 4\\na -\\nb -\\na -\\nb -\\n"
+    >>> answer(text, Answerer(strategy="row-major")).tolist()
+    [0, 2, 1, 3]
+    """
+    from rankmap.runtime.rerank import rerank
+
+    asked = _parse(question)
+    wanted = _pattern(asked, how)
+    file = (how.order, how.order_format) if how.order else None
+    machine = how.machine or None
+    return rerank(asked.hosts, wanted, machine, how.strategy, how.seconds, file)[0]
+
+
+def _parse(text: str) -> _Question:
+    head, pattern, sizes, *rest = text.split("\n", 3) if text.count("\n") > 3 else [""] * 3
+    if head != _HEAD:
+        raise UsageError("asked by another nidmap's library")
+    cells, size = map(int, sizes.split())
+    lines = rest[0].split("\n", size)
+    named = [line.split() for line in lines[:cells]]
+    hosts = [(host, "" if node == "-" else node) for host, node in named]
+    return _Question(pattern, hosts, lines[size])
+
+
+def _pattern(asked: _Question, how: Answerer) -> str | Pattern:
+    if how.pattern or how.order:
+        return how.pattern
+    if asked.pattern == _WORLD:
+        raise UsageError("nothing says who talks to whom in MPI_COMM_WORLD", "give --pattern")
+    if asked.pattern != _GRAPH:
+        return asked.pattern
+    import numpy as np
+
+    from rankmap.pattern.graph import from_edges
+
+    a, b, weight = np.array(asked.edges.split(), dtype=np.int64).reshape(-1, 3).T
+    return from_edges(len(asked.hosts), a, b, weight.astype(float))

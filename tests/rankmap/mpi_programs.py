@@ -1,0 +1,42 @@
+"""Programs in C, compiled by each MPI that is here, and the library before them."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from rankmap.preload.build import build, find_compiler, program_abi
+from tests.rankmap.mpis import environment, flavours
+
+COMPILERS = [("mpich", "mpicc"), ("mpich", "mpicc_abi"), ("openmpi", "mpicc")]
+
+
+def compiled_or_skipped(pairs, source, factory):
+    """Return (environment, program, options of mpiexec) of the first compiler that is here.
+
+    Libraries are kept for all workers of a run: each takes five seconds to build.
+    """
+    for name, compiler in pairs:
+        place = next((where for mpi, _, where in flavours() if mpi == name), None)
+        path = f"{place}/bin/{compiler}"
+        if place is None or not os.path.exists(path) or not shutil.which("cc"):
+            continue
+        program = factory.mktemp("programs") / source.stem
+        kept = factory.getbasetemp()
+        kept = kept.parent if "PYTEST_XDIST_WORKER" in os.environ else kept
+        env = {
+            **environment(place),
+            "XDG_CACHE_HOME": str(kept),
+            "MPIR_CVAR_ENABLE_HEAVY_YIELD": "1",
+        }
+        subprocess.run([path, "-w", "-O1", "-o", program, source], env=env, check=True)
+        return env, program, ["--map-by", ":OVERSUBSCRIBE"] if name == "openmpi" else []
+    pytest.skip(f"none of {pairs} here, or no C compiler")
+
+
+def library_of(built):
+    """Return the library for a compiled program."""
+    env, program, _ = built
+    abi = program_abi(["mpiexec", str(program)], env)
+    return build(find_compiler(["mpiexec"], env, abi), env)
