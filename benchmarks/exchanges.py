@@ -35,6 +35,8 @@ class Exchange:
         What a rank posts at once, step by step; empty where MPI_Alltoall does it.
     grid : tuple of int
         Ranks of rows and columns that MPI_Alltoall runs along.
+    call : str
+        Another collective that does it, as mpi4py names it.
     """
 
     name: str
@@ -43,10 +45,14 @@ class Exchange:
     algorithm: str = ""
     steps: list = field(default_factory=list)
     grid: tuple = ()
+    call: str = ""
 
 
 def exchanges(ranks, seed=0):
-    """Return the exchanges of so many ranks: all-to-alls, FFTs, stencils, ring, lists of sends."""
+    """Return the exchanges of so many ranks.
+
+    All-to-alls, FFTs, stencils, a ring, lists of sends, and three collectives.
+    """
     rng = np.random.default_rng([seed, ranks])
     short = max(d for d in range(1, math.isqrt(ranks) + 1) if ranks % d == 0)
     grid = (short, ranks // short)
@@ -76,6 +82,9 @@ def exchanges(ranks, seed=0):
         Exchange("permutation", "matrix", 1, "", [[(a, b, 8 * LONG) for a, b in shuffled]]),
         Exchange("transposition", "matrix", 1, "", [[(a, b, 8 * LONG) for a, b in turned]]),
         Exchange("sparse matrix", "matrix", 1, "", [few]),
+        Exchange("allgather", "allgather", LONG, "mpich", call="Allgather"),
+        Exchange("bcast", "bcast", 8 * LONG, "mpich", call="Bcast"),
+        Exchange("allreduce", "allreduce", 8 * LONG, "mpich", call="Allreduce"),
     ]
 
 
@@ -97,7 +106,10 @@ class Run:
         self.comm, self.exchange = comm, exchange
         self.rank = rank = comm.Get_rank()
         size = int(exchange.size)
-        self.lines = []
+        self.lines, self.buffers = [], []
+        if exchange.call:
+            blocks = {"Allgather": (1, comm.size), "Allreduce": (1, 1), "Bcast": (1,)}
+            self.buffers = [np.zeros(n * size // 8) for n in blocks[exchange.call]]
         for axis in reversed(range(len(exchange.grid))):
             at = np.array(np.unravel_index(rank, exchange.grid))
             key = at[axis]
@@ -115,6 +127,8 @@ class Run:
         """Do it once."""
         from mpi4py import MPI
 
+        if self.buffers:
+            getattr(self.comm, self.exchange.call)(*self.buffers)
         for line, out, into in self.lines:
             line.Alltoall(out, into)
         for sends, receives in self.steps:

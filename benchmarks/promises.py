@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.promises --machine dragonfly|torus|fattree --blocks N [--all]``
 
-Nine exchanges (`benchmarks.exchanges`) on half of the nodes of a mini-Cray of which some are
+Twelve exchanges (`benchmarks.exchanges`) on half of the nodes of a mini-Cray of which some are
 busy, each on four placements: what Slurm gives, nidmap's own plan, a random one and
 another planner's. All run in one launch, in turn, block by block; a time is the median over the
 blocks. Printed are how far predictions of times are off, whether the predicted best is the
@@ -62,7 +62,7 @@ class Case:
     likely: float
     high: float
     unsure: str
-    nodes: list
+    nodes: list[str]
     measured: float = 0.0
     gain: float = 0.0
 
@@ -89,12 +89,14 @@ def placements(machine, one, pattern, count, free, seed, routing):
     }
 
 
-def predicted(machine, folder, count, free, seed, routing, names):
-    """Return every case and the nodes of its ranks."""
+def predicted(machine, folder, count, free, seed, routing, names, some=()):
+    """Return every case and the nodes of its ranks; of some exchanges, by number."""
     scale = float(client.ask(names, {"do": "status"})["scale"])
     mtu = int(client.ask(names, {"do": "status"})["mtu"])
     cases, arms = [], []
     for k, one in enumerate(exchanges(count, seed)):
+        if some and k not in some:
+            continue
         pattern = one.pattern if one.pattern != "matrix" else written(folder, one, count)
         asked = Predictor(
             machine, pattern, 1, one.size, routing, algorithm=one.algorithm, latency=0,
@@ -203,6 +205,7 @@ def main():
     parser.add_argument("--machine", choices=sorted(OTHER), default="dragonfly")
     parser.add_argument("--blocks", type=int, default=7, help="turns that count (7)")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0], help="fragmentations (0)")
+    parser.add_argument("--exchanges", type=int, nargs="+", help="numbers of those to run (all)")
     parser.add_argument("--routing", default="single", help="what the mini-Cray has (single)")
     parser.add_argument("--all", action="store_true", help="show all cases, not only those off")
     parser.add_argument("-o", "--output", help="JSON of all cases")
@@ -216,7 +219,9 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 free, count = fragments(machine, seed), len(machine) // 2
                 count -= count % 2 if count > 8 else 0
-                found, arms = predicted(machine, folder, count, free, seed, asked.routing, name)
+                found, arms = predicted(
+                    machine, folder, count, free, seed, asked.routing, name, asked.exchanges
+                )
                 measured(found, arms, name, folder, asked.blocks, seed)
             for case in found:
                 case.exchange += f" ({seed})" if len(asked.seeds) > 1 else ""

@@ -16,7 +16,10 @@ states it. A gain is the ratio of two times under the same values:
 Routers that adapt lie between two ends that can be computed for certain: every packet
 keeps to its shortest paths, and traffic is spread so well that only the cuts of the
 network bind (`placement.network.bounds.bound`: no routing is faster). The likely value
-is the geometric mean of the two, and each end is what this unknown may do.
+is the geometric mean of the two, and each end is what this unknown may do. A site may state
+how far towards the second end an exchange was measured to lie (``[sending] detours``): the
+likely value is half way between the mean and that then, and its lower end as far below as
+the upper one is above.
 """
 
 from __future__ import annotations
@@ -314,12 +317,20 @@ def _likely(asked: Model) -> _Values:
     """Return the likely value of every unknown: what is stated where something is."""
     known = asked.constants
     return _Values(
-        spread=0.5 if _adapts(asked) else 0.0,
+        spread=_detours(asked) if _adapts(asked) else 0.0,
         algorithm=asked.algorithm,
         process=known.process_gbs,
         payload=known.payload,
         memory=known.memory_gbs,
     )
+
+
+def _detours(asked: Model) -> float:
+    """Return how far towards even cuts traffic is spread: half way, or half way to what is stated.
+
+    A published figure is of one case; in others nothing more is known than without it.
+    """
+    return (0.5 + float(asked.machine.topology.parameters.get("detours", 0.5))) / 2
 
 
 def _adapts(asked: Model) -> bool:
@@ -331,7 +342,7 @@ def _unknowns(
 ) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     """Yield each unknown: its name, the question, and its other values."""
     if _adapts(asked):
-        ends = [{"spread": 0.0}, {"spread": 1.0}]
+        ends = [{"spread": max(0.0, 2 * first.spread - 1)}, {"spread": 1.0}]
         yield "routing", "how well the routers send packets around full links", ends
     yield from _libraries(asked, first)
     if not asked.process_stated:
