@@ -268,6 +268,8 @@ def _unknown(machine: Machine, word: str) -> tuple[str, str]:
     problem = f"{machine.name or 'the machine'} has no node {shown}"
     if not len(machine):
         return problem, "it has no nodes"
+    if beside := _beside(machine, word):
+        return f"{shown} is a vacant place of {machine.name or 'the machine'}", beside
     prefixes, numbers, widths = name_numbers(machine.names)
     (prefix,), (number,), (width,) = name_numbers(np.array([word]))
     alike = np.flatnonzero((np.char.lower(prefixes) == prefix.lower()) & (widths > 0))
@@ -277,6 +279,18 @@ def _unknown(machine: Machine, word: str) -> tuple[str, str]:
     if len(twin):
         return problem, f"did you mean {machine.names[twin[0]]}?"
     return problem, _nearest_names(machine, alike, numbers, number)
+
+
+def _beside(machine: Machine, word: str) -> str:
+    """Say what stands beside a vacant place in one of the cabinets; '' for other words."""
+    match = re.fullmatch(r"((c\d+-\d+)c\ds\d+)n\d", word, re.ASCII)
+    if match is None or _reason(word):
+        return ""
+    blade, cabinet = match.groups()
+    beside = machine.cname[_in_cname(machine, blade)].tolist()
+    if beside:
+        return f"on its blade there are {', '.join(beside)}"
+    return f"there is no node on {blade}" if _in_cname(machine, cabinet).any() else ""
 
 
 def _nearest_names(machine: Machine, alike: NDArray[np.intp], numbers: Ints, number: int) -> str:

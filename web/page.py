@@ -44,8 +44,8 @@ def shell(title: str) -> str:
     return _render(
         title=title,
         export=False,
-        head_assets=_trusted(f'<link rel="stylesheet" href="/static/{STYLE}">'),
-        body_assets=_trusted(f'<script type="module" src="/static/{ENTRY}"></script>'),
+        head_assets=_trusted(f'<link rel="stylesheet" href="static/{STYLE}">'),
+        body_assets=_trusted(f'<script type="module" src="static/{ENTRY}"></script>'),
     )
 
 

@@ -183,7 +183,7 @@ def test_all_ways_meet(data):
         ("#1440-1441", 0, ["'#1440' is not in the table"]),
         ("#9999", 0, ["'#9999' is not in the table", "#0 to #"]),
         ("login1", 0, ["no node 'login1'", "its names look like nid00000"]),
-        ("c0-0c0s7n0", 0, ["no node 'c0-0c0s7n0'"]),
+        ("c0-0c0s7n0", 0, ["'c0-0c0s7n0' is a vacant place"]),
         ("c0-0c0s7", 0, ["no node 'c0-0c0s7'"]),
         ("c9-0", 0, ["no node 'c9-0'"]),
         ("c0-0c3s0n0", 0, ["cage 3 is impossible", "cages 0 to 2"]),

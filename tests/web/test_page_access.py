@@ -188,7 +188,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(opened, busy):
 
 
 def test_the_page_asks_for_every_module_at_once():
-    listed = re.findall(r'modulepreload" href="/static/([\w-]+\.js)"', TEMPLATE.read_text())
+    listed = re.findall(r'modulepreload" href="static/([\w-]+\.js)"', TEMPLATE.read_text())
     assert sorted([*listed, "main.js"]) == sorted(path.name for path in STATIC.glob("*.js"))
 
 

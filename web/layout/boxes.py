@@ -26,6 +26,7 @@ __all__ = [
     "Pad",
     "Text",
     "View",
+    "columns_of",
     "distinct",
     "middles",
     "place_boxes",
@@ -36,6 +37,9 @@ CELL = 7
 
 #: From one node to the next.
 PITCH = 8
+
+#: How wide over high the page's map is on most screens.
+ASPECT = 1.54
 
 
 class Text(NamedTuple):
@@ -153,6 +157,17 @@ class View:
             "spines": None if self.spines is None else self.spines.document(),
             "texts": [text._asdict() for text in self.texts],
         }  # fmt: skip
+
+
+def columns_of(count: int, w: float, h: float, aspect: float = ASPECT) -> int:
+    """Return in how many columns boxes of one size can be drawn largest.
+
+    Examples
+    --------
+    >>> columns_of(4, 20, 20), columns_of(10, 20, 20), columns_of(32, 10, 10)
+    (2, 4, 7)
+    """
+    return min(range(1, count + 1), key=lambda c: (max(c * w / aspect, -(-count // c) * h), c))
 
 
 def place_boxes(

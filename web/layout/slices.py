@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from web.layout.boxes import PITCH, Pad, Text, View, distinct, middles, place_boxes
+from web.layout.boxes import PITCH, Pad, Text, View, columns_of, distinct, middles, place_boxes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -107,8 +107,7 @@ class _Tiles:
         self.step = self.nodes * PITCH + 2
         self.w = extents[0] * self.step + 2 * _TILE.side
         self.h = math.prod(extents[1:2]) * (PITCH + 2) + _TILE.top + 2 * _TILE.side
-        wanted = round(math.sqrt(self.count * 1.7 * (self.h + GAP) / (self.w + GAP)))
-        self.columns = max(1, min(self.count, wanted))
+        self.columns = columns_of(self.count, self.w + GAP, self.h + GAP)
         self.width = 2 * MARGIN + self.columns * (self.w + GAP) - GAP
         self.height = 2 * MARGIN + -(-self.count // self.columns) * (self.h + GAP) - GAP
 

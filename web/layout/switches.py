@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.topologies import router_count, router_names
-from web.layout.boxes import CELL, NO_PAD, PITCH, Boxes, Pad, View, distinct, middles, place_boxes
+from web.layout.boxes import (
+    CELL,
+    NO_PAD,
+    PITCH,
+    Boxes,
+    Pad,
+    View,
+    columns_of,
+    distinct,
+    middles,
+    place_boxes,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -145,6 +156,8 @@ def _arrange(
         size = np.bincount(parent, minlength=count)
         place = _ordinal(parent)
         columns = _columns(inner, size, _aspect(machine, count, deepest, outermost, whole))
+        if whole and not deepest and not _hangs(machine):
+            columns[:] = columns_of(int(size[0]), inner.w.max() + MARGIN, inner.h.mean() + MARGIN)
     gap = MARGIN if whole and inner.name != "node" else _GAPS.get(inner.name, 4)
     width = np.ones(count, dtype=np.int64)
     np.maximum.at(width, parent, inner.w)

@@ -16,6 +16,7 @@ export function notice(text, kind = "info") {
   const node = el("div", { class: `notice ${kind}` }, el("span", { text }), close);
   close.addEventListener("click", () => node.remove());
   const host = byId("notices");
+  for (const other of [...host.children]) if (other.firstChild.textContent === text) other.remove();
   while (host.children.length > 2) host.firstChild.remove();
   host.append(node);
   if (kind !== "error") setTimeout(() => node.remove(), NOTICE_MS);

@@ -66,7 +66,7 @@ async function describe(app) {
   }
   byId("sentence").classList.add("busy");
   try {
-    const answer = await app.ask("describe", "/api/v1/describe", bodyOf(app, mark));
+    const answer = await app.ask("describe", "api/v1/describe", bodyOf(app, mark));
     if (!answer) return;
     app.store.set({ describe: answer });
     say(app, answer.sentence);

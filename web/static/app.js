@@ -46,7 +46,7 @@ export class App {
     const known = this.layouts.find((each) => each.id === id);
     if (!known || this.scenes.has(id)) return this.scenes.get(id) ?? null;
     this.stage.host.dataset.settled = "false";
-    const view = known.node ? known : (await getJson(`/api/v1/layout?view=${encodeURIComponent(id)}`)).views[0];
+    const view = known.node ? known : (await getJson(`api/v1/layout?view=${encodeURIComponent(id)}`)).views[0];
     this.scenes.set(id, new Scene(view));
     return this.scenes.get(id);
   }
@@ -136,6 +136,13 @@ export class App {
     if (!mark) notice(`there are ${MOST_MARKS} marks already; remove one first`, "error");
     else announce(`mark ${mark.name} with ${counted(mark.rows.length, "node")}`);
     return mark;
+  }
+
+  /** Make a mark of what was searched for, and show it: the arrows move from its first node on. */
+  markFound(name, rows) {
+    if (!rows.length || !this.newMark(name, rows)) return;
+    this.stage.showMark();
+    this.focus(rows[0], { say: false });
   }
 
   /** Mark or unmark the nodes of a box of the scene. */
@@ -235,14 +242,14 @@ export class App {
   /** Resolve pasted text to rows. */
   async resolve(text) {
     if (!this.served) return resolveHere(text, this.machine);
-    return this.ask("paste", "/api/v1/resolve", { text });
+    return this.ask("paste", "api/v1/resolve", { text });
   }
 
   /** Write a mark in a format. */
   async emit(mark, format) {
     if (!this.served) return writeHere(format, mark.rows, this.machine);
     const body = { nodes: this.asked(mark), format, ppn: this.store.get("ppn") };
-    return (await this.ask("copy", "/api/v1/emit", body))?.text ?? "";
+    return (await this.ask("copy", "api/v1/emit", body))?.text ?? "";
   }
 
   /** Say what went wrong. */

@@ -92,9 +92,10 @@ export class Camera {
     this.inset = { left: left * this.ratio, top: top * this.ratio };
   }
 
-  /** Show a box of units, whole scene by default, in the middle. */
+  /** Show a box of units in the middle, the whole scene by default; of a part, what stands around is left in sight. */
   fit(x = 0, y = 0, width = this.scene.width, height = this.scene.height) {
-    this.k = Math.min(this.fitting(width, height), 40 * this.ratio);
+    const most = width < this.scene.width ? 40 : STEPS.at(-1);
+    this.k = Math.min(this.fitting(width, height), most * this.ratio);
     this.centre(x + width / 2, y + height / 2);
   }
 

@@ -5,9 +5,9 @@ import { copyText } from "./clipboard.js";
 import { byId, el, refill } from "./dom.js";
 
 const ALWAYS = [
-  { name: "machine", path: "/api/v1/machine" },
-  { name: "layout", path: "/api/v1/layout" },
-  { name: "states and jobs", path: "/api/v1/state" },
+  { name: "machine", path: "api/v1/machine" },
+  { name: "layout", path: "api/v1/layout" },
+  { name: "states and jobs", path: "api/v1/state" },
 ];
 const LONG = 2000;
 

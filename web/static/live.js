@@ -48,7 +48,7 @@ export class Live {
     if (this.fetching) return;
     this.fetching = true;
     try {
-      this.take(await getJson("/api/v1/state"));
+      this.take(await getJson("api/v1/state"));
       this.reached(true);
     } catch {
       this.reached(false);

@@ -35,6 +35,11 @@ export class Machine {
     return this.levels.map((level, i) => `${level} ${this.coords[i][row]}`).join(", ");
   }
 
+  /** Rows of which something holds. */
+  rowsWhere(holds) {
+    return Array.from({ length: this.count }, (_, row) => row).filter(holds);
+  }
+
   /** Name, and cname where it has one. */
   called(row) {
     const cname = this.cnames[row];

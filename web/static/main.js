@@ -32,7 +32,7 @@ const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 async function boot() {
   try {
     const data = embedded();
-    const [machine, layout, state] = data ? [data.machine, data.layout, data.state] : await Promise.all(["machine", "layout?view=usual", "state"].map((name) => getJson(`/api/v1/${name}`)));
+    const [machine, layout, state] = data ? [data.machine, data.layout, data.state] : await Promise.all(["machine", "layout?view=usual", "state"].map((name) => getJson(`api/v1/${name}`)));
     const app = new App(new Machine(machine), layout, state, !data);
     app.exported = data;
     start(app, state, data);
@@ -74,6 +74,7 @@ function kindOf({ kind, fabric, count }) {
 
 function recolour(app) {
   const colours = app.colours();
+  app.shown = colours;
   app.stage.recolour(colours);
   showLegend(app, colours);
 }
@@ -106,7 +107,7 @@ function wireQuestions(app) {
 async function askHops(app) {
   const row = app.store.get("focus");
   if (app.store.get("way") !== "hops" || row < 0 || app.store.get("hops")?.from === row) return;
-  const path = `/api/v1/hops?from=${encodeURIComponent(`#${row}`)}`;
+  const path = `api/v1/hops?from=${encodeURIComponent(`#${row}`)}`;
   app.curl("hops", path);
   try {
     const hops = await getJson(path);
@@ -130,7 +131,7 @@ async function askRanks(app) {
   if (asked === app.askedRanks) return;
   app.askedRanks = asked;
   try {
-    const answer = await app.ask("ranks", "/api/v1/order", body);
+    const answer = await app.ask("ranks", "api/v1/order", body);
     const ranks = answer && { ...answer, ranks: answer.order.ranks };
     if (ranks) app.store.set({ ranks, rank: Math.min(app.store.get("rank"), ranks.ranks - 1) });
   } catch (error) {
@@ -207,22 +208,20 @@ function wireTheme(app) {
 }
 
 function wireUrl(app, data) {
-  let written = "";
-  const read = () => {
-    restore(app, stateOf(location.hash, app.machine));
-    written = location.hash;
-  };
+  const read = () => restore(app, stateOf(location.hash, app.machine));
   let waiting = 0;
   const write = () => {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
-      written = `#${hashOf(wordsOf(app), app.machine)}`;
-      if (written !== location.hash) history.replaceState(null, "", written);
+      const [hash, view] = [`#${hashOf(wordsOf(app), app.machine)}`, viewOf(app)];
+      const other = history.state && !sameView(history.state, view);
+      if (other) history.pushState(view, "", hash);
+      else if (!history.state || hash !== location.hash) history.replaceState(view, "", hash);
     }, 60);
   };
   if (data && !location.hash) app.marks.restore(data.marks.map((mark, i) => ({ name: mark.name || LETTERS[i % 26], rows: rowsIn(mark), hue: mark.hue ?? i % 8 })), 0);
   else read();
-  window.addEventListener("hashchange", () => location.hash !== written && read());
+  window.addEventListener("popstate", ({ state }) => (state ? showView(app, state) : read()));
   app.store.on(["marks", "way", "scene", "tab", "focus", "hidden", "pattern", "ppn", "bytes", "order", "rank", "themeChoice", "plan"], write);
   byId("share").addEventListener("click", () => {
     const link = `${location.href.replace(/[?#].*$/s, "")}#${hashOf(wordsOf(app), app.machine)}`;
@@ -235,12 +234,27 @@ function rowsIn(mark) {
   return Array.isArray(mark.rows) ? mark.rows : [];
 }
 
+/** What Back brings back; marks, and all that is no view, stay as they are. */
+function viewOf({ store, layouts, wantedScene, scene }) {
+  const known = layouts.some((each) => each.id === wantedScene);
+  return { tab: store.get("tab"), way: store.get("way"), scene: known ? wantedScene : scene.id };
+}
+
+function sameView(a, b) {
+  return a.tab === b.tab && a.way === b.way && a.scene === b.scene;
+}
+
+function showView(app, { tab, way, scene }) {
+  showScene(app, scene);
+  app.store.set({ tab, way });
+}
+
 /** What of the page goes into the URL; what is as usual is left out. */
 function wordsOf(app) {
   const { store, marks } = app;
   const usual = { by: "state", v: app.layouts[0].id, t: "map", f: -1, p: "alltoall", n: 1, b: "", o: "row-major", r: 0, c: "" };
   const now = {
-    by: store.get("way"), v: app.scene.id, t: store.get("tab"), f: store.get("focus"), p: store.get("pattern"), n: store.get("ppn"),
+    by: store.get("way"), v: viewOf(app).scene, t: store.get("tab"), f: store.get("focus"), p: store.get("pattern"), n: store.get("ppn"),
     b: store.get("bytes"), o: store.get("order"), r: store.get("rank"), c: store.get("themeChoice"),
   };
   const words = Object.fromEntries(Object.entries(now).filter(([key, value]) => value !== usual[key]));

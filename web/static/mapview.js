@@ -44,11 +44,11 @@ export class MapView {
   }
 
   /** Show another scene, all of it. */
-  setScene(scene, nameOf) {
+  setScene(scene, namesOf) {
     this.scene = scene;
     this.camera.scene = scene;
-    this.tiles.nameOf = nameOf;
-    this.overview.nameOf = nameOf;
+    this.tiles.namesOf = namesOf;
+    this.overview.namesOf = namesOf;
     for (const tiles of [this.tiles, this.overview]) tiles.setScene(scene);
     this.overview.setZoom((Math.min(TILE / scene.width, TILE / scene.height) * scene.pitch), 1);
     this.backdrop = null;

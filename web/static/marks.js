@@ -51,8 +51,13 @@ export class Marks {
     this.changed();
   }
 
-  /** Add a mark and make it active; null where there are too many already. */
+  /** Add a mark and make it active, or fill the active one where it is empty; null where there are too many already. */
   add(name, rows) {
+    if (this.current && !this.current.rows.length) {
+      const filled = { ...this.current, name: name ? this.freeName(name) : this.current.name, rows: Array.from(rows) };
+      this.put(this.list.map((mark, i) => (i === this.active ? filled : mark)), this.active);
+      return filled;
+    }
     if (this.list.length >= MOST_MARKS) return null;
     const mark = newMark(this.freeName(name), rows, this.freeHue());
     this.put([...this.list, mark], this.list.length);

@@ -85,7 +85,11 @@ async function pasted(app, text) {
 }
 
 function take(app, text, found) {
-  if (found.rows.length) app.newMark("", found.rows) && app.store.set({ tab: app.store.get("tab") === "plans" ? "map" : app.store.get("tab") });
+  if (found.rows.length && !app.newMark("", found.rows)) {
+    refill(byId("paste-said"));
+    return;
+  }
+  if (found.rows.length && app.store.get("tab") === "plans") app.openTab("map");
   const bad = found.errors.length + (found.more_errors ?? 0);
   const words = [counted(found.rows.length, "node")];
   if (found.repeated) words.push(`${found.repeated} named twice`);

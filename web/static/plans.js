@@ -95,7 +95,7 @@ export class PlanView {
     this.progress({ text: "" });
     byId("plan-go").disabled = true;
     try {
-      const answer = await app.ask("compare", "/api/v1/compare", body, (now) => this.progress(now));
+      const answer = await app.ask("compare", "api/v1/compare", body, (now) => this.progress(now));
       if (answer) this.show(answer);
       else this.say("Cancelled.", false);
     } catch (error) {
@@ -122,7 +122,7 @@ export class PlanView {
   /** Let the search end with the best plan that it has found. */
   async finish() {
     byId("plan-finish").hidden = true;
-    await postJson("/api/v1/finish", { question: QUESTION }).catch((error) => this.say(saidOf(error), true));
+    await postJson("api/v1/finish", { question: QUESTION }).catch((error) => this.say(saidOf(error), true));
   }
 
   say(text, bad) {
@@ -186,7 +186,7 @@ export class PlanView {
     const { app } = this;
     const { scene, theme } = app;
     card.view = new MapView(card.map, card.map.querySelector("canvas"), true);
-    card.view.setScene(scene, () => "");
+    card.view.setScene(scene, () => []);
     card.overlay = new Overlay(card.view, card.map, { label: () => {} });
     const markOf = new Uint8Array(app.machine.count);
     for (const row of card.row.node_rows) markOf[row] = 1;

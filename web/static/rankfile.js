@@ -25,7 +25,7 @@ export function openRankFile(app, mark, job) {
       const planned = order.select.value === OWN_ORDER;
       const how = planned ? { slots: mark.planned } : { strategy: order.select.value };
       const body = { nodes: app.asked(mark), ppn: job.ppn, pattern: job.pattern, ...how, format: format.select.value };
-      const answer = await app.ask("rank file", "/api/v1/order", body);
+      const answer = await app.ask("rank file", "api/v1/order", body);
       if (!answer) return;
       out.value = answer.text;
       state.name = answer.filename;

@@ -28,7 +28,7 @@ function open(app) {
   const line = el("code", { id: "save-line" });
   const chosen = () => byId("save-body").querySelector("input:checked").value;
   const show = () => {
-    line.textContent = `${curlLine("/api/v1/export", bodyOf(app, chosen()))} -o ${nameOf(app, chosen())}`;
+    line.textContent = `${curlLine("api/v1/export", bodyOf(app, chosen()))} -o ${nameOf(app, chosen())}`;
   };
   const save = el("button", { type: "button", class: "main", text: "Save", on: { click: () => fetchFile(app, chosen(), said) } });
   const copy = el("button", { type: "button", text: "Copy curl line", on: { click: () => copyText(line.textContent, "curl line") } });
@@ -56,7 +56,7 @@ async function fetchFile(app, format, said) {
   said.textContent = "Drawing …";
   said.className = "soft";
   try {
-    saveBlob(await postFile("/api/v1/export", bodyOf(app, format)), nameOf(app, format));
+    saveBlob(await postFile("api/v1/export", bodyOf(app, format)), nameOf(app, format));
     said.textContent = `${nameOf(app, format)} saved`;
   } catch (error) {
     said.textContent = saidOf(error);

@@ -51,6 +51,15 @@ export class Scene {
     walk(this.vacantBuckets, this.vacant.x, this.vacant.y, [x0, y0, x1, y1], each);
   }
 
+  /** Whether a point lies on a vacant place. */
+  vacantAt(x, y) {
+    let found = false;
+    this.vacantWithin(x - this.node.w, y - this.node.h, x, y, () => {
+      found = true;
+    });
+    return found;
+  }
+
   /** Rows inside a closed polygon of [x, y] points, by the nodes' middles. */
   inside(polygon) {
     const xs = polygon.map((point) => point[0]);

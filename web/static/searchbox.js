@@ -34,8 +34,10 @@ export function searchBox(app) {
     const hit = hits[i];
     if (!hit) return;
     close();
-    if (hit.kind === "node") app.goTo(hit.row);
-    else app.newMark(hit.title, hit.rows());
+    byId("map").focus();
+    if (hit.go) hit.go();
+    else if (hit.row !== undefined) app.goTo(hit.row);
+    else app.markFound(hit.title, hit.rows());
   };
   const close = () => {
     field.value = "";

@@ -32,13 +32,15 @@ export class MapStage {
     byId("zoom-in").addEventListener("click", () => this.view.zoomStep(2));
     byId("zoom-out").addEventListener("click", () => this.view.zoomStep(-2));
     byId("zoom-fit").addEventListener("click", () => this.view.fit());
+    byId("zoom-mark").addEventListener("click", () => this.showMark());
     byId("lasso").addEventListener("click", () => this.setLasso(!this.lassoing));
   }
 
   /** Show a scene, all of it. */
   setScene(scene) {
     this.host.style.setProperty("--aspect", scene.width / scene.height);
-    this.view.setScene(scene, (row) => shortName(this.app.machine, row));
+    const { names, nids } = this.app.machine;
+    this.view.setScene(scene, (row) => (nids[row] >= 0 ? [names[row], String(nids[row])] : [names[row]]));
   }
 
   /** Colour the map as the page says now. */
@@ -98,9 +100,11 @@ export class MapStage {
 
   tip(row, x, y) {
     const tip = byId("tip");
-    tip.hidden = row < 0;
-    if (row < 0) return;
-    if (this.tipRow !== row) {
+    const vacant = row < 0 && this.app.scene.vacantAt(...this.view.units(x, y));
+    tip.hidden = row < 0 && !vacant;
+    if (tip.hidden) return;
+    if (vacant) refill(tip, "vacant place");
+    else if (this.tipRow !== row) {
       const [name, ...words] = this.app.said(row).split(", ");
       const ranks = this.app.ranksOn(row);
       refill(tip, el("b", { text: name }), words.join(", "), ranks ? el("div", { text: `ranks ${ranks}` }) : null);
@@ -141,6 +145,22 @@ export class MapStage {
     }
     this.view.reveal(scene.x[row], scene.y[row]);
     this.app.focus(row);
+  }
+
+  /** Show the nodes of the active mark as large as they may be. */
+  showMark() {
+    const rows = this.app.marks.current?.rows ?? [];
+    if (rows.length) this.fitBoxes(rows.map((row) => [this.app.scene.x[row], this.app.scene.y[row]]));
+  }
+
+  /** Show some corners of nodes, as [x, y] in units, with some room around them. */
+  fitBoxes(corners) {
+    const { scene } = this.app;
+    this.app.openTab("map");
+    const least = corners.reduce((a, b) => [Math.min(a[0], b[0]), Math.min(a[1], b[1])]);
+    const most = corners.reduce((a, b) => [Math.max(a[0], b[0]), Math.max(a[1], b[1])]);
+    const room = 3 * scene.pitch;
+    this.view.fit(least[0] - room, least[1] - room, most[0] - least[0] + 2 * room, most[1] - least[1] + 2 * room);
   }
 
   /** CSS point of the focus node, the middle of the map where there is none in sight. */
@@ -186,9 +206,4 @@ function boxesOfUnits(scene, level, coordinate, wanted) {
   for (let row = 0; row < of.length; row++) if (wanted.includes(coordinate[row])) boxes.add(of[row]);
   boxes.delete(-1);
   return [...boxes];
-}
-
-function shortName(machine, row) {
-  const name = machine.names[row];
-  return name.length <= 8 ? name : String(machine.nids[row]);
 }

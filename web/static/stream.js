@@ -42,7 +42,7 @@ function lead(calls, channel) {
 }
 
 function open(calls) {
-  const stream = new EventSource("/api/v1/events");
+  const stream = new EventSource("api/v1/events");
   stream.addEventListener("state", (event) => calls.told(JSON.parse(event.data)));
   stream.addEventListener("open", () => calls.reached(true));
   stream.addEventListener("error", () => {

@@ -11,6 +11,9 @@ const KEPT = 96;
 const LEAST_NODE = 2.6;
 const LEAST_BOX = 2;
 
+/** CSS pixels of the smallest name of a node, and the width of a character of a name of one pixel. */
+const LEAST_NAME = 8;
+const CHARACTER = 0.61;
 
 /** Paints tiles of one scene with one recolouring, and keeps them. */
 export class Tiles {
@@ -187,7 +190,10 @@ export class Tiles {
 
   writeNames(context) {
     const { scene, scale, keys, looks, k } = this;
-    const size = Math.max(9, Math.floor(k / 4));
+    const sizes = this.namesOf(scene.x.length - 1).map((name) => Math.floor(Math.min(k / 4, (k - 8) / (CHARACTER * name.length))));
+    const fitting = sizes.findIndex((size) => size >= LEAST_NAME * this.ratio);
+    if (fitting < 0) return;
+    const size = sizes[fitting];
     context.font = `${size}px ui-monospace, monospace`;
     context.textAlign = "center";
     context.textBaseline = "middle";
@@ -197,7 +203,7 @@ export class Tiles {
       const x = Math.round(scene.x[row] * scale) + half - this.raster.left;
       const y = Math.round(scene.y[row] * scale) + half - this.raster.top;
       context.fillStyle = inkOn(looks, keys[row]);
-      context.fillText(this.nameOf(row), x, y, k - 8);
+      context.fillText(this.namesOf(row)[fitting], x, y);
     });
   }
 }

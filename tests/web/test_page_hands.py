@@ -1,0 +1,126 @@
+"""The page by hand: search and arrows, Back, marks in short, one opened page for all of it."""
+
+import pytest
+
+pytest_plugins = ("tests.web.browser",)
+
+
+@pytest.fixture(scope="module")
+def page(browser, busy):
+    """One page of Shaheen II for all tests here, each of which opens it anew."""
+    from tests.web.browser import Opened
+
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(300_000)
+    found = Opened(context, busy.url)
+    yield found
+    context.close()
+    assert found.faults == []
+
+
+def found(page, words):
+    """Search for words and return the first hit."""
+    page.page.focus("#map")
+    page.page.keyboard.press("/")
+    page.page.fill("#search", words)
+    return page.page.locator("#search-hits li").first.inner_text().split("\n")
+
+
+def focused(page):
+    return page.page.evaluate("() => document.activeElement.id")
+
+
+def test_the_map_is_reached_by_tab_before_all_that_is_around_it(page):
+    page.go()
+    stops = []
+    for _ in range(3):
+        page.page.keyboard.press("Tab")
+        stops.append(focused(page))
+    assert stops == ["skip", "search", "map"]
+
+
+def test_behind_a_search_the_arrows_move(page):
+    page.go()
+    found(page, "nid00270")
+    page.page.keyboard.press("Enter")
+    assert focused(page) == "map"
+    page.until("() => document.getElementById('node').textContent.includes('nid00270')")
+    page.page.keyboard.press("ArrowLeft")
+    page.until("() => !document.getElementById('node').textContent.includes('nid00270')")
+
+
+@pytest.mark.parametrize(
+    ("words", "hit"),
+    [
+        ("job 984711", ["job", "job 984711"]),
+        ("g9", ["group", "group g9"]),
+        ("group 9", ["group", "group g9"]),
+        ("cabinet c3-1", ["cabinet", "cabinet c3-1"]),
+        ("c3", ["cabinets", "c3"]),
+        ("-2", ["cabinets", "-2"]),
+        ("service (up)", ["legend", "service (up)"]),
+        ("c0-0c0s0n3", ["place", "c0-0c0s0n3"]),
+        ("mark wide", ["mark", "wide"]),
+    ],
+)
+def test_every_label_is_found(page, words, hit):
+    if not page.page.url.endswith(":0:136-140"):
+        page.go("#m=wide:0:136-140")
+    assert found(page, words)[:2] == hit
+    page.page.keyboard.press("Escape")
+
+
+def test_back_undoes_a_change_of_view_and_no_mark(page):
+    page.go("#m=A:0:136-140")
+    page.page.select_option("#colour", "job")
+    page.until("() => location.hash.includes('by=job')")
+    page.page.click("#tab-table")
+    page.until("() => location.hash.includes('t=table')")
+    page.page.click("#mark-new")
+    page.page.go_back()
+    page.until("() => document.getElementById('tab-map').ariaSelected === 'true'")
+    assert page.page.input_value("#colour") == "job"
+    page.page.go_back()
+    page.until("() => document.getElementById('colour').value === 'state'")
+    assert page.marks() == {"A": 5, "B": 0}
+    page.page.go_forward()
+    page.until("() => document.getElementById('colour').value === 'job'")
+
+
+def test_an_empty_mark_is_filled_and_eight_are_said_once(page):
+    page.go()
+    page.page.click("#mark-new")
+    page.paste("136-140")
+    assert page.marks() == {"A": 5}
+    for nid in range(400, 418, 2):
+        page.page.fill("#paste-text", str(nid))
+        page.page.click("#paste button[type=submit]")
+        page.until(
+            "n => document.querySelectorAll('#marks li').length === Math.min(n, 8)",
+            (nid - 400) // 2 + 2,
+        )
+    page.page.wait_for_selector(".notice")
+    page.until("() => document.getElementById('paste-said').textContent === ''")
+    assert page.page.locator(".notice").all_inner_texts() == [
+        "there are 8 marks already; remove one first\n×"
+    ]
+
+
+def test_the_legend_stays_in_sight_beside_eight_marks_and_faults(page):
+    page.go("#" + "&".join(f"m=M{i}:{i}:{136 + i}" for i in range(8)))
+    page.page.fill("#paste-text", "\n".join(f"nowhere{i}" for i in range(30)))
+    page.page.click("#paste button[type=submit]")
+    page.page.wait_for_selector(".bad-list li")
+    page.page.locator("#copy").scroll_into_view_if_needed()
+    box = page.page.locator("#legend label").last.bounding_box()
+    assert 0 < box["y"] < 800 - box["height"]
+
+
+def test_the_map_zooms_to_the_mark(page):
+    page.go("#m=A:0:136-140")
+    page.page.click("#zoom-mark")
+    page.settle()
+    page.page.wait_for_selector("#minimap:not([hidden])")
+    page.page.focus("#map")
+    page.page.keyboard.press("0")
+    page.page.wait_for_selector("#minimap", state="hidden")
