@@ -11,6 +11,7 @@ import asyncio
 import gzip
 import sys
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
 
 import msgspec
 import quart
@@ -37,6 +38,9 @@ _WORTH_PACKING, _LONG_TO_PACK = 1_000, 100_000
 
 _PACKED = (JSON, "application/problem+json", "text/", "image/svg+xml")
 _STREAM = "text/event-stream"
+
+#: What nginx must be told of an answer that comes bit by bit.
+_AT_ONCE = {"X-Accel-Buffering": "no"}
 
 #: Lines of JSON: who accepts them is told how far a search is.
 LINES = "application/x-ndjson"
@@ -135,18 +139,16 @@ async def _asked(kind: type[S]) -> S:
 async def _page() -> quart.Response:
     from web.page import shell
 
-    guard = _service().guard
+    service, guard = _service(), _service().guard
     if "token" not in quart.request.args:
-        title = _service().machine.name
+        title = service.machine.name
         return quart.Response(shell(title), content_type="text/html; charset=utf-8")
-    response = quart.Response(b"", 303, {"Location": "/"})
+    response = quart.Response(b"", 303, {"Location": "./"})  # whatever a proxy calls it
     if guard.token:
-        response.set_cookie(guard.cookie, guard.token, httponly=True, samesite="Lax", path="/")
+        response.set_cookie(
+            guard.cookie, guard.token, httponly=True, samesite="Lax", path=quote(service.prefix)
+        )
     return response
-
-
-async def _no_icon() -> quart.Response:
-    return quart.Response(b"", 204)
 
 
 async def _openapi() -> quart.Response:
@@ -166,7 +168,7 @@ async def _events() -> quart.Response:
     if streams.full:
         hint, again = "ask /api/v1/state every half minute instead", {"Retry-After": "30"}
         return _response(problem(503, "too many viewers have a stream open", hint, again))
-    response = quart.Response(streams.events(), content_type=_STREAM)
+    response = quart.Response(streams.events(), headers=_AT_ONCE, content_type=_STREAM)
     response.timeout = None
     return response
 
@@ -181,7 +183,8 @@ def _figure(name: str, kind: type[msgspec.Struct]) -> Callable[[], Awaitable[qua
         wanted, service = await _asked(kind), _service()
         if LINES not in quart.request.headers.get("Accept", ""):
             return _json(await service.figure(name, wanted))
-        response = quart.Response(_lines(service, name, wanted), content_type=LINES)
+        lines = _lines(service, name, wanted)
+        response = quart.Response(lines, headers=_AT_ONCE, content_type=LINES)
         response.timeout = None
         return response
 
@@ -240,7 +243,6 @@ async def _export() -> quart.Response:
 
 _GET = {
     "/": _page,
-    "/favicon.ico": _no_icon,
     "/openapi.json": _openapi,
     "/api/v1/status": _status,
     "/api/v1/events": _events,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 import click
 
@@ -25,6 +27,13 @@ _from = click.option(
 _users = click.option("--show-users", is_flag=True, help="Show the names of jobs' users.")
 
 
+def _path_of(value: str) -> str:
+    """Return a prefix from / to /, as requests have it."""
+    if not re.fullmatch(r"[\w./~@%+-]*", value, re.ASCII) or ".." in value:
+        raise UsageError(f"--prefix {printable(value)}: no path", "--prefix /nidmap/")
+    return f"/{unquote(value).strip('/')}/".replace("//", "/")
+
+
 @click.group()
 def web() -> None:
     """See a machine, its jobs and a plan on a page."""
@@ -37,6 +46,11 @@ def web() -> None:
     "--port", type=click.IntRange(0, 65535), default=8770, show_default=True, help="0: any free."
 )
 @click.option("--socket", "path", metavar="PATH", help="A Unix socket instead, for you alone.")
+@click.option(
+    "--prefix", default="/", metavar="/PATH/",
+    help="The path under which a proxy (nginx, JupyterHub, Open OnDemand) serves it.",
+)  # fmt: skip
+@click.option("--token", "secret", metavar="FILE", help="Keep the token here; made if need be.")
 @click.option("--no-token", is_flag=True, help="Anyone who reaches the server may look.")
 @click.option("--allow-host", multiple=True, metavar="NAME", help="Another name it is asked by.")
 @_users
@@ -52,9 +66,9 @@ def web() -> None:
     help="Viewers that are told of changes at once; others ask.",
 )  # fmt: skip
 def serve(
-    specs: tuple[str, ...], host: str, port: int, path: str | None, no_token: bool,
-    allow_host: tuple[str, ...], show_users: bool, sources: tuple[str, ...], refresh: float,
-    plans: int | None, time_limit: float, streams: int,
+    specs: tuple[str, ...], host: str, port: int, path: str | None, prefix: str,
+    secret: str | None, no_token: bool, allow_host: tuple[str, ...], show_users: bool,
+    sources: tuple[str, ...], refresh: float, plans: int | None, time_limit: float, streams: int,
 ) -> None:  # fmt: skip
     """Serve the page until Ctrl-C; the URL to open is printed on stdout.
 
@@ -68,27 +82,30 @@ def serve(
     nidmap web serve -m daint.xtprocadmin --from squeue.json --port 0
     nidmap web serve -m shaheen2 --socket ~/nidmap.sock
     nidmap web serve -m shaheen2 --host login1.example.org --show-users
+    nidmap web serve -m shaheen2 --prefix /nidmap/ --allow-host portal.example.org
     """
     import secrets
     from contextlib import closing
 
+    if secret and no_token:
+        raise UsageError("--token and --no-token exclude one another")
     machine = _machine(specs)
     origins = _sources(machine, sources)
-    from web.guard import Guard, own_names
+    from web.guard import Guard, own_names, token_in
     from web.server import bound, bound_socket, run
     from web.service import Service
 
     listening = bound_socket(os.path.expanduser(path)) if path else closing(bound(host, port))
     with listening as sock:
         guard = Guard(
-            token="" if no_token else secrets.token_urlsafe(24),
+            token="" if no_token else token_in(secret) if secret else secrets.token_urlsafe(24),
             names=own_names(host, allow_host),
             addresses=host in _EVERYWHERE,
             cookie=f"nidmap-{port if path else sock.getsockname()[1]}",
         )
         service = Service(
-            machine, origins, guard, users=show_users, every=refresh, plans=plans or 0,
-            seconds=time_limit, streams=streams,
+            machine, origins, guard, prefix=_path_of(prefix), users=show_users, taken=_taken(specs),
+            every=refresh, plans=plans or 0, seconds=time_limit, streams=streams,
         )  # fmt: skip
         _announce(service, sock, path, host)
         run(service, sock)
@@ -133,11 +150,11 @@ def export(
     from placement.lists.pasted import read_list
     from web.export import export as exported
     from web.requests import Export
-    from web.snapshot import ask
+    from web.snapshot import ask, of_dump
 
     text = "" if nodes is None else read_list(nodes, "--nodes")[0]
     origins = _sources(machine, sources) if sources else ()
-    snapshot = ask(machine, origins, show_users)
+    snapshot = ask(machine, origins, show_users) if origins else of_dump(machine, _taken(specs))
     raw, sentence = exported(machine, snapshot, Export(form, text, **wanted))
     write_output(raw, output)
     say(sentence)
@@ -152,6 +169,12 @@ def _machine(specs: tuple[str, ...]) -> Machine:
     import uvicorn  # noqa: F401
 
     return machine_from(specs)
+
+
+def _taken(specs: tuple[str, ...]) -> float | None:
+    """Return when the newest of the machine's dumps was written; None where none is a file."""
+    times = [os.stat(spec).st_mtime for spec in specs if os.path.isfile(spec)]
+    return max(times, default=None)
 
 
 def _sources(machine: Machine, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -171,7 +194,7 @@ def _sources(machine: Machine, given: tuple[str, ...]) -> tuple[str, ...]:
 def _announce(service: Service, sock: socket, path: str | None, host: str) -> None:
     """Print the URL, and say what becomes visible to whom."""
     token = service.guard.token
-    tail = f"/?token={token}" if token else "/"
+    tail = quote(service.prefix) + (f"?token={token}" if token else "")
     where = ", ".join(service.live.sources) or "the machine's own dump"
     say(f"{printable(service.machine.name)}: {len(service.machine)} nodes; states from {where}")
     if path:

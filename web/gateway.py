@@ -58,6 +58,7 @@ class Gateway:
         if scope["type"] != "http":
             await self._inner(scope, receive, send)
             return
+        scope = self._inside(scope)
         reply = _Reply(send)
         answer = await self._answer(scope, _joined(scope["headers"]))
         if answer is None:
@@ -73,6 +74,14 @@ class Gateway:
         raw = b"" if scope["method"] == "HEAD" else raw
         await reply({"type": "http.response.body", "body": raw})
 
+    def _inside(self, scope: Scope) -> Scope:
+        """Return a request's scope without the prefix, which a proxy may have taken off itself."""
+        prefix = self._service.prefix
+        if prefix == "/" or not scope["path"].startswith(prefix):
+            return scope
+        path = scope["path"][len(prefix) - 1 :]
+        return scope | {"path": path, "raw_path": path.encode()}
+
     async def _answer(self, scope: Scope, headers: dict[str, str]) -> Answer | None:
         """Return what is answered here; None for what the application answers."""
         method, path, service = scope["method"], scope["path"], self._service
@@ -80,6 +89,10 @@ class Gateway:
         refused = service.guard.refusal(method, path, query, headers)
         if sum(len(name) + len(value) for name, value in scope["headers"]) > HEAD:
             refused = problem(431, f"a request's head may have {HEAD} bytes")
+        if path + "/" == service.prefix:
+            return Answer(
+                308, {"Location": f"{path.rpartition('/')[2]}/{query and '?' + query}"}, b""
+            )
         if refused is None and not service.has_document(path):
             return None
         if refused is None and method not in ("GET", "HEAD"):

@@ -5,20 +5,26 @@ from __future__ import annotations
 import contextlib
 import hmac
 import ipaddress
+import os
 import re
+import secrets
+import shlex
 import socket
+import stat
+import tempfile
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from werkzeug.http import parse_cookie
 
+from placement.errors import OutputError, UsageError, printable
 from web.answers import Answer, problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["HEADERS", "Guard", "own_names"]
+__all__ = ["HEADERS", "Guard", "own_names", "token_in"]
 
 #: What every answer carries.
 HEADERS = {
@@ -63,6 +69,36 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     with contextlib.suppress(ValueError):
         return ipaddress.ip_address(host.strip("[]"))
     return None
+
+
+def token_in(path: str) -> str:
+    """Return the token that a file holds; a file that is not there is made, with a new one.
+
+    Raises
+    ------
+    UsageError
+        Others may read the file, or what it holds is no token.
+    OutputError
+        It cannot be made.
+    """
+    shown = f"--token {printable(path)}"
+    try:
+        if not os.path.exists(path):
+            with tempfile.NamedTemporaryFile("w", dir=os.path.dirname(path) or ".") as stream:
+                stream.write(secrets.token_urlsafe(24) + "\n")
+                stream.flush()
+                with contextlib.suppress(FileExistsError):  # another one was faster
+                    os.link(stream.name, path)
+        with open(path, "rb") as stream:
+            others = stat.S_IMODE(os.fstat(stream.fileno()).st_mode) & 0o077
+            token = stream.read(1000).decode("latin-1").strip()
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{shown}: {getattr(error, 'strerror', None) or error}") from None
+    if others:
+        raise UsageError(f"{shown}: others may read it", f"chmod 600 {shlex.quote(path)}")
+    if not re.fullmatch(r"[A-Za-z0-9._~+/=-]{16,200}", token, re.ASCII):
+        raise UsageError(f"{shown}: no token", "one word of 16 to 200 letters, digits, - and _")
+    return token
 
 
 @dataclass(frozen=True)

@@ -45,8 +45,12 @@ class Service:
     sources : tuple of str
         Where states and jobs come from (`web.snapshot`).
     guard : Guard
+    prefix : str
+        The path that a proxy serves it under, from ``/`` to ``/``.
     users : bool
         Show users' names.
+    taken : float or None
+        Unix time of the machine's own states.
     every : float
         Seconds between two questions to the sources.
     plans : int
@@ -65,7 +69,9 @@ class Service:
         sources: tuple[str, ...] = (),
         guard: Guard | None = None,
         *,
+        prefix: str = "/",
         users: bool = False,
+        taken: float | None = None,
         every: float = 30.0,
         plans: int = 0,
         waiting: int = 8,
@@ -74,12 +80,13 @@ class Service:
     ) -> None:
         self.machine = machine
         self.guard = guard or Guard()
+        self.prefix = prefix
         self.users = users
         few = max(1, min(4, len(os.sched_getaffinity(0)) // 2))
         self.long = Lane(machine, plans or few, waiting, seconds)
         self.short = Lane(machine, few + 1, 64, min(_QUICK, seconds))
         self._asking = Lane(machine, 1, 0, _SLURM)
-        self.live = Live(machine, sources, self._ask, every)
+        self.live = Live(machine, sources, self._ask, every, taken)
         self.streams = Streams(self.live, streams)
         self._files = {f"/static/{name}": file for name, file in page_files(STATIC).items()}
         self._drawing: asyncio.Future[_Drawn] | None = None

@@ -133,8 +133,14 @@ class Snapshot:
         }
 
 
-def of_dump(machine: Machine) -> Snapshot:
+def of_dump(machine: Machine, taken: float | None = None) -> Snapshot:
     """Return the states that the machine's own dump or site gives.
+
+    Parameters
+    ----------
+    machine : Machine
+    taken : float or None
+        Unix time of the dump; None where there is none.
 
     Examples
     --------
@@ -142,7 +148,7 @@ def of_dump(machine: Machine) -> Snapshot:
     >>> of_dump(parse_spec("torus:2x2")).document(parse_spec("torus:2x2"))["counts"]
     {'up': 4}
     """
-    return Snapshot("dump", machine.state, machine.planned)
+    return Snapshot("dump", machine.state, machine.planned, taken=taken)
 
 
 def _with_states(machine: Machine, bare: Snapshot, other: SlurmNodes | Machine) -> Snapshot:

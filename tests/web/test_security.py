@@ -68,7 +68,6 @@ def test_every_answer_has_the_headers(site):
         site.ask("/api/v1/plan"),
         site.ask("/", headers={"Host": "evil.example"}),
         site.ask("/api/v1/plan", body=b"{", method="POST"),
-        site.ask("/favicon.ico"),
         site.ask("/static/main.js"),
         site.ask("/?token=x"),
         site.ask("/api/v1/plan", body={"count": 10**6}),
@@ -234,7 +233,7 @@ def test_the_token_opens_everything(locked):
 
 def test_the_printed_url_sets_a_cookie(locked):
     reply = locked.ask(f"/?token={TOKEN}", headers={"Authorization": None})
-    assert (reply.status, reply.headers["location"], reply.body) == (303, "/", b"")
+    assert (reply.status, reply.headers["location"], reply.body) == (303, "./", b"")
     cookie = reply.headers["set-cookie"]
     assert cookie.startswith(f"nidmap-{locked.port}={TOKEN};")
     assert "HttpOnly" in cookie

@@ -1,4 +1,6 @@
-/** Questions to the server, and the curl line that asks the same. */
+/** Questions to the server, and the curl line that asks the same. Paths are the page's: it may stand behind a prefix. */
+
+import { tokenIsOld } from "./token.js";
 
 /** An answer that is not the one wanted; `detail` and `hint` are for a person. */
 export class Refusal extends Error {
@@ -66,7 +68,9 @@ export async function postFile(path, body) {
 
 async function asked(path, options) {
   try {
-    return await fetch(path, { credentials: "same-origin", ...options });
+    const response = await fetch(path, { credentials: "same-origin", ...options });
+    tokenIsOld(response.status === 401);
+    return response;
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new Refusal(0, "the server does not answer", "is nidmap web serve still running?");
@@ -86,7 +90,6 @@ async function refusalOf(response) {
   } catch {
     said = { detail: `the server answered ${response.status}` };
   }
-  if (response.status === 401) said.hint = "open the URL that nidmap web serve printed";
   return new Refusal(response.status, said.detail || said.title || "refused", said.hint || "", after);
 }
 
@@ -105,9 +108,9 @@ export function saidOf(error) {
 export function curlLine(path, body) {
   const head = 'curl -sS --compressed -H "Authorization: Bearer $NIDMAP_TOKEN"';
   const json = body ? ` --json ${quoted(JSON.stringify(body))}` : "";
-  return `${head}${json} ${quoted(location.origin + path)}`;
+  return `${head}${json} ${quoted(new URL(path, document.baseURI))}`;
 }
 
 function quoted(text) {
-  return `'${text.replaceAll("'", "'\\''")}'`;
+  return `'${String(text).replaceAll("'", "'\\''")}'`;
 }

@@ -21,6 +21,7 @@ export class Live {
   /** Begin with the state that the page was opened with. */
   start(state, live) {
     this.take(state);
+    this.live = live;
     if (live) follow({ told: (news) => this.told(news), reached: (yes) => this.reached(yes), refused: () => this.poll() });
     setInterval(() => this.tick(), TICK_MS);
     this.tick();
@@ -29,6 +30,7 @@ export class Live {
   /** A stream that the server refuses is not opened again by the browser: ask instead. */
   poll() {
     this.polling ??= setInterval(() => this.fetch(), POLL_MS);
+    this.fetch();
   }
 
   reached(yes) {
@@ -76,9 +78,10 @@ export class Live {
   said() {
     const age = this.taken === null || this.taken === undefined ? "" : spokenAge(Date.now() / 1000 + this.offset - this.taken);
     if (this.lost) return [`server not reached${age ? `; data of ${age} ago` : ""}`, "stale"];
-    if (this.stale) return [`Slurm does not answer; data of ${age || "unknown time"} ago`, "stale"];
-    if (this.source === "slurm") return [`live from Slurm, ${age} ago`, "live"];
-    return ["from a file, not live", "file"];
+    if (this.stale) return [`${this.source === "file" ? "the file cannot be read" : "Slurm does not answer"}; ${age ? `data of ${age} ago` : "no states yet"}`, "stale"];
+    if (this.source === "slurm") return [`${this.live ? "live " : ""}from Slurm, ${age} ago`, this.live ? "live" : "file"];
+    if (this.source === "dump") return [age ? `from the machine's dump of ${age} ago` : "not live: states as described", "file"];
+    return [`from a file of ${age} ago`, "file"];
   }
 }
 

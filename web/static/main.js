@@ -292,7 +292,6 @@ function decoded(text) {
 }
 
 function follow(app, state) {
-  if (!app.served) return;
   const live = new Live({
     state: (answer) => app.store.set({ snapshot: new Snapshot(answer, app.machine) }),
     status: (words, level) => {
@@ -301,7 +300,7 @@ function follow(app, state) {
       byId("live").dataset.level = level;
     },
   });
-  live.start(state, app.machine.answer.live);
+  live.start(state, app.served && app.machine.answer.live);
 }
 
 boot();

@@ -7,7 +7,8 @@
  * each tab has a stream of its own while it is in sight.
  */
 
-const NAME = "nidmap-events";
+/** By the page's path: one host may show several machines, each behind a prefix of its own. */
+const NAME = `nidmap-events ${location.pathname}`;
 
 /** What a tab that has just been opened asks the others. */
 const HELLO = "hello";
