@@ -38,6 +38,7 @@ _WORTH_PACKING, _LONG_TO_PACK = 1_000, 100_000
 
 _PACKED = (JSON, "application/problem+json", "text/", "image/svg+xml")
 _STREAM = "text/event-stream"
+_OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 #: What nginx must be told of an answer that comes bit by bit.
 _AT_ONCE = {"X-Accel-Buffering": "no"}
@@ -161,6 +162,19 @@ async def _status() -> quart.Response:
     return quart.Response(msgspec.json.encode(_service().status()), content_type=JSON)
 
 
+async def _slowdowns() -> quart.Response:
+    return _json(await _service().slowdowns())
+
+
+async def _metrics() -> quart.Response:
+    from web.slowdowns import metrics
+
+    service = _service()
+    judged = msgspec.json.decode(await service.slowdowns())
+    text = metrics(service.machine, service.live.snapshot, judged["jobs"])
+    return quart.Response(text, content_type=_OPENMETRICS)
+
+
 async def _events() -> quart.Response:
     streams = _service().streams
     if quart.request.method == "HEAD":
@@ -244,7 +258,9 @@ async def _export() -> quart.Response:
 _GET = {
     "/": _page,
     "/openapi.json": _openapi,
+    "/metrics": _metrics,
     "/api/v1/status": _status,
+    "/api/v1/slowdowns": _slowdowns,
     "/api/v1/events": _events,
     "/api/v1/hops": _figure("hops", requests.Hops),
     "/api/v1/nodes": _nodes,

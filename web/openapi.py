@@ -34,6 +34,9 @@ _GETS = {
         "schema version source taken stale error state jobs",
     ),
     "jobs": _Path("The jobs that hold nodes, each with its node list.", "jobs taken stale"),
+    "slowdowns": _Path(
+        "The jobs, the slowest against its best placement first.", "schema pattern jobs taken stale"
+    ),
     "nodes": _Path("All that is known of some nodes.", "nodes", requests.Nodes),
     "hops": _Path("Links from one node to all.", "from hops", requests.Hops),
     "status": _Path("How the server is doing.", "machine version streams calculations"),

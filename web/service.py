@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import UsageError, printable
@@ -14,6 +15,7 @@ from web.guard import Guard
 from web.live import Live, Streams
 from web.page import STATIC
 from web.requests import BODY, TEXT
+from web.slowdowns import slowdowns
 from web.snapshot import ask
 from web.workers import Lane
 
@@ -31,6 +33,9 @@ __all__ = ["Service"]
 
 #: The documents of the machine and of its state.
 _DOCUMENTS = ("/api/v1/machine", "/api/v1/layout", "/api/v1/state", "/api/v1/jobs")
+
+#: Seconds for which the figures of all jobs are good: they take seconds of a processor.
+_JUDGED = 300.0
 
 #: Seconds for a question that should take milliseconds, and for Slurm's own answers.
 _QUICK, _SLURM = 20.0, 60.0
@@ -90,6 +95,8 @@ class Service:
         self.streams = Streams(self.live, streams)
         self._files = {f"/static/{name}": file for name, file in page_files(STATIC).items()}
         self._drawing: asyncio.Future[_Drawn] | None = None
+        self._judging: asyncio.Future[bytes] | None = None
+        self._judged = (-1, 0.0)
 
     def start(self) -> None:
         """Begin to ask the sources, and to make what the first viewer will ask for."""
@@ -164,6 +171,17 @@ class Service:
         question = getattr(wanted, "question", "")
         return await lane.json(getattr(figures, name), free, wanted, question=question, told=told)
 
+    async def slowdowns(self) -> bytes:
+        """Return `web.slowdowns.slowdowns` as JSON, made anew when the jobs have changed since."""
+        version, since = self._judged
+        old = version != self.live.snapshot.version and time.monotonic() - since > _JUDGED
+        failed = self._judging is not None and self._judging.done() and _failed(self._judging)
+        if self._judging is None or failed or old:
+            self._judged = (self.live.snapshot.version, time.monotonic())
+            asked = self.long.json(slowdowns, self.live.snapshot)
+            self._judging = asyncio.ensure_future(asked)
+        return await asyncio.shield(self._judging)
+
     def status(self) -> dict[str, Any]:
         """Return how the server is doing."""
         now = self.live.snapshot
@@ -177,6 +195,10 @@ class Service:
             "calculations": self.long.inside + self.short.inside,
             "streams": len(self.streams),
         }
+
+
+def _failed(task: asyncio.Future[bytes]) -> bool:
+    return task.cancelled() or task.exception() is not None
 
 
 def _version() -> str:

@@ -5,7 +5,7 @@ import { getJson, postJson, postLong, saidOf } from "./api.js";
 import { coloured, distinct, keysOf } from "./colouring.js";
 import { counted, grouped } from "./dom.js";
 import { askedRows, rangesOf, Snapshot } from "./machine.js";
-import { Marks, MOST_MARKS } from "./marks.js";
+import { FULL, Marks } from "./marks.js";
 import { resolveHere, writeHere } from "./resolver.js";
 import { Scene } from "./scene.js";
 import { Looks } from "./sprites.js";
@@ -133,7 +133,7 @@ export class App {
   /** Make a new mark; says so where there is no colour left for it. */
   newMark(name, rows) {
     const mark = this.marks.add(name, rows);
-    if (!mark) notice(`there are ${MOST_MARKS} marks already; remove one first`, "error");
+    if (!mark) notice(FULL, "error");
     else announce(`mark ${mark.name} with ${counted(mark.rows.length, "node")}`);
     return mark;
   }

@@ -1,6 +1,10 @@
 /** Named marks: ordered sets of nodes, each with a colour of its own. */
 
 export const MOST_MARKS = 8;
+
+/** What is said where there is no room for another mark. */
+export const FULL = "there are 8 marks already; remove one first";
+
 const UNDO = 50;
 
 /** One mark: a name, rows in order, which of the theme's hues it has, and where it is a plan's, the slot of each rank. */
@@ -21,6 +25,11 @@ export class Marks {
   /** The active mark, or null. */
   get current() {
     return this.list[this.active] ?? null;
+  }
+
+  /** Whether there is no room for another mark, nor an empty one to fill. */
+  get full() {
+    return this.list.length >= MOST_MARKS && this.current?.rows.length !== 0;
   }
 
   keep() {

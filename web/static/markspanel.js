@@ -4,6 +4,7 @@ import { announce, notice } from "./announce.js";
 import { saidOf } from "./api.js";
 import { copyText } from "./clipboard.js";
 import { byId, counted, el, refill } from "./dom.js";
+import { FULL } from "./marks.js";
 import { openRankFile } from "./rankfile.js";
 import { drawSwatch } from "./swatch.js";
 
@@ -85,10 +86,11 @@ async function pasted(app, text) {
 }
 
 function take(app, text, found) {
-  if (found.rows.length && !app.newMark("", found.rows)) {
-    refill(byId("paste-said"));
+  if (app.marks.full) {
+    refill(byId("paste-said"), el("p", { class: "bad", text: `${counted(found.rows.length, "node")} not marked: ${FULL}` }));
     return;
   }
+  if (found.rows.length) app.newMark("", found.rows);
   if (found.rows.length && app.store.get("tab") === "plans") app.openTab("map");
   const bad = found.errors.length + (found.more_errors ?? 0);
   const words = [counted(found.rows.length, "node")];

@@ -1,0 +1,49 @@
+"""How well jobs sit: the ranking, and the same as metrics."""
+
+import pytest
+
+from tests.web.serving import running, squeue, until
+
+
+@pytest.fixture(scope="module")
+def torn(small, tmp_path_factory):
+    """A server with a job that is scattered, one that stands together, and one of one node."""
+    path = tmp_path_factory.mktemp("jobs") / "squeue.json"
+    jobs = (
+        (1, "nid[00000-00007]", "near", "ada"),
+        (2, "nid[00030-00032,00062-00064,00094-00096]", 'far"\\', "bob"),
+        (3, "nid00127", "one", "ada"),
+    )
+    path.write_text(squeue(*jobs))
+    with running(small, (str(path),)) as found:
+        until(lambda: found.service.live.snapshot.jobs)
+        yield found
+
+
+def test_jobs_are_ranked_by_what_a_better_placement_would_save(torn):
+    reply = torn.ask("/api/v1/slowdowns")
+    assert reply.status == 200
+    jobs = reply.json["jobs"]
+    assert [job["id"] for job in jobs][0] == "2"
+    far, near, one = sorted(jobs, key=lambda job: -job["count"])
+    assert far["touches"]["group"] == 4
+    assert near["touches"] == {"group": 1, "chassis": 1, "blade": 2}
+    assert far["slowdown"] > near["slowdown"] >= one["slowdown"] == 1
+    assert far["hops"] > near["hops"] > 0
+    assert far["best_s"] < far["time_s"]
+    assert all("user" not in job for job in jobs)
+
+
+def test_metrics_are_open_metrics(torn):
+    reply = torn.ask("/metrics")
+    assert reply.headers["content-type"].startswith("application/openmetrics-text; version=1.0.0")
+    lines = reply.body.decode().splitlines()
+    assert lines[-1] == "# EOF"
+    values = dict(line.rsplit(" ", 1) for line in lines if line[0] != "#")
+    free = [int(v) for k, v in values.items() if k.startswith("nidmap_free_nodes")]
+    assert sum(free) == torn.ask("/api/v1/state").json["free"] == 128 - 18
+    assert values['nidmap_job_touches{job="2",level="group"}'] == "4"
+    assert 0 <= float(values["nidmap_free_fragmentation_ratio"]) <= 1
+    families = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert len(families) == len(set(families))
+    assert all(name.split("{")[0] in families for name in values)
