@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from placement.nodelist import NodeList
     from placement.support.array_types import Ints, Mask
 
-    Written = Callable[[str, str], str]
+    Written = Callable[[str, str, str | None], tuple[str, str]]
 
 __all__ = ["Baseline", "Choice", "Plan", "Request"]
 
@@ -109,7 +109,8 @@ class Choice:
         The order of the ranks that was chosen with the nodes; None for none.
     written : callable or None
         Returns that order as text of a format (see `nidmap order --format`),
-        or for '' of the one that the name of a file asks for.
+        or for '' of the one that the name of a file asks for, within a
+        ``--mapping-limit``; and what a person should know of that.
     """
 
     rows: Ints

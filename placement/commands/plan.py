@@ -11,6 +11,7 @@ from placement.commands.common import (
     machine_from,
     machine_option,
     machine_specs,
+    say,
     slurm_options,
     write_output,
 )
@@ -74,6 +75,9 @@ SUFFIXES = {
 )
 @click.option("--order-out", metavar="FILE", help="Write auto's order of the ranks there.")
 @click.option("--order-format", metavar="F", help="Its format, as of nidmap order.")
+@click.option(
+    "--mapping-limit", metavar="N|none", help="Bytes that telling MPI that order may take."
+)
 @click.option("--baseline", metavar="S", help="Compare with this strategy's choice instead.")
 @click.option("--check", is_flag=True, help="Ask Slurm when it would start; exit code 1 for never.")
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: nodelist.")
@@ -128,12 +132,16 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
         simulated = NodeList.parse(chosen.facts["default"].get("nodelist", ""))
         check = check_plan(report.job, simulated)  # asked by the very header of the job
     text = report.text(check)
+    told = ""
     if options.order_out is not None:
         assert chosen.written is not None  # strategies that predict have an order
-        order = chosen.written(options.order_format or "", options.order_out)
+        wanted = options.order_format or "", options.order_out, options.mapping_limit
+        order, told = chosen.written(*wanted)
         write_output(order, options.order_out)
     write_output(text, options.output)
     report.say(check)
+    if told:
+        say(f"nidmap: {told}")
     return int(check is not None and check.pinned.never)
 
 
@@ -170,7 +178,8 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
         if options.order_out == "-" and options.output in (None, "-"):
             raise UsageError("the nodes and the order cannot both go to standard output")
         return
-    orders = {"order-out": options.order_out, "order-format": options.order_format}
+    names = ("order_out", "order_format", "mapping_limit")
+    orders = {name: getattr(options, name) for name in names}
     useless = [*options.traffic, *(name for name, value in orders.items() if value is not None)]
     if useless:
         raise UsageError(

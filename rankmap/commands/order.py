@@ -47,6 +47,12 @@ _launcher_order_option = click.option(
     help="How the launcher takes the nodes, for MPICH_RANK_ORDER; default: sorted, as Slurm does.",
 )
 
+mapping_limit_option = click.option(
+    "--mapping-limit",
+    metavar="N|none",
+    help="Bytes that telling MPI the order may take; default: what the library can read.",
+)
+
 _LAUNCH = (
     _nodes_option,
     _ppn_option,
@@ -62,6 +68,7 @@ _LAUNCH = (
     ),
     click.option("--order-format", metavar="F", help="Its format; default: by its name."),
     _launcher_order_option,
+    mapping_limit_option,
     click.option(
         "--mpi",
         type=click.Choice(["auto", "cray-mpich", "mpich", "intel", "openmpi", "other"]),
@@ -114,6 +121,7 @@ def run_command(
 @click.option("--relax", is_flag=True, help="With hierarchical: any shape of multicore group.")
 @sending_options
 @_launcher_order_option
+@mapping_limit_option
 @click.option("--format", "form", metavar="F", help="As above; default: by the name of -o.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("-o", "--output", metavar="FILE", help="Write there, whole or not at all.")
@@ -126,6 +134,7 @@ def order(
     strategy: str,
     relax: bool,
     launcher_order: str | None,
+    mapping_limit: str | None,
     form: str | None,
     as_json: bool,
     output: str | None,
@@ -159,6 +168,7 @@ def order(
     """
     from rankmap.emit import emit, find, format_of
     from rankmap.order_store import Wish, arrange_and_store
+    from rankmap.short_orders import fit_format
 
     wanted = _pattern(pattern, grid)
     if not wanted:
@@ -171,8 +181,11 @@ def order(
     job = job_of(model)
     wish = Wish(wanted, asked, job, machine_specs=machine_specs(specs))
     made = arrange_and_store(slots, wish)
+    made, told = fit_format(made, chosen, launcher_order or "sorted", mapping_limit, job)
     write_output(emit(made, chosen, launcher_order or "sorted"), output)
     _talk(made, machine, chosen, launcher_order)
+    if told:
+        say(f"nidmap: {told}")
     if job and asked != "auto":
         say(f"nidmap: --{next(iter(job)).replace('_', '-')} is for --strategy auto alone")
 

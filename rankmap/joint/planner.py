@@ -10,6 +10,7 @@ import numpy as np
 from placement.errors import UsageError
 from placement.network.connected import connected_nodes
 from placement.request import Choice
+from rankmap.emit import format_of
 from rankmap.joint import work
 from rankmap.joint.budget import Budget
 from rankmap.joint.job import predictor, stand_in
@@ -20,6 +21,7 @@ from rankmap.joint.tuning import TUNING
 from rankmap.joint.why import why
 from rankmap.order import Order
 from rankmap.predict.gain import Gain, Gains, Placed
+from rankmap.short_orders import fit_format
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,7 +127,9 @@ class _Answer:
             facts=self._facts(state, best, default, gain),
             warnings=(*self._warnings(), *_doubts(gain, self.baseline)),
             order=order,
-            written=lambda form, path: _written(order, form, path),
+            written=lambda form, path, limit: _written(
+                order, form or format_of(path), limit, self.asked
+            ),
         )
 
     def _gain(self, state: State, base: State) -> Gain | None:
@@ -242,8 +246,9 @@ def _same(a: Ints, b: Ints) -> bool:
     return np.array_equal(np.sort(a), np.sort(b))
 
 
-def _written(order: Order, form: str, path: str) -> str:
-    """Return an order as text of a format, or of the one that a file's name asks for."""
-    from rankmap.emit import emit, format_of
+def _written(order: Order, form: str, limit: str | None, asked: Predictor) -> tuple[str, str]:
+    """Return an order as text of a format, and how its library is told it."""
+    from rankmap.emit import emit
 
-    return emit(order, form or format_of(path))
+    fitted, told = fit_format(order, form, "sorted", limit, {"predictor": asked})
+    return emit(fitted, form), told

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy import int64
     from numpy.typing import NDArray
 
+    from rankmap.emit.process_mapping import Mapping as ProcessMapping
     from rankmap.launch.allocation import Allocation
     from rankmap.launch.options import Parsed
     from rankmap.order import Order
@@ -168,6 +169,12 @@ class Launcher(ABC):
         The site has so many seconds to answer.
         """
         return []
+
+    def mapping(self, step: Parsed, env: Mapping[str, str]) -> ProcessMapping | None:
+        """Return how MPI learns the nodes of its ranks; None where that has no limit."""
+        from rankmap.emit.process_mapping import MAPPINGS
+
+        return MAPPINGS.get(self.form)
 
     def text(self, order: Order, launcher_order: str, step: Parsed) -> str:
         """Return what stands in the order file."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import LaunchError
+from rankmap.emit.process_mapping import FLUX
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, launcher
 from rankmap.launch.allocation import Allocation
 from rankmap.launch.options import OptionTable, refuse_options, refuse_several_programs
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankmap.emit.process_mapping import Mapping as ProcessMapping
     from rankmap.launch.options import Parsed
     from rankmap.order import Order
 
-__all__ = ["Flux"]
+__all__ = ["CrayFlux", "Flux"]
 
 OPTIONS = OptionTable(
     valued="ntasks nodes cores-per-task tasks-per-node setopt taskmap tasks-per-core gpus-per-node"
@@ -42,7 +44,7 @@ _UNCLEAR = (
 )  # fmt: skip
 
 
-@launcher(("flux", OTHER), ("flux", CRAY))
+@launcher(("flux", OTHER))
 class Flux(Launcher):
     """flux run with a host file as its task map."""
 
@@ -102,6 +104,10 @@ class Flux(Launcher):
             )
         return np.full(nodes, ranks // nodes)
 
+    def mapping(self, step: Parsed, env: Mapping[str, str]) -> ProcessMapping:
+        """Return that of Flux's PMI-1."""
+        return FLUX
+
     def launch(
         self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
     ) -> Launch:
@@ -115,3 +121,20 @@ class Flux(Launcher):
         if "nodes" not in step.values:
             words.append(f"--nodes={len(on.names)}")
         return Launch((*step.argv[:2], *words, *step.argv[2:]))
+
+
+@launcher(("flux", CRAY))
+class CrayFlux(Flux):
+    """flux run of programs of Cray MPICH, which take block task maps alone."""
+
+    def launch(
+        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
+    ) -> Launch:
+        """Return the command; only where ranks in a row sit on nodes in a row."""
+        if (np.diff(order.node) < 0).any():
+            raise LaunchError(
+                "Cray MPICH hangs in MPI_Init where Flux's task map is not block"
+                " (flux-coral2 issue 125)",
+                "--mpi other, if the program has another MPI",
+            )
+        return super().launch(step, order, path, allocation)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from placement.errors import LaunchError, printable
+from rankmap.emit.process_mapping import HYDRA, vector
 from rankmap.launch import INTEL, MPICH, Launch, launcher
 from rankmap.launch.mpiexec import Mpiexec
 from rankmap.launch.options import OptionTable
@@ -25,6 +26,7 @@ from rankmap.launch.options import OptionTable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from rankmap.emit.process_mapping import Mapping as ProcessMapping
     from rankmap.launch.allocation import Allocation
     from rankmap.launch.options import Parsed
     from rankmap.order import Order
@@ -92,6 +94,10 @@ class Hydra(_Hydra):
             return "no -bind-to"
         return "-bind-to none" if asked == "none" else ""
 
+    def mapping(self, step: Parsed, env: Mapping[str, str]) -> ProcessMapping | None:
+        """Return that of ``-rankmap``, which Hydra writes anew in words of its own."""
+        return HYDRA if self._maps() else super().mapping(step, env)
+
     def text(self, order: Order, launcher_order: str, step: Parsed) -> str:
         """Return each node once, with its ranks, as Slurm sorts them; in rank order for MPICH 4."""
         if not self._maps():
@@ -156,7 +162,7 @@ class IntelHydra(_Hydra):
 
 
 def rankmap(order: Order) -> str:
-    """Return Hydra's ``-rankmap``: runs of (node, nodes, ranks each), the node being its line.
+    """Return Hydra's ``-rankmap``: the vector of blocks, the node being its line.
 
     Raises
     ------
@@ -171,11 +177,7 @@ def rankmap(order: Order) -> str:
     >>> rankmap(Order(np.array([0, 2, 3, 1]), on))
     '(vector,(0,1,1),(1,1,2),(0,1,1))'
     """
-    node = order.node
-    first = np.flatnonzero(np.append(True, node[1:] != node[:-1]))
-    many = np.diff(np.append(first, len(node)))
-    runs = zip(node[first].tolist(), many.tolist(), strict=True)
-    text = f"(vector,{','.join(f'({k},1,{n})' for k, n in runs)})"
+    text = vector(order.node)
     if len(text) > _LONGEST:
         raise LaunchError(
             f"-rankmap of {printable(str(len(order)))} ranks is longer than a command can be",

@@ -26,6 +26,7 @@ from rankmap.launch.queries import query_rank_nodes, rank_printer
 from rankmap.order_file import format_named, read_order_file
 from rankmap.order_store import arrange_and_store, stored
 from rankmap.orders import arrange
+from rankmap.short_orders import fit_order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -205,7 +206,11 @@ class Job:
         """
         progress.step()
         how, step, allocation = self.how, self.step, self.allocation
-        laid = self.lay(order)
+        free = self.lay(order)
+        mapping, limit = how.mapping(step, self.env), self.request.mapping_limit
+        laid, told = fit_order(free, mapping, limit, self.request.job)
+        changed = (told,) if laid != free else ()
+        order = self._as_listed(laid, order) if changed else order
         text = how.text(laid, "given", step)
         folders = order_folders(how.on_nodes, self.request.folder)
         path = store_order(text, how.form, allocation.job if allocation else "", folders)
@@ -217,7 +222,7 @@ class Job:
                 path=path,
                 probe=self.probe(launch),
                 rank_nodes=rank_nodes(how.form, laid),
-                remarks=tuple(self.remarks(order)),
+                remarks=(*self.remarks(order), *changed),
                 laid=laid,
                 form=how.form,
                 variables=how.rank_variables,
@@ -225,6 +230,12 @@ class Job:
         except BaseException:
             discard_launch(path)
             raise
+
+    def _as_listed(self, laid: Order, order: Order) -> Order:
+        """Return an order on the launcher's nodes as one on the nodes as they are listed."""
+        place = {name: k for k, name in enumerate(laid.on.names.tolist())}
+        back = laid.onto(np.array([place[name] for name in order.on.names.tolist()]))
+        return replace(order, slots=back.slots, strategy=laid.strategy)
 
     def _own_slots(self) -> Slots:
         """Return the slots of the step: which nodes, and how many ranks on each."""

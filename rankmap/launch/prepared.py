@@ -47,6 +47,8 @@ class RunRequest:
         What else is said of what the job sends (`rankmap.joint.job.KEYS`).
     seconds : float
         Of processor time that choosing an order may take.
+    mapping_limit : str or None
+        As ``--mapping-limit`` gives it; None: the library's own.
     order_file, order_format : str or None
         A file with the order, and its format where its name does not state it.
     """
@@ -64,6 +66,7 @@ class RunRequest:
     machine_specs: tuple[str, ...] = ()
     job: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = math.inf
+    mapping_limit: str | None = None
     order_file: str | None = None
     order_format: str | None = None
 

@@ -91,7 +91,7 @@ class RunCommand:
             order = job.stored() or job.ordered()
             made = job.prepared(order)
             remarks = (*made.remarks, *job.asked_remarks())
-            return (replace(made, remarks=remarks), job.expected(order)), ""
+            return (replace(made, remarks=remarks), job.expected(made.order)), ""
         except NidmapError as error:
             return None, str(error)
         except (Exception, SystemExit) as error:
@@ -152,7 +152,7 @@ class RunCommand:
         self._store(made)
         yield {**self._for_parent(made, UNTIMELY), "dropped": dropped}
         try:
-            words = job.expected(order).words
+            words = job.expected(made.order).words
         except Exception as error:  # the order is there, whatever is expected of it
             words = f"{UNKNOWN}: {type(error).__name__}: {printable(str(error), 80)}"
         remarks = [*made.remarks, *job.asked_remarks()]
@@ -229,6 +229,7 @@ class RunCommand:
             machine_specs=self._machine_specs(),
             job=self.job,
             seconds=_AUTO * given["patience"] or math.inf,
+            mapping_limit=given["mapping_limit"],
             order_file=given["order_file"],
             order_format=given["order_format"],
         )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import LaunchError, printable
+from rankmap.emit.process_mapping import PMI2
 from rankmap.launch import CRAY, LAUNCH, OTHER, Launch, Launcher, launcher
 from rankmap.launch.cray import refuse_own_order, reordering
 from rankmap.launch.options import OptionTable, refuse_options, refuse_several_programs
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from rankmap.emit.process_mapping import Mapping as ProcessMapping
     from rankmap.launch.allocation import Allocation
     from rankmap.launch.options import Parsed
     from rankmap.order import Order
@@ -153,6 +155,11 @@ class HostfileSrun(Srun):
         if "nodelist" in step.values:
             raise LaunchError("srun -w wins over a host file", "name the nodes by --nodes instead")
         return step
+
+    def mapping(self, step: Parsed, env: Mapping[str, str]) -> ProcessMapping | None:
+        """Return PMI-2's, which is what Slurm's PMI is where none is named; PMIx has no limit."""
+        asked = step.values.get("mpi") or env.get("SLURM_MPI_TYPE", "")
+        return None if asked.startswith("pmix") else PMI2
 
     def launch(
         self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None

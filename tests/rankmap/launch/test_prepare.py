@@ -3,6 +3,7 @@
 import os
 import shlex
 
+import numpy as np
 import pytest
 
 from placement.errors import LaunchError, NidmapError
@@ -12,6 +13,7 @@ from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, OTHER, Launch, Launcher,
 from rankmap.launch import _registered as registered
 from rankmap.launch.prepare import prepare
 from rankmap.launch.prepared import RunRequest
+from rankmap.order import Order
 from rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
 
@@ -346,10 +348,20 @@ def test_a_program_path_and_its_arguments_survive_the_shell():
     assert words == ["SLURM_HOSTFILE=/tmp/a b/hosts", "srun", "./my app", "a'b", "$HOME"]
 
 
+def test_flux_starts_cray_mpich_in_blocks_alone():
+    how = find("flux", CRAY)
+    step = how.read(shlex.split("flux run -n 8 ./app"), {})
+    on = slots(named(1, 2), 4)
+    assert how.launch(step, Order(np.arange(8), on), "f").argv[:2] == ("flux", "run")
+    with pytest.raises(LaunchError, match="hangs in MPI_Init where Flux's task map is not block"):
+        how.launch(step, Order(np.arange(8)[::-1], on), "f")
+
+
 #: Every bundled launcher, and the command that it wraps.
 KEYS = [
     (["srun"], CRAY), (["srun"], OTHER), (["srun"], OPENMPI), (["aprun"], CRAY), (["aprun"], OTHER),
-    (["flux", "run"], OTHER), (["mpiexec"], CRAY), (["mpiexec"], MPICH), (["mpirun"], INTEL),
+    (["flux", "run"], OTHER), (["flux", "run"], CRAY), (["mpiexec"], CRAY), (["mpiexec"], MPICH),
+    (["mpirun"], INTEL),
     (["mpiexec.hydra"], INTEL), (["mpirun"], OPENMPI), (["prterun"], OPENMPI),
     (["mpiexec.mpich"], MPICH), (["mpirun.openmpi"], OPENMPI), (["orterun"], OPENMPI),
 ]  # fmt: skip

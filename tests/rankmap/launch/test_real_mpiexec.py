@@ -10,6 +10,7 @@ import pytest
 
 from rankmap.emit import emit, openmpi
 from rankmap.emit.hosts import runs
+from rankmap.emit.process_mapping import hydra_vector, vector
 from rankmap.order import Order
 from rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
@@ -162,3 +163,19 @@ def test_run_takes_the_hosts_of_the_command(mpi, tmp_path):
     assert [node for node, _ in said] == made.hosts.tolist()
     assert (tmp_path / "hosts").read_text() == text
     assert version
+
+
+def test_mpich_tells_its_ranks_the_mapping_that_is_counted_on(mpi, tmp_path):
+    name, version, env, words = mpi
+    if name != "mpich" or int(version.split(".")[0]) < 5:
+        pytest.skip("the vector's words are those of MPICH 5")
+    made = order(3, 2, 2).sorted()
+    pairs = zip(made.on.names, made.on.counts, strict=True)
+    (tmp_path / "hosts").write_text("".join(f"{host}:{count}\n" for host, count in pairs))
+    program = os.path.join(os.path.dirname(__file__), "print_mapping.py")
+    told = ["-f", "hosts", "-rankmap", vector(made.node), "-n", "7", sys.executable, program]
+    code, out, talk = patiently(
+        ["mpiexec", *words, *told], env, tmp_path, lambda out: "mapping" in out
+    )
+    assert code == 0, talk
+    assert out.split()[1:] == [hydra_vector(made.node)]

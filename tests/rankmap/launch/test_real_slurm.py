@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from rankmap.emit import emit, format_of
+from rankmap.emit.process_mapping import vector
 from rankmap.launch.allocation import dealt
 from rankmap.order import Order
 from rankmap.orders import arrange
@@ -369,3 +370,18 @@ def test_score_job_after_the_end_says_what_is_not_known(slurm):
     nothing = slurm.run([*map(str, argv[:-1]), str(slurm.folder / "none")], env=env, check=False)
     assert nothing.returncode == 3
     assert "no order that `nidmap run` kept for job" in nothing.stderr
+
+
+@needs_slurm
+def test_slurm_tells_its_ranks_no_longer_mapping_than_is_counted_on(slurm):
+    on = slots(named(3, 12, 20, 45), 2)
+    made = Order(np.random.default_rng(3).permutation(8), on)
+    hosts = slurm.folder / "mapping.hosts"
+    hosts.write_text(emit(made, "slurm"))
+    program = os.path.join(os.path.dirname(__file__), "print_mapping.py")
+    launch = f"srun --mpi=pmi2 -n 8 -w {hosts} -m arbitrary {sys.executable} {program}"
+    out, _ = in_job(slurm, launch)
+    # Slurm before 24.05 says that each rank has a node of its own.
+    version = tuple(map(int, slurm.run(["srun", "--version"]).stdout.split()[1].split(".")[:2]))
+    alone = "(vector,(0,8,1))"
+    assert out.split() == ["mapping", alone if version < (24, 5) else vector(made.node)]

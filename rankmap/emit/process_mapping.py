@@ -1,0 +1,231 @@
+"""How MPI libraries are told on which node each rank is, and how long that may get.
+
+MPICH and its descendants learn it from one value, ``PMI_process_mapping``: a
+vector of blocks (first node, nodes, ranks on each), the nodes numbered as the
+launcher takes them. Blocks are as many as ranks jump from node to node, and
+the value has 1,024 bytes, its end included, wherever PMI-1 or PMI-2 carry it.
+What is longer is cut, dropped, or ends the job in ``MPI_Init``. Libraries that
+speak PMIx (Open MPI) have no such limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import UsageError, printable
+
+if TYPE_CHECKING:
+    from rankmap.arrays import Ints
+
+__all__ = [
+    "CRAY_MPICH",
+    "FLUX",
+    "HYDRA",
+    "MAPPINGS",
+    "PMI2",
+    "Mapping",
+    "hydra_vector",
+    "parse_limit",
+    "vector",
+]
+
+#: Bytes that a PMI value has, without the zero behind it.
+PMI_VALUE = 1023
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """How one library is told the nodes of its ranks.
+
+    Attributes
+    ----------
+    library : str
+        Who reads it, for a person.
+    text : callable
+        From the node of each rank, int64 (n,) by the launcher's numbers, to the value.
+    limit : int
+        Bytes that it may have.
+    source : str
+        Where that limit is known from.
+    """
+
+    library: str
+    text: Callable[[Ints], str]
+    limit: int
+    source: str
+
+
+def vector(node: Ints) -> str:
+    """Return ``PMI_process_mapping`` as Slurm, Flux and Cray write it.
+
+    Parameters
+    ----------
+    node : int64 (n,)
+        Node of each rank.
+
+    Examples
+    --------
+    >>> vector(np.array([0, 0, 1, 1, 2, 2])), vector(np.array([1, 1, 0]))
+    ('(vector,(0,3,2))', '(vector,(1,1,2),(0,1,1))')
+    """
+    blocks = zip(*(column.tolist() for column in _blocks(node)), strict=True)
+    return f"(vector,{','.join(f'({first},{nodes},{ranks})' for first, nodes, ranks in blocks)})"
+
+
+def _blocks(node: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return first node, nodes and ranks on each, of every block."""
+    start = np.flatnonzero(np.append(True, node[1:] != node[:-1]))
+    many = np.diff(np.append(start, len(node)))
+    run = node[start]
+    new = np.append(True, (run[1:] != run[:-1] + 1) | (many[1:] != many[:-1]))
+    first = np.flatnonzero(new)
+    return run[first], np.diff(np.append(first, len(run))), many[first]
+
+
+def hydra_vector(node: Ints) -> str:
+    """Return ``PMI_process_mapping`` as the mpiexec of MPICH 5 writes it.
+
+    A single rank is its node's bare number, and ranks whose nodes come again
+    stand once in brackets, with how often. MPICH 5.0.2 loses ranks behind such
+    a bracket: one on the node of the rank before it, and, behind ``]xK``, those on
+    node K-1. Its library then takes ranks to be where they are not.
+
+    Parameters
+    ----------
+    node : int64 (n,)
+        Node of each rank.
+
+    Returns
+    -------
+    str
+        '' where MPICH would write a wrong one.
+
+    Examples
+    --------
+    >>> hydra_vector(np.array([0, 1, 1, 0])), hydra_vector(np.array([0, 1, 0, 1, 0, 1]))
+    ('(vector,0,(1,1,2),0)', '(vector,[(0,2,1)]x3)')
+    >>> hydra_vector(np.array([2, 0, 1, 2, 0, 1, 1, 0, 2]))
+    ''
+    """
+    on = node.tolist()
+    words: list[_Word] = []
+    began: dict[int, tuple[int, _Word]] = {}  # by node: the rank at which its last block begins
+    rank = 0
+    while rank < len(on):
+        if rank and on[rank] == on[rank - 1]:
+            if words[-1].repeats:
+                return ""
+            words[-1].ranks += 1
+            rank += 1
+            continue
+        if _join_last(words, began):
+            return ""
+        first, block = began.get(on[rank], (rank, None))
+        times = _repeats(on, first, rank) if block else 1
+        if block and times > 1:
+            block.opens = True
+            words.append(_Word(-1, repeats=times))
+            began.clear()
+            rank = first + (rank - first) * times
+            continue
+        words.append(_Word(on[rank]))
+        began[on[rank]] = rank, words[-1]
+        rank += 1
+    return "" if _join_last(words, began) else f"(vector{''.join(map(str, words))})"
+
+
+def _line_vector(node: Ints) -> str:
+    """Return what Hydra writes of a host file with a line for each run: a node each, to it."""
+    return hydra_vector(np.append(0, np.cumsum(node[1:] != node[:-1])))
+
+
+@dataclass(slots=True)
+class _Word:
+    """One word of Hydra's vector: a block of ranks, or how often the bracket before it comes."""
+
+    first: int
+    nodes: int = 1
+    ranks: int = 1
+    repeats: int = 0
+    opens: bool = False
+
+    def __str__(self) -> str:
+        if self.repeats:
+            return f"]x{self.repeats}"
+        one = self.nodes == self.ranks == 1
+        block = str(self.first) if one else f"({self.first},{self.nodes},{self.ranks})"
+        return f",{'[' * self.opens}{block}"
+
+
+def _join_last(words: list[_Word], began: dict[int, tuple[int, _Word]]) -> bool:
+    """Make one word of the last two where they can be; return True where MPICH loses the last."""
+    if len(words) < 2:
+        return False
+    one, other = words[-2:]
+    if one.repeats:
+        return other.first == one.repeats - 1
+    if one.ranks == other.ranks and one.first + one.nodes == other.first:
+        one.nodes += 1
+        began.pop(other.first, None)
+        words.pop()
+    return False
+
+
+def _repeats(on: list[int], first: int, rank: int) -> int:
+    """Return how often the nodes of the ranks from `first` up to `rank` come in a row."""
+    size, times = rank - first, 1
+    while on[rank : rank + size] == on[first : first + size]:
+        times, rank = times + 1, rank + size
+    return times
+
+
+CRAY_MPICH = Mapping(
+    "Cray MPICH",
+    vector,
+    PMI_VALUE,
+    "cray-mpich 9.1 is reported to abort in MPI_Init beyond it",
+)
+PMI2 = Mapping("srun --mpi=pmi2", vector, PMI_VALUE, "PMI2_MAX_VALLEN of Slurm and MPICH")
+FLUX = Mapping("flux run", vector, PMI_VALUE, "SIMPLE_KVS_VAL_MAX of flux-core")
+HYDRA = Mapping("MPICH's mpiexec", hydra_vector, PMI_VALUE, "PMI_MAXVALLEN of MPICH")
+
+HYDRA_FILE = Mapping("MPICH's mpiexec -f", _line_vector, PMI_VALUE, "PMI_MAXVALLEN of MPICH")
+
+#: Of the formats of orders, those whose readers are told by such a value. What is a rank
+#: file, or goes to PMIx, has no limit; Intel MPI's is not known.
+MAPPINGS = {"hydra": HYDRA_FILE, "mpich": CRAY_MPICH, "slurm": PMI2}
+
+
+def parse_limit(text: str | None, mapping: Mapping | None) -> int | None:
+    """Return the bytes that a mapping may have, None for no limit.
+
+    Parameters
+    ----------
+    text : str or None
+        As ``--mapping-limit`` takes it: a number, ``none``, or None for the library's own.
+    mapping : Mapping or None
+        None where the library has no such value.
+
+    Raises
+    ------
+    UsageError
+        Neither a number nor ``none``.
+
+    Examples
+    --------
+    >>> parse_limit(None, CRAY_MPICH), parse_limit("512", PMI2), parse_limit("none", PMI2)
+    (1023, 512, None)
+    """
+    if text is None:
+        return mapping.limit if mapping else None
+    if text == "none":
+        return None
+    if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 31):
+        raise UsageError(
+            f"--mapping-limit '{printable(text, 20)}' is no number of bytes", "or none"
+        )
+    return int(text)

@@ -1,0 +1,163 @@
+"""Orders that a library can be told: lengths of mappings, limits, and what they cost."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nidmap import load_machine
+from placement.commands import run as nidmap
+from placement.errors import UsageError
+from placement.site import site_names
+from rankmap.emit.process_mapping import (
+    CRAY_MPICH,
+    HYDRA,
+    MAPPINGS,
+    hydra_vector,
+    parse_limit,
+    vector,
+)
+from rankmap.order import Order
+from rankmap.orders import arrange
+from rankmap.pattern import parse_pattern
+from rankmap.score.distance import job_distance
+from rankmap.score.traffic import cost_of
+from rankmap.short_orders import fit_format, renumber_nodes, shorten_order
+from rankmap.slots import slots_of
+from tests.effort import examples
+
+
+def expanded(text):
+    """Return the node of each rank that a plain vector says, as a reader of it would."""
+    node = []
+    for block in text.removeprefix("(vector,(").removesuffix("))").split("),("):
+        first, nodes, ranks = map(int, block.split(","))
+        node += [first + k for k in range(nodes) for _ in range(ranks)]
+    return node
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=60))
+def test_a_vector_says_the_node_of_every_rank(node):
+    assert expanded(vector(np.array(node))) == node
+
+
+@pytest.mark.parametrize(
+    ("node", "text"),
+    [
+        # As MPICH 5.0.2's mpiexec hands them to its ranks, whatever -rankmap looked like.
+        ([0, 0, 1, 1], "(vector,(0,2,2))"),
+        ([0, 1, 1, 0], "(vector,0,(1,1,2),0)"),
+        ([0, 1, 0, 1], "(vector,[(0,2,1)]x2)"),
+        # These it hands on wrong, ranks 15 and 6 being lost.
+        ([1, 3, 0, 3, 2, 1, 2, 2, 0, 1, 2, 0, 3, 0, 3, 1], ""),
+        ([2, 0, 1, 2, 0, 1, 1, 0, 2], ""),
+    ],
+)
+def test_hydra_has_words_of_its_own(node, text):
+    assert hydra_vector(np.array(node)) == text
+
+
+def job(name, nodes, ppn, pattern, strategy):
+    machine = load_machine(name)
+    on = slots_of(machine, np.flatnonzero(machine.free)[:nodes], ppn)
+    made = arrange(on, pattern, strategy)
+    return made.sorted(), parse_pattern(pattern).on(made.on)
+
+
+@pytest.mark.parametrize(
+    ("case", "free", "length"),
+    [
+        (("perlmutter", 64, 4, "stencil:8x8x4", "hilbert"), 1352, 924),
+        (("perlmutter", 128, 4, "stencil:8x8x8", "boxes"), 1151, 931),
+    ],
+)
+def test_what_was_too_long_fits_with_its_nodes_in_other_places(case, free, length):
+    order, pattern = job(*case)
+    assert len(vector(order.node)) == free
+    found = shorten_order(order, CRAY_MPICH, 1023, pattern)
+    assert (found.length, found.free_length, found.lost) == (length, free, 0)
+    distance = job_distance(order.on)
+    assert cost_of(pattern, found.order.node, distance) == cost_of(pattern, order.node, distance)
+    assert "costs nothing" in found.words(CRAY_MPICH, 1023)
+
+
+def test_what_a_limit_costs_is_said():
+    order, pattern = job("perlmutter", 64, 32, "stencil:16x16x8", "boxes")
+    found = shorten_order(order, CRAY_MPICH, 1023, pattern)
+    assert found.length <= 1023 < found.free_length
+    assert 0 < found.lost < 0.1
+    assert f"{found.lost:.1%} dearer (cray-mpich 9.1" in found.words(CRAY_MPICH, 1023)
+    assert shorten_order(order, CRAY_MPICH, None, pattern).order is order
+
+
+def test_uneven_ranks_that_no_order_makes_short_are_said_to_be():
+    machine = load_machine("torus:8x8x8")
+    on = slots_of(machine, None, [1 + k % 2 for k in range(512)])
+    found = shorten_order(Order(np.arange(len(on)), on), CRAY_MPICH, 1023)
+    assert not found.fits
+    assert "it may not start" in found.words(CRAY_MPICH, 1023)
+
+
+@given(st.data())
+@examples(40)
+def test_no_random_order_on_any_site_is_told_in_more_bytes_than_are_allowed(data):
+    name = data.draw(st.sampled_from(site_names()))
+    machine = load_machine(name)
+    nodes = data.draw(st.integers(1, 40))
+    ppn = data.draw(st.sampled_from([1, 2, 3, 4, 8, 16]))
+    first = data.draw(st.integers(0, len(machine) - nodes - 1))
+    rng = np.random.default_rng(data.draw(st.integers(0, 1 << 30)))
+    on = slots_of(machine, np.arange(first, first + nodes), ppn)
+    order = Order(rng.permutation(len(on)), on)
+    mapping = data.draw(st.sampled_from([CRAY_MPICH, HYDRA]))
+    limit = data.draw(st.sampled_from([60, 300, 1023]))
+    found = shorten_order(order, mapping, limit)
+    assert found.fits
+    assert 0 < found.length == len(mapping.text(found.order.node)) <= limit
+    assert np.bincount(found.order.node).tolist() == on.counts.tolist()
+
+
+@given(st.data())
+def test_nodes_change_places_only_with_their_like(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 1 << 30)))
+    counts = rng.integers(1, 4, size=12)
+    machine = load_machine("tree:2x3x2,dist=1:2:3")
+    on = slots_of(machine, None, counts.tolist())
+    order = Order(rng.permutation(len(on)), on)
+    distance = job_distance(on)
+    for depth in (1, 2, 3):
+        one = renumber_nodes(order, distance.blocks, depth)
+        ranks = rng.integers(len(on), size=(2, 50))
+        before, after = (distance.between(*each.node[ranks]) for each in (order, one))
+        assert before.tolist() == after.tolist()
+
+
+def test_a_format_is_fitted_in_its_readers_numbering_of_the_nodes():
+    machine = load_machine("tree:4x4,dist=1:2")
+    rng = np.random.default_rng(1)
+    on = slots_of(machine, rng.permutation(16), 4)
+    order = Order(rng.permutation(64), on, "random", "stencil:8x8")
+    fitted, told = fit_format(order, "mpich", "sorted", "300")
+    assert fitted.on is on
+    assert len(vector(fitted.sorted().node)) <= 300
+    assert "of 300" in told
+    assert fit_format(order, "openmpi", "sorted", None) == (order, "")
+
+
+def test_limits_are_numbers_or_none():
+    assert parse_limit(None, None) is None
+    assert parse_limit("none", MAPPINGS["mpich"]) is None
+    for text in ("0", "-3", "many", "1e3"):
+        with pytest.raises(UsageError, match="no number of bytes"):
+            parse_limit(text, None)
+
+
+def test_the_command_says_how_long_it_is_and_keeps_to_the_limit(capsys, tmp_path):
+    command = ["order", "-m", "perlmutter", "--nodes", "#0-63", "--ppn", "4"]
+    command += ["--pattern", "stencil:8x8x4", "--strategy", "hilbert"]
+    command += ["-o", str(tmp_path / "MPICH_RANK_ORDER")]
+    assert nidmap(command) == 0
+    assert "is told the order in 924 bytes of 1,023, not 1,352" in capsys.readouterr().err
+    assert nidmap([*command, "--mapping-limit", "none"]) == 0
+    assert "in 1,352 bytes (no limit is kept)" in capsys.readouterr().err
+    assert nidmap([*command, "--mapping-limit", "x"]) == 2
