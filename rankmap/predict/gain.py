@@ -262,9 +262,17 @@ class Gains:
         self._base = _Times(asked, base)
 
     def of(self, plan: Placed) -> Gain:
-        """Return how many times as fast a placement is."""
+        """Return how many times as fast a placement is; the baseline itself, for certain, once."""
+        if _alike(plan, self._base.placed):
+            return Gain(1.0, 1.0, 1.0)
         times = [_Times(self.asked, plan), self._base]
         return _range(self.asked, times, _ratio)
+
+
+def _alike(one: Placed, other: Placed) -> bool:
+    """Return whether the same ranks are on the same nodes, as the caller lists them."""
+    a, b = (np.asarray(getattr(placed.order, "slots", placed.order)) for placed in (one, other))
+    return np.array_equal(a, b) and np.array_equal(one.rows, other.rows)
 
 
 def _ratio(both: list[float]) -> float:
@@ -477,22 +485,33 @@ class _Times:
         wire = self.others if values.others and self.others is not None else self.wire
         total = self.histogram
         for phase in self.phases(values.algorithm, values.staged):
-            each = [self._longest(one, values, wire, share) for one in phase.steps]
-            steps = sum(one.times * took for one, took in zip(phase.steps, each, strict=True))
-            whole = self._longest(phase.whole, values, wire, share)
-            if phase.course is not None and phase.steps:
-                steps = self._followed(phase.course, wire * values.payload)
-            elif phase.course is not None and share:
-                least, usual = (self._longest(phase.whole, values, wire, s) for s in (0.0, LIKELY))
-                followed = self._followed(phase.course, wire * values.payload)
-                whole = max(least, followed + whole - usual)
-            won = AHEAD * max(0.0, steps - whole)
-            lost = max(won, *each) if each else 0.0
-            moved = max(steps - overlap * (won if overlap > 0 else lost), whole)
+            moved = self._moved(phase, values, wire, share, overlap)
             if values.memory:
                 moved = max(moved, phase.inside / (values.memory * GB))
             total += moved + phase.fixed
         return total
+
+    def _moved(
+        self, phase: _Phase, values: _Values, wire: Floats, share: float, overlap: float
+    ) -> float:
+        """Return the seconds in which the network moves a phase's bytes."""
+        each = [self._longest(one, values, wire, share) for one in phase.steps]
+        steps = sum(one.times * took for one, took in zip(phase.steps, each, strict=True))
+        whole = least = self._longest(phase.whole, values, wire, share)
+        if phase.course is not None:
+            followed = self._followed(phase.course, wire * values.payload)
+            if phase.steps:
+                steps = followed
+            elif share:
+                usual = self._longest(phase.whole, values, wire, LIKELY)
+                least = self._longest(phase.whole, values, wire, 0.0)
+                whole += followed - usual
+            if phase.course.head:  # ranks that are ahead have done a part of it by then
+                least = phase.whole.message / (values.process * GB) if values.process else 0.0
+        if not phase.steps:
+            return max(whole, least)
+        won = AHEAD * max(0.0, steps - whole)
+        return max(steps - overlap * (won if overlap > 0 else max(won, *each)), least)
 
     def _followed(self, course: Course, wire: Floats) -> float:
         """Return the seconds of ranks that are followed; kept, as few unknowns change the wire."""

@@ -346,6 +346,8 @@ class Model:
         followed = self.course(phase)
         if followed is not None:
             name = "queues" if phase.steps is None else "steps"
+            if followed.head:  # ranks that are ahead have done a part of it by then
+                del found["link"]
             found[name] = followed.seconds(self.every_link(loads.channels.bandwidth))
         elif phase.steps is not None:
             found["steps"] = self._in_steps(phase, left)

@@ -13,6 +13,7 @@ import nidmap
 from placement.topologies import router_coords
 from tests.web.machines import in_states
 from tests.web.serving import run_async, running, squeue, until
+from web import figures, requests
 from web.app import make_app
 from web.service import Service
 
@@ -140,6 +141,26 @@ def test_an_order_holds_the_document_of_the_command(site, nodes, ppn, pattern, s
 def test_nodes_as_json_are_the_document_of_the_command(site):
     ours = json.loads(site.post("emit", nodes="5,3", format="json").json["text"])
     assert ours == json.loads(cli("nodes", "info", "-m", MACHINE, "5,3", "--json"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "count", "ppn", "pattern"),
+    [
+        ("minicray:dragonfly", 8, 1, "alltoall"),
+        ("fattree:leaf=6,leaves=4,spines=3", 8, 1, "alltoall"),
+    ],
+)  # fmt: skip
+def test_the_page_promises_what_the_command_does(spec, count, ppn, pattern):
+    machine = nidmap.load_machine(spec)
+    free = machine.compute & machine.free
+    words = ["-N", str(count), "--ppn", str(ppn), "--pattern", pattern, "--json"]
+    said = json.loads(cli("plan", "-m", spec, *words))
+    wanted = requests.Plan(count=count, ppn=ppn, pattern=pattern)
+    assert figures.plan(machine, free, wanted)["gain"] == said["gain"]
+    asked = requests.Describe(
+        nodes=said["nodelist"], ppn=ppn, pattern=pattern, slots=said["order"]["slots"] or []
+    )
+    assert figures.describe(machine, free, asked)["default"]["gain"] == said["gain"]
 
 
 def test_what_auto_promises_comes_with_its_order(small):

@@ -122,6 +122,14 @@ def test_a_plan_that_takes_no_time_is_any_number_of_times_as_fast():
     assert found.document()["likely"] is None
 
 
+def test_a_baseline_is_as_fast_as_itself_for_certain():
+    asked = Model(nidmap.load_machine("minicray:fattree"), "fft:4x4", 2, 1e5, latency=0)
+    base, slots = np.arange(8), np.arange(16)
+    assert Gains(asked, Placed(base)).of(Placed(base)) == Gain(1.0, 1.0, 1.0)
+    assert Gains(asked, Placed(base, slots)).of(Placed(base, slots)) == Gain(1.0, 1.0, 1.0)
+    assert Gains(asked, Placed(base)).of(Placed(base[::-1])).unknowns
+
+
 def test_a_range_of_times_contains_the_likely_one():
     asked = Model(TORUS, "alltoall", 2, 1e6, algorithm="library")
     found = time_range(asked, Placed(np.arange(8)))
