@@ -1,4 +1,4 @@
-"""Seconds a phase of a program, on this rank and over all.
+"""What a program of ``nidmap bench`` offers to those that measure it: a trial, and its phases.
 
 Phases are timed with the monotonic clock of each rank; nothing is
 synchronised in them. A phase that occurs several times is summed.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from array import array
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mpi4py import MPI
 
-__all__ = ["Phases", "reduced", "seconds_of"]
+__all__ = ["Phases", "Trial", "reduced", "seconds_of"]
 
 
 class Phases:
@@ -99,3 +99,28 @@ def reduced(comm: MPI.Intracomm, seconds: Mapping[str, float]) -> dict[str, dict
     size = comm.Get_size()
     ends = zip(seconds, low, total, high, strict=True)
     return {name: {"min": a, "mean": b / size, "max": c} for name, a, b, c in ends}
+
+
+class Trial(Protocol):
+    """One program on one communicator, ready to be repeated.
+
+    Made by ``workloads.<name>.trial.trial(comm, **options)``, which sets up
+    the data (collective over `comm`, not timed). It talks on the communicator
+    it was given and on none that holds other ranks, so that two orders of the
+    same ranks can stand side by side.
+    """
+
+    def run(self) -> Mapping[str, float]:
+        """Run one timed repetition and return this rank's seconds.
+
+        Returns
+        -------
+        mapping of str to float
+            ``total`` and ``communication``, and the program's own phases
+            besides; the same names in the same order on every rank.
+        """
+        ...
+
+    def verify(self) -> None:
+        """Raise a NidmapError on all ranks where the last result is wrong; not timed."""
+        ...

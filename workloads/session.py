@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from workloads.options import Common
-    from workloads.trial import Trial
+    from workloads.phases import Trial
 
 __all__ = ["Case", "Result", "Session", "header_of", "quiet_barrier"]
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -15,20 +17,24 @@ from placement.commands.common import (
     slurm_options,
     write_output,
 )
-from placement.commands.plan_options import PlanOptions
+from placement.commands.plan_report import PlanOptions
 from placement.commands.quantities import Bytes
 from placement.emit import FORMATS
 from placement.errors import UsageError
 from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+    from rich.progress import Progress
 
     from placement.commands.candidates import Candidates
     from placement.machine import Machine
     from placement.request import Baseline, Plan
     from placement.slurm.nodes import SlurmNodes
     from placement.support.array_types import Ints
+
+__all__ = ["bar"]
 
 #: What the name of -o asks for.
 SUFFIXES = {
@@ -236,7 +242,6 @@ def _traffic(options: PlanOptions) -> Iterator[dict[str, Any]]:
     if options.strategy not in PREDICTING:
         yield {}
         return
-    from placement.commands.progress import bar
 
     with bar() as show:
         progress = None if show is None else lambda now: show(now.share, now.text)
@@ -253,3 +258,44 @@ def _weights(machine: Machine, slurm: SlurmNodes | None) -> Ints | None:
         return None
     at = find_rows(slurm.names, machine.names)
     return np.append(slurm.weight, 1)[at]  # the last is that of all others
+
+
+#: Seconds before a bar is shown.
+AFTER = 0.5
+
+
+@contextmanager
+def bar() -> Iterator[Callable[[float, str], None] | None]:
+    """Yield what is told how much is done (0 to 1) and what is going on; None without a terminal.
+
+    The bar goes to stderr and is taken away at the end.
+    """
+    if not sys.stderr.isatty():
+        yield None
+        return
+    begun, shown = time.monotonic(), None
+
+    def show(done: float, text: str) -> None:
+        """Show how much is done, from the first moment that a person would wonder."""
+        nonlocal shown
+        if shown is None and time.monotonic() >= begun + AFTER:
+            shown = _progress()
+            shown.start()
+        if shown is not None:
+            shown.update(shown.task_ids[0], completed=done, description=text)
+
+    try:
+        yield show
+    finally:
+        if shown is not None:
+            shown.stop()
+
+
+def _progress() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}", markup=False))
+    shown = Progress(*columns, console=Console(stderr=True), transient=True)
+    shown.add_task("", total=1.0)
+    return shown

@@ -7,6 +7,7 @@ import shlex
 import sys
 from dataclasses import dataclass, replace
 from functools import cached_property
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,13 +22,33 @@ from placement.topologies import wiring_text
 
 if TYPE_CHECKING:
     from placement.commands.candidates import Candidates
-    from placement.commands.plan_options import PlanOptions
     from placement.machine import Machine
     from placement.nodelist import NodeList
     from placement.request import Plan
     from placement.slurm.starts import PlanCheck
 
-__all__ = ["PlanReport", "plan_document"]
+__all__ = ["PlanOptions", "PlanReport", "plan_document"]
+
+#: The options that say what a job sends.
+TRAFFIC = (
+    "pattern", "grid", "bytes", "routing", "algorithm", "latency", "memory", "process",
+    "payload", "first_contact", "background", "background_load", "deadline",
+)  # fmt: skip
+
+
+class PlanOptions(SimpleNamespace):
+    """The options as the command declares them; `form` and `strategy` as they apply."""
+
+    @property
+    def traffic(self) -> dict[str, Any]:
+        """What is said of the job's traffic, by the option's name."""
+        return {name: value for name in TRAFFIC if (value := getattr(self, name)) is not None}
+
+    @property
+    def slurm(self) -> dict[str, str | None]:
+        """The options that narrow what Slurm offers."""
+        return {name: getattr(self, name) for name in ("partition", "constraint", "reservation")}
+
 
 #: Formats that pin the job to the very nodes.
 _PINNING = ("nodelist", "lines", "sbatch", "pbs")

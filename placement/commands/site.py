@@ -14,7 +14,7 @@ from placement.sites.overlay import Overlay
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from placement.sites.findings import Finding
+    from placement.sites.against import Finding
     from placement.sites.model import Site
     from placement.sites.schema import Figure
 

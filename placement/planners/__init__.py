@@ -37,7 +37,7 @@ BUNDLED = {
     "compact": "compact",
     "hilbert": "curve",
     "hilbert-groups": "curve",
-    "level-spread": "level_spread",
+    "level-spread": "spread",
     "morton": "curve",
     "morton-groups": "curve",
     "nid-order": "nid_order",

@@ -1,4 +1,8 @@
-"""Planner ``spread``: as evenly as can be over groups, then chassis, then blades."""
+"""Planners ``spread`` and ``level-spread``: as evenly as can be over groups, chassis and blades.
+
+``spread`` deals a job over the whole machine, ``level-spread`` over the
+smallest level of the network that holds it.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +16,9 @@ from placement.planners._units import even_order, free_rows, nested
 if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.request import Request
-    from placement.support.array_types import Ints
+    from placement.support.array_types import Ints, Mask
 
-__all__ = ["spread"]
+__all__ = ["level_spread", "spread"]
 
 
 @planner("spread")
@@ -53,3 +57,68 @@ def spread(machine: Machine, request: Request) -> Ints:
     rows, must = free_rows(request)
     order = even_order(nested(machine, rows), must)
     return np.sort(rows[order[: request.count]])
+
+
+@planner("level-spread")
+def level_spread(machine: Machine, request: Request) -> Ints:
+    """Spread a job evenly within the smallest network level that it fits in.
+
+    Y. Zhang, O. Tuncer, F. Kaplan, K. Olcoz, V. J. Leung and A. K. Coskun,
+    "Level-Spread: A New Job Allocation Policy for Dragonfly Networks", IPDPS
+    2018: a job that fits into the free nodes of one router goes to the router
+    with most free nodes; else, if it fits into one group, to the group with
+    most free nodes, over whose routers it is spread in turns; else it is
+    spread over all groups in turns. The paper's dragonfly has no chassis.
+    Here they are a level of their own (all blades of a chassis are joined
+    directly), and the turns go over all levels below the chosen one: groups,
+    in each group chassis, in each chassis blades. Of units with equally many
+    free nodes the first is taken. Included nodes must all lie in the chosen
+    unit. On a torus the levels are router, line and plane of its coordinates;
+    on a tree they are its switches.
+
+    Parameters
+    ----------
+    machine : Machine
+    request : Request
+
+    Returns
+    -------
+    int64 (count,)
+        Rows in the machine's order.
+
+    Raises
+    ------
+    PlanError
+        Where too few nodes are free.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> from placement.request import Request
+    >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
+    >>> level_spread(machine, Request(count=3, free=machine.free)).tolist()
+    [0, 1, 2]
+    """
+    rows, must = free_rows(request)
+    levels = nested(machine, rows)
+    depth, unit = _smallest(levels, must, request.count)
+    inside = np.arange(len(rows)) if depth == 0 else np.flatnonzero(levels[depth - 1] == unit)
+    order = even_order([level[inside] for level in levels[depth:]], must[inside])
+    return np.sort(rows[inside[order[: request.count]]])
+
+
+def _smallest(levels: list[Ints], must: Mask, count: int) -> tuple[int, int]:
+    """Return the deepest level with a unit that holds the job, and its unit with most free nodes.
+
+    Level 0 is the machine.
+    """
+    for depth in range(len(levels), 0, -1):
+        level = levels[depth - 1]
+        free = np.bincount(level)
+        forced = np.unique(level[must])
+        if len(forced) > 1:
+            continue
+        unit = int(forced[0]) if len(forced) else int(np.argmax(free))
+        if free[unit] >= count:
+            return depth, unit
+    return 0, 0

@@ -36,7 +36,7 @@ __all__ = ["FAMILIES", "ROOTED", "Part", "Step", "algorithms_of", "one_by_one", 
 FAMILIES = {
     "bcast": "broadcast",
     "reduce": "reduction",
-    "allreduce": "allreduction",
+    "allreduce": "reduction",
     "gather": "gathering",
     "scatter": "gathering",
     "allgather": "gathering",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import machine_from, machine_option, say, to_json, write_output
-from placement.errors import UsageError
 from placement.support.suffixes import format_of_name
 from rankmap.commands.model import model_options, predictor
 
@@ -76,12 +75,10 @@ def compare(
     nidmap compare -m torus:8x8x8 -N 64 --grid 4x4x4 --strategies hilbert,compact -o a.html
     """
     from placement.scheduler.baseline import baseline_of, live_baseline
-    from rankmap.commands.order import _pattern
     from rankmap.compare import compared
+    from rankmap.pattern.structured import name_pattern
 
-    wanted = _pattern(pattern, grid)
-    if not wanted:
-        raise UsageError("no pattern given", "use --pattern P or --grid GRID")
+    wanted = name_pattern(pattern, grid)
     form = "json" if as_json else format_of_name(output, SUFFIXES, "text")
     machine = machine_from(specs)
     asked = predictor(machine, wanted, ppn, model)

@@ -1,23 +1,152 @@
-"""The options that say what a job sends, and how the network and its MPI take it."""
+"""The options that several commands share: the job's nodes, its order, and what it sends.
+
+Those of the job's nodes, and those of its order, reach a command as one value
+each: `JobArguments` and `OrderArguments`.
+"""
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import say
+from placement.commands.common import machine_from, machine_option
 from placement.commands.quantities import Bytes
-from placement.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from placement.machine import Machine
+    from rankmap.order import Order
     from rankmap.predict import Predictor
-    from rankmap.predict.background import Other
+    from rankmap.slots import Slots
 
-__all__ = ["background", "job_of", "model_options", "predictor", "sending_options"]
+__all__ = [
+    "JobArguments", "OrderArguments", "job_of", "job_options", "launcher_order",
+    "model_options", "order_options", "predictor", "sending_options",
+]  # fmt: skip
+
+_JOB: tuple[Callable[..., Any], ...] = (
+    click.option(
+        "--nodes", metavar="LIST|FILE|-", help="The job's nodes; their order numbers the slots."
+    ),
+    click.option("--ppn", metavar="N[,N...]", help="Ranks a node: 24 or 24,24,12."),
+    click.option(
+        "--pattern", metavar="P", help="alltoall, stencil:24x24x16[,periodic], fft:64x64, bcast …"
+    ),
+    click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JobArguments:
+    """The options of `job_options`, as they were given."""
+
+    specs: tuple[str, ...]
+    nodes: str | None
+    ppn: str | None
+    pattern: str | None
+    grid: str | None
+
+    def machine(self) -> Machine:
+        """Load the machine."""
+        return machine_from(self.specs)
+
+    def named_pattern(self, needed: bool = True) -> str:
+        """Return the pattern; '' where none is given and none needed."""
+        from rankmap.pattern.structured import name_pattern
+
+        return name_pattern(self.pattern, self.grid, needed)
+
+    def slots(self, machine: Machine) -> Slots:
+        """Return the slots of the job on a machine; on all its free nodes where none are named."""
+        from rankmap.slots import slots_of
+
+        if self.nodes is None:
+            return slots_of(machine, None, self.ppn)
+        from placement.lists.pasted import read_list
+
+        text, source = read_list(self.nodes, "--nodes")
+        return slots_of(machine, text, self.ppn, source, repeats=source != "--nodes")
+
+
+def job_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add machine, nodes, ranks and pattern; the command takes them as ``job``."""
+
+    @functools.wraps(command)
+    def called(
+        specs: tuple[str, ...],
+        nodes: str | None,
+        ppn: str | None,
+        pattern: str | None,
+        grid: str | None,
+        **others: Any,
+    ) -> Any:
+        return command(job=JobArguments(specs, nodes, ppn, pattern, grid), **others)
+
+    return machine_option(_added(_JOB, called))
+
+
+@dataclass(frozen=True, slots=True)
+class OrderArguments:
+    """The options of `order_options`, as they were given."""
+
+    path: str | None
+    form: str | None
+    strategy: str | None
+    launcher_order: str
+
+    def read(self, slots: Slots) -> Order:
+        """Return the order in the file."""
+        from rankmap.order_file import read_order_file
+
+        return read_order_file(self.path or "-", self.form, slots, self.launcher_order)
+
+
+def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add an order's file, its format, or a strategy; the command takes them as ``order``."""
+
+    @functools.wraps(command)
+    def called(
+        path: str | None, form: str | None, strategy: str | None, launcher_order: str, **others: Any
+    ) -> Any:
+        return command(order=OrderArguments(path, form, strategy, launcher_order), **others)
+
+    return _added(_ORDER, called)
+
+
+def launcher_order(text: str, default: str | None = None) -> Callable[..., Any]:
+    """Return the option ``--launcher-order``, with a help text."""
+    choices = click.Choice(["sorted", "given"])
+    shown = default is not None
+    return click.option(
+        "--launcher-order", type=choices, default=default, show_default=shown, help=text
+    )
+
+
+def _added(
+    options: Sequence[Callable[..., Any]], command: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return a command with options, the first of them first in its help."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+_ORDER: tuple[Callable[..., Any], ...] = (
+    click.option("--order", "path", metavar="FILE|-", help="An order file."),
+    click.option(
+        "--order-format",
+        "--format",
+        "form",
+        metavar="F",
+        help="Its format: slots, mpich, slurm, json …; never guessed from what is in it.",
+    ),
+    click.option("--strategy", metavar="S", help="This strategy's order instead of a file's."),
+    launcher_order("The node order that a file of ranks by slot was made for.", "sorted"),
+)
 
 _MODEL: tuple[Callable[..., Any], ...] = (
     click.option(
@@ -91,16 +220,12 @@ _JOB_WORDS = {
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of the model, which ``predict`` and ``compare`` share."""
-    for option in reversed(_MODEL):
-        command = option(command)
-    return command
+    return _added(_MODEL, command)
 
 
 def sending_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add those of them that a search knows, which ``order`` and ``run`` share."""
-    for option in reversed(_MODEL[:-1]):
-        command = option(command)
-    return command
+    return _added(_MODEL[:-1], command)
 
 
 def job_of(model: dict[str, Any]) -> dict[str, Any]:
@@ -119,48 +244,8 @@ def predictor(
     machine: Machine, pattern: str, ppn: int | str | Sequence[int], model: dict[str, Any]
 ) -> Predictor:
     """Return the model that the options of `model_options` ask for."""
-    from rankmap.predict import Predictor
+    from rankmap.joint.job import predictor as predictor_of
 
-    return Predictor(
-        machine,
-        pattern,
-        ppn,
-        model["size"],
-        model["routing"],
-        algorithm=model["algorithm"],
-        latency=model["latency"],
-        memory=model["memory"],
-        background=background(machine, model["others"], model["load"]),
-        fair=model["fair"],
-        process=model["process"],
-        payload=model["payload"],
-        first_contact=model["contact"],
-    )
-
-
-def background(machine: Machine, source: str | None, load: float | None) -> list[Other]:
-    """Return the jobs that ``--background`` names.
-
-    Raises
-    ------
-    UsageError
-        A load without jobs, or one that makes no sense.
-    ParseError, LaunchError
-        A file that cannot be read; a Slurm that does not answer.
-    """
-    if source is None:
-        if load is not None:
-            raise UsageError("--background-load goes with --background")
-        return []
-    from rankmap.predict.background import USUAL_LOAD, from_file, from_slurm
-
-    each = USUAL_LOAD if load is None else load
-    if source == "slurm":
-        jobs, notes = from_slurm(machine, each)
-        for note in notes:
-            say(f"nidmap: {note}")
-        return jobs
-    from rankmap.order_file import read_text
-
-    text, name = read_text(source)
-    return from_file(machine, text, name, each)
+    options = dict(model)
+    fair = options.pop("fair")
+    return predictor_of(machine, {**job_of(options), "pattern": pattern, "ppn": ppn}, fair)[0]

@@ -8,43 +8,32 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import (
-    machine_from,
-    machine_option,
     machine_specs,
     say,
     write_output,
 )
 from placement.errors import UsageError
-from rankmap.commands.model import job_of, sending_options
+from rankmap.commands.model import job_of, job_options, launcher_order, sending_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from placement.machine import Machine
+    from rankmap.commands.model import JobArguments
     from rankmap.launch.run_command import RunCommand
     from rankmap.order import Order
     from rankmap.slots import Slots
 
 __all__ = ["launch_options", "order", "run", "run_command"]
 
-_nodes_option = click.option(
-    "--nodes", metavar="LIST|FILE|-", help="The job's nodes; their order numbers the slots."
-)
-_ppn_option = click.option("--ppn", metavar="N[,N...]", help="Ranks a node: 24 or 24,24,12.")
-_pattern_option = click.option(
-    "--pattern", metavar="P", help="alltoall, stencil:24x24x16[,periodic], fft:64x64, allreduce …"
-)
-_grid_option = click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
 _strategy_option = click.option(
     "--strategy",
     default="auto",
     show_default=True,
     help="auto: the fastest as predicted, or a name.",
 )
-_launcher_order_option = click.option(
-    "--launcher-order",
-    type=click.Choice(["sorted", "given"]),
-    help="How the launcher takes the nodes, for MPICH_RANK_ORDER; default: sorted, as Slurm does.",
+_launcher_order_option = launcher_order(
+    "How the launcher takes the nodes, for MPICH_RANK_ORDER; default: sorted, as Slurm does."
 )
 
 mapping_limit_option = click.option(
@@ -54,10 +43,6 @@ mapping_limit_option = click.option(
 )
 
 _LAUNCH = (
-    _nodes_option,
-    _ppn_option,
-    _pattern_option,
-    _grid_option,
     _strategy_option,
     sending_options,
     click.option(
@@ -85,33 +70,25 @@ _LAUNCH = (
 
 
 def launch_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say in which order a launcher's ranks are started."""
+    """Add the job, and in which order a launcher's ranks are started."""
     for option in reversed(_LAUNCH):
         command = option(command)
-    return command
+    return job_options(command)
 
 
 def run_command(
-    command: tuple[str, ...],
-    specs: tuple[str, ...],
-    pattern: str | None,
-    grid: str | None,
-    options: Mapping[str, Any],
+    command: tuple[str, ...], job: JobArguments, options: Mapping[str, Any]
 ) -> RunCommand:
     """Return ``nidmap run`` of a command with `launch_options` and ``patience``."""
     from rankmap.launch.run_command import RunCommand
 
-    given = dict(options)
-    job = job_of(given)
-    return RunCommand(command, specs, lambda: _pattern(pattern, grid), given, job)
+    given = {"nodes": job.nodes, "ppn": job.ppn, **options}
+    sent = job_of(given)
+    return RunCommand(command, job.specs, lambda: job.named_pattern(needed=False), given, sent)
 
 
 @click.command()
-@machine_option
-@_nodes_option
-@_ppn_option
-@_pattern_option
-@_grid_option
+@job_options
 @click.option(
     "--strategy",
     default="auto",
@@ -126,11 +103,7 @@ def run_command(
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("-o", "--output", metavar="FILE", help="Write there, whole or not at all.")
 def order(
-    specs: tuple[str, ...],
-    nodes: str | None,
-    ppn: str | None,
-    pattern: str | None,
-    grid: str | None,
+    job: JobArguments,
     strategy: str,
     relax: bool,
     launcher_order: str | None,
@@ -170,28 +143,25 @@ def order(
     from rankmap.order_store import Wish, arrange_and_store
     from rankmap.short_orders import fit_format
 
-    wanted = _pattern(pattern, grid)
-    if not wanted:
-        raise UsageError("no pattern given", "use --pattern P or --grid GRID")
+    wanted = job.named_pattern()
     chosen = "json" if as_json else form or format_of(output)
     find(chosen)
-    machine = machine_from(specs)
-    slots = _slots(machine, nodes, ppn)
+    machine = job.machine()
+    slots = job.slots(machine)
     asked = _relaxed(strategy) if relax else strategy
-    job = job_of(model)
-    wish = Wish(wanted, asked, job, machine_specs=machine_specs(specs))
+    sent = job_of(model)
+    wish = Wish(wanted, asked, sent, machine_specs=machine_specs(job.specs))
     made = arrange_and_store(slots, wish)
-    made, told = fit_format(made, chosen, launcher_order or "sorted", mapping_limit, job)
+    made, told = fit_format(made, chosen, launcher_order or "sorted", mapping_limit, sent)
     write_output(emit(made, chosen, launcher_order or "sorted"), output)
-    _talk(made, machine, chosen, launcher_order)
+    _report(made, machine, chosen, launcher_order)
     if told:
         say(f"nidmap: {told}")
-    if job and asked != "auto":
-        say(f"nidmap: --{next(iter(job)).replace('_', '-')} is for --strategy auto alone")
+    if sent and asked != "auto":
+        say(f"nidmap: --{next(iter(sent)).replace('_', '-')} is for --strategy auto alone")
 
 
 @click.command(context_settings={"allow_interspersed_args": False})
-@machine_option
 @launch_options
 @click.option("--dry-run", is_flag=True, help="Print the command instead of running it.")
 @click.option(
@@ -208,9 +178,7 @@ def order(
 @click.option("--world", is_flag=True, help="With --inside: MPI_COMM_WORLD itself takes it.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
 def run(
-    specs: tuple[str, ...],
-    pattern: str | None,
-    grid: str | None,
+    job: JobArguments,
     dry_run: bool,
     verify: bool,
     strict: bool,
@@ -255,16 +223,14 @@ def run(
     if inside and (verify or as_json):
         raise UsageError("--inside goes with neither --verify nor --json")
     if inside:
-        wanted = _pattern(pattern, grid)
-        return _run_inside(command, specs, wanted, world, strict, dry_run, options)
-    one = run_command(command, specs, pattern, grid, options)
+        return _run_inside(command, job, world, strict, dry_run, options)
+    one = run_command(command, job, options)
     return one.show(as_json, strict) if dry_run else one.start(strict, verify)
 
 
 def _run_inside(
     command: tuple[str, ...],
-    specs: tuple[str, ...],
-    pattern: str,
+    job: JobArguments,
     world: bool,
     strict: bool,
     dry_run: bool,
@@ -274,11 +240,11 @@ def _run_inside(
     from rankmap.launch.inside import run_inside
     from rankmap.runtime.answer import Answerer
 
-    if options["nodes"] or options["ppn"]:
+    if job.nodes or job.ppn:
         raise UsageError("--inside asks the processes where they are: no --nodes, no --ppn")
     how = Answerer(
-        " ".join(machine_specs(specs, needed=False)),
-        pattern,
+        " ".join(machine_specs(job.specs, needed=False)),
+        job.named_pattern(needed=False),
         "" if options["strategy"] == "auto" else options["strategy"],
         os.path.abspath(options["order_file"]) if options["order_file"] else "",
         options["order_format"],
@@ -294,30 +260,7 @@ def _relaxed(strategy: str) -> str:
     return f"{name}:{options},relax" if options else f"{name}:relax"
 
 
-def _pattern(pattern: str | None, grid: str | None) -> str:
-    """Return the pattern that the two options name; '' for none."""
-    if pattern and grid:
-        raise UsageError("--pattern and --grid exclude each other")
-    if grid:
-        from rankmap.pattern.structured import Stencil, parse_extents
-
-        return Stencil(parse_extents(grid, "--grid")).spec
-    return pattern or ""
-
-
-def _slots(machine: Machine, nodes: str | None, ppn: str | None) -> Slots:
-    """Return the slots that the options ask for."""
-    from rankmap.slots import slots_of
-
-    if nodes is None:
-        return slots_of(machine, None, ppn)
-    from placement.lists.pasted import read_list
-
-    text, source = read_list(nodes, "--nodes")
-    return slots_of(machine, text, ppn, source, repeats=source != "--nodes")
-
-
-def _talk(made: Order, machine: Machine, form: str, launcher_order: str | None) -> None:
+def _report(made: Order, machine: Machine, form: str, launcher_order: str | None) -> None:
     """Say what was made, and what would surprise."""
     say(f"{made.strategy} order of {made.pattern} on {made.on.words()}")
     if made.remark:

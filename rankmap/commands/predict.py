@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from placement.commands.common import (
-    machine_from,
-    machine_option,
     report_options,
     to_json,
     write_output,
 )
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
-from rankmap.commands.model import model_options, predictor
+from rankmap.commands.model import job_options, model_options, order_options, predictor
 
 if TYPE_CHECKING:
+    from rankmap.commands.model import JobArguments, OrderArguments
     from rankmap.order import Order
     from rankmap.predict import Prediction, Predictor
     from rankmap.slots import Slots
@@ -26,21 +26,8 @@ __all__ = ["predict"]
 
 
 @click.command()
-@machine_option
-@click.option("--nodes", metavar="LIST|FILE|-", help="The job's nodes, as for nidmap order.")
-@click.option("--ppn", metavar="N[,N...]", help="Ranks a node: 24 or 24,24,12.")
-@click.option("--pattern", metavar="P", help="alltoall, bcast, fft:64x64, stencil:24x24x16 …")
-@click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
-@click.option("--order", "path", metavar="FILE|-", help="An order file; default: row-major.")
-@click.option("--order-format", "form", metavar="F", help="Its format, as for nidmap score.")
-@click.option("--strategy", metavar="S", help="This strategy's order instead of a file's.")
-@click.option(
-    "--launcher-order",
-    type=click.Choice(["sorted", "given"]),
-    default="sorted",
-    show_default=True,
-    help="The node order that a file of ranks by slot was made for.",
-)
+@job_options
+@order_options
 @model_options
 @click.option(
     "--against", metavar="MINICRAY", help="Beside it what this mini-Cray's links have carried."
@@ -54,15 +41,8 @@ __all__ = ["predict"]
 )
 @report_options
 def predict(
-    specs: tuple[str, ...],
-    nodes: str | None,
-    ppn: str | None,
-    pattern: str | None,
-    grid: str | None,
-    path: str | None,
-    form: str | None,
-    strategy: str | None,
-    launcher_order: str,
+    job: JobArguments,
+    order: OrderArguments,
     against: str | None,
     times: float,
     as_json: bool,
@@ -84,22 +64,17 @@ def predict(
     nidmap predict -m torus:8x8x8,bw=4.68 --nodes 0-63 --pattern transposition:8x8 --bytes 4MB
     nidmap predict --nodes 0-7 --pattern alltoall --bytes 1e5 --against minicray
     """
-    from rankmap.commands.order import _pattern, _slots
-
     beside = load(SERVICES["predict --against"]) if against is not None else None
     if beside is not None:
-        specs, model["routing"] = beside.defaults(against, specs, model["routing"])
-
-    wanted = _pattern(pattern, grid)
-    if not wanted:
-        raise UsageError("no pattern given", "use --pattern P or --grid GRID")
-    if path is not None and strategy is not None:
+        specs, model["routing"] = beside.defaults(against, job.specs, model["routing"])
+        job = replace(job, specs=specs)
+    wanted = job.named_pattern()
+    if order.path is not None and order.strategy is not None:
         raise UsageError("--order and --strategy exclude each other")
-    machine = machine_from(specs)
-    slots = _slots(machine, nodes, ppn)
+    machine = job.machine()
+    slots = job.slots(machine)
     asked = predictor(machine, wanted, slots.counts.tolist(), model)
-    order = _order(asked, slots, path, form, strategy, launcher_order)
-    found = asked.ranged(slots, order)
+    found = asked.ranged(slots, _order_of(asked, slots, order))
     if as_json:
         more = {"against": beside.document(found, against, times)} if beside else {}
         write_output(to_json({**found.document(), **more}), output)
@@ -108,21 +83,13 @@ def predict(
         write_output(_words(found) + more_words, output)
 
 
-def _order(
-    asked: Predictor,
-    slots: Slots,
-    path: str | None,
-    form: str | None,
-    strategy: str | None,
-    launcher_order: str,
-) -> Order | None:
+def _order_of(asked: Predictor, slots: Slots, given: OrderArguments) -> Order | None:
     """Return the order that a file or a strategy gives; None for rank r on slot r."""
-    if path is not None:
-        from rankmap.order_file import read_order_file
-
-        return read_order_file(path, form, slots, launcher_order)
-    if form is not None:
+    if given.path is not None:
+        return given.read(slots)
+    if given.form is not None:
         raise UsageError("--order-format goes with --order")
+    strategy = given.strategy
     if strategy is None or strategy == "row-major":
         return None
     from rankmap.joint.by_strategy import order_by_strategy

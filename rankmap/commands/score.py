@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import (
-    machine_from,
-    machine_option,
     report_options,
     say,
     to_json,
     write_output,
 )
 from placement.errors import UsageError
-from rankmap.commands.model import job_of, sending_options
+from rankmap.commands.model import job_of, job_options, order_options, sending_options
 
 if TYPE_CHECKING:
+    from rankmap.commands.model import JobArguments, OrderArguments
     from rankmap.order import Order
     from rankmap.pattern import Pattern
     from rankmap.score import Score
@@ -29,28 +28,11 @@ SCHEMA = "nidmap.score/1"
 
 
 @click.command()
-@machine_option
-@click.option("--nodes", metavar="LIST|FILE|-", help="The job's nodes, as for nidmap order.")
-@click.option("--ppn", metavar="N[,N...]", help="Ranks a node: 24 or 24,24,12.")
-@click.option("--pattern", metavar="P", help="Who talks to whom: graph:FILE, stencil:24x24x16 …")
-@click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
-@click.option("--order", "path", metavar="FILE|-", help="An order file; default: a strategy's.")
+@job_options
+@order_options
 @click.option(
-    "--order-format",
-    "--format",
-    "form",
-    metavar="F",
-    help="Its format: slots, mpich, slurm, json …; never guessed from what is in it.",
+    "--job", "number", metavar="ID", help="What is known of a job that `nidmap run` launched."
 )
-@click.option("--strategy", metavar="S", help="Score this strategy's order instead of a file's.")
-@click.option(
-    "--launcher-order",
-    type=click.Choice(["sorted", "given"]),
-    default="sorted",
-    show_default=True,
-    help="The node order that a file of ranks by slot was made for.",
-)
-@click.option("--job", metavar="ID", help="What is known of a job that `nidmap run` launched.")
 @click.option(
     "--ask", is_flag=True, help="With --job: a small step asks the ranks of a running job."
 )
@@ -58,16 +40,9 @@ SCHEMA = "nidmap.score/1"
 @sending_options
 @report_options
 def score(
-    specs: tuple[str, ...],
-    nodes: str | None,
-    ppn: str | None,
-    pattern: str | None,
-    grid: str | None,
-    path: str | None,
-    form: str | None,
-    strategy: str | None,
-    launcher_order: str,
-    job: str | None,
+    job: JobArguments,
+    order: OrderArguments,
+    number: str | None,
     ask: bool,
     order_dir: str | None,
     as_json: bool,
@@ -99,29 +74,29 @@ def score(
     """
     from rankmap.emit.text import BrokenOrderError
     from rankmap.joint.by_strategy import order_by_strategy
-    from rankmap.order_file import read_order_file
+    from rankmap.pattern import parse_pattern
 
-    if job is not None:
+    if number is not None:
         from rankmap.commands.job import report
-        from rankmap.commands.order import _pattern as text_of
 
-        if path or strategy or nodes or ppn:
+        if order.path or order.strategy or job.nodes or job.ppn:
             raise UsageError("--job takes order, nodes and ranks from what `run` kept")
-        return report(job, specs, text_of(pattern, grid), ask, order_dir, as_json, output)
+        pattern = job.named_pattern(needed=False)
+        return report(number, job.specs, pattern, ask, order_dir, as_json, output)
     if ask or order_dir:
         raise UsageError("--ask and --order-dir go with --job")
-    if (path is None) == (strategy is None):
+    if (order.path is None) == (order.strategy is None):
         raise UsageError("give either --order FILE or --strategy S")
-    wanted = _pattern(pattern, grid)
-    slots = _slots(specs, nodes, ppn)
+    wanted = parse_pattern(job.named_pattern())
+    slots = job.slots(job.machine())
     fitted = wanted.on(slots)
     for note in getattr(fitted, "notes", ()):
         say(f"nidmap: {note}")
     try:
         made = (
-            order_by_strategy(slots, wanted, strategy, job_of(model))
-            if strategy
-            else read_order_file(path or "-", form, slots, launcher_order)
+            order_by_strategy(slots, wanted, order.strategy, job_of(model))
+            if order.strategy
+            else order.read(slots)
         )
     except BrokenOrderError as error:
         if as_json:
@@ -133,22 +108,6 @@ def score(
     document = _document(made, fitted, slots)
     write_output(to_json(document) if as_json else _words(document), output)
     return 0
-
-
-def _pattern(pattern: str | None, grid: str | None) -> Pattern:
-    from rankmap.commands.order import _pattern as text_of
-    from rankmap.pattern import parse_pattern
-
-    text = text_of(pattern, grid)
-    if not text:
-        raise UsageError("no pattern given", "use --pattern P or --grid GRID")
-    return parse_pattern(text)
-
-
-def _slots(specs: tuple[str, ...], nodes: str | None, ppn: str | None) -> Slots:
-    from rankmap.commands.order import _slots as slots_of
-
-    return slots_of(machine_from(specs), nodes, ppn)
 
 
 def _document(made: Order, fitted: Pattern, slots: Slots) -> dict[str, Any]:

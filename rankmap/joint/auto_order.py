@@ -15,10 +15,9 @@ import numpy as np
 from placement.errors import NidmapError, UsageError
 from placement.support.quantities import time_text
 from rankmap import progress
-from rankmap.joint.budget import Budget
+from rankmap.joint.budget import TUNING, Budget
 from rankmap.joint.given_nodes import fastest_order
 from rankmap.joint.job import predictor
-from rankmap.joint.tuning import TUNING
 from rankmap.order import Order
 from rankmap.predict.asked import fitted
 from rankmap.predict.gain import Gain, Gains, Placed

@@ -20,11 +20,11 @@ import numpy as np
 from placement.errors import NidmapError
 from placement.request import Request
 from rankmap.joint import work
+from rankmap.joint.budget import TUNING
 from rankmap.joint.job import stand_in
 from rankmap.joint.judge import Judge
 from rankmap.joint.rank_orders import quick_orders, ranks_alike, ready, searched_orders
 from rankmap.joint.search import search
-from rankmap.joint.tuning import TUNING
 from rankmap.order import Order
 from rankmap.predict.asked import fitted
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from placement.errors import UsageError, printable
 from placement.network import channels
 from rankmap.joint import work
-from rankmap.joint.tuning import TUNING
-from rankmap.pattern.structured import Lines
+from rankmap.joint.budget import TUNING
+from rankmap.pattern.structured import Lines, name_pattern
 from rankmap.predict import Predictor
 from rankmap.predict.phases import ALGORITHMS
 from rankmap.slots import parse_counts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from placement.machine import Machine
     from placement.support.array_types import Ints
@@ -38,7 +38,9 @@ KEYS = (
 )  # fmt: skip
 
 
-def predictor(machine: Machine, job: Mapping[str, Any]) -> tuple[Predictor, tuple[str, ...]]:
+def predictor(
+    machine: Machine, job: Mapping[str, Any], fair: bool = False
+) -> tuple[Predictor, tuple[str, ...]]:
     """Return the model of a job, and what was assumed of it.
 
     Parameters
@@ -50,6 +52,8 @@ def predictor(machine: Machine, job: Mapping[str, Any]) -> tuple[Predictor, tupl
         ``payload``, ``first_contact`` as `Predictor` takes them; ``background``:
         a file, ``slurm`` or a sequence of `Other`, with ``background_load``;
         or ``predictor`` instead of all.
+    fair : bool
+        See `Predictor`.
 
     Raises
     ------
@@ -65,11 +69,14 @@ def predictor(machine: Machine, job: Mapping[str, Any]) -> tuple[Predictor, tupl
     unknown = [word for word in job if word not in KEYS]
     if unknown:
         shown = printable(str(unknown[0]), 40)
-        raise UsageError(f"'{shown}' is nothing that is known of a job", f"there are {_words()}")
+        known = ", ".join(word for word in KEYS if word not in ("predictor", "progress"))
+        raise UsageError(f"'{shown}' is nothing that is known of a job", f"there are {known}")
     if job.get("predictor") is not None:
         found: Predictor = job["predictor"]
         return found, ()
-    pattern = _pattern(job.get("pattern"), job.get("grid"))
+    pattern = job.get("pattern")
+    if job.get("grid"):
+        pattern = name_pattern(pattern, job["grid"])
     ppn = job.get("ppn") or 1
     made = Predictor(
         machine,
@@ -84,6 +91,7 @@ def predictor(machine: Machine, job: Mapping[str, Any]) -> tuple[Predictor, tupl
         payload=job.get("payload"),
         first_contact=job.get("first_contact"),
         background=_background(machine, job.get("background"), job.get("background_load")),
+        fair=fair,
     )
     each = "1 rank a node" if ppn == 1 else f"{ppn} ranks a node"
     return made, () if pattern else (ASSUMED.format(each),)
@@ -121,23 +129,34 @@ def stand_in(asked: Predictor, rows: Ints) -> Predictor:
     return asked if same and not asked.following else quick
 
 
-def _words() -> str:
-    return ", ".join(word for word in KEYS if word not in ("predictor", "progress"))
+def _background(
+    machine: Machine, source: str | Sequence[Other] | None, load: float | None
+) -> list[Other]:
+    """Return the other jobs: those that ``--background`` names, or those given.
 
+    Raises
+    ------
+    UsageError
+        A load without jobs, or one that makes no sense.
+    ParseError, LaunchError
+        A file that cannot be read; a Slurm that does not answer.
+    """
+    if source is None:
+        if load is not None:
+            raise UsageError("--background-load goes with --background")
+        return []
+    if not isinstance(source, str):
+        return list(source)
+    from placement.commands.common import say
+    from rankmap.predict.background import USUAL_LOAD, from_file, from_slurm
 
-def _pattern(pattern: Any, grid: str | None) -> Any:
-    if not grid:
-        return pattern
-    if pattern:
-        raise UsageError("--pattern and --grid exclude each other")
-    from rankmap.pattern.structured import Stencil, parse_extents
+    each = USUAL_LOAD if load is None else load
+    if source == "slurm":
+        jobs, notes = from_slurm(machine, each)
+        for note in notes:
+            say(f"nidmap: {note}")
+        return jobs
+    from rankmap.order_file import read_text
 
-    return Stencil(parse_extents(grid, "--grid")).spec
-
-
-def _background(machine: Machine, source: Any, load: float | None) -> list[Other]:
-    if source is None or isinstance(source, str):
-        from rankmap.commands.model import background
-
-        return background(machine, source, load)
-    return list(source)
+    text, name = read_text(source)
+    return from_file(machine, text, name, each)

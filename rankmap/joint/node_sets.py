@@ -1,15 +1,20 @@
 """Node sets to start from: what the planners choose, and families between packed and spread.
 
-The planners' own answers come first. Between
-"as packed" and "as spread as can be" lies a family for each level of the
-machine: the job spread evenly over the k freest groups (chassis, leaves …).
-On tori it is boxes (`rankmap.joint.torus_boxes`).
+The planners' own answers come first. Between "as packed" and "as spread as can
+be" lies a family for each level of the machine: the job spread evenly over the
+k freest groups (chassis, leaves …). On tori it is boxes where they are freest,
+and the process grid laid on free ones as it is: where the bricks of a process
+grid, one a node, make a grid that fits a box of routers, neighbours in the one
+are neighbours in the other, and no order of any other set of nodes has shorter
+ways. Dimensions may share an axis, then one of them goes in larger steps.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,7 +22,8 @@ from placement import planners
 from placement.errors import PlanError, UsageError
 from placement.plan import counted
 from placement.planners._units import nested
-from rankmap.joint.tuning import TUNING
+from rankmap.joint.budget import TUNING
+from rankmap.joint.rank_orders import brick_shapes, bricked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,8 +32,9 @@ if TYPE_CHECKING:
     from placement.request import Request
     from placement.support.array_types import Ints
 
+    Shape = tuple[int, ...]
 
-__all__ = ["default", "levels", "planned"]
+__all__ = ["boxes", "default", "free_at_corners", "grid_on_boxes", "levels", "planned"]
 
 
 def default(machine: Machine, request: Request) -> Ints | None:
@@ -95,3 +102,211 @@ def _spread(machine: Machine, request: Request, rows: Ints) -> Ints:
     free = np.zeros(len(machine), dtype=bool)
     free[rows] = True
     return planners.find("spread")(machine, replace(request, free=free))
+
+
+class _Way(NamedTuple):
+    """One way to lay the grid: steps between neighbours, bricks, what a router holds, axes."""
+
+    cost: float
+    sides: Shape
+    brick: Shape
+    inner: Shape
+    axes: Shape
+
+
+def grid_on_boxes(
+    machine: Machine, request: Request, dims: Shape, ppn: int
+) -> Iterator[tuple[str, Ints, Ints | None]]:
+    """Yield a name, the nodes and the slots of a process grid on each free box that it fits.
+
+    Parameters
+    ----------
+    machine : Machine
+    request : Request
+    dims : tuple of int
+        The process grid.
+    ppn : int
+        Ranks of every node.
+
+    Examples
+    --------
+    >>> from placement.request import Request
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("torus:4x4")
+    >>> name, rows, slots = next(grid_on_boxes(m, Request(4, m.free), (2, 2), 1))
+    >>> name, rows.tolist(), slots
+    ('box 2x2', [0, 4, 1, 5], None)
+    """
+    if machine.topology.kind != "torus":
+        return
+    place = _Free(machine, request)
+    seen: set[bytes] = set()
+    for way in sorted(set(_ways(place.extents, place.nodes, dims, ppn))):
+        corner = place.corner(way.sides)
+        if corner is None:
+            continue
+        rows = place.rows(way, dims, corner)
+        if rows.tobytes() in seen or not np.isin(request.include, rows).all():
+            continue
+        seen.add(rows.tobytes())
+        yield f"box {'x'.join(map(str, way.sides))}", rows, bricked(dims, way.brick)
+        if len(seen) == TUNING.shapes:
+            return
+
+
+def _ways(extents: Shape, nodes: int, dims: Shape, ppn: int) -> Iterator[_Way]:
+    """Yield the ways in which a grid can lie on a torus of routers with so many nodes."""
+    for brick in brick_shapes(dims, ppn)[: TUNING.bricks]:
+        grid = tuple(d // b for d, b in zip(dims, brick, strict=True))
+        for inner in brick_shapes(grid, nodes)[: TUNING.inner]:
+            routers = tuple(g // i for g, i in zip(grid, inner, strict=True))
+            for axes in _assigned(routers, len(extents)):
+                sides = _sides(routers, axes, len(extents))
+                if all(s <= e for s, e in zip(sides, extents, strict=True)):
+                    cost = _steps(routers, brick, axes)
+                    yield _Way(cost, sides, brick, inner, axes)
+
+
+def _assigned(grid: Shape, axes: int) -> Iterator[Shape]:
+    """Yield the axis of each dimension, -1 for those of one place."""
+    choices = [range(axes) if extent > 1 else (-1,) for extent in grid]
+    yield from itertools.product(*choices)
+
+
+def _sides(grid: Shape, axes: Shape, count: int) -> Shape:
+    return tuple(
+        math.prod(g for g, a in zip(grid, axes, strict=True) if a == axis) for axis in range(count)
+    )
+
+
+def _steps(grid: Shape, brick: Shape, axes: Shape) -> float:
+    """Return how many links neighbours' bytes pass, dimension by dimension, in bricks' sides."""
+    total = 0.0
+    for k, (extent, axis) in enumerate(zip(grid, axes, strict=True)):
+        if extent > 1:
+            after = zip(grid[k + 1 :], axes[k + 1 :], strict=True)
+            total += math.prod(g for g, a in after if a == axis) / brick[k]
+    return total
+
+
+class _Free:
+    """Where boxes of a torus are free as a whole."""
+
+    def __init__(self, machine: Machine, request: Request) -> None:
+        count = machine.topology.router_levels
+        self.extents = tuple(int(e) for e in machine.topology.extents[:count])
+        rows = np.flatnonzero(request.free)
+        router = np.ravel_multi_index(tuple(machine.coords[rows, :count].T), self.extents)
+        size = math.prod(self.extents)
+        every = np.bincount(machine.router[machine.router[:, 0] >= 0, 0])
+        self.nodes = int(every.max(initial=1))
+        order = np.argsort(router, kind="stable")
+        held = np.bincount(router, minlength=size)
+        first = np.cumsum(held) - held
+        self.table = np.full((size, self.nodes), -1)
+        self.table[router[order], np.arange(len(rows)) - first[router[order]]] = rows[order]
+        self.whole = (held == self.nodes).astype(np.int64).reshape(self.extents)
+
+    def corner(self, sides: Shape) -> Ints | None:
+        """Return the first corner of a box that is all free; None where there is none."""
+        found = free_at_corners(self.whole, sides)
+        best = int(np.argmax(found))
+        if found.flat[best] < math.prod(sides):
+            return None
+        return np.array(np.unravel_index(best, found.shape))
+
+    def rows(self, way: _Way, dims: Shape, corner: Ints) -> Ints:
+        """Return the node of each brick of the grid, row by row."""
+        grid = tuple(d // b for d, b in zip(dims, way.brick, strict=True))
+        cell = np.indices(grid).reshape(len(grid), -1)
+        part, inside = np.divmod(cell, np.array(way.inner)[:, None])
+        routers = tuple(g // i for g, i in zip(grid, way.inner, strict=True))
+        at = np.zeros((len(self.extents), cell.shape[1]), dtype=np.int64)
+        for k, axis in enumerate(way.axes):
+            if axis >= 0:
+                at[axis] = at[axis] * routers[k] + part[k]
+        at = (at + corner[:, None]) % np.array(self.extents)[:, None]
+        node = np.ravel_multi_index(tuple(inside), way.inner)
+        return np.asarray(self.table[np.ravel_multi_index(tuple(at), self.extents), node])
+
+
+def boxes(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
+    """Yield the nodes of boxes of a torus, each where most of its nodes are free.
+
+    The shapes are those that hold the job with least on the busiest axis of
+    an all-to-all inside; a box with nodes to spare gives those nearest to its
+    middle.
+
+    Examples
+    --------
+    >>> from placement.request import Request
+    >>> from placement.specs import parse_spec
+    >>> m = parse_spec("torus:6x6")
+    >>> next(boxes(m, Request(count=4, free=m.free)))
+    ('box 2x2', array([0, 1, 6, 7]))
+    """
+    axes = machine.topology.router_levels
+    extents = np.array(machine.topology.extents[:axes])
+    rows = request.rows()
+    coords = machine.coords[rows, :axes].astype(np.int64)
+    grid = np.zeros(extents, dtype=np.int64)
+    np.add.at(grid, tuple(coords.T), 1)
+    found = 0
+    for shape in _shapes(machine, extents, grid, request.count):
+        free = free_at_corners(grid, shape)
+        corner = np.array(np.unravel_index(int(np.argmax(free)), free.shape))
+        if free.max() < request.count:
+            continue
+        away = (coords - corner) % extents
+        inside = (away < shape).all(axis=1) | np.isin(rows, request.include)
+        middle = np.abs(2 * away[inside] - (np.array(shape) - 1)).max(axis=1)
+        must = np.isin(rows[inside], request.include)
+        order = np.lexsort((middle, ~must))[: request.count]
+        yield f"box {'x'.join(map(str, shape))}", np.sort(rows[inside][order])
+        found += 1
+        if found == TUNING.shapes:
+            return
+
+
+def _shapes(machine: Machine, extents: Ints, grid: Ints, count: int) -> list[tuple[int, ...]]:
+    """Return shapes of boxes that may hold the job, the best for an all-to-all first."""
+    a_router = grid.mean()
+    kinds = machine.topology.levels
+    gbs = [machine.topology.bandwidth.get(kind, 1.0) for kind in kinds[: len(extents)]]
+    best: dict[tuple[int, ...], float] = {}
+    for shape in itertools.product(*(_tried(int(extent)) for extent in extents)):
+        if math.prod(shape) * a_router < 0.6 * count:
+            continue
+        if math.prod(shape) * a_router > 4 * count + 8:
+            continue
+        rings = [
+            (side / 8 if side == whole else side / 4) / rate if side > 1 else 0.0
+            for side, whole, rate in zip(shape, extents, gbs, strict=True)
+        ]
+        best[shape] = max(rings) * (1 + 0.1 * math.prod(shape) * a_router / count)
+    return sorted(best, key=lambda shape: (best[shape], shape))[: 6 * TUNING.shapes]
+
+
+def _tried(extent: int) -> list[int]:
+    """Return the sides of boxes that are tried on an axis; of long axes only some."""
+    if extent <= 12:
+        return list(range(1, extent + 1))
+    return sorted({*range(1, 9), *(round(extent * k / 8) for k in range(1, 9))})
+
+
+def free_at_corners(grid: Ints, shape: tuple[int, ...]) -> Ints:
+    """Return the free nodes in the box at every corner, round the torus.
+
+    Examples
+    --------
+    >>> free_at_corners(np.array([1, 0, 2]), (2,)).tolist()
+    [1, 2, 3]
+    """
+    for axis, side in enumerate(shape):
+        twice = np.concatenate([grid, grid], axis=axis)
+        sums = np.cumsum(twice, axis=axis)
+        whole = np.concatenate([np.zeros_like(sums.take([0], axis)), sums], axis=axis)
+        size = grid.shape[axis]
+        low = np.arange(size)
+        grid = whole.take(low + side, axis) - whole.take(low, axis)
+    return grid

@@ -17,9 +17,9 @@ import numpy as np
 from placement import planners
 from placement.errors import NidmapError
 from rankmap.joint import work
+from rankmap.joint.budget import TUNING
 from rankmap.joint.judge import State, canonical
 from rankmap.joint.rank_orders import node_by_node, quick_orders, searched_orders
-from rankmap.joint.tuning import TUNING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from placement.network.path_costs import path_costs
+from rankmap.joint.budget import TUNING
 from rankmap.joint.judge import POWER, State, moved
-from rankmap.joint.tuning import TUNING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

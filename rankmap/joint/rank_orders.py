@@ -12,7 +12,7 @@ import numpy as np
 from placement.errors import NidmapError
 from rankmap import orders
 from rankmap.joint import work
-from rankmap.joint.tuning import TUNING
+from rankmap.joint.budget import TUNING
 from rankmap.pattern.structured import Lines
 from rankmap.predict.phases import ALGORITHMS
 

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.joint.exact_steps import ExactSteps
+from rankmap.joint.budget import TUNING
+from rankmap.joint.exact_steps import ExactSteps, route_table
 from rankmap.joint.judge import Judge, State, canonical
-from rankmap.joint.node_sets import default, levels, planned
+from rankmap.joint.node_sets import boxes, default, grid_on_boxes, levels, planned
 from rankmap.joint.pairing import NodeSet, Pairing
 from rankmap.joint.priced_steps import PricedSteps
 from rankmap.joint.rank_orders import indifferent
-from rankmap.joint.route_table import route_table
-from rankmap.joint.torus_boxes import boxes, grid_on_boxes
-from rankmap.joint.tuning import TUNING
 from rankmap.predict.asked import fitted
 
 if TYPE_CHECKING:

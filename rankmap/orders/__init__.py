@@ -35,8 +35,8 @@ BUNDLED = {
     "folded": "numbering",
     "graph": "graph",
     "hierarchical": "hierarchical",
-    "hilbert": "curve",
-    "morton": "curve",
+    "hilbert": "numbering",
+    "morton": "numbering",
     "round-robin": "numbering",
     "row-major": "numbering",
 }

@@ -17,8 +17,7 @@ from tests.effort import examples
 from workloads.ab.running import schedule
 from workloads.report.command import report
 from workloads.report.page import html_text, spreadsheet
-from workloads.report.predicted import slots_of_arm
-from workloads.report.sections import Section, build
+from workloads.report.sections import Section, build, slots_of_arm
 from workloads.results import save
 
 

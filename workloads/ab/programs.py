@@ -11,7 +11,7 @@ from placement.errors import UsageError, printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from workloads.trial import Trial
+    from workloads.phases import Trial
 
 #: Who talks to whom in programs whose exchange is the same whatever their options.
 _PATTERNS = {"workloads.sort": "sort"} | dict.fromkeys(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from workloads.options import Common
-    from workloads.trial import Trial
+    from workloads.phases import Trial
 
 __all__ = ["Side", "measure", "say_notes", "schedule"]
 

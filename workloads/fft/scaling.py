@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError
-from workloads.student import student
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Floats
 
-__all__ = ["Fit", "Scaling", "fit_gamma", "levels"]
+__all__ = ["Fit", "Scaling", "fit_gamma", "levels", "student"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,3 +213,20 @@ def levels(machine: Machine, ppn: int = 1) -> dict[str, int]:
         name: int(np.unique(column, return_counts=True)[1].max(initial=0)) * ppn
         for name, column in zip(found.names, used.T, strict=True)
     }
+
+
+def student(level: float, freedom: int) -> float:
+    """Return the two-sided quantile of Student's t, without scipy.
+
+    The tail is integrated over the angle (t = sqrt(f) tan a) and halved in.
+
+    Examples
+    --------
+    >>> round(student(0.95, 1), 3), round(student(0.95, 5), 3), round(student(0.99, 30), 3)
+    (12.706, 2.571, 2.75)
+    """
+    angle = np.linspace(0.0, math.pi / 2, 200_001)
+    density = np.cos(angle) ** (freedom - 1)
+    inside = np.concatenate([[0.0], np.cumsum(density[1:] + density[:-1])])
+    at = float(np.interp(level, inside / inside[-1], angle))
+    return math.sqrt(freedom) * math.tan(at)

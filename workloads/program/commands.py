@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement import __version__
-from placement.commands.common import machine_option, say, to_json, write_output
+from placement.commands.common import say, to_json, write_output
 from placement.errors import OutputError, UsageError, printable
 from rankmap.commands.order import launch_options, run_command
 from workloads.launched import launched
@@ -22,10 +22,10 @@ from workloads.options import Duration, level_option, setting
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workloads.program.arms import Compared
+    from rankmap.commands.model import JobArguments
+    from workloads.program.arms import Compared, Turn
     from workloads.program.running import Measurement
     from workloads.program.timer import Timer
-    from workloads.program.turns import Turn
 
 __all__ = ["ab"]
 
@@ -36,7 +36,6 @@ _SAMPLES = "samples.csv"
 
 
 @click.command("ab", context_settings={"allow_interspersed_args": False})
-@machine_option
 @launch_options
 @click.option("--arm", "orders", multiple=True, metavar="NAME=FILE",
               help="One more order, as --order takes it; may repeat.")  # fmt: skip
@@ -63,13 +62,7 @@ _SAMPLES = "samples.csv"
 @click.option("--dry-run", is_flag=True, help="Print every command instead of running it.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
-def ab(
-    specs: tuple[str, ...],
-    pattern: str | None,
-    grid: str | None,
-    command: tuple[str, ...],
-    **options: Any,
-) -> int:
+def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
     """Measure whether an order of ranks makes your own program faster.
 
     The command is launched again and again inside the job, as it is and with
@@ -88,9 +81,8 @@ def ab(
     nidmap ab --arm hilbert=h.slots --arm boxes=b.slots --dry-run -- srun -n 96 ./app
     """
     from workloads.ab.stopping import looks
-    from workloads.program.arms import prepared_arms
+    from workloads.program.arms import prepared_arms, turns_of
     from workloads.program.timer import timer_of
-    from workloads.program.turns import turns_of
     from workloads.results import check_name
 
     told = launched()
@@ -98,7 +90,7 @@ def ab(
         raise UsageError("ab starts launches of its own, this is inside one")
     check_name(options["output"])
     timer = timer_of(options["regex"], options["unit"], options["higher_is_better"])
-    base = run_command(command, specs, pattern, grid, {**options, "patience": 0.0})
+    base = run_command(command, job, {**options, "patience": 0.0})
     blocks, warmup, abba = options["blocks"], options["warmup"], options["turns"] == "abba"
     with prepared_arms(base, options["orders"], options["control"], options["dry_run"]) as found:
         turns = turns_of(len(found.arms), blocks, warmup, options["seed"], abba)
@@ -106,7 +98,7 @@ def ab(
             **_header(found, timer, options),
             "visits": 1 + abba,
             "looks": [blocks] if options["to_the_end"] else list(looks(blocks)),
-            "machine": " ".join(specs) or os.environ.get("NIDMAP_MACHINE", ""),
+            "machine": " ".join(job.specs) or os.environ.get("NIDMAP_MACHINE", ""),
             "bytes": base.job.get("bytes"),
             "command": list(command),
         }

@@ -17,9 +17,8 @@ from workloads.progress import Progress
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workloads.program.arms import ProgramArm
+    from workloads.program.arms import ProgramArm, Turn
     from workloads.program.timer import Timer
-    from workloads.program.turns import Turn
     from workloads.results import Journal
 
 __all__ = ["GRACE", "Measurement"]

@@ -1,4 +1,7 @@
-"""What a report says: findings in sentences, and tables as plain rows."""
+"""What a report says: findings in sentences, and tables as plain rows.
+
+Beside what was measured stands what the network model says of the arms.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from placement.errors import NidmapError
 from workloads.ab.analysis import analyse, comparison_key, credited_phase, pooled
 from workloads.ab.words import options_text, sentence
 from workloads.report.cases import read_cases, read_runs, series_of
@@ -14,11 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from placement.machine import Machine
+    from placement.support.array_types import Ints
     from workloads.fft.scaling import Fit
     from workloads.report.cases import Case, Series
     from workloads.results import Run
 
-__all__ = ["Fitted", "Section", "build"]
+__all__ = ["Fitted", "Section", "build", "predict_arms", "slots_of_arm"]
 
 Row = dict[str, Any]
 
@@ -188,8 +195,6 @@ def _comparisons(
                 not entry["control"] and entry["phase"] == credited_phase(found))
         ]  # fmt: skip
         if machine is not None:
-            from workloads.report.predicted import predict_arms
-
             more, why = predict_arms(machine, header, found)
             foretold += [{"files": source, **row} for row in more]
             findings += [f"No prediction for {source}: {why}."] if why else []
@@ -306,3 +311,78 @@ def _time_rows(case: Case) -> Iterator[Row]:
             **{f"{name}_s": entry[name] for name in ("best", "median", "low", "high", "mean")},
             "samples": int(entry["samples"]),
         }
+
+
+def predict_arms(
+    machine: Machine, header: Mapping[str, Any], found: Mapping[str, Any]
+) -> tuple[list[dict[str, Any]], str]:
+    """Return predicted and measured ratios of each arm to the first.
+
+    Returns
+    -------
+    list of dict
+        ``arm``, ``predicted_s``, ``predicted_ratio``, ``measured_ratio``,
+        ``low``, ``high``, ``inside`` (whether the interval holds the
+        prediction).
+    str
+        Why there is none, '' where there is.
+    """
+    from rankmap.predict import predict
+
+    size, times = header.get("bytes"), []
+    if not header.get("pattern"):
+        return [], "who talks to whom is not known (--pattern of the measurement says it)"
+    try:
+        for arm in header["arms"]:
+            nodes, ppn, slots = slots_of_arm(_rank_hosts(header), arm["members"])
+            expected = predict(machine, nodes, header["pattern"], order=slots, ppn=ppn, bytes=size)
+            times.append(float(expected.time_s))
+    except NidmapError as error:
+        return [], str(error)
+    phase = credited_phase(found)
+    measured = {c["arm"]: c for c in found["comparisons"] if c["phase"] == phase}
+    rows = []
+    for arm, seconds in zip(header["arms"], times, strict=True):
+        entry = measured.get(arm["name"], {})
+        ratio = times[0] / seconds if seconds else None
+        low, high = entry.get("low"), entry.get("high")
+        inside = None
+        if ratio is not None and entry.get("ratio") is not None:
+            inside = (low or 0.0) <= ratio <= (high or np.inf)
+        rows.append({
+            "workload": header["workload"],
+            "arm": arm["name"],
+            "predicted_s": seconds if size else None,
+            "predicted_ratio": ratio,
+            "measured_ratio": entry.get("ratio"),
+            "low": low,
+            "high": high,
+            "inside": inside,
+        })  # fmt: skip
+    return rows, ""
+
+
+def _rank_hosts(header: Mapping[str, Any]) -> list[str]:
+    """Return the node of each rank of the world."""
+    pairs = zip(header["hosts"], header["counts"], strict=True)
+    return header.get("rank_hosts") or [host for host, count in pairs for _ in range(count)]
+
+
+def slots_of_arm(hosts: Sequence[str], members: Sequence[int]) -> tuple[list[str], list[int], Ints]:
+    """Return an arm's nodes, the ranks on each, and the slot of each of its ranks.
+
+    Nodes stand in the order of the world's lowest rank on each; so do the
+    slots of a node.
+
+    Examples
+    --------
+    >>> slots_of_arm(["a", "b", "a", "b"], [3, 0, 1, 2])
+    (['a', 'b'], [2, 2], array([3, 0, 2, 1]))
+    """
+    by_rank = sorted(members)
+    names = list(dict.fromkeys(hosts[rank] for rank in by_rank))
+    number = {name: k for k, name in enumerate(names)}
+    node = {rank: number[hosts[rank]] for rank in by_rank}
+    slot = {rank: k for k, rank in enumerate(sorted(by_rank, key=node.__getitem__))}
+    counts: list[int] = np.bincount(list(node.values())).tolist()
+    return names, counts, np.array([slot[rank] for rank in members], dtype=np.int64)

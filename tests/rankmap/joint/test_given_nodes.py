@@ -11,9 +11,8 @@ from placement.load import load_machine
 from placement.plan import plan
 from rankmap.joint import budget
 from rankmap.joint.auto_order import auto_order
-from rankmap.joint.budget import Budget
+from rankmap.joint.budget import TUNING, Budget
 from rankmap.joint.given_nodes import fastest_order
-from rankmap.joint.tuning import TUNING
 from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.predict import Predictor

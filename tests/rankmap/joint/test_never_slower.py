@@ -11,9 +11,8 @@ from placement.network import routings
 from placement.plan import plan
 from placement.request import Request
 from placement.specs import parse_spec
-from rankmap.joint.node_sets import levels, planned
-from rankmap.joint.torus_boxes import boxes
-from rankmap.joint.tuning import TUNING
+from rankmap.joint.budget import TUNING
+from rankmap.joint.node_sets import boxes, levels, planned
 from rankmap.pattern.graph import from_edges
 from rankmap.predict import predict
 from rankmap.predict.phases import ALGORITHMS

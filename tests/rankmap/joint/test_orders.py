@@ -13,8 +13,8 @@ from placement.plan import plan
 from placement.request import Request
 from placement.specs import parse_spec
 from rankmap import orders
+from rankmap.joint.node_sets import grid_on_boxes
 from rankmap.joint.rank_orders import brick_shapes, bricked, pieces, quick_orders
-from rankmap.joint.torus_boxes import grid_on_boxes
 from rankmap.pattern import parse_pattern
 from rankmap.predict import Predictor
 from rankmap.predict.asked import fitted

@@ -12,7 +12,7 @@ from placement.plan import plan
 from placement.planners import find, names
 from placement.request import Request
 from placement.specs import parse_spec
-from rankmap.joint.tuning import TUNING
+from rankmap.joint.budget import TUNING
 from rankmap.predict import Predictor, predict
 from rankmap.predict.background import Other
 from tests.effort import examples
