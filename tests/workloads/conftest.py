@@ -33,6 +33,24 @@ def place(request):
     return found[0]
 
 
+def library(place):
+    """Return the name of the MPI in a directory."""
+    return next(name for name, where in with_mpi4py() if where == place)
+
+
+@pytest.fixture
+def sizes(place):
+    """Return the numbers of ranks to try: MPICH's spin while they wait, more of them the longer."""
+    return (1, 2, 3, 4, 7, 8) if library(place) == "openmpi" else (1, 2, 3, 5)
+
+
+@pytest.fixture
+def once(place):
+    """Leave MPICH's spinning ranks out where Open MPI's are tried: no matter of the library."""
+    if library(place) != "openmpi" and "openmpi" in dict(with_mpi4py()):
+        pytest.skip("tried under Open MPI")
+
+
 @pytest.fixture
 def launch(place):
     """Return a function that runs a Python program on ranks: (program, ranks) -> process."""

@@ -121,15 +121,16 @@ NODES = {"NIDMAP_PROCESSOR_NAMES": "n37,n38,n55,n56"}
 
 
 @pytest.mark.mpi
-def test_one_leaf_against_two_on_real_ranks(bench):
+def test_one_leaf_against_two_on_real_ranks(bench, sizes):
+    ppn = 2 if sizes[-1] == 8 else 1
     words = ["contention", "-m", "tara", "--n", "5760", "--m", "3,5N", "--kind", "all"]
-    words += ["--nodes", "1,2,4", "--repeat", "2", "--json"]
-    document = json.loads(bench(words, 8, env=NODES).stdout)
+    words += ["--nodes", "1,2,4", "--repeat", "1", "--json"]
+    document = json.loads(bench(words, 4 * ppn, env=NODES).stdout)
     seen = [(c["kind"], c["m"], c["nodes"], c["ranks"], c["leaves"]) for c in document["cases"]]
     assert len(seen) == len(set(seen)) == (1 + 2 + 1) * 7
-    assert ("alltoallv-double", 10, 2, 4, "two leaves") in seen
-    assert ("alltoall-double", 20, 4, 8, "two leaves") in seen
-    assert ("alltoallv-int", 3, 1, 2, "one leaf") in seen
+    assert ("alltoallv-double", 10, 2, 2 * ppn, "two leaves") in seen
+    assert ("alltoall-double", 20, 4, 4 * ppn, "two leaves") in seen
+    assert ("alltoallv-int", 3, 1, ppn, "one leaf") in seen
 
 
 @pytest.mark.mpi

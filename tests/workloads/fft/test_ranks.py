@@ -14,10 +14,10 @@ HEAD = """
 """
 
 
-def test_spectra_on_one_to_eight_ranks(launch):
-    body = "cases.on_parts(world, (1, 2, 3, 4, 7, 8), 9)\n"
-    done = launch(HEAD + "    " + body + "    print('done')", 8, env=YIELD)
-    assert done.stdout.count("done") == 8
+def test_spectra_on_one_to_eight_ranks(launch, sizes):
+    body = f"cases.on_parts(world, {sizes}, 9)\n"
+    done = launch(HEAD + "    " + body + "    print('done')", sizes[-1], env=YIELD)
+    assert done.stdout.count("done") == sizes[-1]
 
 
 def test_every_case_on_four_ranks_with_each_library(launch, place):
