@@ -1,12 +1,14 @@
 """What is known of a machine beside its links: ``known:routing=single,mpi=mpich``.
 
-A word of ``-m`` beside the others. It says how packets are really routed and
-which MPI library programs have, so that nothing that plans or predicts has to
-take either for unknown. The mini-Cray says both of itself.
+A word of ``-m`` beside the others. It says how packets are really routed, which
+MPI library programs have and what one rank can send, so that nothing that plans
+or predicts has to take it for unknown. The mini-Cray says all of itself: its links
+are so slow that no rank is slower.
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,6 +21,9 @@ __all__ = ["MPIS", "WORD", "Known", "parse_known"]
 
 #: How the word begins.
 WORD = "known:"
+
+#: A bandwidth.
+_GBS = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,9})?", re.ASCII)
 
 #: The MPI libraries that may be named.
 MPIS = ("cray-mpich", "mpich", "intel", "mvapich", "openmpi")
@@ -33,10 +38,13 @@ class Known(NamedTuple):
         As `placement.network.routings` calls it; '' where it is not known.
     mpi : str
         One of `MPIS`; '' where it is not known.
+    process : float
+        GB/s that one rank can send, inf where the links alone bind; 0 where it is not known.
     """
 
     routing: str = ""
     mpi: str = ""
+    process: float = 0.0
 
     def of(self, machine: Machine) -> Machine:
         """Return the machine that knows it too.
@@ -63,6 +71,7 @@ class Known(NamedTuple):
                     f"there are {', '.join(possible)}",
                 )
         stated = {name: word for name, word in self._asdict().items() if word}
+        stated |= {"process_mark": "known"} if self.process else {}
         parameters = {**machine.topology.parameters, **stated}
         topology = replace(machine.topology, parameters=parameters)
         return replace(machine, topology=topology, _cache={})
@@ -74,12 +83,12 @@ def parse_known(spec: str) -> Known:
     Raises
     ------
     UsageError
-        Something else than ``routing`` and ``mpi``, one of them twice, or no such MPI.
+        Something else than the fields of `Known`, one of them twice, no such MPI, or no bandwidth.
 
     Examples
     --------
     >>> parse_known("known:routing=single,mpi=mpich")
-    Known(routing='single', mpi='mpich')
+    Known(routing='single', mpi='mpich', process=0.0)
     """
     found: dict[str, str] = {}
     for word in spec.removeprefix(WORD).split(","):
@@ -95,4 +104,11 @@ def parse_known(spec: str) -> Known:
             f"{printable(spec)}: no MPI '{printable(found['mpi'], 40)}'",
             f"there are {', '.join(MPIS)}",
         )
-    return Known(**{name: printable(value, 40) for name, value in found.items()})
+    said = found.pop("process", "0")
+    process = float(said) if said == "inf" or _GBS.fullmatch(said) else -1.0
+    if process < 0:
+        raise UsageError(
+            f"{printable(spec)}: '{printable(said, 40)}' is no bandwidth in GB/s, nor inf"
+        )
+    words = {name: printable(value, 40) for name, value in found.items()}
+    return Known(**words, process=process)

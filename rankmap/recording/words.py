@@ -23,19 +23,39 @@ __all__ = ["describe", "document", "grid_lines", "stencil_in"]
 _LISTED = 0.001
 
 
-def stencil_in(messages: Messages, ranks: int) -> Stencil | None:
+#: How unequal messages along one dimension may be where a program divides atoms or cells.
+_ALIKE = 2.0
+
+
+def stencil_in(messages: Messages, ranks: int, factor: float = 1.0) -> Stencil | None:
     """Return the stencil that messages are, whatever their number; None where they are none.
 
-    Every rank must send each of its neighbours as many bytes as it gets back.
+    Parameters
+    ----------
+    messages : Messages
+    ranks : int
+    factor : float
+        How many times the bytes of the least between neighbours along one dimension the most
+        may be, as real programs divide their work; 1: each gets back what it sends, exactly.
     """
     pairs = messages.by_pair(ranks)
     there = (pairs.source != pairs.target) & (pairs.bytes > 0)
     a, b, many = pairs.source[there], pairs.target[there], pairs.bytes[there]
     back = np.lexsort((a, b))
-    if not all(np.array_equal(x, y[back]) for x, y in ((a, b), (b, a), (many, many))):
+    if not all(np.array_equal(x, y[back]) for x, y in ((a, b), (b, a))):
         return None
-    once = a < b
-    return stencil_of(from_edges(ranks, a[once], b[once], many[once].astype(float)))
+    once, exact = a < b, np.array_equal(many, many[back])
+    if factor == 1:
+        return stencil_of(from_edges(ranks, a[once], b[once], many[once] * 1.0)) if exact else None
+    found = stencil_of(from_edges(ranks, a[once], b[once], np.ones(once.sum())))
+    if found is None:
+        return None
+    steps = np.unravel_index(a, found.dims) != np.array(np.unravel_index(b, found.dims))
+    for step in np.unique(steps, axis=1).T:
+        sizes = many[(steps == step[:, None]).all(axis=0)]
+        if sizes.max() > factor * sizes.min():
+            return None
+    return found
 
 
 def grid_lines(collectives: Sequence[Collective], ranks: int) -> str:
@@ -50,6 +70,11 @@ def grid_lines(collectives: Sequence[Collective], ranks: int) -> str:
     'the 3 rows of a 3x4 grid'
     """
     lines = {tuple(c.members.tolist()) for c in collectives}
+    parts = [grid_lines(some, ranks) for some in _by_size(collectives)] if lines else []
+    if len(parts) == 2 and all(parts):
+        across, down = sorted(parts, key=lambda part: "columns" in part)
+        if across.split()[-2:] == down.split()[-2:]:
+            return f"{across.partition(' of ')[0]} and {down.removeprefix('the ')}"
     many, size = len(lines), len(min(lines, default=()))
     if many < 2 or many * size != ranks:
         return ""
@@ -57,6 +82,14 @@ def grid_lines(collectives: Sequence[Collective], ranks: int) -> str:
         return f"the {many} rows of a {many}x{size} grid"
     columns = {tuple(range(i, ranks, many)) for i in range(many)}
     return f"the {many} columns of a {size}x{many} grid" if lines == columns else ""
+
+
+def _by_size(collectives: Sequence[Collective]) -> list[list[Collective]]:
+    """Return collectives by the size of their communicators, where there are two sizes."""
+    sizes = {len(c.members) for c in collectives}
+    return (
+        [[c for c in collectives if len(c.members) == n] for n in sizes] if len(sizes) == 2 else []
+    )
 
 
 def describe(recording: Recording) -> str:
@@ -100,11 +133,14 @@ def phase_words(phase: Phase, ranks: int) -> str:
     if phase.collectives:
         return _collective_words(phase, ranks)
     if phase.kind not in ("point-to-point", "one-sided"):
-        return f"{phase.kind}, its size by rank, {_times(phase.calls)}"
-    found = stencil_in(phase.sent, ranks)
+        size = "" if phase.kind == "barrier" else ", its size by rank"
+        return f"{phase.kind}{size}, {_times(phase.calls)}"
+    exact = stencil_in(phase.sent, ranks)
+    found = exact or stencil_in(phase.sent, ranks, _ALIKE)
     how = "in flight together" if phase.together > 1 else "one after the other"
     if found:
-        return f"{_stencil_words(found)}, {how}, {_steps(phase.calls)}"
+        sizes = "" if exact else ", not quite equal in size"
+        return f"{_stencil_words(found)}{sizes}, {how}, {_steps(phase.calls)}"
     partners = np.bincount(phase.sent.by_pair(ranks).source, minlength=1)
     few, most = int(partners[partners > 0].min(initial=0)), int(partners.max())
     to = f"{most} partner{'s' * (most != 1)}" if few in (0, most) else f"{few} to {most} partners"

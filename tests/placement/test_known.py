@@ -34,6 +34,14 @@ def test_a_known_routing_is_no_unknown_of_a_gain():
     assert "routing" not in names[1]
 
 
+def test_what_a_rank_sends_is_no_unknown_where_it_is_known():
+    for word, unsure in (("known:mpi=mpich", True), ("known:process=inf", False)):
+        model = Model(load_machine(SPEC, word), "alltoall", bytes=1e6)
+        assert model.process_stated != unsure
+        assert model.constants.process_gbs is None
+    assert Model(load_machine(SPEC, "known:process=2.5"), "alltoall").constants.process_gbs == 2.5
+
+
 @pytest.mark.parametrize(
     ("word", "says"),
     [
@@ -42,6 +50,7 @@ def test_a_known_routing_is_no_unknown_of_a_gain():
         ("known:colour=red", "'colour=red' is not understood"),
         ("known:mpi=mpich,mpi=mpich", "'mpi=mpich' is not understood"),
         ("known:mpi=lam", "no MPI 'lam'; there are cray-mpich"),
+        ("known:process=-1", "'-1' is no bandwidth in GB/s, nor inf"),
         ("known:routing=d-mod-k", "no such routing on a torus; there are dimension-order"),
     ],
 )

@@ -156,7 +156,7 @@ def blueprint(net: Net, name: str, specs: tuple[str, ...], slurm: Slurm | None) 
         "symlinks": _library_links() if slurm else [],
         "environment": {
             **({"SLURM_CONF": f"{HOME}/slurm.conf"} if slurm else _LAUNCHERS),
-            "NIDMAP_MACHINE": " ".join([*specs, f"known:routing={net.model}"]),
+            "NIDMAP_MACHINE": " ".join([*specs, f"known:routing={net.model},process=inf"]),
             "NIDMAP_MINICRAY": name,
             **_INSIDE,
         },

@@ -12,8 +12,9 @@ import pytest
 
 from rankmap.preload.build import find_compiler, link_line
 from rankmap.recording.file import load_recording
+from rankmap.recording.words import phase_words
 from tests.rankmap.mpi_programs import COMPILERS, compiled_or_skipped
-from tests.rankmap.mpis import patiently
+from tests.rankmap.mpis import flavours, patiently
 
 pytestmark = pytest.mark.mpi
 
@@ -41,6 +42,27 @@ def recorded(built, folder, ranks, *words, options=()):
     root = str(Path(__file__).parents[3])
     code, out, talk = patiently(command, {**env, "PYTHONPATH": root}, folder, lambda out: False)
     return code, out, talk, path
+
+
+@pytest.mark.parametrize("binding", [1, 2, 3], ids=["mpif.h", "mpi", "mpi_f08"])
+def test_fortran_is_counted_in_every_binding(tmp_path, tmp_path_factory, binding):
+    found = [(mpi, f"{place}/bin/mpif90") for mpi, _, place in flavours()]
+    compilers = [(mpi, path) for mpi, path in found if os.path.exists(path)]
+    if not compilers:
+        pytest.skip("no Fortran compiler of an MPI here")
+    for mpi, mpif90 in compilers:
+        env, _, more = compiled_or_skipped([(mpi, "mpicc")], PROGRAM, tmp_path_factory)
+        program = tmp_path / f"halo-{mpi}"
+        source = PROGRAM.with_name("halo.F90")
+        command = [mpif90, f"-DBINDING={binding}", "-o", program, source]
+        made = subprocess.run(command, env=env, capture_output=True, text=True)
+        if made.returncode:
+            pytest.skip(f"{mpif90} does not compile: {made.stderr[-200:]}")
+        code, _, talk, path = recorded((env, program, more), tmp_path, 6)
+        assert code == 0, talk
+        recording = load_recording(path)
+        assert recording.total().bytes.sum() == 6 * 4 * 5 * 1000
+        assert phase_words(recording.phases[-1], 6).startswith("5-point stencil 2x3, periodic, in ")
 
 
 def pairs(path):

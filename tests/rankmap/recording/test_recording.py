@@ -14,7 +14,7 @@ from rankmap.recording import KINDS, Collective, Messages, Phase, Recording
 from rankmap.recording.file import load_recording, save_recording
 from rankmap.recording.raw import Window, read_raw
 from rankmap.recording.running import parse_window
-from rankmap.recording.words import describe, document, stencil_in
+from rankmap.recording.words import describe, document, grid_lines, phase_words, stencil_in
 from rankmap.runtime.collectives import steps
 
 
@@ -183,6 +183,34 @@ def test_stencils_are_told_by_their_messages(made):
     assert stencil_in(both, ranks).dims == made.dims
     one_way = Messages(a, b, size[: len(a)], size[: len(a)])
     assert stencil_in(one_way, ranks) is None
+
+
+def test_a_stencil_of_uneven_sizes_is_one_where_somebody_allows_it():
+    a, b, _ = map(np.concatenate, zip(*Stencil((2, 2, 3), wrap=True).edges(), strict=True))
+    there, back = np.append(a, b), np.append(b, a)
+    pairs = np.unique(np.stack([there, back]), axis=1)
+    size = 1000 + 7 * np.arange(pairs.shape[1])
+    sent = Messages(*pairs, size, np.ones_like(size))
+    assert stencil_in(sent, 12) is None
+    assert stencil_in(sent, 12, 2.0).dims == (2, 2, 3)
+    size[0] = 9000
+    assert stencil_in(sent, 12, 2.0) is None
+    once = Phase("point-to-point", "app+0x1", 1, 12, sent._replace(bytes=size.clip(max=1500)))
+    assert phase_words(once, 12).startswith("7-point stencil 2x2x3, periodic, not quite equal in ")
+
+
+def test_rows_and_columns_of_a_grid_from_one_place_in_the_code():
+    grid, none = np.arange(12).reshape(3, 4), np.zeros(4, dtype=np.int64)
+    lines = [
+        Collective(line, -1, none[: len(line)], none[: len(line)]) for line in (*grid, *grid.T)
+    ]
+    assert grid_lines(lines, 12) == "the 3 rows and 4 columns of a 3x4 grid"
+    assert grid_lines(lines[1:], 12) == ""
+
+
+def test_a_barrier_has_no_size():
+    nothing = Messages(*np.empty((4, 0), dtype=np.int64))
+    assert phase_words(Phase("barrier", "app+0x1", 1, 4, nothing), 4) == "barrier, once"
 
 
 def test_too_many_pairs_are_not_written_out():
