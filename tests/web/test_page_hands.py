@@ -124,3 +124,19 @@ def test_the_map_zooms_to_the_mark(page):
     page.page.focus("#map")
     page.page.keyboard.press("0")
     page.page.wait_for_selector("#minimap", state="hidden")
+
+
+def test_the_jobs_are_ranked_and_a_click_marks_one_after_the_other(page):
+    page.go("#t=jobs")
+    page.page.wait_for_selector("#jobs-body tr")
+    slow = page.page.locator("#jobs-body .slow").all_inner_texts()
+    figures = [float(words.split()[0]) for words in slow]
+    assert figures == sorted(figures, reverse=True)
+    assert len(figures) == 3
+    for line in (1, 2):
+        page.page.click("#tab-jobs")
+        button = page.page.locator(f"#jobs-body tr:nth-child({line}) button")
+        name = button.inner_text()
+        button.click()
+        page.until("() => document.getElementById('tab-map').ariaSelected === 'true'")
+        assert list(page.marks()) == [f"job {name}"]

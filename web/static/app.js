@@ -131,18 +131,20 @@ export class App {
   }
 
   /** Make a new mark; says so where there is no colour left for it. */
-  newMark(name, rows) {
-    const mark = this.marks.add(name, rows);
+  newMark(name, rows, instead) {
+    const mark = this.marks.add(name, rows, instead);
     if (!mark) notice(FULL, "error");
     else announce(`mark ${mark.name} with ${counted(mark.rows.length, "node")}`);
     return mark;
   }
 
-  /** Make a mark of what was searched for, and show it: the arrows move from its first node on. */
-  markFound(name, rows) {
-    if (!rows.length || !this.newMark(name, rows)) return;
+  /** Make a mark of what was found, and show it: the arrows move from its first node on. Returns the mark. */
+  markFound(name, rows, instead) {
+    const mark = rows.length ? this.newMark(name, rows, instead) : null;
+    if (!mark) return null;
     this.stage.showMark();
     this.focus(rows[0], { say: false });
+    return mark;
   }
 
   /** Mark or unmark the nodes of a box of the scene. */

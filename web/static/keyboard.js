@@ -18,7 +18,7 @@ const KEYS = [
   ["Ctrl + z", "take back the last marking"],
   ["Esc", "end the lasso, clear the search"],
   ["/", "search"],
-  ["m p t", "map, plans, table"],
+  ["m p o t", "map, plans, jobs, table"],
   ["?", "this list"],
 ];
 
@@ -50,6 +50,7 @@ function onPage(app, event) {
     n: () => app.newMark("", []),
     m: () => app.openTab("map"),
     p: () => app.served && app.openTab("plans"),
+    o: () => app.served && app.openTab("jobs"),
     t: () => app.openTab("table"),
     l: () => app.stage.setLasso(!app.stage.lassoing),
     Escape: () => app.stage.setLasso(false),

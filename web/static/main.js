@@ -9,6 +9,7 @@ import { waysToColour } from "./colouring.js";
 import { curlLines } from "./curl.js";
 import { byId, el, refill } from "./dom.js";
 import { hashOf, stateOf } from "./hash.js";
+import { jobsTable } from "./jobstable.js";
 import { keyboard } from "./keyboard.js";
 import { showLegend } from "./legend.js";
 import { Live } from "./live.js";
@@ -24,7 +25,10 @@ import { TableTwin } from "./tabletwin.js";
 import { themeNow } from "./theme.js";
 import { showTraffic } from "./traffic.js";
 
-const TABS = ["map", "plans", "table"];
+const TABS = ["map", "plans", "jobs", "table"];
+
+/** Tabs that need a server. */
+const SERVED = ["plans", "jobs"];
 const THEMES = { "": "auto", light: "light", dark: "dark" };
 const LONG_LINK = 8000;
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -56,6 +60,7 @@ function start(app, state, data) {
   keyboard(app);
   curlLines(app);
   app.table = new TableTwin(app);
+  jobsTable(app);
   if (app.served) app.plans = new PlanView(app);
   else withoutPlans();
   wireTabs(app);
@@ -160,7 +165,7 @@ function wireTabs(app) {
     }
     byId("desk").classList.toggle("wide", app.store.get("tab") === "plans");
     for (const id of ["colour-choice", "map-tools"]) byId(id).hidden = app.store.get("tab") !== "map";
-    byId("view-choice").hidden = app.layouts.length < 2 || app.store.get("tab") === "table";
+    byId("view-choice").hidden = app.layouts.length < 2 || ["table", "jobs"].includes(app.store.get("tab"));
   });
   byId("skip").addEventListener("click", (event) => {
     event.preventDefault();
@@ -270,7 +275,7 @@ function restore(app, { marks, active, words, lost }) {
   const ways = waysToColour(machine).map((way) => way.id);
   showScene(app, words.v ?? app.layouts[0].id);
   store.set({
-    way: ways.includes(words.by) ? words.by : "state", tab: TABS.includes(words.t) && (app.served || words.t !== "plans") ? words.t : "map",
+    way: ways.includes(words.by) ? words.by : "state", tab: TABS.includes(words.t) && (app.served || !SERVED.includes(words.t)) ? words.t : "map",
     focus: words.f ? machine.find(words.f) : -1, pattern: words.p ?? "alltoall", ppn: Math.min(Math.max(Number(words.n) || 1, 1), 4096),
     bytes: words.b ?? "", order: words.o ?? "row-major", rank: Math.max(Math.round(Number(words.r)) || 0, 0),
     themeChoice: words.c in THEMES ? words.c : "", hidden: new Set((words.x ?? "").split(" ").filter(Boolean).map(decoded)),

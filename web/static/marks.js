@@ -60,11 +60,17 @@ export class Marks {
     this.changed();
   }
 
-  /** Add a mark and make it active, or fill the active one where it is empty; null where there are too many already. */
-  add(name, rows) {
-    if (this.current && !this.current.rows.length) {
-      const filled = { ...this.current, name: name ? this.freeName(name) : this.current.name, rows: Array.from(rows) };
-      this.put(this.list.map((mark, i) => (i === this.active ? filled : mark)), this.active);
+  /**
+   * Add a mark and make it active; it takes the place of `instead`, else of the active one where that is empty.
+   * @returns {Object|null} null where there are too many already
+   */
+  add(name, rows, instead) {
+    const empty = this.current?.rows.length === 0 ? this.active : -1;
+    const at = this.list.includes(instead) ? this.list.indexOf(instead) : empty;
+    if (at >= 0) {
+      const known = this.list[at];
+      const filled = newMark(name && name !== known.name ? this.freeName(name) : known.name, rows, known.hue);
+      this.put(this.list.map((mark, i) => (i === at ? filled : mark)), at);
       return filled;
     }
     if (this.list.length >= MOST_MARKS) return null;

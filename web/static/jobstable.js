@@ -1,0 +1,68 @@
+/** The jobs, the slowest against its best placement first; a click marks one on the map. */
+
+import { getJson, saidOf } from "./api.js";
+import { byId, counted, el, refill } from "./dom.js";
+import { spokenSeconds } from "./figures.js";
+
+const MOST = 500;
+const PATH = "api/v1/slowdowns";
+
+/** Keep the table of the jobs; it is asked for when it is first seen, and anew when there are other jobs. */
+export function jobsTable(app) {
+  if (!app.served) return;
+  let known = null;
+  const show = async () => {
+    if (app.store.get("tab") !== "jobs" || known === app.snapshot) return;
+    known = app.snapshot;
+    byId("jobs-said").textContent = known.jobs.length ? `Predicting ${counted(known.jobs.length, "job")} …` : "no jobs are known";
+    app.curl("jobs", PATH);
+    try {
+      draw(app, await getJson(PATH));
+    } catch (error) {
+      known = null;
+      byId("jobs-said").textContent = saidOf(error);
+    }
+  };
+  app.store.on(["tab", "snapshot"], show);
+}
+
+function draw(app, { jobs, pattern }) {
+  const [outer, inner] = [app.machine.levels[0], app.machine.levels.at(-2) ?? app.machine.levels[0]];
+  const torus = app.machine.answer.kind === "torus";
+  const levels = torus ? ["router"] : [...new Set([outer, inner])];
+  const heads = ["job", "name", ...(app.machine.answer.show_users ? ["user"] : []), "nodes", ...levels.map(plural), "links between two", "best", "now", "slowdown"];
+  byId("jobs-said").textContent = jobs.length
+    ? `${counted(jobs.length, "job")} against the best placement of as many nodes among those free now and its own; an ${pattern} with one rank a node stands for what each really sends.`
+    : "no jobs are known";
+  refill(byId("jobs-head"), ...heads.map((text) => el("th", { scope: "col", text })));
+  refill(byId("jobs-body"), ...jobs.slice(0, MOST).map((job) => line(app, job, levels)));
+}
+
+function plural(level) {
+  return counted(2, level).replace(/^2 /, "");
+}
+
+function line(app, job, levels) {
+  const button = el("button", { type: "button", class: "plain", text: job.id, "aria-label": `Mark job ${job.id}`, on: { click: () => mark(app, job) } });
+  const words = [job.name, ...(app.machine.answer.show_users ? [job.user ?? ""] : [])];
+  const figures = [job.count, ...levels.map((level) => job.touches[level]), job.hops?.toFixed(1), seconds(job.best_s), seconds(job.time_s)];
+  return el("tr", {}, el("td", {}, button), ...words.map((text) => el("td", { text })), ...figures.map((value) => el("td", { class: "num", text: value ?? "" })), el("td", { class: "num slow" }, bar(job.slowdown)));
+}
+
+function seconds(value) {
+  return value === null ? "" : spokenSeconds(value);
+}
+
+/** A slowdown as a bar as well: none at 1, the whole width at 2. */
+function bar(slowdown) {
+  if (slowdown === null) return el("span", { text: "" });
+  const fill = el("span", { class: "bar-fill" });
+  fill.style.width = `${100 * Math.min(slowdown - 1, 1)}%`;
+  return el("span", { class: "slow-bar" }, el("span", { text: `${slowdown.toFixed(2)} x` }), el("span", { class: "bar-frame" }, fill));
+}
+
+/** Mark a job; the one that was marked from here before gives its place. */
+function mark(app, { id }) {
+  const job = app.snapshot.jobs.find((each) => each.id === id);
+  if (job) app.markOfTable = app.markFound(`job ${id}`, job.list, app.markOfTable);
+}
