@@ -84,7 +84,8 @@ function exported(app, mark) {
   return known && same ? known : null;
 }
 
-function bodyOf(app, mark) {
+/** How the server is asked about a mark. */
+export function bodyOf(app, mark) {
   const bytes = Number(app.store.get("bytes")) || null;
   const [ppn, pattern] = ["ppn", "pattern"].map((key) => app.store.get(key));
   const { name, slots } = app.orderOf(mark);

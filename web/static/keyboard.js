@@ -18,7 +18,8 @@ const KEYS = [
   ["Ctrl + z", "take back the last marking"],
   ["Esc", "end the lasso, clear the search"],
   ["/", "search"],
-  ["m p o t", "map, plans, jobs, table"],
+  ["m p w o t", "map, plans, traffic (wires), jobs, table"],
+  ["x", "in the traffic: the mark, or what the scheduler would choose"],
   ["?", "this list"],
 ];
 
@@ -50,6 +51,8 @@ function onPage(app, event) {
     n: () => app.newMark("", []),
     m: () => app.openTab("map"),
     p: () => app.served && app.openTab("plans"),
+    w: () => app.served && app.openTab("traffic"),
+    x: () => app.traffic.swap(),
     o: () => app.served && app.openTab("jobs"),
     t: () => app.openTab("table"),
     l: () => app.stage.setLasso(!app.stage.lassoing),

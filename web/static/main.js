@@ -24,11 +24,12 @@ import { showStepper } from "./stepper.js";
 import { TableTwin } from "./tabletwin.js";
 import { themeNow } from "./theme.js";
 import { showTraffic } from "./traffic.js";
+import { TrafficTab } from "./traffictab.js";
 
-const TABS = ["map", "plans", "jobs", "table"];
+const TABS = ["map", "plans", "traffic", "jobs", "table"];
 
 /** Tabs that need a server. */
-const SERVED = ["plans", "jobs"];
+const SERVED = ["plans", "traffic", "jobs"];
 const THEMES = { "": "auto", light: "light", dark: "dark" };
 const LONG_LINK = 8000;
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -61,6 +62,7 @@ function start(app, state, data) {
   curlLines(app);
   app.table = new TableTwin(app);
   jobsTable(app);
+  app.traffic = new TrafficTab(app);
   if (app.served) app.plans = new PlanView(app);
   else withoutPlans();
   wireTabs(app);
@@ -163,9 +165,9 @@ function wireTabs(app) {
       byId(`tab-${name}`).setAttribute("aria-selected", String(mine));
       byId(`tab-${name}`).tabIndex = mine ? 0 : -1;
     }
-    byId("desk").classList.toggle("wide", app.store.get("tab") === "plans");
+    byId("desk").classList.toggle("wide", ["plans", "traffic"].includes(app.store.get("tab")));
     for (const id of ["colour-choice", "map-tools"]) byId(id).hidden = app.store.get("tab") !== "map";
-    byId("view-choice").hidden = app.layouts.length < 2 || ["table", "jobs"].includes(app.store.get("tab"));
+    byId("view-choice").hidden = app.layouts.length < 2 || ["table", "jobs", "traffic"].includes(app.store.get("tab"));
   });
   byId("skip").addEventListener("click", (event) => {
     event.preventDefault();

@@ -266,7 +266,7 @@ function figuresOf(row) {
 
 /** Say that planning needs a server. */
 export function withoutPlans() {
-  for (const id of ["tab-plans", "tab-jobs"]) byId(id).hidden = true;
+  for (const id of ["tab-plans", "tab-traffic", "tab-jobs"]) byId(id).hidden = true;
   announce("");
   notice("This is an exported picture: planning and live data need nidmap web serve.");
 }

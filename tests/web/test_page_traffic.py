@@ -1,0 +1,95 @@
+"""The pictures of the traffic: groups in a circle, cables of a tree, a torus that turns."""
+
+import pytest
+
+from tests.web.browser import Opened
+from tests.web.serving import running
+
+pytest_plugins = ("tests.web.browser",)
+
+
+@pytest.fixture(scope="module")
+def page(browser, site):
+    """One page for all tests here; each opens it anew, at a server of its own kind of network."""
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(300_000)
+    found = Opened(context, site.url)
+    yield found
+    context.close()
+    assert found.faults == []
+
+
+def drawn(page, state):
+    """Open the traffic of a mark and return the picture's words."""
+    page.go(state)
+    page.page.wait_for_selector("#traffic-picture svg")
+    return words(page)
+
+
+def words(page):
+    return page.page.locator("#traffic-picture svg text").all_text_contents()
+
+
+def test_groups_stand_around_and_the_busiest_link_is_named(page, site):
+    page.url = site.url
+    said = drawn(page, "#t=traffic&m=A:0:0-39,70-79")
+    assert said.count("Mark A: 50 nodes, alltoall") == 1
+    assert {"g0: 32 nodes", "g1: 8 nodes", "g2: 10 nodes", "g3"} <= set(said)
+    assert any(line.startswith("busiest: ") for line in said)
+    page.page.select_option("#traffic-group", "1")
+    page.until("() => document.getElementById('traffic-picture').textContent.includes('inside g1')")
+
+
+def test_one_key_swaps_the_mark_and_the_default(page, site):
+    page.url = site.url
+    drawn(page, "#t=traffic&m=A:0:0-9,70-79")
+    most = words(page)[-1]
+    page.page.keyboard.press("x")
+    said = words(page)
+    assert any("own choice" in line and "20 nodes" in line for line in said)
+    assert said[-1] == most
+    page.page.keyboard.press("x")
+    assert any(line.startswith("Mark A: 20 nodes") for line in words(page))
+
+
+@pytest.mark.parametrize("kind", ["svg", "png"])
+def test_what_is_shown_is_saved_at_the_size_of_a_slide(page, site, kind):
+    page.url = site.url
+    drawn(page, "#t=traffic&m=A:0:0-39")
+    with page.page.expect_download() as caught:
+        page.page.click(f"#traffic-{kind}")
+    raw = caught.value.path().read_bytes()
+    if kind == "png":
+        sides = (int.from_bytes(raw[16:20], "big"), int.from_bytes(raw[20:24], "big"))
+        assert (raw[:4], sides) == (b"\x89PNG", (1920, 1080))
+    else:
+        assert b'width="1920"' in raw
+        assert b"Mark A: 40 nodes" in raw
+
+
+def test_leaves_stand_below_their_spines_and_a_torus_turns(page):
+    import nidmap
+
+    with running(nidmap.load_machine("fattree:leaf=4,leaves=4,spines=2")) as tree:
+        page.url = tree.url
+        drawn(page, "#t=traffic&m=A:0:0-5")
+        heights = page.page.evaluate(
+            "() => Object.fromEntries([...document.querySelectorAll('#traffic-picture text')]"
+            ".map(t => [t.textContent, Number(t.getAttribute('y'))]))"
+        )
+        assert heights["leaf0"] == heights["leaf3"] > heights["spine0"] == heights["spine1"]
+        page.leave()
+    with running(nidmap.load_machine("torus:3x3x3")) as torus:
+        page.url = torus.url
+        drawn(page, "#t=traffic&m=A:0:0-5")
+        before = page.page.inner_html("#traffic-picture")
+        page.page.focus("#traffic-picture")
+        page.page.keyboard.press("ArrowLeft")
+        assert page.page.inner_html("#traffic-picture") != before
+        page.leave()
+
+
+def test_without_a_mark_it_says_what_to_do(page, site):
+    page.url = site.url
+    page.go("#t=traffic")
+    assert page.text("#traffic-picture") == "Mark a job's nodes to see its traffic."

@@ -1,0 +1,124 @@
+/** The tab Traffic: what the mark's job does to the wires, the scheduler's own choice at one key beside it. */
+
+import { bodyOf } from "./answer.js";
+import { saidOf } from "./api.js";
+import { saveBlob } from "./clipboard.js";
+import { byId, counted, el, refill } from "./dom.js";
+import { SLIDE, trafficPicture } from "./trafficpicture.js";
+
+const LINKS = 2000;
+
+/** Radians of a pixel, and of a key. */
+const [DRAGGED, PRESSED] = [0.008, 0.15];
+
+/** Draws the mark's prediction and that of the nodes that the scheduler would choose. */
+export class TrafficTab {
+  constructor(app) {
+    this.app = app;
+    this.view = { turn: 0.6, tilt: 0.5, group: -1, other: false };
+    this.found = [];
+    const host = byId("traffic-picture");
+    byId("traffic-swap").addEventListener("click", () => this.swap());
+    byId("traffic-group").addEventListener("change", ({ target }) => this.see({ group: Number(target.value) }));
+    for (const kind of ["svg", "png"]) byId(`traffic-${kind}`).addEventListener("click", () => this.save(kind));
+    host.addEventListener("click", ({ target }) => target.dataset.open >= 0 && this.see({ group: Number(target.dataset.open) }));
+    host.addEventListener("pointermove", (event) => event.buttons === 1 && this.turn(event.movementX * DRAGGED, event.movementY * DRAGGED));
+    host.addEventListener("keydown", (event) => {
+      const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+      if (!by || app.machine.answer.kind !== "torus") return;
+      event.preventDefault();
+      this.turn(...by.map((each) => each * PRESSED));
+    });
+    app.store.on(["tab", "describe"], () => this.ask());
+    app.store.on(["theme"], () => this.draw());
+  }
+
+  /** Ask for the links of the mark and of the default, when they are looked at. */
+  async ask() {
+    const { app } = this;
+    const [mark, describe] = [app.marks.current, app.store.get("describe")];
+    if (app.store.get("tab") !== "traffic" || this.of === describe) return;
+    this.of = describe;
+    this.found = [];
+    this.view = { ...this.view, group: -1, other: false };
+    if (!describe?.prediction) return this.draw();
+    try {
+      const asked = { ...bodyOf(app, mark), links: LINKS };
+      const own = await app.ask("traffic", "api/v1/describe", asked);
+      const nodes = describe.default?.nodelist;
+      const other = nodes ? await app.ask("traffic", "api/v1/describe", { ...asked, nodes, slots: [], order: "row-major" }) : null;
+      if (own?.prediction && this.of === describe) this.found = [{ ...own, rows: mark.rows }, ...(other?.prediction ? [{ ...other, rows: describe.default.rows }] : [])];
+    } catch (error) {
+      app.failed(error);
+    }
+    return this.draw();
+  }
+
+  /** Show the other one of the mark and the default. */
+  swap() {
+    if (this.found.length > 1) this.see({ other: !this.view.other, group: -1 });
+  }
+
+  turn(across, down) {
+    if (this.app.machine.answer.kind === "torus") this.see({ turn: this.view.turn + across, tilt: Math.min(Math.max(this.view.tilt + down, 0), 1.57) });
+  }
+
+  see(changes) {
+    Object.assign(this.view, changes);
+    this.draw();
+  }
+
+  draw() {
+    const { app, view, found } = this;
+    if (app.store.get("tab") !== "traffic") return;
+    const shown = found[view.other ? 1 : 0];
+    for (const id of ["traffic-swap", "traffic-svg", "traffic-png"]) byId(id).disabled = !shown;
+    byId("traffic-swap").hidden = found.length < 2;
+    byId("traffic-groups").hidden = !shown || app.machine.answer.kind !== "dragonfly";
+    const none = app.marks.current?.rows.length ? "" : "Mark a job's nodes to see its traffic.";
+    if (!shown) {
+      refill(byId("traffic-picture"), none);
+      return;
+    }
+    const touched = [...new Set(shown.rows.map((row) => app.machine.coords[0][row]))].sort((a, b) => a - b);
+    refill(byId("traffic-group"), el("option", { value: -1, text: "all groups" }), ...touched.map((id) => el("option", { value: id, text: `the routers of g${id}`, selected: id === view.group })));
+    const words = app.store.get("describe").default?.words;
+    byId("traffic-swap").textContent = view.other ? "Show the mark (x)" : `Show ${words} (x)`;
+    const mark = app.marks.current;
+    const who = view.other ? words : `Mark ${mark.name}`;
+    refill(byId("traffic-picture"), trafficPicture({
+      ...view, machine: app.machine, theme: app.theme, found: shown, rows: shown.rows,
+      title: `${who}: ${counted(shown.rows.length, "node")}, ${shown.prediction.pattern}`,
+      hue: view.other ? app.theme.soft : app.look(mark).colour, most: Math.max(...found.map(busiest)) || 1,
+    }));
+  }
+
+  /** Save what is shown, at the size of a slide. */
+  async save(kind) {
+    const svg = byId("traffic-picture").querySelector("svg").cloneNode(true);
+    svg.setAttribute("width", 1920);
+    svg.setAttribute("height", 1080);
+    const drawing = new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" });
+    try {
+      saveBlob(kind === "svg" ? drawing : await painted(drawing), `traffic.${kind}`);
+    } catch (error) {
+      this.app.failed(new Error(saidOf(error)));
+    }
+  }
+}
+
+function busiest({ prediction }) {
+  return prediction.links.seconds[0] ?? 0;
+}
+
+/** A drawing in pixels. */
+async function painted(drawing) {
+  const image = new Image(1920, (1920 * SLIDE.height) / SLIDE.width);
+  image.src = URL.createObjectURL(drawing);
+  await image.decode();
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [image.width, image.height];
+  canvas.getContext("2d").drawImage(image, 0, 0, image.width, image.height);
+  URL.revokeObjectURL(image.src);
+  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+}
