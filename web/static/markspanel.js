@@ -86,20 +86,17 @@ async function pasted(app, text) {
 }
 
 function take(app, text, found) {
-  if (app.marks.full) {
-    refill(byId("paste-said"), el("p", { class: "bad", text: `${counted(found.rows.length, "node")} not marked: ${FULL}` }));
-    return;
-  }
-  if (found.rows.length) app.newMark("", found.rows);
+  const full = app.marks.full && found.rows.length > 0;
+  if (found.rows.length && !full) app.newMark("", found.rows);
   if (found.rows.length && app.store.get("tab") === "plans") app.openTab("map");
   const bad = found.errors.length + (found.more_errors ?? 0);
-  const words = [counted(found.rows.length, "node")];
+  const words = [counted(found.rows.length, "node") + (full ? ` not marked: ${FULL}` : "")];
   if (found.repeated) words.push(`${found.repeated} named twice`);
   if (bad) words.push(`${bad} not understood`);
   const list = el("ul", { class: "bad-list" }, ...found.errors.map((error) => badToken(text, error)));
-  refill(byId("paste-said"), el("p", { class: bad ? "bad" : "soft", text: words.join(", ") }), list);
+  refill(byId("paste-said"), el("p", { class: bad || full ? "bad" : "soft", text: words.join(", ") }), list);
   announce(words.join(", "));
-  if (!bad) byId("paste-text").value = "";
+  if (!bad && !full) byId("paste-text").value = "";
 }
 
 /** A bad token where it stands: its line with the token underlined; pressing it selects the token. */
