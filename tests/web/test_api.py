@@ -115,7 +115,7 @@ MACHINE = "dragonfly:groups=4,chassis=2,blades=4,nodes=4"
         ({"strategy": "blades", "per_blade": 2}, ["--strategy", "blades", "--per-blade", "2"]),
         ({"strategy": "random", "seed": 5}, ["--strategy", "random", "--seed", "5"]),
         ({"pattern": "stencil:8x6", "ppn": 4, "bytes": 1e6},
-         ["--pattern", "stencil:8x6", "--ppn", "4", "--bytes", "1e6"]),
+         ["--pattern", "stencil:8x6", "--ppn", "4", "--bytes", "1e6", "--deadline", "300"]),
     ],
 )  # fmt: skip
 def test_a_plan_is_the_document_of_the_command(site, body, argv):

@@ -140,3 +140,17 @@ def test_the_jobs_are_ranked_and_a_click_marks_one_after_the_other(page):
         button.click()
         page.until("() => document.getElementById('tab-map').ariaSelected === 'true'")
         assert list(page.marks()) == [f"job {name}"]
+
+
+def test_jobs_have_borders_and_numbers_where_colours_mean_jobs(page):
+    page.go("#by=state")
+    inked = (
+        "() => { const c = document.querySelector('.glow'); if (!c.width) return 0;"
+        " const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
+        " let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0; return n; }"
+    )
+    assert page.page.evaluate(inked) == 0
+    page.page.select_option("#colour", "job")
+    page.until(f"() => ({inked})() > 200")
+    page.page.select_option("#colour", "state")
+    page.until(f"() => ({inked})() === 0")

@@ -13,6 +13,9 @@ const LEAST_WIDE = 60;
 const LEAST_LINK = 26;
 const FEW = 24;
 
+/** CSS pixels of a node from which jobs have borders. */
+const LEAST_BORDERED = 4;
+
 /** CSS pixels between a ruler and the cabinets. */
 const RULER_GAP = 5;
 
@@ -35,6 +38,7 @@ export class Overlay {
     this.pool = [];
     this.outlined = [];
     this.lines = [];
+    this.jobs = { borders: [], names: [] };
     view.onMove(() => this.follow());
     view.onSettle(() => this.settle());
     this.labels.addEventListener("click", (event) => this.clicked(event));
@@ -130,15 +134,17 @@ export class Overlay {
   redraw() {
     const { view, glow } = this;
     if (!view.scene) return;
-    if (!this.outlined.length && !this.lines.length && this.clean) return;
+    const empty = !this.outlined.length && !this.lines.length && !this.jobs.borders.length;
+    if (empty && this.clean) return;
     const context = glow.getContext("2d");
     glow.width = view.camera.width;
     glow.height = view.camera.height;
     const { camera } = view;
     const ink = inkOf(this.lines, view.unit);
+    drawJobs(context, this.jobs, camera, view.tiles.looks?.theme);
     for (const line of this.lines) drawLink(context, line, camera, ink);
     for (const box of this.outlined) drawOutline(context, box, camera);
-    this.clean = !this.outlined.length && !this.lines.length;
+    this.clean = empty;
   }
 
   writeLabels() {
@@ -263,6 +269,37 @@ function drawOutline(context, { x, y, w, h, colour, wide = 2 }, camera) {
   context.strokeStyle = colour;
   context.lineWidth = thick;
   context.strokeRect(left - thick / 2, top - thick / 2, w * camera.scale + thick, h * camera.scale + thick);
+}
+
+/** Borders around jobs, where nodes are large enough for them, and the numbers that have room. */
+function drawJobs(context, { borders, names }, camera, theme) {
+  const css = camera.k / camera.ratio;
+  if (!theme || css < LEAST_BORDERED) return;
+  context.strokeStyle = theme.ink;
+  context.lineWidth = Math.max(1, Math.min(css / 8, 2)) * camera.ratio;
+  context.beginPath();
+  for (const [x0, y0, x1, y1] of borders) {
+    context.moveTo(...camera.pixel(x0, y0));
+    context.lineTo(...camera.pixel(x1, y1));
+  }
+  context.stroke();
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  context.lineJoin = "round";
+  const taken = [];
+  for (const { text, x, y, side } of names) {
+    const size = Math.min((side * camera.scale) / (0.62 * text.length), 18 * camera.ratio);
+    if (size < LEAST_FONT * camera.ratio) continue;
+    const [left, top, half] = [...camera.pixel(x, y), 0.31 * size * text.length];
+    if (taken.some((other) => Math.abs(other.left - left) < other.half + half && Math.abs(other.top - top) < size)) continue;
+    taken.push({ left, top, half });
+    context.font = `600 ${size}px system-ui, sans-serif`;
+    context.strokeStyle = theme.map;
+    context.lineWidth = size / 3;
+    context.strokeText(text, left, top);
+    context.fillStyle = theme.ink;
+    context.fillText(text, left, top);
+  }
 }
 
 /** How dark a line is drawn: many or short ones lightly, so that the nodes stay in sight. */

@@ -2,6 +2,7 @@
 
 import { byId, el, place, refill } from "./dom.js";
 import { Gestures } from "./gestures.js";
+import { jobOutlines } from "./joboutlines.js";
 import { MapView } from "./mapview.js";
 import { Minimap } from "./minimap.js";
 import { Overlay } from "./overlay.js";
@@ -54,6 +55,7 @@ export class MapStage {
   decorate() {
     const ranks = rankPicture(this.app);
     this.overlay.focus(this.app.store.get("focus"));
+    this.overlay.jobs = jobOutlines(this.app);
     this.overlay.lines = [...linesOf(this.app), ...ranks.lines];
     this.overlay.outline([...ranks.outlines, ...this.pointed]);
   }
