@@ -11,6 +11,7 @@ import hashlib
 import os
 import platform
 import re
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = ["ABI", "Compiler", "build", "compiler_for", "find_compiler", "link_line", "program_abi"]
+
+#: Flags of the user's own for the compiler.
+FLAGS = "NIDMAP_CFLAGS"
 
 HOME = Path(__file__).parent
 SOURCES = ("nidmap_mpi.c", "order.h", "calls.h", "world.h", "fortran.h")
@@ -52,7 +56,7 @@ nidmap_abi mpich MPI_VERSION MPI_SUBVERSION
 #endif
 """
 
-_FLAGS = ("-O1", "-fPIC", "-fvisibility=hidden", "-std=gnu11")
+_FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-std=gnu11")
 
 
 class Compiler(NamedTuple):
@@ -187,7 +191,7 @@ def build(compiler: Compiler, env: Mapping[str, str]) -> str:
     OutputError
         Where the cache cannot be written.
     """
-    folder = _cache(env) / _key(compiler)
+    folder = _cache(env) / _key(compiler, env)
     path = folder / LIBRARY
     if path.is_file() and path.stat().st_uid == os.getuid():
         return str(path)
@@ -209,7 +213,8 @@ def _compile(compiler: Compiler, env: Mapping[str, str], work: str, made: str) -
     source = str(HOME / SOURCES[0])
     plain = shutil.which(env.get("CC", "") or "cc", path=env.get("PATH", os.defpath))
     linker = [plain or compiler.path, "-shared", "-o", made, thing, "-ldl", "-lpthread"]
-    for words in ([compiler.path, *_FLAGS, "-c", source, "-o", thing], linker):
+    flags = (*_FLAGS, *shlex.split(env.get(FLAGS, "")))
+    for words in ([compiler.path, *flags, "-c", source, "-o", thing], linker):
         done = subprocess.run(
             words, env=dict(env), capture_output=True, text=True, timeout=300, check=False
         )
@@ -223,13 +228,14 @@ def _cache(env: Mapping[str, str]) -> Path:
     return Path(env.get("XDG_CACHE_HOME") or home) / "nidmap" / "preload"
 
 
-def _key(compiler: Compiler) -> str:
+def _key(compiler: Compiler, env: Mapping[str, str]) -> str:
     """Return the name of a build: the interface, the architecture, and a hash of what it is of."""
     parts = [(HOME / name).read_bytes() for name in SOURCES]
     parts += [
         compiler.version.encode(),
         platform.machine().encode(),
         platform.libc_ver()[1].encode(),
+        env.get(FLAGS, "").encode(),
     ]
     if compiler.abi == "openmpi":  # its versions have interfaces of their own
         parts.append(compiler.path.encode())

@@ -22,6 +22,7 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -1088,7 +1089,58 @@ INSIDE void write_together(void)
     free(b.data);
 }
 
+/* A limit on the size of files is the program's: what we write must not end it by a signal. */
+INSIDE void write_counts(void (*write)(void))
+{
+    sigset_t limit, before;
+    struct timespec now = {0, 0};
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    pthread_sigmask(SIG_BLOCK, &limit, &before);
+    write();
+    sigtimedwait(&limit, NULL, &now);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+INSIDE void leave_counts(void)
+{
+    write_counts(write_alone);
+}
+
 /* ------------------------------------------------------------------ beginning and end */
+
+#ifndef NIDMAP_STATIC
+/* Before a program of another MPI we would garble its handles: it starts anew without us. */
+__attribute__((constructor)) static void leave_another_mpi(int argc, char **argv, char **env)
+{
+    const char *ranks[] = {"PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"};
+    const char *list = getenv("LD_PRELOAD");
+    int open_mpi = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != NULL, first = 1;
+    Dl_info own;
+    (void)argc;
+#ifdef OPEN_MPI
+    int foreign = !open_mpi && dlsym(RTLD_NEXT, "MPI_Init");
+#else
+    int foreign = open_mpi;
+#endif
+    if (!foreign || !list || !dladdr((void *)&all, &own))
+        return;
+    const char *found = strstr(list, own.dli_fname);
+    char *others = found ? strdup(list) : NULL;
+    if (!others)
+        return;
+    memset(others + (found - list), ':', strlen(own.dli_fname));
+    setenv("LD_PRELOAD", others, 1);
+    for (int i = 0; i < 3; i++)
+        first = first && atoi(getenv(ranks[i]) ? getenv(ranks[i]) : "0") == 0;
+    if (first)
+        fprintf(stderr, "nidmap: %s is for another MPI than the program's, which runs without it\n",
+                own.dli_fname);
+    (void)env;
+    execve("/proc/self/exe", argv, environ);
+    free(others);
+}
+#endif
 
 INSIDE void begin(void)
 {
@@ -1119,7 +1171,7 @@ INSIDE void begin(void)
     all.pid = getpid();
     all.began = 1;
     all.on = !(window && strcmp(window, "pcontrol") == 0);
-    atexit(write_alone);
+    atexit(leave_counts);
 }
 
 INSIDE void finish(void)
@@ -1128,7 +1180,7 @@ INSIDE void finish(void)
         return;
     all.on = all.began = 0;
     end_all_steps();
-    write_together();
+    write_counts(write_together);
     REAL(MPI_Group_free)(&all.world);
     REAL(MPI_Comm_free)(&all.own);
 }
@@ -1167,7 +1219,7 @@ INSIDE void control(int level)
     }                                                                                          \
     EXPORT int abort_(MPI_Comm comm, int code)                                                 \
     {                                                                                          \
-        write_alone();                                                                         \
+        leave_counts();                                                                        \
         return PASS(abort_, (comm, code));                                                     \
     }                                                                                          \
     EXPORT int pcontrol(const int level, ...)                                                  \

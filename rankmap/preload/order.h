@@ -6,7 +6,6 @@
  * $NIDMAP_CHECK_REORDER makes every order another one, to find programs that cannot bear it.
  * Whatever fails, the processes keep the order that they have, and one line says so. */
 #include <poll.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -117,7 +116,6 @@ INSIDE void put_line(struct buffer *b, const char *form, ...)
  * is a shell's line, and does not load this library. */
 INSIDE pid_t start_command(const char *command, int *ours)
 {
-    extern char **environ;
     int ends[2], many = 0;
     pid_t child = -1;
     while (environ[many])

@@ -168,7 +168,8 @@ def _run(argv: Sequence[str], env: Mapping[str, str]) -> int:
         code = child.wait()
     finally:
         for number, handler in before.items():
-            signal.signal(number, handler)
+            if handler is not None:  # a library's own, which Python cannot put back
+                signal.signal(number, handler)
     return code if code >= 0 else 128 - code
 
 
