@@ -81,7 +81,7 @@ def test_a_full_disk_leaves_the_old_file(nidmap, name, small_disk):
     assert sorted(p.name for p in small_disk.iterdir()) == ["filler", "out.txt"]
 
 
-def test_what_a_killed_run_left_behind_is_removed(nidmap, tmp_path):
+def test_what_a_killed_run_left_behind_is_removed(inside, tmp_path):
     path = tmp_path / "out.txt"
     gone = [tmp_path / ".out.txt.0123456789ab", tmp_path / ".out.txt.ab12_xyz"]
     kept = [tmp_path / ".out.txt.notes", tmp_path / ".out.txt.ba9876543210"]
@@ -89,50 +89,50 @@ def test_what_a_killed_run_left_behind_is_removed(nidmap, tmp_path):
         file.write_text("half")
     for file in (*gone, kept[0]):
         os.utime(file, (1, 1))  # the other is another run's that is writing now
-    assert nidmap(*PLAN, "-o", str(path)).code == 0
+    assert inside(*PLAN, "-o", str(path)).code == 0
     assert set(tmp_path.iterdir()) == {path, *kept}
 
 
 @pytest.mark.parametrize("name", WITH_FILE)
-def test_dev_full_as_the_file(nidmap, name):
-    done = nidmap(*COMMANDS[name], "-o", "/dev/full")
+def test_dev_full_as_the_file(inside, name):
+    done = inside(*COMMANDS[name], "-o", "/dev/full")
     assert done.code == 5
     assert "/dev/full" in done.err
 
 
 @pytest.mark.parametrize("name", WITH_FILE)
-def test_no_such_folder(nidmap, refused, name, tmp_path):
-    refused(nidmap(*COMMANDS[name], "-o", str(tmp_path / "no" / "out.txt")), 5, "out.txt")
+def test_no_such_folder(inside, refused, name, tmp_path):
+    refused(inside(*COMMANDS[name], "-o", str(tmp_path / "no" / "out.txt")), 5, "out.txt")
 
 
 @pytest.mark.parametrize("name", WITH_FILE)
-def test_the_file_holds_what_stdout_would(nidmap, name, tmp_path):
+def test_the_file_holds_what_stdout_would(inside, name, tmp_path):
     path = tmp_path / "out.txt"
-    done = nidmap(*COMMANDS[name], "-o", str(path))
+    done = inside(*COMMANDS[name], "-o", str(path))
     assert (done.code, done.out) == (0, "")
-    assert path.read_text() == nidmap(*COMMANDS[name]).out
+    assert path.read_text() == inside(*COMMANDS[name]).out
 
 
-def test_the_mode_of_an_old_file_stays(nidmap, tmp_path):
+def test_the_mode_of_an_old_file_stays(inside, tmp_path):
     path = tmp_path / "out.txt"
     path.write_text("old")
     path.chmod(0o640)
-    assert nidmap(*PLAN, "-o", str(path)).code == 0
+    assert inside(*PLAN, "-o", str(path)).code == 0
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-def test_a_link_is_followed_not_replaced(nidmap, tmp_path):
+def test_a_link_is_followed_not_replaced(inside, tmp_path):
     target = tmp_path / "target.txt"
     target.write_text("old")
     link = tmp_path / "link.txt"
     link.symlink_to(target)
-    assert nidmap(*PLAN, "-o", str(link)).code == 0
+    assert inside(*PLAN, "-o", str(link)).code == 0
     assert link.is_symlink()
     assert target.read_text().startswith("nid")
 
 
-def test_json_is_json(nidmap):
-    document = json.loads(nidmap(*PLAN, "--json").out)
+def test_json_is_json(inside):
+    document = json.loads(inside(*PLAN, "--json").out)
     assert document["schema"] == "nidmap.plan/1"
     assert len(document["nodes"]) == document["count"] == 8
     assert document["wiring"].startswith("consecutive, ")
