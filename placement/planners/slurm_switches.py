@@ -15,8 +15,6 @@ of them is enough, the largest stands for all.
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -185,15 +183,12 @@ class _Walk:
         inside = forest_roots(tree) == top
         self.parent, self.level = tree.parent.tolist(), tree.level.tolist()
         self.number = np.where(inside, number, 0).tolist()
-        self.values = sorted({0, *self.number})
         leaves = np.flatnonzero((tree.level == 0) & inside & ~used & (number > 0))
         cuts = np.flatnonzero(np.diff(tree.parent[leaves])) + 1
         #: Open leaves that follow each other below one switch.
         self.runs = [run.tolist() for run in np.split(leaves, cuts) if len(run)]
         self.largest = [max(run, key=self.number.__getitem__) for run in self.runs]
-        self.switch = [self.parent[run[0]] for run in self.runs]
-        self.alone = Counter(self.switch)
-        paths = [self._path(switch, top) for switch in self.switch]
+        paths = [self._path(self.parent[run[0]], top) for run in self.runs]
         self.depth = np.array([len(path) for path in paths], dtype=np.int64)
         width = int(self.depth.max(initial=0))
         self.paths = np.array([path + [-1] * (width - len(path)) for path in paths], dtype=np.int64)
@@ -221,17 +216,12 @@ class _Walk:
         taken: list[int] = []
         while left > 0 and any(self.runs):
             near = (2 * self.below[self.paths].sum(axis=1) - self.marks * self.depth).tolist()
-            offered = self._offered(left)
-            run, leaf = self._best(offered, near, left)
-            leaves = [leaf]
-            if self._stays(offered, near, run, left):
-                leaves = self._by_size(self.runs[run], left)
-            for leaf in leaves:
-                self.runs[run].remove(leaf)
-                self._mark(leaf)
-                left -= self.number[leaf]
+            run, leaf = self._best(self._offered(left), near, left)
+            self.runs[run].remove(leaf)
+            self._mark(leaf)
+            left -= self.number[leaf]
             self.largest[run] = max(self.runs[run], key=self.number.__getitem__, default=-1)
-            taken += leaves
+            taken.append(leaf)
         return taken
 
     def _offered(self, left: int) -> list[tuple[int, int]]:
@@ -261,28 +251,3 @@ class _Walk:
         if number[i] >= left and number[j] >= left:
             more = -more
         return more or self.level[j] - self.level[i]
-
-    def _stays(self, offered: list[tuple[int, int]], near: list[int], run: int, left: int) -> bool:
-        """Tell whether the walk will end at this run again after its largest leaf is taken.
-
-        It will where none is nearer (it becomes nearer still with each leaf)
-        and none before it fits better.
-        """
-        leaf = self.largest[run]
-        return (
-            self.number[leaf] < left
-            and self.alone[self.switch[run]] == 1
-            and all(near[other] <= near[run] for other, _ in offered)
-            and all(self._fit(leaf, one, left) >= 0 for other, one in offered if other < run)
-        )
-
-    def _by_size(self, run: list[int], left: int) -> list[int]:
-        """Return the leaves of a run, largest first, before another switch becomes enough."""
-        next_value = self.values[bisect_left(self.values, left) - 1]
-        leaves = []
-        for leaf in sorted(run, key=self.number.__getitem__, reverse=True):
-            if left <= next_value:
-                break
-            leaves.append(leaf)
-            left -= self.number[leaf]
-        return leaves

@@ -1,15 +1,10 @@
 """Few free nodes: every step from a placement is looked at, and the best one taken.
 
-A step puts a free node in the place of a chosen one, or exchanges the nodes
-of two places. With the routes in a table (`rankmap.joint.exact_steps`) the
-time after each of all steps is a few products of small arrays.
-
-What every pair of few nodes puts on every channel: then any placement is a sum.
-
-With at most a few dozen free nodes all routes between them fit into a table,
-whatever the routing. Loads are linear in the bytes, so the time of any choice
-and order of these nodes, and what each single step changes, are products of
-small arrays: thousands of placements a second instead of a few.
+A step puts a free node in the place of a chosen one, or exchanges the nodes of
+two places. With at most a few dozen free nodes all routes between them fit into
+a table, whatever the routing. Loads are linear in the bytes, so the time of any
+choice and order of these nodes, and what each single step changes, are products
+of small arrays: thousands of placements a second instead of a few.
 """
 
 from __future__ import annotations
