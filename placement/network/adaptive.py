@@ -19,7 +19,7 @@ It is a linear program: one share a router pair, one row a channel. It is
 solved by descent (`placement.network.balancing`), and every answer comes
 with a lower bound and the gap to it: at most `TOLERANCE` while the router
 pairs that exchange bytes are few enough to be divided one by one (`Division.by`
-is ``router pairs``), and as stated in `Division.gap` beyond. Pairs without a
+is ``router pairs``) and there is time, and as stated in `Division.gap` beyond. Pairs without a
 third group, and pairs alone in their group, stay on minimal ways.
 
 Preference for minimal, exactly: where the minimal routing is within
@@ -60,7 +60,10 @@ __all__ = ["TOLERANCE", "Division", "channels", "divide", "hops", "loads", "note
 TOLERANCE = 0.005
 
 #: Numbers that the solver goes through at most, all its steps together.
-WORK = 160_000_000
+WORK = 400_000_000
+
+#: Multiplications of matrices that take as long as going through a number.
+A_NUMBER = 8
 
 FEW = "fewer than three groups: adaptive takes detours inside groups alone"
 
@@ -85,8 +88,7 @@ class Division:
     minimal_share : float
         Share on minimal ways of all bytes between routers.
     by : str
-        What has a share of its own: ``router pairs``, ``both sides of group
-        pairs`` or ``group pairs``.
+        What has a share of its own: ``router pairs`` or ``group pairs``.
     steps : int
         Steps of the solver.
     enough : float
@@ -101,8 +103,6 @@ class Division:
     by: str
     steps: int
     enough: float
-    _problem: _Loads
-    _x: Floats
 
     @property
     def gap(self) -> float:
@@ -110,44 +110,6 @@ class Division:
         if not self.worst:
             return 0.0
         return max(0.0, self.worst / self.bound - 1) if self.bound > 0 else math.inf
-
-    def share(self, source: Ints, target: Ints) -> Floats:
-        """Return the share of its bytes that each router pair sends on minimal ways.
-
-        Parameters
-        ----------
-        source, target : int (m,)
-            Router indices.
-
-        Returns
-        -------
-        float64 (m,)
-            1 where two routers exchange nothing.
-        """
-        source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
-        ways, between = self._problem.ways, self._problem.split(self._x)[0]
-        found = self._problem.variables.share(between, source, target)
-        g, h = ways.unit[source], ways.unit[target]
-        linked, valiant = ways.linked[g, h], ways.valiant[g, h]
-        found = np.where(linked & valiant, found, np.where(valiant, 0.0, 1.0))
-        return np.where(g == h, self._problem.inside_share(self._x, source, target), found)
-
-    def hops(self, source: Ints, target: Ints) -> Floats:
-        """Return the expected channels of each class between routers, as they are divided.
-
-        Returns
-        -------
-        float64 (m, classes)
-
-        Raises
-        ------
-        NidmapError
-            Where no way joins a pair.
-        """
-        source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
-        ways, share = self._problem.ways, self.share(source, target)[:, None]
-        minimal = ways.hops(source, target, ways.valiant & ~ways.linked)
-        return share * minimal + (1 - share) * ways.hops(source, target, ways.valiant, detours=True)
 
     def text(self) -> str:
         """Say in one sentence how the bytes are divided, for the reader of an output."""
@@ -184,14 +146,6 @@ class _Loads:
     def split(self, x: Floats) -> tuple[Floats, Floats]:
         """Return the variables between groups, and those inside them."""
         return x[: len(self.variables.cap)], x[len(self.variables.cap) :]
-
-    def inside_share(self, x: Floats, source: Ints, target: Ints) -> Floats:
-        """Return the share on minimal ways of router pairs inside groups."""
-        groups, every = self.ways.groups, np.ones(self.inner.size)
-        cap, kept = self.split(self.cap)[1], self.split(x)[1]
-        every[self.pairs] = kept / cap
-        found: Floats = every[groups.slot[source] * groups.width + groups.place[target]]
-        return found
 
     def bytes(self, x: Floats) -> Floats:
         """Return the divided bytes on every channel."""
@@ -249,10 +203,11 @@ class _Loads:
 
     @property
     def size(self) -> int:
-        """Numbers that one step goes through."""
-        groups = self.ways.groups
+        """Numbers that one step goes through, what matrix products take among them."""
+        groups, count = self.ways.groups, self.ways.count
         inside = groups.count * groups.width**2
-        return 3 * inside + self.variables.size + len(groups.channels)
+        products = count**2 * groups.width * (2 * groups.width + count) // A_NUMBER
+        return 3 * inside + products + self.variables.size + len(groups.channels)
 
 
 def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:
@@ -359,8 +314,6 @@ def divide(
         by=variables.name,
         steps=found.steps,
         enough=enough,
-        _problem=problem,
-        _x=found.x,
     )
 
 
@@ -410,8 +363,7 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str = "adaptive"
     """Return the expected channels of each class between routers, float64 (m, classes).
 
     On an idle network, where every byte takes minimal ways (those over a
-    third group where there are no others). Those of a demand as it is
-    divided: ``divide(machine, demand).hops(source, target)``.
+    third group where there are no others).
     """
     ways = group_ways_of(machine)
     return ways.hops(np.asarray(source), np.asarray(target), ways.valiant & ~ways.linked)

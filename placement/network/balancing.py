@@ -27,15 +27,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Problem", "Solution", "balance", "dot", "refill"]
 
-#: The search, tuned on all-to-alls of 216 and 512 of 6,174 nodes, together and scattered: how sharp
-#: the softmax is at first (its k times the largest load), how much sharper it gets, after how many
-#: steps that together brought less than which share, and how much longer a step is tried after one
-#: that held.
-SHARPNESS, SHARPER, STAGE, PROGRESS = 100.0, 3.0, 40, 0.03
-LONGER = 1.5
+#: The search, tuned on all-to-alls and shifts of 216 and 512 of 6,174 nodes, together and
+#: scattered: how sharp the softmax is at first (its k times the largest load), how much sharper it
+#: gets, after how many steps that together brought less than which share, and how much longer a
+#: step is tried after one that held.
+SHARPNESS, SHARPER, STAGE, PROGRESS, LONGER = 30.0, 3.0, 40, 0.01, 1.5
 
 #: How much of the tolerance the softmax may be above the largest load at its sharpest.
 SHARPEST = 0.25
+
+#: The shares of all variables alike of which the best is where the search begins.
+ALIKE = tuple(k / 50 for k in range(50, -1, -1))
 
 #: Least weight of a variable for the length of its steps, as a share of the largest weight.
 FLOOR = 1e-2
@@ -95,9 +97,10 @@ class Solution:
     prices: Floats
     steps: int = 0
 
-    def near(self, tolerance: float) -> bool:
-        """Return whether the largest load is proven to be so near to the least."""
-        return self.worst <= self.bound * (1 + tolerance)
+    def prove(self, prices: Floats, bound: float) -> None:
+        """Keep prices if they prove more."""
+        if bound > self.bound:
+            self.prices, self.bound = prices.copy(), bound
 
 
 def balance(problem: Problem, tolerance: float, steps: int, enough: float = 0.0) -> Solution:
@@ -117,48 +120,60 @@ def balance(problem: Problem, tolerance: float, steps: int, enough: float = 0.0)
     -------
     Solution
     """
-    method = _Descent(problem, tolerance)
-    while method.best.worst > enough and not method.best.near(tolerance):
-        if method.best.steps >= steps or not method.moves:
+    none, full = problem.load(np.zeros_like(problem.cap)), problem.load(problem.cap)
+    worst = [float((none + share * (full - none)).max()) for share in ALIKE]
+    share = ALIKE[int(np.argmin(worst))]
+    best = Solution(share * problem.cap, min(worst), 0.0, np.zeros_like(none))
+    sharpest = np.log(len(none)) / (SHARPEST * tolerance)
+    method = _Descent(problem, best, none)
+    while best.worst > max(enough, best.bound * (1 + tolerance)) and best.steps < steps:
+        if method.sharpness < sharpest and method.stalls():
+            method.sharpen()
+        elif not method.step() and method.sharpness >= sharpest:
             break
-        method.step()
-    return method.best
+    return best
 
 
 class _Descent:
-    """State of the accelerated method: the last point, and the one ahead where the slope is taken.
+    """The accelerated method: the last point, and the one ahead where the slope is taken.
 
     Attributes
     ----------
-    moves : bool
-        False where no step changes anything any more.
+    best : Solution
+        What is kept up to date.
+    steps : int
+        Since the softmax was made sharper.
     """
 
-    def __init__(self, problem: Problem, tolerance: float) -> None:
-        self.problem, self.moves = problem, True
-        self.none = problem.load(np.zeros_like(problem.cap))
-        self.x, self.load = problem.cap, problem.load(problem.cap)
-        self.best = Solution(self.x, float(self.load.max()), 0.0, np.zeros_like(self.load))
+    def __init__(self, problem: Problem, best: Solution, none: Floats) -> None:
+        self.problem, self.best, self.none = problem, best, none
+        self.x, self.load = best.x, problem.load(best.x)
         weight = np.maximum(problem.weight, FLOOR * problem.weight.max())
         self.scale = problem.cap / weight
-        self.per_scale = np.divide(
-            1.0, self.scale, out=np.zeros_like(self.scale), where=self.scale > 0
-        )
-        self.sharpness, self.length = SHARPNESS, 1 / SHARPNESS
-        self.sharpest = np.log(len(self.load)) / (SHARPEST * tolerance)
-        self._begin_stage()
+        self.per_scale = np.where(self.scale > 0, weight, 0.0) / np.maximum(problem.cap, 1e-300)
+        self.mean, self.mean_slope, self.many = np.zeros_like(none), np.zeros_like(best.x), 0.0
+        self.sharpness, self.length = SHARPNESS / SHARPER, SHARPER / SHARPNESS
+        self.sharpen()
 
-    def _begin_stage(self) -> None:
-        """Begin anew from the best point, with the softmax as sharp as it is to be."""
-        self.k = self.sharpness / self.best.worst
-        self.mean, self.mean_slope, self.many = np.zeros_like(self.load), np.zeros_like(self.x), 0.0
-        self._rest(self.x, self.load)
-        self.stage, self.stage_value = 0, self.value
+    def sharpen(self) -> None:
+        """Go on with a sharper softmax."""
+        self.sharpness *= SHARPER
+        self.length /= SHARPER
+        self.k, self.steps = self.sharpness / self.best.worst, 0
+        self._rest()
+        self.before = self.value
 
-    def _rest(self, x: Floats, load: Floats) -> None:
-        """Go on from a point without momentum."""
-        self.ahead, self.ahead_load, self.momentum = x, load, 1.0
-        self.value = self._softmax(load)[0]
+    def stalls(self) -> bool:
+        """Return whether a softmax of this sharpness brings little more."""
+        if not self.steps or self.steps % STAGE:
+            return False
+        gain, self.before = self.before - self.value, self.value
+        return gain < PROGRESS * self.value
+
+    def _rest(self) -> None:
+        """Go on from the last point without momentum."""
+        self.ahead, self.ahead_load, self.momentum = self.x, self.load, 1.0
+        self.value = self._softmax(self.load)[0]
 
     def _softmax(self, load: Floats) -> tuple[float, Floats]:
         """Return the softmax of loads, and its slope."""
@@ -167,37 +182,26 @@ class _Descent:
         total = float(each.sum())
         return most + float(np.log(total)) / self.k, each / total
 
-    def step(self) -> None:
-        """Go one step, and keep what is better or proves more."""
+    def step(self) -> bool:
+        """Go one step, keep what is better or proves more, and return whether anything moved."""
         value, prices = self._softmax(self.ahead_load)
         slope = self.problem.price(prices)
         self._prove(prices, slope)
         x, load, new = self._moved(value, slope)
+        moved = not np.array_equal(x, self.ahead)
         if float(load.max()) < self.best.worst:
             self.best.x, self.best.worst = x, float(load.max())
-        self.moves = self.sharpness < self.sharpest or not np.array_equal(x, self.ahead)
         self.length *= LONGER
-        self.stage += 1
-        if self._is_over(new):
-            self.sharpness *= SHARPER
-            self.length /= SHARPER
-            self.x, self.load = x, load
-            self._begin_stage()
-        elif new > self.value:
-            self._rest(self.x, self.load)
-        else:
-            after = (1 + (1 + 4 * self.momentum**2) ** 0.5) / 2
-            share = (self.momentum - 1) / after
-            self.ahead = x + share * (x - self.x)
-            self.ahead_load = load + share * (load - self.load)
-            self.x, self.load, self.value, self.momentum = x, load, new, after
-
-    def _is_over(self, value: float) -> bool:
-        """Return whether a softmax of this sharpness brings little more."""
-        if self.stage % STAGE or self.sharpness >= self.sharpest:
-            return False
-        gain, self.stage_value = self.stage_value - value, value
-        return gain < PROGRESS * value
+        self.steps += 1
+        if new > self.value:
+            self._rest()
+            return moved
+        after = (1 + (1 + 4 * self.momentum**2) ** 0.5) / 2
+        share = (self.momentum - 1) / after
+        self.ahead = x + share * (x - self.x)
+        self.ahead_load = load + share * (load - self.load)
+        self.x, self.load, self.value, self.momentum = x, load, new, after
+        return moved
 
     def _prove(self, prices: Floats, slope: Floats) -> None:
         """Keep prices if they, or their mean so far, prove more.
@@ -206,27 +210,19 @@ class _Descent:
         much more than any of them where they waver. Slopes are linear in prices.
         """
         self.many += self.momentum
-        part = self.momentum / self.many
-        self.mean += part * (prices - self.mean)
-        self.mean_slope += part * (slope - self.mean_slope)
-        self._keep(prices, slope)
-        self._keep(self.mean, self.mean_slope)
-
-    def _keep(self, prices: Floats, slope: Floats) -> None:
-        """Keep prices if they prove more: every variable takes its cheaper way."""
-        bound = dot(prices, self.none) + dot(self.problem.cap, np.minimum(slope, 0.0))
-        if bound > self.best.bound:
-            self.best.prices, self.best.bound = prices.copy(), bound
+        self.mean += self.momentum / self.many * (prices - self.mean)
+        self.mean_slope += self.momentum / self.many * (slope - self.mean_slope)
+        for p, dearer in ((prices, slope), (self.mean, self.mean_slope)):
+            cheaper = np.minimum(dearer, 0.0)  # every variable takes its cheaper way
+            self.best.prove(p, dot(p, self.none) + dot(self.problem.cap, cheaper))
 
     def _moved(self, value: float, slope: Floats) -> tuple[Floats, Floats, float]:
         """Return the next point, its loads and softmax: as far as the slope tells the truth."""
         while True:
             self.best.steps += 1
-            step = self.length * self.scale
-            x = np.clip(self.ahead - step * slope, 0, self.problem.cap)
+            x = np.clip(self.ahead - self.length * self.scale * slope, 0, self.problem.cap)
             load = self.problem.load(x)
-            new = self._softmax(load)[0]
-            change = x - self.ahead
+            new, change = self._softmax(load)[0], x - self.ahead
             bent = dot(change * change, self.per_scale) / (2 * self.length)
             if new <= value + dot(slope, change) + bent + 1e-12 * value:
                 return x, load, new
@@ -253,21 +249,13 @@ def refill(problem: Problem, x: Floats, limit: float) -> Floats:
             break
         prices = (limit / (np.maximum(limit - load, 0) + 1e-4 * limit)) ** 2
         cost = problem.price(prices / prices.sum())
-        moved = np.where(_cheapest(cost, rest, share), rest, 0.0)
+        order = np.argsort(cost, kind="stable")
+        last = int(np.searchsorted(np.cumsum(rest[order]), share * rest.sum()))
+        most = max(0.0, cost[order[min(last, len(order) - 1)]]) if share else 0.0
+        moved = np.where(cost <= most, rest, 0.0)
         change = problem.load(x + moved) - load
         grows = change > 1e-12 * limit
         room = float((np.maximum(limit - load, 0)[grows] / change[grows]).min(initial=1.0))
         x = np.clip(x + room * moved, 0, problem.cap)
         load = load + room * change
     return x
-
-
-def _cheapest(cost: Floats, rest: Floats, share: float) -> NDArray[np.bool_]:
-    """Return which variables' bytes to move: a share of those left, or all that cost nothing."""
-    free: NDArray[np.bool_] = cost <= 0
-    if not share or share * rest.sum() <= rest[free].sum():
-        return free
-    order = np.argsort(cost, kind="stable")
-    last = int(np.searchsorted(np.cumsum(rest[order]), share * rest.sum()))
-    found: NDArray[np.bool_] = cost <= cost[order[min(last, len(order) - 1)]]
-    return found

@@ -40,9 +40,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Bytes", "GroupWays", "Ways", "group_ways_of", "inner_demand", "line_weights"]
 
-#: Numbers in a table of all pairs of groups by routers or by third groups, at most.
+#: Numbers in a table of all pairs of groups by routers, at most.
 MOST_BETWEEN = 100_000_000
-MOST_TRIPLES = 60_000_000
 
 #: So many lines are multiplied out one by one; more are put into tables.
 FEW_LINES = 4
@@ -130,25 +129,19 @@ class GroupWays:
     linked: Bools
 
     @cached_property
-    def third(self) -> Floats:
-        """Share of the bytes from g to h that go over group k, ``[g, h, k]``; 0 where none can.
+    def joins(self) -> Floats:
+        """1 where a link joins two groups, else 0, float64 (count, count)."""
+        return self.linked.astype(np.float64)
 
-        Equal among the groups that are linked to both, the ends not.
+    @cached_property
+    def each(self) -> Floats:
+        """Share of the bytes from g to h that every third group takes, float64 (count, count).
 
-        Raises
-        ------
-        UsageError
-            Where there are too many groups.
+        Equal among the groups that are linked to both; 0 where there are none.
         """
-        if self.count**2 * max(self.count, self.groups.width) > MOST_TRIPLES:
-            raise UsageError(
-                f"{self.count} groups are too many for ways over a third group",
-                f"at most {MOST_TRIPLES} triples of groups are possible; take minimal or shortest",
-            )
-        both = self.linked[:, None, :] & self.linked.T[None, :, :]
-        every = np.arange(self.count)
-        both[every, every, :] = False
-        found: Floats = both / np.maximum(both.sum(axis=2, keepdims=True), 1)
+        many = product(self.joins, self.joins)
+        np.fill_diagonal(many, 0)
+        found: Floats = np.divide(1.0, many, out=np.zeros_like(many), where=many > 0)
         return found
 
     @cached_property
@@ -157,24 +150,14 @@ class GroupWays:
         return np.searchsorted(self.between, np.arange(self.count**2 + 1)).astype(np.int64)
 
     @cached_property
-    def alike(self) -> bool:
-        """Whether links join every two groups, so that all others are third groups alike."""
-        return self.count > 2 and self.whole
-
-    def _spread(self, table: Floats) -> Floats:
-        """Return what is known by (group, …, far group) in equal shares by third group.
-
-        0 for the group itself; only where groups are `alike`.
-        """
-        out: Floats = (table.sum(axis=-1, keepdims=True) - table) / (self.count - 2)
-        every = np.arange(self.count)
-        out[every, ..., every] = 0
-        return out
-
-    @cached_property
     def valiant(self) -> Bools:
         """Whether a third group is linked to both, bool (count, count)."""
-        return np.asarray(self.third.any(axis=2))
+        return np.asarray(self.each > 0)
+
+    @cached_property
+    def gates_of(self) -> Floats:
+        """The gates by the far group, float64 (count, count · positions)."""
+        return self.gates.transpose(1, 0, 2).reshape(self.count, -1)
 
     @cached_property
     def detour(self) -> Floats:
@@ -256,27 +239,26 @@ class GroupWays:
         -------
         float64 (c,)
         """
-        away, home, between, flow = minimal.away, minimal.home, minimal.between, None
-        if valiant is not None and self.alike:
-            over = valiant.between
-            away, home = away + self._spread(valiant.away), home + self._spread(valiant.home)
-            between = between + self._spread(over) + self._spread(over.T).T
-            by_far = self.gates.transpose(1, 0, 2).reshape(self.count, -1)  # [h, (k, q)]
-            to_gates = product(over / (self.count - 2), by_far).reshape(self.count, self.count, -1)
-            flow = product(np.swapaxes(self.gates, 1, 2), to_gates.transpose(1, 0, 2))
-        elif valiant is not None:
-            over = valiant.between[:, :, None] * self.third
-            away = away + product(valiant.away, self.third)
-            home = home + product(valiant.home, np.swapaxes(self.third, 0, 1))
-            between = between + over.sum(axis=1) + over.sum(axis=0).T
-            over = np.ascontiguousarray(over.transpose(2, 0, 1))
-            flow = product(np.swapaxes(self.gates, 1, 2), product(over, self.gates))
-        crossing = product(away, self.gates) + np.swapaxes(product(home, self.gates), 1, 2)
-        flow = crossing if flow is None else crossing + flow
+        away, home, between = minimal.away, minimal.home, minimal.between
+        if valiant is not None:
+            joins, over = self.joins, valiant.between * self.each
+            away = away + self._to_thirds(valiant.away * self.each[:, None, :])
+            home = home + self._to_thirds(valiant.home * self.each.T[:, None, :])
+            between = between + (product(over, joins) + product(joins, over)) * joins
+        home = np.swapaxes(home, 1, 2)
+        if valiant is not None:  # a third group passes on from gates to gates
+            to_gates = product(over, self.gates_of).reshape(self.count, self.count, -1)
+            home = home + to_gates.transpose(1, 0, 2)
+        flow = product(away, self.gates) + product(np.swapaxes(self.gates, 1, 2), home)
         out = np.zeros(len(self.groups.channels))
         out[self.groups.inside] = self._inside(flow, inner)
         out[self.channel] = between.reshape(-1)[self.between] * self.share
         return out
+
+    def _to_thirds(self, table: Floats) -> Floats:
+        """Return what is known by (group, position, far group) by the third groups on the way."""
+        rows = table.reshape(-1, self.count)
+        return product(rows, self.joins).reshape(table.shape) * self.joins[:, None, :]
 
     def _inside(self, flow: Floats, inner: Floats | None) -> Floats:
         """Return the bytes on the channels inside groups."""
@@ -314,20 +296,14 @@ class GroupWays:
 
     def valiant_price(self, minimal: Ways) -> Ways:
         """Return what ways over a third group cost, from what minimal ways do."""
-        cross = minimal.across
-        if self.alike:
-            gates = self.gates.transpose(1, 0, 2).reshape(self.count, -1)  # [g, (k, p)]
-            over = product(gates, minimal.away.reshape(gates.shape[1], -1)) / (self.count - 2)
-            over += self._spread(cross) + self._spread(cross.T).T
-            np.fill_diagonal(over, 0)
-            return Ways(self._spread(minimal.away), self._spread(minimal.home), over)
-        through = product(self.gates, minimal.away)  # [k, g, h]: from the gates to g to those to h
-        over = through.transpose(1, 2, 0) + cross[:, None, :] + cross.T[None, :, :]
-        return Ways(
-            product(minimal.away, np.swapaxes(self.third, 1, 2)),
-            product(minimal.home, self.third.transpose(1, 2, 0)),
-            np.einsum("ghk,ghk->gh", self.third, over),
+        joins, cross = self.joins, minimal.across
+        over = product(self.gates_of, minimal.away.reshape(-1, self.count))
+        over += product(cross, joins) + product(joins, cross)
+        away, home = (
+            product(x.reshape(-1, self.count), joins).reshape(x.shape) for x in minimal[:2]
         )
+        each = self.each
+        return Ways(away * each[:, None, :], home * each.T[:, None, :], over * each)
 
     def bytes(self, demand: Demand, joined: Bools) -> tuple[Bytes, Floats, Floats]:
         """Return a demand by router and far group, what stays inside groups, and other loads.
@@ -440,8 +416,8 @@ def group_ways_of(machine: Machine) -> GroupWays:
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=4,nodes=1,global=2")
     >>> found = group_ways_of(m)
-    >>> found.gates[0, 1].tolist(), found.third[0, 1].tolist()
-    ([0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5])
+    >>> found.gates[0, 1].tolist(), found.each[0, 1].tolist()
+    ([0.5, 0.5, 0.0, 0.0], 0.5)
     """
     found: GroupWays = once(machine, "network.group_ways", lambda: _joined(groups_of(machine)))
     return found
