@@ -57,6 +57,7 @@ def test_node_sets_are_measured_while_the_others_sleep(bench):
     assert document["comparisons"][0]["blocks"] == 6
 
 
+@pytest.mark.usefixtures("once")
 def test_a_planner_chooses_among_the_nodes_of_the_job(bench):
     hosts = {"NIDMAP_PROCESSOR_NAMES": "nid00000,nid00001,nid00002,nid00003"}
     words = [*AB, *QUICK, "--orders", "default", "-m", "torus:4x2", "--no-controls"]

@@ -128,6 +128,7 @@ def test_one_node_only_is_refused_on_ranks(place):
 
 
 @pytest.mark.mpi
+@pytest.mark.usefixtures("once")
 def test_ranks_of_one_computer_are_measured_as_nodes(place, tmp_path):
     """Names of nodes stand in for nodes: all that is written must be read again."""
     path = tmp_path / "calibrated.toml"

@@ -134,6 +134,7 @@ def test_one_leaf_against_two_on_real_ranks(bench, sizes):
 
 
 @pytest.mark.mpi
+@pytest.mark.usefixtures("once")
 def test_what_does_not_fit_is_refused_and_what_may_not_is_warned_of(bench):
     words = ["contention", "--n", "3600", "--m", "1,2,9", "--repeat", "1", "--json"]
     done = bench([*words, "--memory", "80kB", "--kind", "alltoallv-double"], 3)

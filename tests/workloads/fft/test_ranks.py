@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tests.workloads.fft import cases
 
 #: Ranks that wait for a turn give it away: eight of them share the cores of a test machine.
@@ -51,6 +53,7 @@ def test_bad_input_is_the_same_error_on_every_rank(launch):
     assert {kind for kind, _ in said.values()} == {"UsageError", "NidmapError"}
 
 
+@pytest.mark.usefixtures("once")
 def test_memory_is_at_most_three_times_the_local_array(launch):
     program = (
         HEAD
@@ -74,7 +77,6 @@ def test_the_reference_agrees_with_scipy():
     import itertools
 
     import numpy as np
-    import pytest
 
     pytest.importorskip("scipy")
     bases = ["FFF", "SFF", "SSF", "SSS", "CFF", "CCC"]
