@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Builder = Callable[[str], "Pattern"]
 
-__all__ = ["Edges", "Pattern", "names", "parse_pattern", "pattern"]
+__all__ = ["Edges", "Pattern", "UnsizedPattern", "names", "parse_pattern", "pattern"]
 
 #: Where each bundled pattern lives: imported only when it is asked for.
 BUNDLED = {
@@ -159,6 +159,26 @@ class Pattern(ABC):
         the ranks a node here, which `fit` knows nothing of.
         """
         return self.fit(len(slots))
+
+
+class UnsizedPattern(Pattern):
+    """A pattern of any number of ranks, which nobody knows anything of before it is fitted."""
+
+    __slots__ = ()
+
+    @property
+    def ranks(self) -> int | None:
+        """Any number will do."""
+        return None
+
+    @property
+    def dims(self) -> tuple[int, ...] | None:
+        """There is no process grid yet."""
+        return None
+
+    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
+        """Refuse: without ranks there are no edges."""
+        raise UsageError(f"pattern {self.spec} has no rank count yet")
 
 
 def pattern(name: str) -> Callable[[Builder], Builder]:

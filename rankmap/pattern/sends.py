@@ -11,21 +11,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError, printable
-from rankmap.pattern import Edges, Pattern, pattern
+from rankmap.pattern import Pattern, UnsizedPattern, pattern
 from rankmap.pattern.graph import DIRECTED, Graph, from_entries
 from rankmap.pattern.structured import parse_extents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rankmap.arrays import Ints, Shape
+    from rankmap.arrays import Ints
     from rankmap.readers.entries import Entries
 
 __all__ = ["Permutation"]
 
 
 @dataclass(frozen=True, slots=True)
-class Permutation(Pattern):
+class Permutation(UnsizedPattern):
     """Every rank sends one message to a rank drawn at random, no two to the same one.
 
     Attributes
@@ -46,20 +44,6 @@ class Permutation(Pattern):
     def spec(self) -> str:
         """The text of this pattern."""
         return f"permutation:seed={self.seed}"
-
-    @property
-    def ranks(self) -> int | None:
-        """Any number will do."""
-        return None
-
-    @property
-    def dims(self) -> Shape | None:
-        """A permutation has no process grid."""
-        return None
-
-    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
-        """Refuse: nobody knows yet whom to draw from."""
-        raise UsageError(f"pattern {self.spec} has no rank count yet")
 
     def resized(self, ranks: int) -> Pattern:
         """Return the permutation of so many ranks."""

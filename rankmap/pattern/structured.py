@@ -17,7 +17,7 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from rankmap.grid.steps import step_ends
-from rankmap.pattern import Edges, Pattern, pattern
+from rankmap.pattern import Edges, Pattern, UnsizedPattern, pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -261,7 +261,7 @@ def parse_extents(text: str, what: str, most: int = 4) -> Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class AutoStencil(Pattern):
+class AutoStencil(UnsizedPattern):
     """A stencil whose process grid is chosen once the ranks are known (`rankmap.grid.dims`).
 
     Attributes
@@ -277,20 +277,6 @@ class AutoStencil(Pattern):
         """The text of this pattern."""
         _, comma, rest = self.form.spec.partition(",")
         return f"stencil:auto,ndims={len(self.form.dims)}{comma}{rest}"
-
-    @property
-    def ranks(self) -> int | None:
-        """Any number will do."""
-        return None
-
-    @property
-    def dims(self) -> Shape | None:
-        """None is known yet."""
-        return None
-
-    def edges(self, block: int = 1 << 20) -> Iterator[Edges]:
-        """Refuse: there is no grid yet."""
-        raise UsageError(f"pattern {self.spec} has no rank count yet")
 
     def resized(self, ranks: int) -> Pattern:
         """Return the stencil on the compact grid of so many ranks."""
