@@ -57,7 +57,7 @@ EXPORT int NAME(MPI_Recv)(void *b, COUNT n, MPI_Datatype t, int from, int tag, M
 EXPORT int NAME(MPI_Sendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to, int stag, void *rb,
                               COUNT rn, MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Status *s)
 {
-    c = ON(c, to);
+    c = ON(ON(c, from), to);
     if (COUNTING) {
         send_to(c, to, bytes_of((uint64_t)sn, st), SITE);
         end_step();
@@ -68,7 +68,7 @@ EXPORT int NAME(MPI_Sendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to,
 EXPORT int NAME(MPI_Sendrecv_replace)(void *b, COUNT n, MPI_Datatype t, int to, int stag, int from,
                                       int rtag, MPI_Comm c, MPI_Status *s)
 {
-    c = ON(c, to);
+    c = ON(ON(c, from), to);
     if (COUNTING) {
         send_to(c, to, bytes_of((uint64_t)n, t), SITE);
         end_step();
@@ -80,7 +80,7 @@ EXPORT int NAME(MPI_Sendrecv_replace)(void *b, COUNT n, MPI_Datatype t, int to, 
 EXPORT int NAME(MPI_Isendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to, int stag, void *rb,
                                COUNT rn, MPI_Datatype rt, int from, int rtag, MPI_Comm c, MPI_Request *r)
 {
-    c = ON(c, to);
+    c = ON(ON(c, from), to);
     if (COUNTING)
         send_to(c, to, bytes_of((uint64_t)sn, st), SITE);
     return PASS(NAME(MPI_Isendrecv), (sb, sn, st, to, stag, rb, rn, rt, from, rtag, c, r));
@@ -89,7 +89,7 @@ EXPORT int NAME(MPI_Isendrecv)(const void *sb, COUNT sn, MPI_Datatype st, int to
 EXPORT int NAME(MPI_Isendrecv_replace)(void *b, COUNT n, MPI_Datatype t, int to, int stag, int from,
                                        int rtag, MPI_Comm c, MPI_Request *r)
 {
-    c = ON(c, to);
+    c = ON(ON(c, from), to);
     if (COUNTING)
         send_to(c, to, bytes_of((uint64_t)n, t), SITE);
     return PASS(NAME(MPI_Isendrecv_replace), (b, n, t, to, stag, from, rtag, c, r));

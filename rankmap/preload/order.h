@@ -25,6 +25,12 @@ struct place {
     int speaks;
 };
 
+/* Ranks that a process has named in a communicator: each may be a neighbour by chance. */
+struct named {
+    int first;             /* the first one that only a mix explains, 0 for none */
+    int others;            /* some are no neighbours at all */
+};
+
 /* The latest communicator whose ranks are not those of the one that it was made of. */
 struct topology {
     MPI_Comm comm, parent;
@@ -33,6 +39,7 @@ struct topology {
     int found, speaks;
     int *near, *near_old;  /* neighbours of these two ranks, NULL where they are not known */
     int many, many_old;
+    struct named in_it, in_parent;
 };
 
 static struct {
@@ -386,6 +393,22 @@ INSIDE void say_mixed(struct topology *t, const char *what, void *site)
     REAL(MPI_Abort)(MPI_COMM_WORLD, 1);
 }
 
+/* Whether a process that names this rank, too, takes neighbours of one of its ranks for those of
+ * the other: two of them are, or all that there are, and it names none but neighbours. */
+INSIDE int is_mixed(struct named *seen, int peer, const int *wrong, int many, const int *right, int many_right)
+{
+    int only = 0;
+    seen->others |= !is_among(peer, wrong, many);
+    if (seen->others || is_among(peer, right, many_right))
+        return 0;
+    for (int i = 0; i < many; i++)
+        only += wrong[i] > 0 && !is_among(wrong[i], right, many_right) && !is_among(wrong[i], wrong, i);
+    if (only == 1 || (seen->first && seen->first != peer))
+        return 1;
+    seen->first = peer;
+    return 0;
+}
+
 INSIDE void watch(struct topology *t, MPI_Comm comm, int peer, void *site)
 {
     if (t->found || t->old == t->rank)
@@ -394,11 +417,11 @@ INSIDE void watch(struct topology *t, MPI_Comm comm, int peer, void *site)
         say_mixed(t, "takes part in a reordered communicator and never asked for its rank in it", site);
     else if (peer <= 0 || !t->many || !t->many_old)
         return; /* rank 0 is everybody's root */
-    else if (comm == t->comm && is_among(peer, t->near_old, t->many_old) &&
-             !is_among(peer, t->near, t->many))
+    else if (comm == t->comm &&
+             is_mixed(&t->in_it, peer, t->near_old, t->many_old, t->near, t->many))
         say_mixed(t, "uses, in a reordered communicator, a neighbour of the rank it had before", site);
-    else if (comm == t->parent && is_among(peer, t->near, t->many) &&
-             !is_among(peer, t->near_old, t->many_old))
+    else if (comm == t->parent &&
+             is_mixed(&t->in_parent, peer, t->near, t->many, t->near_old, t->many_old))
         say_mixed(t, "uses a neighbour's rank of a reordered communicator in the one it was made of",
                   site);
 }

@@ -28,14 +28,19 @@ static MPI_Comm ring(void)
 /* ls1-mardyn, pull request 137: neighbours of the decomposition, asked in MPI_COMM_WORLD. */
 static void neighbours_in_world(int right)
 {
-    int low, high, got = -1; /* from anybody: it would wait for ever */
+    int low, high, got = -1, got_too = -1; /* from anybody: it would wait for ever */
     MPI_Comm made = torus(), used = right ? made : MPI_COMM_WORLD;
-    MPI_Request request[2];
+    MPI_Request request[4];
     MPI_Comm_rank(made, &rank);
     MPI_Cart_shift(made, 1, 1, &low, &high);
     MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 0, used, &request[0]);
-    MPI_Isend(&rank, 1, MPI_INT, high, 0, used, &request[1]);
-    MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+    MPI_Irecv(&got_too, 1, MPI_INT, MPI_ANY_SOURCE, 1, used, &request[1]);
+    MPI_Isend(&rank, 1, MPI_INT, high, 0, used, &request[2]);
+    MPI_Isend(&rank, 1, MPI_INT, low, 1, used, &request[3]);
+    MPI_Waitall(4, request, MPI_STATUSES_IGNORE);
+    if (right) /* a ring in the same communicator is none of its neighbours, and nothing mixed */
+        MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 2, &got, 1, MPI_INT, (rank + size - 1) % size, 2, made,
+                     MPI_STATUS_IGNORE);
 }
 
 /* DOLFINx, pull request 1617: ranks of the old communicator, used in the graph's. */
