@@ -17,7 +17,7 @@ import msgspec
 import quart
 from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 
-from placement.errors import NidmapError, printable
+from placement.errors import NidmapError, UsageError, printable
 from web import requests
 from web.answers import JSON, Answer, Document, problem, problem_of, unpacks
 
@@ -126,7 +126,7 @@ async def _asked(kind: type[S]) -> S:
     """Return what is asked, by query or body; 400, 408, 413 or 415 where it is something else."""
     try:
         if quart.request.method != "POST":
-            return msgspec.convert(quart.request.args.to_dict(), kind)
+            return msgspec.convert(quart.request.args.to_dict(), kind, strict=False)
         if quart.request.mimetype != JSON:
             raise UnsupportedMediaType("the body must be application/json")
         return requests.decoded(await quart.request.get_data(cache=False, as_text=False), kind)
@@ -164,6 +164,18 @@ async def _status() -> quart.Response:
 
 async def _slowdowns() -> quart.Response:
     return _json(await _service().slowdowns())
+
+
+async def _recorded() -> quart.Response:
+    wanted, service = await _asked(requests.Recorded), _service()
+    recording = service.recording
+    if recording is None or wanted.at >= len(recording.samples):
+        raise UsageError(f"no sample {wanted.at} is replayed", "nidmap web serve --replay FILE")
+
+    def document() -> bytes:
+        return msgspec.json.encode(recording.snapshot(wanted.at).document(service.machine))
+
+    return _json(await asyncio.to_thread(document))
 
 
 async def _metrics() -> quart.Response:
@@ -261,6 +273,7 @@ _GET = {
     "/metrics": _metrics,
     "/api/v1/status": _status,
     "/api/v1/slowdowns": _slowdowns,
+    "/api/v1/recorded": _recorded,
     "/api/v1/events": _events,
     "/api/v1/hops": _figure("hops", requests.Hops),
     "/api/v1/nodes": _nodes,

@@ -1,4 +1,4 @@
-"""``nidmap web serve`` and ``nidmap web export``."""
+"""``nidmap web serve``, ``nidmap web export`` and ``nidmap web record``."""
 
 from __future__ import annotations
 
@@ -59,6 +59,7 @@ def web() -> None:
     "--refresh", type=click.FloatRange(1), default=30.0, show_default=True,
     help="Seconds between two questions to Slurm, for all viewers together.",
 )  # fmt: skip
+@click.option("--replay", metavar="FILE", help="What nidmap web record wrote, with a slider.")
 @click.option("--plans", type=click.IntRange(1, 64), help="Calculations at once.")
 @click.option("--time-limit", type=click.FloatRange(1), default=60.0, help="Seconds for one.")
 @click.option(
@@ -68,7 +69,8 @@ def web() -> None:
 def serve(
     specs: tuple[str, ...], host: str, port: int, path: str | None, prefix: str,
     secret: str | None, no_token: bool, allow_host: tuple[str, ...], show_users: bool,
-    sources: tuple[str, ...], refresh: float, plans: int | None, time_limit: float, streams: int,
+    sources: tuple[str, ...], refresh: float, replay: str | None, plans: int | None,
+    time_limit: float, streams: int,
 ) -> None:  # fmt: skip
     """Serve the page until Ctrl-C; the URL to open is printed on stdout.
 
@@ -82,6 +84,7 @@ def serve(
     nidmap web serve -m daint.xtprocadmin --from squeue.json --port 0
     nidmap web serve -m shaheen2 --socket ~/nidmap.sock
     nidmap web serve -m shaheen2 --host login1.example.org --show-users
+    nidmap web serve -m shaheen2 --replay day.recording
     nidmap web serve -m shaheen2 --prefix /nidmap/ --allow-host portal.example.org
     """
     import secrets
@@ -89,8 +92,11 @@ def serve(
 
     if secret and no_token:
         raise UsageError("--token and --no-token exclude one another")
+    if replay and sources:
+        raise UsageError("--replay goes alone: a recording has states and jobs", "leave out --from")
     machine = _machine(specs)
-    origins = _sources(machine, sources)
+    origins = () if replay else _sources(machine, sources)
+    from web import recording
     from web.guard import Guard, own_names, token_in
     from web.server import bound, bound_socket, run
     from web.service import Service
@@ -105,6 +111,7 @@ def serve(
         )
         service = Service(
             machine, origins, guard, prefix=_path_of(prefix), users=show_users, taken=_taken(specs),
+            recording=recording.read(machine, replay, show_users) if replay else None,
             every=refresh, plans=plans or 0, seconds=time_limit, streams=streams,
         )  # fmt: skip
         _announce(service, sock, path, host)
@@ -158,6 +165,44 @@ def export(
     raw, sentence = exported(machine, snapshot, Export(form, text, **wanted))
     write_output(raw, output)
     say(sentence)
+
+
+@web.command()
+@machine_option
+@_users
+@_from
+@click.option(
+    "--every",
+    type=click.FloatRange(1),
+    default=60.0,
+    show_default=True,
+    help="Seconds between two samples.",
+)
+@click.option("--hours", type=click.FloatRange(0), default=24.0, show_default=True)
+@click.option("-o", "--output", required=True, metavar="FILE", help="A new file.")
+def record(
+    specs: tuple[str, ...], show_users: bool, sources: tuple[str, ...], every: float,
+    hours: float, output: str,
+) -> None:  # fmt: skip
+    """Sample states and jobs into a small file, until Ctrl-C or for a day.
+
+    A sample is written where something has changed. nidmap web serve --replay
+    plays the file with a slider.
+
+    \b
+    nidmap web record -m shaheen2 --every 300 -o day.recording
+    nidmap web record -m shaheen2 --from squeue.json --hours 0 -o now.recording
+    """
+    from web import recording
+    from web.snapshot import ask
+
+    machine = _machine(specs)
+    origins = _sources(machine, sources)
+    lines = recording.record(
+        machine, lambda: ask(machine, origins, show_users), output, every, 3600 * hours
+    )
+    for line in lines:
+        say(line)
 
 
 #: Addresses that stand for all of the host's, in the forms that --host takes.

@@ -39,8 +39,8 @@ class Live:
         Returns a new snapshot, or raises a NidmapError.
     every : float
         Seconds between two questions.
-    taken : float or None
-        Unix time of the machine's own states.
+    first : Snapshot or None
+        What there is before the sources have answered; None: the machine's own states.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class Live:
         sources: tuple[str, ...],
         ask: Callable[[], Awaitable[Snapshot]],
         every: float = 30.0,
-        taken: float | None = None,
+        first: Snapshot | None = None,
     ) -> None:
         self.machine = machine
         self.sources = sources
@@ -66,7 +66,7 @@ class Live:
         self._task: asyncio.Task[None] | None = None
         self._seen: list[tuple[int, ...]] = []
         notes = ("the sources have not answered yet",) if sources else ()
-        self._keep(replace(of_dump(machine, None if sources else taken), notes=notes))
+        self._keep(replace(first or of_dump(machine), notes=notes))
 
     @property
     def age(self) -> int | None:

@@ -37,6 +37,10 @@ _GETS = {
     "slowdowns": _Path(
         "The jobs, the slowest against its best placement first.", "schema pattern jobs taken stale"
     ),
+    "recorded": _Path(
+        "States and jobs as of one sample of the recording that is replayed.",
+        "schema version source taken stale error state jobs", requests.Recorded,
+    ),
     "nodes": _Path("All that is known of some nodes.", "nodes", requests.Nodes),
     "hops": _Path("Links from one node to all.", "from hops", requests.Hops),
     "status": _Path("How the server is doing.", "machine version streams calculations"),

@@ -1,6 +1,6 @@
 """What may be asked of the API: one Struct a request, every text and number limited.
 
-`Nodes`, `View` and `Hops` are asked in the query of a GET, all others in the
+`Nodes`, `View`, `Hops` and `Recorded` are asked in the query of a GET, all others in the
 body of a POST.
 """
 
@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 __all__ = [
     "BODY", "TEXT", "Compare", "Describe", "Emit", "Export", "Finish", "Hops", "Mark", "Nodes",
-    "Order", "Plan", "Resolve", "View", "decoded",
+    "Order", "Plan", "Recorded", "Resolve", "View", "decoded",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -66,6 +66,12 @@ class Hops(Struct, rename={"from_": "from"}):
     routing: Annotated[Word, Meta(
         description="One of the machine's routings; its default where none is given.")
     ] = ""  # fmt: skip
+
+
+class Recorded(Struct):
+    """A sample of what is replayed."""
+
+    at: Annotated[int, Meta(ge=0, le=1_000_000, description="Its number, from 0.")]
 
 
 class Resolve(Struct, forbid_unknown_fields=True):

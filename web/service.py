@@ -16,13 +16,14 @@ from web.live import Live, Streams
 from web.page import STATIC
 from web.requests import BODY, TEXT
 from web.slowdowns import slowdowns
-from web.snapshot import ask
+from web.snapshot import ask, of_dump
 from web.workers import Lane
 
 if TYPE_CHECKING:
     import msgspec
 
     from placement.machine import Machine
+    from web.recording import Recording
     from web.snapshot import Snapshot
     from web.workers import Told
 
@@ -56,6 +57,8 @@ class Service:
         Show users' names.
     taken : float or None
         Unix time of the machine's own states.
+    recording : Recording or None
+        What is replayed; its last sample is what there is now.
     every : float
         Seconds between two questions to the sources.
     plans : int
@@ -77,6 +80,7 @@ class Service:
         prefix: str = "/",
         users: bool = False,
         taken: float | None = None,
+        recording: Recording | None = None,
         every: float = 30.0,
         plans: int = 0,
         waiting: int = 8,
@@ -91,7 +95,11 @@ class Service:
         self.long = Lane(machine, plans or few, waiting, seconds)
         self.short = Lane(machine, few + 1, 64, min(_QUICK, seconds))
         self._asking = Lane(machine, 1, 0, _SLURM)
-        self.live = Live(machine, sources, self._ask, every, taken)
+        self.recording = recording
+        first = of_dump(machine, None if sources else taken)
+        if recording is not None:
+            first = recording.snapshot(len(recording.samples) - 1)
+        self.live = Live(machine, sources, self._ask, every, first)
         self.streams = Streams(self.live, streams)
         self._files = {f"/static/{name}": file for name, file in page_files(STATIC).items()}
         self._drawing: asyncio.Future[_Drawn] | None = None
@@ -157,6 +165,7 @@ class Service:
             "show_users": self.users,
             "live": bool(self.live.sources),
             "refresh": self.live.every if self.live.sources else 0,
+            "recording": self.recording.times if self.recording else [],
             "version": _version(),
             "limits": {"body": BODY, "text": TEXT, "marks": 32},
         }
