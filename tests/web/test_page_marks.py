@@ -214,6 +214,18 @@ def test_what_is_marked_is_saved_as_a_file(opened, busy, form):
     assert f"-o shaheen2.{form}" in line
 
 
+def test_what_the_map_shows_is_saved_as_a_slide(opened, busy):
+    page = opened(busy).go("#by=job&m=A:0:136-140")
+    page.page.click("#save-open")
+    page.page.check("#save input[value=slide]")
+    with page.page.expect_download() as caught:
+        page.page.locator("#save").get_by_text("Save", exact=True).last.click()
+    raw = caught.value.path().read_bytes()
+    sides = (int.from_bytes(raw[16:20], "big"), int.from_bytes(raw[20:24], "big"))
+    assert (raw[:4], sides) == (b"\x89PNG", (1920, 1080))
+    assert page.page.locator(".slide-host").count() == 0
+
+
 def test_a_mark_has_a_rank_file_too(opened, busy):
     page = opened(busy).go("#p=ring&n=2")
     page.paste("nid[00136-00139]")

@@ -73,6 +73,9 @@ function stateLabel({ shape, words }) {
   return others.length ? `${said} (${others.join(", ")})` : said;
 }
 
+/** Which colour each job has had so far: it keeps it while others come and go. */
+const places = new Map();
+
 function byJob({ machine, snapshot, theme }, keyOf, labelOf) {
   const sums = new Map();
   for (const job of snapshot.jobs) {
@@ -81,7 +84,8 @@ function byJob({ machine, snapshot, theme }, keyOf, labelOf) {
     sums.set(known.id, known);
   }
   const order = [...sums.values()].sort((a, b) => b.count - a.count).slice(0, MOST_CLASSES - 1);
-  const classes = order.map((each, i) => ({ ...each, ...distinct(theme, i), count: 0, shape: 2 }));
+  for (const { id } of order) if (!places.has(id)) places.set(id, places.size);
+  const classes = order.map((each) => ({ ...each, ...distinct(theme, places.get(each.id)), count: 0, shape: 2 }));
   const none = { id: "none", label: "no job", colour: theme.vacant, hatch: 0, shape: 1, count: 0 };
   const index = new Map(classes.map((each, i) => [each.id, i]));
   const codes = new Uint16Array(machine.count).fill(classes.length);

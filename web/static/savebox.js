@@ -3,11 +3,16 @@
 import { curlLine, postFile, saidOf } from "./api.js";
 import { copyText, saveBlob } from "./clipboard.js";
 import { byId, el, refill } from "./dom.js";
+import { slideOf } from "./slide.js";
+
+/** Drawn by the page itself. */
+const SLIDE = "slide";
 
 const FORMATS = [
   ["html", "A page that opens from disk (.html): map, marks and states, no server needed"],
   ["svg", "A drawing (.svg): sharp at any size"],
   ["png", "A picture (.png)"],
+  [SLIDE, "What the map shows now, with its legend, as a slide (1920 x 1080, .png)"],
 ];
 
 /** Ways to colour that the server draws too; the others are drawn by state. */
@@ -28,7 +33,8 @@ function open(app) {
   const line = el("code", { id: "save-line" });
   const chosen = () => byId("save-body").querySelector("input:checked").value;
   const show = () => {
-    line.textContent = `${curlLine("api/v1/export", bodyOf(app, chosen()))} -o ${nameOf(app, chosen())}`;
+    line.hidden = chosen() === SLIDE;
+    line.textContent = line.hidden ? "" : `${curlLine("api/v1/export", bodyOf(app, chosen()))} -o ${nameOf(app, chosen())}`;
   };
   const save = el("button", { type: "button", class: "main", text: "Save", on: { click: () => fetchFile(app, chosen(), said) } });
   const copy = el("button", { type: "button", text: "Copy curl line", on: { click: () => copyText(line.textContent, "curl line") } });
@@ -49,14 +55,15 @@ function bodyOf(app, format) {
 }
 
 function nameOf(app, format) {
-  return `${app.machine.title.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 60) || "machine"}.${format}`;
+  return `${app.machine.title.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 60) || "machine"}.${format === SLIDE ? "png" : format}`;
 }
 
 async function fetchFile(app, format, said) {
   said.textContent = "Drawing …";
   said.className = "soft";
   try {
-    saveBlob(await postFile("api/v1/export", bodyOf(app, format)), nameOf(app, format));
+    const own = format === SLIDE && (await slideOf(app, byId("sentence").textContent));
+    saveBlob(own || (await postFile("api/v1/export", bodyOf(app, format))), nameOf(app, format));
     said.textContent = `${nameOf(app, format)} saved`;
   } catch (error) {
     said.textContent = saidOf(error);
