@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -21,6 +21,8 @@ from web.snapshot import Job, Snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from numpy.typing import NDArray
 
     from placement.machine import Machine
 
@@ -107,18 +109,14 @@ def _sample(now: Snapshot) -> _Sample:
     return _Sample(now.taken or time.time(), words, planned, jobs)
 
 
-class _Rows(NamedTuple):
-    """Reads ranges of rows, none of them beyond the machine's."""
-
-    count: int
-
-    def of(self, text: str) -> Any:
-        parts = [part.split("-") for part in text.split(",") if part]
-        ends = [(int(part[0]), int(part[-1])) for part in parts]
-        if any(not 0 <= low <= high < self.count for low, high in ends):
-            raise ValueError("a row that the machine does not have")
-        rows = [np.arange(low, high + 1) for low, high in ends]
-        return np.concatenate(rows) if rows else np.empty(0, dtype=np.int64)
+def _rows(text: str, count: int) -> NDArray[np.int64]:
+    """Return the rows of some ranges; ValueError where one is not among `count`."""
+    parts = [part.split("-") for part in text.split(",") if part]
+    ends = [(int(part[0]), int(part[-1])) for part in parts]
+    if any(not 0 <= low <= high < count for low, high in ends):
+        raise ValueError("a row that the machine does not have")
+    found = [np.arange(low, high + 1, dtype=np.int64) for low, high in ends]
+    return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,13 +139,13 @@ class Recording:
 
     def snapshot(self, number: int) -> Snapshot:
         """Return states and jobs as of a sample; its version is its number."""
-        sample, rows = self.samples[number], _Rows(len(self.machine))
+        sample, count = self.samples[number], len(self.machine)
         state = self.machine.state.astype(object)
-        planned = np.zeros(len(self.machine), dtype=bool)
-        planned[rows.of(sample.planned)] = True
+        planned = np.zeros(count, dtype=bool)
+        planned[_rows(sample.planned, count)] = True
         for word, where in sample.states.items():
-            state[rows.of(where)] = word
-        jobs = (Job(j.id, rows.of(j.rows), j.name, j.partition, j.user) for j in sample.jobs)
+            state[_rows(where, count)] = word
+        jobs = (Job(j.id, _rows(j.rows, count), j.name, j.partition, j.user) for j in sample.jobs)
         return Snapshot(
             "recording", state.astype(np.str_), planned, tuple(jobs), taken=sample.taken,
             version=number,

@@ -50,7 +50,7 @@ PRINTED = {
 
 #: What a command needs that is not here: a launcher, a cluster, a recorded program, hours.
 ELSEWHERE = re.compile(
-    r"^(ab |bench (?!contention --predict)|minicray|web serve|web record|record|preload|pattern show)"
+    r"^(ab |bench (?!contention --predict)|minicray|web (serve|record)|record|preload|pattern show)"
     r"|^(run|calibrate) (?!.*--dry-run)|^nodes free( -p|$)"
     r"|--from idle|--check|--job|measured:|matrix:prof|--against minicray"
 )
