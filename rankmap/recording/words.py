@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,11 +18,14 @@ if TYPE_CHECKING:
     from rankmap.pattern.structured import Stencil
     from rankmap.recording import Collective, Phase, Recording
 
-__all__ = ["describe", "document", "grid_lines", "stencil_in"]
+__all__ = ["describe", "document", "grid_lines", "named_pattern", "stencil_in"]
 
 #: Phases whose share of all bytes is below this are counted and not listed.
 _LISTED = 0.001
 
+
+#: Share of the bytes from which on a name stands for all of a recording.
+_MOST = 0.8
 
 #: How unequal messages along one dimension may be where a program divides atoms or cells.
 _ALIKE = 2.0
@@ -122,6 +126,9 @@ def describe(recording: Recording) -> str:
     staged = _staged_stencils(recording)
     if staged:
         lines.append(f"  {staged}")
+    named = named_pattern(recording)
+    if named:
+        lines.append(f"  by name: {named}")
     small = sum(size < _LISTED * whole for size in sizes)
     if small:
         lines.append(f"  {small} more with less than 0.1 % of the bytes each")
@@ -180,6 +187,48 @@ def _staged_stencils(recording: Recording) -> str:
             what = f"{_stencil_words(stencil)}, staged by direction"
             found.append(f"{len(phases)} of these, with {_steps(calls)} each, are a {what}")
     return "; ".join(found)
+
+
+def named_pattern(recording: Recording) -> str:
+    """Return the options that name what most bytes are; '' where nothing is.
+
+    A matrix does not say what goes one after the other, and a named pattern does.
+    """
+    return _named_stencil(recording) or _named_transposes(recording)
+
+
+def _named_transposes(recording: Recording) -> str:
+    """Return the all-to-alls on the rows and columns of one process grid."""
+    phases = [phase for phase in recording.phases if phase.kind == "alltoall"]
+    called = [one for phase in phases for one in phase.collectives]
+    lines = grid_lines(called, recording.ranks)
+    whole = sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
+    own = sum(int(phase.messages().bytes.sum()) for phase in phases)
+    if " and " not in lines or own < _MOST * whole:
+        return ""
+    block = sum(int(one.bytes.sum()) for one in called) / sum(
+        int(one.calls.sum()) for one in called
+    )
+    return f"--pattern fft:{lines.split()[-2]} --bytes {block:.3g}"
+
+
+def _named_stencil(recording: Recording) -> str:
+    ranks = recording.ranks
+    alone = [p for p in recording.phases if p.kind == "point-to-point" and len(p.sent.source)]
+    phases = [p for p in alone if stencil_in(p.sent, ranks, _ALIKE)] or alone
+    sent = joined(p.sent for p in phases).by_pair(ranks)
+    whole = sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
+    found = stencil_in(sent, ranks, _ALIKE)
+    if not found or found.reach > 1 or sent.bytes.sum() < _MOST * whole:
+        return ""
+    ends = np.unravel_index(sent.source, found.dims), np.unravel_index(sent.target, found.dims)
+    along = np.not_equal(*map(np.array, ends))
+    size = [sent.bytes[row].sum() / sent.messages[row].sum() for row in along]
+    weights = tuple(float(f"{one / min(size):.3g}") for one in size)
+    together = sum(int(p.sent.messages.sum()) for p in phases) / sum(p.steps for p in phases)
+    equal = set(weights) == {1.0}
+    named = replace(found, weights=() if equal else weights, staged=together <= 1)
+    return f"--pattern {named.spec} --bytes {min(size):.3g}"
 
 
 def _stencil_words(found: Stencil) -> str:

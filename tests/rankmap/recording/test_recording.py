@@ -2,6 +2,7 @@
 
 import contextlib
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,14 @@ from rankmap.recording import KINDS, Collective, Messages, Phase, Recording
 from rankmap.recording.file import load_recording, save_recording
 from rankmap.recording.raw import Window, read_raw
 from rankmap.recording.running import parse_window
-from rankmap.recording.words import describe, document, grid_lines, phase_words, stencil_in
+from rankmap.recording.words import (
+    describe,
+    document,
+    grid_lines,
+    named_pattern,
+    phase_words,
+    stencil_in,
+)
 from rankmap.runtime.collectives import steps
 
 
@@ -199,12 +207,28 @@ def test_a_stencil_of_uneven_sizes_is_one_where_somebody_allows_it():
     assert phase_words(once, 12).startswith("7-point stencil 2x2x3, periodic, not quite equal in ")
 
 
+@pytest.mark.parametrize(("together", "staged"), [(1, ",staged"), (4, "")])
+def test_a_recording_is_given_the_name_of_its_pattern(together, staged):
+    a, b, weight = map(np.concatenate, zip(*Stencil((2, 5), True, (1.0, 2.0)).edges(), strict=True))
+    many = np.full(2 * len(a), 10)
+    sent = Messages(np.append(a, b), np.append(b, a), 10 * np.tile(weight, 2).astype(int), many)
+    calls = int(many.sum()) // together
+    halo = Phase("point-to-point", "app+0x1", calls, calls, sent)
+    named = named_pattern(Recording(10, 1.0, (halo,)))
+    assert named.startswith(f"--pattern stencil:2x5,periodic,weights=1:2{staged} --bytes ")
+    nothing = Phase("barrier", "app+0x2", 1, 1, Messages(*np.empty((4, 0), dtype=np.int64)))
+    assert named_pattern(Recording(10, 1.0, (nothing,))) == ""
+
+
 def test_rows_and_columns_of_a_grid_from_one_place_in_the_code():
     grid, none = np.arange(12).reshape(3, 4), np.zeros(4, dtype=np.int64)
     lines = [
         Collective(line, -1, none[: len(line)], none[: len(line)]) for line in (*grid, *grid.T)
     ]
     assert grid_lines(lines, 12) == "the 3 rows and 4 columns of a 3x4 grid"
+    lines = [replace(one, calls=one.calls + 2, bytes=one.calls + 2000) for one in lines]
+    both = Phase("alltoall", "app+0x1", 4, 48, Messages(*np.empty((4, 0), int)), tuple(lines))
+    assert named_pattern(Recording(12, 1.0, (both,))) == "--pattern fft:3x4 --bytes 1e+03"
     assert grid_lines(lines[1:], 12) == ""
 
 
