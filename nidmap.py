@@ -91,13 +91,17 @@ _COMMANDS = {
     "ab": ("workloads.program.commands:ab", "Measure default and plan with your program."),
     "bench": ("workloads.commands:bench", "Measure sorts, FFTs, stencils; A/B tests."),
     "calibrate": ("workloads.calibrate.command:calibrate", "Measure a machine's constants."),
+    "slurm": ("placement.commands.slurm:slurm", "Plan by one line in the job script."),
     "minicray": ("workloads.minicray.commands:minicray", "A small machine of real links."),
     "web": ("web.commands:web", "See machine, jobs and plans on a page."),
 }
 
 #: What else a later room brings to an earlier one, which may not import it.
 _STRATEGIES = {"auto": "rankmap.joint.planner:auto"}
-_SERVICES = {"predict --against": "workloads.minicray.against"}
+_SERVICES = {
+    "predict --against": "workloads.minicray.against",
+    "slurm launch": "rankmap.launch.step_options:step_options",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -110,7 +110,7 @@ def ask_slurm(
     """
     from placement.slurm.nodes import free_nodes
 
-    found = free_nodes(partition, constraint, reservation)
+    found = _without_held(free_nodes(partition, constraint, reservation))
     for note in found.notes:
         say(f"nidmap: {note}")
     names = [found.default_partition] if partition is None else partition.split(",")
@@ -133,6 +133,25 @@ def ask_slurm(
             "names none: -p chooses another"
         )
     return chosen
+
+
+def _without_held(found: SlurmNodes) -> SlurmNodes:
+    """Return Slurm's nodes, those that other plans or pending jobs want counted as promised."""
+    from placement.slurm.leases import leased, pinned
+
+    idle, notes = found.free, list(found.notes)
+    planned = found.planned.copy()
+    for held, words in (
+        (leased(), "your plans of the last minutes hold"),
+        (pinned(), "pending jobs name"),
+    ):
+        mine = np.isin(found.names, list(held))
+        if (mine & idle).any():
+            notes.append(
+                f"{words} {int((mine & idle).sum())} of the idle nodes, which are left out"
+            )
+        planned |= mine
+    return replace(found, planned=planned, notes=tuple(notes))
 
 
 def idle_rows(machine: Machine, slurm: SlurmNodes) -> Mask:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from placement.commands.candidates import Candidates
+    from placement.commands.plan_report import PlanReport
     from placement.machine import Machine
     from placement.request import Baseline, Plan
     from placement.slurm.nodes import SlurmNodes
@@ -117,19 +118,8 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     squeue -h -j 4711 -o %N | nidmap plan -m shaheen2 -N 60 --from -
     scontrol show nodes | nidmap plan -m shaheen2 -N 60 --from -
     """
-    from placement.commands.plan_report import PlanReport
-    from placement.plan import usual_strategy
-
-    options = PlanOptions(
-        form="json" if as_json else form or format_of_name(given["output"], SUFFIXES, "nodelist"),
-        strategy=strategy or usual_strategy({"pattern": given["pattern"] or given["grid"]}),
-        **given,
-    )
-    _refuse_contradictions(options)
-    machine = machine_from(options.specs)
-    offered = _offered(machine, options)
-    chosen = _choose(machine, options, offered)
-    report = PlanReport(machine, chosen, options, offered)
+    report = report_of(form, as_json, strategy, **given)
+    options, chosen = report.options, report.plan
     check = None
     if options.check:
         from placement.nodelist import NodeList
@@ -149,6 +139,33 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     if told:
         say(f"nidmap: {told}")
     return int(check is not None and check.pinned.never)
+
+
+def report_of(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> PlanReport:
+    """Return the report on the plan that the options of ``nidmap plan`` ask for.
+
+    Idle nodes that it takes are kept from this user's other plans for some minutes.
+    """
+    from placement.commands.plan_report import PlanReport
+    from placement.plan import usual_strategy
+
+    options = PlanOptions(
+        form="json" if as_json else form or format_of_name(given["output"], SUFFIXES, "nodelist"),
+        strategy=strategy or usual_strategy({"pattern": given["pattern"] or given["grid"]}),
+        **given,
+    )
+    _refuse_contradictions(options)
+    machine = machine_from(options.specs)
+    if options.source != "idle":
+        offered = _offered(machine, options)
+        return PlanReport(machine, _choose(machine, options, offered), options, offered)
+    from placement.slurm.leases import lease, one_plan_at_a_time
+
+    with one_plan_at_a_time():
+        offered = _offered(machine, options)
+        chosen = _choose(machine, options, offered)
+        lease(chosen.nodes)
+    return PlanReport(machine, chosen, options, offered)
 
 
 def _refuse_contradictions(options: PlanOptions) -> None:

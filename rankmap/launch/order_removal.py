@@ -24,8 +24,8 @@ _LOOK = 2.0
 _PASSED_OVER = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 
-def remove_at_end(path: str) -> None:
-    """Have a launch's directory removed when this process, whatever it becomes, has ended.
+def remove_at_end(path: str, process: int | None = None) -> None:
+    """Have a launch's directory removed when a process, whatever it becomes, has ended.
 
     That it cannot be watched costs nothing: then the directory stays.
 
@@ -33,8 +33,10 @@ def remove_at_end(path: str) -> None:
     ----------
     path : str
         The order file.
+    process : int or None
+        Its id; None: this process.
     """
-    job = os.getpid()
+    job = os.getpid() if process is None else process
     began = _began(job)
     with contextlib.suppress(OSError):
         child = os.fork()

@@ -84,6 +84,18 @@ class RunCommand:
                 say(f"nidmap: {remark}")
         return 0
 
+    def prepare(self) -> tuple[Prepared, str]:
+        """Return the launch without asking the launcher anything, and what is said of its order.
+
+        Raises
+        ------
+        NidmapError
+            What is unclear; no file is left behind.
+        """
+        job = self.read_job(dry=True)
+        made = job.prepared(job.stored() or job.ordered())
+        return made, self.order_words(made.order, job.expected(made.order).words)
+
     def _try_prepare(self) -> tuple[tuple[Prepared, Expectation] | None, str]:
         """Return the launch and what is expected of it, or why there is none."""
         try:

@@ -48,9 +48,11 @@ PRINTED = {
     ),
 }
 
-#: What a command needs that is not here: a launcher, a cluster, a recorded program, hours.
+#: What a command needs that is not here: a launcher, a cluster, a recorded program, hours; what
+#: would change a site's Slurm.
 ELSEWHERE = re.compile(
-    r"^(ab |bench (?!contention --predict)|minicray|web (serve|record)|record|preload|pattern show)"
+    r"^(ab |bench (?!contention --predict)|minicray|web (serve|record)|record|preload)"
+    r"|^(pattern show|slurm )"
     r"|^(run|calibrate) (?!.*--dry-run)|^nodes free( -p|$)"
     r"|--from idle|--check|--job|measured:|matrix:prof|--against minicray"
 )

@@ -1,0 +1,289 @@
+"""``nidmap slurm``: one line in the job script instead of a plan by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from typing import Any
+
+import click
+
+from placement.commands.common import machine_from, machine_option, machine_specs, say, write_output
+from placement.errors import LaunchError, NidmapError, PlanError, UsageError, printable
+
+__all__ = ["slurm"]
+
+#: First and last line of what the filter reads: an answer that lacks one is none.
+_SIGN, _END = "nidmap.options/1", "done"
+
+#: What a comment may say.
+_WORDS = ("pattern", "strategy", "bytes", "pin")
+
+#: Seconds that auto may search while a submission waits.
+_DEADLINE = "0.4"
+
+#: Seconds that a pinned job may start later than one on any nodes.
+_AS_SOON = 60.0
+
+_dir_option = click.option(
+    "--dir",
+    "folder",
+    metavar="DIR",
+    required=True,
+    type=click.Path(exists=True, file_okay=False),
+    help="Where slurm.conf is: Slurm looks for its scripts there.",
+)
+
+
+@click.group()
+def slurm() -> None:
+    """Plan and order jobs by one line in the job script.
+
+    \b
+    #SBATCH --comment=nidmap:pattern=stencil:24x16x18
+    #SBATCH --comment=nidmap:strategy=blades
+
+    What the comment may say, each as KEY=VALUE, a semicolon between two:
+    pattern (as plan and run take it), strategy (of plan), bytes, and pin=yes
+    for the very nodes where that makes the job start no later. At submission the
+    groups that the plan does not use are excluded; inside the job every
+    srun starts its ranks in order. Whatever fails, the job starts as it was written.
+
+    \b
+    nidmap slurm install --dir /etc/slurm -m shaheen2
+    nidmap slurm remove --dir /etc/slurm
+    """
+
+
+@slurm.command()
+@machine_option
+@_dir_option
+@click.option("--job-submit", is_flag=True, help="The script of slurmctld, too (for admins).")
+@click.option("--command", metavar="CMD", help="What starts nidmap; default: this installation.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.1),
+    default=1.8,
+    show_default=True,
+    help="What a submission may wait for nidmap.",
+)
+def install(
+    specs: tuple[str, ...], folder: str, job_submit: bool, command: str | None, seconds: float
+) -> None:
+    """Write the scripts that Slurm's commands run at submission.
+
+    sbatch, salloc and srun run DIR/cli_filter.lua where slurm.conf has
+    CliFilterPlugins=lua; no daemon is touched. A script that is there is kept
+    as cli_filter.site.lua and runs first. With --job-submit also
+    DIR/job_submit.lua, for JobSubmitPlugins=lua: it starts nothing inside
+    slurmctld and only asks for as few leaf switches as hold the job.
+
+    \b
+    nidmap slurm install --dir /etc/slurm -m shaheen2
+    nidmap slurm install --dir /etc/slurm -m topology.conf --job-submit
+    """
+    import shlex
+
+    from placement.slurm import job_filter
+
+    given = [os.path.abspath(s) if os.path.exists(s) else s for s in machine_specs(specs)]
+    machine = machine_from(specs)
+    program = shlex.split(command) if command else [sys.executable, "-m", "nidmap"]
+    if given:
+        program = ["env", f"NIDMAP_MACHINE={' '.join(given)}", *program]
+    text = job_filter.cli_filter(folder, program, seconds)
+    say(job_filter.install(folder, job_filter.CLI_FILTER, text))
+    say("slurm.conf has to say CliFilterPlugins=lua")
+    if job_submit:
+        import numpy as np
+
+        from placement.scheduler.switches import slurm_switches
+
+        leaf = slurm_switches(machine).leaf_of
+        largest = int(np.bincount(leaf[leaf >= 0]).max())
+        script = job_filter.job_submit(folder, largest)
+        say(job_filter.install(folder, job_filter.JOB_SUBMIT, script))
+        say("slurm.conf has to say JobSubmitPlugins=lua")
+
+
+@slurm.command()
+@_dir_option
+def remove(folder: str) -> int:
+    """Take the scripts away, and put back those that were there before.
+
+    Where none was, CliFilterPlugins=lua has to leave slurm.conf, too: sbatch
+    submits nothing while the script that it names is missing.
+
+    \b
+    nidmap slurm remove --dir /etc/slurm
+    """
+    from placement.slurm import job_filter
+
+    done = [
+        job_filter.remove(folder, name) for name in (job_filter.CLI_FILTER, job_filter.JOB_SUBMIT)
+    ]
+    for line in filter(None, done):
+        say(line)
+        if line.endswith("removed"):
+            say("slurm.conf must not say lua for it any more: without it nothing is submitted")
+    if not any(done):
+        say(f"nidmap: no script of nidmap's is in {printable(folder)}")
+    return int(not any(done))
+
+
+@slurm.command(hidden=True)
+@click.argument("options")
+def constrain(options: str) -> None:
+    """Print what is to be added to a job's options, for ``cli_filter.lua``.
+
+    OPTIONS is the JSON of the options that the user has set.
+    """
+    _answer(lambda: _constraints(json.loads(options)))
+
+
+@slurm.command(hidden=True)
+@click.option("--comment", required=True)
+@click.option("--pid", type=int, required=True, help="Of srun: the order file goes when it ends.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
+def launch(comment: str, pid: int, command: tuple[str, ...]) -> None:
+    """Print the options that start a step's ranks in order, for ``cli_filter.lua``."""
+    from placement.hooks import SERVICES, load
+
+    _answer(lambda: load(SERVICES["slurm launch"])(command, _words(comment), pid))
+
+
+def _answer(work: Any) -> None:
+    """Print the options that some work returns, and what is said of them; nothing half."""
+    try:
+        found, said = work()
+    except NidmapError as error:
+        found, said = {}, f"{error}: as written"
+    lines = [f"set {name}={value}" for name, value in found.items()]
+    said = printable(said, 300)
+    write_output("\n".join([_SIGN, f"say {said}", *lines, _END]) + "\n", None)
+
+
+def _words(comment: str) -> dict[str, str]:
+    """Return what a comment says.
+
+    Raises
+    ------
+    UsageError
+        A word that means nothing here.
+
+    Examples
+    --------
+    >>> _words("nidmap:pattern=stencil:8x8,periodic;bytes=64KiB")
+    {'pattern': 'stencil:8x8,periodic', 'bytes': '64KiB'}
+    """
+    said: dict[str, str] = {}
+    for part in comment.removeprefix("nidmap:").split(";"):
+        name, mark, value = part.partition("=")
+        if name not in _WORDS or not mark or not value:
+            raise UsageError(
+                f"--comment=nidmap: '{printable(part, 40)}' is not understood",
+                f"it may say {', '.join(f'{word}=' for word in _WORDS)}",
+            )
+        said[name] = value
+    return said
+
+
+def _constraints(given: dict[str, Any]) -> tuple[dict[str, str], str]:
+    """Return the options to add to a job, and what is said of them."""
+    words = _words(str(given.get("comment", "")))
+    for name in ("array", "nodelist", "exclude", "switches"):
+        if given.get(name) not in (None, "", "unset"):
+            return {}, f"--{name} is set: submitted as written"
+    count, ppn = _size(given)
+    report = _planned(_plan_words(given, words, count, ppn))
+    found = {}
+    outside = report.job.exclude
+    if outside:
+        found["exclude"] = outside.fold(sort=True)
+    leaves = _leaves(report)
+    if leaves:
+        found["switches"] = f"{leaves}@00:10:00"
+    if words.get("pin") == "yes" and _no_later(report):
+        return {"nodelist": report.plan.nodes.fold()}, "pinned to the nodes of the plan"
+    part = f"{len(outside)} nodes are excluded" if outside else "any group will do"
+    asked = f", {leaves} leaf switches are asked for" if leaves else ""
+    return found, f"{report.plan.strategy}: {part}{asked}"
+
+
+def _size(given: dict[str, Any]) -> tuple[int, int | None]:
+    """Return nodes, and ranks a node where the options say them.
+
+    Raises
+    ------
+    UsageError
+        Where they do not say how many nodes.
+    """
+    ranks, per_node = (int(given.get(name) or 0) for name in ("ntasks", "ntasks-per-node"))
+    low, _, high = str(given.get("nodes", "")).partition("-")
+    if low.isdigit() and high in ("", low):
+        count = int(low)
+    elif ranks and per_node and not low:
+        count = math.ceil(ranks / per_node)
+    else:
+        raise UsageError("how many nodes is not clear", "-N says it")
+    even = ranks // count if ranks and ranks % count == 0 else 0
+    return count, per_node or even or None
+
+
+def _plan_words(
+    given: dict[str, Any], words: dict[str, str], count: int, ppn: int | None
+) -> list[str]:
+    """Return the command line of ``nidmap plan`` for a job."""
+    line = ["-N", str(count), "--from", "idle", "--format", "exclude"]
+    for name in ("partition", "constraint", "reservation"):
+        line += [f"--{name}", given[name]] if given.get(name) else []
+    line += ["--ppn", str(ppn)] if ppn else []
+    if words.get("pattern"):
+        line += ["--pattern", words["pattern"], "--deadline", _DEADLINE]
+        line += ["--bytes", words["bytes"]] if words.get("bytes") else []
+    return [*line, "--strategy", words["strategy"]] if words.get("strategy") else line
+
+
+def _planned(line: list[str]) -> Any:
+    """Return the report on a plan by the words of ``nidmap plan``."""
+    from placement.commands.plan import plan, report_of
+
+    try:
+        context = plan.make_context("plan", line)
+    except click.UsageError as error:
+        raise UsageError(error.format_message()) from None
+    return report_of(**context.params)
+
+
+def _leaves(report: Any) -> int:
+    """Return how many leaf switches the plan touches, 0 where Slurm does not look at them."""
+    import numpy as np
+
+    from placement.scheduler.switches import slurm_switches
+    from placement.slurm.configuration import configuration
+
+    try:
+        plugin = configuration().get("TopologyPlugin", "")
+    except LaunchError:
+        return 0
+    if not plugin.endswith("tree"):
+        return 0
+    return len(np.unique(slurm_switches(report.machine).leaf_of[report.plan.rows]))
+
+
+def _no_later(report: Any) -> bool:
+    """Tell whether Slurm would start the job on exactly these nodes as soon as on any."""
+    from dataclasses import replace
+
+    from placement.nodelist import NodeList
+    from placement.slurm.starts import check_plan
+
+    os.environ["NIDMAP_FILTER"] = "off"  # sbatch asks its filter, which would ask us
+    job = replace(report.job, nodelist=report.plan.nodes, exclude=NodeList(), switches=0)
+    try:
+        found = check_plan(job)
+    except (LaunchError, PlanError):
+        return False
+    return not found.pinned.never and found.delay <= _AS_SOON
