@@ -100,6 +100,8 @@ _COMMANDS = {
 _STRATEGIES = {"auto": "rankmap.joint.planner:auto"}
 _SERVICES = {
     "predict --against": "workloads.minicray.against",
+    "names of order": "rankmap.orders:names",
+    "names of pattern": "rankmap.pattern:names",
     "slurm launch": "rankmap.launch.step_options:step_options",
 }
 

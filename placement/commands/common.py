@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import click
 
+from placement.commands.completion import among
 from placement.errors import OutputError
 from placement.hooks import load
 from placement.support.suffixes import format_of_name
@@ -77,6 +78,7 @@ def machine_option(command: Callable[..., Any]) -> Callable[..., Any]:
         multiple=True,
         metavar="SPEC",
         callback=_with_preference,
+        shell_complete=among("machine"),
         help="Site name, TOML, dump file, '-' or e.g. torus:8x8x8; may repeat.",
     )
     prefer = click.option(
@@ -139,8 +141,10 @@ def machine_specs(specs: tuple[str, ...], needed: bool = True) -> tuple[str, ...
 
 
 def say(text: str) -> None:
-    """Write one line of talk to stderr: stdout carries the result only."""
-    click.echo(text, err=True)
+    """Write one line of talk to stderr, unless ``--quiet``: stdout carries the result only."""
+    context = click.get_current_context(silent=True)
+    if context is None or not context.meta.get("quiet"):
+        click.echo(text, err=True)
 
 
 def to_json(value: Any) -> str:

@@ -17,6 +17,7 @@ from placement.commands.common import (
     slurm_options,
     write_output,
 )
+from placement.commands.completion import among, quiet_option
 from placement.commands.plan_report import PlanOptions
 from placement.commands.quantities import Bytes
 from placement.emit import FORMATS
@@ -53,7 +54,11 @@ SUFFIXES = {
 @click.command()
 @machine_option
 @click.option("-N", "--count", "count", type=int, required=True, help="Nodes wanted.")
-@click.option("--strategy", help="Planner; default: auto with a pattern, else compact.")
+@click.option(
+    "--strategy",
+    shell_complete=among("planner"),
+    help="Planner; default: auto with a pattern, else compact.",
+)
 @click.option("--from", "source", metavar="idle|-|LIST|FILE", help="Choose only among these.")
 @click.option("--exclude", metavar="LIST|FILE", help="Never these nodes, blades, cabinets.")
 @click.option("--include", metavar="LIST|FILE", help="These nodes in any case.")
@@ -63,7 +68,12 @@ SUFFIXES = {
 @click.option("--contiguous", is_flag=True, help="With slurm-…: as sbatch --contiguous.")
 @click.option("--slack", type=click.IntRange(0), default=0, help="Nodes more to plan on.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For random and auto.")
-@click.option("--pattern", metavar="P", help="What the job sends: alltoall, fft:64x64 …")
+@click.option(
+    "--pattern",
+    metavar="P",
+    shell_complete=among("pattern"),
+    help="What the job sends: alltoall, fft:64x64 …",
+)
 @click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
 @click.option("--bytes", type=Bytes(), metavar="B", help="Payload of one message: 64KiB.")
 @click.option("--routing", metavar="R", help="minimal, adaptive … as it applies.")
@@ -90,6 +100,7 @@ SUFFIXES = {
 @click.option("--format", "form", type=click.Choice(list(FORMATS)), help="Default: nodelist.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("-o", "--output", metavar="FILE", help="Write there, whole or not at all.")
+@quiet_option
 def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> int:
     """Choose the nodes that a job should sit on.
 

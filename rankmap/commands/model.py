@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import machine_from, machine_option
+from placement.commands.completion import among
 from placement.commands.quantities import Bytes
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ _JOB: tuple[Callable[..., Any], ...] = (
     ),
     click.option("--ppn", metavar="N[,N...]", help="Ranks a node: 24 or 24,24,12."),
     click.option(
-        "--pattern", metavar="P", help="alltoall, stencil:24x24x16[,periodic], fft:64x64, bcast …"
+        "--pattern",
+        metavar="P",
+        shell_complete=among("pattern"),
+        help="alltoall, stencil:24x24x16[,periodic], fft:64x64, bcast …",
     ),
     click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID."),
 )

@@ -12,6 +12,7 @@ from placement.commands.common import (
     say,
     write_output,
 )
+from placement.commands.completion import among, quiet_option
 from placement.errors import UsageError
 from rankmap.commands.model import job_of, job_options, launcher_order, sending_options
 
@@ -30,6 +31,7 @@ _strategy_option = click.option(
     "--strategy",
     default="auto",
     show_default=True,
+    shell_complete=among("order"),
     help="auto: the fastest as predicted, or a name.",
 )
 _launcher_order_option = launcher_order(
@@ -93,6 +95,7 @@ def run_command(
     "--strategy",
     default="auto",
     show_default=True,
+    shell_complete=among("order"),
     help="auto (by predicted time or J, never worse than row-major), graph, boxes …",
 )
 @click.option("--relax", is_flag=True, help="With hierarchical: any shape of multicore group.")
@@ -102,6 +105,7 @@ def run_command(
 @click.option("--format", "form", metavar="F", help="As above; default: by the name of -o.")
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("-o", "--output", metavar="FILE", help="Write there, whole or not at all.")
+@quiet_option
 def order(
     job: JobArguments,
     strategy: str,
@@ -174,6 +178,7 @@ def order(
 @click.option("--verify", is_flag=True, help="First ask the ranks where they are, and compare.")
 @click.option("--strict", is_flag=True, help="Refuse (125) where the order is unclear or wrong.")
 @click.option("--json", "as_json", is_flag=True, help="With --dry-run: print it as JSON.")
+@quiet_option
 @click.option("--inside", is_flag=True, help="The program's own topologies take the order.")
 @click.option("--world", is_flag=True, help="With --inside: MPI_COMM_WORLD itself takes it.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, required=True)
