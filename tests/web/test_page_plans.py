@@ -257,7 +257,7 @@ def test_states_that_never_change_need_no_stream(opened, site):
     asked = []
     page.page.on("request", lambda request: asked.append(request.url))
     page.go()
-    assert page.text("#live") == "not live, states as described"
+    assert page.text("#live") == "not live: states as described"
     assert not [url for url in asked if url.endswith("/events")]
 
 
