@@ -47,9 +47,6 @@ AGAIN = "slurm again"
 #: What a mini-Cray's times are good to at best.
 LEAST_NOISE = 0.02
 
-#: MPICH sends by libfabric, whose sends are done when the receiver's word is back, as predictions
-#: of exchanges in steps have it (`rankmap.predict.drift`); those of UCX are done otherwise.
-LIBFABRIC = {"MPIR_CVAR_CH4_NETMOD": "ofi"}
 
 #: What counts as the same prediction.
 SAME = 1e-6
@@ -134,7 +131,7 @@ def measured(cases, arms, name, folder, blocks, seed):
     )
     program = [sys.executable, "-m", "benchmarks.exchanges", str(job)]
     argv = launch_command(about, program, about["nodes"])
-    code = client.run(name, argv, env=launch_environment(about, argv) | LIBFABRIC)
+    code = client.run(name, argv, env=launch_environment(about, argv))
     if code:
         sys.exit(f"the ranks ended with code {code}")
     base = 0.0

@@ -2,14 +2,14 @@
 
 No barrier parts the steps of an exchange: a rank begins its next one when all that it
 receives in this one is there and all that it sends is done, which it is when the receiver's
-word of it is back. So ranks drift apart, data of different steps meet on a link, and the word
-of a message that has long arrived stands in a queue behind them. All-to-alls that are posted
+acknowledgement is back. So ranks drift apart, data of different steps meet on a link, and the
+acknowledgement of a message that has long arrived queues behind them. All-to-alls that are posted
 at once are one such step; libraries post them in an order in which ranks do not collide,
 rank r to r + 1 first.
 
 Ranks are followed here, packet by packet. A link serves packets in the order in which they
 come, s seconds each, and one that finds the link idle passes at once: packet n of a queue goes
-on when the link has served n - 1. A word has no bytes, but waits for its turn. Which of two
+on when the link has served n - 1. Acknowledgements have no bytes, but wait their turn. Which of two
 packets comes first is chance where ranks are about equally far, so that ranks begin a little
 apart, at random within the time of a burst; the median of several runs counts. Nothing is
 fitted.
@@ -53,7 +53,7 @@ class Course(NamedTuple):
     ----------
     sends : Sends
     there, back : list of list of int
-        Links of each message and of the word that it has arrived: channels, then the nodes'
+        Links of each message and of its acknowledgement: channels, then the nodes'
         injection, then their ejection. None inside a node.
     packets : int64 (m,)
         Of each message.
@@ -104,7 +104,7 @@ class _Run:
     left : list of int
         Packets of each message that are not there.
     open : list of list of int
-        Messages and words that each rank still waits for in each step.
+        Messages and acknowledgements that each rank still waits for in each step.
     early : list of list of int
         Messages that are there before their receiver has come to their step.
     """
@@ -168,14 +168,14 @@ class _Run:
                 return
 
     def _take(self, k: int, now: float) -> None:
-        """Send word of a message, once its receiver has come to its step."""
+        """Acknowledge a message, once its receiver has come to its step."""
         if self.step[k] > self.at[self.target[k]]:
             self.early[self.target[k]].append(k)
         else:
             self._send(now, k, 0, 0.0)
 
     def _arrive(self, k: int, size: float, now: float) -> None:
-        """Count a packet of a message, or its word."""
+        """Count a packet of a message, or its acknowledgement."""
         rank = self.target[k] if size else self.source[k]
         if size:
             self.left[k] -= 1

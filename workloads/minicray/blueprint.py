@@ -244,11 +244,13 @@ _LAUNCHERS = {
 }
 
 #: What a user may set otherwise: the device that MPI uses, on the fabric, and nothing else between
-#: nodes (MPICH on libfabric and on UCX; Open MPI, whose components are named by what is left out,
-#: as shared memory is vader in 4 and sm in 5, and monitoring goes with ob1); and many ranks share
-#: few cores here.
+#: nodes; and many ranks share few cores here. MPICH takes libfabric where it has it, as Cray's
+#: does and as predictions of exchanges in steps have it (`rankmap.predict.drift`), else UCX. Open
+#: MPI's components are named by what is left out: shared memory is vader in 4 and sm in 5, and
+#: monitoring goes with ob1.
 _USUAL = {
     **dict.fromkeys(("FI_TCP_IFACE", "UCX_NET_DEVICES", "OMPI_MCA_btl_tcp_if_include"), "hsn0"),
+    "MPIR_CVAR_CH4_NETMOD": "ofi",
     "FI_PROVIDER": "tcp",
     "UCX_TLS": "tcp,sm,self",
     "OMPI_MCA_pml": "^cm,ucx,yalla",

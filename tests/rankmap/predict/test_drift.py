@@ -39,7 +39,7 @@ def test_ranks_that_have_nothing_to_do_with_a_step_do_not_wait_for_it():
     assert ends([(0, 0, 1, 500), (1, 2, 3, 700)], 4) == pytest.approx(700, abs=4)
 
 
-def test_the_word_of_a_message_stands_behind_its_receivers_data():
+def test_an_acknowledgement_queues_behind_its_receivers_data():
     first = [(0, 0, 1, 1), (0, 1, 3, 500)]
     assert ends([*first, (1, 0, 2, 300)], 4) == pytest.approx(800, abs=6)
     other = [(0, 0, 2, 1), (0, 1, 3, 500)]  # a receiver that sends nothing answers at once
