@@ -155,7 +155,8 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
 def report_of(form: str | None, as_json: bool, strategy: str | None, **given: Any) -> PlanReport:
     """Return the report on the plan that the options of ``nidmap plan`` ask for.
 
-    Idle nodes that it takes are kept from this user's other plans for some minutes.
+    Idle nodes that it takes are kept from this user's other plans for some minutes, unless it
+    is only printed on a terminal.
     """
     from placement.commands.plan_report import PlanReport
     from placement.plan import usual_strategy
@@ -175,7 +176,8 @@ def report_of(form: str | None, as_json: bool, strategy: str | None, **given: An
     with one_plan_at_a_time():
         offered = _offered(machine, options)
         chosen = _choose(machine, options, offered)
-        lease(chosen.nodes)
+        if options.output is not None or not sys.stdout.isatty():
+            lease(chosen.nodes)  # what is only looked at is in nobody's hands
     return PlanReport(machine, chosen, options, offered)
 
 

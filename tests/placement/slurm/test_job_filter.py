@@ -1,6 +1,7 @@
 """One line in the job script, under a real Slurm with its Lua plugins."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,16 @@ def test_steps_start_their_ranks_in_order(slurm):
     assert sorted(node for _, node, _ in ranks) == sorted(NODES[:4] * 2)
     assert {way for *_, way in ranks} == {"arbitrary"}, said
     assert "nidmap: auto: " in said
+
+
+@needs_slurm
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_plan_that_is_only_looked_at_holds_no_nodes(slurm, monkeypatch, tmp_path, terminal):
+    monkeypatch.setenv("SLURM_CONF", str(slurm.conf))
+    monkeypatch.setenv("NIDMAP_LEASES", str(tmp_path / "leases"))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    assert nidmap(["plan", "-m", MACHINE, "-N", "2", "--from", "idle"]) == 0
+    assert len(list(tmp_path.glob("leases/*.json"))) == (not terminal)
 
 
 @needs_slurm
