@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from rankmap.arrays import Floats, Ints
     from rankmap.pattern.structured import Stencil
     from rankmap.readers.entries import Entries
+    from rankmap.recording import Recording
 
 __all__ = [
     "DIRECTED",
+    "STEPS",
     "Graph",
     "expanded",
     "from_edges",
@@ -36,6 +38,9 @@ __all__ = [
 
 #: Where a graph keeps its messages with their directions, in `Graph.known`: from, to, bytes.
 DIRECTED = "directed"
+
+#: Where it keeps a recording's messages that follow each other: the same of each step.
+STEPS = "steps"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,7 +140,7 @@ class Graph(Pattern):
         notes = self.notes
         if len(more):
             notes = (*notes, f"ranks {self.size} to {ranks - 1} are not in the file: no edges")
-        known = {DIRECTED: self.known[DIRECTED]} if DIRECTED in self.known else {}
+        known = {name: self.known[name] for name in (DIRECTED, STEPS) if name in self.known}
         indptr = np.append(self.indptr, more)
         return replace(self, indptr=indptr, stated=True, notes=notes, known=known)
 
@@ -248,29 +253,22 @@ def measured(text: str) -> Pattern:
 def _read(path: str, name: str) -> Pattern:
     from rankmap.readers import FORMATS, read
     from rankmap.readers.entries import empty
+    from rankmap.recording.file import load_recording
 
     if not path:
         hint = "nidmap record writes it" if name == "measured" else FORMATS
         raise UsageError(f"pattern {name} needs a file: {name}:FILE", hint)
-    entries = recorded_entries(path) if name == "measured" else read(path)
+    entries = recorded_entries(load_recording(path)) if name == "measured" else read(path)
     found = from_entries(entries, name != "graph", f"{name}:{path}")
     if not len(found.indices):
         raise empty(path)
     return found
 
 
-def recorded_entries(path: str) -> Entries:
-    """Return the bytes from rank to rank that a recording holds.
-
-    Raises
-    ------
-    ParseError
-        No such file, or no recording.
-    """
+def recorded_entries(recording: Recording) -> Entries:
+    """Return the bytes from rank to rank that a recording holds."""
     from rankmap.readers.entries import Entries
-    from rankmap.recording.file import load_recording
 
-    recording = load_recording(path)
     total = recording.total()
     size = total.bytes.astype(float)
     return Entries(recording.ranks, total.source, total.target, size, notes=recording.notes)

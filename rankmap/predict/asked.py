@@ -33,7 +33,7 @@ WHAT = {
 
 
 def parsed(wanted: str | Pattern) -> Pattern:
-    """Return the pattern that a text names; a measured matrix keeps its directions.
+    """Return the pattern that a text names; what was measured keeps its directions and steps.
 
     Raises
     ------
@@ -46,17 +46,21 @@ def parsed(wanted: str | Pattern) -> Pattern:
     if kind not in ("matrix", "measured") or not path:
         return parse_pattern(wanted)
     from rankmap.pattern.graph import from_entries, recorded_entries
-    from rankmap.predict.neighbours import remember
+    from rankmap.predict.neighbours import remember, remember_steps
     from rankmap.readers import read
     from rankmap.readers.entries import empty
+    from rankmap.recording.file import load_recording
 
-    entries = read(path) if kind == "matrix" else recorded_entries(path)
+    recording = load_recording(path) if kind == "measured" else None
+    entries = read(path) if recording is None else recorded_entries(recording)
     with np.errstate(over="ignore"):  # what cannot be counted is refused with its time
         made = from_entries(entries, both=True, text=f"{kind}:{path}")
     made = replace(made, notes=tuple(note for note in made.notes if _applies(note)))
     if not len(made.indices):
         raise empty(path)
     remember(made, entries)
+    if recording is not None:
+        remember_steps(made, recording)
     return made
 
 

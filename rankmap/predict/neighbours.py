@@ -1,7 +1,8 @@
 """Exchanges with few partners: stencils, rings, graphs and measured matrices.
 
-All of them are sent at once, but a staged stencil: that goes one way along one
-dimension after the other. Who sends what in which direction:
+All of them are sent at once, but a staged stencil, which goes one way along one
+dimension after the other, and a recording, whose steps follow each other as they
+were seen to. Who sends what in which direction:
 
 =========  ====================================================================
 stencil    ``--bytes`` times the dimension's weight, both ways
@@ -10,6 +11,7 @@ sends      ``--bytes`` times what each line of the list says; a permutation and 
            transposition are ``--bytes`` from each rank to one other
 graph      ``--bytes`` times the edge's weight, both ways
 matrix     ``--bytes`` times what the file says of that very direction
+measured   the same
 =========  ====================================================================
 """
 
@@ -20,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankmap.pattern.graph import DIRECTED, Graph
+from rankmap.pattern.graph import DIRECTED, STEPS, Graph
 from rankmap.pattern.structured import GridPattern, Ring, Stencil
 from rankmap.predict.phase import Phase, Sends
 from rankmap.predict.summing import Summed, by_size, joined, summed
@@ -32,19 +34,24 @@ if TYPE_CHECKING:
 
     from rankmap.pattern import Pattern
     from rankmap.predict.phase import Job
+    from rankmap.recording import Recording
 
     Ints = NDArray[np.int64]
 
-__all__ = ["directed", "phase", "remember"]
+__all__ = ["directed", "phase", "remember", "remember_steps"]
 
 
 def phase(pattern: Pattern, job: Job, size: float) -> Phase:
     """Return the one phase of a pattern that is no all-to-all."""
     nodes = len(job.rows)
     messages = steps = sends = None
+    in_turn = 1.0
     if isinstance(pattern, Graph):
         sums, most, sent = _matrix(pattern, job, size)
         messages = partial(_messages, pattern, job, size)
+        if STEPS in pattern.known:
+            steps = partial(_recorded_steps, pattern, job, size)
+            in_turn = float(len(pattern.known[STEPS]))
     elif isinstance(pattern, Ring):
         on = len(job.node) > 1
         there = np.roll(job.node, -1)
@@ -56,6 +63,7 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
         sums, most = joined(both, nodes), _partners(pattern)
         if isinstance(pattern, Stencil) and pattern.staged:
             steps = partial(_one_by_one, both)
+            in_turn = float(len(both))
             sends = partial(_sends, pattern, len(job.node), size)
         sent = size * _partners(pattern, weighted=True)
     leaving = np.bincount(sums.source, sums.messages, minlength=nodes)
@@ -66,7 +74,7 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
         lambda: sums,
         messages=messages,
         steps=steps,
-        in_turn=1.0 if steps is None else len(both),
+        in_turn=in_turn,
         a_rank=most,
         a_node=float(leaving.max(initial=0)),
         inside=float(sums.inside.max(initial=0)),
@@ -75,6 +83,12 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
         sends=sends,
         peers=partial(_peers, pattern, job.node),
     )
+
+
+def _recorded_steps(pattern: Graph, job: Job, size: float) -> Iterator[tuple[Summed, float]]:
+    """Yield what goes between nodes in each step of a recording."""
+    for a, b, weight in pattern.known[STEPS]:
+        yield summed(job.node[a], job.node[b], weight * size, len(job.rows)), 1.0
 
 
 def _one_by_one(parts: list[Summed]) -> Iterator[tuple[Summed, float]]:
@@ -204,3 +218,19 @@ def remember(pattern: Graph, entries: Any) -> None:
         )
     sent = (a != b) & (weight != 0)
     pattern.known[DIRECTED] = (a[sent], b[sent], weight[sent])
+
+
+def remember_steps(pattern: Graph, recording: Recording) -> None:
+    """Keep what of a recording follows each other with the graph that was made of it.
+
+    Nothing is kept where all of it goes at once.
+    """
+    from rankmap.recording.sequence import steps_in
+
+    steps = steps_in(recording)
+    if len(steps) > 1:
+        away = [one.source != one.target for one in steps]
+        pattern.known[STEPS] = [
+            (one.source[kept], one.target[kept], one.bytes[kept].astype(float))
+            for one, kept in zip(steps, away, strict=True)
+        ]

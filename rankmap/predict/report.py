@@ -9,6 +9,7 @@ import numpy as np
 from placement.plan import overfull
 from placement.support.quantities import size_text
 from rankmap.pattern.collective import Collective
+from rankmap.pattern.graph import Graph
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.predict.collectives import chooser
 from rankmap.predict.constants import PROBES, ROUNDS
@@ -114,7 +115,11 @@ def _terms(
     if asked.fair:
         how = f"max-min fair sharing in time, routing {timed[0].loads.routing}"
     if any(phase.steps is not None for phase in found):
-        steps = "staged" if isinstance(pattern, Stencil) else _algorithms(asked, pattern)
+        steps = _algorithms(asked, pattern)
+        if isinstance(pattern, Stencil):
+            steps = "staged"
+        elif isinstance(pattern, Graph):
+            steps = "as recorded"
         how += f", step by step ({steps})"
     if known.process_gbs:
         how += f", a rank sends at most {known.process_gbs:g} GB/s"

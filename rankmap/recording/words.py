@@ -18,17 +18,16 @@ if TYPE_CHECKING:
     from rankmap.pattern.structured import Stencil
     from rankmap.recording import Collective, Phase, Recording
 
-__all__ = ["describe", "document", "grid_lines", "named_pattern", "stencil_in"]
+__all__ = ["NEARLY_EQUAL", "describe", "document", "grid_lines", "named_pattern", "stencil_in"]
 
 #: Phases whose share of all bytes is below this are counted and not listed.
 _LISTED = 0.001
-
 
 #: Share of the bytes from which on a name stands for all of a recording.
 _MOST = 0.8
 
 #: How unequal messages along one dimension may be where a program divides atoms or cells.
-_ALIKE = 2.0
+NEARLY_EQUAL = 2.0
 
 
 def stencil_in(messages: Messages, ranks: int, factor: float = 1.0) -> Stencil | None:
@@ -143,7 +142,7 @@ def phase_words(phase: Phase, ranks: int) -> str:
         size = "" if phase.kind == "barrier" else ", its size by rank"
         return f"{phase.kind}{size}, {_times(phase.calls)}"
     exact = stencil_in(phase.sent, ranks)
-    found = exact or stencil_in(phase.sent, ranks, _ALIKE)
+    found = exact or stencil_in(phase.sent, ranks, NEARLY_EQUAL)
     how = "in flight together" if phase.together > 1 else "one after the other"
     if found:
         sizes = "" if exact else ", not quite equal in size"
@@ -190,10 +189,7 @@ def _staged_stencils(recording: Recording) -> str:
 
 
 def named_pattern(recording: Recording) -> str:
-    """Return the options that name what most bytes are; '' where nothing is.
-
-    A matrix does not say what goes one after the other, and a named pattern does.
-    """
+    """Return the options that name what most bytes are; '' where nothing is."""
     return _named_stencil(recording) or _named_transposes(recording)
 
 
@@ -215,10 +211,10 @@ def _named_transposes(recording: Recording) -> str:
 def _named_stencil(recording: Recording) -> str:
     ranks = recording.ranks
     alone = [p for p in recording.phases if p.kind == "point-to-point" and len(p.sent.source)]
-    phases = [p for p in alone if stencil_in(p.sent, ranks, _ALIKE)] or alone
+    phases = [p for p in alone if stencil_in(p.sent, ranks, NEARLY_EQUAL)] or alone
     sent = joined(p.sent for p in phases).by_pair(ranks)
     whole = sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
-    found = stencil_in(sent, ranks, _ALIKE)
+    found = stencil_in(sent, ranks, NEARLY_EQUAL)
     if not found or found.reach > 1 or sent.bytes.sum() < _MOST * whole:
         return ""
     ends = np.unravel_index(sent.source, found.dims), np.unravel_index(sent.target, found.dims)

@@ -1,0 +1,104 @@
+"""What of a recording goes one after the other, and what that takes."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nidmap import load_machine
+from rankmap.pattern.structured import Stencil
+from rankmap.predict import predict
+from rankmap.recording import Collective, Messages, Phase, Recording, joined
+from rankmap.recording.file import save_recording
+from rankmap.recording.sequence import MOST_STEPS, steps_in
+from tests.effort import examples
+
+GRID = np.arange(12).reshape(3, 4)
+
+
+def alltoall(lines, size, calls=10):
+    """Return the phase of an all-to-all on each line of the grid."""
+    each = [np.full(len(line), calls) for line in lines]
+    called = [Collective(line, -1, n, n * size) for line, n in zip(lines, each, strict=True)]
+    none = Messages(*np.empty((4, 0), dtype=np.int64))
+    return Phase("alltoall", "app", calls, 0, none, tuple(called))
+
+
+def halo(dims, size=500, together=True):
+    """Return the phase of a halo exchange, all at once or one message after the other."""
+    edges = list(Stencil(dims).edges())
+    a, b = (np.concatenate([end(e) for e in edges]) for end in (lambda e: e.a, lambda e: e.b))
+    source, target = np.append(a, b), np.append(b, a)
+    many = np.ones_like(source)
+    steps = int(np.prod(dims)) if together else len(source)
+    return Phase("point-to-point", "app", 1, steps, Messages(source, target, size * many, many))
+
+
+def bytes_between(ranks, steps):
+    table = np.zeros((ranks, ranks), dtype=np.int64)
+    for one in steps:
+        np.add.at(table, (one.source, one.target), one.bytes)
+    return table
+
+
+messages = st.lists(
+    st.tuples(st.integers(0, 7), st.integers(0, 7), st.integers(0, 900), st.integers(1, 5)),
+    max_size=12,
+).map(lambda rows: Messages(*np.array(rows, dtype=np.int64).reshape(-1, 4).T))
+phases = st.lists(
+    st.builds(
+        Phase, st.just("point-to-point"), st.just("app"), st.integers(1, 3), st.integers(1, 60),
+        messages,
+    ),
+    max_size=25,
+)  # fmt: skip
+
+
+@examples(50)
+@given(phases)
+def test_steps_together_are_all_that_was_recorded(found):
+    recording = Recording(8, 1.0, tuple(found))
+    steps = steps_in(recording)
+    assert len(steps) <= MOST_STEPS
+    assert all(one.bytes.sum() for one in steps)
+    expected = bytes_between(8, [recording.total()])
+    assert np.array_equal(bytes_between(8, steps), expected)
+
+
+def test_a_halo_posted_at_once_is_one_step_and_one_sent_in_turn_one_a_direction():
+    assert len(steps_in(Recording(12, 1.0, (halo((3, 4)),)))) == 1
+    steps = steps_in(Recording(12, 1.0, (halo((3, 4), together=False),)))
+    assert len(steps) == 4
+    for one in steps:
+        ways = {(int(b) - int(a)) for a, b in zip(one.source, one.target, strict=True)}
+        assert ways in ({4}, {-4}, {1}, {-1})
+
+
+def test_ranks_on_another_way_through_the_code_go_with_the_others():
+    whole = halo((3, 4))
+    edge = np.isin(whole.sent.source, (0, 11))
+    parts = [Messages(*(column[kept] for column in whole.sent)) for kept in (edge, ~edge)]
+    split = [replace(whole, sent=sent, steps=len(set(sent.source.tolist()))) for sent in parts]
+    assert len(steps_in(Recording(12, 1.0, tuple(split)))) == 1
+    later = replace(split[1], calls=7)
+    assert len(steps_in(Recording(12, 1.0, (split[0], later)))) == 2
+
+
+def test_a_transpose_takes_its_rows_and_then_its_columns(tmp_path):
+    machine = load_machine("torus:4x3,bw=1,injection=3")
+    rows, columns = alltoall(list(GRID), 60_000), alltoall(list(GRID.T), 20_000)
+
+    def seconds(*found):
+        path = str(tmp_path / "app.npz")
+        save_recording(Recording(12, 1.0, found), path)
+        return predict(
+            machine, np.arange(12), f"measured:{path}", ppn=1, bytes=1.0, latency=0
+        ).time_s
+
+    both = seconds(rows, columns)
+    assert both == pytest.approx(seconds(rows) + seconds(columns), rel=1e-3)
+    once = joined(phase.messages() for phase in (rows, columns))
+    merged = Phase("point-to-point", "app", 1, 12, once)
+    assert both > 1.05 * seconds(merged)
