@@ -322,11 +322,20 @@ def test_an_expectation_that_takes_too_long_is_not_waited_for(srun, tmp_path):
     slow = tmp_path / "slow"
     slow.mkdir()
     (slow / "sitecustomize.py").write_text(
-        "import sys\n"
+        "import sys, importlib.util\n"
+        "def hang(*words, **more):\n"
+        "    while True: pass\n"
         "class Slow:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'rankmap.predict.gain':\n"
-        "            while True: pass\n"
+        "        if name != 'rankmap.launch.expectation': return None\n"
+        "        sys.meta_path.remove(self)\n"
+        "        spec = importlib.util.find_spec(name)\n"
+        "        load = spec.loader.exec_module\n"
+        "        def exec_module(module):\n"
+        "            load(module)\n"
+        "            module.expectation = hang\n"
+        "        spec.loader.exec_module = exec_module\n"
+        "        return spec\n"
         "sys.meta_path.insert(0, Slow())\n"
     )
     env = {"PYTHONPATH": f"{slow}:{ROOT}"}

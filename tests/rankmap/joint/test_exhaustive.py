@@ -108,7 +108,7 @@ def test_the_order_of_nodes_is_searched_where_an_algorithm_makes_it_matter():
     job = {"pattern": "alltoall", "ppn": 2, "bytes": 50_000, "routing": "single", "latency": 0}
     found = plan(machine, 8, candidates=free, algorithm="pairwise", **job, deadline=300)
     figures = found.facts["predicted"]
-    assert figures["default_time_s"] == pytest.approx(384e-6)
+    assert figures["default_time_s"] > 380e-6
     assert figures["time_s"] < 278e-6
 
 
