@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-__all__ = ["Bundles", "Groups", "channels_of", "groups_of"]
+__all__ = ["Bundles", "Groups", "groups_of"]
 
 #: Numbers in a table of all router pairs of all groups, at most.
 MOST_INSIDE = 50_000_000
@@ -151,11 +151,6 @@ class Groups:
         """Return what is known of all channels as tables (groups, positions, positions)."""
         each = summed(self.spot, self.ways * of_channels[self.inside], self.count * self.width**2)
         return each.reshape(self.count, self.width, self.width)
-
-
-def channels_of(machine: Machine) -> Channels:
-    """Return the channels of a dragonfly; made once a machine."""
-    return groups_of(machine).channels
 
 
 def groups_of(machine: Machine) -> Groups:

@@ -13,7 +13,7 @@ import click
 
 from placement.commands.common import machine_from, machine_option, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, OutputError, UsageError, printable
-from workloads.launched import MPIEXEC, become, become_mpiexec, launched
+from workloads.launched import MPIEXEC, become, become_mpiexec, launched, mpiexec_words
 from workloads.options import Common, Duration, leave, setting
 from workloads.progress import TERMINAL
 from workloads.world import guarded, processor, together, world
@@ -118,9 +118,12 @@ def _launcher_words(launcher: Sequence[str], ranks: int | None) -> list[str] | N
             "no ranks, and no allocation to start them in",
             "as in nidmap calibrate -o FILE -- srun -n 512, or -n 4 on this machine",
         )
+    count = ranks or job.ranks or len(job.nodes)
+    if os.environ.get(MPIEXEC):
+        return mpiexec_words(count)
     if shutil.which("srun") is None:
         raise LaunchError("srun not found", "say how ranks are started, behind --")
-    return ["srun", "-n", str(ranks or job.ranks or len(job.nodes))]
+    return ["srun", "-n", str(count)]
 
 
 def _allocation() -> Allocation | None:

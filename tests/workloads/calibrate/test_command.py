@@ -51,6 +51,20 @@ def test_what_is_written_is_what_a_machine_takes(tmp_path):
     assert "interval = [" in path.read_text()
 
 
+def test_ranks_are_started_in_an_allocation_as_the_environment_says(monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "nid[00000-00003]")
+    monkeypatch.setenv("NIDMAP_MPIEXEC", "srun --mpi=pmi2 -K")
+    started_with = []
+
+    def become(words, env):
+        started_with.append(words[:5])
+        raise UsageError("started")
+
+    monkeypatch.setattr("workloads.calibrate.command.become", become)
+    assert run(["calibrate", "-m", MACHINE]) == 2
+    assert started_with == [["srun", "--mpi=pmi2", "-K", "-n", "4"]]
+
+
 def test_a_table_and_json_say_the_same():
     result = measured("minicray:dragonfly", "single", np.full(4, 0.5), 0.005)
     text = table_text(result)
