@@ -133,13 +133,33 @@ class GroupWays:
         """1 where a link joins two groups, else 0, float64 (count, count)."""
         return self.linked.astype(np.float64)
 
+    def over_links(self, table: Floats) -> Floats:
+        """Return sums over the groups that are linked to each, ``table @ joins``.
+
+        Where a link joins every two groups that is each row's sum without the own entry.
+
+        Parameters
+        ----------
+        table : float64 (…, count)
+            Not negative.
+        """
+        if not self.all_linked:
+            return product(table, self.joins)
+        found: Floats = table.sum(axis=-1, keepdims=True) - table
+        return np.maximum(found, 0.0, out=found)
+
+    @cached_property
+    def all_linked(self) -> bool:
+        """Whether a link joins every two groups."""
+        return bool((self.linked != self.one).all())
+
     @cached_property
     def each(self) -> Floats:
         """Share of the bytes from g to h that every third group takes, float64 (count, count).
 
         Equal among the groups that are linked to both; 0 where there are none.
         """
-        many = product(self.joins, self.joins)
+        many = self.over_links(self.joins)
         np.fill_diagonal(many, 0)
         found: Floats = np.divide(1.0, many, out=np.zeros_like(many), where=many > 0)
         return found
@@ -241,10 +261,11 @@ class GroupWays:
         """
         away, home, between = minimal.away, minimal.home, minimal.between
         if valiant is not None:
-            joins, over = self.joins, valiant.between * self.each
+            over = valiant.between * self.each
             away = away + self._to_thirds(valiant.away * self.each[:, None, :])
             home = home + self._to_thirds(valiant.home * self.each.T[:, None, :])
-            between = between + (product(over, joins) + product(joins, over)) * joins
+            over_third = self.over_links(over) + self.over_links(over.T).T
+            between = between + over_third * self.joins
         home = np.swapaxes(home, 1, 2)
         if valiant is not None:  # a third group passes on from gates to gates
             to_gates = product(over, self.gates_of).reshape(self.count, self.count, -1)
@@ -258,7 +279,7 @@ class GroupWays:
     def _to_thirds(self, table: Floats) -> Floats:
         """Return what is known by (group, position, far group) by the third groups on the way."""
         rows = table.reshape(-1, self.count)
-        return product(rows, self.joins).reshape(table.shape) * self.joins[:, None, :]
+        return self.over_links(rows).reshape(table.shape) * self.joins[:, None, :]
 
     def _inside(self, flow: Floats, inner: Floats | None) -> Floats:
         """Return the bytes on the channels inside groups."""
@@ -296,12 +317,10 @@ class GroupWays:
 
     def valiant_price(self, minimal: Ways) -> Ways:
         """Return what ways over a third group cost, from what minimal ways do."""
-        joins, cross = self.joins, minimal.across
+        cross = minimal.across
         over = product(self.gates_of, minimal.away.reshape(-1, self.count))
-        over += product(cross, joins) + product(joins, cross)
-        away, home = (
-            product(x.reshape(-1, self.count), joins).reshape(x.shape) for x in minimal[:2]
-        )
+        over += self.over_links(cross) + self.over_links(cross.T).T
+        away, home = map(self.over_links, minimal[:2])
         each = self.each
         return Ways(away * each[:, None, :], home * each.T[:, None, :], over * each)
 
