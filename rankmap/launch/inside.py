@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from placement.commands.common import say, write_output
 from placement.errors import NidmapError, UsageError
+from placement.load import load_machine
 from rankmap.launch import Launch
 from rankmap.launch.process import become, job_environment
 from rankmap.preload.loading import library_for, preload
@@ -73,6 +74,11 @@ def run_inside(
 
 def _launch(command: Sequence[str], how: Answerer, world: bool, env: Mapping[str, str]) -> Launch:
     """Return the launch of a command whose ranks ask."""
+    specs = how.machine.split()
+    if "-" in specs:
+        raise UsageError("--inside asks for the order later, and cannot read this -m - then")
+    if specs:
+        load_machine(*specs)  # what is wrong with it is said before the ranks start
     variables = {"NIDMAP_ASK": asking_command(how)}
     if world:
         variables["NIDMAP_WORLD"] = "1"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from placement.commands import run as nidmap
 from rankmap.runtime.answer import Answerer, answer
 from tests.rankmap.mpi_programs import COMPILERS, compiled_or_skipped, library_of
 from tests.rankmap.mpis import patiently
@@ -103,6 +104,19 @@ def test_run_inside_asks_for_the_pattern_of_each_call(once, tmp_path):
     old = answer(f"nidmap 1\nstencil:3x2\n6 6\n{hosts}", Answerer(machine=machine)).tolist()
     assert old != list(range(6))
     assert (code, [old.index(p) for p in range(6)]) == (7, ranks_said(out)), talk + out
+
+
+@pytest.mark.parametrize(
+    ("machine", "says"), [("nosuch", "no such file"), ("-", "cannot read this -m -")]
+)
+def test_a_machine_that_there_is_not_is_said_before_the_ranks_start(capsys, machine, says):
+    words = ["run", "--inside", "-m", machine, "--dry-run", "--", "mpiexec", "-n", "2", "./app"]
+    assert nidmap(words) == 0
+    said = capsys.readouterr()
+    assert said.out == "mpiexec -n 2 ./app\n"
+    assert says in said.err
+    assert said.err.endswith(": default order\n")
+    assert nidmap([*words[:2], "--strict", *words[2:]]) == 125
 
 
 @pytest.mark.parametrize("text", ["0 1", "0 0 1", "0 1 x", "0 1 2 3"])
