@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import pwd
 import sys
 
 import pytest
@@ -27,8 +28,10 @@ RESERVED = NAMES[2:7]
 def slurm():
     """Return 16 nodes in two partitions, some with features, five of them reserved."""
     with real_slurm(NAMES, real=2, partitions=PARTITIONS, features=FEATURES, cores=4) as cluster:
-        reserve = "create reservation ReservationName=r1 StartTime=now Duration=infinite Users=root"
-        cluster.scontrol([f"{reserve} Nodes={','.join(RESERVED)}"])
+        whose = f"Users={pwd.getpwuid(os.getuid()).pw_name} Nodes={','.join(RESERVED)}"
+        cluster.scontrol(
+            [f"create reservation ReservationName=r1 StartTime=now Duration=infinite {whose}"]
+        )
         yield cluster
 
 
