@@ -20,17 +20,14 @@ from web.columns import FILE_PATTERNS, folded_rows
 from web.workers import report
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Ints, Mask
     from rankmap.joint.budget import Moment
     from rankmap.order import Order
     from rankmap.pattern import Pattern
     from rankmap.predict import Predictor
     from rankmap.slots import Slots
 
-    Ints = NDArray[np.int64]
-    Mask = NDArray[np.bool_]
 
 __all__ = ["compare", "describe", "hops", "order", "plan", "sentence", "takes_long"]
 

@@ -10,14 +10,11 @@ from placement.support.arrays import summed
 from placement.topologies import router_coords
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.network import Channels, Loads
+    from placement.support.array_types import Floats, Ints
     from rankmap.predict import Prediction
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["busiest", "document", "matrix"]
 

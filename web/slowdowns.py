@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
+    from placement.support.array_types import Mask
     from rankmap.predict import Predictor
     from web.snapshot import Job, Snapshot
 
-    Mask = NDArray[np.bool_]
 
 __all__ = ["metrics", "slowdowns"]
 

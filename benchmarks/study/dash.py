@@ -19,11 +19,9 @@ from rankmap.pattern import parse_pattern
 from rankmap.predict.constants import constants
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Ints
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["dash"]
 

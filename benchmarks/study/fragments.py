@@ -17,12 +17,9 @@ from placement.plan import plan
 from rankmap.predict.background import Other
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Ints, Mask
 
-    Ints = NDArray[np.int64]
-    Mask = NDArray[np.bool_]
 
 __all__ = ["Busy", "busy", "first_free"]
 

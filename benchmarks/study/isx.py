@@ -16,11 +16,8 @@ from benchmarks.study.verdict import falling, inside, near, over
 from rankmap.predict import Predictor
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["isx", "whole"]
 

@@ -18,11 +18,9 @@ from rankmap.predict.terms import histogram_s
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Ints
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["bisection", "components", "mpsort"]
 

@@ -18,12 +18,10 @@ from rankmap.pattern import parse_pattern
 from rankmap.slots import Slots
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Ints
     from rankmap.order import Order
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["PPN", "grid", "ordering"]
 

@@ -19,12 +19,10 @@ from rankmap.predict.background import shared
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
     from benchmarks.study.fragments import Busy
     from placement.machine import Machine
+    from placement.support.array_types import Ints
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["GRIDS", "Placing", "direct", "placing", "sensitivity"]
 

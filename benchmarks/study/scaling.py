@@ -18,11 +18,9 @@ from benchmarks.study.verdict import inside, near, over, under
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Ints
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["bandwidths", "contiguous", "exponent", "regions"]
 

@@ -19,14 +19,11 @@ from rankmap.predict.asked import fitted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Floats, Ints
     from rankmap.order import Order
     from rankmap.predict.background import Other
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 __all__ = ["Exchange", "Line", "Stepped", "Transform", "greener", "lines", "predictor", "rewired"]
 

@@ -44,15 +44,12 @@ from placement.network.valiant import channels
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.network.demand import Demand
     from placement.network.group_ways import Bytes, GroupWays
     from placement.network.shares import Variables
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["TOLERANCE", "Division", "channels", "divide", "hops", "loads", "notes"]
 

@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from placement.support.array_types import Floats
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["Problem", "Solution", "balance", "dot", "refill"]
 

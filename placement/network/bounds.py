@@ -43,9 +43,8 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.network.demand import Demand
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["Bound", "best_bound", "bound"]
 

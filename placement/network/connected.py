@@ -9,17 +9,14 @@ import numpy as np
 from placement.support.arrays import components
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Ints, Mask
 
-    Bools = NDArray[np.bool_]
-    Ints = NDArray[np.int64]
 
 __all__ = ["connected_nodes"]
 
 
-def connected_nodes(machine: Machine, free: Bools, kept: Ints | None = None) -> tuple[Bools, str]:
+def connected_nodes(machine: Machine, free: Mask, kept: Ints | None = None) -> tuple[Mask, str]:
     """Return the free nodes that links join to each other, and a note on those left out.
 
     Of the parts that a network falls into without its missing links, the one

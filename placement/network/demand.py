@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
     Pairs = tuple[Ints, Ints, Floats]
 
 __all__ = ["Demand"]

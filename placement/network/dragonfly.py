@@ -31,14 +31,11 @@ from placement.network.group_ways import group_ways_of
 from placement.network.groups import groups_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.network.demand import Demand
     from placement.network.model import Channels
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["channels", "hops", "loads", "next_channel", "notes"]
 

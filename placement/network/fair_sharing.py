@@ -21,12 +21,9 @@ from placement.network.model import GB, injection_bandwidth
 from placement.support.arrays import summed
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["fair_ends", "share_fairly"]
 

@@ -35,13 +35,10 @@ from placement.support.arrays import summed
 from placement.topologies.fattree import Shape, shape
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.network.demand import Demand
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = [
     "by_residue",

@@ -14,13 +14,10 @@ import numpy as np
 from placement.support.arrays import ragged, summed
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.network.demand import Demand
     from placement.network.group_ways import GroupWays
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["loads"]
 

@@ -28,15 +28,11 @@ from placement.network.model import once
 from placement.support.arrays import product, summed
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.network.demand import Demand
     from placement.network.groups import Groups
+    from placement.support.array_types import Floats, Ints, Mask
 
-    Bools = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["Bytes", "GroupWays", "Ways", "group_ways_of", "inner_demand", "line_weights"]
 
@@ -74,7 +70,7 @@ class Bytes(NamedTuple):
         """Return what is left when `other` is taken away."""
         return Bytes(self.away - other.away, self.home - other.home)
 
-    def times(self, factor: Floats | Bools) -> Bytes:
+    def times(self, factor: Floats | Mask) -> Bytes:
         """Return the bytes from group g to h times ``factor[g, h]``."""
         return Bytes(self.away * factor[:, None, :], self.home * factor.T[:, None, :])
 
@@ -126,7 +122,7 @@ class GroupWays:
     channel: Ints
     between: Ints
     share: Floats
-    linked: Bools
+    linked: Mask
 
     @cached_property
     def joins(self) -> Floats:
@@ -170,7 +166,7 @@ class GroupWays:
         return np.searchsorted(self.between, np.arange(self.count**2 + 1)).astype(np.int64)
 
     @cached_property
-    def valiant(self) -> Bools:
+    def valiant(self) -> Mask:
         """Whether a third group is linked to both, bool (count, count)."""
         return np.asarray(self.each > 0)
 
@@ -217,7 +213,7 @@ class GroupWays:
         return both * self.detour
 
     @cached_property
-    def one(self) -> Bools:
+    def one(self) -> Mask:
         """Whether two groups are the same, bool (count, count)."""
         return np.eye(self.count, dtype=bool)
 
@@ -324,7 +320,7 @@ class GroupWays:
         each = self.each
         return Ways(away * each[:, None, :], home * each.T[:, None, :], over * each)
 
-    def bytes(self, demand: Demand, joined: Bools) -> tuple[Bytes, Floats, Floats]:
+    def bytes(self, demand: Demand, joined: Mask) -> tuple[Bytes, Floats, Floats]:
         """Return a demand by router and far group, what stays inside groups, and other loads.
 
         Parameters
@@ -365,7 +361,7 @@ class GroupWays:
         found: Floats = np.maximum(out, 0).reshape(count, width, count)
         return found
 
-    def far_loads(self, demand: Demand, lost: Bools) -> Floats:
+    def far_loads(self, demand: Demand, lost: Mask) -> Floats:
         """Return the loads of a demand between groups that are lost to each other, float64 (c,)."""
         out = np.zeros(len(self.groups.channels))
         lacking = np.asarray(lost.any(axis=1))[self.unit]
@@ -381,7 +377,7 @@ class GroupWays:
         return out
 
     def hops(
-        self, source: Ints, target: Ints, over: Bools | None = None, detours: bool = False
+        self, source: Ints, target: Ints, over: Mask | None = None, detours: bool = False
     ) -> Floats:
         """Return the expected channels of each class between routers, float64 (m, classes).
 

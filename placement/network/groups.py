@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.network.model import Channels
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["Bundles", "Groups", "groups_of"]
 

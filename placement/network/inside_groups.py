@@ -16,10 +16,8 @@ from placement.support.arrays import product, ragged, summed
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["UNREACHED", "InsideGroups"]
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+    from placement.support.array_types import Floats, Ints
+
     Entries = tuple[Ints, Ints, Floats]
 
 __all__ = ["NO_LINES", "Lines", "matched", "product_over_lines"]

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
+    from placement.support.array_types import Floats
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["Channels", "Loads", "Worst", "from_links", "injection_bandwidth", "once"]
 

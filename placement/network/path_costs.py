@@ -19,13 +19,10 @@ import numpy as np
 from placement.network import rings
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.network.torus_grid import Grid
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["PathCosts", "path_costs"]
 

@@ -16,10 +16,8 @@ import numpy as np
 from placement.support.arrays import summed
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["products", "segments", "split", "steps"]
 

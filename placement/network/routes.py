@@ -14,14 +14,11 @@ from placement.network import channels, next_channel
 from placement.network.tree import joined_above
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.network.group_ways import GroupWays
     from placement.network.groups import Groups
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["FOLLOWED", "routes", "walk"]
 

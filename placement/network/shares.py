@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 
     from placement.network.demand import Demand
     from placement.network.group_ways import GroupWays, Ways
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["Between", "Pairs", "Variables", "variables_of"]
 

@@ -18,15 +18,12 @@ from placement.network.lines import NO_LINES
 from placement.support.arrays import product
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.network.crossings import Crossing
     from placement.network.demand import Demand
     from placement.network.group_ways import GroupWays
     from placement.network.groups import Groups
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["hops", "loads"]
 

@@ -25,14 +25,11 @@ from placement.support.arrays import summed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.network.demand import Demand
     from placement.network.model import Channels
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = [
     "BETWEEN_GROUPS",

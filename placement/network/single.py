@@ -35,9 +35,8 @@ if TYPE_CHECKING:
     from placement.network.group_ways import GroupWays
     from placement.network.groups import Groups
     from placement.network.inside_groups import InsideGroups
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
     Small = NDArray[np.int32]
 
 __all__ = ["hops", "loads", "next_channel"]

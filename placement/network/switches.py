@@ -23,14 +23,11 @@ from placement.support.arrays import summed
 from placement.topologies import router_coords
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.network.demand import Demand, Everyone
     from placement.network.shortest_paths import Graph
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["arrived", "channels", "graph", "hops", "loads", "next_channel"]
 

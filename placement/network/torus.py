@@ -39,16 +39,12 @@ from placement.topologies import router_count
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.network.demand import Demand
     from placement.network.shortest_paths import Graph
     from placement.network.torus_grid import Grid
+    from placement.support.array_types import Floats, Ints, Mask
 
-    Bools = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["channels", "hops", "loads", "next_channel", "notes"]
 
@@ -260,7 +256,7 @@ def _is_cut(grid: Grid) -> bool:
     return any(bool((gaps > 1).any()) for gaps in grid.gaps)
 
 
-def _stuck(grid: Grid, at: Ints, to: Ints) -> Bools:
+def _stuck(grid: Grid, at: Ints, to: Ints) -> Mask:
     """Return which messages need a ring that is cut both ways round."""
     found = np.zeros(len(at), dtype=np.bool_)
     for axis in range(len(grid.extents)) if _is_cut(grid) else ():
@@ -280,7 +276,7 @@ def _search(machine: Machine) -> Graph:
     return found
 
 
-def _narrow(grid: Grid, demand: Demand) -> tuple[Ints, Bools]:
+def _narrow(grid: Grid, demand: Demand) -> tuple[Ints, Mask]:
     """Return where each all-to-all begins, and which have so few pairs that these are listed."""
     lines = demand.within
     start = np.searchsorted(lines.line, np.arange(len(lines) + 1))
@@ -360,7 +356,7 @@ def _one_axis(grid: Grid, axis: int, at: Ints, target: Ints, amount: Floats, den
     _spread(grid, axis, both, dense)
 
 
-def _steps(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Ints, Bools]:
+def _steps(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Ints, Mask]:
     """Return the steps in direction + and - along an axis, one of them 0, and if they are cut.
 
     The shorter way, unless a link of it is missing: then the other.
@@ -378,7 +374,7 @@ def _steps(grid: Grid, axis: int, at: Ints, target: Ints) -> tuple[Ints, Ints, B
     return plus, minus, cut
 
 
-def _crosses_gap(grid: Grid, axis: int, at: Ints, plus: Ints, minus: Ints) -> Bools:
+def _crosses_gap(grid: Grid, axis: int, at: Ints, plus: Ints, minus: Ints) -> Mask:
     """Return which ways along an axis cross a slot without a channel."""
     extent, spots = grid.extents[axis], grid.spots(axis)
     line, start = grid.line(at, axis), grid.along(at, axis)
@@ -388,5 +384,5 @@ def _crosses_gap(grid: Grid, axis: int, at: Ints, plus: Ints, minus: Ints) -> Bo
     up = gone[0][line, start + plus] - gone[0][line, start]
     last = start + extent + 1  # channels start, start-1, … as the places before `last`
     down = gone[1][line, last] - gone[1][line, last - minus]
-    found: Bools = (up + down) > 0
+    found: Mask = (up + down) > 0
     return found

@@ -13,13 +13,9 @@ from placement.network.model import once
 from placement.support.arrays import find
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Floats, Ints, Mask
 
-    Bools = NDArray[np.bool_]
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["Grid", "grid_of"]
 
@@ -54,7 +50,7 @@ class Grid:
     back: bool = False
 
     @cached_property
-    def there(self) -> Bools:
+    def there(self) -> Mask:
         """Slots that have a channel, bool (axes, 2, p)."""
         return self.count > 0
 

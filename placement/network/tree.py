@@ -22,13 +22,10 @@ from placement.network.switches import channels
 from placement.topologies import router_count
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.network.demand import Demand
+    from placement.support.array_types import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = [
     "channels",

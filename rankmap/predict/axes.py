@@ -20,12 +20,10 @@ from rankmap.predict.summing import Summed, joined, summed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Ints
     from rankmap.pattern.training import Training
     from rankmap.predict.phase import Job
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["phases"]
 

@@ -20,12 +20,9 @@ from rankmap.predict.constants import MOST
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Floats, Ints
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 __all__ = ["USUAL_LOAD", "Other", "Shared", "beside", "from_file", "from_slurm", "shared"]
 

@@ -36,14 +36,11 @@ import numpy as np
 from placement.support.arrays import sum_by_key, summed
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.network import Loads
+    from placement.support.array_types import Floats, Ints
     from rankmap.predict.phase import Job
     from rankmap.predict.summing import Summed
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 __all__ = ["LIKELY", "RANGE", "Filled", "Queues", "filled"]
 

@@ -18,15 +18,12 @@ from rankmap.predict.summing import Summed, joined, summed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Floats, Ints
     from rankmap.collectives import Part, Step
     from rankmap.pattern.collective import Collective
     from rankmap.predict.library import Library
     from rankmap.predict.phase import Job
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 __all__ = ["chooser", "chosen", "phases"]
 

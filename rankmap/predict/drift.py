@@ -26,12 +26,9 @@ import numpy as np
 from rankmap.predict.phase import Sends
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Floats, Ints
     from rankmap.predict.phase import Job, Phase
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
     Ways = list[list[int]]
 
 __all__ = ["Course", "course"]

@@ -46,17 +46,14 @@ from rankmap.progress import step
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
     from placement.network import Loads
+    from placement.support.array_types import Floats, Ints
     from rankmap.order import Order
     from rankmap.predict.bursts import Filled
     from rankmap.predict.drift import Course
     from rankmap.predict.model import Model
     from rankmap.predict.phase import Phase
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 __all__ = ["Gain", "Gains", "Placed", "Unknown", "time_range"]
 

@@ -27,12 +27,10 @@ from rankmap.predict.summing import Summed, joined, summed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Ints
     from rankmap.pattern.structured import Lines
     from rankmap.predict.phase import Job, Steps
 
-    Ints = NDArray[np.int64]
     Step = tuple[Ints, float, float]
 
 __all__ = ["most_steps", "phases", "spread"]

@@ -24,10 +24,9 @@ from rankmap.slots import Slots, parse_counts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.network import Channels, Demand, Loads
+    from placement.support.array_types import Floats, Ints
     from rankmap.order import Order
     from rankmap.pattern import Pattern
     from rankmap.predict.background import Other, Shared
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from rankmap.predict.drift import Course
     from rankmap.predict.phase import Phase
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 __all__ = ["Model"]
 

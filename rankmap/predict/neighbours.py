@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from placement.support.array_types import Ints
     from rankmap.pattern import Pattern
     from rankmap.predict.phase import Job
     from rankmap.recording import Recording
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["directed", "phase", "remember", "remember_steps"]
 

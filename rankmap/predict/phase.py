@@ -12,13 +12,10 @@ from placement.network.demand import Demand
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Floats, Ints
     from rankmap.predict.summing import Summed
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
     Steps = Callable[[], Iterator[tuple[Summed, float]]]
 
 __all__ = ["Job", "Phase", "Sends"]

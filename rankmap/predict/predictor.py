@@ -15,13 +15,11 @@ from rankmap.predict.model import Model
 from rankmap.predict.report import report
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Ints
     from rankmap.order import Order
     from rankmap.predict.prediction import Prediction
     from rankmap.slots import Slots
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["Predictor"]
 

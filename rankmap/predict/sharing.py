@@ -15,13 +15,11 @@ import numpy as np
 from placement.errors import UsageError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.network import Channels
+    from placement.support.array_types import Floats
     from rankmap.predict.phase import Job
     from rankmap.predict.summing import Summed
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["fair_seconds"]
 

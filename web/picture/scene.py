@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
+    from placement.support.array_types import Ints
     from web.layout import Boxes, View
     from web.snapshot import Snapshot
 
-    Ints = NDArray[np.int64]
 
 __all__ = [
     "KINDS", "Glyphs", "Kind", "Mark", "Rectangles", "Scene", "Word", "draw_scene", "kinds",

@@ -18,13 +18,10 @@ from placement.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Floats, Ints
     from workloads.calibrate.flows import Flows
 
-    Ints = NDArray[np.int64]
-    Floats = NDArray[np.float64]
 
 __all__ = ["MARGIN", "NODE", "Chosen", "Table", "chosen", "merged_class", "predicted", "unbiased"]
 

@@ -19,11 +19,9 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Floats
     from workloads.calibrate.choice import Table
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["Fit", "Network", "fit_network", "fit_shares"]
 

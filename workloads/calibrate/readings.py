@@ -29,12 +29,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mpi4py import MPI
-    from numpy.typing import NDArray
 
+    from placement.support.array_types import Floats
     from workloads.calibrate.exchange import Seats
     from workloads.calibrate.flows import Flows
 
-    Floats = NDArray[np.float64]
 
 __all__ = ["GAP_BYTES", "Reading", "per_gb", "readings"]
 

@@ -16,13 +16,11 @@ from workloads.calibrate.readings import GAP_BYTES, per_gb
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Floats
     from workloads.calibrate.choice import Chosen
     from workloads.calibrate.fit import Network
 
-    Floats = NDArray[np.float64]
     Rows = Sequence[dict[str, float]]
     Sizes = dict[str, tuple[int, int]]
 

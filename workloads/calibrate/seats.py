@@ -12,11 +12,9 @@ from placement.errors import UsageError, printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Ints
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["pairs_by_level", "rows_by_node", "seats_of"]
 

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from rankmap.refine.jit import kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from placement.support.array_types import Ints
+
     Keys = NDArray[Any]
-    Ints = NDArray[np.int64]
 
 __all__ = ["count_by_division", "count_by_shift", "deal_by_division", "deal_by_shift"]
 

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from mpi4py import MPI
     from numpy.typing import NDArray
 
+    from placement.support.array_types import Ints
+
     Keys = NDArray[Any]
-    Ints = NDArray[np.int64]
 
 __all__ = ["STAGES", "Isx", "Variant", "trial"]
 

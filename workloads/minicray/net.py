@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.network.model import Channels
+    from placement.support.array_types import Ints
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["BUDGET", "LOGIN", "MANAGEMENT", "MTU", "Net", "design", "next_hops"]
 

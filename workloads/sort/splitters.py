@@ -39,9 +39,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from placement.support.array_types import Ints
     from workloads.sort.ranks import Ranks
 
-    Ints = NDArray[np.int64]
     Word = NDArray[Any]
     Side = Literal["left", "right"]
 

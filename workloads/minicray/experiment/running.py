@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
+    from placement.support.array_types import Ints
     from workloads.minicray.experiment.cases import Case
     from workloads.minicray.experiment.cluster import Cluster
 
-    Ints = NDArray[np.int64]
 
 __all__ = ["Arm", "arms_for", "measure_case"]
 
