@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import NidmapError
+from placement.support.user_cache import user_cache
 from rankmap.order import Order
 
 if TYPE_CHECKING:
@@ -92,8 +93,7 @@ def arrange_and_store(slots: Slots, wish: Wish) -> Order:
 
 def _path(slots: Slots, wish: Wish) -> str:
     """Return where the order of a job is kept, '' where none are."""
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    folder = os.environ.get(FOLDER, os.path.join(cache, "nidmap", "orders"))
+    folder = user_cache("orders", FOLDER)
     others = wish.job.get("background")
     if not folder or "-" in (*wish.machine_specs, others) or others == "slurm":
         return ""

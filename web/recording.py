@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Recording", "read", "record"]
 
-SCHEMA = "nidmap.recording/1"
+SCHEMA = "nidmap.states/1"
 
 #: Samples of the longest recording that is read, and bytes of the largest.
 _MOST, _LARGEST = 100_000, 2**30

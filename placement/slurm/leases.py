@@ -14,9 +14,11 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from placement.commands.common import write_output
 from placement.errors import LaunchError, NidmapError
 from placement.nodelist import NodeList
 from placement.slurm.command import ask
+from placement.support.user_cache import user_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +36,7 @@ _PATIENCE = 30.0
 
 
 def _folder() -> str:
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return os.environ.get(FOLDER, os.path.join(cache, "nidmap", "leases"))
+    return user_cache("leases", FOLDER)
 
 
 @contextlib.contextmanager
@@ -70,11 +71,9 @@ def lease(nodes: NodeList, seconds: float = SECONDS) -> None:
         return
     path = os.path.join(folder, f"{os.urandom(8).hex()}.json")
     document = {"until": time.time() + seconds, "nodes": nodes.fold()}
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, NidmapError):
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        with open(f"{path}.part", "w", encoding="utf-8") as stream:
-            json.dump(document, stream)
-        os.replace(f"{path}.part", path)
+        write_output(json.dumps(document), path)
 
 
 def leased() -> frozenset[str]:

@@ -18,6 +18,8 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+from placement.support.user_cache import user_cache
+
 __all__ = ["cache_folder", "compiled", "installed", "remark"]
 
 #: The kernels that are called from Python: their file and name.
@@ -61,12 +63,11 @@ def remark() -> str:
 def cache_folder() -> Path | None:
     """Return the folder that compiled kernels are kept in, None where there is no safe one."""
     name = f"kernels-{_fingerprint()}"
-    home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     named = os.environ.get("NUMBA_CACHE_DIR")
     candidates = [
         *([Path(named) / name] if named else []),
         Path(__file__).parent / "__pycache__" / name,
-        Path(home) / "nidmap" / name,
+        Path(user_cache(name)),
         Path(tempfile.gettempdir()) / f"nidmap-{os.geteuid()}-{name}",
     ]
     return next(filter(_is_safe, candidates), None)
