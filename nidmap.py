@@ -170,8 +170,16 @@ def _open_rooms() -> str:
     return hidden
 
 
-def main() -> None:
-    """Run the command line (the ``nidmap`` command and ``python -m nidmap``)."""
+def main(*words: str) -> None:
+    """Run the command line (the ``nidmap`` command and ``python -m nidmap``).
+
+    Parameters
+    ----------
+    *words
+        A command that the command line's own words follow: what ``python -m
+        workloads.sort`` stands for.
+    """
+    sys.argv[1:1] = words
     gc.set_threshold(*RARELY)
     if not _STARTING.intersection(sys.argv[1:2]):
         os.environ.setdefault(*ONE_THREAD)

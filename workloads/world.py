@@ -21,7 +21,7 @@ from array import array
 from contextlib import contextmanager, suppress
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from placement.errors import LaunchError, NidmapError, UsageError, printable
 from workloads.launched import STARTED, launched, parse_count
@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
     from mpi4py import MPI
 
-__all__ = ["DefectError", "forget_segments", "guarded", "interrupted", "oversubscribed",
-           "processor", "same", "together", "world"]  # fmt: skip
+__all__ = ["DefectError", "decide_on_root", "forget_segments", "guarded", "interrupted",
+           "oversubscribed", "processor", "same", "together", "world"]  # fmt: skip
+
+T = TypeVar("T")
 
 #: Seconds that a failing rank waits for the others to fail as well, before it aborts.
 PATIENCE = 1.0
@@ -231,8 +233,28 @@ def together(comm: MPI.Intracomm) -> Iterator[None]:
     comm.Allreduce(_mpi().IN_PLACE, agreed, op=_mpi().MIN)
     lowest, without = agreed
     if lowest < comm.Get_size():
-        parts = _parts(error) if comm.Get_rank() == lowest else None
+        parts = _parts(error) if error is not None and comm.Get_rank() == lowest else None
         raise _rebuilt(comm.bcast(parts, root=lowest), f"rank {lowest}: " if without else "")
+
+
+def decide_on_root(comm: MPI.Intracomm, decide: Callable[[], T]) -> T:
+    """Return on all ranks what rank 0 works out. Collective.
+
+    Raises
+    ------
+    NidmapError
+        On every rank alike: rank 0's error, as `together` has it.
+    """
+    found, parts = None, None
+    if comm.Get_rank() == 0:
+        try:
+            found = decide()
+        except Exception as raised:
+            parts = _parts(_ours(raised))
+    found, parts = comm.bcast((found, parts), root=0)
+    if parts is not None:
+        raise _rebuilt(parts, "")
+    return cast("T", found)
 
 
 def _ours(error: Exception) -> NidmapError:
@@ -249,8 +271,7 @@ def _ours(error: Exception) -> NidmapError:
     return DefectError(f"internal error, {type(error).__name__}: {text}")
 
 
-def _parts(error: NidmapError | None) -> tuple[type[NidmapError], str, str, int]:
-    assert error is not None
+def _parts(error: NidmapError) -> tuple[type[NidmapError], str, str, int]:
     known = type(error).__module__ in ("placement.errors", __name__)
     return type(error) if known else NidmapError, error.message, error.hint, error.exit_code
 

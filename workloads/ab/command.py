@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import machine_option, say, to_json, write_output
+from placement.commands.common import machine_option, say
 from placement.errors import LaunchError, UsageError
 from workloads.ab.arms import Comparison
 from workloads.launched import Launches, mpiexec_words, parse_count, rank_environment
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from workloads.results import Run
 
 __all__ = ["ab"]
+
+SCHEMA = "nidmap.bench.ab/1"
 
 #: Tells a launch which one it is and where its samples go: ``2:/tmp/…/launch-2.jsonl``.
 _LAUNCH = "NIDMAP_AB_LAUNCH"
@@ -80,6 +82,7 @@ def ab(common: Common, **options: Any) -> int:
     nidmap bench ab -n 4 --launches 3 --workload alltoall --orders default,random -w bytes=64KiB
     """
     from workloads.ab.running import measure, say_notes
+    from workloads.ab.words import show_result
 
     if options["pool"]:
         raise UsageError("--pool needs no ranks", "call it outside of the launch")
@@ -102,9 +105,9 @@ def ab(common: Common, **options: Any) -> int:
         raise UsageError("--orders names no order")
     session = measure(replace(common, output=output or common.output), asked)
     if output is None and session.root:
-        header = session.journal.header
+        header = {**session.journal.header, "ended": session.ended}
         say_notes(header["arms"])
-        _show(common, {**header, "ended": session.ended}, session.journal.rows, options["level"])
+        show_result(SCHEMA, header, session.journal.rows, options["level"], common.as_json)
     return session.exit_code
 
 
@@ -165,22 +168,10 @@ def _run_launch(children: Launches, ranks: int, number: int, path: str) -> Run |
     return run if run and run.rows else None
 
 
-def _show(
-    common: Common, header: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], level: float
-) -> None:
-    """Print what samples say."""
-    from workloads.ab.analysis import analyse
-    from workloads.ab.words import text
-
-    found = analyse(header, rows, level=level)
-    document = {"schema": "nidmap.bench.ab/1", **header, **found}
-    document |= {"arms": header["arms"], "times": found["arms"]}
-    write_output(to_json(document) if common.as_json else text(header, found), None)
-
-
 def _pool(common: Common, runs: Sequence[Run], level: float, stopped: bool = False) -> int:
     """Put samples of several launches together; say what they say."""
     from workloads.ab.analysis import pooled
+    from workloads.ab.words import show_result
     from workloads.results import check_name, save
 
     check_name(common.output)
@@ -189,5 +180,5 @@ def _pool(common: Common, runs: Sequence[Run], level: float, stopped: bool = Fal
     header = {**header, "ended": ended}
     if common.output:
         save(common.output, header, rows)
-    _show(common, header, rows, level)
+    show_result(SCHEMA, header, rows, level, common.as_json)
     return 130 if stopped else 0

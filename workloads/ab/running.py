@@ -23,7 +23,7 @@ from workloads.ab.programs import arguments, maker, message_of, pattern_of
 from workloads.phases import reduced
 from workloads.progress import Progress
 from workloads.session import Session, median, quiet_barrier
-from workloads.world import processor, together
+from workloads.world import decide_on_root, processor, together
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -197,17 +197,17 @@ def _agree(
 
     name = processor(comm)
     slurm = os.environ.get("SLURMD_NODENAME", "") if name == MPI.Get_processor_name() else ""
-    hosts = comm.gather((name, slurm), root=0)
-    arms, pattern = list[Arm](), asked.pattern
-    with together(comm):
-        if hosts is not None and choose_arms is not None:
-            arms = choose_arms([host for host, _ in hosts])
-        elif hosts is not None:
-            _, _, members = node_sets(hosts, asked)[0]
-            pattern = pattern or pattern_of(make, len(members), options)
-            seed = f"{asked.seed} {asked.launch}"
-            arms = arms_of(hosts, replace(asked, pattern=pattern, seed=seed))
-    return cast("tuple[list[Arm], str]", comm.bcast((arms, pattern), root=0))
+    hosts = comm.gather((name, slurm), root=0) or []
+
+    def decide() -> tuple[list[Arm], str]:
+        if choose_arms is not None:
+            return choose_arms([host for host, _ in hosts]), asked.pattern
+        _, _, members = node_sets(hosts, asked)[0]
+        pattern = asked.pattern or pattern_of(make, len(members), options)
+        seed = f"{asked.seed} {asked.launch}"
+        return arms_of(hosts, replace(asked, pattern=pattern, seed=seed)), pattern
+
+    return decide_on_root(comm, decide)
 
 
 def _join(comm: MPI.Intracomm, arm: Arm) -> Side:

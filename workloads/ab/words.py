@@ -5,18 +5,45 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from placement.commands.common import to_json, write_output
 from placement.commands.tables import aligned
 from placement.errors import printable
 from placement.support.quantities import time_text
-from workloads.ab.analysis import credited_phase
+from workloads.ab.analysis import analyse, credited_phase
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 #: A predicted range ends where its third digit does: so much beyond it is still inside.
 _SAME = 0.005
 
-__all__ = ["foretold", "foretold_sentence", "options_text", "sentence", "text"]
+__all__ = ["foretold", "foretold_sentence", "options_text", "sentence", "show_result", "text"]
+
+
+def show_result(
+    schema: str,
+    header: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    level: float,
+    as_json: bool,
+) -> None:
+    """Print what samples say, as JSON or for a person.
+
+    Parameters
+    ----------
+    schema : str
+        Of the JSON.
+    header, rows, level
+        See `workloads.ab.analysis.analyse`.
+    as_json : bool
+    """
+    found = analyse(header, rows, level=level)
+    if not as_json:
+        return write_output(text(header, found), None)
+    document = {"schema": schema, **header, **found, "arms": header["arms"], "times": found["arms"]}
+    if "expected" in header:
+        document["expected"] = foretold(header, found)
+    return write_output(to_json(document), None)
 
 
 def text(header: Mapping[str, Any], found: Mapping[str, Any]) -> str:

@@ -1,9 +1,6 @@
 """Run as ``mpiexec -n P python -m workloads.alltoall``."""
 
-import sys
-
 from nidmap import main
 
 if __name__ == "__main__":
-    sys.argv[1:1] = ["bench", "alltoall"]
-    main()
+    main("bench", "alltoall")

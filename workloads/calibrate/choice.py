@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from workloads.calibrate.flows import Flows
 
 
-__all__ = ["MARGIN", "NODE", "Chosen", "Table", "chosen", "merged_class", "predicted", "unbiased"]
+__all__ = ["ENOUGH", "MARGIN", "NODE", "Chosen", "Table", "chosen", "margins", "merged_class",
+           "predicted", "unbiased"]  # fmt: skip
 
 #: A class binds where it takes so many times as long as any other.
 MARGIN = 1.05
 
-#: No margin is better than this one.
+#: No margin is better than this one: the first such set counts.
 ENOUGH = 1.25
 
 #: Two routings are told apart by a set of flows whose times differ by this factor.
@@ -77,15 +78,8 @@ class Table:
         return np.asarray(self.seconds.max(axis=2))
 
     def margins(self) -> Floats:
-        """How many times as long each class takes as the longest other one; as `seconds`."""
-        found = np.zeros_like(self.seconds)
-        for k in range(len(self.classes)):
-            others = np.delete(self.seconds, k, axis=2).max(axis=2, initial=0.0)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                found[:, :, k] = np.where(
-                    self.seconds[:, :, k] > 0, self.seconds[:, :, k] / others, 0.0
-                )
-        return found
+        """Return `margins` of the seconds."""
+        return margins(self.seconds)
 
     def take(self, some: Sequence[int]) -> Table:
         """Return the table of these sets."""
@@ -110,8 +104,7 @@ class Chosen:
 
     def unreached(self, routing: str) -> tuple[str, ...]:
         """Return the classes that no set makes bind under a routing."""
-        margins = self.table.margins()[:, self.table.routings.index(routing)]
-        most = margins.max(axis=0, initial=0.0)
+        most = self.table.margins()[:, self.table.routings.index(routing)].max(axis=0, initial=0.0)
         return tuple(name for name, m in zip(self.table.classes, most, strict=True) if m < MARGIN)
 
 
@@ -147,6 +140,26 @@ def unbiased(machine: Machine) -> tuple[Machine, bool]:
         return machine, False
     bandwidth = {**topology.bandwidth, NODE: float(known.max())}
     return replace(machine, topology=replace(topology, bandwidth=bandwidth), _cache={}), True
+
+
+def margins(seconds: Floats) -> Floats:
+    """Return how many times as long each class takes as the longest other one.
+
+    Parameters
+    ----------
+    seconds : float64 (…, classes)
+
+    Examples
+    --------
+    >>> margins(np.array([[4.0, 2.0, 0.0]])).tolist()
+    [[2.0, 0.5, 0.0]]
+    """
+    found = np.zeros_like(seconds)
+    for k in range(seconds.shape[-1]):
+        others = np.delete(seconds, k, axis=-1).max(axis=-1, initial=0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found[..., k] = np.where(seconds[..., k] > 0, seconds[..., k] / others, 0.0)
+    return found
 
 
 def merged_class(kind: str) -> str:

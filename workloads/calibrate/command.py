@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import click
 
 from placement.commands.common import machine_from, machine_option, say, to_json, write_output
-from placement.errors import LaunchError, NidmapError, OutputError, UsageError, printable
+from placement.errors import LaunchError, OutputError, UsageError, printable
 from workloads.launched import MPIEXEC, become, become_mpiexec, launched, mpiexec_words
 from workloads.options import Common, Duration, leave, setting
 from workloads.progress import TERMINAL
-from workloads.world import guarded, processor, together, world
+from workloads.world import decide_on_root, guarded, processor, together, world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -210,7 +210,7 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """Where it is measured, which rank 0 alone knows."""
+    """Where it is measured; only rank 0 has it."""
 
     plan: _Plan
     machine: Machine
@@ -224,19 +224,21 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
     from workloads.calibrate.rounds import Rounds
 
     comm = world(common.ranks)
-    hosts = comm.gather(processor(comm), root=0)
-    job, error = _job_or_error(hosts, specs, common.seed, output)
-    failed = comm.bcast(error is not None, root=0)
-    with together(comm):  # all raise, so that no rank is named
-        if failed:
-            raise error or NidmapError("")
-    plan = comm.bcast(job.plan if job else None, root=0)
+    hosts = comm.gather(processor(comm), root=0) or []
+    jobs: list[_Job] = []
+
+    def choose() -> _Plan:
+        _check_output(output)
+        jobs.append(_job(hosts, specs, common.seed))
+        return jobs[0].plan
+
+    plan = decide_on_root(comm, choose)
     session = Rounds(common, "calibrate", {"machine": " ".join(specs), "seconds": seconds})
     read = readings(comm, plan.seats, plan.chosen.table.flows, plan.node_set, plan.pairs, seconds)
     with session:
         session.measure_rounds(read)
     with together(comm):
-        if job is not None and session.enough:
+        for job in jobs if session.enough else ():
             sizes = {one.name: one.sizes for one in read if one.sizes[1]}
             _write(job, session, sizes, output)
     if not session.enough and session.ended == "time limit":
@@ -244,27 +246,15 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
     return session.exit_code
 
 
-def _job_or_error(
-    hosts: Sequence[str] | None, specs: tuple[str, ...], seed: int, output: str | None
-) -> tuple[_Job | None, NidmapError | None]:
-    """Return what rank 0 chooses, or what is wrong; nothing on the other ranks."""
-    if hosts is None:
-        return None, None
-    try:
-        _check_output(output)
-        return _job(hosts, specs, seed), None
-    except NidmapError as error:
-        return None, error
-
-
 def _job(hosts: Sequence[str], specs: tuple[str, ...], seed: int) -> _Job:
     """Return what is measured on the nodes that the ranks are on."""
+    from placement.lookup import rows_of
     from workloads.calibrate.choice import NODE, unbiased
-    from workloads.calibrate.seats import pairs_by_level, rows_by_node, seats_of
+    from workloads.calibrate.seats import pairs_by_level, seats_of
 
     seats = seats_of(hosts)
     machine, assumed = unbiased(machine_from(specs))
-    rows = rows_by_node(machine, list(seats))
+    rows = rows_of(machine, list(seats), "the job's nodes")
     chosen = _choose(machine, rows, seed)
     margins = chosen.table.margins()[:, 0, chosen.table.classes.index(NODE)]
     pairs = pairs_by_level(machine, rows, len(next(iter(seats.values()))), seed)

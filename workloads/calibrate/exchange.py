@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from workloads.calibrate.flows import Flows
 
-__all__ = ["Buffers", "Seats", "copies", "flow_exchange", "ping_pongs", "slowest", "staged",
-           "stream"]  # fmt: skip
+__all__ = ["Buffers", "Seats", "flow_exchange", "ping_pongs", "slowest", "staged", "stream"]
 
 #: Seconds between two looks of a rank that waits for an exchange of others.
 NAP = 0.01
@@ -63,15 +62,20 @@ def slowest(comm: MPI.Intracomm, run: Callable[[], float] | None) -> float:
     run : callable or None
         Returns this rank's seconds; None where it takes no part.
     """
+    comm.Barrier()
+    return _largest(comm, array("d", [run() if run else 0.0]), asleep=run is None)[0]
+
+
+def _largest(comm: MPI.Intracomm, mine: array[float], asleep: bool) -> list[float]:
+    """Return the largest of each number over the ranks; a rank waits asleep or as MPI does."""
     from mpi4py import MPI
 
-    comm.Barrier()
-    mine, most = array("d", [run() if run else 0.0]), array("d", [0.0])
+    most = array("d", mine)
     request = comm.Iallreduce(mine, most, op=MPI.MAX)
-    while run is None and not request.Test():
+    while asleep and not request.Test():
         time.sleep(NAP)
     request.Wait()
-    return most[0]
+    return list(most)
 
 
 def flow_exchange(
@@ -125,19 +129,12 @@ def ping_pongs(comm: MPI.Intracomm, pairs: Sequence[tuple[int, int]], times: int
     Each rank takes its pairs in the order given: pairs without a rank in
     common go at the same time.
     """
-    from mpi4py import MPI
-
-    me = comm.Get_rank()
-    mine, found = array("d", [0.0]) * len(pairs), array("d", [0.0]) * len(pairs)
+    me, mine = comm.Get_rank(), array("d", [0.0]) * len(pairs)
     comm.Barrier()
     for k, (one, other) in enumerate(pairs):
         if me in (one, other):
             mine[k] = _ping_pong(comm, other if me == one else one, me == one, times)
-    request = comm.Iallreduce(mine, found, op=MPI.MAX)
-    while not any(mine) and not request.Test():
-        time.sleep(NAP)
-    request.Wait()
-    return list(found)
+    return _largest(comm, mine, asleep=not any(mine))
 
 
 def _ping_pong(comm: MPI.Intracomm, peer: int, first: bool, times: int) -> float:
@@ -175,30 +172,10 @@ def stream(comm: MPI.Intracomm, pairs: Sequence[tuple[int, int]]) -> float:
     return slowest(comm, None if to is None and of is None else run)
 
 
-def copies(comm: MPI.Intracomm, node: Sequence[int], size: int, buffers: Buffers) -> float:
-    """Return the seconds in which each rank of a node sends bytes to its next one. Collective."""
-    from mpi4py import MPI
-
-    me = comm.Get_rank()
-    at = node.index(me) if me in node else None
-
-    def run() -> float:
-        assert at is not None
-        buffers.grow(size, size)
-        to, of = node[(at + 1) % len(node)], node[at - 1]
-        began = time.perf_counter()
-        comm.Sendrecv(
-            [buffers.out(size), MPI.BYTE], to, recvbuf=[buffers.into(size), MPI.BYTE], source=of
-        )
-        return time.perf_counter() - began
-
-    return slowest(comm, None if at is None else run)
-
-
 def staged(
-    comm: MPI.Intracomm, ring: Sequence[int], steps: int, size: int, buffers: Buffers
+    comm: MPI.Intracomm, ring: Sequence[int], steps: int, buffers: Buffers, size: int
 ) -> float:
-    """Return the seconds of steps that wait for one another, each to a rank further. Collective."""
+    """Return the seconds of a step, each to a rank further and after the last one. Collective."""
     from mpi4py import MPI
 
     me = comm.Get_rank()
@@ -212,6 +189,6 @@ def staged(
         for step in range(1, steps + 1):
             to, of = ring[(at + step) % len(ring)], ring[at - step]
             comm.Sendrecv(out, to, recvbuf=into, source=of)
-        return time.perf_counter() - began
+        return (time.perf_counter() - began) / steps
 
     return slowest(comm, None if at is None else run)

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from workloads.calibrate.choice import ENOUGH, margins
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
@@ -27,9 +29,6 @@ __all__ = ["Fit", "Network", "fit_network", "fit_shares"]
 
 #: A class is seen where it takes so many times as long as any other one.
 CLEAR = 1.04
-
-#: No margin is better than this one: the first such set counts.
-PLENTY = 1.25
 
 #: A routing fits as well as the best where its error is no larger than so many times the best's …
 WORSE = 1.5
@@ -138,7 +137,7 @@ def fit_shares(
     shares = ratio.max(axis=0, initial=0.0)
     active = [k for k in range(len(classes)) if shares[k] > 0]
     binding = _binding(own, shares, active)
-    clear = np.minimum(_margins(own), PLENTY)
+    clear = np.minimum(margins(own), ENOUGH)
     sets = {k: max(binding[k], key=lambda e: float(clear[e, k])) for k in active}
     for k in active:
         shares[k] = ratio[sets[k], k]
@@ -163,20 +162,10 @@ def _binding(seconds: Floats, shares: Floats, active: list[int]) -> dict[int, li
     """
     while True:
         expected = seconds[:, active] / shares[active]
-        own = _margins(expected)
+        own = margins(expected)
         sets = {k: np.flatnonzero(own[:, i] >= CLEAR).tolist() for i, k in enumerate(active)}
         hidden = [k for k in active if not sets[k]]
         if not hidden:
             return sets
-        stated = _margins(seconds[:, active]).max(axis=0)
+        stated = margins(seconds[:, active]).max(axis=0)
         active.remove(min(hidden, key=lambda k: float(stated[active.index(k)])))
-
-
-def _margins(seconds: Floats) -> Floats:
-    """Return how many times as long each class takes as the longest other one."""
-    found = np.full_like(seconds, np.inf)
-    for k in range(seconds.shape[1]):
-        others = np.delete(seconds, k, axis=1).max(axis=1, initial=0.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found[:, k] = np.where(seconds[:, k] > 0, seconds[:, k] / others, 0.0)
-    return found

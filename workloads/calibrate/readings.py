@@ -18,6 +18,7 @@ its bytes are the reading's: what does not grow with them cancels.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -164,15 +165,11 @@ def readings(
         for name, one, r in named
     ]
     if ppn > 1:
-        found.append(Reading("copies", lambda size: exchange.copies(comm, seats[0], size, buffers),
-                             (COPY // SHORTER, COPY)))  # fmt: skip
+        to_next = partial(exchange.staged, comm, seats[0], 1, buffers)
+        found.append(Reading("copies", to_next, (COPY // SHORTER, COPY)))
     ring = [ranks[0] for ranks in seats]
-    steps = min(STEPS, len(ring) - 1)
-
-    def step(size: int) -> float:
-        return exchange.staged(comm, ring, steps, size, buffers) / steps
-
-    found.append(Reading("step", step, (GAP_BYTES, 2 * GAP_BYTES)))
+    steps = partial(exchange.staged, comm, ring, min(STEPS, len(ring) - 1), buffers)
+    found.append(Reading("step", steps, (GAP_BYTES, 2 * GAP_BYTES)))
     found.append(_Single("messages", lambda: _messages(comm, seats)))
     return [*found, _Single("latency", lambda: _latencies(comm, seats, pairs))]
 

@@ -123,7 +123,8 @@ def result_of(
         if name == network.best.routing
         or {name, network.best.routing} in [{*pair} for pair in chosen.alike]
     )
-    found = Result([], network, same, _unreached(table.classes, network))
+    unreached = tuple(name for name in table.classes if name not in network.best.shares)
+    found = Result([], network, same, unreached)
     width = int(np.bincount(table.flows[node_set].source).max())
     rates = _rates(rounds, sizes, ppn, node_set, width)
     fastest = max(rates.values(), key=lambda rate: float(np.median(rate)))
@@ -152,22 +153,13 @@ def _per_gb(rounds: Rows, sizes: Sizes, name: str) -> Floats:
     return per_gb(short, long, sizes[name])
 
 
-def _unreached(classes: Sequence[str], network: Network) -> tuple[str, ...]:
-    return tuple(name for name in classes if name not in network.best.shares)
-
-
-def _bounds(values: Floats) -> tuple[float, float | None, float | None]:
-    """Return the middle of positive values and the ends of its interval, as `bench ab` has them."""
+def _measured(key: str, values: Floats, how: str, **more: Any) -> Measured:
+    """Return the middle of positive values, and the interval that `bench ab` would give it."""
     found = interval([np.log(values)])
     if found is None:
-        return float(np.median(values)), None, None
+        return Measured(key, float(np.median(values)), how, **more)
     low, high = (end if 0 < end < math.inf else None for end in (found.low, found.high))
-    return found.ratio, low, high
-
-
-def _measured(key: str, values: Floats, how: str, **more: Any) -> Measured:
-    value, low, high = _bounds(values)
-    return Measured(key, value, how, low=low, high=high, **more)
+    return Measured(key, found.ratio, how, low=low, high=high, **more)
 
 
 def _keys(machine: Machine, kind: str) -> list[tuple[str, float]]:
@@ -219,8 +211,8 @@ def _links(
     if not shares:
         return found
     usual = float(np.median(shares))
-    for kind in _unreached(table.classes, network):
-        if kind != NODE:
+    for kind in table.classes:
+        if kind not in best.shares and kind != NODE:
             found += [
                 Measured(f"bandwidth.{key}", usual * stated, f"not reached with these nodes: "
                          f"{usual:.4g} of {stated:g}, as of the other links", "GB/s",
@@ -294,9 +286,7 @@ def _latencies(rounds: Rows, hops: dict[str, float]) -> list[Measured]:
 def _line(hops: Sequence[float], seconds: Sequence[float]) -> tuple[float, float]:
     """Return the seconds without a hop and those that each adds, neither below nothing."""
     x, y = np.asarray(hops), np.asarray(seconds)
-    across = x - x.mean()
-    spread = float(across @ across)
-    each = max(0.0, float(across @ y) / spread) if spread else 0.0
+    each = max(0.0, float(np.polyfit(x, y, 1)[0])) if np.ptp(x) else 0.0
     none = float(y.mean() - each * x.mean())
     return (none, each) if none > 0 else (float(y.min()), 0.0)
 

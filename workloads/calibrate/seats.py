@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
 
 
-__all__ = ["pairs_by_level", "rows_by_node", "seats_of"]
+__all__ = ["pairs_by_level", "seats_of"]
 
 #: Pairs of nodes of each level between which messages are timed.
 PAIRS = 3
@@ -62,19 +62,6 @@ def seats_of(hosts: Sequence[str]) -> dict[str, list[int]]:
     return found
 
 
-def rows_by_node(machine: Machine, hosts: Sequence[str]) -> Ints:
-    """Return the machine's rows of nodes by their names, domains left out.
-
-    Raises
-    ------
-    ParseError
-        A node that the machine does not have.
-    """
-    from placement.lookup import rows_of
-
-    return rows_of(machine, hosts, "the job's nodes")
-
-
 def pairs_by_level(
     machine: Machine, rows: Ints, ppn: int, seed: int = 0
 ) -> dict[str, list[tuple[int, int]]]:
@@ -102,38 +89,23 @@ def pairs_by_level(
     >>> {name: len(found) for name, found in pairs_by_level(machine, np.arange(8), 1).items()}
     {'blade': 3, 'chassis': 3, 'beyond': 3}
     """
+    from rankmap.score.distance import machine_distance
+
     a, b = np.triu_indices(len(rows), 1)
-    far = _distances(machine, rows, a, b)
+    distance = machine_distance(machine)
+    torus = distance.coords is not None
+    far = (distance.hops if torus else distance.level)(rows[a], rows[b])
+    names = ("node", *distance.names[:-1], "beyond")
     rng = np.random.default_rng(seed)
     found: dict[str, list[tuple[int, int]]] = defaultdict(list)
     if ppn > 1:
         found["node"] = [(k, k) for k in range(min(PAIRS, len(rows)))]
     several = np.unique(far)
-    if machine.topology.kind == "torus" and len(several) > DISTANCES:
+    if torus and len(several) > DISTANCES:
         several = several[np.linspace(0, len(several) - 1, DISTANCES).round().astype(int)]
-    for distance in several.tolist():
-        here = rng.permutation(np.flatnonzero(far == distance))[:PAIRS]
-        found[_called(machine, distance)] = list(
-            zip(a[here].tolist(), b[here].tolist(), strict=True)
-        )
+    for apart in several.tolist():
+        here = rng.permutation(np.flatnonzero(far == apart))[:PAIRS]
+        hops = f"{apart} hop{'s' * (apart > 1)}" if apart else "router"
+        ends = zip(a[here].tolist(), b[here].tolist(), strict=True)
+        found[hops if torus else names[apart]] = list(ends)
     return dict(found)
-
-
-def _distances(machine: Machine, rows: Ints, a: Ints, b: Ints) -> Ints:
-    """Return hops on a torus, elsewhere how many levels above the router two nodes part."""
-    depth = machine.topology.router_levels
-    coords = machine.coords[rows][:, :depth]
-    if machine.topology.kind != "torus":
-        alike = np.cumprod(coords[a] == coords[b], axis=1).sum(axis=1)
-        return np.asarray(depth - alike, dtype=np.int64)
-    apart = np.abs(coords[a] - coords[b])
-    extents = np.array(machine.topology.extents[:depth])
-    return np.asarray(np.minimum(apart, extents - apart).sum(axis=1), dtype=np.int64)
-
-
-def _called(machine: Machine, distance: int) -> str:
-    topology = machine.topology
-    if topology.kind == "torus":
-        return f"{distance} hop{'s' * (distance > 1)}" if distance else "router"
-    depth = topology.router_levels
-    return topology.levels[depth - 1 - distance] if distance < depth else "beyond"

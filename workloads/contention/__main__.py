@@ -1,9 +1,6 @@
 """Run as ``mpiexec -n P python -m workloads.contention``."""
 
-import sys
-
 from nidmap import main
 
 if __name__ == "__main__":
-    sys.argv[1:1] = ["bench", "contention"]
-    main()
+    main("bench", "contention")

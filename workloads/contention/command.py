@@ -18,7 +18,7 @@ from workloads.memory import available
 from workloads.options import Bytes, Common, Number, Words, measured, named_machine, setting
 from workloads.places import place
 from workloads.session import Case, Session
-from workloads.world import processor, together
+from workloads.world import decide_on_root, processor, together
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,15 +106,15 @@ def _sets(
 ) -> list[NodeSet]:
     """Return the node sets, worked out on rank 0. Collective."""
     names = list(dict.fromkeys(comm.allgather(processor(comm))))
-    found: list[NodeSet] = []
-    with together(comm):
-        if comm.Get_rank() == 0:
-            machine = named_machine(specs)
-            wanted = counts or tuple(c for c in PAPER if c <= len(names))
-            if max(wanted) > len(names):
-                raise UsageError(f"{max(wanted)} nodes were asked for, the job has {len(names)}")
-            found = node_sets(leaves(machine, names) if machine else None, wanted)
-    return list(comm.bcast(found, root=0))
+
+    def choose() -> list[NodeSet]:
+        machine = named_machine(specs)
+        wanted = counts or tuple(c for c in PAPER if c <= len(names))
+        if max(wanted) > len(names):
+            raise UsageError(f"{max(wanted)} nodes were asked for, the job has {len(names)}")
+        return node_sets(leaves(machine, names) if machine else None, wanted)
+
+    return decide_on_root(comm, choose)
 
 
 @dataclass(slots=True)

@@ -15,7 +15,7 @@ from placement.support.quantities import time_text
 from workloads.options import Common, Words, measured, named_machine, setting
 from workloads.places import doubling
 from workloads.session import Session
-from workloads.world import together
+from workloads.world import decide_on_root, together
 
 if TYPE_CHECKING:
     from workloads.fft.scaling import Scaling
@@ -89,11 +89,7 @@ def fft(
     """
     given = {**options, "transpose": list(ways), "scaling": scaling}
     with Session(common, "fft", given) as session:
-        with together(session.comm):
-            ends = _ends(specs, session) if scaling and session.root else {}
-            if level and session.root and level not in ends:
-                known = ", ".join(ends) or "none without --scaling and -m"
-                raise UsageError(f"no level {level!r}", f"there are {known}")
+        ends = decide_on_root(session.comm, lambda: _ends(specs, session, scaling, level))
         most = session.comm.Get_size()
         for ranks, way in product(doubling(most) if scaling else [most], ways):
             if not session.over():
@@ -106,12 +102,16 @@ def fft(
     return session.exit_code
 
 
-def _ends(specs: tuple[str, ...], session: Session) -> dict[str, int]:
+def _ends(specs: tuple[str, ...], session: Session, scaling: bool, level: str) -> dict[str, int]:
     """Return the ranks at which the levels of the machine end; none without a machine."""
     from workloads.fft.scaling import levels
 
-    machine = named_machine(specs)
-    return levels(machine, int(session.journal.header.get("ppn", 1))) if machine else {}
+    machine = named_machine(specs) if scaling else None
+    ends = levels(machine, int(session.journal.header.get("ppn", 1))) if machine else {}
+    if level and level not in ends:
+        known = ", ".join(ends) or "none without --scaling and -m"
+        raise UsageError(f"no level {level!r}", f"there are {known}")
+    return ends
 
 
 def _case(session: Session, ranks: int, way: str, options: dict[str, Any]) -> None:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from rankmap.commands.model import JobArguments
     from workloads.program.arms import Compared, Turn
-    from workloads.program.running import Measurement
     from workloads.program.timer import Timer
 
 __all__ = ["ab"]
@@ -131,6 +130,7 @@ def _measure(
 ) -> int:
     """Launch, print what came out, and return the exit code."""
     from rankmap.launch.process import job_environment
+    from workloads.ab.words import show_result
     from workloads.program.running import Measurement
     from workloads.results import Journal
 
@@ -146,7 +146,8 @@ def _measure(
             say(f"nidmap: {one.arm.name}: {printable(one.words, 300)}")
     measurement.run(job_environment(os.environ))
     if journal.rows:
-        _show_result(measurement, options)
+        header = {**journal.header, "ended": measurement.ended}
+        show_result(SCHEMA, header, journal.rows, options["level"], options["as_json"])
     say(f"nidmap: samples are in {printable(path)}, the program's output is in {printable(folder)}")
     return measurement.exit_code
 
@@ -172,21 +173,6 @@ def _output_folder(wanted: str | None) -> str:
         where = printable(wanted or os.path.abspath(os.curdir))
         raise OutputError(f"cannot write in {where}: {error.strerror or error}") from None
     return wanted
-
-
-def _show_result(measurement: Measurement, options: Mapping[str, Any]) -> None:
-    """Print what the samples say."""
-    from workloads.ab.analysis import analyse
-    from workloads.ab.words import foretold, text
-
-    header, rows = measurement.journal.header, measurement.journal.rows
-    found = analyse(header, rows, level=options["level"])
-    if options["as_json"]:
-        document = {"schema": SCHEMA, **header, **found, "ended": measurement.ended}
-        document |= {"arms": header["arms"], "times": found["arms"]}
-        write_output(to_json({**document, "expected": foretold(header, found)}), None)
-        return
-    write_output(text(header, found), None)
 
 
 def _show_commands(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +14,10 @@ from workloads.phases import seconds_of
 from workloads.stencil import pairs
 from workloads.stencil.blocks import Blocks
 from workloads.stencil.trial import trial
-from workloads.world import processor, together
+from workloads.world import decide_on_root, processor, together
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mpi4py import MPI
 
@@ -79,13 +79,13 @@ def levels(
 
 def _partners(comm: MPI.Intracomm, specs: tuple[str, ...], most: int) -> Sequence[tuple[str, int]]:
     """Return whom rank 0 is timed against; the same on all ranks. Collective."""
-    said = comm.gather((processor(comm), pairs.socket()), root=0)
-    chosen: list[tuple[str, int]] = []
-    with together(comm):
-        if said is not None:
-            hosts, sockets = zip(*said, strict=True)
-            chosen = pairs.partners(pairs.levels(hosts, sockets, named_machine(specs)), most)
-    return cast("Sequence[tuple[str, int]]", comm.bcast(chosen, root=0))
+    said = comm.gather((processor(comm), pairs.socket()), root=0) or []
+
+    def choose() -> list[tuple[str, int]]:
+        hosts, sockets = zip(*said, strict=True)
+        return pairs.partners(pairs.levels(hosts, sockets, named_machine(specs)), most)
+
+    return decide_on_root(comm, choose)
 
 
 def copies(session: Session, sizes: Sequence[int], options: dict[str, Any]) -> None:
@@ -107,26 +107,34 @@ def copies(session: Session, sizes: Sequence[int], options: dict[str, Any]) -> N
             count = max(1, size // _ITEM)
             runs = min(100, per_repetition(options["iterations"], size, session.common.repeat))
             start = unit * each if where != "span" else each - min(each, count // 2 + 1)
-            plain = where == "plain"
-            copy = Plain(count, runs) if plain else Fetch(made[shared], start, count, runs)
-            session.measure(copy, bytes=count * _ITEM, where=where, unit=unit, chunk=chunk)
+            out = np.zeros(count if where == "plain" or session.root else 0)
+            copy: Callable[[], object] | None = None
+            if where == "plain":  # inside a process: the reference of Figures 1 and 2 (std::copy)
+                copy = partial(np.copyto, out, np.arange(count, dtype=np.float64))
+            elif session.root:
+                copy = partial(made[shared].copy, (slice(start, start + count),), out)
+            copying = Copying(comm, copy, out, start, runs)
+            session.measure(copying, bytes=count * _ITEM, where=where, unit=unit, chunk=chunk)
     for blocks in made.values():
         blocks.close()
 
 
 def _sources(comm: MPI.Intracomm, made: dict[bool, Blocks]) -> list[tuple[str, bool, int]]:
     """Return what is copied: its name, by shared windows or not, the unit. Collective."""
-    found: list[tuple[str, bool, int]] = [("plain", False, 0), ("local", False, 0)]
-    if comm.Get_rank() == 0:
+
+    def choose() -> list[tuple[str, bool, int]]:
         shares = made[True].split((slice(None),)) if True in made else []
         node = [share.unit for share in shares if share.where == "node"]
         far = [share.unit for share in shares if share.where == "remote"]
+        found = [("plain", False, 0), ("local", False, 0)]
         found += [("node", True, node[0])] if node else []
         found += [("remote", False, far[0])] if far else []
         if comm.Get_size() > 1:
             found += [("get", False, node[0] if node else 1)] if node or not shares else []
             found += [("span", True in made, 0)]
-    return cast("list[tuple[str, bool, int]]", comm.bcast(found, root=0))
+        return found
+
+    return decide_on_root(comm, choose)
 
 
 def _tuned_chunk(blocks: Blocks) -> int:
@@ -232,57 +240,42 @@ class Message:
             self._window.Free()
 
 
-class Plain:
-    """A copy inside this process: the reference of Figures 1 and 2 (``std::copy``)."""
-
-    def __init__(self, count: int, iterations: int) -> None:
-        self._source = np.arange(count, dtype=np.float64)
-        self._target = np.zeros(count)
-        self._iterations = iterations
-
-    def run(self) -> dict[str, float]:
-        """Copy `iterations` times and return the seconds of one."""
-        copy = partial(np.copyto, self._target, self._source)
-        return {"total": seconds_of(copy, self._iterations)}
-
-    def verify(self) -> None:
-        """Raise where the copy is not the original."""
-        if not np.array_equal(self._source, self._target):
-            raise NidmapError("the copy is not what was copied")
-
-
-class Fetch:
-    """A region of a distributed array copied by rank 0, while the others wait inside MPI.
+class Copying:
+    """A copy over and over on the ranks that make it, while the others wait inside MPI.
 
     Parameters
     ----------
-    blocks : Blocks
-        One axis; element k holds the value k.
-    start, count : int
-        The region.
+    comm : mpi4py.MPI.Intracomm
+    copy : callable or None
+        Makes the copy; None: this rank waits.
+    out : float64 (n,)
+        What is copied into; none where this rank waits.
+    start : int
+        The value that its first element is to have; each next one is larger by 1.
     iterations : int
         Copies of one repetition.
     """
 
-    def __init__(self, blocks: Blocks, start: int, count: int, iterations: int) -> None:
-        self._blocks, self._iterations = blocks, iterations
-        self._region = (slice(start, start + count),)
-        first = blocks.comm.Get_rank() == 0
-        self._out: Array = np.zeros(count if first else 0, blocks.dtype)
+    def __init__(
+        self,
+        comm: MPI.Intracomm,
+        copy: Callable[[], object] | None,
+        out: Array,
+        start: int,
+        iterations: int,
+    ) -> None:
+        self._comm, self._copy, self._out = comm, copy, out
+        self._start, self._iterations = start, iterations
 
     def run(self) -> dict[str, float]:
-        """Copy `iterations` times on rank 0 and return the seconds of one; 0 elsewhere."""
-        spent = 0.0
-        if self._blocks.comm.Get_rank() == 0:
-            copy = partial(self._blocks.copy, self._region, self._out)
-            spent = seconds_of(copy, self._iterations)
-        self._blocks.comm.Barrier()
+        """Copy `iterations` times and return the seconds of one; 0 where this rank waits."""
+        spent = seconds_of(self._copy, self._iterations) if self._copy else 0.0
+        self._comm.Barrier()
         return {"total": spent}
 
     def verify(self) -> None:
-        """Raise on all ranks where the copy is not what the units hold."""
-        span = self._region[0]
-        with together(self._blocks.comm):
-            expected = np.arange(span.start, span.start + len(self._out), dtype=self._out.dtype)
+        """Raise on all ranks where a copy is not what was copied."""
+        with together(self._comm):
+            expected = np.arange(self._start, self._start + len(self._out), dtype=np.float64)
             if not np.array_equal(self._out, expected):
-                raise NidmapError("the copy is not what the units hold")
+                raise NidmapError("the copy is not what was copied")
