@@ -49,6 +49,8 @@ _SAMPLES = "samples.csv"
          "A block: each arm once, at random; or there and back.")  # fmt: skip
 @click.option("--control", is_flag=True, help="Launch the default as one more arm (A/A).")
 @click.option("--to-the-end", is_flag=True, help="Run all blocks, however clear it is.")
+@setting("--retries", click.IntRange(min=0), 2,
+         "Times in a row that a launch that fails is begun anew.")  # fmt: skip
 @click.option("--budget", type=Duration(), metavar="SECONDS",
               help="Begin no launch that would end later: 3600, 90m, 2h.")  # fmt: skip
 @setting("--seed", click.IntRange(min=0), 0, "For the turns.")
@@ -136,10 +138,10 @@ def _measure(
 
     folder = _output_folder(options["output_dir"])
     path = options["output"] or os.path.join(folder, _SAMPLES)
-    journal = Journal(path, {**header, "folder": os.path.abspath(folder)})
+    journal = Journal(path, {**header, "folder": os.path.abspath(folder), "retried": {}})
     measurement = Measurement(
         found.arms, turns, timer, journal, folder, options["budget"], header["looks"],
-        options["level"], options["show"],
+        options["level"], options["show"], options["retries"],
     )  # fmt: skip
     for one in found.arms:
         if one.words:

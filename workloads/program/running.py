@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from placement.commands.common import say
-from placement.errors import NidmapError, printable
+from placement.errors import NidmapError, ParseError, printable
 from workloads.ab.analysis import analyse
 from workloads.launched import Launches
 from workloads.progress import Progress
@@ -51,6 +51,8 @@ class Measurement:
         See `workloads.ab.analysis.analyse`.
     show : bool
         Whether the program's output is copied to stderr.
+    retries : int
+        How often in a row a launch that fails is begun anew.
     ended : str
         ``complete``, ``decided``, ``budget``, ``interrupted`` or ``failed``.
     exit_code : int
@@ -68,6 +70,7 @@ class Measurement:
     looks: Sequence[int]
     level: float
     show: bool
+    retries: int
     ended: str = "complete"
     exit_code: int = 0
     cut_short: str = ""
@@ -94,6 +97,9 @@ class Measurement:
         if self.cut_short:
             count = len(self.journal.rows)
             say(f"nidmap: {self.cut_short}; {count} finished samples are kept")
+        if retried := self.journal.header["retried"]:
+            often = ", ".join(f"{count} of {arm}" for arm, count in retried.items())
+            say(f"nidmap: launches that failed and were begun anew: {often}")
 
     def _run_turns(self, children: Launches, env: Mapping[str, str], progress: Progress) -> None:
         """Launch one arm after another."""
@@ -113,31 +119,63 @@ class Measurement:
                 return
 
     def _launch(self, children: Launches, env: Mapping[str, str], turn: Turn) -> float:
-        """Launch an arm, keep its figure, and return how many seconds it took."""
-        one = self.arms[turn.arm]
-        paths = self.output_files(turn)
-        if children.stopped:
-            self.ended, self.exit_code = "interrupted", 130
-            return 0.0
-        with open(paths[0], "xb") as out, open(paths[1], "xb") as err:
-            began = time.perf_counter()
-            code, _ = children.run(
-                one.launch.argv, {**env, **one.launch.env}, stdout=out, stderr=err
-            )
-            seconds = time.perf_counter() - began
-        self._show_output(paths)
-        if children.stopped:
-            self.ended, self.exit_code = "interrupted", 130
-        elif code:
-            self._fail(code, turn, paths)
-        else:
-            self._keep(turn, seconds, self.timer.read(paths))
+        """Launch an arm, anew where that fails, and return how many seconds the last one took."""
+        for attempt in range(self.retries + 1):
+            if children.stopped:
+                self.ended, self.exit_code = "interrupted", 130
+                return 0.0
+            paths = self.output_files(turn, attempt)
+            code, seconds = self._run_program(children, env, turn, paths)
+            self._show_output(paths)
+            if children.stopped:
+                self.ended, self.exit_code = "interrupted", 130
+                return seconds
+            last = attempt == self.retries
+            if not code and self._read_figure(turn, seconds, paths, last):
+                return seconds
+            if last:
+                self._fail(code, turn, paths)
+            else:
+                self._count_retry(turn)
         return seconds
 
-    def output_files(self, turn: Turn) -> list[str]:
+    def _run_program(
+        self, children: Launches, env: Mapping[str, str], turn: Turn, paths: Sequence[str]
+    ) -> tuple[int, float]:
+        """Launch an arm once, and return its exit code and its seconds."""
+        launch = self.arms[turn.arm].launch
+        with open(paths[0], "xb") as out, open(paths[1], "xb") as err:
+            began = time.perf_counter()
+            code, _ = children.run(launch.argv, {**env, **launch.env}, stdout=out, stderr=err)
+            return code, time.perf_counter() - began
+
+    def output_files(self, turn: Turn, attempt: int = 0) -> list[str]:
         """Return the files of a launch's standard output and standard error."""
         name = turn.file_name(self.arms[turn.arm].arm.name.replace(" ", "-"))
-        return [os.path.join(self.folder, f"{name}{suffix}") for suffix in _STREAMS]
+        again = f"-retry-{attempt}" if attempt else ""
+        return [os.path.join(self.folder, f"{name}{again}{suffix}") for suffix in _STREAMS]
+
+    def _read_figure(self, turn: Turn, seconds: float, paths: Sequence[str], must: bool) -> bool:
+        """Keep a launch's figure, and tell whether it has one.
+
+        Raises
+        ------
+        ParseError
+            It has none, and must have one, or none has had one yet: the expression is at fault.
+        """
+        try:
+            figure = self.timer.read(paths)
+        except ParseError:
+            if must or not self.journal.rows:
+                raise
+            return False
+        self._keep(turn, seconds, figure)
+        return True
+
+    def _count_retry(self, turn: Turn) -> None:
+        """Note in the samples' header that a launch of this arm failed and is begun anew."""
+        arm, so_far = self.arms[turn.arm].arm.name, self.journal.header["retried"]
+        self.journal.describe({"retried": {**so_far, arm: so_far.get(arm, 0) + 1}})
 
     def _keep(self, turn: Turn, seconds: float, figure: float | None) -> None:
         cost = seconds if figure is None else self.timer.cost(figure)
@@ -153,7 +191,9 @@ class Measurement:
         self.ended, self.exit_code = "failed", code if code > 0 else 128 - code
         how = f"code {code}" if code > 0 else f"signal {-code}"
         arm, said = self.arms[turn.arm].arm.name, " and ".join(map(printable, paths))
-        self.cut_short = f"the program failed ({how}) as {arm} in block {turn.block}, see {said}"
+        often = f" {self.retries + 1} times in a row" if self.retries else ""
+        place = f"as {arm} in block {turn.block}"
+        self.cut_short = f"the program failed{often} ({how}) {place}, see {said}"
 
     def _show_output(self, paths: Sequence[str]) -> None:
         """Copy what a launch printed to stderr: stdout carries the result only."""

@@ -123,8 +123,9 @@ def test_a_failing_program_ends_it_with_its_code(slurm, ab):
     slurm.act("[ $(wc -l < launches 2>/dev/null || echo 0) -lt 5 ] || exit 7\n")
     code, out, err = ab(*LOOP, "-o", "ab.json")
     assert code == 7
-    (said,) = (line for line in err.splitlines() if "failed" in line)
-    assert "the program failed (code 7) as " in said
+    said, again = (line for line in err.splitlines() if "failed" in line)
+    assert "launches that failed and were begun anew: 2 of " in again
+    assert "the program failed 3 times in a row (code 7) as " in said
     assert "in block 2, see nidmap-ab-" in said
     assert "5 finished samples are kept" in said
     header, frame = load("ab.json")
@@ -136,7 +137,36 @@ def test_the_first_launch_may_fail(slurm, ab):
     slurm.act("kill -9 $$\n")
     code, out, err = ab(*LOOP)
     assert (code, out) == (137, "")
+    assert "the program failed 3 times in a row (signal 9)" in err
+    code, out, err = ab(*LOOP, "--retries", "0")
+    assert (code, out) == (137, "")
     assert "the program failed (signal 9)" in err
+    assert "anew" not in err
+
+
+#: Of the launches the fourth fails, the next one says no time, and so on.
+FAILS = """
+n=$(($(cat tries 2>/dev/null || echo 0) + 1))
+echo $n > tries
+[ $n != 4 ] || exit 139
+[ $n != 5 ] || exit 0
+[ $n != 9 ] || kill -11 $$
+"""
+
+
+def test_a_launch_that_fails_is_begun_anew_and_counted(slurm, ab):
+    slurm.draw(gain=1.2)
+    slurm.act(FAILS)
+    code, out, err = ab(*LOOP, "--json", "-o", "ab.csv")
+    found = json.loads(out)
+    assert (code, found["ended"], found["comparisons"][0]["verdict"]) == (0, "decided", "faster")
+    assert sum(found["retried"].values()) == 3
+    assert found["retried"] == load("ab.csv")[0]["retried"]
+    assert "launches that failed and were begun anew: " in err
+    names = os.listdir(found["folder"])
+    assert len(names) == 2 * (18 + 3)
+    assert sum("-retry-1." in name for name in names) == 4
+    assert sum("-retry-2." in name for name in names) == 2
 
 
 def test_a_timer_that_the_program_does_not_say_is_one_line(slurm, ab):
