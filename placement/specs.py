@@ -371,6 +371,7 @@ def _distances(options: _Options, height: int) -> tuple[float, ...]:
 
 def _machine(options: _Options, topology: Topology, nics: int = 1) -> Machine:
     """Return the machine with every position of the topology filled."""
+    from placement.geometry import numbered
     from placement.names.numbered import nid_names
 
     count = math.prod(topology.extents)
@@ -399,7 +400,7 @@ def _machine(options: _Options, topology: Topology, nics: int = 1) -> Machine:
         gpus=zero,
         features=empty,
         planned=np.zeros(count, dtype=np.bool_),
-        router=_routers(coords, topology, nics),
+        router=numbered(topology, coords).router,
         router_names=np.empty(0, dtype=np.str_),
         sources=(options.text,),
     )
@@ -414,17 +415,6 @@ def _coords(topology: Topology) -> NDArray[np.int32]:
     routers = grid.box(topology.extents[:-1], first_fastest=True)
     node = np.tile(np.arange(topology.extents[-1], dtype=np.int32), len(routers))
     return np.column_stack([np.repeat(routers, topology.extents[-1], axis=0), node])
-
-
-def _routers(coords: NDArray[np.int32], topology: Topology, nics: int) -> NDArray[np.int32]:
-    if topology.kind == "dragonfly" and nics > 1:
-        from placement.topologies.dragonfly import attachments
-
-        found = attachments(coords[:, 0], coords[:, 1], topology.extents[1], nics)
-        return found.astype(np.int32)
-    many = nics if topology.kind == "fattree" else 1
-    first = np.arange(len(coords)) // topology.extents[-1] * many
-    return (first[:, None] + np.arange(many)).astype(np.int32)
 
 
 def _minicray(options: _Options) -> Machine:

@@ -106,10 +106,8 @@ def assemble(
     table = _in_order(_table(dumps, site, as_given=prefer == "last"))
     if found:
         table.notes.append(f"of {len(found)} contradictions the last dump counts: {found[0].text}")
-    if site is None:
-        network = locate(table, dumps, None, groups)
-    else:
-        network = locate(table, dumps, site.topology(), groups, site.name, _places_of(site, dumps))
+    places = None if site is None else _places_of(site, dumps)
+    network = locate(table, dumps, site, groups, places)
     table.notes += [note for dump in dumps for note in _remarks(dump)]
     printed = next((_SCHEDULER[d.format] for d in dumps if d.format in _SCHEDULER), "")
     scheduler = (site.scheduler if site is not None else "") or printed

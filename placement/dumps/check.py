@@ -108,9 +108,8 @@ def _finding(source: str, fault: Fault) -> Finding:
 def _numbering(dump: Dump) -> list[Finding]:
     """Return the nodes whose NID is not what most others' numbering gives to their cname."""
     from placement.dumps.tables import Table
-    from placement.geometry.numbering import first_wrong, gemini_vote, wrong_nid
+    from placement.geometry.numbering import first_wrong, most_follow, wrong_nid
     from placement.names.columns import parse_cnames
-    from placement.names.xc import Xc
 
     nodes = dump.nodes
     if nodes is None or nodes.cname is None or nodes.nid is None:
@@ -118,9 +117,7 @@ def _numbering(dump: Dump) -> list[Finding]:
     if dump.format == "site" or dump.fabric == "gemini":  # coordinates count there
         return []
     parts = parse_cnames(nodes.cname)
-    voted = Xc.vote(parts, nodes.nid)
-    most = voted is not None and 2 * voted[1].sum() > len(nodes)
-    rule: Any = voted[0] if voted is not None and most else gemini_vote(parts, nodes.nid)
+    rule = most_follow(parts, nodes.nid)
     if rule is None:
         return []
     table = Table.of(dump)
@@ -185,10 +182,12 @@ def _places(machine: Machine) -> Iterator[Fault]:
 
 def _names(machine: Machine) -> Iterator[Fault]:
     """Find nodes whose cname says another place or NID than they have."""
-    rule = _stated_rule(machine)
+    from placement.geometry.numbering import stated
+    from placement.names.columns import parse_cnames
+
+    rule = stated(machine.topology)
     if rule is None:
         return
-    from placement.names.columns import parse_cnames
 
     parts = parse_cnames(machine.cname)
     known = (parts >= 0).all(axis=1)
@@ -202,19 +201,6 @@ def _names(machine: Machine) -> Iterator[Fault]:
     for row in np.flatnonzero(wrong)[:MOST].tolist():
         text = f"{machine.cname[row]} has NID {machine.nid[row]}, by its place it is {nid[row]}"
         yield Fault(0, "nid", text)
-
-
-def _stated_rule(machine: Machine) -> Any:
-    """Return the numbering that the topology states, None where it states none."""
-    from placement.names.gemini import Gemini
-    from placement.names.xc import Xc
-
-    stated = machine.topology.parameters
-    if machine.topology.fabric == "aries" and "positions" in stated:
-        return Xc(int(stated["positions"]))
-    if machine.topology.fabric == "gemini" and {"columns", "rows"} <= stated.keys():
-        return Gemini(int(stated["columns"]), int(stated["rows"]))
-    return None
 
 
 def _global_ports(machine: Machine) -> Iterator[Fault]:
@@ -283,11 +269,12 @@ def _holes(machine: Machine) -> Iterator[Fault]:
 
 def _place(machine: Machine, level: str) -> str:
     """Name the first empty place of a level: its cname where there is one, else coordinates."""
+    from placement.geometry.numbering import stated
     from placement.names.columns import format_cnames
     from placement.views.summary import first_hole
 
     at, levels = first_hole(machine, level), machine.topology.levels
-    rule = _stated_rule(machine)
+    rule = stated(machine.topology)
     if rule is None or len(at) < len(levels) - 1:
         return " ".join(f"{word} {value}" for word, value in zip(levels, at, strict=False))
     whole = np.array([[*at, 0][: len(levels)]])

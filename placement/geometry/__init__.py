@@ -8,7 +8,6 @@ says anything, all nodes count as equally near.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,16 +27,16 @@ if TYPE_CHECKING:
     from placement.names.xc import Xc
     from placement.records import Dump
     from placement.support.array_types import Ints
+    from placement.topologies.source import Source
 
-__all__ = ["Network", "locate"]
+__all__ = ["Network", "locate", "numbered"]
 
 
 def locate(
     table: Table,
     dumps: Sequence[Dump],
-    given: Topology | None = None,
+    site: Source | None = None,
     groups: Groups | None = None,
-    owner: str = "",
     places: NDArray[np.int32] | None = None,
 ) -> Network:
     """Return the topology of a machine and the places of its nodes.
@@ -48,12 +47,10 @@ def locate(
         The nodes, in their final order.
     dumps : sequence of Dump
         For links, switches and what fabric they are of.
-    given : Topology or None
-        What a site (or a spec) states.
+    site : Source or None
+        The site (or the spec) that states the network.
     groups : Groups or None
         How xnames make groups.
-    owner : str
-        Name of the site, for errors.
     places : int32 (m, levels) or None
         Where that site has nodes, listed or not.
 
@@ -66,6 +63,7 @@ def locate(
     ParseError
         Where nodes, links and site contradict one another.
     """
+    given = None if site is None else site.topology()
     if given is not None and table.known("position").all():
         return _positioned(table, dumps, given)
     cabled = [d for d in dumps if d.fabric == "infiniband" and d.links is not None]
@@ -73,9 +71,21 @@ def locate(
         from placement.geometry import infiniband
 
         return infiniband.locate(table, cabled, given)
-    if table.has("cname"):
-        return _named(table, dumps, given, groups, owner, places)
-    return _by_slurm(table, dumps)
+    if not table.has("cname"):
+        return _by_slurm(table, dumps)
+    from placement.names.columns import parse_cnames
+
+    parts = parse_cnames(table["cname"])
+    good = (parts >= 0).all(axis=1)
+    if not good.any():
+        from placement.geometry import slingshot
+
+        bandwidth = None if given is None else given.bandwidth
+        return slingshot.locate(table, dumps, groups, bandwidth)
+    if not good.all():
+        row = int(np.flatnonzero(~good)[0])
+        raise table.error(row, f"{table.called(row)} is not the cname of a node, as others are")
+    return _cray(table, parts, dumps, site, places)
 
 
 def _positioned(table: Table, dumps: Sequence[Dump], given: Topology) -> Network:
@@ -90,11 +100,7 @@ def _positioned(table: Table, dumps: Sequence[Dump], given: Topology) -> Network
         from placement.geometry import gemini
 
         return gemini.attached(table, given, coords, lists)
-    if given.kind == "dragonfly" and given.router_levels == 2:
-        from placement.geometry import slingshot
-
-        return slingshot.attached(given, coords, _attachments(table, dumps))
-    return _numbered(given, coords)
+    return numbered(given, coords, _attachments(table, dumps))
 
 
 def _attachments(table: Table, dumps: Sequence[Dump]) -> Ints | None:
@@ -107,87 +113,60 @@ def _attachments(table: Table, dumps: Sequence[Dump]) -> Ints | None:
     return None
 
 
-def _numbered(given: Topology, coords: NDArray[np.int32]) -> Network:
-    """Return a network all of whose positions have a router."""
+def numbered(
+    topology: Topology, coords: NDArray[np.int32], switches: Ints | None = None
+) -> Network:
+    """Return a network all of whose positions have a router.
+
+    Parameters
+    ----------
+    topology : Topology
+    coords : int32 (n, levels)
+    switches : int64 (n, k) or None
+        On Slingshot: the group's switches that each node's NICs are on; None takes a rule.
+    """
     from placement.topologies import grid
 
-    levels = given.router_levels
-    extents = given.extents[:levels]
-    first = grid.number(coords[:, :levels], extents, first_fastest=given.kind == "torus")
-    nics = int(given.parameters.get("up", (1,))[0]) if given.kind == "fattree" else 1
-    router = first[:, None] * nics + np.arange(nics)
-    return Network(given, coords, router.astype(np.int32))
-
-
-def _named(
-    table: Table,
-    dumps: Sequence[Dump],
-    given: Topology | None,
-    groups: Groups | None,
-    owner: str,
-    places: NDArray[np.int32] | None,
-) -> Network:
-    """Return the network that cnames or xnames tell."""
-    from placement.names.columns import parse_cnames
-
-    parts = parse_cnames(table["cname"])
-    good = (parts >= 0).all(axis=1)
-    if not good.any():
+    if topology.kind == "dragonfly" and topology.router_levels == 2:
         from placement.geometry import slingshot
 
-        return _with_bandwidth(slingshot.locate(table, dumps, groups), given)
-    if not good.all():
-        row = int(np.flatnonzero(~good)[0])
-        raise table.error(row, f"{table.called(row)} is not the cname of a node, as others are")
-    return _cray(table, parts, dumps, given, owner, places)
+        return slingshot.attached(topology, coords, switches)
+    extents = topology.extents[: topology.router_levels]
+    first = grid.number(coords[:, : len(extents)], extents, topology.kind == "torus")
+    nics = int(topology.parameters.get("up", (1,))[0]) if topology.kind == "fattree" else 1
+    router = first[:, None] * nics + np.arange(nics)
+    return Network(topology, coords, router.astype(np.int32))
 
 
 def _cray(
     table: Table,
     parts: NDArray[np.int32],
     dumps: Sequence[Dump],
-    given: Topology | None,
-    owner: str,
+    site: Source | None,
     places: NDArray[np.int32] | None,
 ) -> Network:
+    """Return the network that cnames tell."""
     from placement.geometry import aries, numbering
     from placement.names.xc import Xc
 
     told = {d.fabric for d in dumps} & {"aries", "gemini"}
+    given: Topology | None = None
     rule: Xc | Gemini | None
-    if given is not None:
-        rule = _site_rule(table, given, owner)
-        if isinstance(rule, Xc) or not table.has("coords"):  # a torus's coordinates win
-            numbering.refuse_wrong_nids(table, parts, rule, owner)
-    else:
+    if site is None:
         rule = numbering.numbering(table, parts, min(told) if len(told) == 1 else "")
+    else:
+        given = site.topology()
+        rule = numbering.stated(given)
+        if rule is None:
+            what = f"{printable(site.name)} is {given.fabric or given.kind}"
+            raise table.error(0, f"its nodes are a Cray XC's or XE's, but {what}")
+        if isinstance(rule, Xc) or not table.has("coords"):  # a torus's coordinates win
+            numbering.refuse_wrong_nids(table, parts, rule, site.name)
     if isinstance(rule, Xc):
         return aries.locate(table, parts, rule, dumps, given, places)
     from placement.geometry import gemini
 
     return gemini.locate(table, parts, rule, dumps, given)
-
-
-def _site_rule(table: Table, given: Topology, owner: str) -> Xc | Gemini:
-    """Return the numbering of a site's nodes."""
-    from placement.names.gemini import Gemini
-    from placement.names.xc import Xc
-
-    stated = given.parameters
-    if given.fabric == "aries" and "positions" in stated:
-        return Xc(int(stated["positions"]))
-    if given.fabric == "gemini" and {"columns", "rows"} <= stated.keys():
-        return Gemini(int(stated["columns"]), int(stated["rows"]))
-    what = given.fabric or given.kind
-    raise table.error(0, f"its nodes are a Cray XC's or XE's, but {printable(owner)} is {what}")
-
-
-def _with_bandwidth(network: Network, given: Topology | None) -> Network:
-    """Return the network with a site's bandwidths."""
-    if given is None or not given.bandwidth:
-        return network
-    topology = replace(network.topology, bandwidth=dict(given.bandwidth))
-    return replace(network, topology=topology)
 
 
 def _by_slurm(table: Table, dumps: Sequence[Dump]) -> Network:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import ParseError
 from placement.geometry.network import Network
 from placement.machine import Topology
-from placement.support.arrays import find
 from placement.topologies import grid
 
 if TYPE_CHECKING:
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
     from placement.dumps.tables import Table
     from placement.names.xc import Xc
     from placement.records import Dump
-    from placement.support.array_types import Ints
 
 __all__ = ["BANDWIDTH", "LEVELS", "attached", "locate", "shape"]
 
@@ -130,35 +127,9 @@ def attached(
     if not lists:
         more = own[:0] if places is None else grid.number(places[:, :3], topology.extents[:3])
         keys, inverse = np.unique(np.concatenate([own, more]), return_inverse=True)
-        router = inverse[: len(own)]
-        return Network(topology, coords, router.astype(np.int32)[:, None], _box(keys, topology))
+        router = inverse[: len(own)].astype(np.int32)[:, None]
+        box = np.column_stack(np.unravel_index(keys, topology.extents[:3]))
+        return Network(topology, coords, router, box.astype(np.int32))
     from placement.geometry import listed
 
-    found = listed.aries(lists, topology)
-    router = find(found.keys, own)
-    _refuse_unlisted(router, coords, lists)
-    return Network(
-        topology=found.topology,
-        coords=coords,
-        router=router.astype(np.int32)[:, None],
-        router_coords=_box(found.keys, found.topology),
-        router_names=found.names,
-        links=found.links,
-    )
-
-
-def _box(keys: Ints, topology: Topology) -> NDArray[np.int32]:
-    columns: list[Any] = list(np.unravel_index(keys, topology.extents[:3]))
-    return np.column_stack(columns).astype(np.int32)
-
-
-def _refuse_unlisted(router: Ints, coords: NDArray[np.int32], lists: Sequence[Dump]) -> None:
-    missing = np.flatnonzero(router < 0)
-    if len(missing):
-        group, chassis, blade, _ = coords[missing[0]].tolist()
-        raise ParseError(
-            lists[0].source,
-            0,
-            f"router ({group}:{chassis}:{blade}) is not in it, but {len(missing)} nodes need it",
-            "are the dumps of the same machine, and whole?",
-        )
+    return listed.aries(lists, topology).network(coords, own, lists[0].source)

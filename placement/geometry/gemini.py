@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import ParseError
 from placement.geometry import listed
 from placement.geometry.network import Network
 from placement.machine import Topology
-from placement.support.arrays import find
 from placement.topologies import grid
 from placement.topologies.torus import GEMINI
 
@@ -140,22 +138,7 @@ def attached(
     _refuse_crowded(table, own, coords)
     if not lists:
         return Network(topology, coords, own.astype(np.int32)[:, None])
-    found = listed.gemini(lists, topology)
-    router = find(found.keys, own)
-    missing = np.flatnonzero(router < 0)
-    if len(missing):
-        at = tuple(coords[missing[0], :3].tolist())
-        text = f"Gemini {at} is not in it, but {len(missing)} nodes need it"
-        raise ParseError(lists[0].source, 0, text, "are the dumps of the same machine, and whole?")
-    box = np.column_stack(np.unravel_index(found.keys, extents[::-1]))[:, ::-1]
-    return Network(
-        topology=found.topology,
-        coords=coords,
-        router=router.astype(np.int32)[:, None],
-        router_coords=box.astype(np.int32),
-        router_names=found.names,
-        links=found.links,
-    )
+    return listed.gemini(lists, topology).network(coords, own, lists[0].source)
 
 
 def _refuse_crowded(table: Table, router: Ints, coords: NDArray[np.int32]) -> None:

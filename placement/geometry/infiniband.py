@@ -16,15 +16,13 @@ import numpy as np
 from placement.errors import ParseError, printable
 from placement.geometry.listed import wiring_of
 from placement.geometry.network import Network
-from placement.geometry.slurm_tree import place_in
+from placement.geometry.switches import seats
 from placement.machine import Topology
-from placement.support.arrays import components
+from placement.support.arrays import components, find
 from placement.topologies.bundles import bundle
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from numpy.typing import NDArray
 
     from placement.dumps.tables import Table
     from placement.machine import Links
@@ -100,7 +98,8 @@ def _cables(dumps: Sequence[Dump]) -> _Cables:
     swap = host | (~host & ((b < a) | ((b == a) & (b_port < a_port))))
     low, high = np.where(swap, b, a), np.where(swap, a, b)
     port = np.where(swap, b_port, a_port)
-    once = _first_of_each(np.searchsorted(np.unique(low), low) * 2**20 + port)
+    key = np.searchsorted(np.unique(low), low) * 2**20 + port
+    once = np.sort(np.unique(key, return_index=True)[1])
     low, high, host, gbs = low[once], high[once], host[once], gbs[once]
     at = np.searchsorted(names, low)
     inner = ~host
@@ -113,10 +112,6 @@ def _cables(dumps: Sequence[Dump]) -> _Cables:
         at=at[host],
         host_gbs=gbs[host],
     )
-
-
-def _first_of_each(key: Ints) -> Ints:
-    return np.sort(np.unique(key, return_index=True)[1]).astype(np.int64)
 
 
 def _ends(dump: Dump) -> _Columns:
@@ -144,10 +139,9 @@ def _attachments(table: Table, cables: _Cables) -> Ints:
     if count.max(initial=0) > MOST_CABLES:
         name = printable(str(hosts[np.argmax(count)]))
         raise ParseError(table.sources[0], 0, f"{name} has {count.max()} cables")
-    place = np.minimum(np.searchsorted(hosts, table["name"]), max(0, len(hosts) - 1))
-    found = hosts[place] == table["name"]
-    if not found.all():
-        row = int(np.flatnonzero(~found)[0])
+    place = find(hosts, table["name"])
+    if (place < 0).any():
+        row = int(np.argmax(place < 0))
         hint = "every node of a fabric hangs on a switch"
         raise table.error(row, f"{table.called(row)} has no cable in the fabric", hint)
     k = np.arange(int(count.max(initial=1)))
@@ -195,55 +189,20 @@ def _parts(cables: _Cables, level: Ints) -> list[Ints]:
     return found
 
 
-def _switch_coords(first: Ints, level: Ints, parts: list[Ints]) -> NDArray[np.int32]:
-    """Return int32 (s, levels), the outermost part first, -1 below a switch's own level.
-
-    A leaf is numbered inside its part in the order of its first node, and so
-    are the parts inside the next larger ones.
-    """
-    count = len(level)
-    leaf = level == 1
-    seen = np.full(count, len(first), dtype=np.int64)
-    np.minimum.at(seen, first, np.arange(len(first)))
-    out = np.full((count, len(parts)), -1, dtype=np.int32)
-    outer = np.zeros(count, dtype=np.int64)
-    for column, part in enumerate(reversed(parts)):
-        own = len(parts) - column
-        earliest = np.full(count, len(first), dtype=np.int64)
-        np.minimum.at(earliest, part, seen)
-        rank = _rank_within(outer[leaf], earliest[part[leaf]])
-        by_part = np.full(count, -1, dtype=np.int64)
-        by_part[part[leaf]] = rank
-        out[:, column] = np.where(level <= own, by_part[part], -1)
-        outer = part
-    return out
-
-
-def _rank_within(outer: Ints, key: Ints) -> Ints:
-    """Return the rank of each key among the distinct keys with the same `outer`."""
-    span = int(key.max(initial=0)) + 1
-    pairs, inverse = np.unique(outer * span + key, return_inverse=True)
-    first = np.searchsorted(pairs, pairs // span * span)
-    found: Ints = (np.arange(len(pairs)) - first)[inverse]
-    return found
-
-
 def _network(
     cables: _Cables, cabled: Ints, level: Ints, layered: bool, figures: dict[str, float]
 ) -> Network:
     """Put coordinates, routers and links together."""
     parts = _parts(cables, level) if layered else [np.arange(len(level))]
-    places = _switch_coords(cabled[:, 0], level, parts)
-    order = np.lexsort((np.arange(len(level)), *places.T[::-1], level))
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    node = place_in(cabled[:, 0].astype(np.int32))
-    coords = np.column_stack([places[cabled[:, 0]], node]).astype(np.int32)
+    leaf = cabled[:, 0]
+    first = np.full(len(level), len(leaf), dtype=np.int64)
+    np.minimum.at(first, leaf, np.arange(len(leaf)))
+    found = seats(leaf, level - 1, parts, first)
     names = [*(f"level{k}" for k in range(len(parts), 1, -1)), "leaf"] if layered else ["level1"]
     topology = Topology(
         kind="fattree" if layered else "tree",
         levels=(*names, "node"),
-        extents=tuple(int(v) + 1 for v in coords.max(axis=0, initial=0)),
+        extents=tuple(int(v) + 1 for v in found.coords.max(axis=0, initial=0)),
         router_levels=len(parts),
         fabric="infiniband",
         bandwidth=figures,
@@ -251,11 +210,11 @@ def _network(
     )
     return Network(
         topology=topology,
-        coords=coords,
-        router=np.where(cabled >= 0, rank[np.maximum(cabled, 0)], -1).astype(np.int32),
-        router_coords=places[order],
-        router_names=cables.names[order],
-        links=_links(cables, rank, level, layered),
+        coords=found.coords,
+        router=np.where(cabled >= 0, found.rank[cabled], -1).astype(np.int32),
+        router_coords=found.switches,
+        router_names=cables.names[found.order],
+        links=_links(cables, found.rank, level, layered),
         notes=_remarks(cables, layered),
     )
 

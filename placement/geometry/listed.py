@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError
+from placement.geometry.network import Network
 from placement.machine import LISTED
+from placement.support.arrays import find
 from placement.topologies import grid
 from placement.topologies.bundles import bundle
 
@@ -37,14 +39,49 @@ class Listed:
         With the lists as its wiring.
     keys : int64 (r,)
         Number of each router's position in the box, ascending.
+    coords : int32 (r, 3)
     names : str (r,)
     links : Links
     """
 
     topology: Topology
     keys: Ints
+    coords: NDArray[np.int32]
     names: Strs
     links: Links
+
+    def network(self, coords: NDArray[np.int32], own: Ints, source: str) -> Network:
+        """Return the network of nodes, each on its router.
+
+        Parameters
+        ----------
+        coords : int32 (n, 4)
+        own : int64 (n,)
+            Number of the position of each node's router.
+        source : str
+            The list, for errors.
+
+        Raises
+        ------
+        ParseError
+            Where a node's router is not listed.
+        """
+        router = find(self.keys, own)
+        missing = np.flatnonzero(router < 0)
+        if len(missing):
+            *place, _ = coords[missing[0]].tolist()
+            aries = self.topology.fabric == "aries"
+            at = f"router ({':'.join(map(str, place))})" if aries else f"Gemini {tuple(place)}"
+            text = f"{at} is not in it, but {len(missing)} nodes need it"
+            raise ParseError(source, 0, text, "are the dumps of the same machine, and whole?")
+        return Network(
+            topology=self.topology,
+            coords=coords,
+            router=router.astype(np.int32)[:, None],
+            router_coords=self.coords,
+            router_names=self.names,
+            links=self.links,
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,14 +143,12 @@ def aries(dumps: Sequence[Dump], topology: Topology) -> Listed:
     -------
     Listed
     """
-    from placement.names.xc import Xc
-
     names, printed = router_lists(dumps)
-    coords = Xc(int(topology.parameters["positions"])).coords(blades(names))[:, :3]
-    coords = np.where(printed[:, :1] >= 0, printed, coords)
+    coords = _by_rule(names, printed, topology)
     groups = max(topology.extents[0], int(coords[:, 0].max(initial=0)) + 1)
     topology = replace(topology, extents=(groups, *topology.extents[1:]))
-    keys, names, ends = _indexed(dumps, names, grid.number(coords, topology.extents[:3]))
+    keys = grid.number(coords, topology.extents[:3])
+    order, ends = _indexed(dumps, names, keys)
     kinds = ("green", "black", "blue")
     single = {k: topology.bandwidth.get(k, np.nan) for k in kinds}
     kind = _kind_index(ends.kind, kinds)
@@ -121,7 +156,7 @@ def aries(dumps: Sequence[Dump], topology: Topology) -> Listed:
     links = bundle(ends.a, ends.b, kind, kinds, np.ones(len(kind), np.int64), gbs)
     parameters = {k: v for k, v in topology.parameters.items() if k != "global"}
     topology = replace(topology, wiring=wiring_of(dumps), parameters=parameters)
-    return Listed(topology, keys, names, links)
+    return Listed(topology, keys[order], coords[order], names[order], links)
 
 
 def gemini(dumps: Sequence[Dump], topology: Topology) -> Listed:
@@ -135,16 +170,27 @@ def gemini(dumps: Sequence[Dump], topology: Topology) -> Listed:
     names, coords = router_lists(dumps)
     coords = _placed(names, coords, topology, dumps[0].source)
     extents = topology.extents[:3]
-    keys, names, ends = _indexed(dumps, names, grid.number(coords, extents, first_fastest=True))
+    keys = grid.number(coords, extents, first_fastest=True)
+    order, ends = _indexed(dumps, names, keys)
+    at = coords[order]
     kinds = ("x", "y", "z")
     axis = _kind_index(np.char.replace(np.char.replace(ends.kind, "+", ""), "-", ""), kinds)
-    at = np.column_stack(np.unravel_index(keys, extents[::-1]))[:, ::-1]
     up: Mask = np.asarray(np.char.endswith(ends.kind, "+"))
     start = np.where(up, at[ends.a, axis], at[ends.b, axis])
     gbs = link_bandwidth(axis, start, kinds, topology.bandwidth, gemini=True)
     gbs = gbs / _tiles(ends, axis, start, extents)
     links = bundle(ends.a, ends.b, axis, kinds, np.ones(len(axis), np.int64), gbs)
-    return Listed(replace(topology, wiring=wiring_of(dumps)), keys, names, links)
+    topology = replace(topology, wiring=wiring_of(dumps))
+    return Listed(topology, keys[order], at, names[order], links)
+
+
+def _by_rule(names: Strs, printed: NDArray[np.int32], topology: Topology) -> NDArray[np.int32]:
+    """Return the routers' coordinates: as printed, else by the rule that is stated."""
+    from placement.geometry.numbering import stated
+
+    rule = stated(topology) if (printed < 0).any() else None
+    ruled = printed if rule is None else rule.coords(blades(names))[:, :3]
+    return np.where(printed[:, :1] >= 0, printed, ruled)
 
 
 def _placed(
@@ -157,13 +203,7 @@ def _placed(
     ParseError
         Where neither tells, or one is outside the torus.
     """
-    from placement.names.gemini import Gemini
-
-    coords = printed
-    stated = topology.parameters
-    if (printed < 0).any() and {"columns", "rows"} <= stated.keys():
-        rule = Gemini(int(stated["columns"]), int(stated["rows"]))
-        coords = np.where(printed[:, :1] >= 0, printed, rule.coords(blades(names))[:, :3])
+    coords = _by_rule(names, printed, topology)
     wrong = ((coords < 0) | (coords >= np.array(topology.extents[:3]))).any(axis=1)
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -190,16 +230,15 @@ def _kind_index(words: Strs, kinds: Sequence[str]) -> NDArray[np.int8]:
     return out
 
 
-def _indexed(dumps: Sequence[Dump], names: Strs, position: Ints) -> tuple[Ints, Strs, _Ends]:
-    """Return the routers numbered by position, and each physical link once."""
+def _indexed(dumps: Sequence[Dump], names: Strs, position: Ints) -> tuple[Ints, _Ends]:
+    """Return the order of the routers by position, and each physical link once between them."""
     order = np.argsort(position, kind="stable")
-    rank = np.empty(len(names), dtype=np.int64)
-    rank[order] = np.arange(len(names))
+    rank = np.argsort(order)
     rows = [_once(d, names, rank) for d in dumps if d.links is not None]
     port = np.concatenate([r[0] for r in rows])
     _, first = np.unique(port, return_index=True)  # two dumps may list the same link
     a, b, kind = (np.concatenate([r[i] for r in rows])[first] for i in (1, 2, 3))
-    return position[order], names[order], _Ends(a, b, kind)
+    return order, _Ends(a, b, kind)
 
 
 def _once(dump: Dump, names: Strs, rank: Ints) -> tuple[Ints, Ints, Ints, Strs]:

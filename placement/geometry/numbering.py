@@ -17,16 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.dumps.tables import Table
+    from placement.machine import Topology
     from placement.names.gemini import Gemini
     from placement.names.xc import Xc
     from placement.support.array_types import Ints
 
-__all__ = ["first_wrong", "gemini_vote", "numbering", "refuse_wrong_nids"]
-
-#: Nodes on which candidate shapes of an XE are tried when none fits all.
-SAMPLE = 96
-#: Columns and rows of cabinets beyond those seen that are tried then.
-BEYOND = 24
+__all__ = ["first_wrong", "most_follow", "numbering", "refuse_wrong_nids", "stated"]
 
 
 def numbering(table: Table, parts: NDArray[np.int32], fabric: str) -> Xc | Gemini | None:
@@ -55,17 +51,16 @@ def numbering(table: Table, parts: NDArray[np.int32], fabric: str) -> Xc | Gemin
     from placement.names.xc import Xc
 
     nid = table["nid"]
-    voted = Xc.vote(parts, nid) if fabric != "gemini" else None
-    if voted is not None and voted[1].all():
-        return voted[0]
-    torus = Gemini.fit(parts, nid) if fabric != "aries" else None
-    if torus is not None or fabric == "gemini":
-        return torus
-    if voted is not None and 2 * voted[1].sum() > len(nid):
-        refuse_wrong_nids(table, parts, voted[0])
-    if fabric != "aries":
-        guess = gemini_vote(parts, nid)
-        if guess is not None:
+    kinds: tuple[type[Xc] | type[Gemini], ...] = (Xc, Gemini)
+    if fabric:
+        kinds = (Xc,) if fabric == "aries" else (Gemini,)
+    for kind in kinds:
+        if (found := kind.fit(parts, nid)) is not None:
+            return found
+    if fabric == "gemini":
+        return None
+    for kind in kinds:
+        if (guess := _majority(kind, parts, nid)) is not None:
             refuse_wrong_nids(table, parts, guess)
     raise _neither(table)
 
@@ -82,32 +77,43 @@ def _neither(table: Table) -> ParseError:
     )
 
 
-def gemini_vote(parts: NDArray[np.int32], nid: Ints) -> Gemini | None:
-    """Return the XE or XK that gives more than half of some nodes their NIDs.
+def most_follow(parts: NDArray[np.int32], nid: Ints) -> Xc | Gemini | None:
+    """Return the numbering that more than half of some nodes follow: an XC's, else an XE's.
 
     Examples
     --------
+    >>> import numpy as np
     >>> from placement.names.gemini import Gemini
-    >>> parts = Gemini(4, 2).parts(range(0, 768, 5))
+    >>> parts = np.array([[x, 0, 0, slot, 0] for x in range(4) for slot in range(8)])
     >>> nids = Gemini(4, 2).nid(parts)
     >>> nids[7] = 1
-    >>> gemini_vote(parts, nids)
+    >>> most_follow(parts, nids)
     Gemini(columns=4, rows=2)
     """
     from placement.names.gemini import Gemini
+    from placement.names.xc import Xc
 
-    sound = np.flatnonzero((parts >= 0).all(axis=1) & (nid >= 0))
-    if not len(sound):
-        return None
-    some = sound[np.unique(np.linspace(0, len(sound) - 1, SAMPLE).astype(np.int64))]
-    columns, rows = (int(parts[sound, axis].max()) + 1 for axis in (0, 1))
-    best, most = None, len(some) // 2
-    for q in range(rows, rows + BEYOND):
-        for p in range(columns, columns + BEYOND):
-            agree = int((Gemini(p, q).nid(parts[some]) == nid[some]).sum())
-            if agree > most:
-                best, most = Gemini(p, q), agree
-    return best
+    return _majority(Xc, parts, nid) or _majority(Gemini, parts, nid)
+
+
+def _majority(
+    kind: type[Xc] | type[Gemini], parts: NDArray[np.int32], nid: Ints
+) -> Xc | Gemini | None:
+    voted = kind.vote(parts, nid)
+    return voted[0] if voted is not None and 2 * voted[1].sum() > len(nid) else None
+
+
+def stated(topology: Topology) -> Xc | Gemini | None:
+    """Return the numbering that a network states, None where it states none."""
+    from placement.names.gemini import Gemini
+    from placement.names.xc import Xc
+
+    said = topology.parameters
+    if topology.fabric == "aries" and "positions" in said:
+        return Xc(int(said["positions"]))
+    if topology.fabric == "gemini" and {"columns", "rows"} <= said.keys():
+        return Gemini(int(said["columns"]), int(said["rows"]))
+    return None
 
 
 def first_wrong(table: Table, parts: NDArray[np.int32], rule: Xc | Gemini) -> Ints:

@@ -18,10 +18,11 @@ import numpy as np
 from placement.errors import UsageError, printable
 from placement.geometry.network import Network
 from placement.machine import Topology
+from placement.support.arrays import rank_within
 from placement.topologies.dragonfly import attachments
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -132,7 +133,12 @@ def _cabinets(text: str, part: str) -> tuple[int, ...]:
     return tuple(range(low, high + 1))
 
 
-def locate(table: Table, dumps: Sequence[Dump], groups: Groups | None) -> Network:
+def locate(
+    table: Table,
+    dumps: Sequence[Dump],
+    groups: Groups | None,
+    bandwidth: Mapping[str, float] | None = None,
+) -> Network:
     """Return the places of nodes by their xnames.
 
     Parameters
@@ -143,6 +149,8 @@ def locate(table: Table, dumps: Sequence[Dump], groups: Groups | None) -> Networ
         `routers` with the switches' xnames where SLS lists them.
     groups : Groups or None
         None: one cabinet a group, one NIC a node.
+    bandwidth : mapping or None
+        A site's, GB/s by link class; None or empty: 200 Gb/s everywhere.
 
     Raises
     ------
@@ -154,9 +162,11 @@ def locate(table: Table, dumps: Sequence[Dump], groups: Groups | None) -> Networ
     chosen = groups or Groups()
     parts = _parts(table)
     floor = _floor(parts, _listed(dumps), chosen)
-    switch = _switch_of(parts, floor)
-    group = floor.group[floor.of_node]
-    node = place_in((group * 2**16 + switch).astype(np.int64), _order(parts))
+    own = floor.of_node
+    # the nodes of a chassis divide evenly over its switches, in the order of their xnames
+    switch = floor.first[own] + rank_within(own, *parts.T) * floor.switches[own] // floor.nodes[own]
+    group = floor.group[own]
+    node = rank_within(group * 2**16 + switch, *parts.T)
     coords = np.column_stack([group, switch, node]).astype(np.int32)
     sizes = np.bincount(floor.group, weights=floor.switches).astype(np.int64)
     parameters: dict[str, Any] = {"nics": chosen.nics}
@@ -169,7 +179,7 @@ def locate(table: Table, dumps: Sequence[Dump], groups: Groups | None) -> Networ
         router_levels=2,
         fabric="slingshot",
         wiring="consecutive",
-        bandwidth=dict(BANDWIDTH),
+        bandwidth=dict(bandwidth or BANDWIDTH),
         parameters=parameters,
     )
     return replace(attached(topology, coords), notes=_notes(groups, floor))
@@ -273,28 +283,6 @@ def _group_keys(cabinet: Ints, chassis: Ints, groups: Groups) -> Ints:
         return cabinet * 2 + chassis // HALF
     rank = np.unique(cabinet, return_inverse=True)[1]
     return (rank // groups.racks).astype(np.int64)
-
-
-def _order(parts: Ints) -> Ints:
-    """Return the nodes in the order of their xnames."""
-    return np.lexsort(parts.T[::-1]).astype(np.int64)
-
-
-def _switch_of(parts: Ints, floor: _Floor) -> Ints:
-    """Return the first switch of each node: the nodes of a chassis divide evenly, in order."""
-    rank = place_in(floor.of_node, _order(parts))
-    own = floor.of_node
-    found: Ints = floor.first[own] + rank * floor.switches[own] // floor.nodes[own]
-    return found
-
-
-def place_in(where: Ints, order: Ints) -> Ints:
-    """Return the rank of each node among those with the same `where`, taken in `order`."""
-    sequence = order[np.argsort(where[order], kind="stable")]
-    out = np.empty(len(where), dtype=np.int64)
-    sorted_where = where[sequence]
-    out[sequence] = np.arange(len(where)) - np.searchsorted(sorted_where, sorted_where)
-    return out
 
 
 def attached(

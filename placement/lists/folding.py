@@ -108,9 +108,7 @@ def numeric_order(names: Sequence[str]) -> list[int]:
     different, which = np.unique(prefixes, return_inverse=True)
     keys = [_parts(prefix) for prefix in different.tolist()]
     by_prefix = sorted(range(len(keys)), key=keys.__getitem__)
-    rank = np.empty(len(different), dtype=np.intp)
-    rank[by_prefix] = np.arange(len(different))
-    order: list[int] = np.lexsort((widths, numbers, rank[which])).tolist()
+    order: list[int] = np.lexsort((widths, numbers, np.argsort(by_prefix)[which])).tolist()
     return order
 
 

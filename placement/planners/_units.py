@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError
+from placement.support.arrays import rank_within
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints, Mask
 
 
-__all__ = ["even_order", "free_rows", "members", "needs", "nested", "rank_within"]
+__all__ = ["even_order", "free_rows", "needs", "nested"]
 
 
 def free_rows(request: Request) -> tuple[Ints, Mask]:
@@ -31,18 +32,10 @@ def free_rows(request: Request) -> tuple[Ints, Mask]:
         Where more are included than wanted.
     """
     rows = request.rows()
-    must = members(rows, request.include)
+    must = np.isin(rows, request.include)
     if int(must.sum()) > request.count:
         raise UsageError(f"{int(must.sum())} nodes are included, but only {request.count} wanted")
     return rows, must
-
-
-def members(rows: Ints, chosen: Ints) -> Mask:
-    """Return the mask of those of the sorted `rows` that are among `chosen`."""
-    mask = np.zeros(len(rows), dtype=bool)
-    at = np.searchsorted(rows, chosen)
-    mask[at[rows[np.minimum(at, len(rows) - 1)] == chosen]] = True
-    return mask
 
 
 def needs(machine: Machine, kind: str, strategy: str, instead: str) -> None:
@@ -99,29 +92,6 @@ def _numbered(coords: NDArray[np.int32], extents: tuple[int, ...]) -> Ints:
     present = np.zeros(most, dtype=bool)
     present[flat] = True
     return (np.cumsum(present) - 1)[flat]
-
-
-def rank_within(unit: Ints, *before: Ints | Mask) -> Ints:
-    """Return the rank of every member of its unit.
-
-    Parameters
-    ----------
-    unit : int64 (k,)
-        Unit of each member.
-    *before : (k,)
-        Sorting keys, the most important first; members equal in all keep their order.
-
-    Returns
-    -------
-    int64 (k,)
-        0 for the first of each unit.
-    """
-    order = np.lexsort((*before[::-1], unit))
-    sizes = np.bincount(unit)
-    starts = np.cumsum(sizes) - sizes
-    rank = np.empty(len(unit), dtype=np.int64)
-    rank[order] = np.arange(len(unit)) - starts[unit[order]]
-    return rank
 
 
 def even_order(levels: list[Ints], must: Mask) -> Ints:

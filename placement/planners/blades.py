@@ -8,7 +8,8 @@ import numpy as np
 
 from placement.errors import PlanError, UsageError
 from placement.planners import planner
-from placement.planners._units import free_rows, needs, rank_within
+from placement.planners._units import free_rows, needs
+from placement.support.arrays import rank_within
 
 if TYPE_CHECKING:
     from placement.machine import Machine

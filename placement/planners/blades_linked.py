@@ -187,7 +187,7 @@ class _Search:
         self.turn = np.zeros(len(group), dtype=np.int64)
         self.turn[router] = turn
         #: Which router goes first where links do not tell: most nodes, most links, first turn.
-        self.rank = _places(np.lexsort((self.turn, -degree, -self.room)))
+        self.rank = np.argsort(np.lexsort((self.turn, -degree, -self.room)))
         self.forced, self.count = np.unique(forced), count
         self.held = np.zeros(len(group), dtype=bool)
         self.held[self.forced] = True
@@ -200,7 +200,7 @@ class _Search:
         """
         trials = [self._columns(), *(self._trial(first) for first in self._firsts())]
         found = max(trials, key=lambda chosen: int(self._inside(chosen)[chosen].sum()))
-        return _places(np.lexsort((self.rank, -self._inside(found), ~found)))
+        return np.argsort(np.lexsort((self.rank, -self._inside(found), ~found)))
 
     def _firsts(self) -> Ints:
         """Return the routers to start trials from: evenly out of the ranking."""
@@ -273,10 +273,3 @@ class _Search:
         into = int(np.argmax(np.where(fits, gain, -far)))
         more = int(inside[into]) - int((self._near(out) == into).any())
         return (out, into) if leaving[out] and fits[into] and more > inside[out] else None
-
-
-def _places(order: Ints) -> Ints:
-    """Return the place of each member in an order."""
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return place

@@ -15,6 +15,7 @@ __all__ = [
     "mixed",
     "product",
     "ragged",
+    "rank_within",
     "sum_by_key",
     "sum_by_pair",
     "summed",
@@ -103,7 +104,7 @@ def components(count: int, a: Ints, b: Ints) -> Ints:
             return label
 
 
-def find(keys: Ints, wanted: Ints) -> Ints:
+def find(keys: Array, wanted: Array) -> Ints:
     """Return the index of each wanted key in sorted `keys`, -1 where it is not there.
 
     Examples
@@ -116,6 +117,34 @@ def find(keys: Ints, wanted: Ints) -> Ints:
         return np.full(len(wanted), -1)
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[place] == wanted, place, -1)
+
+
+def rank_within(unit: Array, *before: Array) -> Ints:
+    """Return the rank of every member of its unit.
+
+    Parameters
+    ----------
+    unit : int64 (k,)
+        Unit of each member.
+    *before : (k,)
+        Sorting keys, the most important first; members equal in all keep their order.
+
+    Returns
+    -------
+    int64 (k,)
+        0 for the first of each unit.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rank_within(np.array([1, 0, 1, 1])).tolist()
+    [0, 0, 1, 2]
+    """
+    order = np.lexsort((*before[::-1], unit))
+    ordered = unit[order]
+    rank = np.empty(len(unit), dtype=np.int64)
+    rank[order] = np.arange(len(unit)) - np.searchsorted(ordered, ordered)
+    return rank
 
 
 def ragged(first: Ints, many: Ints) -> tuple[Ints, Ints]:

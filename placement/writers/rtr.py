@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from placement.errors import UsageError, printable
 from placement.machine import Links, Machine
+from placement.support.arrays import rank_within
 from placement.topologies import router_coords, router_names
 from placement.writers.nodes import kind_of
 
@@ -126,8 +127,4 @@ def deal(
     [[1, 0], [0, 0]]
     """
     router, other = np.concatenate((a, b)), np.concatenate((b, a))
-    order = np.lexsort((other, np.concatenate((sort, back)), router))
-    start = np.searchsorted(router[order], router[order])
-    tile = np.empty(len(router), dtype=np.int64)
-    tile[order] = np.arange(len(router)) - start
-    return tile.reshape(2, -1)
+    return rank_within(router, np.concatenate((sort, back)), other).reshape(2, -1)
