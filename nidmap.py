@@ -146,7 +146,7 @@ def _text(spec: Any) -> bytes:
     """Return the text of a package's ``__init__.py``, b'' where there is none."""
     try:
         return bytes(spec.loader.get_data(spec.origin))
-    except (AttributeError, OSError, TypeError):
+    except (AttributeError, TypeError):
         return b""
 
 
@@ -161,9 +161,12 @@ def _location(spec: Any) -> str | None:
 
 def _open_rooms() -> str:
     """Tell the rooms what later ones bring; return why they cannot be opened, or ''."""
-    hidden = shadowed()
-    if not hidden:
-        hooks = import_module("placement.hooks")
+    try:
+        hidden = shadowed()
+        hooks = import_module("placement.hooks") if not hidden else None
+    except OSError as error:
+        return f"cannot be read: {error}"
+    if hooks is not None:
         hooks.COMMANDS.update(_COMMANDS)
         hooks.STRATEGIES.update(_STRATEGIES)
         hooks.SERVICES.update(_SERVICES)
@@ -193,6 +196,9 @@ def main(*words: str) -> None:
     except KeyboardInterrupt:  # before or behind what says so in a better place
         sys.stderr.write("nidmap: interrupted\n")
         sys.exit(130)
+    except (ImportError, OSError) as error:  # a fault of the disk before the command line stands
+        sys.stderr.write(f"nidmap: cannot be loaded: {error}\n")
+        sys.exit(5)
 
 
 _HIDDEN = _open_rooms()

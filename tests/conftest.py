@@ -11,7 +11,7 @@ import nidmap  # noqa: F401  # the front door tells the rooms what later ones br
 pytest.register_assert_rewrite("tests.web.browser")  # a plugin of several test modules
 
 #: A script for a person's hand: it needs atheris, which is no part of the tests.
-collect_ignore = ["fuzz_readers.py"]
+collect_ignore = ["fuzz/guided.py"]
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
 settings.register_profile("quick", deadline=None, max_examples=10, suppress_health_check=_QUIET)

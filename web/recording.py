@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gzip
 import time
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -188,11 +189,11 @@ def _lines(path: str) -> list[Any]:
                     raise ParseError(path, 0, f"more than {_MOST} samples")
     except EOFError:
         pass  # ended in the middle of a sample
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or "no recording of nidmap web record"
         raise ParseError(path, 0, reason) from None
     try:
         head = msgspec.json.decode(raw[0] if raw else b"", type=_Head)
         return [head, *(msgspec.json.decode(line, type=_Sample) for line in raw[1:])]
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise ParseError(path, 0, f"no recording: {error}") from None

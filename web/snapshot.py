@@ -16,6 +16,7 @@ import numpy as np
 
 from placement.errors import NidmapError, ParseError, printable
 from placement.machine import FREE_STATES
+from placement.support.reading import read_at_most
 from web.columns import coded, folded_rows
 
 if TYPE_CHECKING:
@@ -274,7 +275,7 @@ def _file(machine: Machine, found: Snapshot, path: str, users: bool) -> Snapshot
 def _text(path: str) -> tuple[str, float]:
     try:
         with open(path, "rb") as stream:
-            raw = stream.read(_MOST + 1)
+            raw = read_at_most(stream, _MOST)
             taken = os.fstat(stream.fileno()).st_mtime
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a file name"

@@ -55,8 +55,10 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
 def run(argv: list[str] | None = None) -> int:
     """Run the command line and return the exit code."""
-    if sys.stdout is None:  # a closed descriptor: what is written there must not seem written
-        sys.stdout = _Closed()
+    if sys.stdout is None or sys.stderr is None:
+        _stand_in_for_closed()
+    if any("\0" in word for word in (sys.argv[1:] if argv is None else argv)):
+        return fail("an argument holds a NUL, which no name and no path has", 2)
     try:
         code: Any = cli.main(args=argv, prog_name="nidmap", standalone_mode=False)
         sys.stdout.flush()
@@ -69,6 +71,17 @@ def run(argv: list[str] | None = None) -> int:
     except (Exception, KeyboardInterrupt) as error:
         return _explain(error)
     return code if isinstance(code, int) else 0
+
+
+def _stand_in_for_closed() -> None:
+    """Put something where standard output or standard error was closed before we started."""
+    while (handle := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass  # no file of ours may get the number of a standard stream
+    os.close(handle)
+    if sys.stdout is None:
+        sys.stdout = _Closed()  # what is written there must not seem written
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - until the end
 
 
 def _explain(error: BaseException) -> int:
@@ -87,6 +100,8 @@ def _explain(error: BaseException) -> int:
         return fail("the input is nested too deeply", 3)
     if isinstance(error, ModuleNotFoundError) and (needed := missing(error.name or "")):
         return fail(str(needed), needed.exit_code)
+    if isinstance(error, ImportError):
+        return fail(f"cannot be loaded: {error}; install nidmap again", 5)
     if os.environ.get("NIDMAP_DEBUG"):
         raise error
     what = f"{type(error).__name__}: {error}"
@@ -110,8 +125,10 @@ def _usage(error: click.UsageError) -> str:
 
 
 def _unwritable(error: OSError) -> str:
-    name = f" {error.filename}" if error.filename else ""
-    return f"cannot write{name}: {error.strerror or error}"
+    reason = error.strerror or error
+    if error.filename:
+        return f"cannot read or write {error.filename}: {reason}"
+    return f"cannot write: {reason}"
 
 
 class _Closed(io.TextIOBase):

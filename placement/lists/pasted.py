@@ -17,6 +17,7 @@ from typing import BinaryIO
 from placement.errors import ParseError
 from placement.lists import records, tables
 from placement.lists.piece import Piece
+from placement.support.reading import read_at_most
 from placement.support.regex import compiled
 from placement.support.stdin import claim_stdin
 
@@ -147,7 +148,7 @@ def _stdin() -> str:
 
 def _decoded(stream: BinaryIO, source: str) -> str:
     """Return what a stream holds; bytes that are no text become a mark that no name may hold."""
-    raw = stream.read(MAX_BYTES + 1)
+    raw = read_at_most(stream, MAX_BYTES)
     if len(raw) > MAX_BYTES:
         raise ParseError(source, 0, f"larger than {MAX_BYTES} bytes", "no node list is")
     return raw.decode("utf-8", errors="replace")

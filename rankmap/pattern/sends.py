@@ -5,6 +5,7 @@ Every one of them becomes a graph of ranks that remembers which way each message
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rankmap.arrays import Ints
     from rankmap.readers.entries import Entries
 
-__all__ = ["Permutation"]
+__all__ = ["Permutation", "Transposition"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,41 @@ class Permutation(UnsizedPattern):
     def resized(self, ranks: int) -> Pattern:
         """Return the permutation of so many ranks."""
         to = np.random.default_rng(self.seed).permutation(ranks)
+        return _one_each(to, self.spec)
+
+
+@dataclass(frozen=True, slots=True)
+class Transposition(UnsizedPattern):
+    """Rank i*C + j of a process grid of R x C sends to rank j*R + i.
+
+    Its messages are listed when a job has so many ranks: a grid may be named that no
+    machine has memory for.
+
+    Attributes
+    ----------
+    extents : tuple of int
+        R and C.
+    """
+
+    extents: tuple[int, ...]
+
+    @property
+    def spec(self) -> str:
+        """The text of this pattern."""
+        return f"transposition:{self.extents[0]}x{self.extents[1]}"
+
+    @property
+    def ranks(self) -> int | None:
+        """One at every point of the grid."""
+        return math.prod(self.extents)
+
+    def fit(self, ranks: int) -> Pattern:
+        """Return the messages of the grid; UsageError where there are other ranks."""
+        return Pattern.fit(self, ranks).resized(ranks)
+
+    def resized(self, ranks: int) -> Pattern:
+        """Return the messages of the grid."""
+        to = np.arange(ranks).reshape(self.extents[::-1]).T.ravel()
         return _one_each(to, self.spec)
 
 
@@ -87,8 +123,7 @@ def transposition(text: str) -> Pattern:
     extents = parse_extents(text, "transposition", most=2)
     if len(extents) != 2:
         raise UsageError("transposition: a grid of two dimensions is needed", "as in 16x16")
-    to = np.arange(extents[0] * extents[1]).reshape(extents[1], extents[0]).T.ravel()
-    return _one_each(to, f"transposition:{extents[0]}x{extents[1]}")
+    return Transposition(extents)
 
 
 @pattern("sends")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from placement.errors import ParseError
+from placement.support.reading import read_at_most
 from rankmap.slots import MOST_SLOTS
 
 if TYPE_CHECKING:
@@ -95,9 +96,9 @@ def file_bytes(path: str) -> bytes:
     """
     try:
         with open(path, "rb") as stream:
-            raw = stream.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise ParseError(path, 0, error.strerror or str(error)) from None
+            raw = read_at_most(stream, MOST_BYTES)
+    except (OSError, ValueError) as error:  # a ValueError: no file may be called so
+        raise ParseError(path, 0, getattr(error, "strerror", None) or str(error)) from None
     if len(raw) > MOST_BYTES:
         raise ParseError(path, 0, f"more than {MOST_BYTES >> 20} MB")
     return raw

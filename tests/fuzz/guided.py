@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of one reader, by hand: any exception but ours is a find.
 
     pip install atheris
-    python tests/fuzz_readers.py xtprocadmin -max_total_time=1800 CORPUS
+    python -m tests.fuzz.guided xtprocadmin -max_total_time=1800 CORPUS
 
 The golden machines' dumps are a good corpus to start from.
 """
