@@ -3,17 +3,18 @@
 Blocks of a mapping (`rankmap.emit.process_mapping`) are few where ranks in a
 row sit on nodes in a row. So nodes change numbers first: those of one router,
 and whole routers where nothing tells them apart, may change places for
-nothing. Where that is not enough, the best of the orders that fit is taken:
-boxes that are longer along the grid's last dimension, or the same order with
-whole stretches of ranks on one node.
+nothing. Where that is not enough, orders of boxes are put together, one's
+blades and groups with what another puts into them, or one's part of the grid
+with another's; of those that fit, the best is taken.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,37 +27,36 @@ from rankmap.orders import find
 from rankmap.pattern import parse_pattern
 from rankmap.pattern.structured import GridPattern
 from rankmap.permutation import inverse
+from rankmap.progress import step
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 from rankmap.units import units_of
 
 if TYPE_CHECKING:
     import collections.abc
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from rankmap.arrays import Ints, Shape
     from rankmap.emit.process_mapping import Mapping
     from rankmap.pattern import Pattern
-    from rankmap.score.distance import Distance
+    from rankmap.units import Level, Units
 
     JobWords = collections.abc.Mapping[str, Any]
 
-    #: Nested boxes, the smallest first, behind what they are worth.
-    Chain = tuple[float, list[Shape]]
-
 __all__ = ["ShortOrder", "fit_format", "fit_order", "renumber_nodes", "shorten_order"]
 
-#: Chains of boxes that are carried on from level to level, and ranks that are looked at in all.
-BEAM, BUDGET = 12, 10_000_000
+#: Ranks that are looked at in all, over every order that is tried.
+BUDGET = 8_000_000
 
-#: Orders of boxes that are scored, and orders that are predicted where time decides.
-SCORED, TIMED = 24, 12
+#: Chains of boxes that are carried on from level to level.
+BEAM = 40
+
+#: Orders whose units are filled by each other, orders that share the grid, parts into which
+#: they cut its sides, and orders that are predicted where time decides.
+NESTED, SHARING, PARTS, TIMED = 12, 8, 12, 12
 
 #: Orders that mostly are short as they are.
 NAMED = ("round-robin", "column-major", "aligned", "hilbert")
-
-#: Orders that fit, and longer ones, that are mixed with each other.
-MIXED = 6
 
 
 def fit_order(
@@ -76,8 +76,8 @@ def fit_order(
     limit : str or None
         As ``--mapping-limit`` gives it.
     job : mapping or None
-        What else is said of the job (`rankmap.joint.job.KEYS`), where predicted time
-        decides: with ``predictor``, or for an order that was chosen so.
+        What else is said of the job (`rankmap.joint.job.KEYS`): predicted time decides
+        where it is known, else J.
 
     Returns
     -------
@@ -94,14 +94,9 @@ def fit_order(
     most = parse_limit(limit, mapping)
     if mapping is None and most is None:
         return order, ""
-    pattern = seconds = None
-    if order.pattern:
-        pattern = parse_pattern(order.pattern).on(order.on)
-        given = dict(job or {})
-        if "predictor" in given or (order.optimised and order.optimised["by"] == "time"):
-            seconds = _predicted(order, given)
+    pattern = parse_pattern(order.pattern).on(order.on) if order.pattern else None
     told = mapping or PMI2
-    found = shorten_order(order, told, most, pattern, seconds)
+    found = shorten_order(order, told, most, pattern, job or {})
     strategy = f"{order.strategy}, shortened" if found.lost and order.strategy else order.strategy
     words = found.words(told, most)
     return replace(order, slots=found.order.slots, strategy=strategy), words
@@ -130,18 +125,6 @@ def fit_format(
     return replace(order, slots=back, strategy=fitted.strategy), told
 
 
-def _predicted(order: Order, job: JobWords) -> Callable[[Order], float]:
-    """Return what predicts the time of orders of the same ranks on the same nodes."""
-    from rankmap.joint.job import predictor
-
-    on = order.on
-    assert on.machine is not None  # time was predicted for them
-    assert on.rows is not None
-    rows, said = on.rows, {"pattern": order.pattern, "ppn": on.counts.tolist()}
-    asked, _ = predictor(on.machine, job if "predictor" in job else {**job, **said})
-    return lambda one: asked.time(rows, one.slots)
-
-
 @dataclass(frozen=True, slots=True)
 class ShortOrder:
     """An order that a library can be told.
@@ -156,6 +139,8 @@ class ShortOrder:
     lost : float
         How much more it costs than the one that was wanted, as a share; 0 where
         they cost the same, nan where no pattern says.
+    by : str
+        What it costs more of: ``time``, as predicted, or ``J``.
     fits : bool
         False where not even ranks in a row on nodes in a row fit.
     """
@@ -164,6 +149,7 @@ class ShortOrder:
     length: int
     free_length: int
     lost: float = 0.0
+    by: str = "J"
     fits: bool = True
 
     def words(self, mapping: Mapping, limit: int | None) -> str:
@@ -180,9 +166,73 @@ class ShortOrder:
             return told
         long = f"not {self.free_length:,}" if self.free_length else "not one that MPICH loses"
         if self.lost == 0:
-            return f"{told}, {long}: its nodes changed places, which costs nothing"
-        cost = "at a cost that is not known" if np.isnan(self.lost) else f"{self.lost:.1%} dearer"
+            return f"{told}, {long}: ranks changed places, which costs nothing"
+        cost = f"with {self.lost:.1%} more {self.by}"
+        if np.isnan(self.lost):
+            cost = "at a cost that is not known"
         return f"{told}, {long}, {cost} ({mapping.source}; --mapping-limit none keeps the other)"
+
+
+class _Tried(NamedTuple):
+    """An order, what it costs, and the bytes in which it is told."""
+
+    cost: float
+    length: float
+    order: Order
+
+
+class _Front:
+    """Of the orders that were tried, those that no other beats, and the cheapest that fit.
+
+    Parameters
+    ----------
+    wanted : Order
+    mapping : Mapping
+    limit : int
+    pattern : Pattern or None
+        None: an order costs as many ranks as it puts on other nodes than `wanted`.
+    """
+
+    def __init__(
+        self, wanted: Order, mapping: Mapping, limit: int, pattern: Pattern | None
+    ) -> None:
+        self.wanted, self.mapping, self.limit, self.pattern = wanted, mapping, limit, pattern
+        self.distance = job_distance(wanted.on)
+        self.units = units_of(wanted.on, self.distance)
+        self.left = max(BUDGET // len(wanted), 3)
+        self.best: list[_Tried] = []
+        self.short: list[_Tried] = []
+
+    def try_orders(self, orders: Iterable[Order]) -> list[_Tried]:
+        """Return what was tried of some orders before the budget ran out."""
+        tried = []
+        for order in itertools.takewhile(lambda _: self.left > 0, orders):
+            self.left -= 1
+            step()
+            tried.append(self._keep(_Tried(self.cost(order), self.length(order), order)))
+        return tried
+
+    def _keep(self, one: _Tried) -> _Tried:
+        if one.length <= self.limit and all(one[:2] != other[:2] for other in self.short):
+            self.short = _cheapest([*self.short, one], TIMED)
+        if not any(two.cost <= one.cost and two.length <= one.length for two in self.best):
+            rest = [two for two in self.best if two.cost < one.cost or two.length < one.length]
+            self.best = _cheapest([*rest, one])
+        return one
+
+    def cost(self, order: Order) -> float:
+        """Return J, or how many ranks are on other nodes than they were to be."""
+        if self.pattern is None:
+            return float(np.count_nonzero(order.node != self.wanted.node))
+        return cost_of(self.pattern, order.node, self.distance)
+
+    def length(self, order: Order) -> float:
+        """Return the bytes of an order's mapping, infinite where the library gets it wrong."""
+        return len(self.mapping.text(order.node)) or np.inf
+
+
+def _cheapest(tried: Iterable[_Tried], most: int | None = None) -> list[_Tried]:
+    return sorted(tried, key=lambda one: one[:2])[:most]
 
 
 def shorten_order(
@@ -190,7 +240,7 @@ def shorten_order(
     mapping: Mapping,
     limit: int | None,
     pattern: Pattern | None = None,
-    seconds: Callable[[Order], float] | None = None,
+    job: JobWords | None = None,
 ) -> ShortOrder:
     """Return an order with a mapping within the limit: this one, if it can be.
 
@@ -203,54 +253,45 @@ def shorten_order(
         Bytes; None for no limit.
     pattern : Pattern or None
         Fitted to the slots: what J is of; None where none is known.
-    seconds : callable or None
-        Predicted time of an order, where that decides; None: J does.
+    job : mapping or None
+        What else is said of the job, see `fit_order`; None: J decides.
     """
     free = len(mapping.text(order.node))
     if limit is None or 0 < free <= limit:
         return ShortOrder(order, free, free)
-    distance = job_distance(order.on)
-    blocks = distance.blocks
-    wanted = _cost(order, pattern, distance)
-
-    def fits(one: Order) -> int:
-        length = len(mapping.text(one.node))
-        return length if length <= limit else 0
-
-    found: list[tuple[float, Order]] = []
-    for depth in range(1, blocks.shape[1] + 1):
-        one = renumber_nodes(order, blocks, depth)
-        if fits(one):
-            cost = _cost(one, pattern, distance)
-            if depth == 1 or (cost <= wanted * (1 + 1e-12) and seconds is None):
-                return ShortOrder(one, fits(one), free)
-            found.append((cost, one))
-    found += [(_cost(one, pattern, distance), one) for one in _others(order, pattern, fits)]
-    found += [
-        (_cost(one, pattern, distance), one)
-        for one in _mixtures(order, pattern, [one for _, one in sorted(found, key=_first)], fits)
-    ]
-    if not found:
-        plain = Order(np.arange(len(order)), order.on)
-        return ShortOrder(plain, len(mapping.text(plain.node)), free, np.nan, fits=False)
-    found.sort(key=_first)
-    if seconds is None:
-        cost, best = found[0]
-        lost = cost / wanted - 1 if wanted > 0 else np.nan
-    else:
-        default = [one for one in found if (np.diff(one[1].node) >= 0).all()]
-        timed = [(seconds(one), one) for _, one in [*found[:TIMED], *default[:1]]]
-        cost, best = min(timed, key=lambda one: one[0])
-        lost = cost / seconds(order) - 1
-    return ShortOrder(best, fits(best), free, max(lost, 0.0) if lost == lost else lost)
+    front = _Front(order, mapping, limit, pattern)
+    numbered = renumber_nodes(order, front.distance.blocks, 1)
+    in_a_row = Order(np.arange(len(order)), order.on)
+    wanted, alike, default = front.try_orders([order, numbered, in_a_row])
+    if alike.length <= limit:
+        return ShortOrder(alike.order, int(alike.length), free)
+    _try_orders(front)
+    if not front.short:
+        return ShortOrder(default.order, int(default.length), free, np.nan, fits=False)
+    cost, choice = wanted.cost, front.short
+    seconds = None if pattern is None or job is None else _clock(order, job)
+    if seconds is not None:
+        choice = [*choice, default] if default.length <= limit else choice
+        cost = seconds(order)
+        choice = _cheapest(one._replace(cost=seconds(one.order)) for one in choice)
+    lost = np.nan
+    if pattern is not None and cost > 0:
+        lost = max(round(choice[0].cost / cost - 1, 9), 0.0)
+    by = "time" if seconds else "J"
+    return ShortOrder(choice[0].order, int(choice[0].length), free, lost, by)
 
 
-def _first(one: tuple[float, Order]) -> float:
-    return one[0]
+def _clock(order: Order, job: JobWords) -> Callable[[Order], float] | None:
+    """Return what predicts the time of orders of the same ranks; None where nothing can."""
+    from rankmap.joint.auto_order import without_time
+    from rankmap.joint.job import predictor
 
-
-def _cost(order: Order, pattern: Pattern | None, distance: Distance) -> float:
-    return np.nan if pattern is None else cost_of(pattern, order.node, distance)
+    on = order.on
+    if on.machine is None or on.rows is None or without_time(on, job.get("routing", "")):
+        return None
+    rows, said = on.rows, {"pattern": order.pattern, "ppn": on.counts.tolist()}
+    asked, _ = predictor(on.machine, job if "predictor" in job else {**job, **said})
+    return lambda one: asked.time(rows, one.slots)
 
 
 def renumber_nodes(order: Order, blocks: Ints, depth: int) -> Order:
@@ -321,27 +362,26 @@ def _shapes(counts: Ints, blocks: Ints, depth: int) -> list[Ints]:
     return kinds
 
 
-def _others(order: Order, pattern: Pattern | None, fits: Callable[[Order], int]) -> Iterator[Order]:
-    """Yield orders that fit: of stretches, of boxes, and ranks in a row on nodes in a row."""
-    distance = job_distance(order.on)
-    depths = range(distance.blocks.shape[1], 0, -1)
-    for stretch in divisors(order.on.ppn or 1)[1:]:
+def _try_orders(front: _Front) -> None:
+    """Try orders that may be short, then what can be put together of the best of them."""
+    order, pattern, blocks = front.wanted, front.pattern, front.distance.blocks
+    depths = range(blocks.shape[1], 0, -1)
+    for stretch in divisors(order.on.ppn or 1):
         rough = _stretched(order, stretch)
-        made = [renumber_nodes(rough, distance.blocks, depth) for depth in depths]
-        short = [one for one in (rough, *made) if fits(one)]
-        yield from short
-        if short:
+        front.try_orders([rough, *(renumber_nodes(rough, blocks, depth) for depth in depths)])
+        if len(front.short) > 1:  # more than the default order
             break
-    yield from _boxes(order, pattern, fits)[:SCORED]
-    if pattern is not None:
-        for name in NAMED:
-            with contextlib.suppress(NidmapError):
-                one = find(name)(pattern, order.on)
-                if fits(one):
-                    yield one
-    plain = Order(np.arange(len(order)), order.on)
-    if fits(plain):
-        yield plain
+    if pattern is None:
+        return
+    for name in NAMED:
+        with contextlib.suppress(NidmapError):
+            front.try_orders([find(name)(pattern, order.on)])
+    boxes = _cheapest(_try_boxes(front), NESTED)
+    both = [one.order for one in (*front.best, *boxes)]
+    for level, outer, inner in itertools.product(front.units.levels[1:], both, both):
+        front.try_orders([_nested(outer, inner, front.units, level)])
+    for one, other in itertools.permutations([one.order for one in front.best[:SHARING]], 2):
+        front.try_orders(_side_by_side(one, other, front))
 
 
 def _stretched(order: Order, stretch: int) -> Order:
@@ -364,60 +404,55 @@ def _stretched(order: Order, stretch: int) -> Order:
     return Order.of_nodes(np.repeat(node, stretch), on)
 
 
-def _mixtures(
-    order: Order, pattern: Pattern | None, short: Sequence[Order], fits: Callable[[Order], int]
-) -> Iterator[Order]:
-    """Yield orders that fit: the first ranks as in a long one, the others as in a short one.
+def _try_boxes(front: _Front) -> list[_Tried]:
+    """Try orders of nested boxes, those with most of the traffic inside first.
 
-    As many ranks are as in the long one as the limit allows. Long ones are the order that was
-    wanted, and boxes of any shape.
+    Boxes of a level only add to the blocks of a mapping: short ones are carried on
+    to the next level beside the best.
     """
-    units = units_of(order.on, job_distance(order.on))
-    step, left = int(order.on.counts.max()), BUDGET
-    long = [order, *_boxes(order, pattern, lambda one: 1)[:MIXED]]
-    for one, other in itertools.product(long, short[:MIXED]):
-        walks = one.ranks[units.slots], other.ranks[units.slots]
-        low, high, best = 0, len(order) // step, None
-        while high - low > 1 and left > 0:
-            middle = (low + high) // 2
-            first, rest = (walk < middle * step for walk in walks)
-            made = Order(units.order(np.concatenate([walks[0][first], walks[1][~rest]])), order.on)
-            low, high, best = (middle, high, made) if fits(made) else (low, middle, best)
-            left -= len(order)
-        if best is not None:
-            yield best
-
-
-def _boxes(order: Order, pattern: Pattern | None, fits: Callable[[Order], int]) -> list[Order]:
-    """Return orders of nested boxes that fit, those with most of the traffic inside first.
-
-    Boxes of a level only add to the blocks of a mapping: what does not fit is not carried on.
-    """
-    grid = pattern if isinstance(pattern, GridPattern) else getattr(pattern, "model", None)
-    if not isinstance(grid, GridPattern):
+    grid = _grid(front.pattern)
+    if grid is None:
         return []
-    units = units_of(order.on, job_distance(order.on))
-    dims, left = grid.dims or (), BUDGET
-    chains: list[Chain] = [(0.0, [])]
-    found: list[tuple[float, Order]] = []
+    units, dims = front.units, grid.dims or ()
+    chains: list[tuple[float, list[Shape]]] = [(0.0, [])]
+    tried = []
     for level in units.levels:
         size = int(np.bincount(np.diff(level.starts)).argmax())  # of most units: holes do no harm
         boxes = boxes_of(size, dims)
-        gain = inside(grid, boxes) * level.step * (len(order) // size)
+        gain = inside(grid, boxes) * level.step * (len(front.wanted) // size)
         longer = [
             (worth + own, [*chain, tuple(box)])
             for worth, chain in chains
             for own, box in zip(gain.tolist(), boxes.tolist(), strict=True)
             if not chain or not any(np.mod(box, chain[-1]))
         ]
-        kept: list[Chain] = []
-        for worth, chain in sorted(longer, key=lambda one: -one[0]):
-            left -= len(order)
-            if len(kept) == BEAM or left < 0:
-                break
-            one = Order(units.order(cells_in(dims, chain)), order.on)
-            if fits(one):
-                kept.append((worth, chain))
-                found.append((worth, one))
-        chains = kept or chains
-    return [one for _, one in sorted(found, key=lambda one: -one[0])]
+        chains = sorted(longer, key=lambda one: -one[0])[:BEAM] or chains
+        walks = (cells_in(dims, chain) for _, chain in chains)
+        tried += front.try_orders(Order(units.order(walk), front.wanted.on) for walk in walks)
+    return tried
+
+
+def _grid(pattern: Pattern | None) -> GridPattern | None:
+    """Return the process grid of a pattern, also of one that was recognised; None without."""
+    grid = pattern if isinstance(pattern, GridPattern) else getattr(pattern, "model", None)
+    return grid if isinstance(grid, GridPattern) else None
+
+
+def _nested(outer: Order, inner: Order, units: Units, level: Level) -> Order:
+    """Return one order's units of a level, inside of each of which ranks follow another order."""
+    place = inverse(units.slots)
+    unit = np.searchsorted(level.starts, place[outer.slots], side="right")
+    return Order(units.order(np.lexsort((place[inner.slots], unit))), outer.on)
+
+
+def _side_by_side(one: Order, other: Order, front: _Front) -> Iterator[Order]:
+    """Yield orders of which one part of the grid is as in one order, the rest as in another."""
+    grid = _grid(front.pattern)
+    sides = (grid.dims if grid else None) or (len(one.on.counts),)
+    walks = one.ranks[front.units.slots], other.ranks[front.units.slots]
+    cells = np.arange(len(one)) * math.prod(sides) // len(one)
+    for side, place in zip(sides, np.unravel_index(cells, sides), strict=True):
+        for cut in np.unique(np.arange(1, PARTS) * side // PARTS).tolist():
+            first, rest = (place[walk] < cut for walk in walks)
+            walk = np.concatenate([walks[0][first], walks[1][~rest]])
+            yield Order(front.units.order(walk), one.on)

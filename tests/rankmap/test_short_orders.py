@@ -17,6 +17,7 @@ from rankmap.emit.process_mapping import (
     parse_limit,
     vector,
 )
+from rankmap.joint.job import predictor
 from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
@@ -67,8 +68,8 @@ def job(name, nodes, ppn, pattern, strategy):
 @pytest.mark.parametrize(
     ("case", "free", "length"),
     [
-        (("perlmutter", 64, 4, "stencil:8x8x4", "hilbert"), 1352, 924),
-        (("perlmutter", 128, 4, "stencil:8x8x8", "boxes"), 1151, 931),
+        (("perlmutter", 64, 4, "stencil:8x8x4", "hilbert"), 1352, 56),
+        (("perlmutter", 128, 4, "stencil:8x8x8", "boxes"), 1151, 368),
     ],
 )
 def test_what_was_too_long_fits_with_its_nodes_in_other_places(case, free, length):
@@ -86,8 +87,20 @@ def test_what_a_limit_costs_is_said():
     found = shorten_order(order, CRAY_MPICH, 1023, pattern)
     assert found.length <= 1023 < found.free_length
     assert 0 < found.lost < 0.1
-    assert f"{found.lost:.1%} dearer (cray-mpich 9.1" in found.words(CRAY_MPICH, 1023)
+    assert f"with {found.lost:.1%} more J (cray-mpich 9.1" in found.words(CRAY_MPICH, 1023)
     assert shorten_order(order, CRAY_MPICH, None, pattern).order is order
+
+
+def test_of_the_orders_that_fit_the_fastest_is_taken_where_time_is_known():
+    order, pattern = job("frontier", 32, 8, "stencil:8x8x4", "boxes")
+    by_j = shorten_order(order, CRAY_MPICH, 200, pattern)
+    by_time = shorten_order(order, CRAY_MPICH, 200, pattern, {"pattern": "stencil:8x8x4"})
+    assert (by_j.by, by_time.by) == ("J", "time")
+    asked, _ = predictor(order.on.machine, {"pattern": pattern, "ppn": 8})
+    seconds = [asked.time(order.on.rows, one.slots) for one in (order, by_j.order, by_time.order)]
+    assert seconds[2] <= seconds[1]
+    assert by_time.lost == pytest.approx(max(seconds[2] / seconds[0] - 1, 0), abs=1e-6)
+    assert "more time (cray-mpich" in by_time.words(CRAY_MPICH, 200) or by_time.lost == 0
 
 
 def test_uneven_ranks_that_no_order_makes_short_are_said_to_be():
@@ -157,7 +170,7 @@ def test_the_command_says_how_long_it_is_and_keeps_to_the_limit(capsys, tmp_path
     command += ["--pattern", "stencil:8x8x4", "--strategy", "hilbert"]
     command += ["-o", str(tmp_path / "MPICH_RANK_ORDER")]
     assert nidmap(command) == 0
-    assert "is told the order in 924 bytes of 1,023, not 1,352" in capsys.readouterr().err
+    assert "bytes of 1,023, not 1,352: ranks changed places" in capsys.readouterr().err
     assert nidmap([*command, "--mapping-limit", "none"]) == 0
     assert "in 1,352 bytes (no limit is kept)" in capsys.readouterr().err
     assert nidmap([*command, "--mapping-limit", "x"]) == 2
