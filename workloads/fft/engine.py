@@ -13,7 +13,7 @@ from workloads.fft.local import chunks
 from workloads.fft.window import Window, joined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from mpi4py import MPI
 
@@ -60,7 +60,6 @@ class Engine:
         self._layout, self._local, self._dtype, self._phases = layout, local, dtype, phases
         self._comms: list[MPI.Intracomm] = []
         self._windows: list[Window] = []
-        self._gate: Callable[[], None] | None = None
         self._pool = Pool(dtype)
         self._pairs: dict[str, tuple[Exchange, Exchange]] = {}
         rows, columns = layout.grid
@@ -117,18 +116,13 @@ class Engine:
 
     # Forward: axes 2, 1, 0.
 
-    def forward(self, x: Array, y: Array, gate: Callable[[], None] | None) -> None:
-        """Transform this rank's part in space into its part of the spectrum; no overlap.
-
-        `gate` is called on every rank before anything is exchanged, and may raise.
-        """
-        self._gate = gate
+    def forward(self, x: Array, y: Array) -> None:
+        """Transform this rank's part in space into its part of the spectrum; no overlap."""
         for piece, part in enumerate(self._layout.forward_pieces):
             if self._layout.slab:
                 self._forward_columns(piece, x[part.slice], (2, 1), y, y[part.slice])
             else:
                 self._forward_pencil(piece, x[part.slice], y, y[part.slice])
-        self._pass_gate()
         self._transform(y, y, (0,), forward=True)
 
     def _forward_columns(
@@ -143,7 +137,7 @@ class Engine:
             return
         way = self._pairs["columns"][0]
         self._through(way, piece, x, 0, axes, forward=True)
-        self._finish(way, piece, y)
+        way.finish(piece, y)
 
     def _forward_pencil(self, piece: int, x: Array, y: Array, own: Array) -> None:
         """Take a piece through both transpositions."""
@@ -153,12 +147,12 @@ class Engine:
         if "columns" in self._pairs:
             shape = len(x), layout.field.spectrum[1], layout.local_spectrum[2]
             middle = self._between(self._pairs["columns"][0], piece, shape)
-        self._finish(way, piece, middle)
+        way.finish(piece, middle)
         self._forward_columns(piece, middle, (1,), y, own)
 
     # Backward: axes 0, 1, 2.
 
-    def backward(self, z: Array, work: Array, out: Array, gate: Callable[[], None] | None) -> None:
+    def backward(self, z: Array, work: Array, out: Array) -> None:
         """Transform this rank's part of the spectrum into its part in space.
 
         Parameters
@@ -170,17 +164,13 @@ class Engine:
         out : ndarray
             May be `work`, or begin where it begins: it is written behind what
             is read.
-        gate : callable or None
-            See `forward`.
         """
-        self._gate = gate
         slab = self._layout.slab
         for piece, part in enumerate(self._layout.backward_pieces):
             if slab:
                 self._backward_columns(piece, z[:, part.slice], work, work[:, part.slice])
             else:
                 self._backward_pencil(piece, z[:, :, part.slice], work)
-        self._pass_gate()
         self._last(work, out, (1, 2) if slab else (2,))
 
     def _backward_pencil(self, piece: int, z: Array, work: Array) -> None:
@@ -189,7 +179,7 @@ class Engine:
         middle = self._between(way, piece, shape)
         self._backward_columns(piece, z, middle, middle)
         self._through(way, piece, middle, 0, (1,), forward=False)
-        self._finish(way, piece, work)
+        way.finish(piece, work)
 
     def _backward_columns(self, piece: int, z: Array, target: Array, own: Array) -> None:
         """Transform a piece along axis 0 and scatter that over the rows of the grid.
@@ -201,7 +191,7 @@ class Engine:
             return
         way = self._pairs["columns"][1]
         self._through(way, piece, z, 1, (0,), forward=False)
-        self._finish(way, piece, target)
+        way.finish(piece, target)
 
     def _last(self, work: Array, out: Array, axes: tuple[int, ...]) -> None:
         """Transform along the axes that are whole in space, chunk by chunk."""
@@ -221,15 +211,6 @@ class Engine:
         if way.natural:
             return way.target(piece, (slice(None),) * 3)
         return self._pool.get("middle", shape)
-
-    def _pass_gate(self) -> None:
-        if self._gate is not None:
-            gate, self._gate = self._gate, None
-            gate()
-
-    def _finish(self, way: Exchange, piece: int, target: Array) -> None:
-        self._pass_gate()
-        way.finish(piece, target)
 
     def _through(
         self,

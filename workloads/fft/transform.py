@@ -27,13 +27,13 @@ owns it.
 from __future__ import annotations
 
 import math
-from array import array
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import numpy as np
 
-from placement.errors import NidmapError, UsageError, printable
+from placement.errors import UsageError, printable
 from workloads.fft.basis import field_of
 from workloads.fft.engine import Engine
 from workloads.fft.exchange import METHODS
@@ -46,7 +46,7 @@ from workloads.words import check_word
 from workloads.world import same, together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from mpi4py import MPI
     from numpy.typing import DTypeLike
@@ -96,7 +96,7 @@ class Transform:
         ``ducc0``, ``scipy`` or ``numpy``; '' for the best that is there.
     checked : bool
         Whether every call makes sure first that all ranks were given arrays
-        that fit, by a small MPI_Iallreduce behind the first local transforms.
+        that fit, by a small MPI_Allreduce.
 
     Attributes
     ----------
@@ -268,25 +268,15 @@ class Transform:
 
     def _run(self, given: Array, out: Array | None, *, forward: bool) -> Array:
         """Transform, or raise on all ranks what one of them finds wrong with its arrays."""
-        gate: Callable[[], None] | None = None
-        error: Exception | None = None
-        try:
+        with together(self.comm) if self._checked else nullcontext():
             engine = self._open()
             x, y = self._arrays(given, out, forward)
-        except (NidmapError, MemoryError) as raised:
-            if not self._checked:
-                raise
-            error = raised
-        if self._checked:
-            gate = _agreement(self.comm, error)
-            if error is not None:
-                gate()  # it raises: nothing else is to be done here
         space, waves = self._layout.local, self._layout.local_spectrum
         if forward:
-            engine.forward(x.reshape(space), y.reshape(waves), gate)
+            engine.forward(x.reshape(space), y.reshape(waves))
         else:
             inner = y.reshape(space)
-            engine.backward(x.reshape(waves), self._work(inner), inner, gate)
+            engine.backward(x.reshape(waves), self._work(inner), inner)
         return y
 
     def _arrays(self, given: Array, out: Array | None, forward: bool) -> tuple[Array, Array]:
@@ -328,27 +318,6 @@ class Transform:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:  # else the other ranks may be elsewhere
             self.close()
-
-
-def _agreement(comm: MPI.Intracomm, error: Exception | None) -> Callable[[], None]:
-    """Tell the other ranks whether this one has an error; return what raises it on all of them.
-
-    It is what `workloads.world.together` is, without waiting: the ranks work
-    on until they call what is returned. Collective, as is that.
-    """
-    from mpi4py import MPI
-
-    mine, worst = array("b", [error is not None]), array("b", [0])
-    request = comm.Iallreduce(mine, worst, op=MPI.MAX)
-
-    def wait() -> None:
-        request.Wait()
-        if worst[0]:
-            with together(comm):
-                if error is not None:
-                    raise error
-
-    return wait
 
 
 def _dtype(dtype: DTypeLike) -> np.dtype[Any]:

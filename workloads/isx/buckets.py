@@ -35,28 +35,16 @@ def bucketed(problem: Problem, keys: Array, out: Array) -> Ints:
     """
     kind: type[Any] = np.uint32 if problem.dtype == "i4" else np.uint64
     plain, dealt = keys.view(kind), out.view(kind)
-    by = kind(problem.width if problem.shift is None else problem.shift)
+    shifted = problem.shift is not None
+    by = kind(problem.shift if shifted else problem.width)
     if len(keys) < COMPILED:
-        return _by_order(problem, plain, by, dealt)
-    return _by_loops(problem, plain, by, dealt)
+        numbers = (plain >> by if shifted else plain // by).astype(np.int64)
+        np.take(plain, np.argsort(numbers, kind="stable"), out=dealt)
+        return np.bincount(numbers, minlength=problem.ranks)
+    from workloads.isx.kernels import count_keys, deal_keys
 
-
-def _by_order(problem: Problem, keys: Any, by: Any, out: Any) -> Ints:
-    """Bucket few keys by the stable order of their buckets' numbers."""
-    numbers = (keys // by if problem.shift is None else keys >> by).astype(np.int64)
-    np.take(keys, np.argsort(numbers, kind="stable"), out=out)
-    return np.bincount(numbers, minlength=problem.ranks)
-
-
-def _by_loops(problem: Problem, keys: Any, by: Any, out: Any) -> Ints:
-    """Bucket many keys by counting them and dealing them out, compiled."""
-    from workloads.isx import kernels
-
-    by_division = problem.shift is None
-    count = kernels.count_by_division if by_division else kernels.count_by_shift
-    deal = kernels.deal_by_division if by_division else kernels.deal_by_shift
     counts = np.zeros((4, problem.ranks), np.int64)
-    count(keys, by, counts)
+    count_keys(plain, by, shifted, counts)
     sizes: Ints = counts.sum(axis=0)
-    deal(keys, by, np.cumsum(sizes) - sizes, out)
+    deal_keys(plain, by, shifted, np.cumsum(sizes) - sizes, dealt)
     return sizes

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rankmap.refine.jit import kernel
+from rankmap.refine.jit import inlined, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -17,50 +17,31 @@ if TYPE_CHECKING:
 
     Keys = NDArray[Any]
 
-__all__ = ["count_by_division", "count_by_shift", "deal_by_division", "deal_by_shift"]
+__all__ = ["count_keys", "deal_keys"]
+
+
+@inlined
+def bucket_of(key: Any, by: Any, shifted: bool) -> Any:
+    """Return the bucket of a key: by a shift, else by division."""
+    return key >> by if shifted else key // by
 
 
 @kernel
-def count_by_shift(keys: Keys, shift: Any, counts: Ints) -> None:
-    """Add to counts (4, buckets) the keys of each bucket ``key >> shift``."""
+def count_keys(keys: Keys, by: Any, shifted: bool, counts: Ints) -> None:
+    """Add to counts (4, buckets) the keys of each bucket."""
     whole = len(keys) // 4 * 4
     for i in range(0, whole, 4):
-        counts[0, keys[i] >> shift] += 1
-        counts[1, keys[i + 1] >> shift] += 1
-        counts[2, keys[i + 2] >> shift] += 1
-        counts[3, keys[i + 3] >> shift] += 1
-    for i in range(whole, len(keys)):
-        counts[0, keys[i] >> shift] += 1
+        for lane in range(4):
+            counts[lane, bucket_of(keys[i + lane], by, shifted)] += 1
+    for key in keys[whole:]:
+        counts[0, bucket_of(key, by, shifted)] += 1
 
 
 @kernel
-def count_by_division(keys: Keys, width: Any, counts: Ints) -> None:
-    """Add to counts (4, buckets) the keys of each bucket ``key // width``."""
-    whole = len(keys) // 4 * 4
-    for i in range(0, whole, 4):
-        counts[0, keys[i] // width] += 1
-        counts[1, keys[i + 1] // width] += 1
-        counts[2, keys[i + 2] // width] += 1
-        counts[3, keys[i + 3] // width] += 1
-    for i in range(whole, len(keys)):
-        counts[0, keys[i] // width] += 1
-
-
-@kernel
-def deal_by_shift(keys: Keys, shift: Any, starts: Ints, out: Keys) -> None:
+def deal_keys(keys: Keys, by: Any, shifted: bool, starts: Ints, out: Keys) -> None:
     """Write each key at its bucket's start, which moves on."""
     for key in keys:
-        bucket = key >> shift
-        at = starts[bucket]
-        out[at] = key
-        starts[bucket] = at + 1
-
-
-@kernel
-def deal_by_division(keys: Keys, width: Any, starts: Ints, out: Keys) -> None:
-    """Write each key at its bucket's start, which moves on."""
-    for key in keys:
-        bucket = key // width
+        bucket = bucket_of(key, by, shifted)
         at = starts[bucket]
         out[at] = key
         starts[bucket] = at + 1

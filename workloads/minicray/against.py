@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from placement.network import Demand, Loads
     from rankmap.predict import Prediction
 
-__all__ = ["Side", "counted", "defaults", "document", "expected", "side_by_side", "total_demand",
-           "words"]  # fmt: skip
+__all__ = ["Side", "defaults", "document", "expected", "side_by_side", "total_demand", "words"]
 
 #: Links with less of the busiest one's bytes are shown, not judged: barriers are as much.
 _LEAST = 0.05
@@ -150,12 +149,6 @@ def total_demand(found: Prediction) -> Demand:
     return reduce(add, others, first)
 
 
-def counted(name: str, zero: bool = False) -> dict[str, float]:
-    """Return the bytes that each link of a mini-Cray has carried since the last zero."""
-    found = client.ask(name, {"do": "links", "zero": zero})["links"]
-    return {link: float(row["bytes"]) for link, row in found.items()}
-
-
 def side_by_side(found: Prediction, name: str, times: float = 1.0) -> Side:
     """Return predicted and counted loads of a mini-Cray's links.
 
@@ -178,14 +171,14 @@ def side_by_side(found: Prediction, name: str, times: float = 1.0) -> Side:
     whole = total_demand(found)
     machine, routing = found.loads.channels.machine, found.loads.routing
     names, payload, wire = expected(machine, whole * times, routing, int(about["mtu"]))
-    there = counted(name)
+    there = client.link_bytes(name)
     known = np.array([text in there for text in names.tolist()])
     if not known[wire > 0].all():
         raise UsageError(
             f"the prediction is for {machine.name}, and mini-Cray {name} is another machine",
             f"leave -m out: it is {' '.join(about['machine'])}",
         )
-    counts = np.array([there.get(text, 0.0) for text in names.tolist()])
+    counts = np.array([there.get(text, 0) for text in names.tolist()], dtype=np.float64)
     return Side(names[known], payload[known], wire[known], counts[known])
 
 

@@ -29,7 +29,7 @@ from workloads.minicray.messages import receive, same_user, send
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["DEFAULT_NAME", "Standing", "ask", "down", "run", "start"]
+__all__ = ["DEFAULT_NAME", "Standing", "ask", "down", "link_bytes", "run", "start"]
 
 DEFAULT_NAME = "minicray"
 
@@ -260,6 +260,12 @@ def ask(name: str, message: dict[str, Any]) -> dict[str, Any]:
     """
     with connect(name) as connection:
         return _exchange(connection, message, [], f"mini-Cray {name} went down before it answered")
+
+
+def link_bytes(name: str) -> dict[str, int]:
+    """Return the bytes that each link of a mini-Cray has carried since the last zero."""
+    found = ask(name, {"do": "links"})["links"]
+    return {link: row["bytes"] for link, row in found.items()}
 
 
 def _exchange(

@@ -174,14 +174,13 @@ def make_noise(name: str, noise: Noise, seconds: float) -> dict[str, Any]:
         It cannot be started, as where Slurm has given its nodes to others.
     """
     about = client.ask(name, {"do": "status"})
-    before = client.ask(name, {"do": "links"})["links"]
+    before = client.link_bytes(name)
     began = time.monotonic()
     code = client.run(name, _command(about, noise, seconds))
     lasted = min(seconds, time.monotonic() - began)  # less after a Ctrl-C
     if code not in (0, 130):
         raise LaunchError(f"the noise ended with code {code}", "are its nodes free?")
-    after = client.ask(name, {"do": "links"})["links"]
-    carried = {link: row["bytes"] - before[link]["bytes"] for link, row in after.items()}
+    carried = {link: count - before[link] for link, count in client.link_bytes(name).items()}
     return {"seconds": lasted, "nodes": [about["names"][k] for k in noise.nodes], "bytes": carried}
 
 

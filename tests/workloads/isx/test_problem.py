@@ -62,15 +62,14 @@ def test_kernels_put_keys_into_buckets_in_their_order(dtype, buckets, width):
     keys = rng.integers(0, min(1024, buckets * width), 1003).astype(dtype)
     expected = keys[np.argsort(keys // dtype(width), kind="stable")]
     sizes = np.bincount(keys // width, minlength=buckets)
-    ways = [(kernels.count_by_division, kernels.deal_by_division, width)]
+    ways = [(width, False)]
     if width & (width - 1) == 0:
-        shift = width.bit_length() - 1
-        ways.append((kernels.count_by_shift, kernels.deal_by_shift, shift))
-    for count, deal, by in ways:
+        ways.append((width.bit_length() - 1, True))
+    for by, shifted in ways:
         counts, out = np.zeros((4, buckets), np.int64), np.empty_like(keys)
-        count(keys, dtype(by), counts)
+        kernels.count_keys(keys, dtype(by), shifted, counts)
         assert counts.sum(0).tolist() == sizes.tolist()
-        deal(keys, dtype(by), np.cumsum(sizes) - sizes, out)
+        kernels.deal_keys(keys, dtype(by), shifted, np.cumsum(sizes) - sizes, out)
         assert out.tolist() == expected.tolist()
 
 

@@ -13,8 +13,10 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, cast
 
 from placement.commands.common import write_output
+from placement.errors import LaunchError
 from workloads.ab.arms import Arm, Comparison
 from workloads.ab.running import measure
+from workloads.minicray.client import link_bytes
 from workloads.options import Common
 from workloads.session import quiet_barrier
 from workloads.world import guarded
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from workloads.ab.running import Side
     from workloads.session import Session
 
-__all__ = ["arms_of", "main"]
+__all__ = ["main"]
 
 #: Runs of each arm over which links are counted.
 _COUNTED = 4
@@ -54,7 +56,12 @@ def _measure(job: dict[str, Any]) -> int:
             found = {arm: row for one in every for arm, row in one.items() if row}
             write_output(json.dumps(found), job["counts"])
 
-    session = measure(common, asked, lambda hosts: arms_of(hosts, job["arms"]), count)
+    def arms(hosts: Sequence[str]) -> list[Arm]:
+        if list(hosts) != job["hosts"]:
+            raise LaunchError("the ranks are not where srun was asked to start them")
+        return [Arm(**arm) for arm in job["arms"]]
+
+    session = measure(common, asked, arms, count)
     return session.exit_code
 
 
@@ -90,44 +97,14 @@ def _count_links(session: Session, side: Side, job: dict[str, Any]) -> dict[str,
 
 def _carried(comm: MPI.Intracomm, name: str, do: Callable[[], None]) -> dict[str, float]:
     """Do something on all ranks of an arm; return what the links carried, {} but on the first."""
-    from workloads.minicray.against import counted
-
     reads = comm.Get_rank() == 0
-    before = counted(name) if reads else {}
+    before = link_bytes(name) if reads else {}
     comm.Barrier()
     do()
     comm.Barrier()
-    after = counted(name) if reads else {}
+    after = link_bytes(name) if reads else {}
     comm.Barrier()  # nobody goes on before the counters are read
     return {link: count - before[link] for link, count in after.items()}
-
-
-def arms_of(hosts: Sequence[str], wanted: Sequence[dict[str, Any]]) -> list[Arm]:
-    """Return the arms as world ranks.
-
-    Parameters
-    ----------
-    hosts : sequence of str
-        The node of each rank of the world.
-    wanted : sequence of dict
-        ``name``, ``nodes`` in the order of the slots, ``slots`` of the ranks,
-        ``control``.
-
-    Examples
-    --------
-    >>> wanted = [{"name": "one", "nodes": ["b", "a"], "slots": [0, 2, 1, 3], "control": ""}]
-    >>> arms_of(["a", "a", "b", "b"], wanted)[0].members
-    [2, 0, 3, 1]
-    """
-    here: dict[str, list[int]] = {}
-    for rank, host in enumerate(hosts):
-        here.setdefault(host, []).append(rank)
-    arms = []
-    for arm in wanted:
-        seats = [rank for node in arm["nodes"] for rank in here[node]]
-        members = [seats[slot] for slot in arm["slots"]]
-        arms.append(Arm(arm["name"], "given", ",".join(arm["nodes"]), members, arm["control"]))
-    return arms
 
 
 if __name__ == "__main__":

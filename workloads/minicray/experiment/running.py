@@ -66,6 +66,18 @@ class Arm:
     slots: Ints
     control: str = ""
 
+    def members(self, used: Ints, ppn: int) -> list[int]:
+        """Return the world's rank in each place, of a launch that fills these nodes in turn.
+
+        Examples
+        --------
+        >>> Arm("one", np.array([7, 3]), np.array([0, 2, 1, 3])).members(np.array([3, 7]), 2)
+        [2, 0, 3, 1]
+        """
+        seats = np.searchsorted(used, self.rows[self.slots // ppn]) * ppn + self.slots % ppn
+        found: list[int] = seats.tolist()
+        return found
+
     def same_as(self, other: Arm, ppn: int) -> bool:
         """Tell whether every rank sits on the same node."""
         return bool(np.array_equal(self.rows[self.slots // ppn], other.rows[other.slots // ppn]))
@@ -156,12 +168,14 @@ def measure_case(
         "arms": [
             {
                 "name": arm.name,
-                "nodes": machine.names[arm.rows].tolist(),
-                "slots": arm.slots.tolist(),
+                "order": "given",
+                "nodes": ",".join(machine.names[arm.rows].tolist()),
+                "members": arm.members(used, case.ppn),
                 "control": arm.control,
             }
             for arm in arms
         ],
+        "hosts": np.repeat(machine.names[used], case.ppn).tolist(),
     }  # fmt: skip
     path = Path(f"{stem}.job.json")
     path.write_text(json.dumps(job))
