@@ -6,7 +6,7 @@ It reads one JSON document from standard input and writes one:
 
 ``{"kind": "torus", "extents": [x, y, z], "gbs": 4.68, "flows": [[s, t, bytes], …]}``
     SimGrid's own torus, its hosts numbered x fastest.
-``{"kind": "fattree", "down": […], "up": […], "gbs": 12.5, "flows": …}``
+``{"kind": "fattree", "down": […], "up": […], "parallel": […], "gbs": 12.5, "flows": …}``
     SimGrid's own fat tree, its hosts numbered leaf by leaf.
 ``{"kind": "routes", "gbs": [per link], "flows": [[s, t, bytes, [links]], …]}``
     The routes are given, so that only the sharing is SimGrid's.
@@ -42,7 +42,7 @@ def platform(job):
         count = math.prod(job["extents"])
     else:
         topology, count = "FAT_TREE", math.prod(job["down"])
-        rows = (job["down"], job["up"], [1] * len(job["up"]))
+        rows = (job["down"], job["up"], job["parallel"])
         sizes = ";".join([str(len(job["down"])), *(",".join(map(str, r)) for r in rows)])
     return f"""<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">

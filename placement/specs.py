@@ -57,8 +57,11 @@ __all__ = ["MAX_NODES", "is_spec", "parse_spec"]
 #: More nodes than this are refused (the largest machines have about 160,000).
 MAX_NODES = 4_194_304
 
-#: Parallel links between two switches or groups at most.
+#: Parallel links between two groups at most.
 MAX_PARALLEL = 1_000_000
+
+#: Cables between two switches at most: more than any switch has ports.
+MAX_CABLES = 2048
 
 #: Aries, GB/s a direction: three lanes a link at 14 (electrical) and 12.5 Gb/s (optical).
 ARIES = {"green": 5.25, "black": 15.75, "blue": 4.6875}
@@ -314,7 +317,7 @@ def _fattree(options: _Options) -> Machine:
         options.only("leaf", "leaves", "spines", "links", "bw", "injection", "down", "up")
         down = (options.whole("leaf"), options.whole("leaves"))
         up = (1, options.whole("spines"))
-        parallel = (1, options.whole("links", 1, most=MAX_PARALLEL))
+        parallel = (1, options.whole("links", 1, most=MAX_CABLES))
     every = options.speed("bw", FATTREE)
     topology = Topology(
         kind="fattree",
@@ -326,7 +329,7 @@ def _fattree(options: _Options) -> Machine:
         parameters={"spines": up[-1], "up": up, "parallel": parallel},
     )
     found = shape(topology)
-    if found.total > MAX_NODES or max(parallel) > MAX_PARALLEL or up[0] > 64:
+    if found.total > MAX_NODES or max(parallel) > MAX_CABLES or up[0] > 64:
         raise _Wrong(f"{found.total} switches are too many", f"at most {MAX_NODES} are possible")
     return _machine(options, topology, nics=up[0])
 

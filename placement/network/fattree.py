@@ -1,16 +1,17 @@
 """Fat trees under d-mod-k: the destination's index chooses every port on the way up.
 
-The up-port at level l is floor(d / (w1 … wl)) mod w(l+1), d the index of the
-destination and w the parents a node has at each level (Zahavi 2010; as in
-SimGrid's fat trees). So the switch of level l that a message to d climbs to
-has the number d mod (w1 … wl) among the twins of its subtree, and it comes
-down through the twins of that number too. The load of a link is a count by
-(subtree, d mod w1 … w(l+1)) of the bytes that leave or enter the subtree:
+The up-port at level l is q = floor(d / (w1 … wl)) mod (w(l+1) p(l+1)), d the
+index of the destination, w the parents a node has at each level and p the
+cables to each of them (Zahavi 2010; as in SimGrid's fat trees): cable q div w
+to parent q mod w. So the switch of level l that a message to d climbs to has
+the number d mod (w1 … wl) among the twins of its subtree, and it comes down
+through the twins of that number too, by the cables of that number: a switch
+forwards by the destination alone. The load of a cable is a count by (subtree,
+d mod w1 … w(l+1) p(l+1)) of the bytes that leave or enter the subtree:
 nothing is walked, and an all-to-all needs sums of weights only.
 
 d is the place of the node in the whole tree, leaf by leaf (leaf x nodes a
 leaf + place on the leaf), so absent nodes leave the others' routes alone.
-Parallel links of two switches are one channel.
 
 Fabrics whose list of cables is a whole two-level tree (every leaf joined to
 every spine alike) are routed the same way. Others are not regular: their
@@ -73,6 +74,11 @@ class Regular:
     def subtree(self, level: int) -> Ints:
         """Return the subtree of each node at a level, int64 (n,)."""
         return self.index // int(np.prod(self.shape.down[:level]))
+
+    def ways(self, level: int) -> int:
+        """Return how many remainders of d tell cables apart: w1 … w(level+1) p(level+1)."""
+        parallel = self.shape.parallel[level] if level else 1  # a node's own cables are its NICs'
+        return self.shape.twins(level + 1) * parallel
 
 
 def routings(machine: Machine) -> tuple[str, ...]:
@@ -173,15 +179,17 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
     for level in range(1, whole.height + 1):
         switch = np.arange(whole.switches(level))[:, None]
         place, twin = np.divmod(switch, whole.twins(level))
-        below = np.full((len(switch), len(d)), -1, dtype=np.int64)
+        towards = np.full((len(switch), len(d)), -1, dtype=np.int64)
         if level > 1:
-            below = half + _link(regular, level - 1, regular.subtree(level - 1)[nodes], twin)
+            parent, below = np.divmod(twin, whole.twins(level - 1))
+            lower = regular.subtree(level - 1)[nodes] * whole.twins(level - 1) + below
+            cable = d % regular.ways(level - 1) // whole.twins(level)
+            port = cable * whole.up[level - 1] + parent
+            towards = half + _cable(regular, level - 1, lower, port)
         if level < whole.height:
-            twins = whole.twins(level + 1)
-            port = (d % twins) // whole.twins(level) * whole.twins(level) + twin
-            climb = _link(regular, level, place, port)
-            below = np.where(regular.subtree(level)[nodes] == place, below, climb)
-        out[whole.first(level) : whole.first(level) + len(switch)] = below
+            climb = _cable(regular, level, switch, d % regular.ways(level) // whole.twins(level))
+            towards = np.where(regular.subtree(level)[nodes] == place, towards, climb)
+        out[whole.first(level) : whole.first(level) + len(switch)] = towards
     return out
 
 
@@ -235,10 +243,10 @@ def _level(regular: Regular, demand: Demand, level: int) -> tuple[Floats, Floats
 
     Returns
     -------
-    up, down : float64 (subtrees, w1 … w(level+1))
+    up, down : float64 (subtrees, remainders)
     """
-    subtree, twins = regular.subtree(level), regular.shape.twins(level + 1)
-    residue, size = regular.index % twins, (regular.shape.trees(level), twins)
+    subtree, ways = regular.subtree(level), regular.ways(level)
+    residue, size = regular.index % ways, (regular.shape.trees(level), ways)
     up, down = np.zeros((2, *size))
     for part in demand.nodewise:
         add = _messages if isinstance(part, Messages) else _all_to_alls
@@ -275,31 +283,28 @@ def _all_to_alls(
 
 
 def _by_link(whole: Shape, level: int, load: Floats) -> Floats:
-    """Return loads by (subtree, residue) in the order of the level's links."""
-    table = load.reshape(whole.trees(level), whole.up[level], whole.twins(level))
-    return np.swapaxes(table, 1, 2).ravel()
+    """Return loads by (subtree, remainder) in the order of the level's cables."""
+    sizes = whole.parallel[level], whole.up[level], whole.twins(level)
+    return load.reshape(whole.trees(level), *sizes).transpose(0, 3, 2, 1).ravel()
 
 
 def by_residue(regular: Regular, level: int, price: Floats) -> tuple[Floats, Floats]:
-    """Return the prices of a level's channels up and down, (subtrees, residues) each."""
+    """Return the prices of a level's cables up and down, (subtrees, remainders) each."""
     whole, half = regular.shape, regular.first[-1]
     rows = slice(regular.first[level - 1], regular.first[level])
-    up, down = (_by_residue(whole, level, some[rows]) for some in (price[:half], price[half:]))
+    sizes = whole.twins(level), whole.up[level], whole.parallel[level]
+    up, down = (
+        some[rows].reshape(-1, *sizes).transpose(0, 3, 2, 1).reshape(-1, regular.ways(level))
+        for some in (price[:half], price[half:])
+    )
     return up, down
 
 
-def _by_residue(whole: Shape, level: int, price: Floats) -> Floats:
-    """Return the prices of a level's links by (subtree, residue): `_by_link`, turned round."""
-    table = price.reshape(whole.trees(level), whole.twins(level), whole.up[level])
-    return np.swapaxes(table, 1, 2).reshape(whole.trees(level), -1)
-
-
-def _link(regular: Regular, level: int, subtree: Ints, port: Ints) -> Ints:
-    """Return the row of the link from a subtree of a level by the number of the upper twin."""
-    whole = regular.shape
-    twins = whole.twins(level)
-    lower = subtree * twins + port % twins
-    return regular.first[level - 1] + lower * whole.up[level] + port // twins
+def _cable(regular: Regular, level: int, lower: Ints, port: Ints) -> Ints:
+    """Return the row of a cable up from a switch of a level, `port` its q of the module's text."""
+    parents, parallel = regular.shape.up[level], regular.shape.parallel[level]
+    pair = lower * parents + port % parents
+    return regular.first[level - 1] + pair * parallel + port // parents
 
 
 def regular_tree(machine: Machine) -> Regular | None:
@@ -315,7 +320,7 @@ def _made(machine: Machine) -> Regular | None:
     if whole is None:
         return None
     levels = range(1, whole.height)
-    sizes = [whole.switches(level) * whole.up[level] for level in levels]
+    sizes = [whole.switches(level) * whole.up[level] * whole.parallel[level] for level in levels]
     first = tuple(np.cumsum([0, *sizes]).tolist())
     return Regular(whole, number(machine.coords, machine.topology.extents), first)
 

@@ -28,8 +28,9 @@ GB = 1e9
 class Channels:
     """The directed channels of a machine's network, one row each (c rows).
 
-    Parallel links that share their load equally (a black bundle, the links
-    of two fat tree switches) are one channel with the bandwidth of all.
+    Parallel links that share their load equally (a black bundle) are one
+    channel with the bandwidth of all; cables of switches, of which a message
+    takes one, are one channel each.
 
     Attributes
     ----------
@@ -79,12 +80,12 @@ class Channels:
         called = router_names(self.machine)
         source, target = called[self.source[some]].tolist(), called[self.target[some]].tolist()
         words = np.array(self.kinds)[self.kind[some]].tolist()
-        again = ["" if k == 0 else f"#{k + 1}" for k in self._earlier(some).tolist()]
+        again = ["" if k == 0 else f"#{k + 1}" for k in self.earlier(some).tolist()]
         parts = zip(source, target, words, again, strict=True)
         return np.array([f"{a}->{b} {word}{nth}" for a, b, word, nth in parts], dtype=np.str_)
 
-    def _earlier(self, some: NDArray[np.int64] | slice) -> NDArray[np.int64]:
-        """Return how many channels before each have its ends and its class."""
+    def earlier(self, some: NDArray[np.int64] | slice) -> NDArray[np.int64]:
+        """Return how many channels before each of these have its ends and its class."""
         key = self.source.astype(np.int64) << 40 | self.target.astype(np.int64) << 8 | self.kind
         wanted = np.arange(len(key))[some]
         if len(wanted) == 1:  # the busiest one, asked for over and over

@@ -194,7 +194,7 @@ def _on_fattree(machine: Machine, price: Floats) -> PathCosts | None:
     levels = range(1, regular.shape.height)
     priced = [by_residue(regular, level, price) for level in levels]
     subtrees = [regular.subtree(level) for level in levels]
-    residues = [regular.index % regular.shape.twins(level + 1) for level in levels]
+    residues = [regular.index % regular.ways(level) for level in levels]
 
     def cost(a: Ints, b: Ints) -> Floats:
         out = np.zeros(np.broadcast_shapes(np.shape(a), np.shape(b)))

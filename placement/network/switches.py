@@ -5,12 +5,12 @@ any graph (`placement.network.shortest_paths`). Under ``shortest`` traffic is
 split equally over all shortest paths, in a layered fabric over those that
 climb and then descend, as subnet managers route to stay free of deadlocks.
 ``single`` takes one of the nearest next hops by the number of the destination
-node: in layers by its digits as d-mod-k does, the lowest first.
+node: in layers by its digits as d-mod-k does, the lowest first; of several
+cables to the same switch the first ones of all switches come before the second.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,6 +21,7 @@ from placement.network.lines import product_over_lines
 from placement.network.model import Channels, from_links, once
 from placement.support.arrays import summed
 from placement.topologies import router_coords
+from placement.topologies.bundles import refuse_many
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -36,7 +37,10 @@ _TABLE = 1 << 22
 
 
 def channels(machine: Machine, routing: str = "") -> Channels:
-    """Return two channels a link: ``up<level>`` and ``down<level>``; the lower end comes first.
+    """Return two channels a cable: ``up<level>`` and ``down<level>``; the lower end comes first.
+
+    A switch forwards by the destination alone, so a message takes one cable of
+    several to the same other switch.
 
     Examples
     --------
@@ -51,12 +55,22 @@ def channels(machine: Machine, routing: str = "") -> Channels:
 def _directed(machine: Machine) -> Channels:
     """Return the channels: a class ``up1`` of links is ``down1`` from the upper switch."""
     both = from_links(machine)
+    refuse_many(int(both.count.sum()), machine.name)
+    cable = np.repeat(np.arange(len(both)), both.count)
     names = [name for up in both.kinds for name in (up, up.replace("up", "down", 1))]
     kinds = tuple(dict.fromkeys(names))
     place = np.array([kinds.index(name) for name in names] or [0])
     kind = 2 * both.kind.astype(np.int64)
     kind[len(both) // 2 :] += 1
-    return replace(both, kind=place[kind].astype(np.int8), kinds=kinds)
+    return Channels(
+        machine=machine,
+        source=both.source[cable],
+        target=both.target[cable],
+        kind=place[kind].astype(np.int8)[cable],
+        kinds=kinds,
+        count=np.ones(len(cable), dtype=np.int32),
+        bandwidth=(both.bandwidth / both.count)[cable],
+    )
 
 
 def graph(machine: Machine) -> Graph:
@@ -66,15 +80,17 @@ def graph(machine: Machine) -> Graph:
 
 
 def _layered(machine: Machine) -> Graph:
-    routers, level = len(router_coords(machine)), _levels(machine)
+    routers, level, found = len(router_coords(machine)), _levels(machine), channels(machine)
+    cable = found.earlier(slice(None))
     leaves = np.unique(machine.router[machine.router >= 0]).astype(np.int64)
     if level is not None:
-        found = shortest_paths.graph_of(channels(machine), routers, level=level)
-        ends = np.arange(found.batch, len(leaves), found.batch)
-        reached = (shortest_paths.distances(found, some)[leaves] for some in np.split(leaves, ends))
+        climbing = shortest_paths.graph_of(found, routers, level=level, order=cable)
+        ends = np.arange(climbing.batch, len(leaves), climbing.batch)
+        pieces = np.split(leaves, ends)
+        reached = (shortest_paths.distances(climbing, some)[leaves] for some in pieces)
         if all((far < shortest_paths.UNREACHED).all() for far in reached):
-            return found
-    return shortest_paths.graph_of(channels(machine), routers)
+            return climbing
+    return shortest_paths.graph_of(found, routers, order=cable)
 
 
 def _levels(machine: Machine) -> Ints | None:
@@ -208,7 +224,7 @@ def _digits(machine: Machine) -> tuple[Ints, Ints]:
     found, routers, level = channels(machine), graph(machine).routers, _levels(machine)
     if level is None or not graph(machine).climbs:
         return np.ones(routers, dtype=np.int64), np.arange(routers)
-    up = level[found.target] > level[found.source]
+    up = (level[found.target] > level[found.source]) & (found.earlier(slice(None)) == 0)
     parents = np.bincount(found.source[up], minlength=routers)
     most = np.ones(int(level.max(initial=1)) + 1, dtype=np.int64)
     np.maximum.at(most, level, parents)

@@ -19,7 +19,7 @@ from placement.network import switches
 from placement.network.model import once
 from placement.network.shortest_paths import no_path, refuse_large_table
 from placement.network.switches import channels
-from placement.topologies import router_count
+from placement.topologies import links, router_count
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -59,7 +59,7 @@ class Forest:
 
 
 def routings(machine: Machine) -> tuple[str, ...]:
-    """Return the routings that apply: a tree leaves no choice.
+    """Return the routings that apply: a tree leaves no choice of switches.
 
     Examples
     --------
@@ -67,7 +67,9 @@ def routings(machine: Machine) -> tuple[str, ...]:
     >>> routings(parse_spec("tree:4x4"))
     ('single',)
     """
-    return ("single",) if forest_of(machine) is not None else ("shortest", "single")
+    found = links(machine)
+    parent, _ = _parents(router_count(machine), found.a.astype(np.int64), found.b.astype(np.int64))
+    return ("single",) if len(found) == int((parent >= 0).sum()) else ("shortest", "single")
 
 
 def loads(machine: Machine, demand: Demand, routing: str = "single") -> Floats:
@@ -170,7 +172,7 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
 
 
 def forest_of(machine: Machine) -> Forest | None:
-    """Return the tree, None where the links make none."""
+    """Return the tree, None where the links make none, or several cables join two switches."""
     found: Forest | None = once(machine, "network forest", lambda: _rooted(machine))
     return found
 

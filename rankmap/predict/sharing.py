@@ -3,7 +3,7 @@
 Every message is a flow of its own; all flows of a phase start at once, share
 the links fairly, and leave them when they are done
 (`placement.network.fair_sharing`). That needs one path a flow, so it goes with the
-routings that have one. A bundle of parallel cables is shared as one link.
+routings that have one.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def test_nodes_as_json_are_the_document_of_the_command(site):
     ("spec", "count", "ppn", "pattern"),
     [
         ("minicray:dragonfly", 4, 1, "alltoall"),
-        ("fattree:leaf=6,leaves=4,spines=3", 8, 1, "alltoall"),
+        ("fattree:leaf=6,leaves=4,spines=3,links=2", 8, 1, "alltoall"),
     ],
 )  # fmt: skip
 def test_the_page_promises_what_the_command_does(spec, count, ppn, pattern):

@@ -140,20 +140,21 @@ def test_a_table_too_large_is_refused():
         assert next_channel(machine).shape == (4, 8)
 
 
-@pytest.mark.parametrize(
-    ("spec", "option"),
-    [
-        ("fattree:leaf=2,leaves=2,spines=1,bw=1", "links"),
-        ("dragonfly:groups=2,chassis=1,blades=1,nodes=2,blue=1", "global"),
-    ],
-)
-def test_parallel_cables_are_one_link_with_the_bandwidth_of_all(spec, option):
+def test_parallel_links_of_groups_are_one_with_the_bandwidth_of_all():
     seconds = []
     for cables in (1, 3):
-        machine = parse_spec(f"{spec},{option}={cables}")
+        spec = "dragonfly:groups=2,chassis=1,blades=1,nodes=2,blue=1"
+        machine = parse_spec(f"{spec},global={cables}")
         found = loads(machine, Demand.pairs(machine, np.array([0]), np.array([3]), 6e9), "single")
         busy = np.flatnonzero(found.load)
         assert found.load[busy].tolist() == [6e9] * len(busy)
         assert found.channels.count[busy].tolist() == [cables] * len(busy)
         seconds.append(float(found.seconds().max()))
     assert seconds == pytest.approx([6.0, 2.0])
+
+
+def test_a_message_takes_one_of_several_cables_of_switches():
+    machine = parse_spec("fattree:leaf=2,leaves=2,spines=1,bw=1,links=3")
+    found = loads(machine, Demand.pairs(machine, np.array([0, 0]), np.array([2, 3]), 6e9), "single")
+    assert sorted(found.load.tolist())[-4:] == [6e9] * 4
+    assert found.by_class()["up1"] == pytest.approx(6.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from fractions import Fraction
 from functools import partial
@@ -98,7 +99,10 @@ def reach_down(machine):
 
 
 def d_mod_k_loads(machine, messages, up, index=None):
-    """Return loads of a regular fat tree; `up` = w1 … wh. Climbs ports one at a time."""
+    """Return loads of a regular fat tree; `up` = w1 … wh. Climbs ports one at a time.
+
+    The cable of a bundle is the destination's, on the way up and on the way down.
+    """
     above, below = neighbours(machine)
     under = reach_down(machine)
     ports_out, ports_in = defaultdict(float), defaultdict(float)
@@ -110,12 +114,17 @@ def d_mod_k_loads(machine, messages, up, index=None):
         at, level, w = int(machine.router[a, port]), 1, up[0]
         while b not in under[at]:
             parents = sorted(above[at])
-            after = parents[(d // w) % up[level]]
-            yield at, after, above[at][after][0]
+            cables = above[at][parents[0]][1]
+            port = (d // w) % (up[level] * cables)
+            after = parents[port % up[level]]
+            yield at, after, above[at][after][0], port // up[level]
             at, level, w = after, level + 1, w * up[level]
         while at not in machine.router[b].tolist():
             after = next(child for child in below[at] if b in under[child])
-            yield at, after, below[at][after][0].replace("up", "down")
+            kind, cables = below[at][after]
+            level = int(kind[2:])
+            port = (d // math.prod(up[:level])) % (up[level] * cables)
+            yield at, after, kind.replace("up", "down"), port // up[level]
             at = after
         ports_in[b, machine.router[b].tolist().index(at)] += x
 
@@ -163,7 +172,9 @@ def shortest_loads(machine, traffic, climb):
         for keys, n in found:
             for key in keys:
                 out[key] += Fraction(amount) * n / total
-    return {key: (float(x),) for key, x in out.items() if x}
+    cables = {key: n for at in above for _, key, n in extended(above, below, False, (at, False))}
+    cables |= {key: n for at in below for _, key, n in extended(above, below, False, (at, False))}
+    return {key: (float(x / cables[key]),) * cables[key] for key, x in out.items() if x}
 
 
 def everyone(rows, ranks, amount):
