@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, UsageError, printable
@@ -12,6 +12,8 @@ from placement.specs import KINDS, is_spec, parse_spec
 
 if TYPE_CHECKING:
     from placement.geometry.slingshot import Groups
+    from placement.hardware.hwloc import HardwareFile
+    from placement.hardware.model import NodeHardware
     from placement.machine import Machine, Topology
     from placement.records import Dump
     from placement.sites.overlay import Overlay
@@ -35,8 +37,8 @@ class Sources:
         ``last`` where the last dump counts of those that contradict one another.
     known : Known
         Routing and MPI (``known:…``).
-    overlays : list of Overlay
-        Figures to be laid over the machine's, the last one on top.
+    overlays : list of Overlay or HardwareFile
+        Figures, and what is inside a node, to be laid over the machine's, the last one on top.
     """
 
     site: Source | None = None
@@ -44,7 +46,7 @@ class Sources:
     groups: Groups | None = None
     prefer: str = ""
     known: Known = field(default_factory=Known)
-    overlays: list[Overlay] = field(default_factory=list)
+    overlays: list[Overlay | HardwareFile] = field(default_factory=list)
 
 
 class SyntheticSite:
@@ -56,6 +58,7 @@ class SyntheticSite:
     """
 
     scheduler = batch = ""  #: None is known.
+    hardware: tuple[NodeHardware, ...] = ()  #: Nor is this.
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -97,7 +100,8 @@ def load_machine(*specs: str) -> Machine:
         contradict one another the last one counts, and
         ``known:routing=single,mpi=mpich`` what the machine really does
         (`placement.known`). Figures without a
-        machine (a ``.toml`` file of `nidmap calibrate`) replace the machine's own.
+        machine (a ``.toml`` file of `nidmap calibrate`) replace the machine's own; hwloc's
+        XML (``.xml``) says what is inside a node.
 
     Returns
     -------
@@ -146,6 +150,8 @@ def build(sources: Sources) -> Machine:
     if sources.overlays and sources.site is None and not sources.dumps:
         raise sources.overlays[0].alone()
     machine = _assembled(sources)
+    if sources.site is not None and sources.site.hardware:
+        machine = replace(machine, hardware=sources.site.hardware)
     for overlay in sources.overlays:
         machine = overlay.over(machine)
     return sources.known.of(machine) if any(sources.known) else machine
@@ -173,6 +179,10 @@ def _open(found: Sources, spec: str) -> None:
         from placement.geometry.slingshot import parse_groups
 
         found.groups = parse_groups(spec)
+    elif spec.endswith(".xml"):
+        from placement.hardware.hwloc import read_hwloc
+
+        found.overlays.append(read_hwloc(spec))
     elif spec.endswith(".toml") or _is_site(spec):
         from placement.site import load_configuration
         from placement.sites.overlay import Overlay

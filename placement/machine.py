@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pandas
     from numpy.typing import NDArray
 
+    from placement.hardware.model import NodeHardware
     from placement.support.array_types import Floats, Ints, Mask, Strs
 
 __all__ = ["EXPORTS", "FREE_STATES", "LISTED", "Links", "Machine", "Switches", "Topology"]
@@ -192,6 +193,8 @@ class Machine:
     notes : tuple of str
         What was assumed or left out on the way, one sentence each: every
         output that rests on it says so.
+    hardware : tuple of NodeHardware
+        What is inside the nodes, by type (`placement.hardware.lookup`).
     """
 
     name: str
@@ -221,6 +224,7 @@ class Machine:
     router_coords: NDArray[np.int32] | None = None
     weight: Ints | None = None
     notes: tuple[str, ...] = ()
+    hardware: tuple[NodeHardware, ...] = ()
     _cache: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:

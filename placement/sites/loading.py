@@ -101,7 +101,7 @@ one of aries, gemini, infiniband, slingshot
         if _is_overlay(tables):
             return Overlay(_converted(tables, OverlayConfig), source, text)
         site = Site(_converted(tables, Config), source)
-        site.layout  # noqa: B018  # lays the machine out, which checks the figures together
+        site.layout, site.hardware  # noqa: B018  # laid out, which checks the figures together
     except WrongFigure as wrong:
         where = place(source, line_of(text, wrong.key))
         raise SiteError(f"{where}: {printable(wrong.key)}: {printable(wrong.text, 400)}") from None

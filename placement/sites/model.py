@@ -9,8 +9,10 @@ from typing import Any
 from msgspec import Struct
 
 from placement.errors import SiteError, printable
+from placement.hardware.model import NodeHardware
 from placement.machine import Topology
 from placement.records import Dump, LineCounts
+from placement.sites.inside import stated_hardware
 from placement.sites.layout import lay_out
 from placement.sites.schema import Config, Figure
 from placement.sites.shared import Layout
@@ -75,6 +77,11 @@ class Site(Struct, frozen=True, dict=True):
         Topology
         """
         return self.layout.topology
+
+    @cached_property
+    def hardware(self) -> tuple[NodeHardware, ...]:
+        """What is inside the nodes, by partition; () where nothing is stated."""
+        return stated_hardware(self.config)
 
     def records(self) -> Dump:
         """Return the nodes that the configuration describes, as a reader would.

@@ -130,6 +130,28 @@ class Nodes(Table, frozen=True, kw_only=True):
     name: Figure[Text] | None = None
 
 
+class Inside(Table, frozen=True, kw_only=True):
+    """What a node of a partition has inside, beside its `Partition`'s counts.
+
+    ``numa`` domains and ``l3`` caches of a node, each of as many cores, numbered
+    with them; ``threads`` of a core, the first ones of all cores numbered
+    first. ``gpu_l3`` or ``gpu_numa``, and ``nic_numa``: what each GPU and NIC is
+    beside. ``gpu_links``: two GPUs and the GB/s between them. ``reserved``: cores that the
+    system keeps. ``copies``: GB/s between two cores of one L3, one NUMA
+    domain, one socket, and of two sockets.
+    """
+
+    numa: Figure[Extent]
+    l3: Figure[Extent] | None = None
+    threads: Figure[Extent] | None = None
+    gpu_l3: Figure[list[Whole]] | None = None
+    gpu_numa: Figure[list[Whole]] | None = None
+    nic_numa: Figure[list[Whole]] | None = None
+    gpu_links: Figure[list[tuple[Whole, Whole, Amount]]] | None = None
+    reserved: Figure[list[Whole]] | None = None
+    copies: Figure[tuple[Amount, Amount, Amount, Amount]] | None = None
+
+
 class Partition(Table, frozen=True, kw_only=True):
     """Nodes of one kind: what is in them and, on Slingshot, their groups.
 
@@ -150,6 +172,7 @@ class Partition(Table, frozen=True, kw_only=True):
     nics: Figure[Count] | None = None
     gpus: Figure[Whole] | None = None
     features: str = ""
+    inside: Inside | None = None
     groups: Figure[Extent] | None = None
     group_nodes: Figure[Count | list[Count]] | None = None
     last_group_nodes: Figure[Count] | None = None

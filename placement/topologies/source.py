@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from placement.hardware.model import NodeHardware
     from placement.machine import Topology
     from placement.records import Dump
 
@@ -25,6 +26,10 @@ class Source(Protocol):
     @property
     def batch(self) -> str:
         """``torque`` or ``cobalt`` where ALPS starts their jobs; else ''."""
+
+    @property
+    def hardware(self) -> tuple[NodeHardware, ...]:
+        """What is inside the nodes, by type; () where that is not known."""
 
     def topology(self) -> Topology:
         """Return the network."""

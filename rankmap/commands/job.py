@@ -99,10 +99,11 @@ def _launch(
     pattern: str,
 ) -> dict[str, Any]:
     """Return what is known of one launch."""
-    from rankmap.launch.job_ranks import stated_rank_nodes
+    from rankmap.launch.job_ranks import stated_ranks
 
     plan = kept.rank_nodes()
-    seen = stated_rank_nodes(processes, kept, alone)
+    ranks = stated_ranks(processes, kept, alone)
+    seen = {rank: node for rank, (node, _) in ranks.items()}
     how = "asked" if seen else "verified" if kept.said is not None else "planned"
     said = seen or dict(enumerate(kept.said or ()))
     misplaced = [r for r, host in said.items() if r >= len(plan) or not _same(host, plan[r])]
@@ -126,6 +127,7 @@ def _launch(
             "planned": plan[first] if first < len(plan) else None,
         },
         "outside": outside,
+        "cpus": {rank: cpus for rank, (_, cpus) in sorted(ranks.items())},
         "wrong": bool(misplaced or outside),
         **_figures(kept, specs, pattern),
     }
@@ -180,6 +182,10 @@ def _lines(launch: dict[str, Any]) -> list[str]:
         default = launch["default_cost"]
         found.append(f"  J         {launch['cost']:,}  (default order {default:,})")
     found.append(f"  ranks     {_placed(launch)}")
+    if launch["cpus"]:
+        first = min(launch["cpus"])
+        kinds, own = len(set(launch["cpus"].values())), launch["cpus"][first]
+        found.append(f"  CPUs      {kinds} different sets, that of rank {first}: {own}")
     if launch["outside"]:
         few = ", ".join(launch["outside"][:3])
         found.append(f"  wrong     {len(launch['outside'])} nodes are not the job's, first {few}")

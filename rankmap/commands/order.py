@@ -10,6 +10,7 @@ import click
 from placement.commands.common import (
     machine_specs,
     say,
+    to_json,
     write_output,
 )
 from placement.commands.completion import among, quiet_option
@@ -103,6 +104,12 @@ def run_command(
 @_launcher_order_option
 @mapping_limit_option
 @click.option("--format", "form", metavar="F", help="As above; default: by the name of -o.")
+@click.option(
+    "--bind",
+    "binder",
+    type=click.Choice(["srun", "hydra", "pals", "aprun", "openmpi"]),
+    help="Arrange ranks inside the nodes too; print the options that bind them.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @click.option("-o", "--output", metavar="FILE", help="Write there, whole or not at all.")
 @quiet_option
@@ -113,6 +120,7 @@ def order(
     launcher_order: str | None,
     mapping_limit: str | None,
     form: str | None,
+    binder: str | None,
     as_json: bool,
     output: str | None,
     **model: Any,
@@ -137,11 +145,16 @@ def order(
     torchrun   .torchrun         node ranks for torchrun
     json       .json             slots, nodes and what they are for
 
+    With --bind ranks get cores, and the GPU and the NIC beside them, inside each
+    node: as the site states it, or hwloc's XML (-m node.xml). -o takes the order;
+    stdout has the launcher's options, or nothing where a rankfile says it all.
+
     \b
     nidmap order -m shaheen2 --nodes nid[00012-00015] --ppn 32 --pattern fft:8x16 --strategy morton
     nidmap order -m torus:8x8x8 --ppn 16 --grid 16x16x32 --strategy hilbert -o MPICH_RANK_ORDER
     nidmap order -m shaheen2 --nodes 12-15 --ppn 32 --grid 8x16 --bytes 64KiB --json
     nidmap plan -m shaheen2 -N 3 | nidmap order -m shaheen2 --nodes - --ppn 24,24,16 --grid 8x8
+    nidmap order -m polaris --nodes '#0-3' --ppn 4 --grid 4x4 --bind pals -o MPICH_RANK_ORDER
     """
     from rankmap.emit import emit, find, format_of
     from rankmap.order_store import Wish, arrange_and_store
@@ -157,12 +170,39 @@ def order(
     wish = Wish(wanted, asked, sent, machine_specs=machine_specs(job.specs))
     made = arrange_and_store(slots, wish)
     made, told = fit_format(made, chosen, launcher_order or "sorted", mapping_limit, sent)
-    write_output(emit(made, chosen, launcher_order or "sorted"), output)
+    if binder:
+        _bind(made, wanted, binder, chosen, launcher_order or "sorted", output)
+    else:
+        write_output(emit(made, chosen, launcher_order or "sorted"), output)
     _report(made, machine, chosen, launcher_order)
     if told:
         say(f"nidmap: {told}")
     if sent and asked != "auto":
         say(f"nidmap: --{next(iter(sent)).replace('_', '-')} is for --strategy auto alone")
+
+
+def _bind(
+    order: Order, pattern: str, binder: str, form: str, launcher_order: str, output: str | None
+) -> None:
+    """Write an order arranged inside its nodes, and print what binds its ranks."""
+    from rankmap.binding import bind
+    from rankmap.emit import emit
+    from rankmap.emit.document import document
+    from rankmap.emit.openmpi import write
+    from rankmap.pattern import parse_pattern
+
+    if form not in ("json", "openmpi") and (output is None or output == "-"):
+        raise UsageError("--bind prints the launcher's options: where does the order go?", "-o F")
+    found = bind(order, parse_pattern(pattern).on(order.on), binder, form)
+    if form == "json":
+        said = {**document(found.order), "binding": found.document()}
+        write_output(to_json(said), output)
+    elif form == "openmpi":
+        write_output(write(found.order, places=[place.cores for place in found.places]), output)
+    else:
+        write_output(emit(found.order, form, launcher_order), output)
+        write_output(found.binding.lines(), None)
+    say(f"nidmap: {found.remark}")
 
 
 @click.command(context_settings={"allow_interspersed_args": False})

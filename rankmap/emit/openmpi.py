@@ -20,6 +20,8 @@ from rankmap.order import Order
 from rankmap.permutation import inverse
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rankmap.arrays import Ints
     from rankmap.slots import Slots
 
@@ -40,7 +42,7 @@ class _Row(NamedTuple):
     line: int
 
 
-def write(order: Order, cores: int = 1) -> str:
+def write(order: Order, cores: int = 1, places: Sequence[Sequence[int]] | None = None) -> str:
     """Return one line a rank, in rank order.
 
     Parameters
@@ -48,7 +50,15 @@ def write(order: Order, cores: int = 1) -> str:
     order : Order
     cores : int
         Cores of each rank.
+    places : sequence of sequence of int or None
+        The cores of each place of a node, by their logical numbers, where they are no runs of
+        `cores`.
     """
+    if places is not None:
+        text = [",".join(map(str, some)) for some in places]
+        at = (order.slots - order.on.first[order.node]).tolist()
+        hosts = enumerate(zip(order.hosts.tolist(), at, strict=True))
+        return "".join(f"rank {r}={host} slot={text[k]}\n" for r, (host, k) in hosts)
     place = (order.slots - order.on.first[order.node]) * cores
     rows = enumerate(zip(order.hosts.tolist(), place.tolist(), strict=True))
     if cores == 1:

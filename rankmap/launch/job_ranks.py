@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from placement.nodelist import NodeList
     from rankmap.launch.launch_folder import StoredLaunch
 
-__all__ = ["Job", "Process", "find_job", "parse_job_id", "query_processes", "stated_rank_nodes"]
+__all__ = ["Job", "Process", "find_job", "parse_job_id", "query_processes", "stated_ranks"]
 
 _ID = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,7})?", re.ASCII)
 _LINE = re.compile(r"([^|\n]+)\|([A-Z_]+)\|([^|\n]*)\|(.*)")
@@ -32,6 +32,9 @@ _VARIABLES = (
     "SLURM_STEP_ID", "SLURMD_NODENAME", "SLURM_PROCID", "PMI_RANK", "PMIX_RANK",
     "OMPI_COMM_WORLD_RANK", LAUNCH, "MPICH_RANK_REORDER_FILE",
 )  # fmt: skip
+
+#: The CPUs that a process may run on, beside its variables.
+CPUS = "CPUS"
 
 #: Those that name the order file.
 _FILES = (LAUNCH, "MPICH_RANK_REORDER_FILE")
@@ -62,7 +65,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """What a process of a running step says of itself: the variables that are set in it."""
+    """What a process of a running step says: the variables that are set in it, and its `CPUS`."""
 
     said: dict[str, str]
 
@@ -116,10 +119,13 @@ def query_processes(job: Job) -> list[Process]:
         The step cannot be started, or does not answer in time.
     """
     names = "|".join(_VARIABLES)
+    # Of all processes of a node only the job's are looked at closely.
     script = (
-        'echo "self=$SLURM_STEP_ID"; for f in /proc/[0-9]*/environ; do '
-        f"tr '\\0\\n' '\\n ' <\"$f\" 2>/dev/null | grep -aE '^(SLURM_JOB_ID|{names})=' | "
-        "tr '\\n' '\\t'; echo; done | sort -u"
+        'echo "self=$SLURM_STEP_ID"; for f in '
+        f"$(grep -lsazE '^SLURM_JOB_ID={job.id}$' /proc/[0-9]*/environ); do "
+        f"{{ tr '\\0\\n' '\\n ' <\"$f\" | grep -aE '^(SLURM_JOB_ID|{names})='; "
+        f"sed -n 's/^Cpus_allowed_list:[^0-9]*/{CPUS}=/p' \"${{f%environ}}status\"; }} "
+        "2>/dev/null | tr '\\n' '\\t'; echo; done | sort -u"
     )
     count = str(len(job.nodes))
     command = ["srun", "-Q", f"--jobid={job.id}", "--overlap", "--mpi=none", "-N", count, "-n"]
@@ -146,10 +152,10 @@ def _read_processes(lines: Iterable[str], number: str) -> list[Process]:
     return [p for p in found if p.said.get("SLURM_STEP_ID", "") not in {"", *own}]
 
 
-def stated_rank_nodes(
+def stated_ranks(
     processes: Iterable[Process], launch: StoredLaunch, alone: bool
-) -> dict[int, str]:
-    """Return the node of each rank of a launch that is heard of.
+) -> dict[int, tuple[str, str]]:
+    """Return the node of each rank of a launch that is heard of, and the CPUs it is bound to.
 
     Parameters
     ----------
@@ -159,12 +165,17 @@ def stated_rank_nodes(
         True where no other launch of the job can be meant by a rank that does
         not name its order file.
 
+    Returns
+    -------
+    dict
+        Rank to (node, CPUs as ``0-7,64``; '' where they are not known).
+
     Raises
     ------
     LaunchError
         A rank that is on two nodes: two launches that cannot be told apart.
     """
-    found: dict[int, str] = {}
+    found: dict[int, tuple[str, str]] = {}
     for process in processes:
         said = process.said
         named = [said[name] for name in _FILES if name in said]
@@ -174,6 +185,7 @@ def stated_rank_nodes(
         node = said.get("SLURMD_NODENAME", "")
         if not rank.isdecimal() or len(rank) > 9 or not node:
             continue
-        if found.setdefault(int(rank), node) != node:
-            raise LaunchError(f"rank {rank} is on {found[int(rank)]} and on {node}: two launches")
+        before, _ = found.setdefault(int(rank), (node, said.get(CPUS, "")))
+        if before != node:
+            raise LaunchError(f"rank {rank} is on {before} and on {node}: two launches")
     return found

@@ -24,6 +24,7 @@ from placement.commands import cli, run
 from placement.load import load_machine
 from placement.topologies import links
 from placement.writers import write
+from tests.hwloc_xml import node_xml
 
 ROOT = Path(__file__).parents[2]
 
@@ -146,6 +147,7 @@ def files(tmp_path_factory):
     (folder / "prof").mkdir()
     figure = '{ value = 3.0, mark = "measured", source = "nidmap calibrate" }'
     (folder / "calibrated.toml").write_text(f"[bandwidth]\nblue = {figure}\n")
+    (folder / "node.xml").write_text(node_xml(1, 2, 2, 2, 2))
     return folder
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from placement.errors import LaunchError, NidmapError, ParseError
 from rankmap.commands.score import score
-from rankmap.launch.job_ranks import Process, _read_processes, stated_rank_nodes
+from rankmap.launch.job_ranks import Process, _read_processes, stated_ranks
 from rankmap.launch.launch_folder import (
     FILES,
     StoredLaunch,
@@ -92,21 +92,21 @@ def test_only_ranks_that_name_the_order_file_are_its_own():
     other = {**mine, "SLURM_PROCID": "4", "NIDMAP_LAUNCH": "/y/hosts"}
     silent = {"SLURMD_NODENAME": "n2", "SLURM_PROCID": "5"}
     said = [Process(p) for p in (mine, mine, other, silent)]
-    assert stated_rank_nodes(said, kept_as(), alone=False) == {3: "n1"}
-    assert stated_rank_nodes(said, kept_as(), alone=True) == {3: "n1", 5: "n2"}
+    assert stated_ranks(said, kept_as(), alone=False) == {3: ("n1", "")}
+    assert stated_ranks(said, kept_as(), alone=True) == {3: ("n1", ""), 5: ("n2", "")}
 
 
 def test_a_rank_on_two_nodes_is_two_launches():
     said = [Process({"SLURMD_NODENAME": n, "SLURM_PROCID": "3"}) for n in ("n1", "n2")]
     with pytest.raises(LaunchError, match="two launches"):
-        stated_rank_nodes(said, kept_as(), alone=True)
+        stated_ranks(said, kept_as(), alone=True)
 
 
 @given(st.lists(st.text(max_size=30)))
 def test_whatever_processes_have_in_their_environment_is_read(lines):
     for process in _read_processes(lines, "7"):
         assert process.said["SLURM_JOB_ID"] == "7"
-    assert isinstance(stated_rank_nodes(_read_processes(lines, "7"), kept_as(), alone=True), dict)
+    assert isinstance(stated_ranks(_read_processes(lines, "7"), kept_as(), alone=True), dict)
 
 
 def test_the_step_that_asks_is_not_among_the_answers():

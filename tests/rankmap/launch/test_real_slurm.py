@@ -316,7 +316,7 @@ def job_report(text):
 
 @needs_slurm
 def test_score_job_asks_the_ranks_of_a_running_step(slurm):
-    run = f"{NIDMAP} run -m 'tree:64,dist=1' --grid 4x4 --strategy morton -- srun -n 16 sleep 20"
+    run = f"{NIDMAP} run -m 'tree:64,dist=1' --grid 4x4 --strategy morton -- srun -n 16 sleep 99"
     ask = f"{NIDMAP} score --job $SLURM_JOB_ID --ask"
     up = "until squeue -s -h -j $SLURM_JOB_ID | grep -q sleep; do sleep 0.1; done; sleep 0.5"
     script = f"{run} & {up}; {ask} --json; {ask}; scancel -s KILL $SLURM_JOB_ID.0; wait"
@@ -326,6 +326,8 @@ def test_score_job_asks_the_ranks_of_a_running_step(slurm):
     (launch,) = found["launches"]
     assert (launch["known"], launch["heard"], launch["misplaced"]) == ("asked", 16, 0)
     assert launch["strategy"] == "morton"
+    assert [*launch["cpus"]] == [str(rank) for rank in range(16)]
+    assert all(cpus[0].isdigit() for cpus in launch["cpus"].values())
     assert launch["cost"] <= launch["default_cost"]
     assert "16 of 16 are where the plan says: the ranks say so themselves, now" in out
 
@@ -338,7 +340,7 @@ def test_score_job_finds_ranks_that_are_elsewhere(slurm):
     (folder / "srun").chmod(0o755)
     where = folder / "orders"
     where.mkdir()
-    run = f"{NIDMAP} run --grid 4x4 --strategy morton --order-dir {where} -- srun -n 16 sleep 20"
+    run = f"{NIDMAP} run --grid 4x4 --strategy morton --order-dir {where} -- srun -n 16 sleep 99"
     ask = f"{NIDMAP} score --job $SLURM_JOB_ID --order-dir {where} --ask --json"
     up = "until squeue -s -h -j $SLURM_JOB_ID | grep -q sleep; do sleep 0.1; done; sleep 0.5"
     stop = "scancel -s KILL $SLURM_JOB_ID.0; wait"

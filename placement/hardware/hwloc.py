@@ -1,0 +1,287 @@
+"""hwloc's XML (``lstopo --of xml node.xml``), of its versions 1 to 3.
+
+Cores are taken in the order of the file, which is that of sockets, NUMA
+domains and caches. A GPU is a PCI device that a driver's plugin named
+(``nvml0``, ``rsmi0``, ``cuda0``, ``ze0``), counted as the driver does; without
+plugins it is a display or 3D controller of NVIDIA or AMD, counted by bus. A NIC is
+what has a device of the OpenFabrics kind, or is called ``hsn0`` or ``cxi0``.
+What is near a device are the cores of the object that it hangs below.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+from xml.etree import ElementTree
+
+from placement.errors import ParseError, printable
+from placement.hardware.model import Core, Device, NodeHardware
+
+if TYPE_CHECKING:
+    from placement.machine import Machine
+
+__all__ = ["HardwareFile", "parse_hwloc", "read_hwloc"]
+
+#: A file of more bytes is no node's.
+MOST_BYTES = 1 << 26
+
+#: Devices of a driver's plugin by how well their numbers are the driver's own.
+_GPU = re.compile(r"(nvml|rsmi|cuda|ze|opencl\d+d)(\d+)", re.ASCII)
+_PLUGINS = ("nvml", "rsmi", "cuda", "ze", "opencl")
+
+_NIC = re.compile(r"(?:hsn|cxi|mlx\d+_|hfi1_|bnxt_re|irdma|efa_)\d+", re.ASCII)
+
+#: 3D and display controllers of NVIDIA and AMD; a VGA controller of AMD may be the console's.
+_ACCELERATOR = re.compile(r"03(?:(?:02|80) \[(?:10de|1002)|00 \[10de):", re.ASCII | re.IGNORECASE)
+
+_Element = ElementTree.Element
+
+
+class HardwareFile(NamedTuple):
+    """A node's hardware as one of the ``-m`` options, laid over a machine.
+
+    Attributes
+    ----------
+    hardware : NodeHardware
+    source : str
+        The file.
+    """
+
+    hardware: NodeHardware
+    source: str
+
+    def over(self, machine: Machine) -> Machine:
+        """Return the machine with this type of node added to those that are known."""
+        from dataclasses import replace
+
+        return replace(
+            machine,
+            hardware=(*machine.hardware, self.hardware),
+            sources=(*machine.sources, self.source),
+            _cache={},
+        )
+
+    def alone(self) -> ParseError:
+        """Return the error of a node that no machine goes with."""
+        hint = f"-m MACHINE -m {printable(self.source)} says what is inside its nodes"
+        return ParseError(self.source, 0, "one node, and no machine", hint)
+
+
+def read_hwloc(path: str) -> HardwareFile:
+    """Read a node's hardware from a file.
+
+    Raises
+    ------
+    ParseError
+        It cannot be read, is too long, or is no hwloc XML.
+    """
+    try:
+        if os.path.getsize(path) > MOST_BYTES:
+            raise ParseError(path, 0, f"more than {MOST_BYTES >> 20} MiB: no hwloc XML of a node")
+        with open(path, "rb") as file:
+            text = file.read()
+    except OSError as error:
+        raise ParseError(path, 0, f"cannot be read: {error.strerror}") from None
+    return HardwareFile(parse_hwloc(text, path), path)
+
+
+def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
+    """Return the hardware that an XML describes.
+
+    Parameters
+    ----------
+    text : bytes or str
+    source : str
+        File name for messages.
+
+    Raises
+    ------
+    ParseError
+        Not XML (with its line), not hwloc's, or a node without a core.
+
+    Examples
+    --------
+    >>> core = '<object type="Core"><object type="PU" os_index="{0}" cpuset="0x{1}"/></object>'
+    >>> cores = core.format(0, 1) + core.format(1, 2)
+    >>> machine = f'<object type="Machine" cpuset="0x3">{cores}</object>'
+    >>> parse_hwloc(f'<topology version="2.0">{machine}</topology>').sentence()
+    '2 cores, 1 L3, 1 NUMA domain, 1 socket'
+    """
+    plain = text if isinstance(text, str) else text.decode("latin-1")
+    if "<!ENTITY" in plain:
+        raise ParseError(source, 0, "XML with entities of its own, which hwloc has none of")
+    try:
+        root = ElementTree.fromstring(text)  # noqa: S314  # bounded, and without entities
+    except ElementTree.ParseError as error:
+        raise ParseError(source, error.position[0], f"no XML: {error.msg}") from None
+    except (ValueError, LookupError):
+        raise ParseError(source, 0, "no XML: unknown encoding") from None
+    machine = root.find("object")
+    if root.tag not in ("topology", "root") or machine is None:
+        raise ParseError(source, 0, "XML, but not hwloc's", "lstopo --of xml FILE writes it")
+    try:
+        found = _Node(machine, root.get("version", "1"))
+    except RecursionError:
+        raise ParseError(source, 0, "objects nested too deeply for hwloc's XML") from None
+    except _WrongNumber as wrong:
+        raise ParseError(source, 0, f"'{printable(str(wrong), 40)}' is no hwloc number") from None
+    if not found.cores:
+        raise ParseError(source, 0, "a node without a core")
+    cores = tuple(Core(tuple(sorted(pus)), *_numbers(pus, found)) for pus in found.cores)
+    of_pu = {pu: index for index, core in enumerate(cores) for pu in core.pus}
+    gpus = found.gpus()
+    return NodeHardware(
+        cores,
+        gpus=tuple(_device(one, of_pu, len(cores)) for one in gpus),
+        nics=tuple(_device(one, of_pu, len(cores)) for one in found.nics()),
+        gpu_links=tuple(_links(root, {p: k for k, one in enumerate(gpus) for p in one.indices})),
+        source=source,
+    )
+
+
+class _WrongNumber(Exception):  # noqa: N818  # never leaves this module: ParseError does
+    """An attribute that is no number."""
+
+
+class _Pci(NamedTuple):
+    """A PCI device, or a device of the system without one."""
+
+    kind: str
+    names: list[tuple[str, str]]
+    indices: list[str]
+    near: frozenset[int]
+
+
+class _Node:
+    """What stands in the tree of objects, in its order."""
+
+    def __init__(self, machine: _Element, version: str) -> None:
+        self.cores: list[frozenset[int]] = []
+        self.caches: list[frozenset[int]] = []
+        self.domains: list[frozenset[int]] = []
+        self.sockets: list[frozenset[int]] = []
+        self.devices: list[_Pci] = []
+        self.version = version
+        self.whole = _cpuset(machine) or frozenset()
+        self._walk(machine, self.whole, None)
+        if not self.cores:  # a machine whose cores are not known apart from their threads
+            self.cores = [frozenset([pu]) for pu in self._threads(machine)]
+
+    def _threads(self, below: _Element) -> list[int]:
+        """Return the hardware threads below an object that are in use."""
+        threads = (o for o in below.iter("object") if o.get("type") == "PU")
+        numbers = (_whole(o.get("os_index", "")) for o in threads)
+        return [pu for pu in numbers if pu in self.whole or not self.whole]
+
+    def _walk(self, at: _Element, near: frozenset[int], pci: _Pci | None) -> None:
+        kind = at.get("type", "")
+        own = _cpuset(at)
+        near = near if own is None else own
+        if kind == "Core":
+            self.cores += [frozenset(pus)] if (pus := self._threads(at)) else []
+        elif kind == "L3Cache" or (kind == "Cache" and at.get("depth") == "3"):
+            self.caches.append(own or frozenset())
+        elif kind == "NUMANode":
+            self.domains.append(own or frozenset())
+        elif kind in ("Package", "Socket"):
+            self.sockets.append(own or frozenset())
+        elif kind == "PCIDev":
+            pci = _Pci(at.get("pci_type", ""), [], [at.get("gp_index", "")], near)
+            self.devices.append(pci)
+        elif kind == "OSDev":
+            if pci is None:
+                pci = _Pci("", [], [], near)
+                self.devices.append(pci)
+            pci.names.append((at.get("name", ""), at.get("osdev_type", "")))
+            pci.indices.append(at.get("gp_index", ""))
+        for child in at.findall("object"):
+            self._walk(child, near, pci)
+
+    def gpus(self) -> list[_Pci]:
+        """Return the GPUs in the driver's order."""
+        for plugin in _PLUGINS:
+            numbered = [
+                (int(match[2]), one)
+                for one in self.devices
+                for name, _ in one.names
+                if (match := _GPU.fullmatch(name)) and match[1].startswith(plugin)
+            ]
+            if numbered:
+                return [one for _, one in sorted(numbered, key=lambda pair: pair[0])]
+        return [one for one in self.devices if _ACCELERATOR.match(one.kind)]
+
+    def nics(self) -> list[_Pci]:
+        """Return the NICs in the order of the file."""
+        return [
+            one
+            for one in self.devices
+            if any(_NIC.fullmatch(name) or self._on_a_fabric(kind) for name, kind in one.names)
+        ]
+
+    def _on_a_fabric(self, kind: str) -> bool:
+        """Return True for an OpenFabrics device: a number until hwloc 2, a bit from 3 on."""
+        return bool(_whole(kind) & 32) if self.version[0] >= "3" else kind == "3"
+
+
+def _numbers(pus: frozenset[int], node: _Node) -> tuple[int, int, int]:
+    """Return the numbers of the L3, the NUMA domain and the socket that a core is in."""
+
+    def within(sets: list[frozenset[int]], beyond: int) -> int:
+        holding = [k for k, one in enumerate(sets) if pus <= one]
+        # Memory of several kinds covers the same cores: the smallest set is the nearest.
+        return min(holding, key=lambda k: (len(sets[k]), k)) if holding else beyond
+
+    socket = within(node.sockets, 0)
+    numa = within(node.domains, socket)
+    return within(node.caches, len(node.caches) + numa), numa, socket
+
+
+def _device(one: _Pci, of_pu: dict[int, int], cores: int) -> Device:
+    near = sorted({of_pu[pu] for pu in one.near if pu in of_pu})
+    name = next((name for name, _ in one.names if _GPU.fullmatch(name) or _NIC.fullmatch(name)), "")
+    return Device(name or one.kind, tuple(near or range(cores)))
+
+
+def _links(root: _Element, gpu: dict[str, int]) -> Iterator[tuple[int, int, float]]:
+    """Yield the bandwidths (GB/s) between GPUs that hwloc keeps as distances, in MB/s."""
+    for table in root.iter():
+        if not table.tag.startswith("distances2") or "Bandwidth" not in table.get("name", ""):
+            continue
+        ends = " ".join(e.text or "" for e in table.iter("indexes")).replace("OSDev:", "").split()
+        values = " ".join(e.text or "" for e in table.iter("u64values")).split()
+        if len(values) != len(ends) ** 2:
+            continue
+        for k, value in enumerate(values):
+            a, b = gpu.get(ends[k // len(ends)]), gpu.get(ends[k % len(ends)])
+            if a is not None and b is not None and a < b and _whole(value):
+                yield a, b, _whole(value) / 1e3
+
+
+def _cpuset(at: _Element) -> frozenset[int] | None:
+    """Return the processing units of an object; None where it states none.
+
+    Examples
+    --------
+    >>> sorted(_cpuset(ElementTree.Element("object", cpuset="0x3,,0x0000000f")))
+    [0, 1, 2, 3, 64, 65]
+    """
+    text = at.get("cpuset")
+    if text is None or len(text) > 1 << 14:
+        return None
+    bits = 0
+    for word in text.split(","):
+        if word.startswith("0xf...f"):  # "and all beyond": what the machine has, not a set
+            word = word[7:]
+        try:
+            bits = bits << 32 | (int(word, 16) if word else 0)
+        except ValueError:
+            raise _WrongNumber(text) from None
+    return frozenset(k for k in range(bits.bit_length()) if bits >> k & 1)
+
+
+def _whole(text: str) -> int:
+    if not (text.isascii() and text.isdigit()) or len(text) > 12:
+        raise _WrongNumber(text)
+    return int(text)

@@ -1,0 +1,122 @@
+"""Which core, GPU and NIC each rank of a node gets, and what makes a launcher do so.
+
+The slots of a node are its places here: slot k of a node is the k-th place
+(`rankmap.binding.places`), a set of cores with the GPU and the NIC beside them. An order says
+which rank gets which node; `bind` changes only who sits where inside each, and says what
+binds: the options of a launcher, or a rankfile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from placement.errors import UsageError
+from placement.hardware.lookup import hardware_of
+from rankmap.binding.arrange import arrange_inside
+from rankmap.binding.launchers import LAUNCHERS, Binding, bind_options
+from rankmap.binding.places import Place, places_on
+
+if TYPE_CHECKING:
+    from rankmap.order import Order
+    from rankmap.pattern import Pattern
+
+__all__ = ["BINDERS", "Bound", "bind"]
+
+#: What can be told to bind: a launcher by its options, or Open MPI by its rankfile.
+BINDERS = (*LAUNCHERS, "openmpi")
+
+#: Formats of orders that name nodes alone, so that processes of a node are counted by rank.
+NODES_ALONE = ("slurm", "seq", "hydra", "intel", "torchrun")
+
+
+class Bound(NamedTuple):
+    """An order with what binds its ranks.
+
+    Attributes
+    ----------
+    order : Order
+    places : list of Place
+        Of a node with as many ranks as the first one.
+    binding : Binding
+        Empty for Open MPI, whose rankfile says it all.
+    remark : str
+        What it is worth and what that rests on, in one line.
+    """
+
+    order: Order
+    places: list[Place]
+    binding: Binding
+    remark: str
+
+    def document(self) -> dict[str, Any]:
+        """Return the binding as JSON takes it."""
+        return {
+            "options": list(self.binding.options),
+            "variables": self.binding.variables,
+            "places": [place._asdict() for place in self.places],
+        }
+
+
+def bind(order: Order, pattern: Pattern, binder: str, form: str) -> Bound:
+    """Return the order arranged inside its nodes, and what binds its ranks there.
+
+    Parameters
+    ----------
+    order : Order
+        On nodes of a machine.
+    pattern : Pattern
+        Fitted to the order's slots.
+    binder : str
+        One of `BINDERS`.
+    form : str
+        The format that the order is written in (`rankmap.emit`).
+
+    Raises
+    ------
+    UsageError
+        What is inside the nodes is not known, or is not the same for all;
+        more ranks than hardware threads; a binder and a format that do not go together.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from rankmap.orders import find
+    >>> from rankmap.pattern import parse_pattern
+    >>> from rankmap.slots import slots_of
+    >>> on = slots_of(nidmap.load_machine("polaris"), "#0-1", 4)
+    >>> ring = parse_pattern("ring").on(on)
+    >>> bind(find("row-major")(ring, on), ring, "srun", "mpich").binding.options[1]
+    '--gpu-bind=map:3,2,1,0'
+    """
+    on = order.on
+    if on.machine is None or on.rows is None:
+        raise UsageError("what is inside the nodes is not known without a machine", "-m MACHINE")
+    if (binder == "openmpi") != (form == "openmpi"):
+        raise UsageError(
+            f"--bind {binder} does not go with the format {form}", "a rankfile goes with openmpi"
+        )
+    hardware = hardware_of(on.machine, on.rows)
+    by_rank = form in NODES_ALONE
+    found = arrange_inside(order, pattern, hardware, alike=by_rank)
+    if on.ppn is None and binder != "openmpi":
+        raise UsageError(
+            f"one list cannot bind nodes of {on.counts.min()} and of {on.counts.max()} ranks",
+            "a rankfile can: --bind openmpi",
+        )
+    places = places_on(hardware, int(on.counts[0]))
+    binding = Binding((), {})
+    if binder != "openmpi":
+        local = np.argsort(found.order.ranks[: len(places)]) if by_rank else np.arange(len(places))
+        binding = bind_options(binder, places, local.tolist(), by_rank)
+    share = f"{found.cost / found.before:.2f} of" if found.before else "nothing, as"
+    gbs = ", ".join(f"{figure:g}" for figure in hardware.bandwidth)
+    return Bound(
+        found.order,
+        places,
+        binding,
+        f"inside the nodes ({hardware.sentence()}; {hardware.source}) copies cost {share} what "
+        f"ranks in turn do, at {gbs} GB/s within an L3, a NUMA domain, a socket, a node "
+        f"({hardware.mark})",
+    )

@@ -1,0 +1,231 @@
+"""Who sits where inside each node: ranks that talk much close together, talkers near the NIC.
+
+For the ranks of one node, on places p, the sum over pairs of weight times
+`costs_between` their places and over ranks of what they send elsewhere times `costs_to_nics`
+is made small: a quadratic assignment, by steepest exchanges of two ranks from
+the given order and from greedy ones. Which node a rank is on never changes, so
+everything between nodes stays as it was.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from placement.errors import UsageError
+from rankmap.binding.places import costs_between, costs_to_nics, places_on
+from rankmap.order import Order
+from rankmap.pattern.structured import Lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from placement.hardware.model import NodeHardware
+    from placement.support.array_types import Floats, Ints
+    from rankmap.pattern import Pattern
+
+__all__ = ["Arranged", "arrange_inside", "best_seats", "seating_cost"]
+
+
+class Arranged(NamedTuple):
+    """An order with its ranks arranged inside the nodes.
+
+    Attributes
+    ----------
+    order : Order
+    cost, before : float
+        The sum that was made small, weight times seconds a GB: now, and in the order given.
+    """
+
+    order: Order
+    cost: float
+    before: float
+
+
+def arrange_inside(
+    order: Order, pattern: Pattern, hardware: NodeHardware, alike: bool = False
+) -> Arranged:
+    """Return an order whose ranks are arranged inside each node; nodes stay as they are.
+
+    Parameters
+    ----------
+    order : Order
+    pattern : Pattern
+        Fitted to the order's slots.
+    hardware : NodeHardware
+        Of every node.
+    alike : bool
+        True where the ranks of every node have to take the places in the same
+        turn, as they do for a launcher that counts them by rank: then one
+        arrangement is made for the sum of all nodes' traffic.
+
+    Raises
+    ------
+    UsageError
+        More ranks on a node than it has hardware threads, or `alike` on nodes with
+        different counts of ranks.
+    """
+    if alike and order.on.ppn is None:
+        counts = order.on.counts
+        raise UsageError(
+            f"one list cannot bind nodes of {counts.min()} and of {counts.max()} ranks",
+            "a rankfile can: --bind openmpi",
+        )
+    costs = {}
+    for ranks in np.unique(order.on.counts).tolist():
+        places = places_on(hardware, ranks)
+        costs[ranks] = costs_between(places, hardware), costs_to_nics(places, hardware)
+    nodes = [*_traffic(Order.of_nodes(order.node, order.on) if alike else order, pattern)]
+    if alike:
+        inside = np.sum([one[1] for one in nodes], axis=0)
+        outside = np.sum([one[2] for one in nodes], axis=0)
+        common = best_seats(inside, outside, *costs[len(outside)])
+    slots = order.slots.copy()
+    seen: dict[bytes, Ints] = {}
+    total = before = 0.0
+    for low, (members, inside, outside) in zip(order.on.first.tolist(), nodes, strict=True):
+        between, to_nic = costs[len(members)]
+        key = inside.tobytes() + outside.tobytes()
+        if key not in seen:
+            seen[key] = common if alike else best_seats(inside, outside, between, to_nic)
+        turn = np.arange(len(members))
+        total += seating_cost(seen[key], inside, outside, between, to_nic)
+        before += seating_cost(turn, inside, outside, between, to_nic)
+        slots[members] = low + seen[key]
+    made = Order(slots, order.on, order.strategy, order.pattern, order.remark, order.optimised)
+    return Arranged(made, total, before)
+
+
+def seating_cost(
+    seats: Ints, inside: Floats, outside: Floats, between: Floats, to_nic: Floats
+) -> float:
+    """Return the sum for ranks at these places.
+
+    Parameters
+    ----------
+    seats : int64 (k,)
+        The place of each rank.
+    inside : float64 (k, k)
+        Weight between two ranks of the node, symmetric, 0 on the diagonal.
+    outside : float64 (k,)
+        Weight between each rank and those on other nodes.
+    between, to_nic : float64 (k, k), (k,)
+        See `rankmap.binding.places`.
+    """
+    pairs = float((inside * between[np.ix_(seats, seats)]).sum()) / 2
+    return pairs + float(outside @ to_nic[seats])
+
+
+def best_seats(inside: Floats, outside: Floats, between: Floats, to_nic: Floats) -> Ints:
+    """Return the place of each rank: int64 (k,); parameters as of `seating_cost`.
+
+    Never worse than ranks in turn; that where all are alike.
+
+    Examples
+    --------
+    >>> talk = np.array([[0, 0, 9.0, 0], [0, 0, 0, 9.0], [9.0, 0, 0, 0], [0, 9.0, 0, 0]])
+    >>> apart = np.array([[0, 1.0, 4, 4], [1, 0, 4, 4], [4, 4, 0, 1], [4, 4, 1, 0]])
+    >>> best_seats(talk, np.zeros(4), apart, np.zeros(4)).tolist()
+    [0, 2, 1, 3]
+    """
+    turn = np.arange(len(outside))
+    if len(turn) < 2:
+        return turn
+    starts = [turn, _greedy(inside, between)]
+    found = [_exchanged(start, inside, outside, between, to_nic) for start in starts]
+    costs = [seating_cost(seats, inside, outside, between, to_nic) for seats in (*found, turn)]
+    least = min(costs)
+    return turn if costs[-1] <= least * (1 + 1e-12) else found[int(np.argmin(costs[:-1]))]
+
+
+def _greedy(inside: Floats, between: Floats) -> Ints:
+    """Return places given one by one: to the rank that talks most to those who sit, the nearest."""
+    k = len(inside)
+    seats = np.full(k, -1)
+    free, waiting = np.ones(k, bool), np.ones(k, bool)
+    to_seated = np.zeros(k)
+    for _ in range(k):
+        rank = int(np.argmax(np.where(waiting, to_seated + 1e-9 * inside.sum(axis=1), -np.inf)))
+        sat = np.flatnonzero(seats >= 0)
+        far = between[:, seats[sat]] @ inside[sat, rank]
+        place = int(np.argmin(np.where(free, far, np.inf)))
+        seats[rank], free[place], waiting[rank] = place, False, False
+        to_seated += inside[rank]
+    return seats
+
+
+def _exchanged(
+    seats: Ints, inside: Floats, outside: Floats, between: Floats, to_nic: Floats
+) -> Ints:
+    """Return the places after the best exchanges of two ranks, until none is a gain."""
+    seats = seats.copy()
+    apart = between[np.ix_(seats, seats)]
+    pays = inside @ apart  # what rank i pays at the place of rank j, the others where they are
+    sent = outside[:, None] - outside[None, :]
+    for _ in range(10 * len(seats)):
+        own, nic = np.diagonal(pays), to_nic[seats]
+        gain = own[:, None] + own[None, :] - pays - pays.T - 2 * inside * apart
+        gain += sent * (nic[:, None] - nic[None, :])
+        i, j = divmod(int(np.argmax(gain)), len(seats))
+        if gain[i, j] <= 1e-9 * max(1e-30, float(np.abs(pays).max(initial=0.0))):
+            break
+        pays += np.outer(inside[:, j] - inside[:, i], apart[i] - apart[j])
+        pays[:, [i, j]] = pays[:, [j, i]]
+        apart[[i, j]] = apart[[j, i]]
+        apart[:, [i, j]] = apart[:, [j, i]]
+        seats[[i, j]] = seats[[j, i]]
+    return seats
+
+
+def _traffic(order: Order, pattern: Pattern) -> Iterator[tuple[Ints, Floats, Floats]]:
+    """Yield each node's ranks by slot, the weights between them, and those to other nodes."""
+    first, counts, ranks = order.on.first, order.on.counts, order.ranks
+    if isinstance(pattern, Lines):  # too many edges to go through, and no need to
+        every = pattern.weight * sum(extent - 1 for extent in pattern.dims or ())
+        for low, count in zip(first.tolist(), counts.tolist(), strict=True):
+            members = ranks[low : low + count]
+            inside = _line_weights(pattern, members)
+            yield members, inside, every - inside.sum(axis=1)
+        return
+    edges, degree = _edges_inside(pattern, order)
+    ends = np.searchsorted(edges.node, np.arange(len(counts) + 1))
+    for at, (low, count) in enumerate(zip(first.tolist(), counts.tolist(), strict=True)):
+        members = ranks[low : low + count]
+        inside = np.zeros((count, count))
+        mine = slice(ends[at], ends[at + 1])
+        a, b = order.slots[edges.a[mine]] - low, order.slots[edges.b[mine]] - low
+        np.add.at(inside, (a, b), edges.weight[mine])
+        inside += inside.T
+        yield members, inside, degree[members] - inside.sum(axis=1)
+
+
+class _Inside(NamedTuple):
+    """The edges within nodes, node by node: (m,) each."""
+
+    node: Ints
+    a: Ints
+    b: Ints
+    weight: Floats
+
+
+def _edges_inside(pattern: Pattern, order: Order) -> tuple[_Inside, Floats]:
+    """Return the edges within nodes, and the weight of all edges of each rank."""
+    node, degree = order.node, np.zeros(len(order))
+    kept = []
+    for block in pattern.edges():
+        for ends in (block.a, block.b):
+            degree += np.bincount(ends, block.weight, len(degree))
+        same = node[block.a] == node[block.b]
+        kept.append((node[block.a[same]], block.a[same], block.b[same], block.weight[same]))
+    none = np.zeros(0, np.int64)
+    columns = [np.concatenate([none, *column]) for column in zip(*kept, strict=True)] or [none] * 4
+    by_node = np.argsort(columns[0], kind="stable")
+    return _Inside(*(column[by_node] for column in columns)), degree
+
+
+def _line_weights(pattern: Lines, ranks: Ints) -> Floats:
+    """Return the weights between some ranks of an all-to-all along lines, float64 (k, k)."""
+    coords = np.stack(np.unravel_index(ranks, pattern.dims or ()))
+    apart = (coords[:, :, None] != coords[:, None, :]).sum(axis=0)
+    return np.where(apart == 1, pattern.weight, 0.0)

@@ -1,0 +1,66 @@
+"""``nidmap order --bind``: what it prints and writes, as launchers read it."""
+
+import json
+
+from nidmap import load_machine
+from rankmap.emit import read_order
+from rankmap.slots import slots_of
+
+POLARIS = ["order", "-m", "polaris", "--nodes", "#0-1", "--ppn", "4", "--grid", "2x4"]
+
+
+def test_options_go_out_and_the_order_into_its_file(tmp_path, inside):
+    path = tmp_path / "MPICH_RANK_ORDER"
+    found = inside(*POLARIS, "--bind", "pals", "-o", str(path))
+    assert found.code == 0
+    assert found.out.splitlines()[-1] == "--cpu-bind=list:0-7:8-15:16-23:24-31"
+    assert "export MPICH_OFI_NIC_POLICY=NUMA" in found.out
+    assert "(assumed)" in found.err
+    on = slots_of(load_machine("polaris"), "#0-1", 4)
+    assert len(read_order(path.read_text(), "mpich", on)) == 8
+
+
+def test_processes_counted_by_rank_have_their_own_masks_and_nics(tmp_path, inside):
+    path = tmp_path / "job.hosts"
+    found = inside(*POLARIS, "--bind", "srun", "-o", str(path))
+    assert found.code == 0
+    options = found.out.splitlines()[-1].split()
+    masks = options[0].removeprefix("--cpu-bind=mask_cpu:").split(",")
+    gpus = options[1].removeprefix("--gpu-bind=map:").split(",")
+    # Wherever a process goes, its cores are beside its GPU.
+    beside = {0xFF: "3", 0xFF00: "2", 0xFF0000: "1", 0xFF000000: "0"}
+    assert [beside[int(mask, 16)] for mask in masks] == gpus
+    assert sorted(gpus) == ["0", "1", "2", "3"]
+    assert "MPICH_OFI_NIC_POLICY=USER" in found.out
+
+
+def test_a_rankfile_binds_by_itself(tmp_path, inside):
+    path = tmp_path / "job.rankfile"
+    found = inside(*POLARIS, "--bind", "openmpi", "-o", str(path))
+    assert (found.code, found.out) == (0, "")
+    lines = path.read_text().splitlines()
+    assert len(lines) == 8
+    on = slots_of(load_machine("polaris"), "#0-1", 4)
+    again = read_order(path.read_text(), "openmpi", on)
+    for rank, line in enumerate(lines):
+        place = int(again.slots[rank]) % 4
+        cores = ",".join(str(core) for core in range(8 * place, 8 * place + 8))
+        assert line == f"rank {rank}={again.hosts[rank]} slot={cores}"
+
+
+def test_json_says_the_places(inside):
+    found = inside(*POLARIS, "--bind", "srun", "--json")
+    assert found.code == 0
+    said = json.loads(found.out)["binding"]
+    assert [place["gpus"] for place in said["places"]] == [[3], [2], [1], [0]]
+    assert said["options"][1] == "--gpu-bind=map:3,2,1,0"
+
+
+def test_what_cannot_be_bound_is_said(inside):
+    found = inside(*POLARIS, "--bind", "srun")
+    assert (found.code, found.out) == (2, "")
+    assert "where does the order go?" in found.err
+    torus = ["order", "-m", "torus:4x4", "--ppn", "2", "--grid", "4x8", "--bind", "srun", "--json"]
+    found = inside(*torus)
+    assert found.code == 2
+    assert "lstopo --of xml" in found.err

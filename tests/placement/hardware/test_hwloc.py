@@ -1,0 +1,121 @@
+"""hwloc's XML: what is in it, in the forms of its versions, and what is no such file."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nidmap
+from placement.errors import NidmapError, ParseError, UsageError
+from placement.hardware.hwloc import parse_hwloc
+from placement.hardware.lookup import hardware_of
+from tests.hwloc_xml import device, node_xml
+
+
+@given(
+    st.integers(1, 2), st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.integers(1, 2),
+    st.sampled_from(["1", "2.0", "3.0"]),
+)  # fmt: skip
+def test_every_core_knows_what_it_is_in(sockets, domains, caches, cores, threads, version):
+    found = parse_hwloc(node_xml(sockets, domains, caches, cores, threads, version))
+    total = sockets * domains * caches * cores
+    assert [core.pus for core in found.cores] == [
+        tuple(core + t * total for t in range(threads)) for core in range(total)
+    ]
+    for index, core in enumerate(found.cores):
+        assert core.l3 == index // cores
+        assert core.numa == index // (cores * caches)
+        assert core.socket == index // (cores * caches * domains)
+
+
+def test_devices_stand_beside_the_cores_they_hang_below():
+    devices = {
+        0: [device("nvml1", 1), device("mlx5_0", 2, "0207 [15b3:101b]", "3")],
+        1: [device("nvml0", 3), device("eth0", 4, "0200 [8086:1593]", "2")],
+    }
+    found = parse_hwloc(node_xml(1, 2, 1, 4, 1, devices=devices))
+    assert [(gpu.name, gpu.near) for gpu in found.gpus] == [
+        ("nvml0", (4, 5, 6, 7)),
+        ("nvml1", (0, 1, 2, 3)),
+    ]
+    assert [(nic.name, nic.near) for nic in found.nics] == [("mlx5_0", (0, 1, 2, 3))]
+
+
+@pytest.mark.parametrize(("version", "kind", "nics"), [("3.0", "48", 1), ("2.0", "3", 1),
+                                                       ("3.0", "3", 0)])  # fmt: skip
+def test_a_fabric_is_a_number_first_and_a_bit_later(version, kind, nics):
+    devices = {0: [device("roceP2", 1, "0200 [15b3:101d]", kind)]}
+    assert len(parse_hwloc(node_xml(1, 1, 1, 2, 1, version, devices)).nics) == nics
+
+
+def test_gpus_without_a_plugin_are_told_by_their_pci_class():
+    devices = {
+        0: [device("card0", 1, "0300 [1002:515e]")],  # a console's
+        1: [device("card1", 2, "0380 [1002:7408]"), device("card2", 3, "0302 [10de:20b0]")],
+    }
+    found = parse_hwloc(node_xml(1, 2, 1, 2, 1, devices=devices))
+    assert [gpu.near for gpu in found.gpus] == [(2, 3), (2, 3)]
+
+
+def test_bandwidths_between_gpus_are_read():
+    devices = {0: [device("cuda0", 5), device("cuda1", 9)]}
+    text = node_xml(1, 1, 1, 2, 1, devices=devices).replace(
+        "</topology>",
+        '<distances2 type="OSDev" nbobjs="2" name="NVLinkBandwidth" indexing="gp">'
+        "<indexes>5 9</indexes><u64values>1000000 40000 40000 1000000</u64values></distances2>"
+        "</topology>",
+    )
+    assert parse_hwloc(text).gpu_links == ((0, 1, 40.0),)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "-:1: no XML"),
+        ("<a>\n<b>", "-:2: no XML"),
+        ("<html/>", "-: XML, but not hwloc's"),
+        ("<topology/>", "-: XML, but not hwloc's"),
+        (node_xml(1, 1, 1, 1, 1).replace('os_index="0"', 'os_index="x"'), "'x' is no hwloc number"),
+        (node_xml(1, 1, 1, 1, 1).replace("0x00000001", "0xzz"), "'0xzz' is no hwloc number"),
+        ('<topology><object type="Machine" cpuset="0x1"/></topology>', "a node without a core"),
+        ('<!DOCTYPE t [<!ENTITY a "b">]><topology/>', "entities"),
+        ("<topology>" + "<object>" * 5000 + "</object>" * 5000 + "</topology>", "too deeply"),
+    ],
+)
+def test_what_is_no_node_is_said_in_one_line(text, said):
+    with pytest.raises(ParseError) as caught:
+        parse_hwloc(text)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@given(st.data())
+def test_a_damaged_file_is_an_error_or_a_node(data):
+    text = bytearray(node_xml(1, 2, 1, 2, 2, devices={0: [device("nvml0", 1)]}).encode())
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(text) - 1))
+        text[at : at + data.draw(st.integers(0, 9))] = data.draw(st.binary(max_size=4))
+    with suppress(NidmapError):
+        assert parse_hwloc(bytes(text)).cores
+
+
+def test_a_file_is_laid_over_a_machine(tmp_path):
+    path = tmp_path / "node.xml"
+    path.write_text(node_xml(2, 1, 1, 2, 1))
+    machine = nidmap.load_machine("torus:2x2", str(path))
+    assert len(hardware_of(machine, machine.nid).cores) == 4
+    with pytest.raises(ParseError, match="one node, and no machine"):
+        nidmap.load_machine(str(path))
+    with pytest.raises(UsageError, match="is not known"):
+        hardware_of(nidmap.load_machine("torus:2x2"), machine.nid)
+
+
+def test_the_type_of_node_goes_by_its_cores_and_gpus():
+    machine = nidmap.load_machine("perlmutter")
+    gpu, cpu = (machine.gpus > 0).nonzero()[0], (machine.gpus == 0).nonzero()[0]
+    assert len(hardware_of(machine, gpu[:2]).gpus) == 4
+    with pytest.raises(UsageError, match="nothing states what is inside a node of perlmutter"):
+        hardware_of(machine, cpu[:2])
+    with pytest.raises(UsageError, match="of 2 types"):
+        hardware_of(machine, [gpu[0], cpu[0]])

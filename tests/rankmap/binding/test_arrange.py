@@ -1,0 +1,108 @@
+"""Who sits where inside a node: against all seatings, and what must not change."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nidmap
+from placement.errors import UsageError
+from placement.hardware import Core, NodeHardware
+from rankmap.binding import bind
+from rankmap.binding.arrange import arrange_inside, best_seats, seating_cost
+from rankmap.order import Order
+from rankmap.orders import find
+from rankmap.pattern import parse_pattern
+from rankmap.slots import slots_of
+
+NODE = NodeHardware(tuple(Core((k,), k // 2, k // 4, k // 8) for k in range(16)))
+
+
+def symmetric(values, k):
+    out = np.zeros((k, k))
+    out[np.triu_indices(k, 1)] = values
+    return out + out.T
+
+
+problems = st.integers(2, 6).flatmap(
+    lambda k: st.tuples(
+        st.lists(st.integers(0, 9), min_size=k * (k - 1) // 2, max_size=k * (k - 1) // 2),
+        st.lists(st.integers(0, 9), min_size=k, max_size=k),
+        st.lists(st.integers(1, 4), min_size=k * (k - 1) // 2, max_size=k * (k - 1) // 2),
+        st.lists(st.integers(0, 3), min_size=k, max_size=k),
+    )
+)
+
+
+@given(problems)
+def test_seats_are_a_permutation_near_the_best_of_all(problem):
+    talk, outside, apart, nics = (np.array(part, float) for part in problem)
+    k = len(outside)
+    inside, between = symmetric(talk, k), symmetric(apart, k)
+    seats = best_seats(inside, outside, between, nics)
+    assert sorted(seats.tolist()) == [*range(k)]
+    cost = seating_cost(seats, inside, outside, between, nics)
+    every = [
+        seating_cost(np.array(one), inside, outside, between, nics)
+        for one in itertools.permutations(range(k))
+    ]
+    assert min(every) - 1e-9 <= cost <= every[0] + 1e-9
+    assert cost <= 1.25 * min(every) + 1e-9
+    # No exchange of two is better.
+    for i, j in itertools.combinations(range(k), 2):
+        other = seats.copy()
+        other[[i, j]] = other[[j, i]]
+        assert cost <= seating_cost(other, inside, outside, between, nics) + 1e-6
+
+
+def measured_cost(order, pattern):
+    """Return the sum over the edges inside nodes of weight times seconds a GB, edge by edge."""
+    from rankmap.binding.places import costs_between, places_on
+
+    local = order.slots - order.on.first[order.node]
+    total = 0.0
+    for block in pattern.edges():
+        for a, b, weight in zip(*map(np.ndarray.tolist, block), strict=True):
+            if order.node[a] == order.node[b]:
+                count = int(order.on.counts[order.node[a]])
+                costs = costs_between(places_on(NODE, count), NODE)
+                total += weight * costs[local[a], local[b]]
+    return total
+
+
+@pytest.mark.parametrize("spec", ["stencil:4x4x4", "fft:8x8", "ring", "stencil:8x8,weights=1:9"])
+@pytest.mark.parametrize("ppn", [8, "16,16,16,8,8"])
+def test_cost_is_that_of_the_edges_and_nodes_stay(spec, ppn):
+    count = 8 if ppn == 8 else 5
+    on = slots_of(nidmap.load_machine("torus:4x4"), f"#0-{count - 1}", ppn)
+    pattern = parse_pattern(spec).on(on)
+    order = find("round-robin")(pattern, on)
+    found = arrange_inside(order, pattern, NODE)
+    assert found.order.node.tolist() == order.node.tolist()
+    assert found.cost == pytest.approx(measured_cost(found.order, pattern))
+    assert found.before == pytest.approx(measured_cost(order, pattern))
+    assert found.cost <= found.before * (1 + 1e-9)
+
+
+def test_one_arrangement_for_all_nodes_is_one():
+    on = slots_of(nidmap.load_machine("torus:4x4"), "#0-3", 16)
+    pattern = parse_pattern("stencil:8x8").on(on)
+    order = find("hilbert")(pattern, on)
+    found = arrange_inside(order, pattern, NODE, alike=True).order
+    turns = np.argsort(found.ranks.reshape(4, 16), axis=1)
+    assert (turns == turns[0]).all()
+    assert found.node.tolist() == order.node.tolist()
+
+
+def test_nodes_of_different_counts_need_a_rankfile():
+    on = slots_of(nidmap.load_machine("polaris"), "#0-1", "4,2")
+    ring = parse_pattern("ring").on(on)
+    order = Order(np.arange(6), on)
+    for form in ("mpich", "slurm"):
+        with pytest.raises(UsageError, match="one list cannot bind nodes of 2 and of 4 ranks"):
+            bind(order, ring, "srun", form)
+    assert bind(order, ring, "openmpi", "openmpi").binding.options == ()
+    with pytest.raises(UsageError, match="does not go with"):
+        bind(order, ring, "openmpi", "mpich")
