@@ -159,7 +159,7 @@ def _words(names: NodeList, form: str, machine: Machine | None) -> list[str]:
 
 def _named(lists: tuple[str, ...], machine: Machine | None) -> NodeList:
     """Read all lists; with a machine given, resolve them on it."""
-    from placement.lookup import nodes_of
+    from placement.lookup import nodes_of, rows_of
     from placement.nodelist import NodeList
 
     found = NodeList()
@@ -167,7 +167,7 @@ def _named(lists: tuple[str, ...], machine: Machine | None) -> NodeList:
         if machine is None:
             found += _without_machine(text, source)
         else:
-            found += nodes_of(machine, _rows(machine, text, source))
+            found += nodes_of(machine, rows_of(machine, text, source, repeats=True))
     return found
 
 
@@ -183,12 +183,6 @@ def _texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
     if all(not source for _, source in fetched):
         return [(" ".join(text for text, _ in fetched), "")]
     return fetched
-
-
-def _rows(machine: Machine, text: str, source: str) -> Ints:
-    from placement.lookup import rows_of
-
-    return rows_of(machine, text, source, repeats=True)
 
 
 def _without_machine(text: str, source: str) -> NodeList:
@@ -241,8 +235,10 @@ def info(specs: tuple[str, ...], lists: tuple[str, ...], as_json: bool, output: 
     """
     import numpy as np
 
+    from placement.lookup import rows_of
+
     machine = machine_from(specs)
-    parts = [_rows(machine, text, source) for text, source in _texts(lists)]
+    parts = [rows_of(machine, text, source, repeats=True) for text, source in _texts(lists)]
     every = np.concatenate(parts)
     rows = every[np.sort(np.unique(every, return_index=True)[1])]
     text = to_json(nodes_document(machine, rows)) if as_json else _page(machine, rows)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from placement.sites.against import Finding
     from placement.sites.model import Site
-    from placement.sites.schema import Figure
 
 __all__ = ["site"]
 
@@ -90,7 +89,8 @@ def show(name: str, as_json: bool, output: str | None) -> None:
     from placement.site import load_configuration
 
     found = load_configuration(name)
-    write_output(to_json(_shown(found)) if as_json else _as_text(found), output)
+    text = to_json(_shown(found)) if as_json else f"{_about(found)}\n\n{_table(found)}"
+    write_output(text, output)
 
 
 def _shown(found: Site | Overlay) -> dict[str, Any]:
@@ -124,11 +124,6 @@ def _figures(found: Site | Overlay) -> dict[str, dict[str, Any]]:
     }
 
 
-def _as_text(found: Site | Overlay) -> str:
-    """Return the site as a table for a person."""
-    return f"{_about(found)}\n\n{_table(found)}"
-
-
 def _about(found: Site | Overlay) -> str:
     if isinstance(found, Overlay):
         config = found.config
@@ -148,15 +143,11 @@ def _about(found: Site | Overlay) -> str:
 def _table(found: Site | Overlay) -> str:
     head = ("figure", "value", "mark", "source")
     rows = [
-        [key, f"{_value(f.value)} {f.unit}".rstrip(), f.mark, f"{f.source}{_interval(f)}"]
+        [key, f"{_value(f.value)} {f.unit}".rstrip(), f.mark, f"{f.source}{interval}"]
         for key, f in found.figures()
+        for interval in [f"; {_value(list(f.interval))}" if f.interval else ""]
     ]
     return aligned([head, *rows], left=range(4))
-
-
-def _interval(figure: Figure[Any]) -> str:
-    """Return where the truth of a measured figure lies, for a person; '' where it says none."""
-    return f"; {_value(list(figure.interval))}" if figure.interval else ""
 
 
 def _value(value: Any) -> str:
@@ -188,16 +179,24 @@ def check(name: str, against: str | None, as_json: bool, output: str | None) -> 
     from placement.site import load_configuration
 
     found = load_configuration(name)
+    verdict: dict[str, Any] = {"name": found.name, "file": found.source, "holds": True}
     if against is None:
-        write_output(to_json(_verdict(found)) if as_json else _sentence(found), output)
+        write_output(to_json(verdict) if as_json else _sentence(found), output)
         return 0
     if isinstance(found, Overlay):
         raise found.alone()
     findings = _compared(found, against)
-    document = _verdict(found) | _agreement(against, findings)
-    text = to_json(document) if as_json else _findings(found, against, findings)
-    write_output(text, output)
-    return 1 if any(f.agrees is False for f in findings) else 0
+    differ = sum(f.agrees is False for f in findings)
+    verdict |= {"dump": against, "agrees": not differ, "findings": [f._asdict() for f in findings]}
+    head = ("what", found.name, against, "")
+    rows = [[f.what, f.site, f.dump, _WORD[f.agrees]] for f in findings]
+    last = f"{differ} of {len(findings)} differ" if differ else "no contradiction"
+    text = f"{aligned([head, *rows], left=range(4))}\n{found.name} against {against}: {last}\n"
+    write_output(to_json(verdict) if as_json else text, output)
+    return int(differ > 0)
+
+
+_WORD = {True: "agrees", False: "DIFFERS", None: "not compared"}
 
 
 def _compared(found: Site, against: str) -> Sequence[Finding]:
@@ -223,26 +222,3 @@ def _sentence(found: Site | Overlay) -> str:
         return f"{found.source}: {found.name} holds: {size} without a machine\n"
     nodes = found.config.nodes.compute.value
     return f"{found.source}: {found.name} holds: {nodes} compute nodes, {size}\n"
-
-
-def _verdict(found: Site | Overlay) -> dict[str, Any]:
-    return {"name": found.name, "file": found.source, "holds": True}
-
-
-def _agreement(against: str, findings: Sequence[Finding]) -> dict[str, Any]:
-    return {
-        "dump": against,
-        "agrees": not any(f.agrees is False for f in findings),
-        "findings": [finding._asdict() for finding in findings],
-    }
-
-
-_WORD = {True: "agrees", False: "DIFFERS", None: "not compared"}
-
-
-def _findings(found: Site, against: str, findings: Sequence[Finding]) -> str:
-    rows = [[f.what, f.site, f.dump, _WORD[f.agrees]] for f in findings]
-    differ = sum(f.agrees is False for f in findings)
-    last = f"{differ} of {len(findings)} differ" if differ else "no contradiction"
-    head = ("what", found.name, against, "")
-    return f"{aligned([head, *rows], left=range(4))}\n{found.name} against {against}: {last}\n"

@@ -15,13 +15,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from math import prod
 from typing import NamedTuple
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import MAX_LENGTH, NAME, Piece
-from placement.support.regex import compiled
+from placement.support.regex import compiled, with_lines
 
 __all__ = ["MAX_CHARACTERS", "MAX_NAMES", "count", "expand"]
 
@@ -34,14 +34,6 @@ _DIGITS = 18  # of one number: an int64 surely holds it
 
 #: Text in which every word is surely a plain name.
 _PLAIN = compiled(r"[,\s]*+(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*+(?:[,\s]++|\Z))*+", re.ASCII)
-#: The words that host files are mostly made of: one range, one count, or neither.
-_SIMPLE = compiled(
-    r"([A-Za-z0-9_][A-Za-z0-9_.\-]*+|#\d++)(?:\[(\d{1,18})-(\d{1,18})\])?+"
-    r"(?:\*(\d{1,9})|:(\d{1,9})|[ \t]++slots=(\d{1,9})"
-    r"(?:[ \t]++max[-_]slots=\d{1,9})?+)?+(?=[,\s]|\Z)[,\s]*+",
-    re.ASCII,
-)
-_ALL_SIMPLE = compiled(rf"[,\s]*+(?:{_SIMPLE.pattern})*+", re.ASCII)
 #: A word with whole brackets, or whatever else stands between separators.
 _WORD = compiled(r"(?=[^\s,])[^\s,\[\]]*+(?:\[[^\[\]]*+\][^\s,\[\]]*+)*+(?![^\s,])|[^\s,]++")
 _INDEX = r"#(?:\d+(?:-\d+)?|\[[\d,\-]*\])(?=[\s,*]|\Z)"
@@ -137,8 +129,9 @@ def expand(pieces: Iterable[Piece], source: str, most: int = MAX_NAMES) -> list[
     ['r1n01', 'r1n02', 'r2n01', 'r2n02', 'login', 'nid00045', 'nid00045']
     """
     reader = _Reader(source, most)
-    parts = [reader.read(piece) for piece in pieces]
-    return [name for part in parts for entry in part for name in _of(entry)]
+    entries = [entry for piece in pieces for entry in reader.read(piece)]
+    words = (entry if isinstance(entry, list) else entry.names() for entry in entries)
+    return list(chain.from_iterable(words))
 
 
 def count(pieces: Iterable[Piece], source: str) -> int:
@@ -156,12 +149,8 @@ def count(pieces: Iterable[Piece], source: str) -> int:
     """
     reader = _Reader(source)
     for piece in pieces:
-        reader.read(piece, expanded=False)
+        reader.read(piece)
     return reader.names
-
-
-def _of(entry: list[str] | _Entry) -> list[str]:
-    return entry if isinstance(entry, list) else entry.names()
 
 
 class _Reader:
@@ -188,18 +177,14 @@ class _Reader:
             what = f"'{printable(word)}' makes {_short(self.characters)} characters of names"
             raise self.error(line, what, f"a list may hold {MAX_CHARACTERS}")
 
-    def read(self, piece: Piece, expanded: bool = True) -> list[list[str] | _Entry]:
-        """Take one piece apart; where it is to be `expanded`, the usual host file at once."""
+    def read(self, piece: Piece) -> list[_Entry] | list[list[str]]:
+        """Take one piece apart; text of plain names only, the usual host file, at once."""
         self.several = self.several or piece.line > 1 or "\n" in piece.text.strip()
         before = self.names
         marked = "#" in piece.text or "(" in piece.text
         text = _COMMENT.sub("", piece.text) if marked else piece.text
-        found = self._plain(text, piece.line)
-        if found is None and expanded:
-            found = self._simple(text)
-        entries: list[list[str] | _Entry] = [] if found is None else [found]
-        if found is None:
-            entries += self._marked(text, piece.line)
+        plain = self._plain(text, piece.line)
+        entries = self._marked(text, piece.line) if plain is None else [plain]
         if self.names - before < piece.expected:
             what = f"{self.names - before} nodes where the row says {piece.expected}"
             hint = "the list was cut off: print the column without a width, as in squeue -o %N"
@@ -207,7 +192,7 @@ class _Reader:
         return entries
 
     def _plain(self, text: str, line: int) -> list[str] | None:
-        """Read text of plain names only, the usual host file; None for any other."""
+        """Read text of plain names only; None for any other."""
         if not _PLAIN.fullmatch(text):
             return None
         words = text.replace(",", " ").split()
@@ -216,35 +201,11 @@ class _Reader:
         self.spend(line, words[-1] if words else "", len(words), sum(map(len, words)))
         return words
 
-    def _simple(self, text: str) -> list[str] | None:
-        """Read text of simple words only; None for any other, and for what must be refused.
-
-        What it returns None for is read again word by word, which is slower and
-        finds the words for the error.
-        """
-        if (self.several and "#" in text) or not _ALL_SIMPLE.fullmatch(text):
-            return None
-        rows = _SIMPLE.findall(text)
-        names = characters = 0
-        for name, low, high, times, slots, more in rows:
-            different = int(high) - int(low) + 1 if high else 1
-            made = different * int(times or slots or more or 1)
-            names += made
-            characters += made * (len(name) + len(high))
-            if made < 1 or different > self.most or len(name) + len(high) > MAX_LENGTH:
-                return None
-        if self.names + names > MAX_NAMES or self.characters + characters > MAX_CHARACTERS:
-            return None
-        self.spend(0, "", names, characters)
-        return [name for row in rows for name in _simple_names(*row)]
-
-    def _marked(self, text: str, line: int) -> list[_Entry]:
+    def _marked(self, text: str, first: int) -> list[_Entry]:
         """Read text word by word."""
         entries: list[_Entry] = []
-        done = 0
-        for match in _WORD.finditer(text):
+        for match, line in with_lines(_WORD.finditer(text), text, first):
             word = match.group()
-            line, done = line + text.count("\n", done, match.start()), match.start()
             option = _OPTION.fullmatch(word)
             if option:
                 self._apply(option, word, line, entries)
@@ -338,15 +299,3 @@ class _Reader:
 
 def _short(number: int) -> str:
     return str(number) if number < 10**15 else "far too many"
-
-
-def _simple_names(name: str, low: str, high: str, times: str, slots: str, more: str) -> list[str]:
-    """Expand one simple word."""
-    names = [name]
-    if high:
-        width = len(low)
-        names = [f"{name}{n:0{width}d}" for n in range(int(low), int(high) + 1)]
-    if times:
-        return names * int(times)
-    each = int(slots or more or 1)
-    return [name for name in names for _ in range(each)] if each > 1 else names

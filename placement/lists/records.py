@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import Piece
+from placement.support.regex import with_lines
 
-__all__ = ["exec_host", "flux_resource_set", "rankfile", "scontrol"]
+__all__ = ["exec_host", "flux_resource_set", "rankfile", "scontrol", "split_records"]
 
 #: The field of each kind of record that says its nodes.
 _FIELDS = {
@@ -44,15 +46,19 @@ def scontrol(text: str, source: str) -> list[Piece]:
     >>> scontrol("JobId=7 JobName=a\\n   ReqNodeList=(null)\\n   NodeList=n[1-2]\\n", "")
     [Piece(text='n[1-2]', line=3, expected=0)]
     """
-    begins = list(_BEGIN.finditer(text))
+    return [
+        piece
+        for begin, line, record in split_records(text, _BEGIN)
+        for piece in _record(record, begin[1], line, source)
+    ]
+
+
+def split_records(text: str, begin: re.Pattern[str]) -> Iterator[tuple[re.Match[str], int, str]]:
+    """Yield the beginning of each record of a text, its line and the whole record."""
+    begins = list(begin.finditer(text))
     ends = [match.start() for match in begins[1:]] + [len(text)]
-    found: list[Piece] = []
-    line = done = 0
-    for match, end in zip(begins, ends, strict=True):
-        line += text.count("\n", done, match.start())
-        done = match.start()
-        found += _record(text[done:end], match[1], line + 1, source)
-    return found
+    for (match, line), end in zip(with_lines(begins, text), ends, strict=True):
+        yield match, line, text[match.start() : end]
 
 
 def _record(record: str, kind: str, line: int, source: str) -> list[Piece]:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import Piece
-from placement.support.regex import compiled
+from placement.support.regex import compiled, with_lines
 
 __all__ = ["command_of", "table"]
 
@@ -113,12 +113,9 @@ def table(text: str, source: str) -> tuple[list[Piece], bool] | None:
 
 def _rows(text: str) -> Iterator[_Row]:
     """Yield the lines that are not blank."""
-    line = done = 0
-    for match in _LINE.finditer(text):
-        line += text.count("\n", done, match.start())
-        done = match.start()
+    for match, line in with_lines(_LINE.finditer(text), text):
         if match.group().strip():
-            yield _Row(line + 1, match.group().rstrip())
+            yield _Row(line, match.group().rstrip())
 
 
 class _Header:

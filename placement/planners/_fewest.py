@@ -12,8 +12,8 @@ among those as few blades.
 * Fewest blades in so many chassis and groups: b blades of a set hold the
   least of (b t + the sum of (free - t) over its blades with more than t free
   nodes) over t = 0, 1, 2 …, so each t, and each mixture of two of them, gives
-  a weight of chassis of which the above makes a choice. The same prices bound
-  what any choice can reach: where one meets the bound, no other is looked for.
+  a weight of chassis of which the above makes a choice. Where one needs no more
+  blades than the machine's largest would, no other is looked for.
 
 Held against all choices in the tests: of thousands of nests at random it has
 found the fewest in every one; nests can be made in which it takes a chassis or
@@ -95,7 +95,7 @@ def fewest(nest: Nest, need: int) -> Ints:
     held = np.bincount(inner, weights=nest.size, minlength=len(outer)).astype(np.int64)
     forced = np.bincount(inner, weights=nest.must, minlength=len(outer)) > 0
     middle = fewest_children(outer, held, forced, need)
-    return _Blades(nest, need, middle).fewest()
+    return _fewest_blades(nest, need, middle)
 
 
 def largest(size: Ints, must: Mask, need: int) -> Ints:
@@ -170,8 +170,8 @@ def _worth(
     return np.take_along_axis(gains, ranking, axis=1).sum(axis=1), ranking
 
 
-class _Blades:
-    """The choice of chassis, in given numbers of chassis and groups, that needs fewest blades.
+def _fewest_blades(nest: Nest, need: int, middle: Ints) -> Ints:
+    """Return the fewest blades found in as many chassis and groups as `middle` has.
 
     Parameters
     ----------
@@ -181,62 +181,42 @@ class _Blades:
     middle : int64 (c,)
         A choice of chassis to begin with.
     """
+    outer, inner = nest.parents
+    groups, chassis = len(np.unique(outer[middle])), len(outer)
+    forced = np.bincount(inner, weights=nest.must, minlength=chassis) > 0
+    steps = np.concatenate([[0], np.unique(nest.size)[:-1]])
+    # nodes beyond t a blade, by chassis; a blade that must be in counts whole
+    over = [np.where(nest.must, nest.size, np.maximum(nest.size - t, 0)) for t in steps]
+    heavy = np.array([np.bincount(inner, w, chassis) for w in over]).astype(np.int64)
 
-    def __init__(self, nest: Nest, need: int, middle: Ints) -> None:
-        self.nest, self.need, self.middle = nest, need, middle
-        self.outer, self.inner = nest.parents
-        self.groups = len(np.unique(self.outer[middle]))
-        self.fixed = int(nest.must.sum())
-        self.forced = np.bincount(self.inner, weights=nest.must, minlength=len(self.outer)) > 0
-        self.steps = np.concatenate([[0], np.unique(nest.size)[:-1]])
-        self.weight = np.array([self._over(t) for t in self.steps])
+    def within(chosen: Ints) -> Ints:
+        inside = np.flatnonzero(np.isin(inner, chosen))
+        return inside[largest(nest.size[inside], nest.must[inside], need)]
 
-    def _over(self, t: int) -> Ints:
-        """Return the nodes beyond t a blade, by chassis; a blade that must be in counts whole."""
-        over = np.where(self.nest.must, self.nest.size, np.maximum(self.nest.size - t, 0))
-        return np.bincount(self.inner, weights=over, minlength=len(self.outer)).astype(np.int64)
+    found = within(middle)
+    least = len(largest(nest.size, nest.must, need))
+    for shares in _mixtures(len(steps)):
+        if len(found) == least:
+            break
+        weight = shares @ heavy
+        prices = np.linspace(0, float(weight.max()), PRICES)
+        worth, ranking = _worth(outer, weight, forced, prices, groups)
+        best = int(np.argmin(prices * len(middle) + worth))
+        near = ranking[max(0, best - 2) : best + 3]
+        for some in np.unique(np.sort(near, axis=1), axis=0):
+            inside = np.flatnonzero(np.isin(outer, some))
+            order = np.lexsort((-weight[inside], ~forced[inside]))
+            chosen = inside[order[: len(middle)]]
+            if heavy[0][chosen].sum() >= need:
+                found = min(found, within(chosen), key=len)
+    return found
 
-    def fewest(self) -> Ints:
-        """Return the fewest innermost units found."""
-        found = self._within(self.middle)
-        rest = self.need - int(self.nest.size[self.nest.must].sum())
-        bound = self.fixed + max(0, -(-rest // int(self.nest.size.max())))
-        for shares in self._mixtures():
-            if len(found) <= bound:
-                break
-            weight = shares @ self.weight
-            prices = np.linspace(0, float(weight.max()), PRICES)
-            worth, ranking = _worth(self.outer, weight, self.forced, prices, self.groups)
-            total = prices * len(self.middle) + worth
-            slope = float(shares @ self.steps)
-            if slope > 0:
-                least = (self.need * int(shares.sum()) - float(total.min())) / slope
-                bound = max(bound, self.fixed + int(np.ceil(least - 1e-9)))
-            best = int(np.argmin(total))
-            near = ranking[max(0, best - 2) : best + 3]
-            found = min([found, *self._choices(weight, near)], key=len)
-        return found
 
-    def _mixtures(self) -> Iterator[Ints]:
-        """Yield how the weights of the thresholds are mixed: each alone, then two and two."""
-        number = len(self.steps)
-        unit = np.eye(number, dtype=np.int64)
-        yield from unit[1:]
-        pairs = [(j - i, i, j) for i in range(number) for j in range(i + 1, number)]
-        for _, i, j in sorted(pairs)[:PAIRS]:
-            for a, b in MIXTURES:
-                yield a * unit[i] + b * unit[j]
-
-    def _choices(self, weight: Ints, ranking: Ints) -> Iterator[Ints]:
-        """Yield the innermost units in the heaviest chassis of each choice of groups."""
-        for groups in np.unique(np.sort(ranking, axis=1), axis=0):
-            inside = np.flatnonzero(np.isin(self.outer, groups))
-            order = np.lexsort((-weight[inside], ~self.forced[inside]))
-            middle = inside[order[: len(self.middle)]]
-            if self.weight[0][middle].sum() >= self.need:
-                yield self._within(middle)
-
-    def _within(self, middle: Ints) -> Ints:
-        """Return the fewest innermost units among those of the chosen middle ones."""
-        inside = np.flatnonzero(np.isin(self.inner, middle))
-        return inside[largest(self.nest.size[inside], self.nest.must[inside], self.need)]
+def _mixtures(number: int) -> Iterator[Ints]:
+    """Yield how the weights of the thresholds are mixed: each alone, then two and two."""
+    unit = np.eye(number, dtype=np.int64)
+    yield from unit[1:]
+    pairs = [(j - i, i, j) for i in range(number) for j in range(i + 1, number)]
+    for _, i, j in sorted(pairs)[:PAIRS]:
+        for a, b in MIXTURES:
+            yield a * unit[i] + b * unit[j]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from placement.errors import ParseError, printable
+from placement.lists.records import split_records
 from placement.readers.node_states import StatedNode, slurm_state, states_dump
 from placement.readers.plain import count_lines, sniffing, split_lines
 from placement.readers.sinfo import gpus_of
@@ -69,26 +70,21 @@ def read(text: str, source: str) -> Dump:
 
 
 def _nodes(text: str, source: str) -> Iterator[StatedNode]:
-    begins = list(_BEGIN.finditer(text))
-    if begins and text[: begins[0].start()].strip():
+    first = _BEGIN.search(text)
+    if first and text[: first.start()].strip():
         word = printable(text.split(None, 1)[0])
         raise ParseError(source, 1, f"'{word}' is before the first NodeName=", "is it whole?")
-    ends = [match.start() for match in begins[1:]] + [len(text)]
-    line = done = 0
-    for begin, end in zip(begins, ends, strict=True):
-        line += text.count("\n", done, begin.start())
-        done = begin.start()
-        record = text[done:end]
+    for begin, line, record in split_records(text, _BEGIN):
         state = _STATE.search(record)
         if state is None:
             what = f"node {printable(begin[1])} has no State="
             hint = "is it the whole output of scontrol show node?"
-            raise ParseError(source, line + 1, what, hint)
-        word, planned = slurm_state(state[1], source, line + 1)
+            raise ParseError(source, line, what, hint)
+        word, planned = slurm_state(state[1], source, line)
         whole = "CoresPerSocket=" in record  # else partitions may have been left out of it
         up, figures = not whole or bool(_PARTITIONS.search(record)), _figures(record)
-        for name in expand(begin[1], source, line + 1, "NodeName"):
-            yield StatedNode(name, word, planned, line + 1, figures, up)
+        for name in expand(begin[1], source, line, "NodeName"):
+            yield StatedNode(name, word, planned, line, figures, up)
 
 
 def _figures(record: str) -> dict[str, int | str]:

@@ -21,6 +21,7 @@ import numpy as np
 from placement.errors import ParseError, printable
 from placement.readers.json_text import count_json_lines, load_json
 from placement.records import Dump, Fault, NodeRecords
+from placement.support.regex import with_lines
 
 __all__ = ["normalise_xname", "read", "sniff"]
 
@@ -275,9 +276,7 @@ def _is_name(text: str) -> bool:
 def _places(text: str) -> dict[str, tuple[int, int]]:
     """Return the first and the last line on which each name of a member stands."""
     places: dict[str, tuple[int, int]] = {}
-    line, at = 1, 0
-    for match in re.finditer(r'"([^"\\\n]*)"\s*:', text):
-        line += text.count("\n", at, match.start())
-        at = match.start()
+    names = re.finditer(r'"([^"\\\n]*)"\s*:', text)
+    for match, line in with_lines(names, text):
         places[match[1]] = (places.get(match[1], (line, line))[0], line)
     return places

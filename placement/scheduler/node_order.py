@@ -45,9 +45,6 @@ def slurm_order(names: Strs) -> Ints:
         if bool((names[:-1] <= names[1:]).all()):
             return np.arange(len(names), dtype=np.int64)
         return np.argsort(names, kind="stable")
-    numbers = _plain_numbers(names)
-    if numbers is not None:
-        return np.argsort(numbers, kind="stable")
     keys = [_key(name) for name in names.tolist()]
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
 
@@ -64,17 +61,6 @@ def _alike(names: Strs) -> bool:
     digit = (codes >= ord("0")) & (codes <= ord("9"))
     ended = codes == 0
     return bool((digit == digit[0]).all() and (ended == ended[0]).all())
-
-
-def _plain_numbers(names: Strs) -> Ints | None:
-    """Return the numbers of names like ``node7``, None where names differ in more than that."""
-    from placement.names.numbered import name_numbers
-
-    prefixes, numbers, widths = name_numbers(names)
-    places = np.clip(widths.astype(np.int64) - 1, 0, 16)
-    unpadded = (numbers >= 10**places) | ((numbers == 0) & (widths == 1))
-    plain = (widths > 0) & (widths < 18) & unpadded & (prefixes == prefixes[0])
-    return numbers if bool(plain.all()) else None
 
 
 def _key(name: str) -> tuple[tuple[int, int, int, str], ...]:

@@ -191,7 +191,9 @@ def _plain_words(words: str, key: str) -> str:
         return "missing"
     match = re.fullmatch(r"Invalid (?:enum )?value (.*)", words, re.DOTALL)
     if match:
-        return f"{printable(match[1])} is not possible; expected {_choices(key)}"
+        choices = (_CHOICES[name] for name in reversed(key.split(".")) if name in _CHOICES)
+        expected = next(choices, "another value")
+        return f"{printable(match[1])} is not possible; expected {expected}"
     words = words.replace(" | null`", "`")
     for before, after in _WORDS:
         words = words.replace(before, after)
@@ -208,6 +210,7 @@ _WORDS = (
     ("matching regex", "of the form"),
 )
 
+#: What may stand at a key that has a fixed set of values.
 _CHOICES = {
     "mark": "measured, published or assumed",
     "fabric": "one of aries, gemini, infiniband, slingshot",
@@ -215,9 +218,3 @@ _CHOICES = {
     "scheduler": "one of slurm, pbs, alps",
     "launcher": "one of srun, aprun, mpiexec, mpirun",
 }
-
-
-def _choices(key: str) -> str:
-    """Return what may stand at a key that has a fixed set of values."""
-    known = (_CHOICES[name] for name in reversed(key.split(".")) if name in _CHOICES)
-    return next(known, "another value")

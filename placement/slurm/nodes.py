@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from placement.dumps.tables import Table
 from placement.errors import LaunchError, ParseError, UsageError, printable
 from placement.nodelist import NodeList
 from placement.readers import scontrol_topology, sinfo
-from placement.records import Dump, NodeRecords
+from placement.records import Dump
 from placement.scheduler.node_order import slurm_order
 from placement.slurm.command import Deadline, ask, slurm_deadline
 from placement.slurm.features import with_features
@@ -140,7 +141,7 @@ def _asked(partition: str | None, deadline: Deadline) -> SlurmNodes:
     if dump.nodes is None or dump.nodes.name is None:
         hint = "does Slurm hide them (PrivateData), or is it another cluster?"
         raise LaunchError("sinfo lists no node", hint)
-    return _table(dump, dump.nodes, partition)
+    return _table(dump, partition)
 
 
 def _plain(value: str, option: str) -> str:
@@ -178,23 +179,19 @@ def _refuse_unknown_partition(text: str, partition: str, deadline: Deadline) -> 
         raise ParseError("--partition", 0, what, there)
 
 
-def _table(dump: Dump, rows: NodeRecords, partition: str | None) -> SlurmNodes:
-    assert rows.name is not None
-    order = slurm_order(rows.name)
-    n = len(order)
-    empty, zero = np.zeros(n, dtype="U1"), np.zeros(n, dtype=np.int64)
+def _table(dump: Dump, partition: str | None) -> SlurmNodes:
+    table = Table.of(dump)
+    order = slurm_order(table["name"])
     partitions = dump.parameters.get("partitions")
     default = dump.parameters.get("default_partition", "")
+    kept = ("state", "planned", "features", "cores", "memory_mb")
+    columns: dict[str, Any] = {key: table[key][order] for key in kept}
     return SlurmNodes(
-        names=rows.name[order],
-        state=empty if rows.state is None else rows.state[order],
-        planned=np.zeros(n, dtype=bool) if rows.planned is None else rows.planned[order],
-        weight=None if rows.weight is None else rows.weight[order],
-        features=empty if rows.features is None else rows.features[order],
-        partitions=partitions[order] if isinstance(partitions, np.ndarray) else empty,
-        cores=zero if rows.cores is None else rows.cores[order].astype(np.int64),
-        memory_mb=zero if rows.memory_mb is None else rows.memory_mb[order].astype(np.int64),
+        names=table["name"][order],
+        weight=table["weight"][order] if "weight" in table.columns else None,
+        partitions=np.asarray([""] * len(order) if partitions is None else partitions)[order],
         default_partition=str(default) if partition is None else "",
+        **columns,
     )
 
 

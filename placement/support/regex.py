@@ -1,11 +1,12 @@
-"""Regular expressions with possessive quantifiers, where Python has them and has them right."""
+"""Regular expressions: possessive quantifiers where Python has them right; lines of matches."""
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable, Iterator
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "with_lines"]
 
 
 def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
@@ -24,3 +25,20 @@ def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
     if sys.version_info < (3, 11, 5):
         pattern = re.sub(r"(?<=[*+?}])\+", "", pattern)
     return re.compile(pattern, flags)
+
+
+def with_lines(
+    matches: Iterable[re.Match[str]], text: str, first: int = 1
+) -> Iterator[tuple[re.Match[str], int]]:
+    r"""Yield each match in a text with the line that it begins on, the text's first being `first`.
+
+    Examples
+    --------
+    >>> [(match[0], line) for match, line in with_lines(re.finditer("b", "a\nb\nab"), "a\nb\nab")]
+    [('b', 2), ('b', 3)]
+    """
+    done = 0
+    for match in matches:
+        first += text.count("\n", done, match.start())
+        done = match.start()
+        yield match, first

@@ -69,8 +69,6 @@ def summarise(machine: Machine) -> dict[str, Any]:
 
 def _present(machine: Machine, depth: int) -> int:
     """Return how many distinct places the nodes take in the first `depth` levels."""
-    if not depth:
-        return 1
     keys = number(machine.coords[:, :depth], machine.topology.extents[:depth])
     return len(np.unique(keys, return_index=True)[0])
 

@@ -11,7 +11,6 @@ from placement.lists import expanding, pasted, tables
 
 WHOLE = [
     expanding._PLAIN,
-    expanding._ALL_SIMPLE,
     tables._BARE[0][1],
     nodelist._ALL_NAMES,
 ]
@@ -21,9 +20,6 @@ PIECES = st.sampled_from(
     (*"nA7.-, \t\n[]!=", "nid00012", "#3", "[1-3]", "[1,2]", "*2", ":3", " slots=2", " up ", " R ",
      " max-slots=4", "exec_host = ", "        n1/0", " 1:00 ")
 )  # fmt: skip
-SIMPLE = st.sampled_from(
-    ["n1", "nid00012", "#3", "n[1-3]", "n*2", "n[4-5]:3", "n slots=2", "max-slots"]
-)
 
 
 def greedy(pattern):
@@ -41,9 +37,3 @@ def test_greedy_matches_the_same_texts(pattern, text):
 def test_greedy_finds_the_same_parts(pattern, text):
     found = [match.span() for match in pattern.finditer(text)]
     assert [match.span() for match in greedy(pattern).finditer(text)] == found
-
-
-@given(text=st.lists(SIMPLE, max_size=8).map(" ".join))
-def test_simple_words_of_a_list_of_such_words_are_the_same(text):
-    assert expanding._ALL_SIMPLE.fullmatch(text)
-    assert greedy(expanding._SIMPLE).findall(text) == expanding._SIMPLE.findall(text)
