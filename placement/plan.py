@@ -25,6 +25,9 @@ __all__ = ["counted", "overfull", "plan", "spans", "usual_strategy"]
 #: Planners that choose the top switch themselves, as Slurm does.
 _KNOW_TREES = ("slurm-tree", "slurm-dragonfly")
 
+#: Planners that place segments themselves, as Slurm does.
+_KNOW_SEGMENTS = ("slurm-block",)
+
 
 def plan(
     machine: Machine,
@@ -39,6 +42,7 @@ def plan(
     weights: Ints | None = None,
     seed: int = 0,
     baseline: Baseline | str = "",
+    segment: int | None = None,
     **job: Any,
 ) -> Plan:
     """Choose `count` nodes of `machine`.
@@ -67,6 +71,9 @@ def plan(
     baseline : Baseline or str
         What the plan is compared with, or a planner's name; '': what the
         machine's scheduler does by itself (`placement.scheduler.baseline.baseline_of`).
+    segment : int or None
+        Nodes of a segment, none of which is split over blocks
+        (`placement.planners.segments`), for any strategy.
     **job
         What the job sends, for strategy ``auto``: ``pattern``, ``ppn``,
         ``bytes``, ``routing`` … (`rankmap.joint.planner.auto`).
@@ -78,8 +85,8 @@ def plan(
     Raises
     ------
     PlanError
-        Too few nodes are free, or free in one tree of a topology.conf, or an
-        included node is not free.
+        Too few nodes are free, or free in one tree of a topology.conf, or in
+        whole segments, or an included node is not free.
     UsageError
         `count` is not positive, the strategy does not fit the topology, or
         it predicts nothing and is told what the job sends.
@@ -98,17 +105,29 @@ def plan(
             f"{', '.join(job)} says what a job sends; strategy {name} predicts nothing",
             f"use it with {', '.join(planners.PREDICTING)}",
         )
+    if segment is not None and segment < 1:
+        raise UsageError(f"segments of {segment} nodes: at least 1 is needed")
     free, must = _free(machine, count, candidates, include, exclude)
     own = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline
-    request = Request(count, free, must, per_blade, contiguous, weights, seed, job, own)
+    request = Request(count, free, must, per_blade, contiguous, weights, seed, job, own, segment)
     if name not in _KNOW_TREES:
         request = _inside_one_tree(machine, request)
     if predicting:
         choice = planners.find_predicting(name)(machine, request)
     else:
-        choice = Choice(planners.find(name)(machine, request))
+        choice = Choice(_rows(machine, request, name))
     _verify(machine, request, choice.rows, name)
     return _describe(machine, request, choice, name)
+
+
+def _rows(machine: Machine, request: Request, name: str) -> Ints:
+    """Return what a planner chooses, in segments where the job comes in segments."""
+    choose = planners.find(name)
+    if request.segment is None or name in _KNOW_SEGMENTS:
+        return choose(machine, request)
+    from placement.planners.segments import in_segments
+
+    return in_segments(machine, request, choose)
 
 
 def usual_strategy(job: Mapping[str, Any]) -> str:

@@ -64,6 +64,9 @@ class Request:
         predict its time; empty where nothing says.
     baseline : Baseline
         What the plan is compared with.
+    segment : int or None
+        Nodes of a segment, none of which is split over blocks
+        (`placement.planners.segments`); None: no segments.
     """
 
     count: int
@@ -75,6 +78,7 @@ class Request:
     seed: int = 0
     job: Mapping[str, Any] = field(default_factory=dict)
     baseline: Baseline = field(default_factory=Baseline)
+    segment: int | None = None
 
     def rows(self) -> Ints:
         """Return the free rows in the machine's order.

@@ -275,10 +275,10 @@ def real_slurm(
         Names of all configured nodes, in the order they stand in slurm.conf
         (Slurm itself sorts its node table by name).
     plugin : str
-        ``none``, ``tree`` or ``dragonfly`` (``topology/tree`` with
-        ``TopologyParam=Dragonfly``).
+        ``none``, ``tree``, ``block`` (not before 23.11) or ``dragonfly``
+        (``topology/tree`` with ``TopologyParam=Dragonfly``).
     topology_conf : str or None
-        Text of topology.conf; needed by ``tree`` and ``dragonfly``.
+        Text of topology.conf; needed by all but ``none``.
     weights : mapping of name to int, or None
         Node weights; 1 where a node has none.
     features : mapping of name to str, or None
@@ -312,7 +312,7 @@ def real_slurm(
         env = {**scrubbed_environment(), "SLURM_CONF": str(folder / "slurm.conf")}
         slurm = RealSlurm(folder, env, tuple(nodes), served, ports[0])
         dragonfly = "TopologyParam=Dragonfly\n" if plugin == "dragonfly" else ""
-        topology = "topology/none" if plugin == "none" else "topology/tree"
+        topology = f"topology/{'tree' if plugin == 'dragonfly' else plugin}"
         slurm.conf.write_text(
             CONF.format(
                 cluster="nidmaptest",

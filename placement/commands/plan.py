@@ -66,6 +66,7 @@ SUFFIXES = {
 @click.option("--ppn", type=click.IntRange(1), help="Ranks a node, for headers and host files.")
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, show_default=True)
 @click.option("--contiguous", is_flag=True, help="With slurm-…: as sbatch --contiguous.")
+@click.option("--segment", type=click.IntRange(1), metavar="S", help="Whole segments a block.")
 @click.option("--slack", type=click.IntRange(0), default=0, help="Nodes more to plan on.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For random and auto.")
 @click.option(
@@ -107,7 +108,8 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     The list goes to stdout in the planner's order; stderr says in words what
     was chosen. Strategies: auto, blades, blades-linked, compact, hilbert,
     hilbert-groups, level-spread, morton, morton-groups, nid-order, random,
-    spread, and Slurm's own choice: slurm-none, slurm-tree, slurm-dragonfly.
+    spread, and Slurm's own choice: slurm-none, slurm-tree, slurm-dragonfly,
+    slurm-block.
 
     auto takes the nodes, and the order of the ranks, that --pattern and the
     options after it are predicted fastest with, and says what that wins
@@ -115,6 +117,11 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     known of the machine (--baseline names something else). Its order of the
     ranks goes to --order-out, in the format that the file's name says
     (MPICH_RANK_ORDER, .slots, .hosts …) or --order-format.
+
+    With --segment S the nodes come in segments of S, and none is split over
+    blocks: of Slurm's topology/block, elsewhere of the smallest unit of the
+    machine that holds S nodes. Where the free nodes do not allow that, the
+    answer is no (exit code 1).
 
     Headers (sbatch, exclude, switches, pbs) ask for all that the nodes were
     chosen with: partition, constraint, reservation, nodes to have and not to
@@ -125,6 +132,7 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     nidmap plan -m shaheen2 -N 512 --ppn 32 --pattern fft:128x128 --order-out MPICH_RANK_ORDER
     nidmap plan -m shaheen2 -N 216 --strategy blades --per-blade 1
     nidmap plan -m daint.xtprocadmin -N 512 --strategy hilbert --format sbatch --ppn 36
+    nidmap plan -m shaheen2 -N 96 --segment 32 --strategy spread
     nidmap plan -m shaheen2 -N 64 --from idle -p workq --check
     squeue -h -j 4711 -o %N | nidmap plan -m shaheen2 -N 60 --from -
     scontrol show nodes | nidmap plan -m shaheen2 -N 60 --from -
@@ -192,6 +200,8 @@ def _refuse_contradictions(options: PlanOptions) -> None:
         )
     if options.contiguous and not options.strategy.startswith("slurm-"):
         raise UsageError("--contiguous goes with the strategies slurm-none, slurm-tree, …")
+    if options.slack and options.segment:
+        raise UsageError("--slack and --segment exclude each other")
     if options.slack and "-" in machine_specs(options.specs):
         raise UsageError(
             "with --slack the job plans again, and cannot read this -m -",
@@ -249,6 +259,7 @@ def _choose(machine: Machine, options: PlanOptions, offered: Candidates) -> Plan
             exclude=offered.exclude,
             per_blade=options.per_blade,
             contiguous=options.contiguous,
+            segment=options.segment,
             weights=_weights(machine, offered.slurm),
             seed=options.seed,
             baseline=_baseline(machine, options, offered),

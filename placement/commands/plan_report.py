@@ -90,6 +90,7 @@ class PlanReport:
             constraint=options.constraint,
             reservation=options.reservation,
             nodelist=self.plan.nodes,
+            segment=self._segment(),
         )
         if options.form not in ("exclude", "switches"):
             return pinned
@@ -115,6 +116,12 @@ class PlanReport:
         if self.offered.slurm is not None:
             outside &= np.isin(self.machine.names, self.offered.slurm.names)
         return nodes_of(self.machine, np.flatnonzero(outside))
+
+    def _segment(self) -> int:
+        """Return the nodes of a segment where Slurm has blocks to keep them in, else 0."""
+        switches = self.machine.switches
+        blocks = switches is not None and switches.kind == "block"
+        return (self.options.segment or 0) if blocks else 0
 
     def _leaf_switches(self) -> int:
         from placement.scheduler.switches import slurm_switches

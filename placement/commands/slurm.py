@@ -19,7 +19,7 @@ __all__ = ["slurm"]
 _SIGN, _END = "nidmap.options/1", "done"
 
 #: What a comment may say.
-_WORDS = ("pattern", "strategy", "bytes", "pin")
+_WORDS = ("pattern", "strategy", "bytes", "segment", "pin")
 
 #: Seconds that auto may search while a submission waits.
 _DEADLINE = "0.4"
@@ -46,8 +46,9 @@ def slurm() -> None:
     #SBATCH --comment=nidmap:strategy=blades
 
     What the comment may say, each as KEY=VALUE, a semicolon between two:
-    pattern (as plan and run take it), strategy (of plan), bytes, and pin=yes
-    for the very nodes where that makes the job start no later. At submission the
+    pattern (as plan and run take it), strategy (of plan), bytes, segment (nodes
+    that stay in a block, as --segment asks, too), and pin=yes for the very
+    nodes where that makes the job start no later. At submission the
     groups that the plan does not use are excluded; inside the job every
     srun starts its ranks in order. Whatever fails, the job starts as it was written.
 
@@ -202,6 +203,8 @@ def _constraints(given: dict[str, Any]) -> tuple[dict[str, str], str]:
     outside = report.job.exclude
     if outside:
         found["exclude"] = outside.fold(sort=True)
+    if report.job.segment and not _asked_segment(given):
+        found["segment"] = str(report.job.segment)
     leaves = _leaves(report)
     if leaves:
         found["switches"] = f"{leaves}@00:10:00"
@@ -243,7 +246,15 @@ def _plan_words(
     if words.get("pattern"):
         line += ["--pattern", words["pattern"], "--deadline", _DEADLINE]
         line += ["--bytes", words["bytes"]] if words.get("bytes") else []
+    segment = words.get("segment") or _asked_segment(given)
+    line += ["--segment", segment] if segment else []
     return [*line, "--strategy", words["strategy"]] if words.get("strategy") else line
+
+
+def _asked_segment(given: dict[str, Any]) -> str:
+    """Return the --segment of the job itself, '' for none."""
+    asked = str(given.get("segment") or "")
+    return asked if asked.isdigit() and int(asked) else ""
 
 
 def _planned(line: list[str]) -> Any:

@@ -42,6 +42,8 @@ class Job:
         At most so many leaf switches, for ten minutes' wait; 0: any number.
     contiguous : bool
         One run of consecutive nodes.
+    segment : int
+        Nodes of each segment, under topology/block; 0: no segments.
     """
 
     count: int
@@ -54,6 +56,7 @@ class Job:
     exclude: NodeList = _NO_NODES
     switches: int = 0
     contiguous: bool = False
+    segment: int = 0
 
     @property
     def ranks(self) -> int:
@@ -77,6 +80,7 @@ def slurm_options(job: Job) -> list[str]:
         "reservation": job.reservation,
         "nodelist": job.nodelist.fold() or None,
         "exclude": job.exclude.fold(sort=True) or None,
+        "segment": job.segment or None,
         "switches": f"{job.switches}@00:10:00" if job.switches else None,
     }
     given = {name: str(value) for name, value in values.items() if value is not None}

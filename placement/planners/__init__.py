@@ -42,6 +42,7 @@ BUNDLED = {
     "morton-groups": "curve",
     "nid-order": "nid_order",
     "random": "random_nodes",
+    "slurm-block": "slurm",
     "slurm-dragonfly": "slurm",
     "slurm-none": "slurm",
     "slurm-tree": "slurm",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints, Mask
 
 
-__all__ = ["Job", "job_of"]
+__all__ = ["Job", "Pool", "job_of", "lightest_that_fit"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,3 +57,40 @@ def job_of(machine: Machine, request: Request, order: Ints) -> Job:
         cpus=cores[order],
         contiguous=request.contiguous,
     )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pool:
+    """The nodes to choose from once weights have had their say.
+
+    Attributes
+    ----------
+    taken : bool (n,)
+        Already decided: required, or of a weight all of which is needed.
+    open : bool (n,)
+        Those of the next weight as well: some of them are taken.
+    left : int
+        Nodes still to be taken out of `open` and not `taken`.
+    """
+
+    taken: Mask
+    open: Mask
+    left: int
+
+
+def lightest_that_fit(job: Job, part: Mask) -> Pool | None:
+    """Return what weights leave of the free nodes of a part; None: too few.
+
+    All nodes of the low weights are taken, and a choice is left only among
+    those of the last weight that is needed.
+    """
+    left = job.count - int(job.must.sum())
+    loose = job.free & part & ~job.must
+    weights, many = np.unique(job.weight[loose], return_counts=True)
+    last = int(np.searchsorted(np.cumsum(many), max(left, 1)))
+    if last == len(weights):
+        return None
+    lower = loose & (job.weight < weights[last])
+    taken = job.must | lower
+    same = loose & (job.weight == weights[last])
+    return Pool(taken, taken | same, left - int(lower.sum()))

@@ -15,39 +15,20 @@ of them is enough, the largest stands for all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.planners.slurm_job import lightest_that_fit
 from placement.scheduler.switches import forest_roots, subtree_sums
 
 if TYPE_CHECKING:
     from placement.machine import Switches
-    from placement.planners.slurm_job import Job
+    from placement.planners.slurm_job import Job, Pool
     from placement.support.array_types import Ints, Mask
 
 
 __all__ = ["pick_dragonfly", "pick_tree"]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pool:
-    """The nodes to choose from once weights have had their say.
-
-    Attributes
-    ----------
-    taken : bool (n,)
-        Already decided: required, or of a weight all of which is needed.
-    open : bool (n,)
-        Those of the next weight as well: some of them are taken.
-    left : int
-        Nodes still to be taken out of `open` and not `taken`.
-    """
-
-    taken: Mask
-    open: Mask
-    left: int
 
 
 def pick_tree(job: Job, tree: Switches) -> Ints | None:
@@ -58,7 +39,7 @@ def pick_tree(job: Job, tree: Switches) -> Ints | None:
         return None
     if int(job.must.sum()) >= job.count:
         return np.flatnonzero(job.must)
-    pool = _pool(job, below)
+    pool = lightest_that_fit(job, below)
     return None if pool is None else _fill_leaves(tree, pool, top)
 
 
@@ -76,7 +57,7 @@ def pick_dragonfly(job: Job, tree: Switches) -> Ints | None:
     below = _below(tree, top)
     if top < 0 or bool((job.must & ~below).any()):
         return None
-    pool = _pool(job, below)
+    pool = lightest_that_fit(job, below)
     return None if pool is None else _deal_over_leaves(tree, pool)
 
 
@@ -116,25 +97,7 @@ def _top_of_tree(job: Job, tree: Switches) -> int:
     return top
 
 
-def _pool(job: Job, below: Mask) -> _Pool | None:
-    """Return what weights leave of the free nodes below the top switch; None: too few.
-
-    All nodes of the low weights are taken, and a choice is left only among
-    those of the last weight that is needed.
-    """
-    left = job.count - int(job.must.sum())
-    loose = job.free & below & ~job.must
-    weights, many = np.unique(job.weight[loose], return_counts=True)
-    last = int(np.searchsorted(np.cumsum(many), max(left, 1)))
-    if last == len(weights):
-        return None
-    lower = loose & (job.weight < weights[last])
-    taken = job.must | lower
-    same = loose & (job.weight == weights[last])
-    return _Pool(taken, taken | same, left - int(lower.sum()))
-
-
-def _deal_over_leaves(tree: Switches, pool: _Pool) -> Ints:
+def _deal_over_leaves(tree: Switches, pool: Pool) -> Ints:
     """Take all that is left from one leaf where it is enough, else one node a leaf in turn."""
     taken = np.flatnonzero(pool.taken)
     loose = np.flatnonzero(pool.open & ~pool.taken)
@@ -150,7 +113,7 @@ def _deal_over_leaves(tree: Switches, pool: _Pool) -> Ints:
     return np.concatenate([taken, loose[by_leaf][np.lexsort((leaf, turn))][: pool.left]])
 
 
-def _fill_leaves(tree: Switches, pool: _Pool, top: int) -> Ints | None:
+def _fill_leaves(tree: Switches, pool: Pool, top: int) -> Ints | None:
     """Fill the leaves that are in use already, then leaf after leaf."""
     used = subtree_sums(tree, _per_leaf(tree, pool.taken)) > 0
     loose = np.flatnonzero(pool.open & ~pool.taken)

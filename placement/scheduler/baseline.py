@@ -58,9 +58,10 @@ def baseline_of(
         planners.find(named)
         return Baseline(named, f"strategy {named}")
     if config:
-        return _running(config)
-    if machine.switches is not None and machine.switches.kind == "tree":
-        return Baseline("slurm-tree", "Slurm's own choice (topology/tree)")
+        return _running(machine, config)
+    kind = "" if machine.switches is None else machine.switches.kind
+    if kind in ("tree", "block"):
+        return Baseline(f"slurm-{kind}", f"Slurm's own choice (topology/{kind})")
     known = _UNKNOWN.get(machine.batch) or _UNKNOWN.get(machine.scheduler)
     if known:
         return Baseline(
@@ -69,13 +70,16 @@ def baseline_of(
     return Baseline()
 
 
-def _running(config: Mapping[str, str]) -> Baseline:
+def _running(machine: Machine, config: Mapping[str, str]) -> Baseline:
     """Return the choice of the Slurm that says this of itself."""
     plugin = config.get("TopologyPlugin", "").removeprefix("topology/") or "none"
     dragonfly = "dragonfly" in config.get("TopologyParam", "").lower().split(",")
-    strategy = "slurm-dragonfly" if dragonfly else _PLUGINS.get(plugin, "slurm-none")
+    known = dict(_PLUGINS)
+    if machine.switches is not None and machine.switches.kind == "block":
+        known["block"] = "slurm-block"  # it is simulated on the blocks that were read
+    strategy = "slurm-dragonfly" if dragonfly else known.get(plugin, "slurm-none")
     shape = f"topology/{plugin}{', Dragonfly' if dragonfly else ''}"
-    if plugin not in _PLUGINS:
+    if plugin not in known:
         shape += ", simulated as topology/none"
     version = config.get("SLURM_VERSION", "")
     return Baseline(strategy, f"Slurm {version}'s own choice here ({shape})")

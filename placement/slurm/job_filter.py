@@ -49,8 +49,8 @@ local NIDMAP = {command}
 local SECONDS = "{seconds:g}"
 local SIGN = "nidmap.options/1"
 local ALLOWED = {{
-  sbatch = {{ exclude = true, switches = true, nodelist = true }},
-  salloc = {{ exclude = true, switches = true, nodelist = true }},
+  sbatch = {{ exclude = true, switches = true, nodelist = true, segment = true }},
+  salloc = {{ exclude = true, switches = true, nodelist = true, segment = true }},
   srun = {{ nodelist = true, distribution = true, ntasks = true, nodes = true,
            ["ntasks-per-node"] = true, export = true }},
 }}

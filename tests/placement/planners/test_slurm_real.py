@@ -54,9 +54,16 @@ class Cluster:
             self.slurm.occupy(self.names[i] for i in running)
         self.drained, self.used, self.weight = busy - running, running, list(case.weight)
 
-    def allocate(self, case):
+    def allocate(self, case, options=()):
         """Let Slurm allocate the job; return its nodes, None where it would wait."""
-        command = ["salloc", "--no-shell", "--immediate=1", "--exclusive", f"-N{case.count}"]
+        command = [
+            "salloc",
+            "--no-shell",
+            "--immediate=1",
+            "--exclusive",
+            f"-N{case.count}",
+            *options,
+        ]
         if case.must:
             command += ["-w", ",".join(self.names[i] for i in case.must)]
         if case.contiguous:

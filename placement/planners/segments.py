@@ -1,0 +1,190 @@
+"""Nodes in segments of equal size, none of which is split over blocks: for any planner.
+
+A block is Slurm's, where the machine has topology/block: the smallest of its
+``BlockSizes`` that holds a segment. Elsewhere it is the innermost unit of the
+machine that does: a blade, a leaf switch, a chassis, a group.
+
+The planner is asked twice: among as many nodes of each block as make whole
+segments, which says how it spreads a job; and, when it is decided how many
+segments each block gets, inside each of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import PlanError
+from placement.planners._units import nested
+from placement.planners.slurm_blocks import sizes_of
+from placement.support.quantities import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from placement.machine import Machine
+    from placement.request import Request
+    from placement.support.array_types import Ints, Mask
+
+__all__ = ["Blocks", "blocks_of", "in_segments"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Blocks:
+    """The units that a segment stays in.
+
+    Attributes
+    ----------
+    of : int64 (n,)
+        Block of each row of the machine, -1 for none.
+    word : str
+        What one is called.
+    """
+
+    of: Ints
+    word: str
+
+    def whole(self, request: Request, segment: int) -> Ints:
+        """Return how many segments the free nodes of each block make."""
+        inside = self.of[request.free]
+        return np.asarray(np.bincount(inside[inside >= 0], minlength=1) // segment)
+
+
+def blocks_of(machine: Machine, segment: int) -> Blocks:
+    """Return the smallest blocks that hold a segment of so many nodes.
+
+    Raises
+    ------
+    PlanError
+        No block is that large.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> found = blocks_of(parse_spec("tree:4x2x2"), 3)
+    >>> found.word, found.of.tolist()
+    ('level1', [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3])
+    >>> blocks_of(parse_spec("tree:4x2x2"), 5).word
+    'level2'
+    """
+    switches = machine.switches
+    if switches is not None and switches.kind == "block":
+        base, *_ = sizes = sizes_of(switches)
+        size = next((size for size in sizes if size >= segment), 0)
+        of = np.where(switches.leaf_of >= 0, switches.leaf_of // max(1, size // base), -1)
+        units = [(of.astype(np.int64), "block")] if size else []
+    else:
+        rows = np.arange(len(machine))
+        units = list(zip(nested(machine, rows), machine.topology.levels, strict=False))
+        units.insert(0, (np.zeros(len(machine), dtype=np.int64), "machine"))
+    for of, word in reversed(units):
+        if np.bincount(of[machine.compute & (of >= 0)], minlength=1).max() >= segment:
+            return Blocks(of, word)
+    raise PlanError(f"no block of {machine.name} holds a segment of {counted(segment, 'node')}")
+
+
+def in_segments(
+    machine: Machine, request: Request, choose: Callable[[Machine, Request], Ints]
+) -> Ints:
+    """Return the rows that a planner chooses where the job comes in segments.
+
+    Parameters
+    ----------
+    machine : Machine
+    request : Request
+        With the nodes of a segment; one that is larger than the job has no
+        effect, as in Slurm.
+    choose : callable
+        The planner.
+
+    Returns
+    -------
+    int64 (count,)
+        Block by block; inside a block in the planner's order, so that each
+        `segment` rows in a row are a segment.
+
+    Raises
+    ------
+    PlanError
+        The nodes make no whole segments, or the free ones of the blocks do not.
+
+    Examples
+    --------
+    >>> from placement.planners import find
+    >>> from placement.request import Request
+    >>> from placement.specs import parse_spec
+    >>> machine = parse_spec("tree:4x4")
+    >>> free = machine.free.copy()
+    >>> free[[0, 4]] = False
+    >>> in_segments(machine, Request(count=6, free=free, segment=2), find("nid-order")).tolist()
+    [1, 2, 5, 6, 8, 9]
+    """
+    segment = request.segment or 0
+    if segment >= request.count:
+        segment = request.count
+    if request.count % segment:
+        raise PlanError(
+            f"{request.count} nodes make no whole segments of {segment}",
+            f"the nearest counts are {request.count // segment * segment} and"
+            f" {-(-request.count // segment) * segment}",
+        )
+    blocks = blocks_of(machine, segment)
+    room = blocks.whole(request, segment)
+    _refuse_few(request, blocks, room, segment)
+    first = choose(machine, replace(request, free=_offered(request, blocks, room * segment)))
+    shares = _shares(request, blocks, room, blocks.of[first], segment)
+    inside = blocks.of[request.include]
+    chosen = []
+    for block in dict.fromkeys(blocks.of[first].tolist() + np.flatnonzero(shares).tolist()):
+        free = request.free & (blocks.of == block)
+        own = request.include[inside == block]
+        if shares[block]:
+            part = replace(request, count=int(shares[block]) * segment, free=free, include=own)
+            chosen.append(choose(machine, part))
+    return np.concatenate(chosen)
+
+
+def _refuse_few(request: Request, blocks: Blocks, room: Ints, segment: int) -> None:
+    """Refuse where the free nodes, or the included ones, make too many or too few segments."""
+    wanted = request.count // segment
+    what = f"{request.count} nodes as {counted(wanted, 'segment')} of {segment}"
+    outside = blocks.of[request.include] < 0
+    if outside.any():
+        raise PlanError(f"{what}: an included node is in no {blocks.word}")
+    must = -(-np.bincount(blocks.of[request.include], minlength=len(room)) // segment)
+    if bool((must > room).any()) or int(must.sum()) > wanted:
+        parts = counted(int((must > 0).sum()), blocks.word)
+        raise PlanError(f"{what}: the included nodes sit in {parts}")
+    if int(room.sum()) < wanted:
+        inside = blocks.of[request.free]
+        most = np.sort(np.bincount(inside[inside >= 0], minlength=1))[::-1]
+        shown = ", ".join(map(str, most[:4])) + (" …" if len(most) > 4 else "")
+        raise PlanError(
+            f"{what} wanted, none split over a {blocks.word}: there is room for {int(room.sum())}",
+            f"free nodes of each {blocks.word}: {shown}",
+        )
+
+
+def _offered(request: Request, blocks: Blocks, most: Ints) -> Mask:
+    """Return the mask of at most so many free nodes of each block, the included ones first."""
+    must = np.zeros(len(request.free), dtype=bool)
+    must[request.include] = True
+    rows = np.flatnonzero(request.free & (blocks.of >= 0))
+    rows = rows[np.lexsort((rows, ~must[rows], blocks.of[rows]))]
+    of = blocks.of[rows]
+    rank = np.arange(len(rows)) - np.searchsorted(of, of)
+    offered = np.zeros(len(request.free), dtype=bool)
+    offered[rows[rank < most[of]]] = True
+    return offered
+
+
+def _shares(request: Request, blocks: Blocks, room: Ints, chosen: Ints, segment: int) -> Ints:
+    """Return the segments of each block: near to the planner's own nodes there, and all whole."""
+    own = np.bincount(chosen, minlength=len(room))
+    shares = -(-np.bincount(blocks.of[request.include], minlength=len(room)) // segment)
+    for _ in range(request.count // segment - int(shares.sum())):
+        lacking = np.where(shares < room, own - segment * shares, np.iinfo(np.int64).min)
+        shares[int(np.argmax(lacking))] += 1
+    return shares

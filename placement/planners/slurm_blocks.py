@@ -1,0 +1,232 @@
+"""Slurm's choice under topology/block: base blocks that adjacent ones aggregate by powers of two.
+
+A job goes into one block of the smallest of the ``BlockSizes`` that holds it,
+and there into as few blocks of the next smaller size as could hold it; a job
+that would need more of those waits, whatever is free. Segments (``--segment``)
+are placed one after the other, each as if it were a job.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.machine import Switches
+from placement.planners.slurm_job import lightest_that_fit
+
+if TYPE_CHECKING:
+    from placement.planners.slurm_job import Job
+    from placement.support.array_types import Ints, Mask
+
+
+__all__ = ["pick_blocks", "sizes_of"]
+
+
+def pick_blocks(job: Job, blocks: Switches, segment: int | None = None) -> Ints | None:
+    """Return the nodes that Slurm takes under topology/block, None where the job would wait.
+
+    Parameters
+    ----------
+    job : Job
+        Required nodes beside several segments must be the whole job, as from Slurm 25.05 on.
+    blocks : Switches
+        ``leaf_of`` is the base block of each node, in Slurm's node order.
+    segment : int or None
+        Nodes of a segment; it has no effect where it is larger than the job.
+    """
+    size = segment if segment and segment <= job.count else job.count
+    if job.count % size:
+        return None
+    free, must = job.free, job.must
+    if size < job.count and must.any():
+        if int(must.sum()) < job.count:
+            return None
+        free, must = must, np.zeros_like(must)
+    found: list[Ints] = []
+    for _ in range(job.count // size):
+        taken = _pick_one(replace(job, count=size, free=free, must=must), blocks)
+        if taken is None:
+            return None
+        found.append(taken)
+        free = free.copy()
+        free[taken] = False
+    return np.concatenate(found)
+
+
+@dataclass(slots=True)
+class _Level:
+    """The blocks that a job of a size goes into.
+
+    Attributes
+    ----------
+    many : int
+        Base blocks of one.
+    lower : int
+        Base blocks of a block of the next smaller size.
+    most : int
+        So many of these a job may take.
+    """
+
+    many: int
+    lower: int
+    most: int
+
+    @property
+    def limited(self) -> bool:
+        """Whether a job may take fewer of the lower blocks than there are."""
+        return self.many != self.lower * self.most
+
+
+def sizes_of(blocks: Switches) -> list[int]:
+    """Return the sizes of blocks in nodes, the base blocks' first; without ``BlockSizes`` five.
+
+    Slurm takes the first block's nodes for the base size then, and all powers
+    of two of it up to 16.
+
+    Examples
+    --------
+    >>> leaf = np.array([0, 0, 1, 1], dtype=np.int32)
+    >>> sizes_of(Switches(("a", "b"), np.array([-1, -1]), np.array([0, 0]), leaf, "block"))
+    [2, 4, 8, 16, 32]
+    """
+    if blocks.block_sizes:
+        return sorted(blocks.block_sizes)
+    base = max(1, int((blocks.leaf_of == 0).sum()))
+    return [base << level for level in range(5)]
+
+
+def _level(size: int, blocks: Switches) -> _Level:
+    base, *_ = sizes = sizes_of(blocks)
+    need = -(-size // base)
+    lower = max((s // base for s in sizes if s // base < need), default=1)
+    many = min((s // base for s in sizes if s // base >= need), default=len(blocks.names))
+    return _Level(many, lower, -(-size // (lower * base)))
+
+
+def _pick_one(job: Job, blocks: Switches) -> Ints | None:
+    """Return the nodes of a job without segments."""
+    level = _level(job.count, blocks)
+    block = _block_of(job, blocks, level)
+    if block is None:
+        return None
+    inside = (blocks.leaf_of >= 0) & (blocks.leaf_of // level.many == block)
+    if bool((job.must & ~inside).any()):
+        return None
+    if int(job.must.sum()) >= job.count:
+        return np.flatnonzero(job.must)
+    pool = lightest_that_fit(job, inside)
+    if pool is None:
+        return None
+    begun = _begun(job, blocks, level, pool.taken & ~job.must)
+    if begun is None:
+        return None
+    used, left = begun
+    taken = np.flatnonzero(pool.taken)
+    loose = np.flatnonzero(pool.open & ~pool.taken)
+    by_block = loose[np.argsort(blocks.leaf_of[loose], kind="stable")]
+    in_used = by_block[used[blocks.leaf_of[by_block]]][: pool.left]
+    rest = by_block[~used[blocks.leaf_of[by_block]]]
+    more = _fill(blocks, level, used, rest, pool.left - len(in_used), left, block)
+    return None if more is None else np.concatenate([taken, in_used, more])
+
+
+def _block_of(job: Job, blocks: Switches, level: _Level) -> int | None:
+    """Return the block: of required nodes, else the lightest with the fewest free nodes.
+
+    Of several equal ones the last.
+    """
+    base = blocks.leaf_of.astype(np.int64)
+    if job.must.any():
+        where = base[job.must]
+        return int(where.min()) // level.many if where.min() >= 0 else None
+    free = job.free & (base >= 0)
+    count = -(-len(blocks.names) // level.many)
+    nodes = np.bincount(base[free] // level.many, minlength=count)
+    held = _held_at_most(base[free], level, count) if level.limited else nodes
+    lightest = np.full(count, np.iinfo(np.int64).max, dtype=np.int64)
+    np.minimum.at(lightest, base[free] // level.many, job.weight[free])
+    fit = np.flatnonzero(held >= job.count)
+    return int(fit[np.lexsort((-fit, nodes[fit], lightest[fit]))[0]]) if len(fit) else None
+
+
+def _held_at_most(base: Ints, level: _Level, count: int) -> Ints:
+    """Return the nodes that the fullest so many lower blocks of each block hold."""
+    per = level.many // level.lower
+    lower = np.bincount(base // level.lower, minlength=count * per)
+    table = np.sort(lower[: count * per].reshape(count, per), axis=1)[:, ::-1]
+    return np.asarray(table[:, : level.most].sum(axis=1))
+
+
+def _begun(job: Job, blocks: Switches, level: _Level, light: Mask) -> tuple[Mask, int] | None:
+    """Return the base blocks in use by what is decided, and the lower blocks still to be begun.
+
+    Counted as Slurm does: a lower block twice where a block with light nodes
+    stands before one with required nodes. None: more than there may be.
+    """
+    used = np.zeros(len(blocks.names), dtype=bool)
+    if level.limited:
+        used[blocks.leaf_of[job.must]] = True
+    left = level.most - len(np.unique(np.flatnonzero(used) // level.lower))
+    last = -1
+    for one in np.unique(np.concatenate([np.flatnonzero(used), blocks.leaf_of[light]])).tolist():
+        if not used[one] and (last < 0 or last != one // level.lower):
+            left -= 1
+        used[one], last = True, one // level.lower
+    return (used, left) if left >= 0 else None
+
+
+def _fill(
+    blocks: Switches, level: _Level, used: Mask, rest: Ints, need: int, left: int, block: int
+) -> Ints | None:
+    """Take base block after base block, in lower blocks in use first; None: not enough.
+
+    Slurm stops at a base block without a node, though others may have some.
+    """
+    base = blocks.leaf_of[rest]
+    nodes = np.bincount(base, minlength=len(used))
+    lower = np.bincount(base // level.lower, minlength=-(-len(used) // level.lower))
+    first = block * level.many
+    waiting = [one for one in range(first, min(first + level.many, len(used))) if not used[one]]
+    begun = set((np.flatnonzero(used) // level.lower).tolist())
+    found = [rest[:0]]
+    while need > 0:
+        best, same = _best(waiting, level, nodes, lower, need, begun)
+        if best < 0 or (left <= 0 and not same) or not nodes[best]:
+            return None
+        taken = rest[base == best][:need]
+        found.append(taken)
+        need -= len(taken)
+        waiting.remove(best)
+        begun.add(best // level.lower)
+        left -= not same
+    return np.concatenate(found)
+
+
+def _best(
+    blocks: list[int], level: _Level, nodes: Ints, lower: Ints, need: int, begun: set[int]
+) -> tuple[int, bool]:
+    """Return the base block to take next (-1: none) and whether its lower block is in use.
+
+    In a lower block in use, else in the one that fits better; then the base
+    block that fits better: enough and small, else large. Of equals the last
+    base block, but of equal lower blocks the last with a better base block.
+    """
+    if not blocks:
+        return -1, True
+    if not level.limited:
+        return max(blocks, key=lambda one: (*_fitting(int(nodes[one]), need), one)), True
+
+    def key(one: int) -> tuple[bool, bool, int, bool, int, int]:
+        above = one // level.lower
+        whole, part = _fitting(int(lower[above]), need), _fitting(int(nodes[one]), need)
+        return (above in begun, *whole, *part, one)
+
+    best = max(blocks, key=key)
+    return best, best // level.lower in begun
+
+
+def _fitting(held: int, need: int) -> tuple[bool, int]:
+    """Return the key by which one that is enough, and smaller, or else larger fits better."""
+    return (True, -held) if held >= need else (False, held)
