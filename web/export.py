@@ -61,7 +61,7 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
         holding = f", {len(now.jobs)} jobs" if now.jobs else ""
         sentence = f"{compute} compute nodes, {free} of them free{holding}"
     if wanted.format == "html":
-        return _page(machine, now, marks, said).encode(), sentence
+        return _page(machine, now, marks, said, wanted.state).encode(), sentence
     raw = picture(
         machine, now, marks, wanted.format, wanted.width, sentence=sentence,
         view=wanted.view, colour=wanted.colour, theme=wanted.theme,
@@ -80,7 +80,9 @@ def _marks(machine: Machine, wanted: Export) -> list[Mark]:
     return found
 
 
-def _page(machine: Machine, now: Snapshot, marks: list[Mark], said: dict[str, Any] | None) -> str:
+def _page(
+    machine: Machine, now: Snapshot, marks: list[Mark], said: dict[str, Any] | None, state: str
+) -> str:
     from web import layout
     from web.columns import document
     from web.page import exported
@@ -97,6 +99,7 @@ def _page(machine: Machine, now: Snapshot, marks: list[Mark], said: dict[str, An
             for mark in marks
         ],
         "describe": said,
+        "hash": state,
         "made": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
     return exported(machine.name, data)

@@ -175,6 +175,10 @@ class Export(Struct, forbid_unknown_fields=True):
     pattern: Word = "alltoall"
     bytes: Size | None = None
     order: Word = ""
+    state: Annotated[str, Meta(
+        max_length=65536,
+        description="How a page begins: what stands behind the # of a link that the page copies.")
+    ] = ""  # fmt: skip
 
 
 def decoded(raw: bytes | str, kind: type[T]) -> T:

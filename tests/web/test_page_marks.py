@@ -3,6 +3,7 @@
 import json
 import random
 import string
+from xml.etree import ElementTree
 
 import pytest
 
@@ -214,16 +215,56 @@ def test_what_is_marked_is_saved_as_a_file(opened, busy, form):
     assert f"-o shaheen2.{form}" in line
 
 
-def test_what_the_map_shows_is_saved_as_a_slide(opened, busy):
-    page = opened(busy).go("#by=job&m=A:0:136-140")
+def saved(page, form):
+    """Return what the page saves in a form."""
     page.page.click("#save-open")
-    page.page.check("#save input[value=slide]")
+    page.page.check(f"#save input[value={form}]")
     with page.page.expect_download() as caught:
         page.page.locator("#save").get_by_text("Save", exact=True).last.click()
-    raw = caught.value.path().read_bytes()
+    page.page.keyboard.press("Escape")
+    return caught.value.path()
+
+
+def labels(page):
+    return set(page.locator(".box-label:not([hidden])").all_text_contents())
+
+
+def test_what_the_map_shows_is_saved_as_a_slide(opened, busy):
+    page = opened(busy).go("#by=job&m=A:0:136-140&w=0,0,200,150")
+    raw = saved(page, "slide-png").read_bytes()
     sides = (int.from_bytes(raw[16:20], "big"), int.from_bytes(raw[20:24], "big"))
     assert (raw[:4], sides) == (b"\x89PNG", (1920, 1080))
+    near = saved(page, "slide-svg").read_text()
     assert page.page.locator(".slide-host").count() == 0
+    page.page.click("#zoom-fit")
+    page.settle()
+    whole = saved(page, "slide-svg").read_text()
+    for drawing in (near, whole):
+        root = ElementTree.fromstring(drawing)
+        assert (root.get("width"), root.get("height")) == ("1920", "1080")
+        words = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+        assert {"shaheen2", "A", "5 nodes"} <= set(words)
+    assert near.count("<use") < whole.count("<use") or near.count("<path") < whole.count("<path")
+
+
+def test_a_saved_page_opens_as_it_stood(opened, busy, tmp_path):
+    page = opened(busy).go("#by=level:group&m=A:0:136-140&m=B:1:500&a=1&l=false&w=0,0,300,200")
+    page.sentence("1 node")
+    path = tmp_path / "page.html"
+    path.write_bytes(saved(page, "html").read_bytes())
+    page.page.click("#zoom-fit")
+    page.settle()
+    other = page.context.new_page()
+    other.goto(path.as_uri())
+    for said in (
+        "document.getElementById('colour').value === 'level:group'",
+        "document.querySelectorAll('#marks .name').length === 2",
+        "document.getElementById('sentence').textContent.startsWith('1 node')",
+        "document.querySelector('#links')?.checked === false",
+        "document.getElementById('map').dataset.settled === 'true'",
+    ):
+        other.wait_for_function(f"() => {said}")
+    assert labels(other) != labels(page.page)
 
 
 def test_a_mark_has_a_rank_file_too(opened, busy):

@@ -228,12 +228,14 @@ function wireUrl(app, data) {
       else if (!history.state || hash !== location.hash) history.replaceState(view, "", hash);
     }, 60);
   };
-  if (data && !location.hash) app.marks.restore(data.marks.map((mark, i) => ({ name: mark.name || LETTERS[i % 26], rows: rowsIn(mark), hue: mark.hue ?? i % 8 })), 0);
+  app.stateNow = () => hashOf(wordsOf(app, windowOf(app)), app.machine);
+  if (data?.hash && !location.hash) restore(app, stateOf(data.hash, app.machine));
+  else if (data && !location.hash) app.marks.restore(data.marks.map((mark, i) => ({ name: mark.name || LETTERS[i % 26], rows: rowsIn(mark), hue: mark.hue ?? i % 8 })), 0);
   else read();
   window.addEventListener("popstate", ({ state }) => (state ? showView(app, state) : read()));
-  app.store.on(["marks", "way", "scene", "tab", "focus", "hidden", "pattern", "ppn", "bytes", "order", "rank", "themeChoice", "plan"], write);
+  app.store.on(["marks", "way", "scene", "tab", "focus", "hidden", "pattern", "ppn", "bytes", "order", "rank", "themeChoice", "plan", "links"], write);
   byId("share").addEventListener("click", () => {
-    const link = `${location.href.replace(/[?#].*$/s, "")}#${hashOf(wordsOf(app), app.machine)}`;
+    const link = `${location.href.replace(/[?#].*$/s, "")}#${app.stateNow()}`;
     copyText(link, "Link");
     if (link.length > LONG_LINK) notice(`the link has ${link.length} characters; some programs cut such links`);
   });
@@ -249,6 +251,11 @@ function viewOf({ store, layouts, wantedScene, scene }) {
   return { tab: store.get("tab"), way: store.get("way"), scene: known ? wantedScene : scene.id };
 }
 
+/** What the map shows of its scene, '' for all. */
+function windowOf({ view }) {
+  return view.fitted ? "" : view.window.map((side) => side.toFixed(1)).join(",");
+}
+
 function sameView(a, b) {
   return a.tab === b.tab && a.way === b.way && a.scene === b.scene;
 }
@@ -259,12 +266,12 @@ function showView(app, { tab, way, scene }) {
 }
 
 /** What of the page goes into the URL; what is as usual is left out. */
-function wordsOf(app) {
+function wordsOf(app, seen = "") {
   const { store, marks } = app;
-  const usual = { by: "state", v: app.layouts[0].id, t: "map", f: -1, p: "alltoall", n: 1, b: "", o: "row-major", r: 0, c: "" };
+  const usual = { by: "state", v: app.layouts[0].id, t: "map", f: -1, p: "alltoall", n: 1, b: "", o: "row-major", r: 0, c: "", l: true, w: "" };
   const now = {
     by: store.get("way"), v: viewOf(app).scene, t: store.get("tab"), f: store.get("focus"), p: store.get("pattern"), n: store.get("ppn"),
-    b: store.get("bytes"), o: store.get("order"), r: store.get("rank"), c: store.get("themeChoice"),
+    b: store.get("bytes"), o: store.get("order"), r: store.get("rank"), c: store.get("themeChoice"), l: store.get("links"), w: seen,
   };
   const words = Object.fromEntries(Object.entries(now).filter(([key, value]) => value !== usual[key]));
   if (words.f !== undefined) words.f = app.machine.names[words.f];
@@ -277,12 +284,13 @@ function wordsOf(app) {
 function restore(app, { marks, active, words, lost }) {
   const { machine, store } = app;
   const ways = waysToColour(machine).map((way) => way.id);
-  showScene(app, words.v ?? app.layouts[0].id);
+  const seen = (words.w ?? "").split(",").map(Number);
+  showScene(app, words.v ?? app.layouts[0].id).then(() => seen.length === 4 && seen.every(Number.isFinite) && app.view.fit(...seen));
   store.set({
     way: ways.includes(words.by) ? words.by : "state", tab: TABS.includes(words.t) && (app.served || !SERVED.includes(words.t)) ? words.t : "map",
     focus: words.f ? machine.find(words.f) : -1, pattern: words.p ?? "alltoall", ppn: Math.min(Math.max(Number(words.n) || 1, 1), 4096),
     bytes: words.b ?? "", order: words.o ?? "row-major", rank: Math.max(Math.round(Number(words.r)) || 0, 0),
-    themeChoice: words.c in THEMES ? words.c : "", hidden: new Set((words.x ?? "").split(" ").filter(Boolean).map(decoded)),
+    themeChoice: words.c in THEMES ? words.c : "", links: words.l !== "false", hidden: new Set((words.x ?? "").split(" ").filter(Boolean).map(decoded)),
   });
   app.marks.restore(marks, active);
   if (lost) notice(`the link names ${lost} ${lost === 1 ? "thing" : "things"} that this machine does not have`, "error");

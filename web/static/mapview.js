@@ -157,6 +157,12 @@ export class MapView {
     this.rest();
   }
 
+  /** What is seen of the scene, in units: left, top, width, height. */
+  get window() {
+    const [[x0, y0], [x1, y1]] = [this.units(0, 0), this.units(this.host.clientWidth, this.host.clientHeight)];
+    return [x0, y0, x1 - x0, y1 - y0];
+  }
+
   /** Units at a CSS point of the canvas. */
   units(x, y) {
     return this.camera.units(x * this.camera.ratio, y * this.camera.ratio);

@@ -136,15 +136,20 @@ export class Overlay {
     if (!view.scene) return;
     const empty = !this.outlined.length && !this.lines.length && !this.jobs.borders.length;
     if (empty && this.clean) return;
-    const context = glow.getContext("2d");
     glow.width = view.camera.width;
     glow.height = view.camera.height;
+    this.drawOn(glow.getContext("2d"));
+    this.clean = empty;
+  }
+
+  /** Draw jobs, links and outlines. */
+  drawOn(context) {
+    const { view } = this;
     const { camera } = view;
     const ink = inkOf(this.lines, view.unit);
     drawJobs(context, this.jobs, camera, view.tiles.looks?.theme);
     for (const line of this.lines) drawLink(context, line, camera, ink);
     for (const box of this.outlined) drawOutline(context, box, camera);
-    this.clean = empty;
   }
 
   writeLabels() {

@@ -3,16 +3,18 @@
 import { curlLine, postFile, saidOf } from "./api.js";
 import { copyText, saveBlob } from "./clipboard.js";
 import { byId, el, refill } from "./dom.js";
+import { painted } from "./paper.js";
 import { slideOf } from "./slide.js";
 
 /** Drawn by the page itself. */
-const SLIDE = "slide";
+const SLIDES = { "slide-svg": "svg", "slide-png": "png" };
 
 const FORMATS = [
-  ["html", "A page that opens from disk (.html): map, marks and states, no server needed"],
-  ["svg", "A drawing (.svg): sharp at any size"],
-  ["png", "A picture (.png)"],
-  [SLIDE, "What the map shows now, with its legend, as a slide (1920 x 1080, .png)"],
+  ["html", "This page in one file (.html): it opens from disk as it stands here, no server needed"],
+  ["slide-svg", "What the map shows, with its legend, as a slide (.svg): sharp at any size"],
+  ["slide-png", "The same slide in pixels (1920 x 1080, .png)"],
+  ["svg", "The whole machine (.svg), as the server draws it"],
+  ["png", "The same in pixels (.png)"],
 ];
 
 /** Ways to colour that the server draws too; the others are drawn by state. */
@@ -33,7 +35,7 @@ function open(app) {
   const line = el("code", { id: "save-line" });
   const chosen = () => byId("save-body").querySelector("input:checked").value;
   const show = () => {
-    line.hidden = chosen() === SLIDE;
+    line.hidden = chosen() in SLIDES;
     line.textContent = line.hidden ? "" : `${curlLine("api/v1/export", bodyOf(app, chosen()))} -o ${nameOf(app, chosen())}`;
   };
   const save = el("button", { type: "button", class: "main", text: "Save", on: { click: () => fetchFile(app, chosen(), said) } });
@@ -51,22 +53,28 @@ function bodyOf(app, format) {
   const named = [first, ...others].filter(Boolean).map((mark) => ({ name: mark.name, nodes: app.asked(mark), hue: mark.hue }));
   const colour = way === `level:${app.machine.levels[0]}` ? "group" : (DRAWN[way] ?? "state");
   const job = { ppn: store.get("ppn"), pattern: store.get("pattern"), bytes: Number(store.get("bytes")) || null, order: store.get("order") };
-  return { format, marks: named, view: app.scene.id, colour, theme: app.theme.name === "dark" ? "dark" : "light", ...job };
+  const state = format === "html" ? { state: app.stateNow() } : {};
+  return { format, marks: named, view: app.scene.id, colour, theme: app.theme.name === "dark" ? "dark" : "light", ...job, ...state };
 }
 
 function nameOf(app, format) {
-  return `${app.machine.title.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 60) || "machine"}.${format === SLIDE ? "png" : format}`;
+  return `${app.machine.title.replaceAll(/[^A-Za-z0-9._-]+/g, "-").slice(0, 60) || "machine"}.${SLIDES[format] ?? format}`;
 }
 
 async function fetchFile(app, format, said) {
   said.textContent = "Drawing …";
   said.className = "soft";
   try {
-    const own = format === SLIDE && (await slideOf(app, byId("sentence").textContent));
-    saveBlob(own || (await postFile("api/v1/export", bodyOf(app, format))), nameOf(app, format));
+    saveBlob(await fileOf(app, format), nameOf(app, format));
     said.textContent = `${nameOf(app, format)} saved`;
   } catch (error) {
     said.textContent = saidOf(error);
     said.className = "bad";
   }
+}
+
+async function fileOf(app, format) {
+  if (!(format in SLIDES)) return postFile("api/v1/export", bodyOf(app, format));
+  const slide = slideOf(app, byId("sentence").textContent);
+  return format === "slide-png" ? painted(slide) : slide;
 }

@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 import { MapView } from "./mapview.js";
 import { Overlay } from "./overlay.js";
+import { Paper } from "./paper.js";
 
 const SIZE = { width: 1920, height: 1080 };
 const MAP = { left: 40, top: 150, width: 1420, height: 890 };
@@ -12,26 +13,24 @@ const LEGEND = { left: 1500, top: 170, step: 40, most: 22 };
  * Draw it.
  * @param {App} app
  * @param {string} sentence what stands above
- * @returns {Promise<Blob>} a PNG
+ * @returns {Blob} an SVG
  */
-export async function slideOf(app, sentence) {
-  const canvas = el("canvas", SIZE);
-  const context = canvas.getContext("2d");
+export function slideOf(app, sentence) {
+  const paper = new Paper(SIZE.width, SIZE.height);
   const { theme } = app;
-  context.fillStyle = theme.map;
-  context.fillRect(0, 0, SIZE.width, SIZE.height);
-  write(context, app.machine.title, 40, 46, { size: 34, weight: 650, colour: theme.ink });
-  wrapped(context, sentence, 40, 92, { size: 26, colour: theme.soft });
-  drawMap(context, app);
-  drawLegend(context, theme);
-  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
+  paper.fillStyle = theme.map;
+  paper.fillRect(0, 0, SIZE.width, SIZE.height);
+  write(paper, app.machine.title, 40, 46, { size: 34, weight: 650, colour: theme.ink });
+  wrapped(paper, sentence, 40, 92, { size: 26, colour: theme.soft });
+  drawMap(paper, app);
+  drawLegend(paper, theme);
+  return paper.svg();
 }
 
 function write(context, text, x, y, { size, weight = 400, colour, align = "left" }) {
   context.font = `${weight} ${size}px system-ui, "DejaVu Sans", sans-serif`;
   context.fillStyle = colour;
   context.textAlign = align;
-  context.textBaseline = "middle";
   context.fillText(text, x, y);
 }
 
@@ -48,7 +47,7 @@ function wrapped(context, text, x, y, style) {
 }
 
 /** The map anew at its own size, in a host out of sight. */
-function drawMap(context, app) {
+function drawMap(paper, app) {
   const host = el("div", { class: "slide-host", "aria-hidden": "true" }, el("canvas"));
   document.body.append(host);
   const { view: seen, overlay: drawn } = app.stage;
@@ -56,13 +55,13 @@ function drawMap(context, app) {
   const overlay = new Overlay(view, host, { label: () => {} });
   for (const name of ["jobs", "lines", "outlined"]) overlay[name] = drawn[name];
   view.setScene(app.scene, seen.tiles.namesOf);
-  if (!seen.fitted) {
-    const [[x0, y0], [x1, y1]] = [seen.units(0, 0), seen.units(seen.host.clientWidth, seen.host.clientHeight)];
-    view.fit(x0, y0, x1 - x0, y1 - y0);
-  }
+  if (!seen.fitted) view.fit(...seen.window);
   const { looks } = app.looksFor(app.shown);
   view.setKeys(app.keysFor(app.shown), looks, false);
-  for (const layer of [view.canvas, overlay.glow]) if (layer.width) context.drawImage(layer, MAP.left, MAP.top, MAP.width, MAP.height);
+  paper.begin({ x: MAP.left, y: MAP.top, w: MAP.width, h: MAP.height }, view.camera);
+  view.tiles.drawOn(paper);
+  overlay.drawOn(paper);
+  paper.end();
   const { left, top } = host.getBoundingClientRect();
   for (const node of host.querySelectorAll(".box-label:not([hidden])")) {
     const box = node.getBoundingClientRect();
@@ -70,7 +69,7 @@ function drawMap(context, app) {
     const inside = box.top >= top && box.bottom <= top + MAP.height && box.left >= left && box.right <= left + MAP.width;
     if (!inside) continue;
     const x = MAP.left + box.left - left + (middle ? box.width / 2 : 3);
-    write(context, node.textContent, x, MAP.top + box.top - top + box.height / 2, { size: Number.parseFloat(node.style.fontSize), colour: app.theme.soft, align: middle ? "center" : "left" });
+    write(paper, node.textContent, x, MAP.top + box.top - top + box.height / 2, { size: Number.parseFloat(node.style.fontSize), colour: app.theme.soft, align: middle ? "center" : "left" });
   }
   host.remove();
 }
@@ -81,7 +80,6 @@ function drawLegend(context, theme) {
   const ramp = document.querySelector("#legend .ramp");
   if (ramp) {
     const [low, high] = ramp.querySelectorAll("span");
-    context.imageSmoothingEnabled = true;
     context.drawImage(ramp.querySelector("canvas"), LEGEND.left, y, 340, 22);
     write(context, low.textContent, LEGEND.left, y + 44, { size: 22, colour: theme.ink });
     write(context, high.textContent, LEGEND.left + 340, y + 44, { size: 22, colour: theme.ink, align: "right" });

@@ -15,6 +15,9 @@ const LEAST_BOX = 2;
 const LEAST_NAME = 8;
 const CHARACTER = 0.61;
 
+/** CSS pixels of a node from which it has its name in it. */
+const NAMED = 34;
+
 /** Paints tiles of one scene with one recolouring, and keeps them. */
 export class Tiles {
   constructor() {
@@ -98,14 +101,28 @@ export class Tiles {
     const canvas = this.spare.pop() || blank();
     const context = canvas.getContext("2d", { alpha: false, willReadFrequently: true });
     this.raster.begin(tx * TILE, ty * TILE, this.grounds.map);
+    this.paintAll();
+    context.putImageData(this.raster.image, 0, 0);
+    this.writeNames(context);
+    this.keep(`${tx},${ty}`, canvas);
+    return canvas;
+  }
+
+  /** Paint what the raster covers, all but the names of nodes. */
+  paintAll() {
     this.paintBoxes();
     const level = this.boxLevel();
     if (level < 0) this.paintNodes();
     else this.paintFar(level);
-    context.putImageData(this.raster.image, 0, 0);
-    if (this.k / this.ratio >= 34) this.writeNames(context);
-    this.keep(`${tx},${ty}`, canvas);
-    return canvas;
+  }
+
+  /** Draw what a camera sees on a sheet. */
+  drawOn(paper) {
+    const { raster } = this;
+    this.raster = paper;
+    this.paintAll();
+    this.writeNames(paper);
+    this.raster = raster;
   }
 
   keep(name, canvas) {
@@ -126,9 +143,9 @@ export class Tiles {
 
   /** Units that the raster's square covers, with a margin for what reaches in. */
   reach(margin) {
-    const { left, top } = this.raster;
+    const { left, top, size } = this.raster;
     const { scale } = this;
-    return [left / scale - margin, top / scale - margin, (left + TILE) / scale, (top + TILE) / scale];
+    return [left / scale - margin, top / scale - margin, (left + size) / scale, (top + size) / scale];
   }
 
   paintBoxes() {
@@ -190,6 +207,7 @@ export class Tiles {
 
   writeNames(context) {
     const { scene, scale, keys, looks, k } = this;
+    if (k / this.ratio < NAMED) return;
     const sizes = this.namesOf(scene.x.length - 1).map((name) => Math.floor(Math.min(k / 4, (k - 8) / (CHARACTER * name.length))));
     const fitting = sizes.findIndex((size) => size >= LEAST_NAME * this.ratio);
     if (fitting < 0) return;

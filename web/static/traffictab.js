@@ -4,7 +4,8 @@ import { bodyOf } from "./answer.js";
 import { saidOf } from "./api.js";
 import { saveBlob } from "./clipboard.js";
 import { byId, counted, el, refill } from "./dom.js";
-import { SLIDE, trafficPicture } from "./trafficpicture.js";
+import { painted } from "./paper.js";
+import { trafficPicture } from "./trafficpicture.js";
 
 const LINKS = 2000;
 
@@ -109,16 +110,4 @@ export class TrafficTab {
 
 function busiest({ prediction }) {
   return prediction.links.seconds[0] ?? 0;
-}
-
-/** A drawing in pixels. */
-async function painted(drawing) {
-  const image = new Image(1920, (1920 * SLIDE.height) / SLIDE.width);
-  image.src = URL.createObjectURL(drawing);
-  await image.decode();
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [image.width, image.height];
-  canvas.getContext("2d").drawImage(image, 0, 0, image.width, image.height);
-  URL.revokeObjectURL(image.src);
-  return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
