@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mpi4py import MPI
 
-__all__ = ["Phases", "Trial", "reduced", "seconds_of"]
+__all__ = ["Phases", "Trial", "reduce_over_ranks", "seconds_of"]
 
 
 class Phases:
@@ -76,7 +76,9 @@ def seconds_of(call: Callable[[], object], times: int = 1) -> float:
     return (time.perf_counter() - began) / times
 
 
-def reduced(comm: MPI.Intracomm, seconds: Mapping[str, float]) -> dict[str, dict[str, float]]:
+def reduce_over_ranks(
+    comm: MPI.Intracomm, seconds: Mapping[str, float]
+) -> dict[str, dict[str, float]]:
     """Return min, mean and max over the ranks of the seconds a phase. Collective.
 
     Parameters

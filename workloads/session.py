@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 from placement import __version__
 from placement.commands.common import say
 from workloads.launched import ENDING, handle_signals
-from workloads.phases import reduced
+from workloads.phases import reduce_over_ranks
 from workloads.progress import Progress
 from workloads.results import Journal
 from workloads.world import forget_segments, oversubscribed, processor, same, together
@@ -282,7 +282,7 @@ class Session:
         seconds = None
         if case.trial is not None:
             case.comm.Barrier()
-            seconds = reduced(case.comm, case.trial.run())
+            seconds = reduce_over_ranks(case.comm, case.trial.run())
         if case.comm is not self.comm:
             quiet_barrier(self.comm, asleep=case.trial is None)
         return seconds

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import ParseError, UsageError, printable
+from workloads.options import named_machine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -180,7 +181,7 @@ def _node_names(
     from placement.nodelist import NodeList
 
     here = list(dict.fromkeys(name for pair in hosts for name in pair if name))
-    machine = _machine(asked)
+    machine = named_machine(tuple(asked.machine.split()))
     if planned:
         return _planned_names(here, machine, *planned)
     try:
@@ -195,13 +196,6 @@ def _node_names(
         what = f"--nodes: {printable(unknown[0])} is not a node of this job"
         raise UsageError(what, f"it has {few}")
     return names
-
-
-def _machine(asked: Comparison) -> Machine | None:
-    from placement.load import load_machine
-
-    specs = (asked.machine or os.environ.get("NIDMAP_MACHINE", "")).split()
-    return load_machine(*specs) if specs else None
 
 
 def _planned_names(

@@ -82,7 +82,6 @@ def ab(common: Common, **options: Any) -> int:
     nidmap bench ab -n 4 --launches 3 --workload alltoall --orders default,random -w bytes=64KiB
     """
     from workloads.ab.running import measure, say_notes
-    from workloads.ab.words import show_result
 
     if options["pool"]:
         raise UsageError("--pool needs no ranks", "call it outside of the launch")
@@ -105,6 +104,8 @@ def ab(common: Common, **options: Any) -> int:
         raise UsageError("--orders names no order")
     session = measure(replace(common, output=output or common.output), asked)
     if output is None and session.root:
+        from workloads.ab.words import show_result  # numpy, on this rank alone
+
         header = {**session.journal.header, "ended": session.ended}
         say_notes(header["arms"])
         show_result(SCHEMA, header, session.journal.rows, options["level"], common.as_json)

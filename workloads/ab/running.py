@@ -20,7 +20,7 @@ from placement.commands.common import say
 from placement.errors import printable
 from workloads.ab.arms import Arm, Comparison, arms_of, node_sets
 from workloads.ab.programs import arguments, maker, message_of, pattern_of
-from workloads.phases import reduced
+from workloads.phases import reduce_over_ranks
 from workloads.progress import Progress
 from workloads.session import Session, median, quiet_barrier
 from workloads.world import decide_on_root, processor, together
@@ -243,7 +243,7 @@ def _visit(session: Session, side: Side, labels: Mapping[str, Any]) -> None:
     if side.comm is not None and side.trial is not None:
         for _ in range(common.warmup + common.repeat):
             side.comm.Barrier()
-            found.append(reduced(side.comm, side.trial.run()))
+            found.append(reduce_over_ranks(side.comm, side.trial.run()))
     if len(side.arm.members) < session.comm.Get_size():
         quiet_barrier(session.comm, asleep=side.comm is None)
     for k, seconds in enumerate(_send_to_root(session.comm, side, found)):

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from workloads.calibrate.flows import Flows
 
 
-__all__ = ["ENOUGH", "MARGIN", "NODE", "Chosen", "Table", "chosen", "margins", "merged_class",
-           "predicted", "unbiased"]  # fmt: skip
+__all__ = ["ENOUGH", "MARGIN", "NODE", "Chosen", "Table", "choose_sets", "margins", "merged_class",
+           "predict_table", "without_stated_routing"]  # fmt: skip
 
 #: A class binds where it takes so many times as long as any other.
 MARGIN = 1.05
@@ -108,7 +108,7 @@ class Chosen:
         return tuple(name for name, m in zip(self.table.classes, most, strict=True) if m < MARGIN)
 
 
-def unbiased(machine: Machine) -> tuple[Machine, bool]:
+def without_stated_routing(machine: Machine) -> tuple[Machine, bool]:
     """Return the machine without what it is said to route by, each node's link limited.
 
     Returns
@@ -175,7 +175,7 @@ def merged_class(kind: str) -> str:
     return f"up{kind[4:]}" if kind.startswith("down") else kind
 
 
-def predicted(
+def predict_table(
     machine: Machine, rows: Ints, flows: Sequence[Flows], routings: Sequence[str]
 ) -> Table:
     """Return what each set of flows takes under each routing.
@@ -183,7 +183,7 @@ def predicted(
     Parameters
     ----------
     machine : Machine
-        As `unbiased` returns it.
+        As `without_stated_routing` returns it.
     rows : int64 (n,)
         The job's nodes.
     flows : sequence of Flows
@@ -214,7 +214,7 @@ def _seconds(
     return list(found.values())
 
 
-def chosen(machine: Machine, rows: Ints, flows: Sequence[Flows]) -> Chosen:
+def choose_sets(machine: Machine, rows: Ints, flows: Sequence[Flows]) -> Chosen:
     """Return the sets of flows that are worth measuring.
 
     All are looked at under the network's usual routing, and the best of each
@@ -225,7 +225,7 @@ def chosen(machine: Machine, rows: Ints, flows: Sequence[Flows]) -> Chosen:
     Parameters
     ----------
     machine : Machine
-        As `unbiased` returns it.
+        As `without_stated_routing` returns it.
     rows : int64 (n,)
     flows : sequence of Flows
         As `workloads.calibrate.flows.candidates` returns them.
@@ -233,17 +233,17 @@ def chosen(machine: Machine, rows: Ints, flows: Sequence[Flows]) -> Chosen:
     from placement.network import routings
 
     names = routings(machine)
-    first = predicted(machine, rows, flows, names[:1])
+    first = predict_table(machine, rows, flows, names[:1])
     several = [i for i, one in enumerate(flows) if len(one) >= len(rows)]
     best = {i for k in range(len(first.classes)) for i in _best(first, 0, k, KEPT)}
     some = sorted(best.union(several))
-    table = predicted(machine, rows, [flows[i] for i in some], names)
+    table = predict_table(machine, rows, [flows[i] for i in some], names)
     shift = f"each node to the one {len(rows) // 2} further"
     always = [i for i, one in enumerate(table.flows) if one.name in (shift, "random permutation 1")]
-    return choose(table, always)
+    return choose_from(table, always)
 
 
-def choose(table: Table, always: Sequence[int] = ()) -> Chosen:
+def choose_from(table: Table, always: Sequence[int] = ()) -> Chosen:
     """Return the sets that make each class bind under each routing, and tell routings apart.
 
     Parameters

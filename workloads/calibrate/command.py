@@ -162,11 +162,11 @@ def _say_plan(
 ) -> None:
     from placement.lookup import rows_of
     from placement.nodelist import NodeList
-    from workloads.calibrate.choice import unbiased
+    from workloads.calibrate.choice import without_stated_routing
     from workloads.calibrate.seats import pairs_by_level
     from workloads.calibrate.words import plan_text
 
-    machine, _ = unbiased(machine_from(specs))
+    machine, _ = without_stated_routing(machine_from(specs))
     job = None if nodes else _allocation()
     if not nodes and job is None:
         raise UsageError("which nodes?", "--nodes LIST, or inside an allocation")
@@ -189,10 +189,10 @@ def _say_plan(
 
 
 def _choose(machine: Machine, rows: NDArray[np.int64], seed: int) -> Chosen:
-    from workloads.calibrate.choice import chosen
+    from workloads.calibrate.choice import choose_sets
     from workloads.calibrate.flows import candidates
 
-    return chosen(machine, rows, candidates(machine, rows, seed))
+    return choose_sets(machine, rows, candidates(machine, rows, seed))
 
 
 # --- on the ranks -------------------------------------------------------------
@@ -249,11 +249,11 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
 def _job(hosts: Sequence[str], specs: tuple[str, ...], seed: int) -> _Job:
     """Return what is measured on the nodes that the ranks are on."""
     from placement.lookup import rows_of
-    from workloads.calibrate.choice import NODE, unbiased
+    from workloads.calibrate.choice import NODE, without_stated_routing
     from workloads.calibrate.seats import pairs_by_level, seats_of
 
     seats = seats_of(hosts)
-    machine, assumed = unbiased(machine_from(specs))
+    machine, assumed = without_stated_routing(machine_from(specs))
     rows = rows_of(machine, list(seats), "the job's nodes")
     chosen = _choose(machine, rows, seed)
     margins = chosen.table.margins()[:, 0, chosen.table.classes.index(NODE)]

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from workloads.calibrate.flows import Flows
 
-__all__ = ["Buffers", "Seats", "flow_exchange", "ping_pongs", "slowest", "staged", "stream"]
+__all__ = ["Buffers", "Seats", "flow_exchange", "ping_pongs", "slowest", "time_steps",
+           "time_stream"]  # fmt: skip
 
 #: Seconds between two looks of a rank that waits for an exchange of others.
 NAP = 0.01
@@ -153,7 +154,7 @@ def _ping_pong(comm: MPI.Intracomm, peer: int, first: bool, times: int) -> float
     return median(spent[1:]) if first else 0.0
 
 
-def stream(comm: MPI.Intracomm, pairs: Sequence[tuple[int, int]]) -> float:
+def time_stream(comm: MPI.Intracomm, pairs: Sequence[tuple[int, int]]) -> float:
     """Return the seconds in which each pair of ranks moves `WINDOW` short messages. Collective."""
     from mpi4py import MPI
 
@@ -172,7 +173,7 @@ def stream(comm: MPI.Intracomm, pairs: Sequence[tuple[int, int]]) -> float:
     return slowest(comm, None if to is None and of is None else run)
 
 
-def staged(
+def time_steps(
     comm: MPI.Intracomm, ring: Sequence[int], steps: int, buffers: Buffers, size: int
 ) -> float:
     """Return the seconds of a step, each to a rank further and after the last one. Collective."""

@@ -78,13 +78,13 @@ def candidates(machine: Machine, rows: Ints, seed: int = 0) -> list[Flows]:
     ([4, 5, 6, 7], [2, 3])
     """
     rng = np.random.default_rng(seed)
-    between = _along if machine.topology.kind == "torus" else _between_units
-    found = [*_linked(machine, rows, rng), *between(machine, rows, rng)]
+    between = _shifts_along_axes if machine.topology.kind == "torus" else _between_units
+    found = [*_over_links(machine, rows, rng), *between(machine, rows, rng)]
     found += [*_permutations(len(rows), rng), *_fans(machine, rows, rng)]
     return [flows for flows in found if len(flows)]
 
 
-def _linked(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
+def _over_links(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
     """Yield all nodes of a router to those of one that a link joins it with, for each class."""
     from placement.network import channels
     from placement.topologies import router_names
@@ -137,7 +137,7 @@ def _pairwise(name: str, source: list[int], target: list[int]) -> Flows:
     return Flows(name, np.array(source[:count]), np.array(target[:count]))
 
 
-def _along(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
+def _shifts_along_axes(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
     """Yield shifts along each axis of a torus: of all nodes, and of those on one line."""
     topology = machine.topology
     coords = machine.coords[rows]
@@ -148,17 +148,17 @@ def _along(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[F
             moved[:, axis] = (moved[:, axis] + step) % extent
             pairs = [(k, at[p]) for k, p in enumerate(map(tuple, moved.tolist())) if p in at]
             name = f"{step} along {topology.levels[axis]}"
-            yield _listed(name, pairs)
+            yield _flows_of_pairs(name, pairs)
             lines = defaultdict(list)
             for pair in pairs:
                 lines[tuple(np.delete(coords[pair[0]], axis)[: topology.router_levels - 1])].append(
                     pair
                 )
             longest = sorted(lines.values(), key=lambda line: -len(line))
-            yield from (_listed(f"{name}, one line", line) for line in longest[:1])
+            yield from (_flows_of_pairs(f"{name}, one line", line) for line in longest[:1])
 
 
-def _listed(name: str, pairs: list[tuple[int, int]]) -> Flows:
+def _flows_of_pairs(name: str, pairs: list[tuple[int, int]]) -> Flows:
     ends = np.array(pairs, dtype=np.int64).reshape(-1, 2)
     return Flows(name, ends[:, 0], ends[:, 1])
 

@@ -165,10 +165,10 @@ def readings(
         for name, one, r in named
     ]
     if ppn > 1:
-        to_next = partial(exchange.staged, comm, seats[0], 1, buffers)
+        to_next = partial(exchange.time_steps, comm, seats[0], 1, buffers)
         found.append(Reading("copies", to_next, (COPY // SHORTER, COPY)))
     ring = [ranks[0] for ranks in seats]
-    steps = partial(exchange.staged, comm, ring, min(STEPS, len(ring) - 1), buffers)
+    steps = partial(exchange.time_steps, comm, ring, min(STEPS, len(ring) - 1), buffers)
     found.append(Reading("step", steps, (GAP_BYTES, 2 * GAP_BYTES)))
     found.append(_Single("messages", lambda: _messages(comm, seats)))
     return [*found, _Single("latency", lambda: _latencies(comm, seats, pairs))]
@@ -198,9 +198,9 @@ def per_gb(short: Floats, long: Floats, sizes: tuple[int, int]) -> Floats:
 def _messages(comm: MPI.Intracomm, seats: Seats) -> dict[str, float]:
     """Return the seconds between two messages of one rank, and of one node."""
     ends = list(zip(seats[0], seats[1], strict=True))
-    found = {"message": exchange.stream(comm, ends[:1]) / exchange.WINDOW}
+    found = {"message": exchange.time_stream(comm, ends[:1]) / exchange.WINDOW}
     if len(ends) > 1:
-        found["node messages"] = exchange.stream(comm, ends) / (exchange.WINDOW * len(ends))
+        found["node messages"] = exchange.time_stream(comm, ends) / (exchange.WINDOW * len(ends))
     return found
 
 

@@ -99,7 +99,7 @@ def result_of(
     Parameters
     ----------
     machine : Machine
-        As `workloads.calibrate.choice.unbiased` returns it.
+        As `workloads.calibrate.choice.without_stated_routing` returns it.
     chosen : Chosen
     rounds : sequence of dict of str to float
         Readings by their names (`workloads.calibrate.readings`).

@@ -10,7 +10,7 @@ import numpy as np
 
 from workloads.fft.exchange import METHODS, Pool
 from workloads.fft.local import chunks
-from workloads.fft.window import Window, joined
+from workloads.fft.window import Window, choose_method
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +91,7 @@ class Engine:
             for rank in range(part.Get_size())
         )
         piece = max(sources) * self._dtype.itemsize
-        self.methods[name] = chosen = joined(comm, part, method, piece)
+        self.methods[name] = chosen = choose_method(comm, part, method, piece)
         window = Window(part, piece) if chosen == "shared" else None
         self._windows += [window] if window else []
         forward, backward = (

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Array, Ints
 
 
-__all__ = ["Window", "joined", "one_node"]
+__all__ = ["Window", "choose_method", "one_node"]
 
 #: Where MPIs put the memory that ranks of a node share.
 _SHARED = "/dev/shm"  # noqa: S108  # only its free space is looked at
@@ -31,7 +31,7 @@ _LINE = 128
 _PROGRESS = 64
 
 
-def joined(comm: MPI.Intracomm, part: MPI.Intracomm, method: str, piece: int) -> str:
+def choose_method(comm: MPI.Intracomm, part: MPI.Intracomm, method: str, piece: int) -> str:
     """Return the way to transpose inside a row or column: what ``auto`` comes to. Collective.
 
     Parameters

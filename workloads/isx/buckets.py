@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from placement.support.array_types import Array, Ints
     from workloads.isx.problem import Problem
 
-__all__ = ["COMPILED", "bucketed"]
+__all__ = ["COMPILED", "fill_buckets"]
 
 #: From so many keys on loops are compiled: loading the compiler takes half a second a process.
 COMPILED = 1 << 16
 
 
-def bucketed(problem: Problem, keys: Array, out: Array) -> Ints:
+def fill_buckets(problem: Problem, keys: Array, out: Array) -> Ints:
     """Write the keys to `out`, bucket after bucket, and return the keys of each (P,).
 
     Keys of a bucket keep their order.
@@ -30,7 +30,7 @@ def bucketed(problem: Problem, keys: Array, out: Array) -> Ints:
     --------
     >>> from workloads.isx.problem import problem
     >>> keys, out = np.array([5, 1, 4, 0], "i4"), np.empty(4, "i4")
-    >>> bucketed(problem("weak", 2, 2, max_key=8), keys, out).tolist(), out.tolist()
+    >>> fill_buckets(problem("weak", 2, 2, max_key=8), keys, out).tolist(), out.tolist()
     ([2, 2], [1, 0, 5, 4])
     """
     kind: type[Any] = np.uint32 if problem.dtype == "i4" else np.uint64

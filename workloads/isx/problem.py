@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from placement.support.array_types import Array, Ints
 
-__all__ = ["GENERATOR", "Problem", "Traffic", "counted", "modelled", "problem"]
+__all__ = ["GENERATOR", "Problem", "Traffic", "count_traffic", "model_traffic", "problem"]
 
 GENERATOR = "numpy PCG64DXSM, SeedSequence((seed, rank))"
 
@@ -159,7 +159,7 @@ class Traffic:
     off_node: float
 
 
-def modelled(problem: Problem, ppn: int) -> Traffic:
+def model_traffic(problem: Problem, ppn: int) -> Traffic:
     """Return what uniform keys make a node of so many ranks send.
 
     Each of its keys stays on its rank with probability 1/P and on its node
@@ -167,14 +167,14 @@ def modelled(problem: Problem, ppn: int) -> Traffic:
 
     Examples
     --------
-    >>> modelled(problem("weak", 48, 1000), 24)
+    >>> model_traffic(problem("weak", 48, 1000), 24)
     Traffic(ranks=94000.0, off_node=48000.0)
     """
     node = ppn * problem.keys / problem.ranks * problem.itemsize
     return Traffic(ranks=node * (1 - 1 / problem.ranks), off_node=node * (1 - ppn / problem.ranks))
 
 
-def counted(comm: MPI.Intracomm, send: Ints, itemsize: int) -> Traffic:
+def count_traffic(comm: MPI.Intracomm, send: Ints, itemsize: int) -> Traffic:
     """Return what was sent, as the mean over nodes. Collective.
 
     Parameters

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workloads.isx.buckets import bucketed
-from workloads.isx.problem import Problem, Traffic, counted, modelled, problem
+from workloads.isx.buckets import fill_buckets
+from workloads.isx.problem import Problem, Traffic, count_traffic, model_traffic, problem
 from workloads.isx.schemes import SCHEMES, SIDES, Window, order, two_sided
 from workloads.memory import fits
 from workloads.phases import Phases
@@ -101,7 +101,7 @@ class Isx:
         with together(comm):
             keys = what.generate(self.ranks.rank, seed)
             self._bucketed = np.empty_like(keys)
-            self.send = bucketed(what, keys, self._bucketed)  # compiles what loops there are, too
+            self.send = fill_buckets(what, keys, self._bucketed)  # compiles its loops, too
             self._before = checksum(keys)
         self.receive = self.ranks.swap(self.send)
         self._room: Keys = np.empty(int(self.receive.sum()), keys.dtype)
@@ -120,7 +120,7 @@ class Isx:
             keys = self.problem.generate(self.ranks.rank, self.seed)
         began = time.perf_counter()
         with watch("LocalBucketing"):
-            self.send = bucketed(self.problem, keys, self._bucketed)
+            self.send = fill_buckets(self.problem, keys, self._bucketed)
         del keys
         with watch("AssignBuckets"):
             self.receive = self.ranks.swap(self.send)
@@ -147,8 +147,8 @@ class Isx:
 
     def traffic(self) -> tuple[Traffic, Traffic]:
         """Return what a node sends in an exchange: by the model, and counted. Collective."""
-        model = modelled(self.problem, place(self.comm).most)
-        return model, counted(self.comm, self.send, self.problem.itemsize)
+        model = model_traffic(self.problem, place(self.comm).most)
+        return model, count_traffic(self.comm, self.send, self.problem.itemsize)
 
     def verify(self) -> None:
         """Raise on all ranks where the last result is wrong; not timed.

@@ -44,9 +44,6 @@ _FABRIC, _ROUTERS, _MANAGEMENT = "10.64", "10.128", "10.200"
 #: All of the management bridge.
 MANAGEMENT = f"{_MANAGEMENT}.0.0/16"
 
-#: What a hop between groups counts of hops within one: `shortest` takes as few of them as it can.
-_GLOBAL = 1000
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Net:
@@ -213,14 +210,15 @@ def next_hops(machine: Machine, channels: Channels, rows: Ints, ecmp: bool) -> I
     [1, 2, 0]
     """
     from placement.network import next_channel
+    from placement.network.shortest_paths import BETWEEN_GROUPS, distances, graph_of
     from placement.topologies import router_count
 
     if not ecmp:
         return next_channel(machine)[:, rows, None].astype(np.int64)
     between = np.array([kind in ("blue", "global") for kind in channels.kinds], dtype=bool)
-    cost = np.where(between[channels.kind], _GLOBAL, 1).astype(np.int64)
-    goal = machine.router[rows, 0].astype(np.int64)
-    far = _distances(channels, cost, router_count(machine), goal)
+    cost = np.where(between[channels.kind], BETWEEN_GROUPS, 1).astype(np.int64)
+    graph = graph_of(channels, router_count(machine), cost=cost)
+    far = distances(graph, machine.router[rows, 0].astype(np.int64)).T
     node, channel = np.nonzero(far[:, channels.target] + cost == far[:, channels.source])
     router = channels.source[channel].astype(np.int64)
     entry, counts = np.unique(router * len(rows) + node, return_counts=True)
@@ -229,19 +227,6 @@ def next_hops(machine: Machine, channels: Channels, rows: Ints, ecmp: bool) -> I
     found = np.full((router_count(machine) * len(rows), counts.max(initial=1)), -1)
     found[np.repeat(entry, counts), way] = channel[order]
     return found.reshape(router_count(machine), len(rows), -1)
-
-
-def _distances(channels: Channels, cost: Ints, routers: int, goal: Ints) -> Ints:
-    """Return the cost from each router to the routers of some nodes, int64 (nodes, routers)."""
-    far = np.full((len(goal), routers), np.iinfo(np.int64).max // 4)
-    far[np.arange(len(goal)), goal] = 0
-    for _ in range(routers):
-        nearer = far.copy()
-        np.minimum.at(nearer.T, channels.source, (far[:, channels.target] + cost).T)
-        if np.array_equal(nearer, far):
-            break
-        far = nearer
-    return far
 
 
 def _address(block: str, number: int) -> str:

@@ -137,9 +137,14 @@ def over_links(net: Net, links: Sequence[str], avoid: Sequence[int] = ()) -> Noi
 
 def _filling(net: Net, channel: int, avoid: set[int]) -> list[tuple[int, int]]:
     """Return pairs of nodes, each node once a side, whose routes share a channel; short ones."""
-    free = [k for k in range(len(net.names)) if k not in avoid]
-    routes = ((_route(net, a, b), a, b) for b in free for a in free)
-    ways = sorted((len(hops), a, b) for hops, a, b in routes if channel in hops)
+    from placement.network.routes import walk
+
+    free = np.array([k for k in range(len(net.names)) if k not in avoid], dtype=np.int64)
+    source, target = np.repeat(free, len(free)), np.tile(free, len(free))
+    pair, passed = walk(net.machine, net.rows[source], net.rows[target], "single")
+    hops = np.bincount(pair, minlength=len(source))
+    over = np.unique(pair[passed == channel])
+    ways = sorted(zip(*(x[over].tolist() for x in (hops, source, target)), strict=True))
     chosen: dict[int, int] = {}  # to by from
     for _, a, b in ways:
         if len(chosen) * net.node_rate >= float(net.rates[channel]):
@@ -147,15 +152,6 @@ def _filling(net: Net, channel: int, avoid: set[int]) -> list[tuple[int, int]]:
         if a not in chosen and b not in chosen.values():
             chosen[a] = b
     return list(chosen.items())
-
-
-def _route(net: Net, a: int, b: int) -> list[int]:
-    """Return the channels from one node to another, the first of several ways."""
-    here, hops = int(net.router[a]), list[int]()
-    while here != int(net.router[b]):
-        hops.append(net.next(here, b)[0])
-        here = int(net.channels.target[hops[-1]])
-    return hops
 
 
 def make_noise(name: str, noise: Noise, seconds: float) -> dict[str, Any]:

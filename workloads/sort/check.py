@@ -64,12 +64,12 @@ def _hashes(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
     for k, odd in enumerate(_ODD):
         value = np.full(len(rows), odd, np.uint64)
         for column in range(words):
-            value = _mixed((value ^ columns[:, column]) + np.uint64(odd))
+            value = _mix_bits((value ^ columns[:, column]) + np.uint64(odd))
         sums[k] = value.sum(dtype=np.uint64)
     return sums
 
 
-def _mixed(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _mix_bits(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """Finish as splitmix64 does: every bit depends on every bit."""
     for shift, factor in zip((30, 27), _MIX, strict=True):
         value = (value ^ (value >> np.uint64(shift))) * np.uint64(factor)

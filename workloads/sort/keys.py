@@ -134,14 +134,14 @@ def key_words(items: NDArray[Any], key: Key) -> tuple[list[Word], Fields | None]
     fields = fields_of(items, key)
     if fields is not None:
         return [_whole(word) for word in words_of(items, fields)], fields
-    made = np.asarray(_called(key, items) if callable(key) else key)
+    made = np.asarray(_call_key(key, items) if callable(key) else key)
     if made.shape[:1] != (len(items),) or made.ndim > 2:
         raise UsageError(f"{len(items)} items have keys of shape {made.shape}", "one key an item")
     words = list(made.T) if made.ndim == 2 else words_of(made, _own_fields(made))
     return [_whole(w).astype(w.dtype.newbyteorder("="), copy=False) for w in words], None
 
 
-def _called(key: Callable[[NDArray[Any]], ArrayLike], items: NDArray[Any]) -> ArrayLike:
+def _call_key(key: Callable[[NDArray[Any]], ArrayLike], items: NDArray[Any]) -> ArrayLike:
     try:
         return key(items)
     except Exception as error:

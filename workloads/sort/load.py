@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
     from workloads.sort.ranks import Ranks
 
-__all__ = ["Messages", "counted", "predicted"]
+__all__ = ["Messages", "count_messages", "expect_messages"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Messages:
     ranks_imbalance: float
 
 
-def predicted(items: int, ranks: int) -> Messages:
+def expect_messages(items: int, ranks: int) -> Messages:
     """Return what random keys make of `items` over all ranks.
 
     Every rank has and gets N/P items whatever the data, the layout being
@@ -56,10 +56,10 @@ def predicted(items: int, ranks: int) -> Messages:
 
     Examples
     --------
-    >>> run = predicted(10_000_000 * 160_000, 160_000)
+    >>> run = expect_messages(10_000_000 * 160_000, 160_000)
     >>> run.mean, round(run.imbalance, 3)       # the paper's 62.5 items (it says 100)
     (62.5, 0.126)
-    >>> round(predicted(100_000 * 160_000, 160_000).empty, 3)
+    >>> round(expect_messages(100_000 * 160_000, 160_000).empty, 3)
     0.535
     """
     mean = items / ranks**2
@@ -91,7 +91,7 @@ def _largest(mean: float, draws: int) -> float:
     return float(k[np.argmax(above <= math.log(2) / draws)])
 
 
-def counted(ranks: Ranks, sent: Ints) -> Messages:
+def count_messages(ranks: Ranks, sent: Ints) -> Messages:
     """Return what one exchange was. Collective; no rank holds the P x P matrix.
 
     Parameters

@@ -142,11 +142,11 @@ def _order(column: _Column, before: Places | None, runs: int) -> Places:
     _pack(packed, column, before, drop, places)
     packed.sort(kind="stable" if 0 < runs <= RUNS else None)
     if drop:
-        tied = _tied(packed, places)
+        tied = _find_ties(packed, places)
         if np.count_nonzero(tied) > _FEW * len(packed):
-            return _twice(packed, column, before, places)
-        _part(packed, np.flatnonzero(tied), column, before, drop, places)
-    return _through(before, _unpacked(packed, places))
+            return _order_by_halves(packed, column, before, places)
+        _part_ties(packed, np.flatnonzero(tied), column, before, drop, places)
+    return _through(before, _unpack_places(packed, places))
 
 
 def _pack(packed: Codes, column: _Column, before: Places | None, drop: int, places: int) -> None:
@@ -164,7 +164,7 @@ def _pack(packed: Codes, column: _Column, before: Places | None, drop: int, plac
         packed[start:end] = part
 
 
-def _unpacked(packed: Codes, places: int) -> NDArray[np.int64]:
+def _unpack_places(packed: Codes, places: int) -> NDArray[np.int64]:
     """Return the places of packed words, in their memory."""
     packed &= np.uint64((1 << places) - 1)
     return packed.view(np.int64)
@@ -178,18 +178,18 @@ def _through(before: Places | None, found: NDArray[np.int64]) -> Places:
     return found
 
 
-def _twice(packed: Codes, column: _Column, before: Places | None, places: int) -> Places:
+def _order_by_halves(packed: Codes, column: _Column, before: Places | None, places: int) -> Places:
     """Return the order of codes of which many share their high bits: the low bits first."""
     _pack(packed, column, before, 0, places)
     packed.sort()
-    by_low = _through(before, _unpacked(packed, places))
+    by_low = _through(before, _unpack_places(packed, places))
     by_low = short(by_low) if len(packed) < 2**32 else by_low.copy()
     _pack(packed, column, by_low, 64 - places, places)
     packed.sort()
-    return _through(by_low, _unpacked(packed, places))
+    return _through(by_low, _unpack_places(packed, places))
 
 
-def _tied(packed: Codes, places: int) -> NDArray[np.bool_]:
+def _find_ties(packed: Codes, places: int) -> NDArray[np.bool_]:
     """Return which words share their high bits with a neighbour."""
     tied = np.zeros(len(packed), np.bool_)
     for start in range(0, len(packed) - 1, BLOCK):
@@ -200,7 +200,7 @@ def _tied(packed: Codes, places: int) -> NDArray[np.bool_]:
     return tied
 
 
-def _part(
+def _part_ties(
     packed: Codes,
     at: NDArray[np.int64],
     column: _Column,
@@ -216,7 +216,7 @@ def _part(
     codes = np.zeros(len(at), np.uint64)
     codes[1:] = np.cumsum(high[1:] != high[:-1])
     codes <<= np.uint64(drop)
-    items = _unpacked(few.copy(), places)
+    items = _unpack_places(few.copy(), places)
     codes |= column.at(items if before is None else before[items]) & np.uint64((1 << drop) - 1)
     if (codes[1:] < codes[:-1]).any():
         packed[at] = few[_order(_Column([codes], [0], [int(codes.max()).bit_length()]), None, 0)]

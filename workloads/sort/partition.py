@@ -166,10 +166,10 @@ def _sorted_here(job: Job) -> Job:
         keys = job.items.astype(job.items.dtype.newbyteorder("="))
         sort_keys(keys)
         return Job(keys, [keys], ())
-    return _ordered(job, 0)
+    return _put_in_order(job, 0)
 
 
-def _ordered(job: Job, runs: int, last: bool = False) -> Job:
+def _put_in_order(job: Job, runs: int, last: bool = False) -> Job:
     """Return the job in stable order, its own arrays given up on the way.
 
     Keys that are apart are left out where this is the last order.
@@ -225,7 +225,7 @@ def _partition(
         seen.rounds += found.rounds
         arrived = _exchange(ranks, job, send, receive, plan, seen)
     with watch("LocalSort2"):
-        return _merged(arrived, receive, plan, last)
+        return _merge_runs(arrived, receive, plan, last)
 
 
 def _exchange(ranks: Ranks, job: Job, send: Ints, receive: Ints, plan: Plan, seen: Seen) -> Job:
@@ -263,7 +263,7 @@ def _sparse(ranks: Ranks, send: Ints, receive: Ints, exchange: str) -> bool:
     return bool(full < SPARSE * ranks.size**2)
 
 
-def _merged(job: Job, receive: Ints, plan: Plan, last: bool) -> Job:
+def _merge_runs(job: Job, receive: Ints, plan: Plan, last: bool) -> Job:
     """Return what arrived, one sorted run a rank, as one sorted run."""
     runs = int(np.count_nonzero(receive))
     if runs < 2:
@@ -273,6 +273,6 @@ def _merged(job: Job, receive: Ints, plan: Plan, last: bool) -> Job:
     elif plan.final == "merge":
         runs = min(runs, RUNS)
     if not job.plain:
-        return _ordered(job, runs, last)
+        return _put_in_order(job, runs, last)
     sort_keys(job.items, runs)
     return job

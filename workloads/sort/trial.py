@@ -12,7 +12,7 @@ from workloads.phases import Phases
 from workloads.sort.check import checksum, faults, refuse, sortedness
 from workloads.sort.data import item_type, make
 from workloads.sort.keys import key_words
-from workloads.sort.load import counted, predicted
+from workloads.sort.load import count_messages, expect_messages
 from workloads.sort.partition import Job, Plan, Seen, run
 from workloads.sort.ranks import Ranks
 from workloads.words import check_word
@@ -141,8 +141,8 @@ class Sort:
 
         Collective.
         """
-        random = predicted(int(self.brought.sum()), self.ranks.size)
-        return random, counted(self.ranks, self.seen.sent)
+        random = expect_messages(int(self.brought.sum()), self.ranks.size)
+        return random, count_messages(self.ranks, self.seen.sent)
 
 
 def targets(name: str, brought: Ints) -> Ints:

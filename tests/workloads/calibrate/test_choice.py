@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import UsageError
 from placement.network import Demand, loads
-from workloads.calibrate.choice import MARGIN, chosen, merged_class, unbiased
+from workloads.calibrate.choice import MARGIN, choose_sets, merged_class, without_stated_routing
 from workloads.calibrate.flows import candidates
 
 SPECS = (
@@ -21,9 +21,9 @@ SPECS = (
 
 
 def choice(spec, rows=None):
-    machine, _ = unbiased(nidmap.load_machine(*spec.split()))
+    machine, _ = without_stated_routing(nidmap.load_machine(*spec.split()))
     rows = np.arange(len(machine)) if rows is None else np.array(rows)
-    return machine, rows, chosen(machine, rows, candidates(machine, rows))
+    return machine, rows, choose_sets(machine, rows, candidates(machine, rows))
 
 
 @pytest.mark.parametrize("spec", SPECS)
@@ -76,11 +76,11 @@ def test_a_routing_that_the_machine_is_said_to_have_does_not_count():
 
 def test_a_machine_without_bandwidths_is_refused():
     with pytest.raises(UsageError, match="states no bandwidth of its links"):
-        unbiased(nidmap.load_machine("tree:4x4"))
+        without_stated_routing(nidmap.load_machine("tree:4x4"))
 
 
 def test_an_unlimited_node_is_taken_for_as_fast_as_the_fastest_link():
-    machine, assumed = unbiased(nidmap.load_machine("torus:4x4,x=3,y=5"))
+    machine, assumed = without_stated_routing(nidmap.load_machine("torus:4x4,x=3,y=5"))
     assert assumed
     assert machine.topology.bandwidth["injection"] == 5
 

@@ -8,7 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import nidmap
-from workloads.calibrate.choice import chosen, unbiased
+from workloads.calibrate.choice import choose_sets, without_stated_routing
 from workloads.calibrate.fit import fit_network
 from workloads.calibrate.flows import candidates
 from workloads.calibrate.readings import per_gb
@@ -19,9 +19,9 @@ SPECS = ("minicray:dragonfly", "minicray:torus", "minicray:fattree")
 
 @cache
 def case(spec):
-    machine, _ = unbiased(nidmap.load_machine(spec))
+    machine, _ = without_stated_routing(nidmap.load_machine(spec))
     rows = np.arange(len(machine))
-    return machine, chosen(machine, rows, candidates(machine, rows))
+    return machine, choose_sets(machine, rows, candidates(machine, rows))
 
 
 def times(table, routing, shares):
@@ -159,9 +159,9 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
 
 
 def test_a_class_without_a_set_is_assumed_in_proportion():
-    machine, _ = unbiased(nidmap.load_machine("minicray:dragonfly"))
+    machine, _ = without_stated_routing(nidmap.load_machine("minicray:dragonfly"))
     rows = np.arange(8)
-    found = chosen(machine, rows, candidates(machine, rows))
+    found = choose_sets(machine, rows, candidates(machine, rows))
     rounds, sizes = simulated(found.table, "single", np.full(4, 0.25), 0.0, 0)
     hops = {"latency blade 0": 0.0, "latency beyond 0": 4.0}
     result = result_of(machine, found, rounds, sizes, ppn=2, node_set=0, hops=hops)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from workloads.isx import buckets, kernels
-from workloads.isx.problem import modelled, problem
+from workloads.isx.problem import model_traffic, problem
 from workloads.isx.schemes import order
 
 
@@ -82,7 +82,7 @@ def test_few_keys_are_bucketed_as_many_are(monkeypatch, ranks, dtype, bucketing)
     for compiled in (10**9, 0):
         monkeypatch.setattr(buckets, "COMPILED", compiled)
         out = np.empty_like(keys)
-        found.append((buckets.bucketed(what, keys, out).tolist(), out.tolist()))
+        found.append((buckets.fill_buckets(what, keys, out).tolist(), out.tolist()))
     assert found[0] == found[1]
     assert found[0][0] == np.bincount(keys // what.width, minlength=ranks).tolist()
     assert found[0][1] == keys[np.argsort(keys // what.width, kind="stable")].tolist()
@@ -130,4 +130,4 @@ def test_the_model_is_what_uniform_keys_send():
     for rank in range(12):
         target = what.generate(rank, 0) // np.uint64(what.width)
         sent[nodes[rank]] += 8 * (nodes[target.astype(int)] != nodes[rank]).sum()
-    assert sent.mean() == pytest.approx(modelled(what, 4).off_node, rel=0.01)
+    assert sent.mean() == pytest.approx(model_traffic(what, 4).off_node, rel=0.01)

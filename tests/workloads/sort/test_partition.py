@@ -9,7 +9,7 @@ from tests.effort import examples
 from tests.workloads.sort.simulated import simulate
 from workloads.sort.check import checksum, faults, in_order
 from workloads.sort.keys import key_words
-from workloads.sort.load import counted, predicted
+from workloads.sort.load import count_messages, expect_messages
 from workloads.sort.partition import EXCHANGES, FINALS, Job, Plan, Seen, run
 
 INTS = ["i1", "u1", "<i2", ">u4", "<i8", ">i8", "<u8"]
@@ -167,8 +167,8 @@ def test_the_load_analysis_agrees_with_an_experiment():
     rng = np.random.default_rng(1)
     size, each = 40, 2000
     sent = np.stack([rng.multinomial(each, [1 / size] * size) for _ in range(size)])
-    seen = simulate(size, lambda ranks: counted(ranks, sent[ranks.rank]))[0]
-    said = predicted(size * each, size)
+    seen = simulate(size, lambda ranks: count_messages(ranks, sent[ranks.rank]))[0]
+    said = expect_messages(size * each, size)
     assert seen.mean == said.mean == 50
     assert seen.deviation == pytest.approx(sent.std())
     assert seen.deviation == pytest.approx(said.deviation, rel=0.06)
@@ -180,10 +180,12 @@ def test_the_share_of_empty_messages_is_counted():
     rng = np.random.default_rng(2)
     size, each = 30, 18
     sent = np.stack([rng.multinomial(each, [1 / size] * size) for _ in range(size)])
-    seen = simulate(size, lambda ranks: counted(ranks, sent[ranks.rank]))[0]
-    assert seen.empty == (sent == 0).mean() == pytest.approx(predicted(540, 30).empty, abs=0.04)
+    seen = simulate(size, lambda ranks: count_messages(ranks, sent[ranks.rank]))[0]
+    assert (
+        seen.empty == (sent == 0).mean() == pytest.approx(expect_messages(540, 30).empty, abs=0.04)
+    )
 
 
 def test_nothing_to_sort_has_no_load():
-    assert predicted(0, 4).imbalance == 0
-    assert simulate(2, lambda r: counted(r, np.zeros(2, np.int64)))[0].largest == 0
+    assert expect_messages(0, 4).imbalance == 0
+    assert simulate(2, lambda r: count_messages(r, np.zeros(2, np.int64)))[0].largest == 0
