@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.study.fragments import busy, first_free
 from benchmarks.study.ordering import slots
 from benchmarks.study.published import DASH
-from benchmarks.study.result import Check, Part, Table, three
+from benchmarks.study.result import Check, Part, Table, Term, three
 from benchmarks.study.setting import COMMON, Setting
 from benchmarks.study.timing import Line, lines, predictor
 from benchmarks.study.verdict import inside, over
@@ -31,6 +31,8 @@ GRID = "24x24x16"
 SIZES = tuple(4**k for k in range(11))
 #: Random fragmentations.
 SEEDS = 9
+#: The one term that the common setting lacks.
+ADAPTIVE = "adaptive routing, as the paper says Aries has it (one fragmentation, no other jobs)"
 #: Other orders that are shown beside the paper's.
 OTHERS = ("hilbert",)
 
@@ -154,6 +156,7 @@ def _part(
     )
     short, long = float(np.median(found[:, 0])), float(np.median(found[:, -1]))
     least, most = DASH.FACTOR
+    around = varied["no other jobs, routing adaptive"]
     once = (
         f"with all puts at once {varied['all puts at once'][0]:.2f} at 1 byte and"
         f" {varied['all puts at once'][1]:.2f} at 1 MB"
@@ -165,10 +168,11 @@ def _part(
               inside(short, least, most), once),
         Check("Figure 7: factor at 1 MB", f"{least} to {most}", f"{long:.2f}",
               inside(long, least, most),
-              f"{once}; blocking, without other jobs {varied['no other jobs'][1]:.2f}, adaptive"
-              f" without them {varied['no other jobs, routing adaptive'][1]:.2f}"),
+              f"{once}; blocking, without other jobs {varied['no other jobs'][1]:.2f}",
+              Term(ADAPTIVE, (around[1],), f"{around[1]:.2f}")),
         Check("Figure 7: the whole range", f"{least} to {most}", f"{low:.2f} to {high:.2f}",
-              inside([low, high], least, most, 1.1), once),
+              inside([low, high], least, most, 1.1), once,
+              Term(ADAPTIVE, around, f"{around[0]:.2f} to {around[1]:.2f}")),
     )  # fmt: skip
     text = (
         "The paper's 384 nodes were sparse, with small contiguous blocks, and are not published:"

@@ -100,7 +100,8 @@ def _part(table: Table, configured: float, runs: dict[str, dict[str, list[float]
         Check("4.2: observed, at the paper's 64 % payload", f"{least} to {most} GB/s a node",
               f"{three(min(every))} to {three(max(every))}", inside(every, least, most),
               f"with all of the wire as payload {three(min(wire))} to {three(max(wire))}, without"
-              f" other jobs {three(min(idle))} to {three(max(idle))}"),
+              f" other jobs {three(min(idle))} to {three(max(idle))}: neither brings both"
+              " runs there"),
         Check("Figure 3: at random beats round robin at 12k and 16k", "at both",
               " and ".join(percent(x) for x in lost) + " lost", over(lost, 0.0)),
         Check("Figure 3: 12k gets more a node than 16k (at random)", "more",

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.study.fragments import busy
 from benchmarks.study.placing import CLEAR, GRIDS
 from benchmarks.study.published import FFT
-from benchmarks.study.result import Check, Table, percent
+from benchmarks.study.result import Check, Table, Term, percent
 from benchmarks.study.setting import COMMON
 from benchmarks.study.timing import Exchange, Transform, predictor
 from benchmarks.study.verdict import inside, over, under
@@ -119,8 +119,12 @@ def _even(machine: Machine, ranks: int, paper: float, middle: float) -> Check:
         percent(paper),
         percent(middle),
         inside(middle, -CLEAR, CLEAR),
-        f"counting only bytes that leave a node {percent(1 - many / few)}; everything at once,"
-        f" without other jobs {percent(1 - other / base)} (2048 cubed)",
+        f"everything at once, without other jobs {percent(1 - other / base)} (2048 cubed)",
+        Term(
+            "only bytes that leave a node count (IV-B's 2 GB/s is of one rank a node)",
+            (1 - many / few,),
+            percent(1 - many / few),
+        ),
     )
 
 
@@ -142,5 +146,7 @@ def _table(rows: list[tuple[str, ...]]) -> Table:
          "same winner"),
         tuple(rows),
         f"Median over both process grids, one occupancy and grids from {GRIDS[0]} to"
-        f" {GRIDS[-1]} cubed; the ranges are over grids. Communication only.",
+        f" {GRIDS[-1]} cubed; the ranges are over grids. Communication only. From 2,048 to 4,096"
+        " ranks the paper's own times fall to a ninth, which twice the nodes do not explain: no"
+        " term is found for 4,096.",
     )  # fmt: skip

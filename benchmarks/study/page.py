@@ -61,10 +61,14 @@ def _summary(parts: Sequence[Part]) -> str:
         good = sum(check.agrees for check in checks)
         lines.append(f"| {PAPERS[name].title} | {len(checks)} | {good} | {len(checks) - good} |")
     wrong = [check for part in parts for check in part.checks if not check.agrees]
-    lines += ["", "Where they part:", ""] if wrong else []
+    near = sum(check.term_agrees for check in wrong)
+    count = (
+        f"Where they part, {near} of {len(wrong)} with one named term that brings the model there:"
+    )
+    lines += ["", count, ""] if wrong else []
     lines += [
         f"- **{one.what}**: published {one.published}, model {one.model}"
-        + (f" ({one.why})." if one.why else ".")
+        + (f" ({one.varied})." if one.varied else ".")
         for one in wrong
     ]
     return "\n".join(lines)
@@ -111,4 +115,4 @@ def checks_table(checks: Sequence[Check]) -> str:
 
 def _cells(check: Check) -> Iterator[str]:
     yield from (check.what, check.published, check.model)
-    yield from (check.claim.words, check.verdict, check.why)
+    yield from (check.claim.words, check.verdict, check.varied)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from benchmarks.study.verdict import Claim
 
-__all__ = ["Check", "Part", "Table", "joined", "percent", "ratio_words", "three"]
+__all__ = ["Check", "Part", "Table", "Term", "joined", "percent", "ratio_words", "three"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,28 @@ def _spaced(cells: tuple[str, ...]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
+class Term:
+    """One thing that the common setting leaves out, and what the model finds with it.
+
+    Attributes
+    ----------
+    name : str
+        What it is, and where it is published.
+    model : tuple of float
+        The figures that the same rule decides on.
+    words : str
+        The figures as a reader takes them.
+    cost : str
+        What other statements are known to lose by it.
+    """
+
+    name: str
+    model: tuple[float, ...]
+    words: str
+    cost: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Check:
     """One published statement against the model.
 
@@ -66,6 +88,8 @@ class Check:
         The figures of both, and the rule that decides.
     why : str
         Where they part: a term switched off or a constant varied, with the number.
+    term : Term or None
+        The one that may bring them together.
     """
 
     what: str
@@ -73,6 +97,7 @@ class Check:
     model: str
     claim: Claim
     why: str = ""
+    term: Term | None = None
 
     @property
     def agrees(self) -> bool:
@@ -83,6 +108,21 @@ class Check:
     def verdict(self) -> str:
         """``agrees`` or ``disagrees``."""
         return "agrees" if self.agrees else "disagrees"
+
+    @property
+    def term_agrees(self) -> bool:
+        """Whether one named term brings the model there by the same rule, at no known cost."""
+        term = self.term
+        return term is not None and not term.cost and replace(self.claim, model=term.model).holds
+
+    @property
+    def varied(self) -> str:
+        """What was varied, the named term last."""
+        if self.term is None:
+            return self.why
+        right = "agrees" if replace(self.claim, model=self.term.model).holds else "disagrees"
+        said = f"with one term, {self.term.name}: {self.term.words}, {right}{self.term.cost}"
+        return "; ".join(filter(None, (self.why, said)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +169,7 @@ class Part:
                         "published": list(c.claim.published),
                         "model": list(c.claim.model),
                     },
-                    "why": c.why,
+                    "why": c.varied,
                 }
                 for c in self.checks
             ],
