@@ -88,6 +88,21 @@ def test_the_world_itself_takes_an_order(built, tmp_path):
     assert (code, ranks_said(out)) == (0, inverse()), talk + out
 
 
+@pytest.mark.parametrize("binding", [1, 2, 3], ids=["mpif.h", "mpi", "mpi_f08"])
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_fortran_is_ordered_in_every_binding(tmp_path, tmp_path_factory, mpi, binding):
+    source, flag = HERE / "topologies.F90", f"-DBINDING={binding}"
+    built = compiled_or_skipped([(mpi, "mpif90")], source, tmp_path_factory, flag)
+    order = ordered(tmp_path)
+    for words, more, said in (
+        ("grid", {}, inverse()),
+        ("keep", {}, list(range(6))),
+        ("world", {"NIDMAP_WORLD": "1"}, inverse()),
+    ):
+        code, out, talk = ran(built, tmp_path, [words], {**order, **more})
+        assert (code, ranks_said(out)) == (0, said), talk + out
+
+
 def test_spawned_programs_have_their_parents_in_order(once, tmp_path):
     code, out, talk = ran(once, tmp_path, ["spawn"], ordered(tmp_path, "2 0 1"), ranks=3)
     assert (code, ranks_said(out)) == (0, [1, 2, 0]), talk + out
