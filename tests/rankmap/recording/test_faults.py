@@ -69,3 +69,26 @@ def test_a_library_for_another_mpi_leaves(once, tmp_path_factory, tmp_path):
         code, out, talk = patiently(command, loaded, tmp_path, lambda out: "sum" in out)
         assert (code, out) == (6, f"sum {SUM}\n"), talk
         assert len(re.findall("for another MPI than the program's", talk)) == 1
+
+
+def test_a_cache_without_room_leaves_the_program_alone(once, tmp_path):
+    (tmp_path / "full").write_text("no folder")
+    variables = {"XDG_CACHE_HOME": str(tmp_path / "full")}
+    code, out, talk, path = recorded(once, tmp_path, "plain", variables)
+    assert (code, out) == (6, f"sum {SUM}\n"), talk
+    assert "cannot write" in talk
+    assert "the program runs unrecorded" in talk
+    assert not path.exists()
+
+
+def test_a_static_program_runs_and_one_line_says_how_to_link_it(once, tmp_path):
+    env, _, more = once
+    source, program = tmp_path / "static.c", tmp_path / "static"
+    source.write_text("int MPI_Init(void) { return 6; } int main(void) { return MPI_Init(); }")
+    words = ["cc", "-static", "-g", "-o", str(program), str(source)]
+    if subprocess.run(words, env=env, capture_output=True).returncode:
+        pytest.skip("no C library to link statically with here")
+    code, out, talk, _ = recorded((env, program, more), tmp_path, "plain", {})
+    assert (code, out) == (6, ""), talk
+    assert "linked statically" in talk
+    assert "nidmap record --link" in talk
