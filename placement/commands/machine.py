@@ -95,6 +95,7 @@ def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
         holes = summary["holes"].items()
         rows.append(("holes", ", ".join(counted(count, level) for level, count in holes)))
     rows += [("in a node", _hardware(row)) for row in summary["hardware"]]
+    rows += [("inside one", text) for text in summary["inside"]]
     if summary["switches"]:
         rows.append(("Slurm's", _switches(summary["switches"])))
     if summary["scheduler"]:

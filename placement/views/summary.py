@@ -37,7 +37,8 @@ def summarise(machine: Machine) -> dict[str, Any]:
         are present), ``nodes`` (total, compute, service, free, and by role
         and state), ``holes`` (by level; empty where a level has no fixed
         size), ``routers``, ``links`` (by class), ``attachments``,
-        ``hardware`` (kinds of compute node), ``switches`` and ``notes``.
+        ``hardware`` (kinds of compute node), ``inside`` (what is known of the inside of some, in
+        words), ``switches`` and ``notes``.
 
     Examples
     --------
@@ -62,6 +63,7 @@ def summarise(machine: Machine) -> dict[str, Any]:
         "links": _links(machine),
         "attachments": _attachments(machine),
         "hardware": _hardware(machine),
+        "inside": [f"{one.sentence()} ({one.source})" for one in machine.hardware],
         "switches": _switches(machine),
         "notes": list(machine.notes),
     }

@@ -10,6 +10,7 @@ import nidmap
 from placement.errors import NidmapError, ParseError, UsageError
 from placement.hardware.hwloc import parse_hwloc
 from placement.hardware.lookup import hardware_of
+from placement.views.summary import summarise
 from tests.hwloc_xml import device, node_xml
 
 
@@ -105,6 +106,8 @@ def test_a_file_is_laid_over_a_machine(tmp_path):
     path.write_text(node_xml(2, 1, 1, 2, 1))
     machine = nidmap.load_machine("torus:2x2", str(path))
     assert len(hardware_of(machine, machine.nid).cores) == 4
+    inside = summarise(machine)["inside"]
+    assert inside == [f"4 cores, 2 L3s, 2 NUMA domains, 2 sockets ({path})"]
     with pytest.raises(ParseError, match="one node, and no machine"):
         nidmap.load_machine(str(path))
     with pytest.raises(UsageError, match="is not known"):
