@@ -11,7 +11,7 @@ from array import array
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from mpi4py import MPI
 
@@ -20,6 +20,11 @@ __all__ = ["Phases", "Trial", "reduce_over_ranks", "seconds_of"]
 
 class Phases:
     """Stopwatch of a program's phases.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Phases that are there from the beginning, with no seconds.
 
     Attributes
     ----------
@@ -37,8 +42,8 @@ class Phases:
 
     __slots__ = ("seconds",)
 
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
+    def __init__(self, names: Sequence[str] = ()) -> None:
+        self.seconds = dict.fromkeys(names, 0.0)
 
     def __call__(self, name: str) -> _Phase:
         """Return a context manager that adds the time inside it to a phase."""

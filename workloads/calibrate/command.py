@@ -292,22 +292,20 @@ def _write(
 
 def _result(job: _Job, session: Rounds, sizes: dict[str, tuple[int, int]]) -> Result:
     """Return what the rounds say."""
-    import numpy as np
-
     from placement.network import hops
-    from workloads.calibrate.fit import fit_network
-    from workloads.calibrate.result import flow_times, result_of
+    from workloads.calibrate.result import result_of
 
-    table = job.plan.chosen.table
-    every = flow_times(session.rounds, sizes, len(table.flows))
-    routing = fit_network(table, np.median(every, axis=0)).best.routing
-    passed: dict[str, float] = {}
-    for level, pairs in job.plan.pairs.items():
-        for k, (a, b) in enumerate(pairs):
-            one, other = (job.machine.router[job.rows[[end]], 0] for end in (a, b))
-            if a != b:
-                found = hops(job.machine, one.astype(np.int64), other.astype(np.int64), routing)
-                passed[f"latency {level} {k}"] = float(found.sum())
+    router = job.machine.router[job.rows, 0].astype("int64")
+    timed = {
+        f"latency {level} {k}": (router[[a]], router[[b]])
+        for level, pairs in job.plan.pairs.items()
+        for k, (a, b) in enumerate(pairs)
+        if a != b
+    }
+
+    def passed(routing: str) -> dict[str, float]:
+        return {n: float(hops(job.machine, a, b, routing).sum()) for n, (a, b) in timed.items()}
+
     return result_of(
         job.machine,
         job.plan.chosen,

@@ -14,7 +14,7 @@ from workloads.calibrate.fit import fit_network
 from workloads.calibrate.readings import GAP_BYTES, per_gb
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from placement.machine import Machine
     from placement.support.array_types import Floats
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Rows = Sequence[dict[str, float]]
     Sizes = dict[str, tuple[int, int]]
 
-__all__ = ["Measured", "Result", "flow_times", "result_of"]
+__all__ = ["Measured", "Result", "result_of"]
 
 #: A rank is as fast as its node where it reaches this share of it.
 AS_FAST = 0.97
@@ -91,7 +91,7 @@ def result_of(
     *,
     ppn: int,
     node_set: int,
-    hops: dict[str, float],
+    hops: Callable[[str], dict[str, float]],
     assumed_node: bool = False,
 ) -> Result:
     """Return the figures that rounds of readings say.
@@ -109,13 +109,16 @@ def result_of(
         Ranks a node.
     node_set : int
         The set of flows in which ranks a node were compared.
-    hops : dict of str to float
-        Links between routers on the way of each timed pair, by the reading's name.
+    hops : callable
+        From a routing to the links between routers on the way of each timed pair, by the
+        reading's name.
     assumed_node : bool
         Whether the machine states no bandwidth of a node's link.
     """
     table = chosen.table
-    sets = flow_times(rounds, sizes, len(table.flows))
+    sets = np.column_stack(
+        [_per_gb(rounds, sizes, f"flows {k}") for k in range(len(table.flows))]
+    )  # seconds for a GB a flow, float64 (rounds, sets)
     network = fit_network(table, np.median(sets, axis=0))
     same = tuple(
         name
@@ -135,15 +138,10 @@ def result_of(
             "one rank a node: what a node sends with more of them, and copies inside it, were not"
             " measured"
         )
-    found.figures.extend(_latencies(rounds, hops))
+    found.figures.extend(_latencies(rounds, hops(network.best.routing)))
     found.figures.extend(_messages(rounds, sizes, ppn))
     found.figures.extend(_routing(network))
     return found
-
-
-def flow_times(rounds: Rows, sizes: Sizes, count: int) -> Floats:
-    """Return the seconds for a GB a flow of every set in every round, float64 (rounds, sets)."""
-    return np.column_stack([_per_gb(rounds, sizes, f"flows {k}") for k in range(count)])
 
 
 def _per_gb(rounds: Rows, sizes: Sizes, name: str) -> Floats:

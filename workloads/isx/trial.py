@@ -114,8 +114,7 @@ class Isx:
                 self._window = Window(self.comm, len(self._room), self._room.dtype)
             self.comm.Barrier()  # nobody puts keys into a window that is still read
         turns = order(self.exchange, self.ranks.rank, self.ranks.size, self.seed)
-        watch = Phases()
-        watch.seconds = dict.fromkeys(STAGES, 0.0)
+        watch = Phases(STAGES)
         with watch("KeyGeneration"):
             keys = self.problem.generate(self.ranks.rank, self.seed)
         began = time.perf_counter()

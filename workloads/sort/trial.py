@@ -113,8 +113,7 @@ class Sort:
         """Sort once and return this rank's seconds."""
         self.result = None  # not beside the next one
         self.seen = Seen()
-        phases = Phases()
-        phases.seconds = dict.fromkeys(PHASES, 0.0)
+        phases = Phases(PHASES)
         began = time.perf_counter()
         words, fields = key_words(self.items, self.key)
         job = Job(self.items, words, fields)

@@ -114,7 +114,7 @@ def measured(spec, routing, shares, noise, seed=0):
     machine, found = case(spec)
     rounds, sizes = simulated(found.table, routing, shares, noise, seed)
     hops = {"latency blade 0": 0.0, "latency beyond 0": 4.0}
-    return result_of(machine, found, rounds, sizes, ppn=2, node_set=0, hops=hops)
+    return result_of(machine, found, rounds, sizes, ppn=2, node_set=0, hops=lambda _: hops)
 
 
 def test_every_figure_of_a_quiet_machine_is_what_was_set():
@@ -164,7 +164,7 @@ def test_a_class_without_a_set_is_assumed_in_proportion():
     found = choose_sets(machine, rows, candidates(machine, rows))
     rounds, sizes = simulated(found.table, "single", np.full(4, 0.25), 0.0, 0)
     hops = {"latency blade 0": 0.0, "latency beyond 0": 4.0}
-    result = result_of(machine, found, rounds, sizes, ppn=2, node_set=0, hops=hops)
+    result = result_of(machine, found, rounds, sizes, ppn=2, node_set=0, hops=lambda _: hops)
     assert result.unreached == ("blue",)
     (blue,) = (one for one in result.figures if one.key == "bandwidth.blue")
     assert (blue.mark, blue.value) == ("assumed", pytest.approx(4.6875 / 4))
