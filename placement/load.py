@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, UsageError, printable
 from placement.known import WORD, Known, parse_known
+from placement.links_down import WORD as LINKS_DOWN
+from placement.links_down import without_links
 from placement.specs import KINDS, is_spec, parse_spec
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ class Sources:
         Routing and MPI (``known:…``).
     overlays : list of Overlay or HardwareFile
         Figures, and what is inside a node, to be laid over the machine's, the last one on top.
+    links_down : list of str
+        Files that say which links are down.
     """
 
     site: Source | None = None
@@ -47,6 +51,7 @@ class Sources:
     prefer: str = ""
     known: Known = field(default_factory=Known)
     overlays: list[Overlay | HardwareFile] = field(default_factory=list)
+    links_down: list[str] = field(default_factory=list)
 
 
 class SyntheticSite:
@@ -99,7 +104,8 @@ def load_machine(*specs: str) -> Machine:
         xnames make dragonfly groups, ``prefer:last`` that of dumps which
         contradict one another the last one counts, and
         ``known:routing=single,mpi=mpich`` what the machine really does
-        (`placement.known`). Figures without a
+        (`placement.known`), ``links-down:FILE`` which links are down
+        (`placement.links_down`). Figures without a
         machine (a ``.toml`` file of `nidmap calibrate`) replace the machine's own; hwloc's
         XML (``.xml``) says what is inside a node.
 
@@ -154,6 +160,8 @@ def build(sources: Sources) -> Machine:
         machine = replace(machine, hardware=sources.site.hardware)
     for overlay in sources.overlays:
         machine = overlay.over(machine)
+    for source in sources.links_down:
+        machine = without_links(machine, source)
     return sources.known.of(machine) if any(sources.known) else machine
 
 
@@ -175,6 +183,8 @@ def _open(found: Sources, spec: str) -> None:
         found.prefer = "last"
     elif spec.startswith(WORD):
         found.known = parse_known(spec)
+    elif spec.startswith(LINKS_DOWN):
+        found.links_down.append(spec.removeprefix(LINKS_DOWN))
     elif spec.startswith("xname:"):
         from placement.geometry.slingshot import parse_groups
 

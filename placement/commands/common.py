@@ -70,7 +70,7 @@ class LazyGroup(click.Group):
 
 
 def machine_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``-m/--machine`` (may repeat, default ``$NIDMAP_MACHINE``) and ``--prefer``."""
+    """Add ``-m/--machine`` (default ``$NIDMAP_MACHINE``), ``--prefer``, ``--links-down``."""
     machine = click.option(
         "-m",
         "--machine",
@@ -89,17 +89,29 @@ def machine_option(command: Callable[..., Any]) -> Callable[..., Any]:
         callback=lambda context, _, value: context.meta.update(prefer=value),
         help="Of dumps that contradict one another, take the last; without it they are refused.",
     )
-    return machine(prefer(command))
+    down = click.option(
+        "--links-down",
+        metavar="FILE",
+        multiple=True,
+        is_eager=True,
+        expose_value=False,
+        callback=lambda context, _, value: context.meta.update(links_down=value),
+        help="Links that are down, one a line, or a list of today's (rtr, ibnetdiscover).",
+    )
+    return machine(prefer(down(command)))
 
 
 def _with_preference(
     context: click.Context, _: click.Parameter, specs: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """Return the ``-m`` options with what ``--prefer`` says."""
-    if not context.meta.get("prefer"):
+    """Return the ``-m`` options with what ``--prefer`` and ``--links-down`` say."""
+    down = context.meta.get("links_down", ())
+    words = [f"prefer:{context.meta['prefer']}"] if context.meta.get("prefer") else []
+    words += [f"links-down:{source}" for source in down]
+    if not words:
         return specs
-    given = machine_specs(specs, needed=False)
-    return (*given, f"prefer:{context.meta['prefer']}") if given else specs
+    given = machine_specs(specs, needed=bool(down))
+    return (*given, *words) if given else specs
 
 
 def slurm_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,0 +1,189 @@
+"""Links that are down or degraded: ``--links-down FILE``, ``links-down:FILE`` beside other specs.
+
+FILE has one cable a line, as the names of the routers at its ends (as
+``nidmap machine export`` names them); of several cables between two routers
+each has a line of its own::
+
+    g0c0b0  g0c0b3
+    g0c0b0  g1c0b0  2.5     # degraded: GB/s a direction that are left
+
+Or it is a list of the links of today (``rtr --interconnect``, ibnetdiscover): what
+the machine has and the list has not is down, and what runs at a lower rate is
+degraded.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement.errors import ParseError, place, printable
+from placement.support.arrays import summed
+from placement.support.quantities import counted
+from placement.topologies import links as links_of
+from placement.topologies import router_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from placement.machine import Machine
+    from placement.records import LinkRecords
+    from placement.support.array_types import Floats, Ints
+
+__all__ = ["WORD", "without_links"]
+
+#: How the word begins.
+WORD = "links-down:"
+
+#: Formats that list links.
+_LISTS = ("rtr-aries", "rtr-gemini", "ibnetdiscover", "ibnetdiscover-ports")
+
+
+def without_links(machine: Machine, source: str) -> Machine:
+    """Return the machine without the links that a file says are down.
+
+    Parameters
+    ----------
+    machine : Machine
+    source : str
+        The file.
+
+    Raises
+    ------
+    ParseError
+        A line that names no link of the machine, or more cables than it has.
+    """
+    from placement.readers import find, resembling
+    from placement.readers.text import load
+
+    text = load(source)
+    form = resembling(text[:4096])
+    found = links_of(machine)
+    left = np.repeat(found.bandwidth / np.maximum(found.count, 1), found.count)
+    row = np.repeat(np.arange(len(found)), found.count)
+    cables = _Cables(machine, source, row, left)
+    if form in _LISTS:
+        listed = find(form).read(text, source).links
+        assert listed is not None
+        cables.compare(listed)
+    else:
+        for line, ends, gbs in _lines(text, source):
+            cables.take(line, ends, gbs)
+    return cables.machine_left()
+
+
+def _lines(text: str, source: str) -> Iterator[tuple[int, tuple[str, str], float]]:
+    """Yield line number, the routers at both ends and the GB/s left of each cable listed."""
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        gbs = _speed(words[2]) if len(words) == 3 else 0.0
+        if len(words) not in (2, 3) or not 0 <= gbs < math.inf:
+            raise ParseError(
+                source,
+                number,
+                f"'{printable(line.strip(), 60)}' is no link",
+                "two routers, and the GB/s left where it is only degraded",
+            )
+        yield number, (words[0], words[1]), gbs
+
+
+def _speed(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+class _Cables:
+    """Every cable of a machine, and what is left of it.
+
+    Parameters
+    ----------
+    machine : Machine
+    source : str
+        What says which are down.
+    row : int64 (c,)
+        Bundle of each cable, ascending.
+    left : float64 (c,)
+        GB/s; NaN where unknown, 0 where it is down.
+    """
+
+    def __init__(self, machine: Machine, source: str, row: Ints, left: Floats) -> None:
+        self.machine, self.source, self.row, self.left = machine, source, row, left
+        self.links, self.names = links_of(machine), router_names(machine)
+        self.touched = np.zeros(len(row), dtype=bool)
+        self.index = {name: k for k, name in enumerate(self.names.tolist())}
+        self.bundles: dict[tuple[int, int], list[int]] = {}
+        for k, ends in enumerate(zip(self.links.a.tolist(), self.links.b.tolist(), strict=True)):
+            self.bundles.setdefault(ends, []).append(k)
+
+    def take(self, line: int, ends: tuple[str, str], gbs: float) -> None:
+        """Leave so many GB/s of one more cable between two routers."""
+        cable = np.flatnonzero(np.isin(self.row, self._between(line, ends)) & ~self.touched)
+        if not len(cable):
+            raise ParseError(
+                self.source, line, f"{ends[0]} and {ends[1]} have no more links than these"
+            )
+        one = int(cable[0])
+        self.touched[one] = True
+        self.left[one] = np.fmin(gbs, self.left[one])
+
+    def _between(self, line: int, ends: tuple[str, str]) -> list[int]:
+        """Return the bundles between two routers."""
+        for name in ends:
+            if name not in self.index:
+                there = f"there are {self.names[0]} to {self.names[-1]}" if len(self.names) else ""
+                text = f"{self.machine.name} has no router {printable(name, 40)}"
+                raise ParseError(self.source, line, text, there)
+        a, b = sorted(self.index[name] for name in ends)
+        if (a, b) not in self.bundles:
+            raise ParseError(self.source, line, f"no link joins {ends[0]} and {ends[1]}")
+        return self.bundles[a, b]
+
+    def compare(self, listed: LinkRecords) -> None:
+        """Take away what a list of today's links has not."""
+        today: dict[tuple[str, str], dict[tuple[int, int], float]] = {}
+        gbs = np.full(len(listed), np.nan) if listed.bandwidth is None else listed.bandwidth
+        columns = (listed.a, listed.a_port, listed.b, listed.b_port, gbs)
+        for a, port, b, other, rate in zip(*(c.tolist() for c in columns), strict=True):
+            low, high, ports = (a, b, (port, other)) if a < b else (b, a, (other, port))
+            today.setdefault((low, high), {})[ports] = rate
+        for (one, two), bundles in self.bundles.items():
+            names = str(self.names[one]), str(self.names[two])
+            rates = sorted(today.get((min(names), max(names)), {}).values(), reverse=True)
+            cables = np.flatnonzero(np.isin(self.row, bundles))
+            for k, cable in enumerate(cables.tolist()):
+                rate = rates[k] if k < len(rates) else 0.0
+                self.left[cable] = np.fmin(rate, self.left[cable])
+
+    def machine_left(self) -> Machine:
+        """Return the machine with what is left of its cables."""
+        links, full = self.links, self.links.bandwidth / np.maximum(self.links.count, 1)
+        down = self.left == 0
+        slow = int((~down & (self.left < full[self.row])).sum())
+        count = np.bincount(self.row[~down], minlength=len(links)).astype(np.int32)
+        gbs = summed(self.row, self.left, len(links))
+        kept = np.flatnonzero(count)
+        note = f"{place(self.source)}: {counted(int(down.sum()), 'link')} down, {slow} degraded"
+        left = replace(
+            links,
+            a=links.a[kept],
+            b=links.b[kept],
+            kind=links.kind[kept],
+            count=count[kept],
+            bandwidth=gbs[kept],
+        )
+        machine = self.machine
+        return replace(
+            machine,
+            links=left,
+            router_names=self.names,
+            sources=(*machine.sources, self.source),
+            notes=(*machine.notes, note),
+            _cache={},
+        )

@@ -1,0 +1,110 @@
+"""Links that are down or degraded: routes, loads and plans without them; wrong lines are named."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import nidmap
+from placement.errors import ParseError
+from placement.load import load_machine
+from placement.network import Demand, channels, hops, loads
+from placement.topologies import links, router_names
+
+SPECS = (
+    "dragonfly:groups=3,chassis=2,blades=3,nodes=1",
+    "torus:4x3,bw=2",
+    "fattree:leaf=2,leaves=3,spines=3",
+)
+
+
+def down(tmp_path, spec, text):
+    path = tmp_path / "down.txt"
+    path.write_text(text)
+    return load_machine(spec, f"links-down:{path}")
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@given(data=st.data())
+@settings(deadline=None, max_examples=6)
+def test_routes_avoid_what_is_down(tmp_path_factory, spec, data):
+    whole = load_machine(spec)
+    names, found = router_names(whole), links(whole)
+    row = data.draw(st.integers(0, len(found) - 1))
+    a, b = str(names[found.a[row]]), str(names[found.b[row]])
+    cables = sum(int(found.count[k]) for k in range(len(found)) if same(found, k, row))
+    folder = tmp_path_factory.mktemp("down")
+    machine = down(folder, spec, f"# a note\n{b} {a}\n" * cables)
+    pairs = list(zip(links(machine).a.tolist(), links(machine).b.tolist(), strict=True))
+    assert (int(found.a[row]), int(found.b[row])) not in pairs
+    demand = Demand.complete(machine, np.arange(len(machine)), 1, 1.0)
+    got = loads(machine, demand)
+    joined = {(int(x), int(y)) for x, y in zip(found.a[[row]], found.b[[row]], strict=True)}
+    for source, target in zip(got.channels.source, got.channels.target, strict=True):
+        assert (min(source, target), max(source, target)) not in joined
+    if machine.topology.kind != "fattree":  # there only leaves send to each other
+        far = hops(machine, found.a[[row]].astype(np.int64), found.b[[row]].astype(np.int64))
+        assert far.sum() >= 2
+    assert f"{cables} link{'s' if cables > 1 else ''} down, 0 degraded" in machine.notes[-1]
+
+
+def same(found, k, row):
+    return found.a[k] == found.a[row] and found.b[k] == found.b[row]
+
+
+def test_a_degraded_link_has_what_is_left(tmp_path):
+    machine = down(tmp_path, "fattree:leaf=2,leaves=2,spines=2,links=2,bw=10", "leaf0 spine1 2.5\n")
+    assert sorted(links(machine).bandwidth.tolist()) == [12.5, 20.0, 20.0, 20.0]
+    assert links(machine).count.tolist() == [2] * 4
+    assert sorted(set(channels(machine).bandwidth.tolist())) == [6.25, 10.0]  # of one in the mean
+
+
+def test_an_order_of_the_ranks_goes_round_it(tmp_path):
+    machine = down(tmp_path, "torus:4,bw=1", "x0 x1\nx2 x3\n")
+    plan = nidmap.plan(machine, 2, pattern="ring", latency=0, include=[0])
+    assert plan.nodes.fold() == "nid[00000,00003]"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x0y0 x1y0\nx0y0 x9y9\n", r":2: torus:4x3 has no router x9y9; there are x0y0 to x3y2"),
+        ("x0y0 x2y0\n", ":1: no link joins x0y0 and x2y0"),
+        ("x0y0 x1y0\nx1y0 x0y0\n", ":2: x1y0 and x0y0 have no more links than these"),
+        ("x0y0\n", ":1: 'x0y0' is no link; two routers"),
+        ("x0y0 x1y0 fast\n", ":1: 'x0y0 x1y0 fast' is no link"),
+        ("x0y0 x1y0 -1\n", ":1: 'x0y0 x1y0 -1' is no link"),
+    ],
+)
+def test_a_wrong_line_is_named(tmp_path, text, said):
+    with pytest.raises(ParseError, match=said):
+        down(tmp_path, "torus:4x3", text)
+
+
+FABRIC = """Switch\t36 "S-00000000000000aa"\t\t# "leaf1" base port 0 lid 4 lmc 0
+[1]\t"H-0000000000000001"[1](01) \t\t# "node1 HCA-1" lid 7 4xEDR
+[2]\t"S-00000000000000cc"[1]\t\t# "spine" lid 9 4xEDR
+[3]\t"S-00000000000000cc"[2]\t\t# "spine" lid 9 4xEDR
+Switch\t36 "S-00000000000000bb"\t\t# "leaf2" base port 0 lid 5 lmc 0
+[1]\t"H-0000000000000002"[1](02) \t\t# "node2 HCA-1" lid 8 4xEDR
+[2]\t"S-00000000000000cc"[3]\t\t# "spine" lid 9 4xEDR
+Switch\t36 "S-00000000000000cc"\t\t# "spine" base port 0 lid 9 lmc 0
+[1]\t"S-00000000000000aa"[2]\t\t# "leaf1" lid 4 4xEDR
+[2]\t"S-00000000000000aa"[3]\t\t# "leaf1" lid 4 4xEDR
+[3]\t"S-00000000000000bb"[2]\t\t# "leaf2" lid 5 4xEDR
+"""
+
+
+def test_a_list_of_todays_links_says_what_is_down(tmp_path):
+    whole, today = tmp_path / "whole.txt", tmp_path / "today.txt"
+    whole.write_text(FABRIC)
+    gone = [line for line in FABRIC.splitlines() if "[3]\t" not in line or "leaf2" in line]
+    slow = "\n".join(gone).replace('"leaf2" lid 5 4xEDR', '"leaf2" lid 5 4xQDR')
+    slow = slow.replace('[2]\t"S-00000000000000aa"[3]\t\t# "leaf1" lid 4 4xEDR\n', "")
+    today.write_text(slow.replace('[3]\t\t# "spine" lid 9 4xEDR', '[3]\t\t# "spine" lid 9 4xQDR'))
+    machine = load_machine(str(whole), f"links-down:{today}")
+    before = links(load_machine(str(whole)))
+    assert before.count.tolist() == [2, 1]
+    assert links(machine).count.tolist() == [1, 1]
+    assert links(machine).bandwidth[1] < before.bandwidth[1]
+    assert "1 link down, 1 degraded" in machine.notes[-1]
