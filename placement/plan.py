@@ -73,7 +73,8 @@ def plan(
         machine's scheduler does by itself (`placement.scheduler.baseline.baseline_of`).
     segment : int or None
         Nodes of a segment, none of which is split over blocks
-        (`placement.planners.segments`), for any strategy.
+        (`placement.planners.segments`), for any strategy; 0, with a ``training:``
+        pattern: those of a replica (tp, ep and pp), where a block holds it.
     **job
         What the job sends, for strategy ``auto``: ``pattern``, ``ppn``,
         ``bytes``, ``routing`` … (`rankmap.joint.planner.auto`).
@@ -105,7 +106,7 @@ def plan(
             f"{', '.join(job)} says what a job sends; strategy {name} predicts nothing",
             f"use it with {', '.join(planners.PREDICTING)}",
         )
-    if segment is not None and segment < 1:
+    if segment is not None and segment < (not predicting):
         raise UsageError(f"segments of {segment} nodes: at least 1 is needed")
     free, must = _free(machine, count, candidates, include, exclude)
     own = baseline_of(machine, baseline) if isinstance(baseline, str) else baseline

@@ -19,7 +19,7 @@ from placement.commands.common import (
 )
 from placement.commands.completion import among, quiet_option
 from placement.commands.plan_report import PlanOptions
-from placement.commands.quantities import Bytes
+from placement.commands.quantities import Bytes, Segment
 from placement.emit import FORMATS
 from placement.errors import UsageError
 from placement.support.suffixes import format_of_name
@@ -66,7 +66,7 @@ SUFFIXES = {
 @click.option("--ppn", type=click.IntRange(1), help="Ranks a node, for headers and host files.")
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, show_default=True)
 @click.option("--contiguous", is_flag=True, help="With slurm-…: as sbatch --contiguous.")
-@click.option("--segment", type=click.IntRange(1), metavar="S", help="Whole segments a block.")
+@click.option("--segment", type=Segment(), metavar="S|auto", help="Nodes that stay in a block.")
 @click.option("--slack", type=click.IntRange(0), default=0, help="Nodes more to plan on.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For random and auto.")
 @click.option(
@@ -121,7 +121,8 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     With --segment S the nodes come in segments of S, and none is split over
     blocks: of Slurm's topology/block, elsewhere of the smallest unit of the
     machine that holds S nodes. Where the free nodes do not allow that, the
-    answer is no (exit code 1).
+    answer is no (exit code 1). --segment auto, with a training: pattern, takes
+    the nodes of a replica: tp, ep and pp stay inside a block.
 
     Headers (sbatch, exclude, switches, pbs) ask for all that the nodes were
     chosen with: partition, constraint, reservation, nodes to have and not to
@@ -132,6 +133,7 @@ def plan(form: str | None, as_json: bool, strategy: str | None, **given: Any) ->
     nidmap plan -m shaheen2 -N 512 --ppn 32 --pattern fft:128x128 --order-out MPICH_RANK_ORDER
     nidmap plan -m shaheen2 -N 216 --strategy blades --per-blade 1
     nidmap plan -m daint.xtprocadmin -N 512 --strategy hilbert --format sbatch --ppn 36
+    nidmap plan -m tree:18x8 -N 64 --ppn 4 --pattern training:tp=4,pp=8,dp=8 --segment auto
     nidmap plan -m shaheen2 -N 96 --segment 32 --strategy spread
     nidmap plan -m shaheen2 -N 64 --from idle -p workq --check
     squeue -h -j 4711 -o %N | nidmap plan -m shaheen2 -N 60 --from -
@@ -200,7 +202,7 @@ def _refuse_contradictions(options: PlanOptions) -> None:
         )
     if options.contiguous and not options.strategy.startswith("slurm-"):
         raise UsageError("--contiguous goes with the strategies slurm-none, slurm-tree, …")
-    if options.slack and options.segment:
+    if options.slack and options.segment is not None:
         raise UsageError("--slack and --segment exclude each other")
     if options.slack and "-" in machine_specs(options.specs):
         raise UsageError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-__all__ = ["Bytes", "Param"]
+__all__ = ["Bytes", "Param", "Segment"]
 
 if TYPE_CHECKING:
     Param = click.ParamType[Any]
@@ -46,3 +46,24 @@ class Bytes(Param):
         if self.whole and not found.is_integer():
             return self.fail(f"{value!r} is no whole number of bytes", param, ctx)
         return int(found) if self.whole else found
+
+
+class Segment(Param):
+    """Nodes of a segment, or ``auto``, which is 0.
+
+    Examples
+    --------
+    >>> Segment().convert("12", None, None), Segment().convert("auto", None, None)
+    (12, 0)
+    """
+
+    name = "segment"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the nodes as int."""
+        text = str(value)
+        if text == "auto":
+            return 0
+        if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
+            return self.fail(f"{value!r} is neither a number of nodes nor auto", param, ctx)
+        return int(text)

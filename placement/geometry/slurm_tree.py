@@ -88,7 +88,47 @@ def locate(table: Table, dump: Dump) -> Network:
         raise table.error(row, text, "every node of a tree hangs on a switch")
     if forest.kind in ("block", "ring"):
         forest = _rooted(_grouped(forest))
-    return _placed(forest)
+    placed = _placed(forest)
+    return _as_domains(placed) if forest.kind == "block" else placed
+
+
+#: GB/s a direction of a GPU to others of its block (NVLink 5), and to the network (400 Gb/s).
+GPU_INSIDE, GPU_OUTSIDE = 900.0, 50.0
+
+#: GPUs of a node.
+GPUS = 4
+
+
+def _as_domains(network: Network) -> Network:
+    """Return blocks as domains of accelerators: fast links inside, NICs out of them, assumed.
+
+    The NICs of a block's nodes are one link, as wide as all of them.
+    """
+    links = network.links
+    assert links is not None
+    below = np.bincount(network.router[:, 0], minlength=len(network.router_names)).astype(float)
+    for low, high in zip(links.a.tolist(), links.b.tolist(), strict=True):
+        below[high] += below[low]  # links of the lowest switches come first
+    inside, outside = GPUS * GPU_INSIDE, GPUS * GPU_OUTSIDE
+    note = (
+        f"blocks are assumed to be NVLink domains, {inside:g} GB/s a node inside and {outside:g}"
+        f" out of them ({GPUS} GPUs of {GPU_INSIDE:g} and {GPU_OUTSIDE:g}); figures laid over"
+        " (bandwidth.up0, bandwidth.up1) state them"
+    )
+    marks = dict.fromkeys(("memory_mark", "process_mark"), "assumed")
+    speeds = {"memory": inside, "process": GPU_INSIDE, **marks}
+    topology = network.topology
+    topology = replace(
+        topology,
+        bandwidth={**topology.bandwidth, "up0": inside},
+        parameters={**topology.parameters, **speeds},
+    )
+    return replace(
+        network,
+        topology=topology,
+        links=replace(links, bandwidth=below[links.a] * outside),
+        notes=(*network.notes, note),
+    )
 
 
 def _height(forest: Switches) -> int:

@@ -20,8 +20,10 @@ from rankmap.joint import work
 from rankmap.joint.budget import TUNING, Budget
 from rankmap.joint.job import predictor, stand_in
 from rankmap.joint.judge import State
+from rankmap.joint.node_sets import default
 from rankmap.joint.rank_orders import ready
 from rankmap.joint.search import search
+from rankmap.joint.segments import whole_segments
 from rankmap.order import Order
 from rankmap.predict.gain import Gain, Gains, Placed
 from rankmap.short_orders import fit_format
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from placement.request import Baseline, Request
     from placement.support.array_types import Floats, Ints
     from rankmap.joint.search import Found
+    from rankmap.joint.segments import Segments
     from rankmap.predict import Prediction, Predictor
     from rankmap.predict.prediction import PhaseTime
 
@@ -89,8 +92,16 @@ def auto(machine: Machine, request: Request) -> Choice:
     ready(asked.pattern)
     budget = Budget(_deadline(request.job.get("deadline")), request.job.get("progress"))
     quick = stand_in(asked, request.rows()[: request.count])
-    found = search(quick, request, budget)
-    return _Answer(asked, quick, found, budget, assumed, request.baseline).choice()
+    if request.segment is None:
+        found = search(quick, request, budget)
+        return _Answer(asked, quick, found, budget, assumed, request.baseline).choice()
+    segments, base = whole_segments(quick, request), request.baseline
+    own = default(machine, request)
+    found = segments.only(
+        search(quick, segments.narrowed(request), budget), quick, own, base.strategy
+    )
+    assumed = (*assumed, segments.note)
+    return _Answer(asked, quick, found, budget, assumed, base, segments).choice()
 
 
 def _deadline(given: float | None) -> float | None:
@@ -109,6 +120,7 @@ class _Answer:
     budget: Budget
     assumed: tuple[str, ...]
     baseline: Baseline
+    segments: Segments | None = None
     _known: dict[bytes, Prediction] = field(default_factory=dict)
 
     def choice(self) -> Choice:
@@ -117,7 +129,9 @@ class _Answer:
         default = None if base is None else self._predicted(base)
         state, best = self._fastest()
         gain = None if base is None else self._gain(state, base)
-        if base is not None and default is not None and not _clearly(best, default, gain):
+        kept = base is not None and self._allowed(base)
+        if kept and default is not None and not _clearly(best, default, gain):
+            assert base is not None
             state, best, gain = base, default, None
         on = self.asked.slots(state.rows)
         slots = np.arange(len(on)) if state.slots is None else state.slots
@@ -135,6 +149,10 @@ class _Answer:
             ),
         )
 
+    def _allowed(self, state: State) -> bool:
+        """Return whether a state keeps to the segments that were asked for."""
+        return self.segments is None or self.segments.hold(state)
+
     def _gain(self, state: State, base: State) -> Gain | None:
         """Return what a state wins over the baseline; None where it is the baseline."""
         if _key(state) == _key(base):
@@ -147,6 +165,8 @@ class _Answer:
         found = [(state, self._predicted(state)) for state in self._finalists()]
         state, best = min(found, key=lambda one: one[1].time_s)
         plain = self._in_slurms_order(state)
+        if not self._allowed(plain):
+            return state, best
         if self.quick.time(plain.rows) > self.quick.time(*state[:2]) * (1 + 1e-9):
             return state, best
         other = self._predicted(plain)

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError, printable
+from placement.support.arrays import components
 from rankmap.pattern import Edges, Pattern, pattern
 from rankmap.pattern.structured import GridPattern
 from rankmap.slots import MOST_SLOTS
@@ -175,6 +176,19 @@ class Training(Pattern):
         if not set(names) <= {"tp", "cp", "dp", "pp"}:
             raise UsageError(f"training has no axis '{printable(axis, 30)}'")
         return self._groups_along(names, self._dense())
+
+    def replicas(self, axes: Sequence[str] = ("tp", "ep", "pp")) -> Ints:
+        """Return the replica of each rank, int64 (ranks,): ranks that some axes join are one.
+
+        Examples
+        --------
+        >>> Training(tp=2, dp=2, pp=2).replicas().tolist()
+        [0, 0, 1, 1, 0, 0, 1, 1]
+        """
+        groups = [self.groups(axis) for axis in axes]
+        first = np.concatenate([np.repeat(g[:, 0], g.shape[1]) for g in groups])
+        every = np.concatenate([g.ravel() for g in groups])
+        return np.asarray(components(self._known() * self.tp * self.cp * self.pp, first, every))
 
     def sent(self) -> dict[str, float]:
         """Return the bytes that a rank sends along each axis in one iteration.

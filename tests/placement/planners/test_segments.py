@@ -32,7 +32,7 @@ ASKED = [name for name in STRATEGIES if name != "blades"]
 
 @pytest.mark.parametrize("strategy", ASKED)
 @given(requests(), st.integers(1, 9))
-@settings(deadline=None)
+@settings(deadline=None, max_examples=12)
 def test_segments_are_whole_wherever_any_placement_has_them_whole(strategy, case, segment):
     machine, request = case
     if not fits(machine, strategy):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.errors import PlanError, UsageError
@@ -216,6 +216,7 @@ def random_job(rng, n):
 
 
 @given(st.integers(0, 2**32), st.integers(2, 60))
+@settings(deadline=None, max_examples=20)
 def test_choice_equals_the_walk(seed, n):
     rng = random.Random(seed)
     leaf_of, sizes = blocks_of(rng, n)

@@ -1,0 +1,160 @@
+"""Whole segments for ``auto``: nodes that are not split over blocks, and replicas inside them.
+
+With ``--segment auto`` a segment is as large as a training job's replica: the
+ranks that tensor, expert and pipeline parallelism join. Where no block holds
+that, it is the largest of tp with ep, and tp alone, that one does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from placement import planners
+from placement.errors import PlanError, UsageError
+from placement.planners.segments import Blocks, blocks_of, in_segments
+from rankmap.joint.judge import State
+from rankmap.pattern.training import Training
+from rankmap.predict.asked import fitted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from placement.request import Request
+    from placement.support.array_types import Ints
+    from rankmap.joint.search import Found
+    from rankmap.predict import Predictor
+
+__all__ = ["Segments", "whole_segments"]
+
+#: What is to stay inside a block, the most first.
+KEPT = (("tp", "ep", "pp"), ("tp", "ep"), ("tp",))
+
+#: Planners whose nodes are tried in segments.
+PLANNERS = ("compact", "level-spread", "spread", "nid-order")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segments:
+    """Nodes in whole segments, and the ranks that have to share one.
+
+    Attributes
+    ----------
+    start : State
+        The nodes; with replicas each of them on segments of its own.
+    size : int
+        Nodes of a segment.
+    blocks : Blocks
+    ppn : int
+    replica : int64 (ranks,) or None
+        Replica of each rank; None where any ranks may share a segment.
+    axes : tuple of str
+        What makes a replica.
+    """
+
+    start: State
+    size: int
+    blocks: Blocks
+    ppn: int
+    replica: Ints | None = None
+    axes: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """What a person should know of them."""
+        kept = f", {', '.join(self.axes)} inside one" if self.axes else ""
+        return f"segments of {self.size}: none is split over a {self.blocks.word}{kept}"
+
+    def hold(self, state: State) -> bool:
+        """Return whether a state has whole segments, and every replica in one block."""
+        of = self.blocks.of[state.rows]
+        if (of < 0).any() or bool((np.bincount(of) % self.size).any()):
+            return False
+        if self.replica is None:
+            return True
+        slots = np.arange(len(self.replica)) if state.slots is None else state.slots
+        block = of[slots // self.ppn]
+        low = np.full(int(self.replica.max()) + 1, len(self.blocks.of), dtype=np.int64)
+        high = np.full(len(low), -1, dtype=np.int64)
+        np.minimum.at(low, self.replica, block)
+        np.maximum.at(high, self.replica, block)
+        return bool((low == high)[high >= 0].all())
+
+    def narrowed(self, request: Request) -> Request:
+        """Return the request with no other node to go to."""
+        free = np.zeros(len(request.free), dtype=bool)
+        free[self.start.rows] = True
+        return replace(request, free=free, segment=None)
+
+    def only(self, found: Found, asked: Predictor, default: Ints | None, name: str) -> Found:
+        """Return what was found without the states that do not hold, and the scheduler's own."""
+        states = [one for one in (*found.states, self.start) if self.hold(one)]
+        states.sort(key=lambda one: asked.time(one.rows, one.slots))
+        starts = [one for one in found.starts if self.hold(one)]
+        base = None if default is None else State(default, None, name)
+        return replace(found, default=base, states=states, starts=starts)
+
+
+def whole_segments(asked: Predictor, request: Request) -> Segments:
+    """Return nodes in whole segments, with the least predicted time of some planners' choices.
+
+    Parameters
+    ----------
+    asked : Predictor
+    request : Request
+        With the nodes of a segment; 0 for those of a replica.
+
+    Raises
+    ------
+    PlanError
+        The free nodes of the blocks make too few segments.
+    UsageError
+        0 without a training pattern, or with nodes of different rank counts.
+    """
+    on = asked.slots(request.rows()[: request.count])
+    if request.segment:
+        return _fastest(asked, request, on.ppn or 1, request.segment)
+    pattern = fitted(asked.pattern, on)
+    if not isinstance(pattern, Training) or on.ppn is None:
+        raise UsageError("--segment auto needs --pattern training:… and as many ranks on each node")
+    refused = None
+    for axes in KEPT:
+        replica = pattern.replicas(axes)
+        ranks = int(np.bincount(replica).max())
+        size = math.lcm(ranks, on.ppn) // on.ppn
+        try:
+            return _fastest(asked, replace(request, segment=size), on.ppn, size, replica, axes)
+        except PlanError as error:
+            refused = refused or error
+    assert refused is not None
+    raise refused
+
+
+def _fastest(
+    asked: Predictor,
+    request: Request,
+    ppn: int,
+    size: int,
+    replica: Ints | None = None,
+    axes: tuple[str, ...] = (),
+) -> Segments:
+    """Return the planners' nodes in segments of a size with the least predicted time."""
+    slots = None
+    if replica is not None:
+        slots = np.empty(len(replica), dtype=np.int64)
+        slots[np.argsort(replica, kind="stable")] = np.arange(len(replica))
+    states = [State(rows, slots, f"{name}, segments") for name, rows in _choices(asked, request)]
+    best = min(states, key=lambda one: asked.time(one.rows, one.slots))
+    size = min(size, request.count)
+    return Segments(best, size, blocks_of(asked.machine, size), ppn, replica, axes)
+
+
+def _choices(asked: Predictor, request: Request) -> Iterator[tuple[str, Ints]]:
+    """Yield the planners and their nodes; the first one says why there are none."""
+    machine = asked.machine
+    yield PLANNERS[0], in_segments(machine, request, planners.find(PLANNERS[0]))
+    for name in PLANNERS[1:]:
+        yield name, in_segments(machine, request, planners.find(name))
