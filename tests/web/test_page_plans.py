@@ -30,7 +30,7 @@ def test_plans_stand_side_by_side_with_the_figures_of_compare(opened, site):
     answer = site.post(
         "compare", count=24, ppn=1, pattern="alltoall", strategies=chosen, orders=["row-major"]
     ).json
-    heads = page.page.locator(".plan h3").all_inner_texts()
+    heads = page.page.locator(".plan h2").all_inner_texts()
     assert 2 <= len(heads) <= 4
     assert [head.split()[0] for head in heads] == [row["strategy"] for row in answer["rows"]][:4]
     assert page.text("#sentence").lower() == answer["sentence"].lower()
@@ -72,7 +72,7 @@ def test_pointing_at_two_groups_in_one_plan_points_in_all(opened, site):
 def test_a_plan_is_taken_as_a_mark_and_as_a_rank_file(opened, site):
     page = opened(site).go()
     compared(page, 24)
-    name = page.page.locator(".plan h3").first.inner_text().split()[0]
+    name = page.page.locator(".plan h2").first.inner_text().split()[0]
     page.page.locator(".plan").first.get_by_text("Rank file").click()
     page.until("() => document.querySelector('#file textarea').value !== ''")
     page.page.locator("#file select").nth(1).select_option("slots")

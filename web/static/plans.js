@@ -151,7 +151,7 @@ export class PlanView {
 
   card(row, i, scale) {
     const best = i === 0 && this.answer.rows.length > 1 && !row.default;
-    const title = el("h3", {}, row.strategy, row.default ? el("span", { class: "tag", text: "the default" }) : null, best ? el("span", { class: "tag win", text: "fastest" }) : null);
+    const title = el("h2", {}, row.strategy, row.default ? el("span", { class: "tag", text: "the default" }) : null, best ? el("span", { class: "tag win", text: "fastest" }) : null);
     const map = el("div", { class: "small-map" }, el("canvas", { class: "picture", role: "img", "aria-label": `Where ${row.strategy} puts the job: ${spokenTouches(row.touches)}` }));
     const heat = row.matrix && row.matrix.labels.length > 1 ? heatOf(row.matrix, { theme: this.app.theme, most: scale.most, hover: (from, to) => this.pointPair(row.matrix, from, to) }) : null;
     map.style.aspectRatio = String(Math.min(Math.max(this.app.scene.width / this.app.scene.height, 1.3), 3));

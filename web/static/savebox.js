@@ -32,7 +32,7 @@ function open(app) {
     return el("label", { class: "check" }, radio, el("span", { text }));
   });
   const said = el("p", { class: "soft", role: "status", id: "save-said" });
-  const line = el("code", { id: "save-line" });
+  const line = el("code", { id: "save-line", tabindex: "0" });
   const chosen = () => byId("save-body").querySelector("input:checked").value;
   const show = () => {
     line.hidden = chosen() in SLIDES;

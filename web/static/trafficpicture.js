@@ -7,7 +7,7 @@ import { rampColour } from "./theme.js";
 /** A slide: 16 by 9. */
 export const SLIDE = { width: 1600, height: 900 };
 
-const MIDDLE = { x: 860, y: 490 };
+const MIDDLE = { x: 980, y: 500 };
 const RADIUS = 330;
 
 /** Widths of the least busy line and of the busiest. */
