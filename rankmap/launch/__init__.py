@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from rankmap.emit.process_mapping import Mapping as ProcessMapping
     from rankmap.launch.allocation import Allocation
-    from rankmap.launch.options import Parsed
+    from rankmap.launch.options import OptionTable, Parsed
     from rankmap.order import Order
 
 __all__ = [
@@ -45,6 +45,7 @@ __all__ = [
     "is_mpiexec",
     "launcher",
     "programs",
+    "unclear_counts",
 ]
 
 #: Which MPI library the ranks use, as far as a launch depends on it.
@@ -98,10 +99,16 @@ class Launcher(ABC):
 
     Attributes
     ----------
+    options : OptionTable
+        What is read of its command line.
+    first : int
+        Where its options begin: behind its name, or its subcommand.
     form : str
         Format of the order file (`rankmap.emit`).
-    ranks_option : str
-        Name of the option that gives the number of ranks.
+    ranks_option, cores_option, list_option : str
+        Options that give the number of ranks, the cores of each, and a list of nodes.
+    per_node_options : tuple of str
+        Options that say how many ranks a node gets.
     on_nodes : bool
         True where the compute nodes read the order file, False where the
         launcher alone does.
@@ -120,8 +127,13 @@ class Launcher(ABC):
         The launcher's version, '' where it was not asked.
     """
 
+    options: ClassVar[OptionTable]
+    first: ClassVar[int] = 1
     form: ClassVar[str]
     ranks_option: ClassVar[str]
+    cores_option: ClassVar[str] = ""
+    list_option: ClassVar[str] = ""
+    per_node_options: ClassVar[tuple[str, ...]] = ()
     on_nodes: ClassVar[bool] = True
     asks_order: ClassVar[bool] = False
     keeps_list: ClassVar[bool] = False
@@ -129,7 +141,6 @@ class Launcher(ABC):
     host: ClassVar[str] = "$(uname -n)"
     version: str = ""
 
-    @abstractmethod
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
         """Return what the user's command says.
 
@@ -138,10 +149,11 @@ class Launcher(ABC):
         LaunchError
             Where a reordered launch would not be what the user means.
         """
+        return self.options.parse(argv, self.first)
 
-    @abstractmethod
     def nodes(self, step: Parsed) -> str:
         """Return the nodes that the command names, as ``--nodes`` takes them; '' for none."""
+        return step.values.get(self.list_option, "")
 
     def allocation(self, step: Parsed, env: Mapping[str, str]) -> Allocation | None:
         """Return the allocation that the command runs in; None outside of one.
@@ -157,7 +169,11 @@ class Launcher(ABC):
 
     def cores(self, step: Parsed) -> int:
         """Return how many cores the command gives each rank."""
-        return 1
+        return step.number(self.cores_option) or 1
+
+    def per_node(self, step: Parsed) -> int | None:
+        """Return how many ranks the command wants on each node, None where it does not say."""
+        return next(filter(None, map(step.number, self.per_node_options)), None)
 
     def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
         """Return what leaves the ranks of this command unbound; '' where they are bound."""
@@ -190,7 +206,10 @@ class Launcher(ABC):
         LaunchError
             Where that is not clear.
         """
-        given = step.number(self.ranks_option) or (allocation.ranks if allocation else None)
+        given, per_node = step.number(self.ranks_option), self.per_node(step)
+        if per_node and not given:
+            return per_node * (step.number("nodes") or nodes)
+        given = given or (allocation.ranks if allocation else None)
         if given is None:
             raise LaunchError("how many ranks to start is not clear", "give -n to the launcher")
         return given
@@ -222,6 +241,21 @@ class Launcher(ABC):
         LaunchError
             Where this launcher cannot lay the ranks out so.
         """
+
+    def insert(
+        self, step: Parsed, words: Sequence[str], env: dict[str, str] | None = None
+    ) -> Launch:
+        """Return a launch with words right behind the launcher's own name."""
+        argv, first = step.argv, self.first
+        return Launch((*argv[:first], *words, *argv[first:]), env or {})
+
+
+def unclear_counts(ranks: int, nodes: int) -> LaunchError:
+    """Return what is said where it is not clear which node gets how many ranks."""
+    return LaunchError(
+        f"how many of {ranks} ranks each of {nodes} nodes gets is not clear",
+        "say it with --ppn",
+    )
 
 
 def launcher(*keys: tuple[str, str]) -> Callable[[type[Launcher]], type[Launcher]]:

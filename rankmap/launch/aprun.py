@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import LaunchError
-from rankmap.launch import CRAY, OTHER, Launch, Launcher, launcher
-from rankmap.launch.cray import refuse_own_order, reordering
-from rankmap.launch.options import OptionTable, refuse_options, refuse_several_programs
+from rankmap.launch import CRAY, OTHER, Launch, Launcher, launcher, unclear_counts
+from rankmap.launch.allocation import filled
+from rankmap.launch.cray import even_ranks, refuse_own_order, reordering
+from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,19 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Aprun"]
 
-OPTIONS = OptionTable(
-    valued="cc cp sl sn mpmd_env",
-    flags="ss strict",
-    letters={
-        "n": "pes", "N": "pes-per-node", "d": "depth", "L": "node-list", "l": "node-list-file",
-        "R": "relaunch", "S": "pes-per-numa-node", "B": "batch-args",
-    },
-    valued_letters="adDeEFjLlmnNpPrRStz",
-)  # fmt: skip
-
-#: Options under which the ranks' places are not ours to say.
-_UNCLEAR = ("batch-args", "node-list-file", "relaunch", "pes-per-numa-node", "sl", "sn")
-
 
 @launcher(("aprun", CRAY), ("aprun", OTHER))
 class Aprun(Launcher):
@@ -45,22 +33,21 @@ class Aprun(Launcher):
     of its own, which only asking it tells.
     """
 
+    options = OptionTable(
+        valued="n=pes N=pes-per-node d=depth L=node-list cc cp mpmd_env",
+        flags="ss strict",
+        refused="B=batch-args l=node-list-file R=relaunch S=pes-per-numa-node sl sn",
+        letters="adDeEFjLlmnNpPrRStz",
+    )
     form = "mpich"
-    ranks_option = "pes"
+    ranks_option, cores_option, list_option = "pes", "depth", "node-list"
     asks_order = True
     rank_variables = ("ALPS_APP_PE", "PMI_RANK")
 
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
         """Return what the aprun command says; see `Launcher.read`."""
         refuse_own_order(env)
-        step = OPTIONS.parse(argv)
-        refuse_several_programs(argv)
-        refuse_options(step, _UNCLEAR)
-        return step
-
-    def nodes(self, step: Parsed) -> str:
-        """Return the NIDs of ``-L``."""
-        return step.values.get("node-list", "")
+        return super().read(argv, env)
 
     def counts(
         self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None
@@ -68,15 +55,8 @@ class Aprun(Launcher):
         """Return aprun's own counts: ``-N`` ranks on each node, the last one taking the rest."""
         per_node = step.number("pes-per-node")
         if per_node is None or -(-ranks // per_node) > nodes:
-            raise LaunchError(
-                f"how many of {ranks} ranks each of {nodes} nodes gets is not clear",
-                "say it with --ppn",
-            )
-        return _filled(ranks, nodes, per_node)
-
-    def cores(self, step: Parsed) -> int:
-        """Return ``-d``."""
-        return step.number("depth") or 1
+            raise unclear_counts(ranks, nodes)
+        return filled(ranks, np.full(nodes, per_node))
 
     def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
         """Return ``-cc none`` where it is given; aprun binds by itself."""
@@ -89,27 +69,18 @@ class Aprun(Launcher):
 
         `order` is on the nodes as ALPS takes them.
         """
-        counts = order.on.counts
-        per_node = int(counts[0])
-        if not np.array_equal(counts, _filled(len(order), len(counts), per_node)):
-            raise LaunchError(f"aprun -N does not give {order.on.words()}")
         nids = _nids(order.on)
         if step.values.get("node-list") not in (None, nids):
             step = step.without("node-list")
         wanted = {
             "-n": ("pes", str(len(order))),
-            "-N": ("pes-per-node", str(per_node)),
+            "-N": ("pes-per-node", str(even_ranks(order))),
             "-L": ("node-list", nids),
         }
         words = [
             w for flag, (name, v) in wanted.items() if name not in step.values for w in (flag, v)
         ]
-        return Launch((step.argv[0], *words, *step.argv[1:]), reordering(path))
-
-
-def _filled(ranks: int, nodes: int, per_node: int) -> NDArray[np.int64]:
-    """Return `per_node` ranks on each node, the rest on the last."""
-    return np.clip(ranks - per_node * np.arange(nodes), 0, per_node)
+        return self.insert(step, words, reordering(path))
 
 
 def _nids(on: Slots) -> str:

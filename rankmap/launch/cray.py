@@ -9,7 +9,9 @@ from placement.errors import LaunchError, printable
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["refuse_own_order", "reordering", "seems_cray"]
+    from rankmap.order import Order
+
+__all__ = ["even_ranks", "refuse_own_order", "reordering"]
 
 
 def reordering(path: str) -> dict[str, str]:
@@ -36,6 +38,16 @@ def refuse_own_order(env: Mapping[str, str]) -> None:
         raise LaunchError("MPICH_RANK_REORDER_FILE is set already")
 
 
-def seems_cray(env: Mapping[str, str]) -> bool:
-    """Tell whether Cray MPICH's module is loaded."""
-    return bool(env.get("CRAY_MPICH_VERSION") or env.get("CRAY_MPICH_DIR"))
+def even_ranks(order: Order) -> int:
+    """Return the ranks on each node but the last, which may have fewer: what ``-N`` can say.
+
+    Raises
+    ------
+    LaunchError
+        Where nodes have other numbers of ranks.
+    """
+    counts = order.on.counts
+    per_node = int(counts[0])
+    if (counts[:-1] != per_node).any() or counts[-1] > per_node:
+        raise LaunchError(f"one number of ranks a node does not give {order.on.words()}")
+    return per_node

@@ -16,7 +16,7 @@ from placement.errors import LaunchError
 from rankmap.emit.process_mapping import FLUX
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, launcher
 from rankmap.launch.allocation import Allocation
-from rankmap.launch.options import OptionTable, refuse_options, refuse_several_programs
+from rankmap.launch.options import OptionTable
 from rankmap.launch.queries import run_query
 
 if TYPE_CHECKING:
@@ -30,26 +30,22 @@ if TYPE_CHECKING:
 
 __all__ = ["CrayFlux", "Flux"]
 
-OPTIONS = OptionTable(
-    valued="ntasks nodes cores-per-task tasks-per-node setopt taskmap tasks-per-core gpus-per-node"
-    " requires nslots cores cc bcc",
-    flags="dry-run exclusive label-io unbuffered",
-    letters={"n": "ntasks", "N": "nodes", "c": "cores-per-task", "o": "setopt"},
-    valued_letters="nNcgqBtoS",
-)
-
-_UNCLEAR = (
-    "taskmap", "tasks-per-core", "gpus-per-node", "requires", "nslots", "cores", "cc", "bcc",
-    "dry-run",
-)  # fmt: skip
-
 
 @launcher(("flux", OTHER))
 class Flux(Launcher):
     """flux run with a host file as its task map."""
 
+    options = OptionTable(
+        valued="n=ntasks ntasks N=nodes nodes c=cores-per-task cores-per-task tasks-per-node"
+        " o=setopt setopt",
+        flags="exclusive label-io unbuffered",
+        refused="taskmap tasks-per-core gpus-per-node requires nslots cores cc bcc dry-run",
+        letters="nNcgqBtoS",
+    )
+    first = 2
     form = "slurm"
-    ranks_option = "ntasks"
+    ranks_option, cores_option = "ntasks", "cores-per-task"
+    per_node_options = ("tasks-per-node",)
     on_nodes = True
     keeps_list = True
     rank_variables = ("FLUX_TASK_RANK",)
@@ -58,14 +54,7 @@ class Flux(Launcher):
         """Return what ``flux run`` says; see `Launcher.read`."""
         if tuple(argv[1:2]) != ("run",):
             raise LaunchError("only flux run starts ranks whose order can be chosen")
-        step = OPTIONS.parse(argv, first=2)
-        refuse_several_programs(argv)
-        refuse_options(step, _UNCLEAR)
-        return step
-
-    def nodes(self, step: Parsed) -> str:
-        """Return '': Flux has no list of nodes to give."""
-        return ""
+        return super().read(argv, env)
 
     def allocation(self, step: Parsed, env: Mapping[str, str]) -> Allocation | None:
         """Return the hosts of the Flux instance that the command runs in, as it says them."""
@@ -77,21 +66,10 @@ class Flux(Launcher):
         job = env.get("FLUX_JOB_ID", "")
         return Allocation(NodeList.parse(text, "flux getattr hostlist"), None, None, None, job)
 
-    def cores(self, step: Parsed) -> int:
-        """Return ``-c``."""
-        return step.number("cores-per-task") or 1
-
     def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
         """Return ``-o cpu-affinity=off`` where it is the option given."""
         asked = step.values.get("setopt", "")
         return f"-o {asked}" if asked == "cpu-affinity=off" else ""
-
-    def ranks(self, step: Parsed, nodes: int, allocation: Allocation | None) -> int:
-        """Return the number of tasks: ``-n``, or so many on each node."""
-        per_node = step.number("tasks-per-node")
-        if per_node and "ntasks" not in step.values:
-            return per_node * (step.number("nodes") or nodes)
-        return super().ranks(step, nodes, allocation)
 
     def counts(
         self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None
@@ -120,7 +98,7 @@ class Flux(Launcher):
             words += [] if "ntasks" in step.values else [f"--ntasks={len(order)}"]
         if "nodes" not in step.values:
             words.append(f"--nodes={len(on.names)}")
-        return Launch((*step.argv[:2], *words, *step.argv[2:]))
+        return self.insert(step, words)
 
 
 @launcher(("flux", CRAY))

@@ -33,13 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Hydra", "IntelHydra"]
 
-OPTIONS = OptionTable(
-    valued="n np=n f hosts host hostfile machinefile ppn perhost rankmap order-nodes configfile"
-    " arch hosts-group launcher launcher-exec bootstrap bootstrap-exec bind-to binding wdir",
-    flags="skip-launch-node nolocal rr l genvall genvnone",
-    pairs="genv env",
-)
-
 #: One argument of a command may not be longer (Linux: 128 KiB).
 _LONGEST = 120_000
 
@@ -47,15 +40,17 @@ _LONGEST = 120_000
 class _Hydra(Mpiexec):
     """What MPICH's and Intel's have in common."""
 
-    options = OPTIONS
+    options = OptionTable(
+        valued="n np=n f hosts host hostfile machinefile ppn perhost launcher launcher-exec"
+        " bootstrap bootstrap-exec bind-to binding wdir",
+        flags="l genvall genvnone",
+        pairs="genv env",
+        refused="rankmap order-nodes configfile skip-launch-node nolocal rr arch hosts-group",
+    )
     ranks_option = "n"
     host_options = ("hosts", "host")
     file_options = ("f", "hostfile", "machinefile")
     per_node_options = ("ppn", "perhost")
-    unclear = (
-        "rankmap", "order-nodes", "configfile", "skip-launch-node", "nolocal", "rr", "arch",
-        "hosts-group",
-    )  # fmt: skip
     host_variables: ClassVar[tuple[str, ...]] = ("HYDRA_HOST_FILE",)
     on_nodes = False
 
@@ -121,7 +116,7 @@ class Hydra(_Hydra):
             )
         if "n" not in step.values:
             words += ["-n", str(len(order))]
-        return Launch((bare.argv[0], *words, *bare.argv[1:]))
+        return self.insert(bare, words)
 
 
 @launcher(("mpiexec", INTEL))
@@ -156,9 +151,7 @@ class IntelHydra(_Hydra):
         words = ["-machinefile", path]
         if "n" not in step.values:
             words += ["-n", str(len(order))]
-        return Launch(
-            (bare.argv[0], *words, *bare.argv[1:]), {"I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off"}
-        )
+        return self.insert(bare, words, {"I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off"})
 
 
 def rankmap(order: Order) -> str:

@@ -24,15 +24,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from placement.machine import Machine
-    from rankmap.launch.prepared import Prepared
+    from rankmap.launch import Launch
     from rankmap.order import Order
 
 __all__ = [
     "FILES",
+    "Prepared",
     "StoredLaunch",
     "discard_launch",
     "find_launches",
     "order_folders",
+    "rank_nodes",
     "store_answers",
     "store_launch",
     "store_order",
@@ -123,6 +125,42 @@ def discard_launch(path: str) -> None:
         os.rmdir(folder)
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A launch in order.
+
+    Attributes
+    ----------
+    launch : Launch
+    order : Order
+    path : str
+        The order file, already written.
+    probe : Launch
+        The same launch of a program that prints where each rank is
+        (`rankmap.launch.queries`).
+    rank_nodes : tuple of str
+        Node that each rank of `probe` must say: the plan, by the launcher's own numbers.
+    remarks : tuple of str
+        What the user should know of it.
+    laid : Order
+        The same order on the nodes as the launcher takes them.
+    form : str
+        Format of the order file.
+    variables : tuple of str
+        Variables that hold a rank's number, the first that is set.
+    """
+
+    launch: Launch
+    order: Order
+    path: str
+    probe: Launch
+    rank_nodes: tuple[str, ...]
+    remarks: tuple[str, ...]
+    laid: Order
+    form: str
+    variables: tuple[str, ...]
+
+
 def store_launch(
     prepared: Prepared, job: str, command: Sequence[str], specs: Sequence[str]
 ) -> None:
@@ -197,9 +235,26 @@ class StoredLaunch:
 
     def rank_nodes(self) -> tuple[str, ...]:
         """Return the node that each rank was planned for, by the launcher's numbers."""
-        from rankmap.launch.prepared import rank_nodes
-
         return rank_nodes(self.known["format"], self.order())
+
+
+def rank_nodes(form: str, laid: Order) -> tuple[str, ...]:
+    """Return the node of each rank as the launcher numbers them.
+
+    Cray MPICH renumbers ranks itself: to the launcher, slot s is rank s.
+
+    Parameters
+    ----------
+    form : str
+        Format of the order file.
+    laid : Order
+        On the nodes as the launcher takes them.
+    """
+    from rankmap.emit import find
+
+    if getattr(find(form), "NODE_ORDER", "given") == "launcher":
+        return tuple(laid.on.names[laid.on.node].tolist())
+    return tuple(laid.hosts.tolist())
 
 
 def find_launches(job: str, folders: Sequence[str]) -> list[StoredLaunch]:

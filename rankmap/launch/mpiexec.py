@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from placement.errors import LaunchError
-from rankmap.launch import Launcher
+from rankmap.launch import Launcher, unclear_counts
 from rankmap.launch.allocation import allocation, filled, from_hosts, read_file
-from rankmap.launch.options import refuse_options, refuse_several_programs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
     from rankmap.launch.allocation import Allocation
-    from rankmap.launch.options import OptionTable, Parsed
+    from rankmap.launch.options import Parsed
     from rankmap.slots import Slots
 
 __all__ = ["Mpiexec", "room_for"]
@@ -32,35 +31,16 @@ class Mpiexec(Launcher):
 
     Attributes
     ----------
-    options : OptionTable
     host_options, file_options : tuple of str
         Options that list hosts, and that name a file of them.
-    per_node_options : tuple of str
-        Options that say how many ranks a node gets.
-    unclear : tuple of str
-        Options under which the ranks' places are not ours to say.
     host_variables : tuple of str
         Variables that name a file of hosts.
     """
 
-    options: ClassVar[OptionTable]
     host_options: ClassVar[tuple[str, ...]] = ()
     file_options: ClassVar[tuple[str, ...]] = ()
-    per_node_options: ClassVar[tuple[str, ...]] = ()
-    unclear: ClassVar[tuple[str, ...]] = ()
     host_variables: ClassVar[tuple[str, ...]] = ()
     keeps_list = True
-
-    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
-        """Return what the command says; see `Launcher.read`."""
-        step = self.options.parse(argv)
-        refuse_several_programs(argv)
-        refuse_options(step, self.unclear)
-        return step
-
-    def nodes(self, step: Parsed) -> str:
-        """Return '': hosts of the command are its allocation, see `allocation`."""
-        return ""
 
     def allocation(self, step: Parsed, env: Mapping[str, str]) -> Allocation | None:
         """Return the hosts that the command lists, else those of the batch system."""
@@ -73,18 +53,6 @@ class Mpiexec(Launcher):
             return from_hosts(read_file(paths[0]), paths[0])
         return allocation(env)
 
-    def ranks(self, step: Parsed, nodes: int, allocation: Allocation | None) -> int:
-        """Return the number of ranks: ``-n``, or so many on each node."""
-        per_node = self.per_node(step)
-        if per_node and self.ranks_option not in step.values:
-            return per_node * nodes
-        return super().ranks(step, nodes, allocation)
-
-    def per_node(self, step: Parsed) -> int | None:
-        """Return how many ranks the command wants on each node, None where it does not say."""
-        given = [step.number(name) for name in self.per_node_options if name in step.values]
-        return given[0] if given else None
-
     def counts(
         self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None
     ) -> NDArray[np.int64]:
@@ -93,10 +61,7 @@ class Mpiexec(Launcher):
         if per_node:
             return filled(ranks, np.full(nodes, per_node))
         if allocation is None or allocation.tasks is None or len(allocation.tasks) != nodes:
-            raise LaunchError(
-                f"how many of {ranks} ranks each of {nodes} nodes gets is not clear",
-                "say it with --ppn",
-            )
+            raise unclear_counts(ranks, nodes)
         return filled(ranks, allocation.tasks)
 
 

@@ -27,14 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenMpi"]
 
-OPTIONS = OptionTable(
-    valued="n np=n c=n N npernode host H=host hostfile machinefile default-hostfile add-host"
-    " add-hostfile map-by rank-by bind-to rankfile rf npersocket ppr cpu-set cpu-list dvm"
-    " cpus-per-proc cpus-per-rank x wdir",
-    flags="oversubscribe nolocal bynode bycore bind-to-none report-bindings tag-output",
-    pairs="mca omca gmca prtemca pmixmca gpmixmca",
-)
-
 #: Mappings that fill node after node, as we do; ``PE=`` says the cores of a rank.
 _PLAIN = re.compile(r"(?:slot|core|hwthread)?(?::PE=([0-9]{1,4}))?", re.IGNORECASE | re.ASCII)
 _PER_NODE = re.compile(r"ppr:([0-9]{1,6}):node(?::PE=([0-9]{1,4}))?", re.IGNORECASE | re.ASCII)
@@ -45,16 +37,17 @@ class OpenMpi(Mpiexec):
     """mpirun with a sequential file or a rankfile."""
 
     form = "seq"
-    options = OPTIONS
+    options = OptionTable(
+        valued="n np=n c=n N npernode host H=host hostfile machinefile map-by bind-to x wdir",
+        flags="oversubscribe bind-to-none report-bindings tag-output",
+        pairs="mca omca gmca prtemca pmixmca gpmixmca",
+        refused="rank-by rankfile rf nolocal bynode bycore npersocket ppr cpu-set cpu-list dvm"
+        " add-host add-hostfile cpus-per-proc cpus-per-rank default-hostfile",
+    )
     ranks_option = "n"
     host_options = ("host",)
     file_options = ("hostfile", "machinefile")
     per_node_options = ("N", "npernode")
-    unclear = (
-        "rank-by", "rankfile", "rf", "nolocal", "bynode", "bycore", "npersocket", "ppr",
-        "cpu-set", "cpu-list", "dvm", "add-host", "add-hostfile",
-        "cpus-per-proc", "cpus-per-rank", "default-hostfile",
-    )  # fmt: skip
     on_nodes = False
     rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 
@@ -62,7 +55,9 @@ class OpenMpi(Mpiexec):
         """Return what the command says; see `Launcher.read`."""
         step = super().read(argv, env)
         _mapping(step)
-        _refuse_variables(env)
+        for name, value in env.items():
+            if name.startswith(("OMPI_MCA_rmaps", "PRTE_MCA_rmaps")) and value:
+                raise LaunchError(f"{printable(name, 60)} is set already")
         return step
 
     def per_node(self, step: Parsed) -> int | None:
@@ -104,22 +99,19 @@ class OpenMpi(Mpiexec):
             room_for(order.on, allocation)
         bare = step.without("map-by", *self.per_node_options)
         if self._binds(order, step):
-            words = self._rankfile(path)
+            old = self.version.startswith("4.")
+            words = ["--rankfile", path] if old else ["--map-by", f"rankfile:file={path}"]
         elif self.version.startswith("4."):
             bare = bare.without(*self.host_options, *self.file_options)
             words = ["--hostfile", path, "--mca", "rmaps", "seq"]
         else:
-            words = ["--map-by", f"seq{_pe(self.cores(step))}:OVERSUBSCRIBE:file={path}"]
+            cores = f":PE={self.cores(step)}" if self.cores(step) > 1 else ""
+            words = ["--map-by", f"seq{cores}:OVERSUBSCRIBE:file={path}"]
         if allocation is None and "--hostfile" not in words:
             words += ["--host", _listed(order)]
         if "n" not in step.values:
             words += ["-n", str(len(order))]
-        return Launch((bare.argv[0], *words, *bare.argv[1:]))
-
-    def _rankfile(self, path: str) -> list[str]:
-        if self.version.startswith("4."):
-            return ["--rankfile", path]
-        return ["--map-by", f"rankfile:file={path}"]
+        return self.insert(bare, words)
 
     def _binds(self, order: Order, step: Parsed) -> bool:
         """Tell whether the machine's cores are known and enough, and binding is left to us."""
@@ -149,14 +141,3 @@ def _listed(order: Order) -> str:
     if len(text) > 120_000:
         raise LaunchError("too many nodes for --host", "give mpirun a --hostfile of them")
     return text
-
-
-def _pe(cores: int) -> str:
-    return f":PE={cores}" if cores > 1 else ""
-
-
-def _refuse_variables(env: Mapping[str, str]) -> None:
-    """Refuse a mapping that the user's environment states."""
-    for name, value in env.items():
-        if name.startswith(("OMPI_MCA_rmaps", "PRTE_MCA_rmaps")) and value:
-            raise LaunchError(f"{printable(name, 60)} is set already")

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from placement.errors import LaunchError, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
 
-__all__ = ["OptionTable", "Parsed", "refuse_options", "refuse_several_programs"]
+__all__ = ["OptionTable", "Parsed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Parsed:
 
         Examples
         --------
-        >>> table = OptionTable("ntasks", letters={"n": "ntasks"}, valued_letters="n")
+        >>> table = OptionTable("n=ntasks ntasks", letters="n")
         >>> table.parse(["srun", "-n", "64", "./app"]).without("ntasks").argv
         ('srun', './app')
         """
@@ -90,36 +90,32 @@ class Parsed:
 
 
 class OptionTable:
-    """The options of a launcher that are read.
+    """The options of a launcher that are read, and those that must not be there.
+
+    Lists have names as users write them, behind one dash or two; ``np=n`` is
+    another name of n.
 
     Parameters
     ----------
-    valued, flags : str
-        Names of options with and without a value, behind one dash or two;
-        ``np=n`` is another name of n.
-    pairs : str
-        Names of options with two values (``-genv NAME VALUE``).
-    letters : mapping of str to str
-        Names of one-letter options; they may share a word, as getopt has it.
-    valued_letters : str
-        All letters that take a value, also those that are not read.
+    valued, flags, pairs : str
+        Options with one value, without a value, and with two (``-genv NAME VALUE``).
+    refused : str
+        Options under which the ranks' places are not ours to say.
+    letters : str
+        All one-letter options that take a value, also those that are not read, where
+        letters may share a word as getopt has it; '' where they may not.
     """
 
     def __init__(
-        self,
-        valued: str,
-        flags: str = "",
-        pairs: str = "",
-        letters: Mapping[str, str] | None = None,
-        valued_letters: str = "",
+        self, valued: str, flags: str = "", pairs: str = "", refused: str = "", letters: str = ""
     ) -> None:
         self._takes: dict[str, int] = {}
         self._names: dict[str, str] = {}
-        for names, count in ((valued, 1), (flags, 0), (pairs, 2)):
+        for names, count in ((valued, 1), (flags, 0), (pairs, 2), (refused, 0)):
             for name, _, meant in (text.partition("=") for text in names.split()):
                 self._takes[name], self._names[name] = count, meant or name
-        self._letters = letters or {}
-        self._valued_letters = valued_letters
+        self._refused = {text.partition("=")[2] or text for text in refused.split()}
+        self._letters = letters
 
     def parse(self, argv: Iterable[str], first: int = 1) -> Parsed:
         """Return what a command line says.
@@ -134,18 +130,20 @@ class OptionTable:
         Raises
         ------
         LaunchError
-            An option without its value, or one that leaves it unclear where the
-            program begins.
+            Several programs (``:``), an option that is refused, one without its value,
+            or one that leaves it unclear where the program begins.
 
         Examples
         --------
-        >>> table = OptionTable("ntasks", letters={"n": "ntasks"}, valued_letters="np")
+        >>> table = OptionTable("n=ntasks ntasks", letters="np")
         >>> got = table.parse(["srun", "-n64", "-p", "debug", "./app", "-n", "3"])
         >>> got.values, got.program
         ({'ntasks': '64'}, 4)
         """
         step = Parsed(tuple(argv), {}, 0)
         words, at, doubtful = step.argv, first, ""
+        if ":" in words:
+            raise LaunchError("several programs in one launch (':') have several layouts")
         while at < len(words) and _is_option(words[at]):
             if words[at] == "--":
                 return Parsed(words, step.values, at + 1, step.spans)
@@ -162,7 +160,7 @@ class OptionTable:
         return Parsed(words, step.values, program, step.spans)
 
     def _is_program(self, words: tuple[str, ...], at: int) -> bool:
-        """Tell whether the word behind an option that is not known is the program.
+        """Tell whether a word behind an option that is not known is the program.
 
         Raises
         ------
@@ -172,19 +170,22 @@ class OptionTable:
         if shutil.which(words[at]) is None:
             return False
         rest = (word.lstrip("-").partition("=")[0] for word in words[at:] if _is_option(word))
-        if "/" not in words[at] and any(n in self._takes or n[:1] in self._letters for n in rest):
+        shared = self._takes if self._letters else ()
+        if "/" not in words[at] and any(n in self._takes or n[:1] in shared for n in rest):
             raise _doubt(words[at - 1], words[0])
         return True
 
     def _read(self, step: Parsed, at: int) -> tuple[int, bool]:
         """Note the option at a place; return the place behind it, and whether it is known."""
         word = step.argv[at]
-        if not word.startswith("--") and self._letters and word[1:] not in self._takes:
-            return self._read_letters(step, at), True
+        long = word.startswith("--")
         name, equals, value = word.lstrip("-").partition("=")
-        if name not in self._takes:
-            full = next((n for n in self._takes if n.startswith(name)), "")
-            if full and word.startswith("--"):
+        known = name in self._takes and not (long and self._letters and len(name) == 1)
+        if self._letters and not long and not known:
+            return self._read_letters(step, at), True
+        if not known:
+            full = next((n for n in self._takes if len(n) > 1 and n.startswith(name)), "")
+            if full and long:
                 raise LaunchError(f"option {printable(word, 40)} is abbreviated", f"write --{full}")
             return at + 1, bool(equals)
         behind = at + 1 if equals else at + 1 + self._takes[name]
@@ -197,8 +198,8 @@ class OptionTable:
         """Read letters behind one dash; the first that takes a value takes the rest."""
         letters = step.argv[at][1:]
         for k, letter in enumerate(letters):
-            name = self._letters.get(letter, f"-{letter}")
-            if letter not in self._valued_letters:
+            name = self._names.get(letter, f"-{letter}")
+            if letter not in self._letters:
                 self._note(step, name, at, at + 1, "")
             elif letters[k + 1 :]:
                 return self._note(step, name, at, at + 1, letters[k + 1 :])
@@ -209,23 +210,12 @@ class OptionTable:
         return at + 1
 
     def _note(self, step: Parsed, name: str, at: int, behind: int, value: str) -> int:
+        if name in self._refused:
+            raise LaunchError(f"option {name} of {step.argv[0]} places ranks in its own way")
         step.spans.setdefault(name, []).append((at, behind))
         if not name.startswith("-"):
             step.values[name] = value
         return behind
-
-
-def refuse_options(step: Parsed, names: Sequence[str]) -> None:
-    """Refuse options under which the ranks' places are not ours to say."""
-    for name in names:
-        if name in step.values:
-            raise LaunchError(f"option {name} of {step.argv[0]} places ranks in its own way")
-
-
-def refuse_several_programs(argv: Sequence[str]) -> None:
-    """Refuse ``:``, which starts several programs."""
-    if ":" in argv:
-        raise LaunchError("several programs in one launch (':') have several layouts")
 
 
 def _is_option(word: str) -> bool:

@@ -10,12 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from placement.errors import LaunchError
 from rankmap.launch import CRAY, Launch, launcher
-from rankmap.launch.allocation import filled
-from rankmap.launch.cray import refuse_own_order, reordering
+from rankmap.launch.cray import even_ranks, refuse_own_order, reordering
 from rankmap.launch.mpiexec import Mpiexec
 from rankmap.launch.options import OptionTable
 
@@ -28,35 +24,28 @@ if TYPE_CHECKING:
 
 __all__ = ["Pals"]
 
-OPTIONS = OptionTable(
-    valued="np n=np ppn hosts hostfile depth d=depth cpu-bind configfile include-tasks"
-    " exclude-tasks soft arch env genv wdir",
-    flags="label l=label envall envnone",
-)
-
 
 @launcher(("mpiexec", CRAY))
 class Pals(Mpiexec):
     """PALS's mpiexec with MPICH_RANK_ORDER."""
 
     form = "mpich"
-    options = OPTIONS
-    ranks_option = "np"
+    options = OptionTable(
+        valued="np n=np ppn hosts hostfile depth d=depth cpu-bind env genv wdir",
+        flags="label l=label envall envnone",
+        refused="configfile include-tasks exclude-tasks soft arch",
+    )
+    ranks_option, cores_option = "np", "depth"
     asks_order = True
     host_options = ("hosts",)
     file_options = ("hostfile",)
     per_node_options = ("ppn",)
-    unclear = ("configfile", "include-tasks", "exclude-tasks", "soft", "arch")
     rank_variables = ("PALS_RANKID", "PMI_RANK")
 
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
         """Return what the command says; an order of the user's own is left alone."""
         refuse_own_order(env)
         return super().read(argv, env)
-
-    def cores(self, step: Parsed) -> int:
-        """Return ``--depth``."""
-        return step.number("depth") or 1
 
     def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
         """Return ``--cpu-bind none`` where it is given."""
@@ -66,15 +55,12 @@ class Pals(Mpiexec):
         self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
     ) -> Launch:
         """Return the command with ``-n``, ``--ppn`` and the reordering variables."""
-        counts = order.on.counts
-        per_node = int(counts[0])
-        if not np.array_equal(counts, filled(len(order), np.full(len(counts), per_node))):
-            raise LaunchError(f"--ppn does not give {order.on.words()}")
+        per_node = even_ranks(order)
         words = [] if "np" in step.values else ["-n", str(len(order))]
         if self.per_node(step) != per_node:
             step = step.without("ppn")
             words += ["--ppn", str(per_node)]
-        if allocation is None or len(allocation.nodes) != len(counts):
+        if allocation is None or len(allocation.nodes) != len(order.on.counts):
             step = step.without("hosts", "hostfile")
             words += ["--hosts", ",".join(order.on.names.tolist())]
-        return Launch((step.argv[0], *words, *step.argv[1:]), reordering(path))
+        return self.insert(step, words, reordering(path))

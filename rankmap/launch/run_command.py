@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from placement.commands.common import machine_from, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, UsageError, printable
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rankmap.launch.expectation import Expectation
-    from rankmap.launch.prepare import Job
-    from rankmap.launch.prepared import Prepared
+    from rankmap.launch.job import Job
+    from rankmap.launch.launch_folder import Prepared
     from rankmap.order import Order
 
 __all__ = ["REFUSED", "RunCommand"]
@@ -32,6 +32,12 @@ REFUSED = 125
 _QUICK = "boxes"
 _QUICK_LAUNCHERS = ("srun",)
 
+#: Options that a request takes as they are.
+_ASKED = (
+    "strategy", "ppn", "mpi", "launcher_order", "order_dir", "patience", "mapping_limit",
+    "order_file", "order_format",
+)  # fmt: skip
+
 #: What is said of an order where there was no time to work out more.
 UNTIMELY = "what it wins was not worked out in time"
 
@@ -41,6 +47,15 @@ _AUTO = 0.6
 #: Seconds that a step which only says where its ranks are may take where patience has no limit,
 #: or where the job does not run without its answer.
 VERIFYING = 60.0
+
+
+class DryRun(NamedTuple):
+    """What a command would start, what is expected of it, and both in words."""
+
+    job: Job
+    prepared: Prepared
+    expected: Expectation
+    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,23 +84,30 @@ class RunCommand:
 
     def show(self, as_json: bool, strict: bool) -> int:
         """Print the command that a run would start; the order file is written."""
-        found, unclear = self._try_prepare()
+        found: DryRun | None = None
+        unclear = ""
+        try:
+            found = self.prepare()
+            remarks = [*found.prepared.remarks, *found.job.asked_remarks()]
+        except NidmapError as error:
+            unclear = str(error)
+        except (Exception, SystemExit) as error:
+            unclear = f"{type(error).__name__}: {printable(str(error), 200)}"
         if unclear:
             _say_safely(f"{unclear}: " + ("not started (--strict)" if strict else "default order"))
             if strict:
                 return REFUSED
-        launch = found[0].launch if found else Launch(self.command)
+        launch = found.prepared.launch if found else Launch(self.command)
         line = to_json(_document(launch, found, unclear)) if as_json else launch.line() + "\n"
         write_output(line, None)
         if found:
-            prepared, expected = found
-            say(f"nidmap: {self.order_words(prepared.order, expected.words)}")
-            for remark in (*prepared.remarks, f"the order file is {prepared.path}"):
+            say(f"nidmap: {found.words}")
+            for remark in (*remarks, f"the order file is {found.prepared.path}"):
                 say(f"nidmap: {remark}")
         return 0
 
-    def prepare(self) -> tuple[Prepared, str]:
-        """Return the launch without asking the launcher anything, and what is said of its order.
+    def prepare(self) -> DryRun:
+        """Return what would be started; the launcher is asked nothing.
 
         Raises
         ------
@@ -93,21 +115,9 @@ class RunCommand:
             What is unclear; no file is left behind.
         """
         job = self.read_job(dry=True)
-        made = job.prepared(job.stored() or job.ordered())
-        return made, self.order_words(made.order, job.expected(made.order).words)
-
-    def _try_prepare(self) -> tuple[tuple[Prepared, Expectation] | None, str]:
-        """Return the launch and what is expected of it, or why there is none."""
-        try:
-            job = self.read_job(dry=True)
-            order = job.stored() or job.ordered()
-            made = job.prepared(order)
-            remarks = (*made.remarks, *job.asked_remarks())
-            return (replace(made, remarks=remarks), job.expected(made.order)), ""
-        except NidmapError as error:
-            return None, str(error)
-        except (Exception, SystemExit) as error:
-            return None, f"{type(error).__name__}: {printable(str(error), 200)}"
+        made = job.prepared()
+        expected = job.expected(made.order)
+        return DryRun(job, made, expected, self.order_words(made.order, expected.words))
 
     def start(self, strict: bool, verify: bool) -> int:
         """Become the launcher; come back only to say that it cannot be started."""
@@ -220,30 +230,21 @@ class RunCommand:
         dry : bool
             True where nothing will be started, nor asked.
         """
-        from rankmap.launch.prepare import read_job
-        from rankmap.launch.prepared import RunRequest
+        from rankmap.launch.job import RunRequest, read_job
 
         given = self.options
         nodes, host_file = _node_text(given["nodes"])
         if given["order_file"] == "-":
             raise UsageError("run leaves standard input to the program", "give --order a file")
         request = RunRequest(
-            pattern=self.pattern(),
-            strategy=given["strategy"],
+            self.pattern(),
             nodes=nodes,
-            ppn=given["ppn"],
             host_file=host_file,
-            mpi=given["mpi"],
-            launcher_order=given["launcher_order"],
-            folder=given["order_dir"],
             dry=dry,
-            patience=given["patience"],
             machine_specs=self._machine_specs(),
             job=self.job,
             seconds=_AUTO * given["patience"] or math.inf,
-            mapping_limit=given["mapping_limit"],
-            order_file=given["order_file"],
-            order_format=given["order_format"],
+            **{name: given[name] for name in _ASKED},
         )
         step()
         machine = machine_from(self.specs) if request.machine_specs else None
@@ -322,10 +323,8 @@ def _node_text(nodes: str | None) -> tuple[str | None, bool]:
     return text, source != "--nodes"
 
 
-def _document(
-    launch: Launch, found: tuple[Prepared, Expectation] | None, unclear: str
-) -> dict[str, Any]:
-    prepared, expected = found or (None, None)
+def _document(launch: Launch, found: DryRun | None, unclear: str) -> dict[str, Any]:
+    prepared = found.prepared if found else None
     return {
         "schema": "nidmap.run/1",
         "argv": list(launch.argv),
@@ -334,7 +333,7 @@ def _document(
         "order_file": prepared.path if prepared else None,
         "strategy": prepared.order.strategy if prepared else None,
         "optimised": prepared.order.optimised if prepared else None,
-        "gain": expected.gain if expected else None,
+        "gain": found.expected.gain if found else None,
         "unclear": unclear,
     }
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from placement.errors import LaunchError, printable
 from rankmap.emit.process_mapping import PMI2
-from rankmap.launch import CRAY, LAUNCH, OTHER, Launch, Launcher, launcher
+from rankmap.launch import CRAY, LAUNCH, OTHER, Launch, Launcher, launcher, unclear_counts
 from rankmap.launch.cray import refuse_own_order, reordering
-from rankmap.launch.options import OptionTable, refuse_options, refuse_several_programs
+from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,28 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CraySrun", "HostfileSrun"]
 
-OPTIONS = OptionTable(
-    valued="ntasks nodes nodelist cpus-per-task ntasks-per-node distribution cpu-bind exclude"
-    " het-group jobid nodefile ntasks-per-core ntasks-per-gpu ntasks-per-socket relative"
-    " prolog epilog task-prolog task-epilog mpi",
-    flags="multi-prog overcommit no-allocate preserve-env spread-job use-min-nodes"
-    " exact exclusive label overlap pty unbuffered",
-    letters={
-        "n": "ntasks", "N": "nodes", "w": "nodelist", "c": "cpus-per-task", "m": "distribution",
-        "x": "exclude", "F": "nodefile", "r": "relative", "O": "overcommit", "Z": "no-allocate",
-        "E": "preserve-env",
-    },
-    valued_letters="AbBcCdDeFGiJLMmNnopqrStTWwx",
-)  # fmt: skip
-
-#: Options under which the ranks' places are not ours to say.
-_UNCLEAR = (
-    "exclude", "jobid", "no-allocate", "nodefile", "ntasks-per-core",
-    "ntasks-per-gpu", "ntasks-per-socket", "preserve-env", "relative", "spread-job",
-    "use-min-nodes",
-)  # fmt: skip
-
-
 #: What is said where neither the command nor Slurm names a PMI.
 _ALONE = (
     "srun has no --mpi and Slurm's MpiDefault is none: ranks of an MPI that needs PMI start as"
@@ -61,42 +39,60 @@ _ALONE = (
 )
 
 
+#: Options that start several programs, or parts of a job with nodes of their own.
+_SEVERAL = {
+    "multi-prog": "other programs on other ranks, of which one pattern says nothing",
+    "het-group": "parts of a heterogeneous job, which have their own nodes",
+}
+
+
 class Srun(Launcher):
     """What both ways have in common."""
 
-    ranks_option = "ntasks"
+    options = OptionTable(
+        valued="n=ntasks ntasks N=nodes nodes w=nodelist nodelist c=cpus-per-task cpus-per-task"
+        " ntasks-per-node m=distribution distribution cpu-bind mpi het-group"
+        " prolog epilog task-prolog task-epilog",
+        flags="O=overcommit overcommit multi-prog exact exclusive label overlap pty unbuffered",
+        refused="x=exclude exclude jobid Z=no-allocate no-allocate F=nodefile nodefile"
+        " ntasks-per-core ntasks-per-gpu ntasks-per-socket E=preserve-env preserve-env"
+        " r=relative relative spread-job use-min-nodes",
+        letters="AbBcCdDeFGiJLMmNnopqrStTWwx",
+    )
+    ranks_option, cores_option, list_option = "ntasks", "cpus-per-task", "nodelist"
+    per_node_options = ("ntasks-per-node",)
     rank_variables = ("SLURM_PROCID",)
     host = "${SLURMD_NODENAME:-$(uname -n)}"
 
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
         """Return what the srun command says; see `Launcher.read`."""
-        step = OPTIONS.parse(argv)
-        _refuse_several_parts(step)
-        refuse_several_programs(argv)
-        refuse_options(step, _UNCLEAR)
-        _refuse_other_distribution(step, env)
+        step = super().read(argv, env)
+        for option, why in _SEVERAL.items():
+            if option in step.values:
+                raise LaunchError(f"--{option} starts {why}")
+        asked = step.values.get("distribution") or env.get("SLURM_DISTRIBUTION", "")
+        if asked.partition(":")[0].partition(",")[0].lower() not in ("", "block", "*"):
+            raise LaunchError(f"ranks are to be distributed by '{printable(asked, 30)}' already")
         return step
-
-    def nodes(self, step: Parsed) -> str:
-        """Return the list of ``-w``."""
-        return step.values.get("nodelist", "")
 
     def ranks(self, step: Parsed, nodes: int, allocation: Allocation | None) -> int:
         """Return srun's number of ranks: ``-n``, the job's, or so many on each node, else one.
 
         With ``-c`` alone it is what the CPUs have room for, which is not guessed.
         """
-        known = "ntasks" in step.values or (allocation is not None and allocation.ranks)
-        per_node = step.number("ntasks-per-node") or (allocation.per_node if allocation else None)
-        if known or (not per_node and "cpus-per-task" in step.values):
-            return super().ranks(step, nodes, allocation)
+        known = step.number("ntasks") or (allocation.ranks if allocation else None)
+        per_node = self.per_node(step) or (allocation.per_node if allocation else None)
+        if known:
+            return known
+        if not per_node and "cpus-per-task" in step.values:
+            return super().ranks(step, nodes, None)
         return (per_node or 1) * (step.number("nodes") or nodes)
 
     def counts(
         self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None
     ) -> NDArray[np.int64]:
         """Return srun's own counts; so many a node hold where they divide exactly."""
-        per_node = step.number("ntasks-per-node") or (allocation.per_node if allocation else None)
+        per_node = self.per_node(step) or (allocation.per_node if allocation else None)
         wanted = step.number("nodes") or nodes
         if wanted > nodes:
             raise LaunchError(f"srun asks for {wanted} nodes, there are {nodes}")
@@ -104,15 +100,8 @@ class Srun(Launcher):
             each = np.full(wanted, ranks // wanted)
             return np.append(each, np.zeros(nodes - wanted, dtype=np.int64))
         if allocation is None or nodes != len(allocation.nodes):
-            raise LaunchError(
-                f"how many of {ranks} ranks each of {nodes} nodes gets is not clear",
-                "say it with --ppn",
-            )
+            raise unclear_counts(ranks, nodes)
         return allocation.counts(ranks, self.cores(step), wanted)
-
-    def cores(self, step: Parsed) -> int:
-        """Return ``-c``."""
-        return step.number("cpus-per-task") or 1
 
     def asked_remarks(self, step: Parsed, env: Mapping[str, str], seconds: float) -> list[str]:
         """Return what Slurm's settings make of the command: without PMI ranks are alone."""
@@ -133,11 +122,8 @@ class Srun(Launcher):
         kinds = [part.strip().lower() for part in asked.split(",")]
         if "none" in kinds or "no" in kinds:
             return f"--cpu-bind={printable(asked, 30)}"
-        return (
-            ""
-            if [k for k in kinds if k not in ("", "v", "verbose", "q", "quiet")]
-            else ("no --cpu-bind")
-        )
+        loose = set(kinds) <= {"", "v", "verbose", "q", "quiet"}
+        return "no --cpu-bind" if loose else ""
 
 
 @launcher(("srun", OTHER))
@@ -168,7 +154,7 @@ class HostfileSrun(Srun):
         _same_size(step, len(order.on.counts))
         bare = step.without("distribution")
         words = _missing(bare, nodelist=path, distribution="arbitrary", ntasks=len(order))
-        return Launch(_with(bare, words), {LAUNCH: path})
+        return self.insert(bare, words, {LAUNCH: path})
 
 
 @launcher(("srun", CRAY))
@@ -203,26 +189,7 @@ class CraySrun(Srun):
         )
         if on.ppn and "ntasks-per-node" not in step.values:
             words.append(f"--ntasks-per-node={on.ppn}")
-        return Launch(_with(step, words), reordering(path))
-
-
-def _refuse_several_parts(step: Parsed) -> None:
-    """Refuse what starts several programs, or parts of a job with nodes of their own."""
-    if "multi-prog" in step.values:
-        raise LaunchError(
-            "--multi-prog starts other programs on other ranks, of which one pattern says nothing"
-        )
-    if "het-group" in step.values:
-        raise LaunchError(
-            "--het-group starts parts of a heterogeneous job, which have their own nodes"
-        )
-
-
-def _refuse_other_distribution(step: Parsed, env: Mapping[str, str]) -> None:
-    """Refuse a distribution that the user chose, unless it is the block one."""
-    asked = step.values.get("distribution") or env.get("SLURM_DISTRIBUTION", "")
-    if asked.partition(":")[0].partition(",")[0].lower() not in ("", "block", "*"):
-        raise LaunchError(f"ranks are to be distributed by '{printable(asked, 30)}' already")
+        return self.insert(step, words, reordering(path))
 
 
 def _same_size(step: Parsed, nodes: int) -> None:
@@ -235,8 +202,3 @@ def _same_size(step: Parsed, nodes: int) -> None:
 def _missing(step: Parsed, **wanted: str | int) -> list[str]:
     """Return the options that the command does not have yet."""
     return [f"--{name}={value}" for name, value in wanted.items() if name not in step.values]
-
-
-def _with(step: Parsed, words: list[str]) -> tuple[str, ...]:
-    """Put options right behind the launcher's name."""
-    return (step.argv[0], *words, *step.argv[1:])

@@ -46,7 +46,8 @@ def step_options(
         options.pop(name)
     named = ("specs", "nodes", "ppn", "pattern", "grid")
     job = JobArguments(*(options.pop(name) for name in named))
-    made, said = run_command(options.pop("command"), job, options).prepare()
+    dry = run_command(options.pop("command"), job, options).prepare()
+    made = dry.prepared
     remove_at_end(made.path, process)
     before = set(command)
     new = [word for word in made.launch.argv if word not in before and word.startswith("--")]
@@ -56,4 +57,4 @@ def step_options(
         if any(word.startswith("--export") for word in command):
             raise LaunchError("--export is set, and Cray MPICH's order needs variables")
         found["export"] = ",".join(["ALL", *(f"{k}={v}" for k, v in variables.items())])
-    return found, said
+    return found, dry.words

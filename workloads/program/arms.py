@@ -15,8 +15,8 @@ from workloads.ab.running import schedule
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rankmap.launch.prepare import Job
-    from rankmap.launch.prepared import Prepared
+    from rankmap.launch.job import Job
+    from rankmap.launch.launch_folder import Prepared
     from rankmap.launch.run_command import RunCommand
     from rankmap.order import Order
 
@@ -141,7 +141,7 @@ def prepared_arms(
     control : bool
         Whether the default is launched as another arm, too.
     dry : bool
-        See `rankmap.launch.prepared.RunRequest`.
+        See `rankmap.launch.job.RunRequest`.
 
     Raises
     ------
@@ -155,8 +155,7 @@ def prepared_arms(
     try:
         for name, command in wanted.items():
             job = command.read_job(dry)
-            prepared = job.prepared(job.stored() or job.ordered())
-            made.append(_Made(name, command, job, prepared))
+            made.append(_Made(name, command, job, job.prepared()))
         yield _compared(base.command, made, control)
     finally:
         for one in made if not dry else ():

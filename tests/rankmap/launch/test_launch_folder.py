@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from placement.errors import LaunchError, NidmapError, ParseError
 from rankmap.commands.score import score
+from rankmap.launch.job import RunRequest, read_job
 from rankmap.launch.job_ranks import Process, _read_processes, stated_ranks
 from rankmap.launch.launch_folder import (
     FILES,
@@ -20,8 +21,6 @@ from rankmap.launch.launch_folder import (
     store_answers,
     store_launch,
 )
-from rankmap.launch.prepare import prepare
-from rankmap.launch.prepared import RunRequest
 
 ENV = {
     "SLURM_JOB_NODELIST": "nid[00012-00015]",
@@ -35,8 +34,8 @@ COMMAND = ("srun", "-n", "16", "./app")
 
 def launched(folder, mpi="other", strategy="morton"):
     """Prepare a launch and keep it."""
-    wish = RunRequest(pattern="stencil:4x4", strategy=strategy, folder=str(folder), mpi=mpi)
-    made = prepare(COMMAND, wish, ENV)
+    wish = RunRequest(pattern="stencil:4x4", strategy=strategy, order_dir=str(folder), mpi=mpi)
+    made = read_job(COMMAND, wish, ENV).prepared()
     store_launch(made, "4711", COMMAND, ("shaheen2",))
     return made
 

@@ -11,11 +11,11 @@ from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, OTHER, find
 from rankmap.launch.options import OptionTable
 
 SMALL = OptionTable(
-    valued="ntasks nodes cc",
-    flags="label ss",
+    valued="n=ntasks ntasks nodes cc",
+    flags="l=label label ss",
     pairs="genv",
-    letters={"n": "ntasks", "l": "label"},
-    valued_letters="np",
+    refused="r=relative relative",
+    letters="np",
 )
 WORDS = OptionTable(valued="n np=n", pairs="genv mca")
 
@@ -76,6 +76,9 @@ def test_reading(line, values, program):
         ("x --mpi pmi2", "not clear at --mpi"),
         ("x --nt 64 ./app", "option --nt is abbreviated; write --ntasks"),
         ("x --n=64 ./app", "option --n=64 is abbreviated; write --ntasks"),
+        ("x --relative=2 ./app", "option relative of x places ranks in its own way"),
+        ("x -r 2 ./app", "option relative of x places ranks in its own way"),
+        ("x -n 2 ./app : -n 3 ./other", "several programs in one launch"),
         ("x -n", "-n of x has no value"),
         ("x --ntasks", "--ntasks of x has no value"),
         ("x --genv A", "--genv of x has no value"),

@@ -11,8 +11,7 @@ from placement.load import load_machine
 from rankmap.emit import names, read_order
 from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI, OTHER, Launch, Launcher, find, launcher
 from rankmap.launch import _registered as registered
-from rankmap.launch.prepare import prepare
-from rankmap.launch.prepared import RunRequest
+from rankmap.launch.job import RunRequest, read_job
 from rankmap.order import Order
 from rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
@@ -34,7 +33,8 @@ def here(tmp_path, monkeypatch):
 
 
 def prepared(line, env=JOB, machine=None, **wish):
-    return prepare(shlex.split(line), RunRequest(**{**WISH, **wish}), env, machine)
+    request = RunRequest(**{**WISH, **wish})
+    return read_job(shlex.split(line), request, env, machine).prepared()
 
 
 def refused(line, env=JOB, machine=None, **wish):
@@ -312,7 +312,7 @@ def test_what_is_unclear_is_refused_and_leaves_no_file(line, extra, says):
         ({"strategy": "nonsense"}, "no strategy 'nonsense'"),
         ({"nodes": "nid00099", "ppn": "64"}, "node nid00099 is not in the allocation"),
         ({"ppn": "8"}, "64 ranks to start, but 32 slots (4 nodes x 8)"),
-        ({"folder": "/proc/nowhere"}, "cannot write the order file in /proc/nowhere"),
+        ({"order_dir": "/proc/nowhere"}, "cannot write the order file in /proc/nowhere"),
     ],
 )
 def test_wishes_that_cannot_be_met(wish, says):

@@ -1,15 +1,17 @@
 """From a user's command line to the one that starts its ranks in order.
 
-`prepare` either returns exactly that, or raises an error that says what is
-unclear; it never guesses, and it changes how ranks are placed, not how many
-of them sit on a node. What to do with an error is the caller's choice
-(``nidmap run`` then starts the command as it is).
+`read_job` says what a command would start, `Job.prepared` what starts it in
+order. Both raise an error that says what is unclear; nothing is guessed, and
+how ranks are placed changes, not how many of them sit on a node. What to do
+with an error is the caller's choice (``nidmap run`` then starts the command as
+it is).
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,14 +19,18 @@ from placement.errors import LaunchError, NidmapError, UsageError, printable
 from placement.known import Known
 from rankmap import progress
 from rankmap.launch import CRAY, OTHER, Launch, find, is_mpiexec
-from rankmap.launch.cray import seems_cray
 from rankmap.launch.expectation import expectation
-from rankmap.launch.launch_folder import discard_launch, order_folders, store_order
+from rankmap.launch.launch_folder import (
+    Prepared,
+    discard_launch,
+    order_folders,
+    rank_nodes,
+    store_order,
+)
 from rankmap.launch.mpi_library import mpi_library
-from rankmap.launch.prepared import Prepared, RunRequest, rank_nodes
 from rankmap.launch.queries import query_rank_nodes, rank_printer
 from rankmap.order_file import format_named, read_order_file
-from rankmap.order_store import arrange_and_store, stored
+from rankmap.order_store import Wish, arrange_and_store, stored
 from rankmap.orders import arrange
 from rankmap.short_orders import fit_order
 
@@ -41,19 +47,78 @@ if TYPE_CHECKING:
     from rankmap.order import Order
     from rankmap.slots import Slots
 
-__all__ = ["Job", "prepare", "read_job"]
+__all__ = ["Job", "RunRequest", "read_job"]
 
 #: Networks on which Cray MPICH is the site's own library.
 _CRAY_FABRICS = ("aries", "gemini", "slingshot")
 
 
-def prepare(
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What the user asked ``nidmap run`` for.
+
+    Attributes
+    ----------
+    pattern : str
+        '' where none was given.
+    strategy : str
+    nodes, ppn : str or None
+        As ``--nodes`` and ``--ppn`` take them; None: what the allocation and the command say.
+    host_file : bool
+        True where `nodes` is the text of a host file, in which a node may repeat.
+    mpi : str
+        ``cray-mpich``, ``other``, or ``auto``: by the machine's network, else by the
+        modules loaded.
+    launcher_order : str or None
+        ``sorted`` or ``given``; None: not stated.
+    order_dir : str or None
+        Directory for the order file.
+    dry : bool
+        True where nothing will be started, nor asked.
+    patience : float
+        Seconds that a launcher may take to say where it puts ranks; 0: ten.
+    machine_specs : tuple of str
+        The machine as ``-m`` takes it: orders that are kept are found by it.
+    job : mapping of str to anything
+        What else is said of what the job sends (`rankmap.joint.job.KEYS`).
+    seconds : float
+        Of processor time that choosing an order may take.
+    mapping_limit : str or None
+        As ``--mapping-limit`` gives it; None: the library's own.
+    order_file, order_format : str or None
+        A file with the order, and its format where its name does not state it.
+    """
+
+    pattern: str = ""
+    strategy: str = "row-major"
+    nodes: str | None = None
+    ppn: str | None = None
+    host_file: bool = False
+    mpi: str = "auto"
+    launcher_order: str | None = None
+    order_dir: str | None = None
+    dry: bool = False
+    patience: float = 0.0
+    machine_specs: tuple[str, ...] = ()
+    job: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float = math.inf
+    mapping_limit: str | None = None
+    order_file: str | None = None
+    order_format: str | None = None
+
+    @property
+    def wish(self) -> Wish:
+        """The order that is wanted."""
+        return Wish(self.pattern, self.strategy, self.job, self.seconds, self.machine_specs)
+
+
+def read_job(
     command: Sequence[str],
     request: RunRequest,
     env: Mapping[str, str],
     machine: Machine | None = None,
-) -> Prepared:
-    """Return the launch that runs `command` with its ranks in the order asked for.
+) -> Job:
+    """Return what a command would start, before any order is thought of.
 
     Parameters
     ----------
@@ -68,19 +133,8 @@ def prepare(
     Raises
     ------
     NidmapError
-        What is missing, contradictory or not known; no file is left behind.
+        What is missing, contradictory or not known.
     """
-    job = read_job(command, request, env, machine)
-    return job.prepared(job.stored() or job.ordered())
-
-
-def read_job(
-    command: Sequence[str],
-    request: RunRequest,
-    env: Mapping[str, str],
-    machine: Machine | None = None,
-) -> Job:
-    """Return what a command would start, before any order is thought of; see `prepare`."""
     if not request.pattern and request.order_file is None:
         raise UsageError("no --pattern given")
     how, library = _find_launcher(command[0], request.mpi, machine, env)
@@ -121,7 +175,7 @@ def _library_here(machine: Machine | None, env: Mapping[str, str]) -> str:
     """Return the MPI library that goes with the machine's network, else with the modules."""
     if machine is not None and machine.topology.fabric:
         return CRAY if machine.topology.fabric in _CRAY_FABRICS else OTHER
-    return CRAY if seems_cray(env) else OTHER
+    return CRAY if env.get("CRAY_MPICH_VERSION") or env.get("CRAY_MPICH_DIR") else OTHER
 
 
 def _name_nodes(allocation: Allocation | None, machine: Machine | None) -> Allocation | None:
@@ -196,14 +250,15 @@ class Job:
         """Return what the user should know of the command that only asking the site tells."""
         return self.how.asked_remarks(self.step, self.env, self.request.patience or 10.0)
 
-    def prepared(self, order: Order) -> Prepared:
-        """Return the launch of an order, its file written.
+    def prepared(self, order: Order | None = None) -> Prepared:
+        """Return the launch of an order, its file written; None: of the one that is kept, or new.
 
         Raises
         ------
         NidmapError
             Where this launcher cannot lay the ranks out so; no file is left behind.
         """
+        order = order or self.stored() or self.ordered()
         progress.step()
         how, step, allocation = self.how, self.step, self.allocation
         free = self.lay(order)
@@ -212,7 +267,7 @@ class Job:
         changed = (told,) if laid != free else ()
         order = self._as_listed(laid, order) if changed else order
         text = how.text(laid, "given", step)
-        folders = order_folders(how.on_nodes, self.request.folder)
+        folders = order_folders(how.on_nodes, self.request.order_dir)
         path = store_order(text, how.form, allocation.job if allocation else "", folders)
         try:
             launch = how.launch(step, laid, path, allocation)
