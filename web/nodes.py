@@ -74,8 +74,7 @@ def emitted(machine: Machine, wanted: Emit) -> dict[str, Any]:
     """
     from placement.commands.nodes import nodes_document
     from placement.emit import emit
-    from placement.emit.emission import Emission
-    from placement.emit.job import Job
+    from placement.emit.job import Emission, Job
 
     rows = rows_of(machine, wanted.nodes)
     names = nodes_of(machine, rows)

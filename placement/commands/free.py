@@ -22,7 +22,6 @@ from placement.support.quantities import counted
 if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.nodelist import NodeList
-    from placement.support.array_types import Strs
 
 __all__ = ["free"]
 
@@ -92,6 +91,7 @@ def _in_slurm(machine: Machine | None, options: dict[str, Any]) -> _Free:
     import numpy as np
 
     from placement.nodelist import NodeList
+    from placement.scheduler.availability import counts_of
     from placement.slurm.nodes import free_nodes
 
     nodes = free_nodes(**options)
@@ -108,15 +108,15 @@ def _in_slurm(machine: Machine | None, options: dict[str, Any]) -> _Free:
     names = NodeList(nodes.names[ours & nodes.free].tolist())
     other = int((~ours).sum())
     notes = (f"{other} of Slurm's nodes are not in {printable(machine.name)}",) if other else ()
-    return _Free(names, _counts(nodes.state[ours]), "slurm", (*nodes.notes, *notes))
+    return _Free(names, counts_of(nodes.state[ours]), "slurm", (*nodes.notes, *notes))
 
 
 def _in_machine(machine: Machine) -> _Free:
     from placement.lookup import nodes_of
-    from placement.scheduler.availability import states_of
+    from placement.scheduler.availability import counts_of, states_of
 
     free = nodes_of(machine, machine.free.nonzero()[0])
-    return _Free(free, _counts(states_of(machine)), machine.name)
+    return _Free(free, counts_of(states_of(machine)), machine.name)
 
 
 def _in_text(machine: Machine | None, source: str) -> _Free:
@@ -126,7 +126,7 @@ def _in_text(machine: Machine | None, source: str) -> _Free:
     from placement.lists.pasted import read_list
     from placement.lookup import nodes_of, rows_of
     from placement.nodelist import NodeList
-    from placement.scheduler.availability import availability, states_of
+    from placement.scheduler.availability import availability, counts_of, states_of
 
     text, name = read_list(source, "--from")
     if name == "--from":
@@ -137,7 +137,7 @@ def _in_text(machine: Machine | None, source: str) -> _Free:
             of_jobs = "says which nodes have jobs, not which are free"
             what = of_jobs if found else "says nothing of states"
             raise ParseError(name, 0, what, "name the machine with -m")
-        return _Free(NodeList(found.names[found.free].tolist()), _counts(found.state), found.name)
+        return _Free(NodeList(found.names[found.free].tolist()), counts_of(found.state), found.name)
     if found is None:
         listed = rows_of(machine, text, source=name)
         rows, states = listed[machine.free[listed]], machine.state[listed]
@@ -149,14 +149,7 @@ def _in_text(machine: Machine | None, source: str) -> _Free:
             )
         else:
             states = found.state[np.isin(found.names, machine.names)]
-    return _Free(nodes_of(machine, rows), _counts(states), name)
-
-
-def _counts(words: Strs) -> dict[str, int]:
-    import numpy as np
-
-    found, many = np.unique(words, return_counts=True)
-    return dict(zip(found.tolist(), many.tolist(), strict=True))
+    return _Free(nodes_of(machine, rows), counts_of(states), name)
 
 
 def _document(found: _Free, slurm: dict[str, Any]) -> dict[str, Any]:

@@ -242,8 +242,8 @@ def _report(sources: Sources, found: Machine | None, findings: list[Finding]) ->
         "machine": found.name if found is not None else None,
         "nodes": len(found) if found is not None else None,
         "wiring": wiring_text(found) if found is not None else None,
-        "faults": [x.as_dict() for x in findings if x.fault],
-        "remarks": [x.as_dict() for x in findings if not x.fault],
+        "faults": [asdict(x) for x in findings if x.fault],
+        "remarks": [asdict(x) for x in findings if not x.fault],
         "lines": [
             {"source": d.source, "format": d.format, "lines": d.counts.total, **asdict(d.counts)}
             for d in sources.dumps

@@ -14,8 +14,7 @@ import numpy as np
 
 from placement.commands.common import machine_specs, say
 from placement.emit import emit
-from placement.emit.emission import Emission
-from placement.emit.job import Job
+from placement.emit.job import Emission, Job
 from placement.lookup import nodes_of
 from placement.plan import counted, overfull
 from placement.topologies import wiring_text
@@ -98,7 +97,7 @@ class PlanReport:
             pinned,
             nodelist=nodes_of(self.machine, self.offered.include),
             exclude=self._outside(),
-            switches=self._leaf_switches() if options.form == "switches" else 0,
+            switches=self.leaf_switches() if options.form == "switches" else 0,
             contiguous=options.contiguous,
         )
 
@@ -123,7 +122,8 @@ class PlanReport:
         blocks = switches is not None and switches.kind == "block"
         return (self.options.segment or 0) if blocks else 0
 
-    def _leaf_switches(self) -> int:
+    def leaf_switches(self) -> int:
+        """Return how many leaf switches the plan touches."""
         from placement.scheduler.switches import slurm_switches
 
         return len(np.unique(slurm_switches(self.machine).leaf_of[self.plan.rows]))

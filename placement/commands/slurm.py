@@ -270,18 +270,13 @@ def _planned(line: list[str]) -> Any:
 
 def _leaves(report: Any) -> int:
     """Return how many leaf switches the plan touches, 0 where Slurm does not look at them."""
-    import numpy as np
-
-    from placement.scheduler.switches import slurm_switches
-    from placement.slurm.configuration import configuration
+    from placement.slurm.command import configuration
 
     try:
         plugin = configuration().get("TopologyPlugin", "")
     except LaunchError:
         return 0
-    if not plugin.endswith("tree"):
-        return 0
-    return len(np.unique(slurm_switches(report.machine).leaf_of[report.plan.rows]))
+    return report.leaf_switches() if plugin.endswith("tree") else 0
 
 
 def _no_later(report: Any) -> bool:

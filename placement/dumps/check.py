@@ -6,8 +6,8 @@ worth knowing and normal: a hole, an absent cabinet, an assumption.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -59,10 +59,6 @@ class Finding:
         hint = f" ({self.hint})" if self.hint else ""
         word = "fault" if self.fault else "remark"
         return f"{place(self.source, self.line)}: {word}: {self.text}{hint}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the finding for JSON."""
-        return asdict(self)
 
 
 def check_sources(sources: Sources) -> tuple[Machine | None, list[Finding]]:

@@ -135,7 +135,8 @@ def _between(one: Dump, other: Dump) -> Iterator[Contradiction]:
     except ParseError:
         return  # not of one machine: the join says so
     rows = np.flatnonzero(at >= 0)
-    for name in (*_ALWAYS, *(["state"] if _alike(*formats) else [])):
+    alike = any({*formats} <= {*kind} for kind in (INVENTORY, STATES_ONLY))  # states of one kind
+    for name in (*_ALWAYS, *(["state"] if alike else [])):
         for row in _differing(mine, theirs, name, rows, at).tolist():
             now, before = _shown(name, theirs[name][row]), _shown(name, mine[name][at[row]])
             where = place(*mine.where(int(at[row])))
@@ -149,11 +150,6 @@ def _between(one: Dump, other: Dump) -> Iterator[Contradiction]:
         for row in np.setdiff1d(np.arange(len(mine)), at[rows]).tolist():
             text = f"{mine.called(row)} of {place(*mine.where(row))} is not in it"
             yield Contradiction(other.source, 0, text, formats)
-
-
-def _alike(one: str, other: str) -> bool:
-    """Tell whether two formats' states are of one kind."""
-    return any(one in kind and other in kind for kind in (INVENTORY, STATES_ONLY))
 
 
 def _differing(

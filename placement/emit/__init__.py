@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from placement.errors import UsageError
 
 if TYPE_CHECKING:
-    from placement.emit.emission import Emission
+    from placement.emit.job import Emission
 
 __all__ = ["FORMATS", "emit"]
 

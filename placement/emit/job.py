@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from placement.errors import UsageError, printable
 from placement.nodelist import NodeList
 
-__all__ = ["Job", "pbs_options", "slurm_options"]
+__all__ = ["Emission", "Job", "pbs_options", "slurm_options"]
 
 _NO_NODES = NodeList()
 _NEEDS_NO_QUOTES = re.compile(r"[\w.,:;&|()@%+\[\]-]+", re.ASCII)
@@ -125,3 +126,42 @@ def pbs_options(job: Job, batch: str) -> list[str]:
     ranks = f":mpiprocs={job.ppn}" if job.ppn else ""
     chunks = "+".join(f"1:host={name}{ranks}" for name in job.nodelist)
     return [*queue, f"-l select={chunks}", "-l place=scatter:excl"]
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """A plan as an emitter gets it.
+
+    Attributes
+    ----------
+    nodes : NodeList
+        The chosen nodes in the planner's order.
+    nids : tuple of int
+        Their NIDs, in the same order.
+    cnames : tuple of str
+        Their cnames or xnames; empty strings where the machine has none.
+    job : Job
+        What the job asks its scheduler for.
+    scheduler : str
+        What the site runs: ``slurm``, ``pbs``, ``alps``; '' unknown.
+    batch : str
+        What takes job scripts there: the same, or ``torque`` or ``cobalt``
+        before ALPS.
+    remarks : tuple of str
+        Lines for a header's comments.
+    choosing : str
+        Shell command that chooses among the nodes of the job that it runs in, up to
+        its option ``--from``, for a job with slack.
+    document : dict
+        The JSON document.
+    """
+
+    nodes: NodeList
+    nids: tuple[int, ...]
+    cnames: tuple[str, ...]
+    job: Job
+    scheduler: str = ""
+    batch: str = ""
+    remarks: tuple[str, ...] = ()
+    choosing: str = ""
+    document: dict[str, Any] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from placement.errors import UsageError
 from placement.lists.folding import fold
 
 if TYPE_CHECKING:
-    from placement.emit.emission import Emission
+    from placement.emit.job import Emission
 
 __all__ = ["cnames", "hostfile", "json", "lines", "nid_ranges", "nids", "nodelist"]
 

@@ -13,7 +13,7 @@ from placement.emit.lists import nid_ranges
 from placement.errors import UsageError
 
 if TYPE_CHECKING:
-    from placement.emit.emission import Emission
+    from placement.emit.job import Emission
 
 __all__ = ["JOB_NODES", "aprun", "exclude", "inside_job", "pbs", "sbatch", "switches"]
 

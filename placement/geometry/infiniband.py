@@ -198,6 +198,8 @@ def _network(
     first = np.full(len(level), len(leaf), dtype=np.int64)
     np.minimum.at(first, leaf, np.arange(len(leaf)))
     found = seats(leaf, level - 1, parts, first)
+    joined = np.unique(np.concatenate([cables.a, cables.b]))
+    spines = int((level[joined] == level.max()).sum()) if len(joined) else 0
     names = [*(f"level{k}" for k in range(len(parts), 1, -1)), "leaf"] if layered else ["level1"]
     topology = Topology(
         kind="fattree" if layered else "tree",
@@ -206,7 +208,7 @@ def _network(
         router_levels=len(parts),
         fabric="infiniband",
         bandwidth=figures,
-        parameters={"spines": _spines(cables, level)} if layered else {"dist": (1, 2)},
+        parameters={"spines": spines} if layered else {"dist": (1, 2)},
     )
     return Network(
         topology=topology,
@@ -217,12 +219,6 @@ def _network(
         links=_links(cables, found.rank, level, layered),
         notes=_remarks(cables, layered),
     )
-
-
-def _spines(cables: _Cables, level: Ints) -> int:
-    """Return how many switches of the top level a cable joins to others."""
-    joined = np.unique(np.concatenate([cables.a, cables.b]))
-    return int((level[joined] == level.max()).sum()) if len(joined) else 0
 
 
 def _links(cables: _Cables, rank: Ints, level: Ints, layered: bool) -> Links:

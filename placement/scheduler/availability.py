@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Mask, Strs
 
-__all__ = ["Availability", "availability", "states_of"]
+__all__ = ["Availability", "availability", "counts_of", "states_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,3 +117,15 @@ def states_of(machine: Machine) -> Strs:
     """Return the state of each node: ``planned`` where promised, ``service`` where it is none."""
     planned = np.where(machine.planned, "planned", machine.state)
     return np.where(machine.compute, planned, machine.role)
+
+
+def counts_of(words: Strs) -> dict[str, int]:
+    """Return how often each word stands in a column, by the words in order.
+
+    Examples
+    --------
+    >>> counts_of(np.array(["up", "down", "up"]))
+    {'down': 1, 'up': 2}
+    """
+    found, many = np.unique(words, return_counts=True)
+    return dict(zip(found.tolist(), many.tolist(), strict=True))

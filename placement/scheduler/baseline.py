@@ -32,7 +32,7 @@ def baseline_of(
     named : str
         A planner that the user names instead; '' for none.
     config : mapping or None
-        What the live Slurm says of itself (`placement.slurm.configuration`).
+        What the live Slurm says of itself (`placement.slurm.command.configuration`).
         None: a machine read from a topology.conf is taken to run the plugin
         that reads this file, any other Slurm no topology plugin; of ALPS,
         PBS and Cobalt the first free nodes in NID order are taken, since
@@ -91,7 +91,7 @@ def live_baseline(machine: Machine, named: str = "") -> Baseline:
     A Slurm that does not answer leaves it at what is known of the machine.
     """
     from placement.errors import LaunchError
-    from placement.slurm.configuration import configuration
+    from placement.slurm.command import configuration
 
     try:
         return baseline_of(machine, named, None if named else configuration())

@@ -14,7 +14,15 @@ from collections.abc import Sequence
 from placement.errors import LaunchError, printable
 from placement.support.child import Answer, Deadline, run_child
 
-__all__ = ["TIMEOUT", "Answer", "Deadline", "ask", "clean_environment", "slurm_deadline"]
+__all__ = [
+    "TIMEOUT",
+    "Answer",
+    "Deadline",
+    "ask",
+    "clean_environment",
+    "configuration",
+    "slurm_deadline",
+]
 
 #: Seconds that Slurm has to answer a question, however many commands it takes.
 TIMEOUT = 4.5
@@ -109,3 +117,21 @@ def _refuse_unreachable(answer: Answer, name: str) -> None:
     if any(sign in text for sign in signs):
         hint = "try `scontrol ping`, or plan from a dump"
         raise LaunchError(f"Slurm is down: {name} says {answer.complaint!r}", hint)
+
+
+def configuration(deadline: Deadline | None = None) -> dict[str, str]:
+    """Return Slurm's settings by name, as ``TopologyPlugin``, ``SLURM_VERSION``.
+
+    Parameters
+    ----------
+    deadline : Deadline or None
+        Until when Slurm may answer; None: the usual few seconds.
+
+    Raises
+    ------
+    LaunchError
+        Slurm is missing, down or slow.
+    """
+    answer = ask(["scontrol", "show", "config"], deadline=deadline)
+    pairs = (line.partition("=") for line in answer.output.splitlines())
+    return {name.strip(): value.strip() for name, mark, value in pairs if mark}

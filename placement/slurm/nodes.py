@@ -13,6 +13,7 @@ from placement.errors import LaunchError, ParseError, UsageError, printable
 from placement.nodelist import NodeList
 from placement.readers import scontrol_topology, sinfo
 from placement.records import Dump
+from placement.scheduler.availability import counts_of
 from placement.scheduler.node_order import slurm_order
 from placement.slurm.command import Deadline, ask, slurm_deadline
 from placement.slurm.features import with_features
@@ -82,8 +83,7 @@ class SlurmNodes:
     def counts(self) -> dict[str, int]:
         """Return how many nodes are in each state; planned idle ones count as ``planned``."""
         shown = np.where((self.state == "idle") & self.planned, "planned", self.state)
-        words, many = np.unique(shown, return_counts=True)
-        return dict(zip(words.tolist(), many.tolist(), strict=True))
+        return counts_of(shown)
 
 
 def free_nodes(

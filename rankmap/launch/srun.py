@@ -107,8 +107,7 @@ class Srun(Launcher):
         """Return what Slurm's settings make of the command: without PMI ranks are alone."""
         if "mpi" in step.values or env.get("SLURM_MPI_TYPE"):
             return []
-        from placement.slurm.command import Deadline
-        from placement.slurm.configuration import configuration
+        from placement.slurm.command import Deadline, configuration
 
         try:
             default = configuration(Deadline(seconds)).get("MpiDefault", "")

@@ -191,5 +191,5 @@ def test_a_finding_is_one_line():
     _, findings = checked(shapes.xtprocadmin(XC).replace("0x7 ", "0x8 "))
     text = str(findings[0])
     assert text.startswith("dump0:9: fault: HEX")
-    assert findings[0].as_dict()["fault"] is True
+    assert findings[0].fault is True
     assert np.all(["\n" not in str(x) for x in findings])
