@@ -260,7 +260,7 @@ def shorten_order(
     if limit is None or 0 < free <= limit:
         return ShortOrder(order, free, free)
     front = _Front(order, mapping, limit, pattern)
-    numbered = renumber_nodes(order, front.distance.blocks, 1)
+    numbered = renumber_nodes(order, front.distance.blocks[:, 0])
     in_a_row = Order(np.arange(len(order)), order.on)
     wanted, alike, default = front.try_orders([order, numbered, in_a_row])
     if alike.length <= limit:
@@ -276,7 +276,7 @@ def shorten_order(
         choice = _cheapest(one._replace(cost=seconds(one.order)) for one in choice)
     lost = np.nan
     if pattern is not None and cost > 0:
-        lost = max(round(choice[0].cost / cost - 1, 9), 0.0)
+        lost = max(round(choice[0].cost / cost - 1, 3), 0.0)  # as it is said
     by = "time" if seconds else "J"
     return ShortOrder(choice[0].order, int(choice[0].length), free, lost, by)
 
@@ -294,81 +294,40 @@ def _clock(order: Order, job: JobWords) -> Callable[[Order], float] | None:
     return lambda one: asked.time(rows, one.slots)
 
 
-def renumber_nodes(order: Order, blocks: Ints, depth: int) -> Order:
-    """Return the same order with nodes in other places, in the order of their first ranks.
+def renumber_nodes(order: Order, blocks: Ints) -> Order:
+    """Return the same order with nodes of one block in other places, by their first ranks.
 
-    Only nodes with as many ranks change places, and only units (blades, groups) with
-    the same nodes in them.
+    Only nodes with as many ranks change places.
 
     Parameters
     ----------
     order : Order
-    blocks : int64 (n, k)
-        Nested blocks of the nodes, innermost first (`rankmap.score.distance.Distance`).
-    depth : int
-        Levels inside of whose outermost units nodes change places: 1 for nodes inside
-        the innermost blocks alone.
+    blocks : int64 (n,)
+        Block of each node, inside of which all are equally far apart.
 
     Examples
     --------
     >>> from rankmap.slots import Slots
     >>> on = Slots(np.array(["a", "b", "c", "d"]), np.array([1, 1, 1, 1]))
-    >>> blocks = np.array([[0, 0], [0, 0], [1, 0], [1, 0]])
     >>> one = Order(np.array([3, 2, 1, 0]), on)
-    >>> [renumber_nodes(one, blocks, depth).slots.tolist() for depth in (1, 2)]
-    [[2, 3, 0, 1], [0, 1, 2, 3]]
+    >>> renumber_nodes(one, np.array([0, 0, 1, 1])).slots.tolist()
+    [2, 3, 0, 1]
     """
     on, node = order.on, order.node
-    first = np.empty(len(on.counts), dtype=np.int64)
+    nodes = np.arange(len(on.counts))
+    first = np.empty_like(nodes)
     first[node[::-1]] = np.arange(len(order))[::-1]
-    shapes = _shapes(on.counts, blocks, depth)
-    place = np.empty_like(first)
-    waiting = [(unit, unit, depth - 1) for unit in _units(np.arange(len(first)), blocks, depth)]
-    while waiting:
-        contents, places, level = waiting.pop()
-        kind = shapes[level]
-        if level == 0:
-            by_first = contents[np.lexsort((first[contents], kind[contents]))]
-            place[by_first] = places[np.lexsort((places, kind[places]))]
-            continue
-        ranked = [
-            sorted(_units(of, blocks, level), key=lambda u, by=by: (kind[u[0]], by[u].min()))  # type: ignore[misc]
-            for of, by in ((contents, first), (places, np.arange(len(first))))
-        ]
-        waiting += [(a, b, level - 1) for a, b in zip(*ranked, strict=True)]
+    place = np.empty_like(nodes)
+    place[np.lexsort((first, on.counts, blocks))] = np.lexsort((nodes, on.counts, blocks))
     return Order(on.first[place[node]] + order.slots - on.first[node], on)
-
-
-def _units(nodes: Ints, blocks: Ints, depth: int) -> list[Ints]:
-    """Return the nodes unit by unit, the units being those of the `depth` innermost levels."""
-    column = blocks[nodes, depth - 1]
-    by_unit = nodes[np.argsort(column, kind="stable")]
-    return np.split(by_unit, np.flatnonzero(np.diff(np.sort(column))) + 1)
-
-
-def _shapes(counts: Ints, blocks: Ints, depth: int) -> list[Ints]:
-    """Return for each level what kind of unit each node is in: equal where one can be the other.
-
-    First the nodes themselves, by their ranks, then the units of the innermost level …
-    """
-    kinds = [np.unique(counts, return_inverse=True)[1].reshape(-1)]
-    for level in range(1, depth):
-        known: dict[tuple[int, ...], int] = {}
-        kind = np.empty(len(counts), dtype=np.int64)
-        for unit in _units(np.arange(len(counts)), blocks, level):
-            parts = tuple(sorted(kinds[-1][unit].tolist()))
-            kind[unit] = known.setdefault(parts, len(known))
-        kinds.append(kind)
-    return kinds
 
 
 def _try_orders(front: _Front) -> None:
     """Try orders that may be short, then what can be put together of the best of them."""
-    order, pattern, blocks = front.wanted, front.pattern, front.distance.blocks
-    depths = range(blocks.shape[1], 0, -1)
+    order, pattern, blocks = front.wanted, front.pattern, front.distance.blocks.T[::-1]
     for stretch in divisors(order.on.ppn or 1):
         rough = _stretched(order, stretch)
-        front.try_orders([rough, *(renumber_nodes(rough, blocks, depth) for depth in depths)])
+        front.try_orders([rough, *(renumber_nodes(rough, column) for column in blocks)])
         if len(front.short) > 1:  # more than the default order
             break
     if pattern is None:

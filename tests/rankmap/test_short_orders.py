@@ -99,7 +99,7 @@ def test_of_the_orders_that_fit_the_fastest_is_taken_where_time_is_known():
     asked, _ = predictor(order.on.machine, {"pattern": pattern, "ppn": 8})
     seconds = [asked.time(order.on.rows, one.slots) for one in (order, by_j.order, by_time.order)]
     assert seconds[2] <= seconds[1]
-    assert by_time.lost == pytest.approx(max(seconds[2] / seconds[0] - 1, 0), abs=1e-6)
+    assert by_time.lost == pytest.approx(max(seconds[2] / seconds[0] - 1, 0), abs=1e-3)
     assert "more time (cray-mpich" in by_time.words(CRAY_MPICH, 200) or by_time.lost == 0
 
 
@@ -138,11 +138,11 @@ def test_nodes_change_places_only_with_their_like(data):
     on = slots_of(machine, None, counts.tolist())
     order = Order(rng.permutation(len(on)), on)
     distance = job_distance(on)
-    for depth in (1, 2, 3):
-        one = renumber_nodes(order, distance.blocks, depth)
-        ranks = rng.integers(len(on), size=(2, 50))
-        before, after = (distance.between(*each.node[ranks]) for each in (order, one))
-        assert before.tolist() == after.tolist()
+    one = renumber_nodes(order, distance.blocks[:, 0])
+    ranks = rng.integers(len(on), size=(2, 50))
+    before, after = (distance.between(*each.node[ranks]) for each in (order, one))
+    assert before.tolist() == after.tolist()
+    assert np.bincount(one.node).tolist() == counts.tolist()
 
 
 def test_a_format_is_fitted_in_its_readers_numbering_of_the_nodes():
