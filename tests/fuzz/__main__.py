@@ -14,8 +14,8 @@ from pathlib import Path
 from tests.fuzz.mutations import mutated
 from tests.fuzz.targets import targets
 
-#: Bytes that a process may take beyond what it has when it begins, and seconds of a case.
-MEMORY, PATIENCE = 2**30, 20.0
+#: Bytes that a process may take beyond what it has when it begins.
+MEMORY = 2**30
 
 #: Cases of one target before the next has its turn.
 TURN = 250
@@ -36,14 +36,15 @@ def main():
     if options.case is not None:
         for name, target in chosen.items():
             print(name, input_of(name, target, options.case))
-            print(_asked(name, target, options.case) or "as it should be")
+            print(_asked(name, target, options.case, options.patience) or "as it should be")
         return 0
     finds, counts, first = Counter(), Counter(), options.first
     end = time.monotonic() + options.seconds
     while chosen and first < options.first + options.cases and time.monotonic() < end:
         many = min(TURN, options.first + options.cases - first)
         for name, target in chosen.items():
-            for case, fault in turn(name, target, range(first, first + many), end):
+            cases = range(first, first + many)
+            for case, fault in turn(name, target, cases, end, options.patience):
                 finds[name] += 1
                 print(f"{name} --case {case}: {fault}", flush=True)
             counts[name] += many
@@ -58,11 +59,12 @@ def _options():
     parser.add_argument("--cases", type=int, default=10**9, help="of every target")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--only", default="", help="targets with this in their name")
+    parser.add_argument("--patience", type=float, default=20.0, help="processor seconds of a case")
     parser.add_argument("--case", type=int, help="run this case alone and show its input")
     return parser.parse_args()
 
 
-def turn(name, target, cases, end):
+def turn(name, target, cases, end, patience):
     """Run cases in a process of their own; yield those that went wrong, with what did."""
     cases = list(cases)
     while cases:
@@ -70,7 +72,7 @@ def turn(name, target, cases, end):
         child = os.fork()
         if not child:
             os.close(reading)
-            _run(name, target, cases, end, writing)
+            _run(name, target, cases, end, patience, writing)
         os.close(writing)
         with open(reading) as lines:
             for line in lines:
@@ -86,7 +88,7 @@ def turn(name, target, cases, end):
             return
 
 
-def _run(name, target, cases, end, writing):
+def _run(name, target, cases, end, patience, writing):
     """Run cases and write a line for each; never returns."""
     taken = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (taken + MEMORY, resource.RLIM_INFINITY))
@@ -94,7 +96,7 @@ def _run(name, target, cases, end, writing):
     for case in cases:
         if time.monotonic() > end:
             break
-        fault = _asked(name, target, case)
+        fault = _asked(name, target, case, patience)
         os.write(writing, f"{case} {ascii(fault)[1:-1]}\n".encode())
     os._exit(0)
 
@@ -104,7 +106,7 @@ def input_of(name, target, case):
     return mutated(random.Random(f"{name} {case}"), target.seeds)
 
 
-def _asked(name, target, case):
+def _asked(name, target, case, patience):
     """Run one case; return what is wrong."""
 
     def too_slow(number, frame):
@@ -113,7 +115,7 @@ def _asked(name, target, case):
     signal.signal(signal.SIGPROF, too_slow)
     begun = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
-        signal.setitimer(signal.ITIMER_PROF, PATIENCE)
+        signal.setitimer(signal.ITIMER_PROF, patience)
         try:
             return target.ask(input_of(name, target, case), folder)
         except TooSlowError:

@@ -22,7 +22,7 @@ def python(*words, **options):
 
 
 def test_whatever_is_read_is_answered_in_one_line():
-    done = python("-m", "tests.fuzz", "--cases", "4", "--seconds", "1000")
+    done = python("-m", "tests.fuzz", "--cases", "4", "--seconds", "1000", "--patience", "900")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 
@@ -47,7 +47,7 @@ def test_a_case_that_ends_its_process_is_named():
         del data, folder
         os._exit(3)
 
-    found = list(turn("dies", targets.Target([b"a"], ask), range(2), float("inf")))
+    found = list(turn("dies", targets.Target([b"a"], ask), range(2), float("inf"), 900.0))
     assert [case for case, _ in found] == [0, 1]
     assert found[0][1] == "its process ended with 3"
 
