@@ -133,12 +133,3 @@ class Order:
     def sorted(self) -> Order:
         """Return the same placement on the node list as native Slurm sorts it."""
         return self.onto(self.on.sorting())
-
-    def levelled(self) -> Order:
-        """Return the same ranks a node, ascending within each node.
-
-        Formats that name a host for every rank (Slurm's host file) say
-        nothing of the place inside it: this is the order they stand for.
-        """
-        slots = Order.of_nodes(self.node, self.on).slots
-        return Order(slots, self.on, self.strategy, self.pattern)

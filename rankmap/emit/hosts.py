@@ -1,7 +1,7 @@
 """What the formats that name a node for every rank have in common.
 
 They say nothing of the place inside a node: read back, the ranks of a node
-stand in ascending places (`rankmap.order.Order.levelled`).
+stand in ascending places.
 """
 
 from __future__ import annotations

@@ -196,8 +196,8 @@ def searched_orders(
 
 def node_by_node(
     asked: Predictor, pattern: Pattern, slots: Slots, grouping: Ints | None
-) -> tuple[Make, float] | None:
-    """Return how to map what nodes exchange on nodes, and the us that it takes, about.
+) -> tuple[float, Make] | None:
+    """Return the us that mapping what nodes exchange takes, about, and what does it.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def node_by_node(
 
     Returns
     -------
-    (callable, float) or None
+    (float, callable) or None
         None where nodes differ in their ranks, or exchange too much or
         nothing.
     """
@@ -235,7 +235,7 @@ def node_by_node(
         place = map_ranks(graph, ones, job_distance(Slots(on.names, ones, on.machine, on.rows)))
         return np.asarray(place[together // ppn] * ppn + together % ppn)
 
-    return make, work.graph_by_node(nodes, len(graph.indices) // 2)
+    return work.graph_by_node(nodes, len(graph.indices) // 2), make
 
 
 def _by_name(name: str, pattern: Pattern) -> Make:

@@ -98,19 +98,19 @@ def _one_by_one(parts: list[Summed]) -> Iterator[tuple[Summed, float]]:
 
 def _sends(pattern: Stencil, ranks: int, size: float) -> Sends:
     """Return the messages of a staged stencil: there and back along each dimension in order."""
-    from rankmap.score.traffic import _pairs
+    from rankmap.score.traffic import pairs_of_nodes
 
     edges = [(np.asarray(a), np.asarray(b), weight * size)
-             for a, b, weight in _pairs(pattern, np.arange(ranks))]  # fmt: skip
+             for a, b, weight in pairs_of_nodes(pattern, np.arange(ranks))]  # fmt: skip
     both = [way for a, b, each in reversed(edges) for way in ((a, b, each), (b, a, each))]
     return Sends.of((k, *way) for k, way in enumerate(both))
 
 
 def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterator[Summed]:
     """Yield what goes between nodes, first one way along every edge, then back."""
-    from rankmap.score.traffic import _pairs
+    from rankmap.score.traffic import pairs_of_nodes
 
-    for a, b, weight in _pairs(pattern, node):
+    for a, b, weight in pairs_of_nodes(pattern, node):
         there = summed(np.asarray(a), np.asarray(b), weight * size, nodes)
         yield there
         yield there.reversed()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rankmap.pattern import Pattern
     from rankmap.score.distance import Distance
 
-__all__ = ["Traffic", "cost_of", "traffic"]
+__all__ = ["Traffic", "cost_of", "pairs_of_nodes", "traffic"]
 
 #: Pairs of nodes that are looked at in one go.
 _BLOCK = 1 << 20
@@ -73,7 +73,7 @@ def traffic(pattern: Pattern, node: Ints, distance: Distance) -> Traffic:
     sums = _Sums(distance)
     node = np.asarray(node, dtype=np.int64)
     if not isinstance(pattern, Lines):
-        for a, b, weight in _pairs(pattern, node):
+        for a, b, weight in pairs_of_nodes(pattern, node):
             sums.add(a, b, weight)
         return sums.total()
     grid = node.reshape(pattern.dims or ())
@@ -98,7 +98,7 @@ def cost_of(pattern: Pattern, node: Ints, distance: Distance) -> float:
     if isinstance(pattern, Lines):
         return traffic(pattern, node, distance).cost
     total = 0.0
-    for a, b, weight in _pairs(pattern, np.asarray(node, dtype=np.int64)):
+    for a, b, weight in pairs_of_nodes(pattern, np.asarray(node, dtype=np.int64)):
         off = a != b
         far = distance.between(a[off], b[off])
         total += float(far.sum() * weight if np.ndim(weight) == 0 else (far * weight[off]).sum())
@@ -155,7 +155,7 @@ class _Sums:
         return Traffic(self.by_level, self.by_node, cost, self.hops)
 
 
-def _pairs(pattern: Pattern, node: Ints) -> Iterator[tuple[Ints, Ints, Any]]:
+def pairs_of_nodes(pattern: Pattern, node: Ints) -> Iterator[tuple[Ints, Ints, Any]]:
     """Yield the nodes at both ends of all edges, and their weight (one for all, or one each)."""
     if not isinstance(pattern, GridPattern):
         for edges in pattern.edges():

@@ -31,3 +31,8 @@ def orders(draw):
     """Draw an order: any permutation on any layout."""
     on = draw(layouts())
     return Order(np.array(draw(st.permutations(range(len(on))))), on)
+
+
+def levelled(made):
+    """Return the order that a list of hosts says: the same ranks a node, ascending within."""
+    return Order.of_nodes(made.node, made.on)

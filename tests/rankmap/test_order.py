@@ -40,16 +40,6 @@ def test_renumbering_nodes_moves_no_rank(made, random):
     assert made.sorted().on.names.tolist() == sorted(made.on.names.tolist())
 
 
-@settings(deadline=None)
-@given(orders())
-def test_levelling_moves_ranks_inside_their_node_only(made):
-    level = made.levelled()
-    assert level.hosts.tolist() == made.hosts.tolist()
-    for node in range(len(made.on.names)):
-        mine = level.slots[level.node == node]
-        assert (np.diff(mine) > 0).all()
-
-
 def test_an_order_cannot_be_changed_from_outside():
     given_slots = np.array([1, 0])
     made = Order(given_slots, slots(named(1), 2))
