@@ -67,6 +67,9 @@ SUFFIXES = {
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, show_default=True)
 @click.option("--contiguous", is_flag=True, help="With slurm-…: as sbatch --contiguous.")
 @click.option("--segment", type=Segment(), metavar="S|auto", help="Nodes that stay in a block.")
+@click.option(
+    "--placement-set", metavar="RES", help="With pbs: place=group=RES, not the very nodes."
+)
 @click.option("--slack", type=click.IntRange(0), default=0, help="Nodes more to plan on.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For random and auto.")
 @click.option(
@@ -202,6 +205,8 @@ def _refuse_contradictions(options: PlanOptions) -> None:
         )
     if options.contiguous and not options.strategy.startswith("slurm-"):
         raise UsageError("--contiguous goes with the strategies slurm-none, slurm-tree, …")
+    if options.placement_set and options.form != "pbs":
+        raise UsageError("--placement-set goes with --format pbs")
     if options.slack and options.segment is not None:
         raise UsageError("--slack and --segment exclude each other")
     if options.slack and "-" in machine_specs(options.specs):

@@ -90,6 +90,7 @@ class PlanReport:
             reservation=options.reservation,
             nodelist=self.plan.nodes,
             segment=self._segment(),
+            placement_set=options.placement_set or "",
         )
         if options.form not in ("exclude", "switches"):
             return pinned

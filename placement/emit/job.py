@@ -45,6 +45,9 @@ class Job:
         One run of consecutive nodes.
     segment : int
         Nodes of each segment, under topology/block; 0: no segments.
+    placement_set : str
+        PBS's vnode resource whose value all nodes share, such as ``tier0``, instead of
+        the very nodes; '' for these.
     """
 
     count: int
@@ -58,6 +61,7 @@ class Job:
     switches: int = 0
     contiguous: bool = False
     segment: int = 0
+    placement_set: str = ""
 
     @property
     def ranks(self) -> int:
@@ -97,7 +101,7 @@ def _quoted(value: str) -> str:
 
 
 def pbs_options(job: Job, batch: str) -> list[str]:
-    """Return the options of qsub for a job pinned to its nodes.
+    """Return the options of qsub for a job pinned to its nodes, or to a placement set.
 
     Parameters
     ----------
@@ -108,22 +112,30 @@ def pbs_options(job: Job, batch: str) -> list[str]:
     Raises
     ------
     UsageError
-        A constraint or a reservation, which are Slurm's and no option of qsub.
+        A constraint or a reservation, which are Slurm's and no option of qsub; a placement
+        set for Torque, which has none.
 
     Examples
     --------
     >>> job = Job(2, ppn=4, partition="big", nodelist=NodeList(["n1", "n2"]))
     >>> pbs_options(job, "torque")
     ['-q big', '-l nodes=n1:ppn=4+n2:ppn=4']
+    >>> pbs_options(Job(2, ppn=4, placement_set="tier0"), "pbs")
+    ['-l select=2:mpiprocs=4', '-l place=scatter:excl:group=tier0']
     """
     for name in ("constraint", "reservation"):
         if getattr(job, name) is not None:
             raise UsageError(f"a PBS header cannot say --{name}", "use --format sbatch")
     queue = [f"-q {_quoted(job.partition)}"] if job.partition else []
+    if job.placement_set and batch in ("torque", "alps"):
+        raise UsageError(f"{batch} has no placement sets", "leave --placement-set out")
     if batch in ("torque", "alps"):
         ppn = f":ppn={job.ppn}" if job.ppn else ""
         return [*queue, "-l nodes=" + "+".join(f"{name}{ppn}" for name in job.nodelist)]
     ranks = f":mpiprocs={job.ppn}" if job.ppn else ""
+    if job.placement_set:
+        select = f"-l select={job.count + job.slack}{ranks}"
+        return [*queue, select, f"-l place=scatter:excl:group={_quoted(job.placement_set)}"]
     chunks = "+".join(f"1:host={name}{ranks}" for name in job.nodelist)
     return [*queue, f"-l select={chunks}", "-l place=scatter:excl"]
 

@@ -254,3 +254,17 @@ def test_a_machine_with_holes_names_the_nearest_nodes(tool):
     code, _, err = tool("nodes info -m shaheen2 nid00000")
     assert code == 3
     assert "run from" not in err
+
+
+def test_a_placement_set_is_asked_for_instead_of_hosts(tool):
+    code, out, _ = tool("plan -m polaris -N 8 --ppn 4 --format pbs --placement-set tier0")
+    assert code == 0
+    options = [line for line in out.splitlines() if line.startswith("#PBS")]
+    assert options == [
+        "#PBS -l select=8:mpiprocs=4",
+        "#PBS -l place=scatter:excl:group=tier0",
+    ]
+    code, _, err = tool("plan -m polaris -N 8 --placement-set tier0")
+    assert (code, "goes with --format pbs" in err) == (2, True)
+    code, _, err = tool("plan -m titan -N 8 --format pbs --placement-set tier0")
+    assert (code, "no placement sets" in err) == (2, True)
