@@ -16,13 +16,13 @@ from placement.commands.common import machine_specs, say
 from placement.emit import emit
 from placement.emit.job import Emission, Job
 from placement.lookup import nodes_of
+from placement.nodelist import NodeList
 from placement.plan import counted, overfull
 from placement.topologies import wiring_text
 
 if TYPE_CHECKING:
     from placement.commands.candidates import Candidates
     from placement.machine import Machine
-    from placement.nodelist import NodeList
     from placement.request import Plan
     from placement.slurm.starts import PlanCheck
 
@@ -93,7 +93,7 @@ class PlanReport:
             placement_set=options.placement_set or "",
         )
         if options.form not in ("exclude", "switches"):
-            return pinned
+            return self._without_list(pinned) if 0 < pinned.segment < options.count else pinned
         return replace(
             pinned,
             nodelist=nodes_of(self.machine, self.offered.include),
@@ -101,6 +101,16 @@ class PlanReport:
             switches=self.leaf_switches() if options.form == "switches" else 0,
             contiguous=options.contiguous,
         )
+
+    def _without_list(self, pinned: Job) -> Job:
+        """Return a job of several segments that has the plan's nodes because it has no others.
+
+        Slurm 24.11 takes no list of nodes for such a job, and 25.05 none but the whole one.
+        """
+        outside = self.machine.compute.copy()
+        outside[self.plan.rows] = False
+        nodes = nodes_of(self.machine, np.flatnonzero(outside))
+        return replace(pinned, nodelist=NodeList(), exclude=nodes)
 
     def _outside(self) -> NodeList:
         """Return the nodes that a job without a list of its nodes must not have."""

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nidmap
+from placement.commands import run
 from placement.errors import PlanError, UsageError
 from placement.machine import Switches
 from placement.planners import find
@@ -111,3 +112,15 @@ def test_no_nodes_make_no_segment():
 def test_a_job_smaller_than_its_segment_stays_in_one_block():
     plan = nidmap.plan(parse_spec("tree:4x4"), 3, segment=8, exclude=[0, 1])
     assert len(set((plan.rows // 4).tolist())) == 1
+
+
+def test_a_header_of_several_segments_excludes_the_other_nodes(tmp_path, capsys):
+    path = tmp_path / "topology.conf"
+    path.write_text("BlockName=a Nodes=n[1-4]\nBlockName=b Nodes=n[5-8]\nBlockSizes=4\n")
+    plan = ["plan", "-m", str(path), "--format", "sbatch", "--strategy", "compact"]
+    assert run([*plan, "-N", "6", "--segment", "3"]) == 0
+    header = capsys.readouterr().out
+    assert "#SBATCH --exclude=n[4,8]\n#SBATCH --segment=3\n" in header
+    assert "nodelist" not in header
+    assert run([*plan, "-N", "4", "--segment", "4"]) == 0
+    assert "#SBATCH --nodelist=n[1-4]\n#SBATCH --segment=4\n" in capsys.readouterr().out
