@@ -19,7 +19,7 @@ from placement.commands.common import (
 )
 from placement.commands.completion import among, quiet_option
 from placement.commands.plan_report import PlanOptions
-from placement.commands.quantities import Bytes, Segment
+from placement.commands.quantities import Bytes, Resource, Segment
 from placement.emit import FORMATS
 from placement.errors import UsageError
 from placement.support.suffixes import format_of_name
@@ -68,7 +68,10 @@ SUFFIXES = {
 @click.option("--contiguous", is_flag=True, help="With slurm-…: as sbatch --contiguous.")
 @click.option("--segment", type=Segment(), metavar="S|auto", help="Nodes that stay in a block.")
 @click.option(
-    "--placement-set", metavar="RES", help="With pbs: place=group=RES, not the very nodes."
+    "--placement-set",
+    metavar="RES",
+    type=Resource(),
+    help="With pbs: place=group=RES, not the very nodes.",
 )
 @click.option("--slack", type=click.IntRange(0), default=0, help="Nodes more to plan on.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For random and auto.")
@@ -205,8 +208,10 @@ def _refuse_contradictions(options: PlanOptions) -> None:
         )
     if options.contiguous and not options.strategy.startswith("slurm-"):
         raise UsageError("--contiguous goes with the strategies slurm-none, slurm-tree, …")
-    if options.placement_set and options.form != "pbs":
+    if options.placement_set is not None and options.form != "pbs":
         raise UsageError("--placement-set goes with --format pbs")
+    if options.placement_set is not None and options.segment is not None:
+        raise UsageError("--placement-set and --segment exclude each other", "PBS has no segments")
     if options.slack and options.segment is not None:
         raise UsageError("--slack and --segment exclude each other")
     if options.slack and "-" in machine_specs(options.specs):
@@ -231,6 +236,8 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
         if options.order_out == "-" and options.output in (None, "-"):
             raise UsageError("the nodes and the order cannot both go to standard output")
         return
+    if options.segment == 0:
+        raise UsageError("--segment auto needs --pattern training:…")
     names = ("order_out", "order_format", "mapping_limit")
     orders = {name: getattr(options, name) for name in names}
     useless = [*options.traffic, *(name for name, value in orders.items() if value is not None)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-__all__ = ["Bytes", "Param", "Segment"]
+__all__ = ["Bytes", "Param", "Resource", "Segment"]
 
 if TYPE_CHECKING:
     Param = click.ParamType[Any]
@@ -46,6 +46,24 @@ class Bytes(Param):
         if self.whole and not found.is_integer():
             return self.fail(f"{value!r} is no whole number of bytes", param, ctx)
         return int(found) if self.whole else found
+
+
+class Resource(Param):
+    """Name of a PBS resource.
+
+    Examples
+    --------
+    >>> Resource().convert("tier0", None, None)
+    'tier0'
+    """
+
+    name = "resource"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name as it stands."""
+        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", str(value), re.ASCII):
+            return self.fail(f"{value!r} is no name of a PBS resource", param, ctx)
+        return value
 
 
 class Segment(Param):

@@ -165,6 +165,8 @@ class _Node:
         self.devices: list[_Pci] = []
         self.version = version
         self.whole = _cpuset(machine) or frozenset()
+        if (allowed := _cpuset(machine, "allowed_cpuset")) is not None:
+            self.whole &= allowed  # lstopo --disallowed lists others, too
         self._walk(machine, self.whole, None)
         if not self.cores:  # a machine whose cores are not known apart from their threads
             self.cores = [frozenset([pu]) for pu in self._threads(machine)]
@@ -259,16 +261,16 @@ def _links(root: _Element, gpu: dict[str, int]) -> Iterator[tuple[int, int, floa
                 yield a, b, _whole(value) / 1e3
 
 
-def _cpuset(at: _Element) -> frozenset[int] | None:
-    """Return the processing units of an object; None where it states none.
+def _cpuset(at: _Element, name: str = "cpuset") -> frozenset[int] | None:
+    """Return the processing units of an object; None where it states none, or no end of them.
 
     Examples
     --------
     >>> sorted(_cpuset(ElementTree.Element("object", cpuset="0x3,,0x0000000f")))
     [0, 1, 2, 3, 64, 65]
     """
-    text = at.get("cpuset")
-    if text is None or len(text) > 1 << 14:
+    text = at.get(name)
+    if text is None or len(text) > 1 << 14 or (name != "cpuset" and text.startswith("0xf...f")):
         return None
     bits = 0
     for word in text.split(","):

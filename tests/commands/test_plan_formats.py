@@ -268,3 +268,11 @@ def test_a_placement_set_is_asked_for_instead_of_hosts(tool):
     assert (code, "goes with --format pbs" in err) == (2, True)
     code, _, err = tool("plan -m titan -N 8 --format pbs --placement-set tier0")
     assert (code, "no placement sets" in err) == (2, True)
+    for wrong in ("--placement-set ''", "--placement-set 'a b'", "--placement-set t --segment 4"):
+        code, out, err = tool(f"plan -m polaris -N 8 --format pbs {wrong}")
+        assert (code, out, err.count("\n")) == (2, "", 1)
+
+
+def test_segments_of_no_replica_are_refused_by_name(tool):
+    code, _, err = tool("plan -m tree:18x4 -N 36 --segment auto")
+    assert (code, err) == (2, "nidmap: --segment auto needs --pattern training:…\n")

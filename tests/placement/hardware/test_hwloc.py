@@ -50,6 +50,17 @@ def test_a_fabric_is_a_number_first_and_a_bit_later(version, kind, nics):
     assert len(parse_hwloc(node_xml(1, 1, 1, 2, 1, version, devices)).nics) == nics
 
 
+@pytest.mark.parametrize(
+    ("allowed", "left"),
+    [("0x0000000c", [(2,), (3,)]), ("0xf...f", [(0,), (1,), (2,), (3,)]), ("0x9", [(0,), (3,)])],
+)
+def test_cores_that_are_not_allowed_are_left_alone(allowed, left):
+    text = node_xml(1, 2, 1, 2, 1).replace(
+        '<object type="Machine"', f'<object type="Machine" allowed_cpuset="{allowed}"'
+    )
+    assert [core.pus for core in parse_hwloc(text).cores] == left
+
+
 def test_gpus_without_a_plugin_are_told_by_their_pci_class():
     devices = {
         0: [device("card0", 1, "0300 [1002:515e]")],  # a console's
