@@ -34,22 +34,24 @@ class Tuning:
     Attributes
     ----------
     budget : float
-        us of the whole search. The next four divide it.
+        us of the whole search. The next five divide it.
     node_sets : float
         Share for node sets with rank r on slot r.
     orders : float
         Share for orders of the ranks on them.
+    prices : float
+        Share for steps by the prices of links, among all free nodes.
     steps : float
-        Share for steps from the best placements.
+        Share for looking at every step among few nodes.
     finals : float
         Share for predicting the best as was asked, where something quicker
         stood in; spent beyond the budget, as all planners' nodes are.
     every : float
         Share for looking at every order of few ranks on given nodes.
-    quick, listed, by_node : float
-        Shares of the part of the orders: those that take milliseconds; the
-        same on sets listed in other orders of their nodes; and after these as
-        much as makes this whole with graphs mapped node by node.
+    quick, listed, by_node, boxes, graph : float
+        Shares of the part of the orders: those that take milliseconds; sets
+        listed in other orders of their nodes; graphs mapped node by node;
+        order boxes; graphs mapped as they are.
     stand_in : float
         Share of the budget: a predictor that takes longer looks at fewer
         steps of a stepwise algorithm.
@@ -65,6 +67,10 @@ class Tuning:
         Boxes of a torus, and ways to lay a process grid on one.
     bricks, inner : int
         Shapes of the bricks of a grid on a node, and of grids of nodes on a router.
+    pilots : int
+        Node sets that all quick orders are tried on, where not on all.
+    ahead : int
+        Quick orders that are then tried on the others.
     turned : int
         Node sets that are listed in other orders of their nodes.
     groupings : int
@@ -77,16 +83,33 @@ class Tuning:
         Share of disturbances that place a small job anywhere.
     stale : int
         Disturbances in a row that win nothing, after which steps end.
-    few_free : int
-        Free nodes up to which a job is a small one.
+    fewest_free, most_free : int
+        Free nodes up to which every step is looked at: the first on any
+        machine, the second where the table of routes has room.
+    spare : int
+        Nodes more than the job has that such a table must have.
+    table : int
+        Numbers in that table, at most.
     figures : int
         Costs between nodes that are worked out for one bill, at most.
     payers : int
-        Places whose steps are looked at, at least; of larger jobs a quarter, those that pay most.
+        Places with the largest bills, for which free nodes are looked for.
     singles : int
-        Steps that are tried one by one where many at once win nothing.
-    won : float
-        Share of the time that a step has to win.
+        Moves that are tried one by one where many at once win nothing.
+    patience : int
+        Rounds of such steps without a better state, after which they end.
+    busy : float
+        A link that comes this near to the busiest, as a share of its time, is
+        looked at in every step.
+    at_once : float
+        Multiplications of looking at steps once, beyond which only some
+        places are looked at.
+    looks : int
+        Looks at some places that win nothing, after which a descent ends.
+    moves : int
+        Steps that are taken after one look, at most.
+    won, won_exactly : float
+        Share of the time that a step has to win, by prices and by the table.
     clearly : float
         Slurm's own choice is kept unless another is faster by this share.
     """
@@ -94,12 +117,15 @@ class Tuning:
     budget: float = 4e6
     node_sets: float = 0.1
     orders: float = 0.4
-    steps: float = 0.3
+    prices: float = 0.25
+    steps: float = 0.25
     finals: float = 0.1
     every: float = 0.5
     quick: float = 0.4
     listed: float = 0.2
-    by_node: float = 0.9
+    by_node: float = 0.25
+    boxes: float = 0.5
+    graph: float = 0.8
     stand_in: float = 0.01
     dearest: float = 1.5e6
     least_sets: int = 12
@@ -109,17 +135,28 @@ class Tuning:
     shapes: int = 16
     bricks: int = 6
     inner: int = 3
+    pilots: int = 3
+    ahead: int = 4
     turned: int = 4
     groupings: int = 3
     most_edges: int = 1 << 14
     kept: int = 6
     anywhere: float = 0.15
-    stale: int = 40
-    few_free: int = 64
-    figures: int = 1 << 18
-    payers: int = 16
-    singles: int = 32
+    stale: int = 100
+    fewest_free: int = 20
+    most_free: int = 64
+    spare: int = 8
+    table: int = 1 << 24
+    figures: int = 1 << 20
+    payers: int = 4
+    singles: int = 5
+    patience: int = 4
+    busy: float = 0.5
+    at_once: float = 4e6
+    looks: int = 3
+    moves: int = 6
     won: float = 1e-6
+    won_exactly: float = 1e-9
     clearly: float = 0.002
 
 

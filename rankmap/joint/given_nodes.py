@@ -249,7 +249,7 @@ def _tried(
         if row is not None:
             rows[name], worth[name] = row, judge.score(slots.rows, row)[0].soft
     best = min(worth, key=worth.__getitem__)
-    budget.part(TUNING.steps, "exchanges")
+    budget.part(TUNING.steps + TUNING.prices, "exchanges")
     row = _exchanged(judge, slots, rows[best], worth[best], budget)
     return {best: rows[best], f"{best}, then exchanges": row}, judge.judged
 

@@ -1,18 +1,15 @@
-"""Which order of the ranks is tried on which node set: first that from which most is expected.
+"""Which orders of the ranks are tried on which node sets.
 
-Of an order is expected what it made, on average, of the best times of the sets
-that it was tried on; so every order is tried on the best set, and those that do
-well there on the next ones. Orders that take milliseconds come first, then those
-that are searched for. How ranks are put together on nodes matters more than which
-nodes these are, so for a graph the best ways to do that are mapped on further
-sets node by node.
+All on all, while that is little work. Else the quick orders are tried on the
+best few sets, and those that do best there on the others; the orders that are
+searched for are made on the sets that are best by then. How ranks are put
+together on nodes matters more than which nodes these are, so for a graph the
+best ways to do that are mapped on further sets node by node.
 """
 
 from __future__ import annotations
 
-import contextlib
-from dataclasses import replace
-from operator import itemgetter
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,24 +22,38 @@ from rankmap.joint.judge import State, canonical
 from rankmap.joint.rank_orders import node_by_node, quick_orders, searched_orders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from placement.request import Request
-    from placement.support.array_types import Floats, Ints
+    from placement.support.array_types import Ints
     from rankmap.joint.budget import Budget
     from rankmap.joint.rank_orders import Make
     from rankmap.pattern import Pattern
     from rankmap.predict import Predictor
 
-    #: By the name of an order: the us that it takes, about, and what makes it.
-    Makes = dict[str, tuple[float, Make]]
+    Pair = tuple["NodeSet", str, Make, float]
 
-__all__ = ["Pairing"]
+__all__ = ["NodeSet", "Pairing"]
 
-#: What an order that does not fit a set counts for, in best times.
-MISFIT = 2.0
 
-first = itemgetter(0)
+@dataclass(slots=True, eq=False)
+class NodeSet:
+    """Nodes in one order, and what has been tried on them.
+
+    Attributes
+    ----------
+    name : str
+    rows : int64 (n,)
+    best : float
+        Least time so far.
+    tried : dict of str to float
+        Time with each order that was made; inf where it does not fit.
+    """
+
+    name: str
+    rows: Ints
+    best: float = np.inf
+    tried: dict[str, float] = field(default_factory=dict)
 
 
 class Pairing:
@@ -54,8 +65,8 @@ class Pairing:
     pattern : Pattern
         Fitted to the job's slots.
     request : Request
-    sets : list of (State, float)
-        Node sets in one order each, and their times.
+    sets : list of NodeSet
+        Judged with rank r on slot r already.
     budget : Budget
         In the part that may be spent.
     us : float
@@ -69,113 +80,118 @@ class Pairing:
         asked: Predictor,
         pattern: Pattern,
         request: Request,
-        sets: list[tuple[State, float]],
+        sets: list[NodeSet],
         budget: Budget,
         us: float,
         judged: Callable[[State], float],
     ) -> None:
-        self.asked, self.pattern, self.request = asked, pattern, request
+        self.asked, self.pattern, self.request, self.sets = asked, pattern, request, sets
         self.budget, self.us, self.judged = budget, us, judged
-        self.sets = [state for state, _ in sets]
-        self.best = [time for _, time in sets]
-        self.tried: dict[tuple[int, str], float] = {}
-        self.on = asked.slots(self.sets[0].rows)
+        self.on = asked.slots(sets[0].rows)
+        self.quick_us = work.quick_order(len(self.on))
+        self.orders = quick_orders(pattern, self.on)
         self.groupings: dict[bytes, tuple[float, Ints | None]] = {}
 
-    def try_orders(self) -> None:
-        """Try the orders that take milliseconds, then those that are searched for."""
-        us = work.quick_order(len(self.on))
-        quick = {name: (us, make) for name, make in quick_orders(self.pattern, self.on).items()}
-        self._try(quick, range(len(self.sets)), TUNING.quick)
-        self._list_otherwise()
-        self._try(quick, range(len(self.sets)), TUNING.quick + TUNING.listed)
+    def quick(self) -> None:
+        """Try the orders that take milliseconds: all on the best sets, the best of them on all."""
+        ranked = self._ranked()
+        many = TUNING.quick * self.budget.limit / (self.us + self.quick_us)
+        if len(ranked) * len(self.orders) <= many:
+            self._try(self._pairs(ranked, self.orders), TUNING.quick)
+            return
+        pilots = ranked[: TUNING.pilots]
+        others = ranked[TUNING.pilots :]
+        self._try(self._pairs(pilots, self.orders), TUNING.quick)
+        share = max(0.0, TUNING.quick - self.budget.done / self.budget.limit)
+        self._try(self._pairs(others, self._leaders(pilots)), share)
+
+    def listed_otherwise(self) -> None:
+        """Try the orders that lead on the best sets on other orders of their nodes."""
+        for one in self._ranked()[: TUNING.turned]:
+            leaders = sorted((n for n in one.tried if n in self.orders), key=one.tried.__getitem__)
+            for rows in self._lists(one.rows):
+                other = NodeSet(one.name, rows)
+                self.sets.append(other)
+                names = dict.fromkeys(["row-major", *leaders[: 2 * TUNING.ahead]])
+                self._try(self._pairs([other], names), TUNING.listed / (2 * TUNING.turned))
+
+    def searched(self) -> None:
+        """Make the orders that are searched for on the best sets, at least on one."""
         dearest = TUNING.dearest * self.budget.work / TUNING.budget
-        searched = searched_orders(self.pattern, self.on, dearest)
-        self._try(searched, self._distinct(), 0.0, len(searched))
-        if "graph" in searched:
-            self._try(self._by_node(), self._distinct(), TUNING.by_node)
-        self._try(searched, self._distinct(), 1.0)
+        for name, (us, make) in searched_orders(self.pattern, self.on, dearest).items():
+            sets = self._distinct()
+            self._try([(sets[0], name, make, us)], np.inf)
+            if name == "graph":
+                self._node_by_node()
+            pairs = [(one, name, make, us) for one in self._distinct() if name not in one.tried]
+            self._try(pairs, TUNING.graph if name == "graph" else TUNING.boxes)
 
-    def _try(self, makes: Makes, sets: Sequence[int], share: float, least: int = 0) -> None:
-        """Judge orders on sets while a share of the budget lasts, so many in any case."""
-        names, best = list(makes), np.array(self.best)[sets]
-        costs = np.array([us for us, _ in makes.values()]) + self.us
-        times = np.array([[self.tried.get((at, name), np.nan) for name in names] for at in sets])
-        while times.size and not self.budget.ended:
-            expected = _expected(times, best)
-            if least <= 0:
-                expected[:, self.budget.done + costs > share * self.budget.limit] = np.inf
-            row, k = divmod(int(expected.argmin()), len(names))
-            if expected[row, k] == np.inf:
+    def _node_by_node(self) -> None:
+        """Map the best ways to put ranks together on the best sets, node by node."""
+        best = sorted(self.groupings.values(), key=lambda one: one[0])[: TUNING.groupings]
+        maps = [node_by_node(self.asked, self.pattern, self.on, slots) for _, slots in best]
+        pairs: list[Pair] = []
+        for one in self._distinct():
+            pairs += [(one, f"graph by node {k}", *m) for k, m in enumerate(maps, 1) if m]
+        self._try(pairs, TUNING.by_node)
+
+    def _pairs(self, sets: list[NodeSet], names: Iterable[str]) -> list[Pair]:
+        some = [(one, name) for one in sets for name in names if name not in one.tried]
+        return [(one, name, self.orders[name], self.quick_us) for one, name in some]
+
+    def _try(self, pairs: Iterable[Pair], share: float) -> None:
+        """Make orders on sets and judge them, while a share of the budget lasts."""
+        end = min(self.budget.done + share * self.budget.limit, self.budget.limit)
+        for one, name, make, us in pairs:
+            if share < np.inf and self.budget.done + us + self.us > end:
                 return
-            self.budget.spend(costs[k], f"{self.sets[sets[row]].name}, {names[k]}")
-            times[row, k] = self._judge(sets[row], names[k], makes[names[k]][1])
-            best[row], least = min(best[row], times[row, k]), least - 1
+            title = one.name if name == "row-major" else f"{one.name}, {name}"
+            self.budget.spend(us + self.us, title)
+            if self.budget.ended:
+                return
+            try:
+                slots = make(self.asked.slots(one.rows))
+            except NidmapError:
+                one.tried[name] = np.inf  # does not fit this pattern or these nodes
+                continue
+            self._note(one, name, State(one.rows, slots, title))
 
-    def _judge(self, at: int, name: str, make: Make) -> float:
-        """Return the time of an order on a set; inf where it does not fit."""
-        one = self.sets[at]
-        try:
-            slots = make(self.asked.slots(one.rows))
-        except NidmapError:
-            return self.tried.setdefault((at, name), np.inf)
-        state = State(one.rows, slots, one.name if name == "row-major" else f"{one.name}, {name}")
-        time = self.tried[at, name] = self.judged(state)
-        self.best[at] = min(self.best[at], time)
+    def _note(self, one: NodeSet, name: str, state: State) -> None:
+        time = one.tried[name] = self.judged(state)
+        one.best = min(one.best, time)
         slots = canonical(state, self.on.ppn).slots
         key = b"" if slots is None else slots.tobytes()
-        self.groupings[key] = min((time, slots), self.groupings.get(key, (np.inf, None)), key=first)
-        return time
+        if key not in self.groupings or time < self.groupings[key][0]:
+            self.groupings[key] = time, slots
 
-    def _ranked(self) -> list[int]:
-        return sorted(range(len(self.sets)), key=self.best.__getitem__)
+    def _ranked(self) -> list[NodeSet]:
+        return sorted(self.sets, key=lambda one: one.best)
 
-    def _distinct(self) -> list[int]:
+    def _distinct(self) -> list[NodeSet]:
         """Return the sets, the best first, each once whatever the order of its nodes."""
-        once: dict[bytes, int] = {}
-        for at in self._ranked():
-            once.setdefault(np.sort(self.sets[at].rows).tobytes(), at)
+        once: dict[bytes, NodeSet] = {}
+        for one in self._ranked():
+            once.setdefault(np.sort(one.rows).tobytes(), one)
         return list(once.values())
 
-    def _list_otherwise(self) -> None:
-        """Add the best sets in the order of the machine and along a curve, where they differ."""
-        for at in self._ranked()[: TUNING.turned]:
-            one = self.sets[at]
-            free = np.zeros(len(self.asked.machine), dtype=bool)
-            free[one.rows] = True
-            lists = [np.flatnonzero(free)]
-            with contextlib.suppress(NidmapError):  # no curve on this machine
-                request = replace(self.request, free=free, include=one.rows[:0])
-                lists.append(planners.find("hilbert")(self.asked.machine, request))
-            for rows in lists:
-                if not any(np.array_equal(rows, other.rows) for other in self.sets):
-                    self.sets.append(one._replace(rows=rows))
-                    self.best.append(self.best[at])
+    def _leaders(self, sets: list[NodeSet]) -> list[str]:
+        """Return the quick orders that do best on some sets, relative to the best there."""
+        worth = {
+            name: min(one.tried.get(name, np.inf) / max(one.best, 1e-300) for one in sets)
+            for name in self.orders
+        }
+        return sorted(worth, key=worth.__getitem__)[: TUNING.ahead]
 
-    def _by_node(self) -> Makes:
-        """Return how the best ways to put ranks together are mapped node by node."""
-        best = sorted(self.groupings.values(), key=first)[: TUNING.groupings]
-        maps = [node_by_node(self.asked, self.pattern, self.on, slots) for _, slots in best]
-        return {f"graph by node {k}": one for k, one in enumerate(maps, 1) if one}
-
-
-def _expected(times: Floats, best: Floats) -> Floats:
-    """Return what orders are expected to take on sets, inf where they have been tried.
-
-    Parameters
-    ----------
-    times : float64 (sets, orders)
-        Of those tried, inf where an order does not fit; nan elsewhere.
-    best : float64 (sets,)
-        Least time of each set.
-
-    Examples
-    --------
-    >>> _expected(np.array([[2.0, np.nan], [np.nan, np.nan]]), np.array([1.0, 1.5])).tolist()
-    [[inf, 0.0], [3.0, 0.0]]
-    """
-    tried = ~np.isnan(times)
-    ratio = np.where(np.isfinite(times), times / np.maximum(best, 1e-300)[:, None], MISFIT)
-    many = tried.sum(axis=0)
-    worth = np.where(tried, ratio, 0.0).sum(axis=0) / np.maximum(many, 1)
-    return np.where(tried, np.inf, best[:, None] * worth)
+    def _lists(self, rows: Ints) -> Iterator[Ints]:
+        """Yield a set in the order of the machine and along a curve, where they differ."""
+        free = np.zeros(len(self.asked.machine), dtype=bool)
+        free[rows] = True
+        found = [np.flatnonzero(free)]
+        try:
+            request = replace(self.request, free=free, include=rows[:0])
+            found.append(planners.find("hilbert")(self.asked.machine, request))
+        except NidmapError:
+            pass  # no curve on this machine
+        once = {other.tobytes(): other for other in found}
+        once.pop(rows.tobytes(), None)
+        yield from once.values()

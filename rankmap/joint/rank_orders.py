@@ -196,8 +196,8 @@ def searched_orders(
 
 def node_by_node(
     asked: Predictor, pattern: Pattern, slots: Slots, grouping: Ints | None
-) -> tuple[float, Make] | None:
-    """Return the us that mapping what nodes exchange takes, about, and what does it.
+) -> tuple[Make, float] | None:
+    """Return how to map what nodes exchange on nodes, and the us that it takes, about.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def node_by_node(
 
     Returns
     -------
-    (float, callable) or None
+    (callable, float) or None
         None where nodes differ in their ranks, or exchange too much or
         nothing.
     """
@@ -235,7 +235,7 @@ def node_by_node(
         place = map_ranks(graph, ones, job_distance(Slots(on.names, ones, on.machine, on.rows)))
         return np.asarray(place[together // ppn] * ppn + together % ppn)
 
-    return work.graph_by_node(nodes, len(graph.indices) // 2), make
+    return make, work.graph_by_node(nodes, len(graph.indices) // 2)
 
 
 def _by_name(name: str, pattern: Pattern) -> Make:

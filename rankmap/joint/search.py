@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankmap.joint.budget import TUNING
+from rankmap.joint.exact_steps import ExactSteps, route_table
 from rankmap.joint.judge import Judge, State, canonical
 from rankmap.joint.node_sets import boxes, default, grid_on_boxes, levels, planned
-from rankmap.joint.pairing import Pairing
+from rankmap.joint.pairing import NodeSet, Pairing
+from rankmap.joint.priced_steps import PricedSteps
 from rankmap.joint.rank_orders import indifferent
-from rankmap.joint.steps import Steps
 from rankmap.predict.asked import fitted
 
 if TYPE_CHECKING:
@@ -73,7 +74,11 @@ def search(asked: Predictor, request: Request, budget: Budget) -> Found:
         one.judge_orders(sets)
     elif one.at_the_limit():
         return one.found()
-    one.take_steps()
+    rows = one.rows
+    if len(rows) > one.room() and not budget.ended:
+        rows = one.step_by_prices()
+    if len(rows) and not budget.ended:
+        one.look_at_every_step(rows)
     return one.found()
 
 
@@ -131,11 +136,11 @@ class _Search:
         self.tried[name] = min(time, self.tried.get(name, np.inf))
         return time
 
-    def judge_node_sets(self) -> list[tuple[State, float]]:
-        """Judge every node set with rank r on slot r; return them with their times."""
+    def judge_node_sets(self) -> list[NodeSet]:
+        """Judge every node set with rank r on slot r; return the sets."""
         least = TUNING.least_sets * self.judge.us
         self.budget.part(TUNING.node_sets, "node sets", least)
-        sets: dict[bytes, tuple[State, float]] = {}
+        sets: dict[bytes, NodeSet] = {}
         for name, rows, needed in self._node_sets():
             key = (rows if self.ordered else np.sort(rows)).tobytes()
             if key in sets:
@@ -145,7 +150,8 @@ class _Search:
                 break
             state = State(rows, None, name)
             self.starts.append(state)
-            sets[key] = state, self.start(state)
+            time = self.start(state)
+            sets[key] = NodeSet(name, rows, time, {"row-major": time})
         return list(sets.values())
 
     def _node_sets(self) -> Iterator[tuple[str, Ints, bool]]:
@@ -159,7 +165,7 @@ class _Search:
         for name, rows in boxes(machine, request) if torus else levels(machine, request):
             yield name, rows, False
 
-    def judge_orders(self, sets: list[tuple[State, float]]) -> None:
+    def judge_orders(self, sets: list[NodeSet]) -> None:
         """Judge orders of the ranks on node sets, and the process grid laid on boxes of a torus."""
         self.budget.part(TUNING.orders, "orders")
         if self.pattern.dims is not None and self.ppn is not None:
@@ -168,11 +174,12 @@ class _Search:
                 if not self.budget.spend(self.judge.us, name):
                     break
                 time = self.start(State(rows, slots, f"{name}, as the grid lies"))
-                sets.append((State(rows, None, name), time))
+                sets.append(NodeSet(name, rows, time))
         us = self.judge.us
-        Pairing(
-            self.asked, self.pattern, self.request, sets, self.budget, us, self.start
-        ).try_orders()
+        one = Pairing(self.asked, self.pattern, self.request, sets, self.budget, us, self.start)
+        one.quick()
+        one.listed_otherwise()
+        one.searched()
 
     def at_the_limit(self) -> bool:
         """Return whether the best is as good as any nodes could be for its order of the ranks."""
@@ -181,23 +188,83 @@ class _Search:
         rest = sum(term.seconds for term in best.terms if term.name != "bandwidth")
         return time <= best.bound_s * (1 + TUNING.won) + rest
 
-    def take_steps(self) -> None:
-        """Step from the best states, then from disturbed copies of them, while that wins."""
-        if self.budget.ended or len(self.rows) == 1:
-            return
-        if len(self.rows) == self.request.count and not self.ordered:
-            return
-        self.budget.part(TUNING.steps, "steps", TUNING.least_steps * self.judge.us)
-        free, must = self.request.free, self.request.include
-        steps = Steps(self.judge, free, must, self.ordered, self.rng, self.budget)
+    def room(self) -> int:
+        """Return how many nodes' routes may be put into a table."""
+        size = len(self.asked.channels)
+        if self.asked.routing == "valiant" and size > 4000:
+            return 0  # sent pair by pair, over almost all channels
+        most = (TUNING.table / max(1, size)) ** 0.5
+        return int(np.clip(most, TUNING.fewest_free, TUNING.most_free))
+
+    def step_by_prices(self) -> Ints:
+        """Step among all free nodes; return those among which to look at every step."""
+        swaps, must = self.ordered, self.request.include
+        least = TUNING.least_steps * self.judge.us
+        self.budget.part(TUNING.prices, "steps", least)
+        free = self.request.free
+        steps = PricedSteps(self.judge, free, must, swaps, self.rng, self.budget.spend)
         for *_, state in list(self.kept):
             self.offer(*steps.descend(state))
-        stale = TUNING.stale if steps.idle(self.kept[0][3]) else 0
+        if not steps.works or steps.idle(self.kept[0][3]):
+            return self.rows[:0]
+        self._again_and_again(steps, self.rows)
+        room = self.room()
+        if self.request.count + TUNING.spare > room:
+            return self.rows[:0]
+        return self._window(steps, room)
+
+    def _window(self, steps: PricedSteps, room: int) -> Ints:
+        """Return the nodes of the best states, and free ones that would pay least, ascending."""
+        best = self.kept[0][3]
+        most = max(TUNING.spare, (room - self.request.count) // 2)
+        found = [best.rows, steps.cheapest(best, most)]
+        rows = np.concatenate([*found, *(state.rows for *_, state in self.kept[1:])])
+        _, first = np.unique(rows, return_index=True)
+        return np.sort(rows[np.sort(first)[:room]])
+
+    def look_at_every_step(self, rows: Ints) -> None:
+        """Step among some nodes with all their routes in a table; the best state is on them."""
+        self.budget.part(TUNING.steps, "every step")
+        if len(rows) == 1 or (len(rows) == self.request.count and not self.ordered):
+            return
+        table = route_table(self.asked, rows)
+        must = np.isin(rows, self.request.include)
+        steps = ExactSteps(self.asked, table, must, self.ordered, self.rng, self.budget.spend)
+        for *_, state in list(self.kept):
+            if np.isin(state.rows, rows).all():
+                named = state._replace(name=f"{state.name}, then every step")
+                self.offer(*steps.descend(named))
+        self._again_and_again(steps, rows)
+
+    def _again_and_again(self, steps: PricedSteps | ExactSteps, rows: Ints) -> None:
+        """Step from disturbed copies of the best states until nothing has been won for long."""
+        stale = 0
         while stale < TUNING.stale and self.budget.spend(0):
             before = self.kept[0][0]
-            some = self.kept[0 if stale % 3 else stale // 3 % len(self.kept)][3]
-            self.offer(*steps.descend(steps.disturb(some)))
+            on = [state for *_, state in self.kept if np.isin(state.rows, rows).all()]
+            some = on[0 if stale % 3 else stale // 3 % len(on)]
+            anywhere = isinstance(steps, ExactSteps) and self.rng.random() < TUNING.anywhere
+            self.offer(*steps.descend(self._disturbed(some, rows, anywhere)))
             stale = 0 if self.kept[0][0] < before * (1 - TUNING.won) else stale + 1
+
+    def _disturbed(self, state: State, rows: Ints, anywhere: bool) -> State:
+        """Return a copy of a state after a few steps drawn by lot, or placed anywhere."""
+        at, rng = state.rows.copy(), self.rng
+        stays = np.isin(at, self.request.include)
+        if anywhere:
+            spare = np.setdiff1d(rows, at[stays])
+            at[~stays] = rng.permutation(spare)[: int((~stays).sum())]
+            at = rng.permutation(at)
+            return State(at, state.slots, state.name)
+        spare = rng.permutation(np.setdiff1d(rows, at)).tolist()
+        for _ in range(int(rng.integers(1, 4 + len(at) // 32))):
+            place, other = rng.integers(len(at), size=2).tolist()
+            if spare and not stays[place] and (not self.ordered or rng.random() < 0.5):
+                at[place] = spare.pop()
+            else:
+                at[[place, other]] = at[[other, place]]
+                stays[[place, other]] = stays[[other, place]]
+        return State(at, state.slots, state.name)
 
     def found(self) -> Found:
         """Return what was found."""

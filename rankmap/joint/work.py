@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rankmap.predict import Predictor
 
 
-__all__ = ["bills", "boxes", "graph", "graph_by_node", "judging", "quick_order"]
+__all__ = ["boxes", "every_step", "graph", "graph_by_node", "judging", "quick_order"]
 
 
 def judging(asked: Predictor, rows: Ints) -> float:
@@ -89,6 +89,16 @@ def graph_by_node(nodes: int, edges: int) -> float:
     return 5_000 + 100.0 * nodes + 8.0 * edges
 
 
-def bills(flows: int) -> float:
-    """Return the us of adding up what so many flows between places pay, beside two judgements."""
-    return 0.4 * flows
+def every_step(looks: int, exchanges: int, gathered: int) -> float:
+    """Return the us of looking at every step once.
+
+    Parameters
+    ----------
+    looks : int
+        Multiplications of arrays.
+    exchanges : int
+        What is sent at different times: each has its calls of numpy.
+    gathered : int
+        Figures that are looked up in the table of routes.
+    """
+    return (looks + 300_000 * exchanges + 8 * gathered) / 1200

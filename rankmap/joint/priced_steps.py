@@ -1,0 +1,305 @@
+"""Many free nodes: steps are chosen by what the binding links are fed by.
+
+Each round puts a price on every link, high on those that are nearly the
+busiest (the gradient of `rankmap.joint.judge.norm`). Every place then has a
+bill, what its traffic pays for the links it takes, and every free node what
+it would pay there. The places with the largest savings change nodes, many at
+once; the predictor judges what comes of it, and if it is no better, fewer do.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from placement.network.path_costs import path_costs
+from rankmap.joint.budget import TUNING
+from rankmap.joint.judge import POWER, State, moved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from placement.network import Loads
+    from placement.network.path_costs import PathCosts
+    from placement.support.array_types import Floats, Ints, Mask
+    from rankmap.joint.judge import Exchange, Judge, Score
+
+    Moves = list[tuple[int, int]]
+    Bills: TypeAlias = "_Listed | _Alike"
+
+__all__ = ["PricedSteps"]
+
+
+class _Listed:
+    """Bills of an exchange whose messages are listed by pairs of places."""
+
+    def __init__(self, cost: PathCosts, one: Exchange) -> None:
+        sums = one.flows()
+        order = np.lexsort((sums.target, sums.source))
+        source, target, weight = (
+            x[order] for x in (sums.source, sums.target, sums.weight * one.times)
+        )
+        into = np.argsort(target, kind="stable")
+        self.cost, self.flows = cost, len(order)
+        self.ways = ((source, target, weight), (target[into], source[into], weight[into]))
+
+    def now(self, rows: Ints) -> Floats:
+        """Return the bill of each place, float64 (n,)."""
+        source, target, weight = self.ways[0]
+        paid = weight * self.cost(rows[source], rows[target])
+        sent = np.bincount(source, paid, minlength=len(rows))
+        return np.asarray(sent + np.bincount(target, paid, minlength=len(rows)))
+
+    def figures(self, places: int, rows: int) -> float:
+        """Return how many costs the bills of so many places take on one node, about."""
+        return 1 + places * 2 * self.flows / rows
+
+    def bills(self, rows: Ints, places: Ints, nodes: Ints) -> Floats:
+        """Return the bill of places on other nodes, all others where they are, (places, nodes)."""
+        out = np.zeros((len(places), len(nodes)))
+        for leaving, (ends, others, weight) in zip((True, False), self.ways, strict=True):
+            low, high = np.searchsorted(ends, places), np.searchsorted(ends, places + 1)
+            many = high - low
+            busy = np.flatnonzero(many)
+            if not len(busy):
+                continue
+            first = np.cumsum(many[busy]) - many[busy]
+            entry = np.repeat(low[busy] - first, many[busy]) + np.arange(int(many.sum()))
+            here, there = nodes[None, :], rows[others[entry]][:, None]
+            each = self.cost(here, there) if leaving else self.cost(there, here)
+            each = each * (weight[entry][:, None] * (here != there))
+            out[busy] += np.add.reduceat(each, first, axis=0)
+        return out
+
+
+class _Alike:
+    """Bills of an all-to-all of as many ranks a node: a node's bill is the same for every place.
+
+    Nodes that are routed alike (those of a router) have the same bill.
+    """
+
+    def __init__(self, cost: PathCosts, one: Exchange, alike: Ints) -> None:
+        rows = one.phase.job.rows
+        _, first, many = np.unique(alike[rows], return_index=True, return_counts=True)
+        self.cost, self.alike = cost, alike
+        self.partners, self.many = rows[first], many.astype(np.float64)
+        self.weight = one.phase.total.total / max(1, len(rows)) ** 2
+
+    def now(self, rows: Ints) -> Floats:
+        """Return the bill of each place, float64 (n,)."""
+        return self._bill(rows)
+
+    def figures(self, places: int, rows: int) -> float:
+        """Return how many costs the bills take on one node."""
+        return 2.0 * len(self.partners)
+
+    def bills(self, rows: Ints, places: Ints, nodes: Ints) -> Floats:
+        """Return the bill of places on other nodes, (places, nodes)."""
+        return np.broadcast_to(self._bill(nodes), (len(places), len(nodes)))
+
+    def _bill(self, nodes: Ints) -> Floats:
+        _, first, kind = np.unique(self.alike[nodes], return_index=True, return_inverse=True)
+        here, there = nodes[first][:, None], self.partners[None, :]
+        both = self.cost(here, there) + self.cost(there, here)
+        return np.asarray(self.weight * (both * self.many).sum(axis=1)[kind])
+
+
+class PricedSteps:
+    """Descends from one state after another.
+
+    Parameters
+    ----------
+    judge : Judge
+    free : bool (n,)
+        Rows of the machine that may be chosen.
+    must : int64 (k,)
+        Rows that must be chosen.
+    swaps : bool
+        Whether exchanging two places can change anything.
+    rng : numpy.random.Generator
+    spend : callable
+        Is told the us of each judgement; False ends a descent.
+
+    Attributes
+    ----------
+    works : bool
+        False once the network has turned out to have no prices.
+    """
+
+    def __init__(
+        self,
+        judge: Judge,
+        free: Mask,
+        must: Ints,
+        swaps: bool,
+        rng: np.random.Generator,
+        spend: Callable[[float], bool],
+    ) -> None:
+        self.judge, self.free, self.must, self.swaps = judge, free, must, swaps
+        self.rng, self.spend = rng, spend
+        self.works = True
+        machine = judge.asked.machine
+        single = machine.router.shape[1] == 1 and machine.topology.kind != "fattree"
+        self.alike = machine.router[:, 0].astype(np.int64) if single else np.arange(len(machine))
+
+    def descend(self, state: State) -> tuple[State, Score | None]:
+        """Return a state that no step tried makes better, and what it is worth."""
+        rows = state.rows.copy()
+        us = self.judge.us
+        self.spend(us)
+        score, found = self.judge.score(rows, state.slots)
+        most, still, turn = max(1, len(rows) // 4), 0, 0
+        while still < TUNING.patience and self.works and self.spend(2 * us):  # what bills take
+            billed = list(self._billed(found))
+            if not billed:
+                break
+            step = self._exchanged if self.swaps and turn % 2 else self._replaced
+            turn += 1
+            better = self._tried(state, rows, score, list(step(billed, rows, most)))
+            if better is None:
+                still, most = still + 1, max(1, most // 2)
+                continue
+            rows, score, found, width = better
+            still, most = 0, max(1, min(2 * width, len(rows) // 4))
+        return State(rows, state.slots, state.name), score
+
+    def _tried(
+        self, state: State, rows: Ints, score: Score, moves: Moves
+    ) -> tuple[Ints, Score, list[Exchange], int] | None:
+        """Return what is better after the first many, fewer, one of the moves; None if nothing is.
+
+        A move is (place, row) for a free row, or (place, -1 - other place).
+        """
+        for few in _fewer(moves):
+            if not self.spend(self.judge.us):
+                return None
+            after = moved(rows, few)
+            found, sent = self.judge.score(after, state.slots)
+            if found.soft < score.soft * (1 - TUNING.won):
+                return after, found, sent, len(few)
+        return None
+
+    def idle(self, state: State) -> bool:
+        """Return whether no link binds in a state: then other nodes change nothing."""
+        sent = self.judge.score(state.rows, state.slots)[1]
+        return not any(_binding(one.loads) for one in sent)
+
+    def cheapest(self, state: State, count: int) -> Ints:
+        """Return free rows that would pay least in a state, the cheapest first, at most so many."""
+        billed = list(self._billed(self.judge.score(state.rows, state.slots)[1]))
+        if not billed:
+            return self._spare(state.rows)[:count]
+        places = np.argsort(-_sum(one.now(state.rows) for one in billed), kind="stable")[
+            : TUNING.payers
+        ]
+        nodes, bills = self._offers(billed, state.rows, places, count)
+        return nodes[np.argsort(bills.min(axis=0), kind="stable")[:count]]
+
+    def _spare(self, rows: Ints) -> Ints:
+        spare = self.free.copy()
+        spare[rows] = False
+        return np.flatnonzero(spare)
+
+    def _offers(
+        self, billed: list[Bills], rows: Ints, places: Ints, most: int
+    ) -> tuple[Ints, Floats]:
+        """Return free nodes, some drawn by lot where they are many, and bills of places there."""
+        nodes = self._spare(rows)
+        figures = sum(one.figures(len(places), len(rows)) for one in billed)
+        room = min(len(nodes), max(2 * most, int(TUNING.figures / figures)))
+        nodes = np.sort(self.rng.choice(nodes, room, replace=False))
+        return nodes, _sum(one.bills(rows, places, nodes) for one in billed)
+
+    def _billed(self, found: list[Exchange]) -> Iterator[Bills]:
+        """Yield the exchanges that links bind, with prices."""
+        for one in found:
+            most = _binding(one.loads)
+            if not most:
+                continue
+            price = _prices(one.loads.seconds() / most, one.loads)
+            cost = path_costs(self.judge.asked.machine, price, self.judge.asked.routing)
+            if cost is None:
+                self.works = False
+                return
+            yield _Listed(cost, one) if self.swaps else _Alike(cost, one, self.alike)
+
+    def _replaced(self, billed: list[Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
+        """Yield the places that leave for a free node, with the node, the largest saving first."""
+        now = _sum(one.now(rows) for one in billed)
+        movable = ~np.isin(rows, self.must)
+        rank = np.argsort(-np.where(movable, now, -np.inf), kind="stable")
+        places = rank[: min(most, int(movable.sum()))]
+        if len(places) and self.free.sum() > len(rows):
+            nodes, bills = self._offers(billed, rows, places, most)
+            yield from _matched(now[places][:, None] - bills, places, nodes)
+
+    def _exchanged(self, billed: list[Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
+        """Yield pairs of places that exchange their nodes, the largest saving first."""
+        now = _sum(one.now(rows) for one in billed)
+        every = np.arange(len(rows))
+        figures = sum(one.figures(len(rows), len(rows)) for one in billed)
+        few = max(1, min(most, len(rows), int(TUNING.figures / figures)))
+        places = np.argsort(-now, kind="stable")[:few]
+        gone = _sum(one.bills(rows, places, rows) for one in billed)  # [place, node of other]
+        come = _sum(one.bills(rows, every, rows[places]) for one in billed)  # [other, node]
+        saving = now[places][:, None] + now[None, :] - gone - come.T
+        saving[np.arange(len(places)), places] = -np.inf
+        used: set[int] = set()
+        for flat in np.argsort(-saving, axis=None, kind="stable")[: 8 * len(rows)].tolist():
+            i, j = int(places[flat // len(rows)]), flat % len(rows)
+            if saving.flat[flat] <= 0:
+                return
+            if i not in used and j not in used:
+                used |= {i, j}
+                yield i, -1 - j
+
+
+def _sum(parts: Iterator[Floats]) -> Floats:
+    """Return the sum of at least one array."""
+    return np.asarray(sum(parts))
+
+
+def _binding(loads: Loads) -> float:
+    """Return the seconds of the busiest link, 0 where the nodes' own links take longer."""
+    most = float(loads.seconds().max(initial=0.0))
+    ends = [loads.nodes(kind).max(initial=0.0) for kind in ("injection", "ejection")]
+    return most if most >= float(max(ends)) * (1 - TUNING.won) else 0.0
+
+
+def _prices(share: Floats, loads: Loads) -> Floats:
+    """Return what a byte more on each channel adds to the norm of the times, in ns."""
+    gbs = loads.channels.bandwidth
+    steep: Floats = np.where(share > 0.5, share ** (POWER - 1), 0.0)
+    whole = float((share * steep).sum()) ** (1 - 1 / POWER)
+    return np.asarray(np.where(np.isfinite(gbs), steep / gbs, 0.0) / whole)
+
+
+def _matched(saving: Floats, places: Ints, nodes: Ints) -> Iterator[tuple[int, int]]:
+    """Yield (place, node) of the largest savings above 0, each place and node once."""
+    left, taken = set(range(len(places))), set()
+    order = np.argsort(-saving, axis=None, kind="stable")
+    width = saving.shape[1]
+    for flat in order[: 64 * max(saving.shape)].tolist():
+        i, j = divmod(flat, width)
+        if saving[i, j] <= 0 or not left:
+            return
+        if i in left and j not in taken:
+            left.remove(i)
+            taken.add(j)
+            yield int(places[i]), int(nodes[j])
+
+
+def _fewer(moves: Moves) -> Iterator[Moves]:
+    """Yield all moves, the first quarter of them and so on, then one at a time.
+
+    Examples
+    --------
+    >>> list(_fewer([(0, 8), (1, 9), (2, 7), (3, 6)]))[1:3]
+    [[(0, 8)], [(1, 9)]]
+    """
+    width = len(moves)
+    while width:
+        yield moves[:width]
+        width //= 4
+    yield from ([one] for one in moves[1 : TUNING.singles])
