@@ -116,9 +116,23 @@ def plan(
     if predicting:
         choice = planners.find_predicting(name)(machine, request)
     else:
-        choice = Choice(_rows(machine, request, name))
+        joined, warnings = _joined(machine, request, name)
+        choice = Choice(_rows(machine, joined, name), warnings=warnings)
     _verify(machine, request, choice.rows, name)
     return _describe(machine, request, choice, name)
+
+
+def _joined(machine: Machine, request: Request, name: str) -> tuple[Request, tuple[str, ...]]:
+    """Leave free only nodes that the links listed join, but for Slurm, which knows no links."""
+    if machine.links is None or name.startswith("slurm-"):
+        return request, ()
+    from placement.network.connected import connected_nodes
+
+    free, note = connected_nodes(machine, request.free, request.include)
+    if not note:
+        return request, ()
+    _refuse_short(machine, free, request.count, 0)
+    return replace(request, free=free), (note,)
 
 
 def _rows(machine: Machine, request: Request, name: str) -> Ints:

@@ -9,6 +9,7 @@ stand on cores 1-7, 9-15, … get the GPUs 4, 5, 2, 3, 6, 7, 0, 1.
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -158,10 +159,13 @@ def _on_cores(hardware: NodeHardware, cores: Sequence[int], ranks: int) -> list[
     if ranks <= len(cores):
         dealt = _deal(hardware, cores, ranks, len(LEVELS) - 1)
         return [Place(one, tuple(hardware.cores[k].pus[0] for k in one)) for one in dealt]
-    threads = [(core, pu) for core in cores for pu in hardware.cores[core].pus]
+    spare = [core for core in cores for _ in hardware.cores[core].pus[1:]]
+    beyond = ranks - len(cores)
+    more = Counter(spare[k * len(spare) // beyond] for k in range(beyond))
     return [
-        Place(tuple(sorted({core for core, _ in some})), tuple(pu for _, pu in some))
-        for some in _slices(threads, ranks)
+        Place((core,), some)
+        for core in cores
+        for some in _slices(hardware.cores[core].pus, 1 + more[core])
     ]
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nidmap
-from placement.errors import ParseError
+from placement.errors import ParseError, PlanError
 from placement.load import load_machine
 from placement.network import Demand, channels, hops, loads
 from placement.topologies import links, router_names
@@ -57,6 +57,19 @@ def test_a_degraded_link_has_what_is_left(tmp_path):
     assert sorted(links(machine).bandwidth.tolist()) == [12.5, 20.0, 20.0, 20.0]
     assert links(machine).count.tolist() == [2] * 4
     assert sorted(set(channels(machine).bandwidth.tolist())) == [6.25, 10.0]  # of one in the mean
+
+
+@pytest.mark.parametrize("strategy", ["compact", "spread", "nid-order", "random"])
+def test_a_node_that_is_cut_off_is_left_out_of_a_plan(tmp_path, strategy):
+    path = tmp_path / "down.txt"
+    path.write_text("x0y0 x1y0\nx0y0 x3y0\nx0y0 x0y1\nx0y0 x0y3\n")
+    machine = load_machine("torus:4x4", f"links-down:{path}")
+    found = nidmap.plan(machine, 15, strategy=strategy)
+    assert sorted(found.rows.tolist()) == [*range(1, 16)]
+    assert "nid00000 left out" in found.warnings[0]
+    with pytest.raises(PlanError, match="16 nodes wanted, 15 free"):
+        nidmap.plan(machine, 16, strategy=strategy)
+    assert 0 in nidmap.plan(machine, 4, strategy="slurm-none").rows
 
 
 def test_an_order_of_the_ranks_goes_round_it(tmp_path):

@@ -1,5 +1,7 @@
 """Places on a node: the published maps of machines, and what holds on any."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -97,6 +99,19 @@ def test_no_rank_lies_across_domains_where_it_need_not(hardware, data):
     times = data.draw(st.integers(1, max(1, len(hardware.cores) // domains)))
     for place in places_on(hardware, domains * times):
         assert len({hardware.cores[core].numa for core in place.cores}) == 1
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=9), st.data())
+def test_ranks_beyond_the_cores_share_single_cores(threads, data):
+    first = np.cumsum([0, *threads])
+    cores = tuple(Core(tuple(range(a, b)), 0, 0, 0) for a, b in itertools.pairwise(first.tolist()))
+    ranks = data.draw(st.integers(len(cores), int(first[-1])))
+    found = places_on(NodeHardware(cores), ranks)
+    assert len(found) == ranks
+    assert {len(place.cores) for place in found} == {1}
+    used = [pu for place in found for pu in place.pus]
+    assert len(used) == len(set(used))
+    assert all(set(place.pus) <= set(cores[place.cores[0]].pus) for place in found)
 
 
 @given(st.integers(1, 6), st.integers(1, 6))
