@@ -293,6 +293,8 @@ def _run_inside(
         "" if options["strategy"] == "auto" else options["strategy"],
         os.path.abspath(options["order_file"]) if options["order_file"] else "",
         options["order_format"],
+        job=job_of(dict(options)),
+        quiet=bool(click.get_current_context().meta.get("quiet")),
     )
     return run_inside(command, how, world, strict, dry_run)
 

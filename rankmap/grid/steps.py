@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["step_ends", "window"]
 
 
-def window(shape: Sequence[int], offset: Sequence[int]) -> tuple[Window, Window]:
+@lru_cache(1 << 12)  # carving a grid asks for the same ones thousands of times
+def window(shape: Shape, offset: Shape) -> tuple[Window, Window]:
     """Return the cells of an open grid that can take a step, and those where it leads them.
 
     Examples
@@ -48,6 +50,6 @@ def step_ends(table: Array, periodic: Sequence[bool], offset: Shape) -> tuple[Ar
     if not any(moves):
         return table[:0], table[:0]
     around = tuple(-s if wraps else 0 for wraps, s in zip(periodic, offset, strict=True))
-    here, there = window(table.shape, [s + a for s, a in zip(offset, around, strict=True)])
+    here, there = window(table.shape, tuple(s + a for s, a in zip(offset, around, strict=True)))
     moved = np.roll(table, around, tuple(range(table.ndim))) if any(around) else table
     return table[here], moved[there]

@@ -38,6 +38,9 @@ __all__ = ["NAMES", "cart_create", "reorder"]
 #: is on the r-th of them, counted round. For trying out many nodes on one.
 NAMES = "NIDMAP_PROCESSOR_NAMES"
 
+#: Seconds of processor time that rank 0 may think, while all others wait.
+_SECONDS = 1.5
+
 
 class _Request(NamedTuple):
     """What a rank asks for; all ranks must ask for the same."""
@@ -243,8 +246,8 @@ def _answer(
     from rankmap.runtime.rerank import rerank
 
     hosts = [(processor, node) for processor, node, _ in brought[: wanted.ranks]]
-    ranks, talk = rerank(hosts, wanted.pattern, machine, wanted.strategy)
-    return array("q", ranks.tolist()), talk
+    found = rerank(hosts, wanted.pattern, machine, wanted.strategy, _SECONDS)
+    return array("q", found.ranks.tolist()), found.warning
 
 
 def _refusal(error: BaseException) -> Refusal:

@@ -2,7 +2,8 @@
 
 The library before the program (`rankmap.preload`) writes its question to
 standard input: who talks to whom, which host each process is on. The answer
-on standard output is the old rank of each new one, or ``no:`` and why.
+on standard output is the old rank of each new one, or ``no:`` and why; a line
+on standard error says what the order was chosen by.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from placement.errors import NidmapError, UsageError, printable
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Ints
+    from collections.abc import Mapping
+
     from rankmap.pattern import Pattern
+    from rankmap.runtime.rerank import Reranked
 
 __all__ = ["Answerer", "answer", "asking_command"]
 
@@ -26,6 +29,9 @@ _HEAD = "nidmap 1"
 
 #: Words for what a question's second line says besides a pattern.
 _GRAPH, _WORLD = "graph", "world"
+
+#: Seconds of processor time that choosing may take of grids, and of all else, which may be mapped.
+_GRID_SECONDS, _SECONDS = 0.25, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +49,10 @@ class Answerer:
     order : str
         An order file, '' for none.
     order_format : str or None
-    seconds : float
-        Of processor time that choosing may take.
+    job : mapping
+        What else is said of what the program sends (`rankmap.joint.job.KEYS`).
+    quiet : bool
+        Do not say what the order was chosen by.
     """
 
     machine: str = ""
@@ -52,7 +60,8 @@ class Answerer:
     strategy: str = ""
     order: str = ""
     order_format: str | None = None
-    seconds: float = 0.5
+    job: Mapping[str, Any] = field(default_factory=dict)
+    quiet: bool = False
 
 
 class _Question(NamedTuple):
@@ -77,8 +86,12 @@ def main() -> None:
     """Answer the question on standard input; whatever fails is said in the answer's own line."""
     try:
         question = sys.stdin.buffer.read().decode("utf-8", "replace")
-        ranks = answer(question, Answerer(**json.loads(sys.argv[1])))
-        text = "\n".join(map(str, ranks.tolist()))
+        how = Answerer(**json.loads(sys.argv[1]))
+        found = answer(question, how)
+        text = "\n".join(map(str, found.ranks.tolist()))
+        if found.remark and not how.quiet:
+            said = "; ".join(filter(None, [found.warning, found.remark]))
+            print(f"nidmap: order of {len(found.ranks)} ranks {said}", file=sys.stderr)
     except NidmapError as error:
         text = f"no: {error}"
     except Exception as error:
@@ -86,8 +99,8 @@ def main() -> None:
     print(text, flush=True)
 
 
-def answer(question: str, how: Answerer) -> Ints:
-    """Return the old rank of each new one.
+def answer(question: str, how: Answerer) -> Reranked:
+    """Return the processes in their new order.
 
     Raises
     ------
@@ -99,7 +112,7 @@ def answer(question: str, how: Answerer) -> Ints:
     Examples
     --------
     >>> text = "nidmap 1\\nstencil:2x2\\n4 4\\na -\\nb -\\na -\\nb -\\n"
-    >>> answer(text, Answerer(strategy="row-major")).tolist()
+    >>> answer(text, Answerer(strategy="row-major")).ranks.tolist()
     [0, 2, 1, 3]
     """
     from rankmap.runtime.rerank import rerank
@@ -107,8 +120,9 @@ def answer(question: str, how: Answerer) -> Ints:
     asked = _parse(question)
     wanted = _pattern(asked, how)
     file = (how.order, how.order_format) if how.order else None
-    machine = how.machine or None
-    return rerank(asked.hosts, wanted, machine, how.strategy, how.seconds, file)[0]
+    grid = isinstance(wanted, str) and wanted.startswith("stencil:")
+    seconds = _GRID_SECONDS if grid else _SECONDS
+    return rerank(asked.hosts, wanted, how.machine or None, how.strategy, seconds, file, how.job)
 
 
 def _parse(text: str) -> _Question:
@@ -131,7 +145,9 @@ def _pattern(asked: _Question, how: Answerer) -> str | Pattern:
         return asked.pattern
     import numpy as np
 
-    from rankmap.pattern.graph import from_edges
+    from rankmap.pattern.graph import from_edges, stencil_of
 
     a, b, weight = np.array(asked.edges.split(), dtype=np.int64).reshape(-1, 3).T
-    return from_edges(len(asked.hosts), a, b, weight.astype(float))
+    graph = from_edges(len(asked.hosts), a, b, weight.astype(float))
+    grid = stencil_of(graph)
+    return grid.spec if grid else graph

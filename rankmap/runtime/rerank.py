@@ -4,31 +4,52 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from placement.errors import NidmapError, UsageError, printable
+from rankmap.joint.by_strategy import order_by_strategy
+from rankmap.joint.job import predictor
 from rankmap.order import Order
 from rankmap.order_file import read_order_file
 from rankmap.order_store import Wish, stored
-from rankmap.orders import arrange, names
+from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
 from rankmap.permutation import inverse
 from rankmap.score import cost
 from rankmap.slots import Slots, slots_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from placement.machine import Machine
     from rankmap.arrays import Ints
     from rankmap.pattern import Pattern
 
-__all__ = ["rerank"]
+__all__ = ["Reranked", "rerank"]
 
 #: Strategies to take where none is asked for, the first that does.
 BEST = ("auto", "boxes", "hilbert", "row-major")
+
+
+class Reranked(NamedTuple):
+    """The processes in their new order.
+
+    Attributes
+    ----------
+    ranks : int64 (n,)
+        Entry r is the old rank of the process that gets rank r.
+    warning : str
+        What went otherwise than was wished, '' for nothing.
+    remark : str
+        By what the best order was chosen, time or J, and what it is expected to
+        win; '' where it was not chosen here.
+    """
+
+    ranks: Ints
+    warning: str
+    remark: str = ""
 
 
 def rerank(
@@ -38,7 +59,8 @@ def rerank(
     strategy: str = "",
     seconds: float = math.inf,
     order_file: tuple[str, str | None] | None = None,
-) -> tuple[Ints, str]:
+    job: Mapping[str, Any] | None = None,
+) -> Reranked:
     """Return the processes in their new order, for processes that sit where they sit.
 
     Parameters
@@ -52,18 +74,18 @@ def rerank(
     machine : str, Machine or None
         A machine spec; None: ``$NIDMAP_MACHINE``.
     strategy : str
-        '' for the best there is, and the old order where that is not better.
+        '' for the best there is, as `rankmap.joint.by_strategy` finds it, and the
+        old order where that is not better.
     seconds : float
         Of processor time that choosing the best may take.
     order_file : (str, str or None) or None
         A file with the order, and its format where its name does not state it.
+    job : mapping or None
+        What else is said of what the job sends (`rankmap.joint.job.KEYS`).
 
     Returns
     -------
-    int64 (n,)
-        Entry r is the old rank of the process that gets rank r.
-    str
-        What a user should know, '' for nothing.
+    Reranked
 
     Raises
     ------
@@ -73,7 +95,7 @@ def rerank(
     Examples
     --------
     >>> cyclic = [("a", ""), ("b", ""), ("a", ""), ("b", "")]
-    >>> rerank(cyclic, "stencil:4", strategy="row-major")[0].tolist()
+    >>> rerank(cyclic, "stencil:4", strategy="row-major").ranks.tolist()
     [0, 2, 1, 3]
     """
     processors, nodes = map(list, zip(*hosts, strict=True))
@@ -85,14 +107,25 @@ def rerank(
     at_slot = np.argsort(node, kind="stable")
     slots, talk = _slots([[names[k] for k in np.sort(first)] for names in named], node, machine)
     if order_file:
-        return at_slot[read_order_file(*order_file, slots).slots], talk
+        return Reranked(at_slot[read_order_file(*order_file, slots).slots], talk)
     if strategy:
-        return at_slot[arrange(slots, pattern, strategy).slots], talk
-    order, broke = _best_order(slots, pattern, machine, seconds)
-    before = Order(inverse(at_slot), slots)
-    if cost(order, pattern) >= cost(before, pattern):
-        order = before
-    return at_slot[order.slots], talk or broke
+        return Reranked(at_slot[arrange(slots, pattern, strategy).slots], talk)
+    sends = job or {}
+    best, broke = _best_order(slots, pattern, machine, seconds, sends)
+    before, remark = Order(inverse(at_slot), slots), best.remark
+    if not np.array_equal(best.node, before.node) and not _wins(best, before, pattern, sends):
+        best, remark = before, f"{remark}; no better than the ranks' own order, which is kept"
+    return Reranked(at_slot[best.slots], talk or broke, remark)
+
+
+def _wins(best: Order, before: Order, pattern: str | Pattern, job: Mapping[str, Any]) -> bool:
+    """Return whether an order is better than another one, by what it was chosen by."""
+    slots = best.on
+    by_time = best.optimised is not None and best.optimised["by"] == "time"
+    if not by_time or slots.machine is None or slots.rows is None:
+        return cost(best, pattern) < cost(before, pattern)
+    asked, _ = predictor(slots.machine, {**job, "pattern": pattern, "ppn": slots.counts.tolist()})
+    return asked.time(slots.rows, best.slots) < asked.time(slots.rows, before.slots)
 
 
 def _slots(listed: list[list[str]], node: Ints, machine: str | Machine | None) -> tuple[Slots, str]:
@@ -127,19 +160,21 @@ def _machine(machine: str | Machine | None) -> Machine | None:
 
 
 def _best_order(
-    slots: Slots, pattern: str | Pattern, machine: str | Machine | None, seconds: float
+    slots: Slots,
+    pattern: str | Pattern,
+    machine: str | Machine | None,
+    seconds: float,
+    job: Mapping[str, Any],
 ) -> tuple[Order, str]:
     """Return the best order that there is, and what is to be said of a strategy that broke down."""
-    kept = _kept_order(slots, pattern, machine, seconds)
+    kept = _kept_order(slots, pattern, machine, seconds, job)
     if kept:
         return kept, ""
     wanted = parse_pattern(pattern) if isinstance(pattern, str) else pattern
-    wanted, known, broke = wanted.fit(len(slots)), names(), ""
-    limit = "" if seconds == math.inf else f":seconds={seconds:g}"
+    wanted, broke = wanted.fit(len(slots)), ""
     for name in BEST:
         try:
-            if name in known:
-                return arrange(slots, wanted, name + limit * (name == "auto")), broke
+            return order_by_strategy(slots, wanted, name, job, seconds), broke
         except UsageError:
             continue  # it does not apply to this pattern
         except Exception as error:
@@ -148,13 +183,17 @@ def _best_order(
 
 
 def _kept_order(
-    slots: Slots, pattern: str | Pattern, machine: str | Machine | None, seconds: float
+    slots: Slots,
+    pattern: str | Pattern,
+    machine: str | Machine | None,
+    seconds: float,
+    job: Mapping[str, Any],
 ) -> Order | None:
     """Return the order that `nidmap order` or `run` has thought out for these slots, if any."""
     specs = machine or os.environ.get("NIDMAP_MACHINE", "")
     if not isinstance(pattern, str) or not isinstance(specs, str):
         return None
-    return stored(slots, Wish(pattern, "auto", {}, seconds, tuple(specs.split())))
+    return stored(slots, Wish(pattern, "auto", job, seconds, tuple(specs.split())))
 
 
 def _reason(error: Exception) -> str:

@@ -246,8 +246,8 @@ def _find_order(hosts: Hosts, order: str, asked: Comparison) -> tuple[list[int],
     from rankmap.runtime.rerank import rerank
 
     strategy = "" if order == "auto" else order
-    ranks, note = rerank(hosts, asked.pattern, asked.machine or None, strategy)
-    return ranks.tolist(), note
+    found = rerank(hosts, asked.pattern, asked.machine or None, strategy)
+    return found.ranks.tolist(), found.warning
 
 
 def _file_order(hosts: Hosts, path: str) -> list[int]:

@@ -180,7 +180,7 @@ def test_a_rank_that_fails_ends_all(place, count, failing):
 def test_any_layout_gives_a_permutation_that_is_no_worse(nodes, periodic):
     hosts = [(f"nid{k:05d}", "") for k in nodes]
     pattern = f"stencil:{len(nodes)}{',periodic' if periodic else ''}"
-    new, talk = rerank(hosts, pattern, "torus:2x2x2")
+    new, talk, _ = rerank(hosts, pattern, "torus:2x2x2")
     assert sorted(new.tolist()) == list(range(len(nodes)))
     assert talk == ""
     back = np.argsort(new)
@@ -201,6 +201,29 @@ def test_the_best_order_of_a_small_grid_is_found():
 def test_an_order_that_cannot_be_bettered_is_kept():
     hosts = [(name, "") for name in ("b", "b", "a", "a")]
     assert rerank(hosts, "stencil:4")[0].tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("machine", "says"),
+    [
+        ("dragonfly:groups=2,chassis=2,blades=2,nodes=2", "chosen by predicted time: "),
+        ("tree:2x2x2,dist=1:2:3", "states no bandwidths"),
+    ],
+)
+def test_the_best_order_is_chosen_by_time_where_that_can_be_told(machine, says):
+    hosts = [(name, "") for name in named(0, 6, 6, 0, 6, 0)]
+    found = rerank(hosts, "stencil:3x2", machine)
+    assert says in found.remark
+    assert found.ranks.tolist() != list(range(6))
+
+
+def test_ranks_keep_an_order_that_is_as_fast_as_the_best():
+    machine = "dragonfly:groups=2,chassis=2,blades=2,nodes=2"
+    hosts = [(name, "") for name in named(5, 0, 5, 0, 10, 10)]
+    first = rerank(hosts, "stencil:6", machine)
+    assert first.ranks.tolist() != list(range(6))
+    again = rerank([hosts[rank] for rank in first.ranks], "stencil:6", machine)
+    assert again.ranks.tolist() == list(range(6))
 
 
 def test_slurms_names_count_where_they_tell_as_much():
