@@ -155,6 +155,10 @@ def build(sources: Sources) -> Machine:
     """Put together what `open_sources` has read."""
     if sources.overlays and sources.site is None and not sources.dumps:
         raise sources.overlays[0].alone()
+    if sources.links_down and sources.site is None and not sources.dumps:
+        raise ParseError(
+            sources.links_down[0], 0, "links that are down, and no machine", "-m MACHINE"
+        )
     machine = _assembled(sources)
     if sources.site is not None and sources.site.hardware:
         machine = replace(machine, hardware=sources.site.hardware)

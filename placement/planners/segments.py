@@ -19,7 +19,7 @@ import numpy as np
 from placement.errors import PlanError
 from placement.planners._units import nested
 from placement.planners.slurm_blocks import sizes_of
-from placement.support.quantities import counted
+from placement.support.quantities import counted, unit_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,7 +152,7 @@ def _refuse_few(request: Request, blocks: Blocks, room: Ints, segment: int) -> N
     what = f"{request.count} nodes as {counted(wanted, 'segment')} of {segment}"
     outside = blocks.of[request.include] < 0
     if outside.any():
-        raise PlanError(f"{what}: an included node is in no {blocks.word}")
+        raise PlanError(f"{what}: an included node is in no {unit_name(blocks.word)}")
     must = -(-np.bincount(blocks.of[request.include], minlength=len(room)) // segment)
     if bool((must > room).any()) or int(must.sum()) > wanted:
         parts = counted(int((must > 0).sum()), blocks.word)
@@ -161,9 +161,10 @@ def _refuse_few(request: Request, blocks: Blocks, room: Ints, segment: int) -> N
         inside = blocks.of[request.free]
         most = np.sort(np.bincount(inside[inside >= 0], minlength=1))[::-1]
         shown = ", ".join(map(str, most[:4])) + (" …" if len(most) > 4 else "")
+        unit = unit_name(blocks.word)
         raise PlanError(
-            f"{what} wanted, none split over a {blocks.word}: there is room for {int(room.sum())}",
-            f"free nodes of each {blocks.word}: {shown}",
+            f"{what} wanted, none split over a {unit}: there is room for {int(room.sum())}",
+            f"free nodes of each {unit}: {shown}",
         )
 
 

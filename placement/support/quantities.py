@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-__all__ = ["counted", "exact_size", "rate_text", "size_text", "size_unit", "time_text", "time_unit"]
+__all__ = [
+    "counted",
+    "exact_size",
+    "rate_text",
+    "size_text",
+    "size_unit",
+    "time_text",
+    "time_unit",
+    "unit_name",
+]
 
 _TIMES = (("s", 1.0), ("ms", 1e3), ("us", 1e6), ("ns", 1e9))
 _PREFIXES = {1000: ("k", "M", "G", "T", "P"), 1024: ("Ki", "Mi", "Gi", "Ti", "Pi")}
@@ -82,11 +91,21 @@ def counted(count: int, word: str) -> str:
     >>> counted(3, "level1"), counted(2, "switch")
     ('3 level-1 switches', '2 switches')
     """
-    if word.startswith("level"):
-        word = f"level-{word.removeprefix('level')} switch"
+    word = unit_name(word)
     plural = {"chassis": "chassis", "leaf": "leaf modules"}
     many = plural.get(word, word + ("es" if word.endswith("ch") else "s"))
     return f"{count} {word if count == 1 else many}"
+
+
+def unit_name(word: str) -> str:
+    """Return what people call one of a topology's levels.
+
+    Examples
+    --------
+    >>> unit_name("level1"), unit_name("group")
+    ('level-1 switch', 'group')
+    """
+    return f"level-{word.removeprefix('level')} switch" if word.startswith("level") else word
 
 
 def time_unit(most: float) -> tuple[str, float]:

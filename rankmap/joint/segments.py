@@ -16,6 +16,7 @@ import numpy as np
 from placement import planners
 from placement.errors import PlanError, UsageError
 from placement.planners.segments import Blocks, blocks_of, in_segments
+from placement.support.quantities import unit_name
 from rankmap.joint.judge import State
 from rankmap.pattern.training import Training
 from rankmap.predict.asked import fitted
@@ -66,7 +67,7 @@ class Segments:
     def note(self) -> str:
         """What a person should know of them."""
         kept = f", {', '.join(self.axes)} inside one" if self.axes else ""
-        return f"segments of {self.size}: none is split over a {self.blocks.word}{kept}"
+        return f"segments of {self.size}: none is split over a {unit_name(self.blocks.word)}{kept}"
 
     def hold(self, state: State) -> bool:
         """Return whether a state has whole segments, and every replica in one block."""

@@ -108,6 +108,11 @@ Switch\t36 "S-00000000000000cc"\t\t# "spine" base port 0 lid 9 lmc 0
 """
 
 
+def test_links_alone_are_no_machine():
+    with pytest.raises(ParseError, match=r"down\.txt: links that are down, and no machine"):
+        load_machine("links-down:down.txt")
+
+
 def test_a_list_of_todays_links_says_what_is_down(tmp_path):
     whole, today = tmp_path / "whole.txt", tmp_path / "today.txt"
     whole.write_text(FABRIC)

@@ -99,6 +99,11 @@ def test_what_cannot_be_is_refused_with_the_reason(count, segment, said):
         nidmap.plan(machine, count, segment=segment, exclude=[0, 8])
 
 
+def test_a_switch_is_called_one_where_there_is_no_room():
+    with pytest.raises(PlanError, match="split over a level-1 switch: there is room for 4"):
+        nidmap.plan(parse_spec("tree:4x4"), 15, segment=3)
+
+
 def test_included_nodes_in_too_many_blocks_are_refused():
     with pytest.raises(PlanError, match="the included nodes sit in 3 blocks"):
         nidmap.plan(with_blocks(24, 8, (8,)), 8, segment=4, include=[0, 8, 16])
