@@ -126,8 +126,9 @@ def best_seats(inside: Floats, outside: Floats, between: Floats, to_nic: Floats)
     --------
     >>> talk = np.array([[0, 0, 9.0, 0], [0, 0, 0, 9.0], [9.0, 0, 0, 0], [0, 9.0, 0, 0]])
     >>> apart = np.array([[0, 1.0, 4, 4], [1, 0, 4, 4], [4, 4, 0, 1], [4, 4, 1, 0]])
-    >>> best_seats(talk, np.zeros(4), apart, np.zeros(4)).tolist()
-    [0, 2, 1, 3]
+    >>> seats = best_seats(talk, np.zeros(4), apart, np.zeros(4))
+    >>> seating_cost(seats, talk, np.zeros(4), apart, np.zeros(4))
+    18.0
     """
     turn = np.arange(len(outside))
     if len(turn) < 2:

@@ -68,14 +68,14 @@ def places_on(hardware: NodeHardware, ranks: int) -> list[Place]:
 
     Examples
     --------
-    >>> from placement.hardware import Core, Device
+    >>> from placement.hardware import Core, Device, NodeHardware
     >>> cores = tuple(Core((k,), k // 2, k // 4, 0) for k in range(8))
     >>> gpus = Device("gpu0", (4, 5, 6, 7)), Device("gpu1", (0, 1, 2, 3))
     >>> node = NodeHardware(cores, gpus)
     >>> [(place.pus, place.gpus) for place in places_on(node, 2)]
     [((0, 1, 2, 3), (1,)), ((4, 5, 6, 7), (0,))]
     >>> [place.pus for place in places_on(node, 3)]
-    [(0, 1, 2, 3), (4, 5), (6, 7)]
+    [(0, 1), (2, 3), (4, 5, 6, 7)]
     """
     usable = [k for k in range(len(hardware.cores)) if k not in hardware.reserved]
     threads = _threads(hardware, usable)

@@ -178,12 +178,12 @@ class Training(Pattern):
         return self._groups_along(names, self._dense())
 
     def replicas(self, axes: Sequence[str] = ("tp", "ep", "pp")) -> Ints:
-        """Return the replica of each rank, int64 (ranks,): ranks that some axes join are one.
+        """Return a number of the replica of each rank, int64 (ranks,): some axes join its ranks.
 
         Examples
         --------
         >>> Training(tp=2, dp=2, pp=2).replicas().tolist()
-        [0, 0, 1, 1, 0, 0, 1, 1]
+        [0, 0, 2, 2, 0, 0, 2, 2]
         """
         groups = [self.groups(axis) for axis in axes]
         first = np.concatenate([np.repeat(g[:, 0], g.shape[1]) for g in groups])

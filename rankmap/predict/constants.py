@@ -137,7 +137,8 @@ def constants(
         switches off every term that does not grow with the bytes: latency,
         hops, messages and the rounds of a histogram.
     memory : float or None
-        GB/s inside a node; None: as the site states, else `MEMORY_GBS`; inf: it costs nothing.
+        GB/s inside a node; None: as the site states, else `MEMORY_GBS` where the
+        machine states the bandwidth of any link; inf: it costs nothing.
     process : float or None
         GB/s of one rank; None: as the site states, inf: no limit.
     payload : float or None
@@ -162,10 +163,7 @@ def constants(
     stated = machine.topology.parameters
     process = stated.get("process") if process is None else process
     payload = stated.get("payload", 1.0) if payload is None else payload
-    memory_source = "as asked for"
-    if memory is None:
-        memory = stated.get("memory", MEMORY_GBS)
-        memory_source = stated.get("memory_mark", "stated") if "memory" in stated else "assumed"
+    memory, memory_source = _memory(machine, memory)
     process, memory = (None if gbs == math.inf else gbs for gbs in (process, memory))
     for what, figure in (("memory", memory), ("process", process)):
         if figure is not None and not 0 < figure <= MOST:
@@ -205,3 +203,17 @@ def _fabric(machine: Machine) -> str:
     if topology.kind == "dragonfly" and topology.router_levels == 2:
         return "slingshot"
     return KINDS.get(topology.kind, "infiniband")
+
+
+def _memory(machine: Machine, asked: float | None) -> tuple[float, str]:
+    """Return GB/s of copies inside a node, inf where they cost nothing, and how they are known."""
+    stated = machine.topology.parameters
+    if asked is not None:
+        return asked, "as asked for"
+    if "memory" in stated:
+        return stated["memory"], stated.get("memory_mark", "stated")
+    listed = [] if machine.links is None else machine.links.bandwidth.tolist()
+    if any(math.isfinite(gbs) for gbs in (*machine.topology.bandwidth.values(), *listed)):
+        return MEMORY_GBS, "assumed"
+    # Beside links that are taken for unlimited, copies would be all there is.
+    return math.inf, "as on links of unknown bandwidth"

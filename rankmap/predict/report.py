@@ -126,7 +126,7 @@ def _terms(
     if known.payload != 1:
         how += f", {known.payload:.0%} of the wire between routers is payload"
     yield Term("bandwidth", sum(one.bandwidth_s for one in timed), how)
-    inside = "costs nothing, as asked for"
+    inside = f"costs nothing, {known.memory_source}"
     if known.memory_gbs:
         inside = (
             f"{known.memory_gbs:g} GB/s a node {known.memory_source}, beyond what the network takes"
