@@ -110,13 +110,11 @@ def bind(order: Order, pattern: Pattern, binder: str, form: str) -> Bound:
     if binder != "openmpi":
         local = np.argsort(found.order.ranks[: len(places)]) if by_rank else np.arange(len(places))
         binding = bind_options(binder, places, local.tolist(), by_rank)
-    share = f"{found.cost / found.before:.2f} of" if found.before else "nothing, as"
+    where = f"inside the nodes ({hardware.sentence()}; {hardware.source})"
     gbs = ", ".join(f"{figure:g}" for figure in hardware.bandwidth)
-    return Bound(
-        found.order,
-        places,
-        binding,
-        f"inside the nodes ({hardware.sentence()}; {hardware.source}) copies cost {share} what "
-        f"ranks in turn do, at {gbs} GB/s within an L3, a NUMA domain, a socket, a node "
-        f"({hardware.mark})",
-    )
+    rests_on = f"at {gbs} GB/s within an L3, a NUMA domain, a socket, a node ({hardware.mark})"
+    if found.cost < 0.995 * found.before:
+        what = f"copies cost {found.cost / found.before:.2f} of what they do with ranks in turn"
+    else:
+        what = "ranks sit in turn: no other way was found to cost less"
+    return Bound(found.order, places, binding, f"{where} {what}, {rests_on}")

@@ -192,7 +192,9 @@ def _bind(
     from rankmap.pattern import parse_pattern
 
     if form not in ("json", "openmpi") and (output is None or output == "-"):
-        raise UsageError("--bind prints the launcher's options: where does the order go?", "-o F")
+        raise UsageError(
+            "--bind prints the launcher's options: where does the order go?", "-o FILE says it"
+        )
     found = bind(order, parse_pattern(pattern).on(order.on), binder, form)
     if form == "json":
         said = {**document(found.order), "binding": found.document()}
