@@ -1,8 +1,9 @@
 """Nodes that somebody has plans for: leases of this user's plans, and lists of pending jobs.
 
 A plan leaves a small file with its nodes, good for some minutes; until then no
-other plan of the same user takes them for idle. Plans in flight wait for each
-other, so that two of them never choose the same.
+other plan of the same user takes them for idle, on the same cluster (that of
+``$SLURM_CONF``). Plans in flight wait for each other, so that two of them never
+choose the same.
 """
 
 from __future__ import annotations
@@ -39,6 +40,11 @@ def _folder() -> str:
     return user_cache("leases", FOLDER)
 
 
+def _cluster() -> str:
+    """Return what tells clusters with nodes of the same names apart; '' for the usual one."""
+    return os.environ.get("SLURM_CONF", "")
+
+
 @contextlib.contextmanager
 def one_plan_at_a_time() -> Iterator[None]:
     """Hold off other plans of this user inside the block; where that cannot be, go on without."""
@@ -70,7 +76,7 @@ def lease(nodes: NodeList, seconds: float = SECONDS) -> None:
     if not folder:
         return
     path = os.path.join(folder, f"{os.urandom(8).hex()}.json")
-    document = {"until": time.time() + seconds, "nodes": nodes.fold()}
+    document = {"until": time.time() + seconds, "cluster": _cluster(), "nodes": nodes.fold()}
     with contextlib.suppress(OSError, NidmapError):
         os.makedirs(folder, mode=0o700, exist_ok=True)
         write_output(json.dumps(document), path)
@@ -84,10 +90,10 @@ def leased() -> frozenset[str]:
             with contextlib.suppress(OSError, ValueError, KeyError, TypeError, NidmapError):
                 with open(path, encoding="utf-8") as stream:
                     held = json.load(stream)
-                if held["until"] > time.time():
-                    found.update(NodeList.parse(held["nodes"]))
-                else:
+                if held["until"] <= time.time():
                     os.unlink(path)
+                elif held.get("cluster", "") == _cluster():
+                    found.update(NodeList.parse(held["nodes"]))
     return frozenset(found)
 
 
