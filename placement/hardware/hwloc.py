@@ -10,7 +10,6 @@ What is near a device are the cores of the object that it hangs below.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +17,7 @@ from xml.etree import ElementTree
 
 from placement.errors import ParseError, printable
 from placement.hardware.model import Core, Device, NodeHardware
+from placement.support.reading import read_at_most
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -45,12 +45,10 @@ class HardwareFile(NamedTuple):
     Attributes
     ----------
     hardware : NodeHardware
-    source : str
-        The file.
+        Its source is the file.
     """
 
     hardware: NodeHardware
-    source: str
 
     def over(self, machine: Machine) -> Machine:
         """Return the machine with this type of node added to those that are known."""
@@ -59,14 +57,14 @@ class HardwareFile(NamedTuple):
         return replace(
             machine,
             hardware=(*machine.hardware, self.hardware),
-            sources=(*machine.sources, self.source),
+            sources=(*machine.sources, self.hardware.source),
             _cache={},
         )
 
     def alone(self) -> ParseError:
         """Return the error of a node that no machine goes with."""
-        hint = f"-m MACHINE -m {printable(self.source)} says what is inside its nodes"
-        return ParseError(self.source, 0, "one node, and no machine", hint)
+        hint = f"-m MACHINE -m {printable(self.hardware.source)} says what is inside its nodes"
+        return ParseError(self.hardware.source, 0, "one node, and no machine", hint)
 
 
 def read_hwloc(path: str) -> HardwareFile:
@@ -78,13 +76,13 @@ def read_hwloc(path: str) -> HardwareFile:
         It cannot be read, is too long, or is no hwloc XML.
     """
     try:
-        if os.path.getsize(path) > MOST_BYTES:
-            raise ParseError(path, 0, f"more than {MOST_BYTES >> 20} MiB: no hwloc XML of a node")
         with open(path, "rb") as file:
-            text = file.read()
+            text = read_at_most(file, MOST_BYTES)
     except OSError as error:
         raise ParseError(path, 0, f"cannot be read: {error.strerror}") from None
-    return HardwareFile(parse_hwloc(text, path), path)
+    if len(text) > MOST_BYTES:
+        raise ParseError(path, 0, f"more than {MOST_BYTES >> 20} MiB: no hwloc XML of a node")
+    return HardwareFile(parse_hwloc(text, path))
 
 
 def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:

@@ -37,8 +37,8 @@ class Bound(NamedTuple):
     Attributes
     ----------
     order : Order
-    places : list of Place
-        Of a node with as many ranks as the first one.
+    places : dict of int to list of Place
+        Those of a node, by its count of ranks.
     binding : Binding
         Empty for Open MPI, whose rankfile says it all.
     remark : str
@@ -46,16 +46,17 @@ class Bound(NamedTuple):
     """
 
     order: Order
-    places: list[Place]
+    places: dict[int, list[Place]]
     binding: Binding
     remark: str
 
     def document(self) -> dict[str, Any]:
-        """Return the binding as JSON takes it."""
+        """Return the binding of nodes with as many ranks each as JSON takes it."""
+        (places,) = self.places.values()
         return {
             "options": list(self.binding.options),
             "variables": self.binding.variables,
-            "places": [place._asdict() for place in self.places],
+            "places": [place._asdict() for place in places],
         }
 
 
@@ -97,17 +98,18 @@ def bind(order: Order, pattern: Pattern, binder: str, form: str) -> Bound:
         raise UsageError(
             f"--bind {binder} does not go with the format {form}", "a rankfile goes with openmpi"
         )
-    hardware = hardware_of(on.machine, on.rows)
-    by_rank = form in NODES_ALONE
-    found = arrange_inside(order, pattern, hardware, alike=by_rank)
     if on.ppn is None and binder != "openmpi":
         raise UsageError(
             f"one list cannot bind nodes of {on.counts.min()} and of {on.counts.max()} ranks",
             "a rankfile can: --bind openmpi",
         )
-    places = places_on(hardware, int(on.counts[0]))
+    hardware = hardware_of(on.machine, on.rows)
+    by_rank = form in NODES_ALONE
+    found = arrange_inside(order, pattern, hardware, alike=by_rank)
+    of_count = {ranks: places_on(hardware, ranks) for ranks in np.unique(on.counts).tolist()}
     binding = Binding((), {})
-    if binder != "openmpi":
+    if on.ppn is not None and binder != "openmpi":
+        places = of_count[on.ppn]
         local = np.argsort(found.order.ranks[: len(places)]) if by_rank else np.arange(len(places))
         binding = bind_options(binder, places, local.tolist(), by_rank)
     where = f"inside the nodes ({hardware.sentence()}; {hardware.source})"
@@ -117,4 +119,4 @@ def bind(order: Order, pattern: Pattern, binder: str, form: str) -> Bound:
         what = f"copies cost {found.cost / found.before:.2f} of what they do with ranks in turn"
     else:
         what = "ranks sit in turn: no other way was found to cost less"
-    return Bound(found.order, places, binding, f"{where} {what}, {rests_on}")
+    return Bound(found.order, of_count, binding, f"{where} {what}, {rests_on}")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from placement.errors import UsageError
 from rankmap.binding.places import costs_between, costs_to_nics, places_on
 from rankmap.order import Order
 from rankmap.pattern.structured import Lines
@@ -58,20 +57,14 @@ def arrange_inside(
     alike : bool
         True where the ranks of every node have to take the places in the same
         turn, as they do for a launcher that counts them by rank: then one
-        arrangement is made for the sum of all nodes' traffic.
+        arrangement is made for the sum of all nodes' traffic. Only where all
+        nodes have as many ranks.
 
     Raises
     ------
     UsageError
-        More ranks on a node than it has hardware threads, or `alike` on nodes with
-        different counts of ranks.
+        More ranks on a node than it has hardware threads.
     """
-    if alike and order.on.ppn is None:
-        counts = order.on.counts
-        raise UsageError(
-            f"one list cannot bind nodes of {counts.min()} and of {counts.max()} ranks",
-            "a rankfile can: --bind openmpi",
-        )
     costs = {}
     for ranks in np.unique(order.on.counts).tolist():
         places = places_on(hardware, ranks)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from placement.errors import UsageError, printable
+from placement.lists.folding import fold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -144,10 +145,4 @@ def _ranges(numbers: Sequence[int]) -> str:
     >>> _ranges([0, 1, 2, 8, 10, 11])
     '0-2,8,10-11'
     """
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][1] + 1:
-            runs[-1][1] = number
-        else:
-            runs.append([number, number])
-    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+    return fold([str(number) for number in numbers]).strip("[]")

@@ -10,7 +10,6 @@ import click
 from placement.commands.common import (
     machine_specs,
     say,
-    to_json,
     write_output,
 )
 from placement.commands.completion import among, quiet_option
@@ -186,9 +185,7 @@ def _bind(
 ) -> None:
     """Write an order arranged inside its nodes, and print what binds its ranks."""
     from rankmap.binding import bind
-    from rankmap.emit import emit
-    from rankmap.emit.document import document
-    from rankmap.emit.openmpi import write
+    from rankmap.emit import document, emit, openmpi
     from rankmap.pattern import parse_pattern
 
     if form not in ("json", "openmpi") and (output is None or output == "-"):
@@ -197,10 +194,10 @@ def _bind(
         )
     found = bind(order, parse_pattern(pattern).on(order.on), binder, form)
     if form == "json":
-        said = {**document(found.order), "binding": found.document()}
-        write_output(to_json(said), output)
+        write_output(document.write(found.order, binding=found.document()), output)
     elif form == "openmpi":
-        write_output(write(found.order, places=[place.cores for place in found.places]), output)
+        cores = {n: [one.cores for one in places] for n, places in found.places.items()}
+        write_output(openmpi.write(found.order, places=cores), output)
     else:
         write_output(emit(found.order, form, launcher_order), output)
         write_output(found.binding.lines(), None)

@@ -28,10 +28,11 @@ __all__ = ["SCHEMA", "document", "read", "write"]
 SCHEMA = "nidmap.order/1"
 
 
-def write(order: Order) -> str:
-    """Return the order as a JSON object, a key a line."""
+def write(order: Order, **more: Any) -> str:
+    """Return the order as a JSON object, a key a line, `more` behind its own."""
+    said = {**document(order), **more}
     # Whole arrays on one line: indented, a million ranks would be a million lines.
-    body = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in document(order).items())
+    body = ",\n".join(f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in said.items())
     return f"{{\n{body}\n}}\n"
 
 

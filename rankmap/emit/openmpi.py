@@ -20,7 +20,7 @@ from rankmap.order import Order
 from rankmap.permutation import inverse
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rankmap.arrays import Ints
     from rankmap.slots import Slots
@@ -42,7 +42,9 @@ class _Row(NamedTuple):
     line: int
 
 
-def write(order: Order, cores: int = 1, places: Sequence[Sequence[int]] | None = None) -> str:
+def write(
+    order: Order, cores: int = 1, places: Mapping[int, Sequence[Sequence[int]]] | None = None
+) -> str:
     """Return one line a rank, in rank order.
 
     Parameters
@@ -50,20 +52,20 @@ def write(order: Order, cores: int = 1, places: Sequence[Sequence[int]] | None =
     order : Order
     cores : int
         Cores of each rank.
-    places : sequence of sequence of int or None
-        The cores of each place of a node, by their logical numbers, where they are no runs of
-        `cores`.
+    places : mapping of int to sequence of sequence of int, or None
+        The cores of each place of a node by their logical numbers, by the node's count of
+        ranks, where they are no runs of `cores`.
     """
+    at = (order.slots - order.on.first[order.node]).tolist()
     if places is not None:
-        text = [",".join(map(str, some)) for some in places]
-        at = (order.slots - order.on.first[order.node]).tolist()
-        hosts = enumerate(zip(order.hosts.tolist(), at, strict=True))
-        return "".join(f"rank {r}={host} slot={text[k]}\n" for r, (host, k) in hosts)
-    place = (order.slots - order.on.first[order.node]) * cores
-    rows = enumerate(zip(order.hosts.tolist(), place.tolist(), strict=True))
-    if cores == 1:
-        return "".join(f"rank {r}={host} slot={p}\n" for r, (host, p) in rows)
-    return "".join(f"rank {r}={host} slot={p}-{p + cores - 1}\n" for r, (host, p) in rows)
+        counts = order.on.counts[order.node].tolist()
+        slots = [",".join(map(str, places[n][p])) for n, p in zip(counts, at, strict=True)]
+    elif cores == 1:
+        slots = [str(p) for p in at]
+    else:
+        slots = [f"{p * cores}-{(p + 1) * cores - 1}" for p in at]
+    rows = enumerate(zip(order.hosts.tolist(), slots, strict=True))
+    return "".join(f"rank {r}={host} slot={slot}\n" for r, (host, slot) in rows)
 
 
 def read(text: str, on: Slots, source: str) -> Order:

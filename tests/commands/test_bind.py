@@ -64,3 +64,16 @@ def test_what_cannot_be_bound_is_said(inside):
     found = inside(*torus)
     assert found.code == 2
     assert "lstopo --of xml" in found.err
+
+
+def test_a_rankfile_has_the_cores_of_nodes_with_different_counts(tmp_path, inside):
+    path = tmp_path / "job.rankfile"
+    job = ["order", "-m", "polaris", "--nodes", "#0-1", "--ppn", "2,4", "--grid", "2x3"]
+    assert inside(*job, "--bind", "openmpi", "-o", str(path)).code == 0
+    found = {}
+    for line in path.read_text().splitlines():
+        host, slot = line.split("=", 1)[1].split(" slot=")
+        found.setdefault(host, []).append([int(core) for core in slot.split(",")])
+    assert sorted(map(len, found.values())) == [2, 4]
+    for cores in found.values():
+        assert sorted(core for some in cores for core in some) == list(range(32))

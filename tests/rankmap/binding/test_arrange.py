@@ -104,5 +104,7 @@ def test_nodes_of_different_counts_need_a_rankfile():
         with pytest.raises(UsageError, match="one list cannot bind nodes of 2 and of 4 ranks"):
             bind(order, ring, "srun", form)
     assert bind(order, ring, "openmpi", "openmpi").binding.options == ()
+    places = bind(order, ring, "openmpi", "openmpi").places
+    assert {count: len(some) for count, some in places.items()} == {2: 2, 4: 4}
     with pytest.raises(UsageError, match="does not go with"):
         bind(order, ring, "openmpi", "mpich")
