@@ -116,6 +116,7 @@ class _Cables:
     def __init__(self, machine: Machine, source: str, row: Ints, left: Floats) -> None:
         self.machine, self.source, self.row, self.left = machine, source, row, left
         self.links, self.names = links_of(machine), router_names(machine)
+        self.first: list[int] = [0, *np.cumsum(self.links.count).tolist()]
         self.touched = np.zeros(len(row), dtype=bool)
         self.index = {name: k for k, name in enumerate(self.names.tolist())}
         self.bundles: dict[tuple[int, int], list[int]] = {}
@@ -124,14 +125,18 @@ class _Cables:
 
     def take(self, line: int, ends: tuple[str, str], gbs: float) -> None:
         """Leave so many GB/s of one more cable between two routers."""
-        cable = np.flatnonzero(np.isin(self.row, self._between(line, ends)) & ~self.touched)
-        if not len(cable):
+        cable = [k for k in self._cables(self._between(line, ends)) if not self.touched[k]]
+        if not cable:
             raise ParseError(
                 self.source, line, f"{ends[0]} and {ends[1]} have no more links than these"
             )
-        one = int(cable[0])
+        one = cable[0]
         self.touched[one] = True
         self.left[one] = np.fmin(gbs, self.left[one])
+
+    def _cables(self, bundles: list[int]) -> list[int]:
+        """Return the cables of some bundles, which stand bundle by bundle."""
+        return [k for one in bundles for k in range(self.first[one], self.first[one + 1])]
 
     def _between(self, line: int, ends: tuple[str, str]) -> list[int]:
         """Return the bundles between two routers."""
@@ -156,8 +161,7 @@ class _Cables:
         for (one, two), bundles in self.bundles.items():
             names = str(self.names[one]), str(self.names[two])
             rates = sorted(today.get((min(names), max(names)), {}).values(), reverse=True)
-            cables = np.flatnonzero(np.isin(self.row, bundles))
-            for k, cable in enumerate(cables.tolist()):
+            for k, cable in enumerate(self._cables(bundles)):
                 rate = rates[k] if k < len(rates) else 0.0
                 self.left[cable] = np.fmin(rate, self.left[cable])
 
