@@ -12,7 +12,6 @@ import click
 from placement.commands.common import machine_option, machine_specs, say
 from placement.errors import UsageError
 from workloads.minicray import client
-from workloads.minicray.experiment.command import experiment
 from workloads.options import setting
 
 if TYPE_CHECKING:
@@ -58,9 +57,6 @@ def minicray() -> None:
     nidmap minicray links
     nidmap minicray down
     """
-
-
-minicray.add_command(experiment)
 
 
 @minicray.command()

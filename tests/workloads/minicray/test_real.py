@@ -12,13 +12,13 @@ import time
 
 import pytest
 
+from benchmarks.experiment.cases import Case
+from benchmarks.experiment.cluster import Cluster
+from benchmarks.experiment.running import measure_case
 from nidmap import load_machine
 from tests.rankmap.mpis import with_mpi4py
 from tests.waiting import HANGS, wait_until
 from tests.workloads.minicray.conftest import DRAGONFLY, host, leftovers, new_name, nidmap
-from workloads.minicray.experiment.cases import Case
-from workloads.minicray.experiment.cluster import Cluster
-from workloads.minicray.experiment.running import measure_case
 from workloads.minicray.slurm import find_slurm
 
 pytestmark = pytest.mark.minicray

@@ -45,7 +45,7 @@ def summary(runs: Sequence[Run], strict: Iterable[str]) -> dict[str, Any]:
     Parameters
     ----------
     runs : sequence of dict
-        Of `workloads.minicray.experiment.running.measured`.
+        Of `benchmarks.experiment.running.measured`.
     strict : iterable of str
         The cases by which predictions are judged.
 

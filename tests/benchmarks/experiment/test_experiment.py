@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 import nidmap
+from benchmarks.experiment.cases import CASES
+from benchmarks.experiment.command import _measure_cases, experiment
+from benchmarks.experiment.plots import PLOTS, draw
+from benchmarks.experiment.running import _of_phase, arms_for
+from benchmarks.experiment.summary import arms_table, rank_correlation, summary, text
 from placement.errors import UsageError
 from placement.plan import plan
 from rankmap.predict import Predictor
 from workloads.ab.programs import arguments, maker, message_of, pattern_of
 from workloads.minicray.against import factor, wire_loads
-from workloads.minicray.experiment.cases import CASES
-from workloads.minicray.experiment.command import _measure_cases
-from workloads.minicray.experiment.plots import PLOTS, draw
-from workloads.minicray.experiment.running import _of_phase, arms_for
-from workloads.minicray.experiment.summary import arms_table, rank_correlation, summary, text
 from workloads.results import csv_text
 
 
@@ -166,8 +166,6 @@ def test_headers_follow_from_the_segments():
 def test_unknown_cases_are_refused():
     from click.testing import CliRunner
 
-    from workloads.minicray.commands import minicray
-
-    done = CliRunner().invoke(minicray, ["experiment", "--case", "nonsense"])
+    done = CliRunner().invoke(experiment, ["--case", "nonsense"])
     assert isinstance(done.exception, UsageError)
     assert "there are all-to-all" in str(done.exception)

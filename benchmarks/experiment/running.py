@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from benchmarks.experiment.cases import Case
+    from benchmarks.experiment.cluster import Cluster
     from placement.machine import Machine
     from placement.support.array_types import Ints
-    from workloads.minicray.experiment.cases import Case
-    from workloads.minicray.experiment.cluster import Cluster
 
 
 __all__ = ["Arm", "arms_for", "measure_case"]
@@ -132,7 +132,7 @@ def _other(
     if name != "random":
         rows = plan(machine, case.nodes, strategy=name, candidates=may, seed=seed).rows
         return Arm(name, np.asarray(rows, dtype=np.int64), np.arange(ranks))
-    rng = random.Random(f"random {case.name} {seed}")  # noqa: S311  # a choice of nodes, no secret
+    rng = random.Random(f"random {case.name} {seed}")  # a choice of nodes, no secret
     rows = np.array(sorted(rng.sample(np.flatnonzero(may).tolist(), case.nodes)))
     return Arm(name, rows, np.array(rng.sample(range(ranks), ranks)))
 
@@ -181,7 +181,8 @@ def measure_case(
     path.write_text(json.dumps(job))
     began, idle = time.monotonic(), _idle_seconds()
     env = [f"{key}={value}" for key, value in _AT_ONCE.items()]
-    program = [sys.executable, "-m", "workloads.minicray.experiment.ranks", str(path)]
+    env.append(f"PYTHONPATH={Path(__file__).parents[2]}")  # ranks start anywhere, not in a checkout
+    program = [sys.executable, "-m", "benchmarks.experiment.ranks", str(path)]
     cluster.launch(machine.names[used].tolist(), case.ppn, "env", *env, *program)
     path.unlink()
     return {

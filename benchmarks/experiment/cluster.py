@@ -73,7 +73,7 @@ class Cluster:
         count : int
         """
         self.free()
-        rng = random.Random(f"fragments {seed}")  # noqa: S311  # who leaves first, no secret
+        rng = random.Random(f"fragments {seed}")  # who leaves first, no secret
         jobs, left = [], len(self.nodes)
         while left:
             size = min(left, rng.choice(_SIZES))

@@ -1,4 +1,4 @@
-"""The command ``nidmap minicray experiment``."""
+"""The command ``python -m benchmarks.experiment``."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from benchmarks.experiment.cases import CASES
 from placement.commands.common import say, to_json, write_output
 from placement.errors import LaunchError, OutputError, UsageError
 from placement.support.extras import missing
-from workloads.minicray.experiment.cases import CASES
 from workloads.options import setting
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["experiment"]
 
-SCHEMA = "nidmap.minicray.experiment/1"
+SCHEMA = "nidmap.experiment/1"
 
 #: Cases that show one effect: fewer seeds tell it as well.
 _FEW = 3
@@ -44,8 +44,8 @@ def experiment(
     side in blocks, as bench ab does it. Ten seeds take an hour on two cores.
 
     \b
-    nidmap minicray experiment --seeds 10 -o results
-    nidmap minicray experiment --case stencil --seeds 2
+    python -m benchmarks.experiment --seeds 10 -o results
+    python -m benchmarks.experiment --case stencil --seeds 2
     """
     unknown = next((name for name in chosen if name not in CASES), None)
     if unknown is not None:
@@ -56,7 +56,7 @@ def experiment(
         raise OutputError(f"cannot write {folder}: {error.strerror}") from None
     runs = _measure_cases(chosen or tuple(CASES), seeds, blocks, again, Path(folder))
     found = _write_results(runs, Path(folder))
-    from workloads.minicray.experiment.summary import text
+    from benchmarks.experiment.summary import text
 
     write_output(to_json(found) if as_json else text(found["summary"]), None)
 
@@ -88,10 +88,10 @@ def _measure_on(
     spec: str, todo: Sequence[tuple[str, int]], blocks: int, folder: Path
 ) -> Iterable[dict[str, Any]]:
     """Build a mini-Cray, measure on it, and take it down."""
+    from benchmarks.experiment.cluster import Cluster
+    from benchmarks.experiment.running import measure_case
     from placement.load import load_machine
     from workloads.minicray.blueprint import build_minicray
-    from workloads.minicray.experiment.cluster import Cluster
-    from workloads.minicray.experiment.running import measure_case
     from workloads.minicray.slurm import find_slurm
 
     slurm, why = find_slurm()
@@ -113,8 +113,8 @@ def _measure_on(
 
 def _write_results(runs: list[dict[str, Any]], folder: Path) -> dict[str, Any]:
     """Write tables and plots; return the summary."""
-    from workloads.minicray.experiment.plots import PLOTS, draw
-    from workloads.minicray.experiment.summary import arms_table, summary
+    from benchmarks.experiment.plots import PLOTS, draw
+    from benchmarks.experiment.summary import arms_table, summary
     from workloads.results import csv_text
 
     found = {
