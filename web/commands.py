@@ -128,8 +128,9 @@ def serve(
     help="cabinets, switches, or slices of a torus (slices-x, …).",
 )
 @click.option(
-    "--colour", type=click.Choice(["state", "job", "group"]), default="state", show_default=True
-)
+    "--colour", type=click.Choice(["state", "job", "group", "rank", "hops"]), default="state",
+    show_default=True, help="rank, and hops from the first of --nodes: in an .html.",
+)  # fmt: skip
 @click.option("--theme", type=click.Choice(["light", "dark"]), default="light", show_default=True)
 @click.option("--width", type=click.IntRange(200, 8000), default=1600, help="Pixels, for .png.")
 @click.option("--ppn", type=click.IntRange(1, 4096), default=1, help="For the sentence.")
@@ -149,6 +150,7 @@ def export(
     \b
     nidmap web export -m shaheen2 --nodes nid[00324-00383] -o job.svg
     squeue -h -j 4711 -o %N | nidmap web export -m shaheen2 --nodes - -o job.html
+    nidmap web export -m shaheen2 --nodes nid[00324-00383] --colour rank -o ranks.html
     """
     form: Any = os.path.splitext(output)[1].lower().lstrip(".")
     if form not in ("svg", "png", "html"):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placement.errors import UsageError
 from placement.lookup import nodes_of, rows_of
 from web import requests
 from web.picture import Mark, picture
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from web.snapshot import Snapshot
 
 __all__ = ["export", "file_name"]
+
+#: Ways to colour for which a page asks a server.
+_ASKED = ("rank", "hops")
 
 _KINDS = {"svg": "image/svg+xml", "png": "image/png", "html": "text/html; charset=utf-8"}
 
@@ -47,13 +51,19 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
         What is marked and how it is shown; pattern, ranks and order are for the sentence.
     """
     marks, said = _marks(machine, wanted), None
+    asked = wanted.colour in _ASKED
+    if asked and not marks and not wanted.focus:
+        raise UsageError(f"colours by {wanted.colour} are of marked nodes", "--nodes LIST")
+    if asked and wanted.format != "html":
+        raise UsageError(f"colours by {wanted.colour} are a page's", "-o FILE.html")
     if marks:
         from web.figures import describe
 
         text = nodes_of(machine, marks[0].rows).fold()
         job = Describe(
-            text, wanted.ppn, wanted.pattern, wanted.bytes, order=wanted.order, links=300
-        )
+            text, wanted.ppn, wanted.pattern, wanted.bytes, order=wanted.order,
+            slots=wanted.slots, links=300,
+        )  # fmt: skip
         said = describe(machine, now.free(machine), job)
         sentence = said["sentence"]
     else:
@@ -61,7 +71,8 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
         holding = f", {len(now.jobs)} jobs" if now.jobs else ""
         sentence = f"{compute} compute nodes, {free} of them free{holding}"
     if wanted.format == "html":
-        return _page(machine, now, marks, said, wanted.state).encode(), sentence
+        more = {"describe": said, "hash": wanted.state, **_coloured(machine, now, marks, wanted)}
+        return _page(machine, now, marks, more).encode(), sentence
     raw = picture(
         machine, now, marks, wanted.format, wanted.width, sentence=sentence,
         view=wanted.view, colour=wanted.colour, theme=wanted.theme,
@@ -80,9 +91,24 @@ def _marks(machine: Machine, wanted: Export) -> list[Mark]:
     return found
 
 
-def _page(
-    machine: Machine, now: Snapshot, marks: list[Mark], said: dict[str, Any] | None, state: str
-) -> str:
+def _coloured(machine: Machine, now: Snapshot, marks: list[Mark], wanted: Export) -> dict[str, Any]:
+    """Return how a page colours its nodes, with the figures that it cannot ask a server for."""
+    from web import figures
+
+    free = now.free(machine)
+    if wanted.colour == "rank":
+        nodes = nodes_of(machine, marks[0].rows).fold()
+        order = wanted.order or "row-major"
+        job = requests.Order(nodes, wanted.ppn, wanted.pattern, order, wanted.slots)
+        return {"way": "rank", "ranks": figures.order(machine, free, job)}
+    if wanted.colour == "hops":
+        start = wanted.focus or f"#{marks[0].rows[0]}"
+        return {"way": "hops", "hops": figures.hops(machine, free, requests.Hops(start))}
+    group = f"level:{machine.topology.levels[0]}"
+    return {"way": group if wanted.colour == "group" else wanted.colour}
+
+
+def _page(machine: Machine, now: Snapshot, marks: list[Mark], more: dict[str, Any]) -> str:
     from web import layout
     from web.columns import document
     from web.page import exported
@@ -98,8 +124,7 @@ def _page(
             | {"rows": mark.rows.tolist(), "nodelist": nodes_of(machine, mark.rows).fold()}
             for mark in marks
         ],
-        "describe": said,
-        "hash": state,
+        **more,
         "made": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
     return exported(machine.name, data)

@@ -168,13 +168,19 @@ class Export(Struct, forbid_unknown_fields=True):
     nodes: Text = ""
     marks: Annotated[list[Mark], Meta(max_length=32)] = []
     view: Word = ""
-    colour: Literal["state", "job", "group"] = "state"
+    colour: Annotated[Literal["state", "job", "group", "rank", "hops"], Meta(
+        description="rank and hops: a page only; of the first mark's job, or from the focus.")
+    ] = "state"  # fmt: skip
+    focus: Annotated[Word, Meta(
+        description="The node from which hops are counted; the first marked one where none is.")
+    ] = ""  # fmt: skip
     theme: Literal["light", "dark"] = "light"
     width: Annotated[int, Meta(ge=200, le=8000)] = 1600
     ppn: Ppn = 1
     pattern: Word = "alltoall"
     bytes: Size | None = None
     order: Word = ""
+    slots: Slots = []
     state: Annotated[str, Meta(
         max_length=65536,
         description="How a page begins: what stands behind the # of a link that the page copies.")

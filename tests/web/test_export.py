@@ -128,6 +128,19 @@ def test_export_by_suffix(tmp_path, capsys, form):
     assert path.read_bytes()[:20].lower().startswith(head.lower())
 
 
+@pytest.mark.parametrize("colour", ["rank", "hops"])
+def test_a_page_holds_the_figures_of_its_colours(tmp_path, colour):
+    path = tmp_path / "x.html"
+    wanted = ("--nodes", "3-5", "--ppn", "2", "--colour", colour)
+    assert nidmap_run([*EXPORT, *wanted, "--from", "dump", "-o", str(path)]) == 0
+    data = json.loads(re.search(r'id="nidmap-data">(.*?)</script>', path.read_text()).group(1))
+    assert data["way"] == colour
+    if colour == "rank":
+        assert data["ranks"]["node_rows"] == [3, 3, 4, 4, 5, 5]
+    else:
+        assert (data["hops"]["from"], data["hops"]["hops"][3:6]) == (3, [0, 2, 3])
+
+
 def test_export_from_a_pipe(tmp_path):
     path = tmp_path / "x.svg"
     done = run("-m", "torus:4x4x4", "--nodes", "-", "-o", str(path), text="nid[00003-00005]\n")
@@ -140,6 +153,8 @@ def test_export_from_a_pipe(tmp_path):
         (["-o", "x.pdf"], 2, "must end in"),
         (["--nodes", "nid99999", "-o", "x.svg"], 3, "nid99999"),
         (["--view", "nope", "-o", "x.svg"], 2, "nope"),
+        (["--colour", "hops", "-o", "x.html"], 2, "--nodes"),
+        (["--nodes", "3", "--colour", "rank", "-o", "x.svg"], 2, ".html"),
         (["-o", "/no/such/dir/x.svg"], 5, "cannot write"),
     ],
 )

@@ -267,6 +267,28 @@ def test_a_saved_page_opens_as_it_stood(opened, busy, tmp_path):
     assert labels(other) != labels(page.page)
 
 
+def test_a_saved_page_is_coloured_by_ranks_and_by_hops_as_it_stood(opened, busy, tmp_path):
+    page = opened(busy).go("#m=A:0:136-139&p=ring&n=2&by=rank&o=round-robin")
+    page.until("() => document.getElementById('stepper').textContent.includes('rank 0 of 8')")
+    kept = {"rank": page.text("#stepper p")}
+    for way, state in (("rank", ""), ("hops", "#m=A:0:136-139&by=hops&f=nid00140")):
+        if state:
+            page.go(state)
+            page.page.locator("#legend", has_text="hops from").wait_for()
+        path = tmp_path / f"{way}.html"
+        path.write_bytes(saved(page, "html").read_bytes())
+        other = page.context.new_page()
+        other.goto(path.as_uri())
+        other.wait_for_selector("#map[data-settled=true]", state="attached")
+        offered = other.locator("#colour option").evaluate_all("all => all.map(one => one.value)")
+        assert {"rank", "hops"} & set(offered) == {way}
+        assert other.locator("#legend").inner_text() == page.text("#legend")
+        if way == "rank":
+            assert other.locator("#stepper p").inner_text() == kept["rank"]
+            assert "talks to 2 ranks" in kept["rank"]
+        other.close()
+
+
 def test_a_mark_has_a_rank_file_too(opened, busy):
     page = opened(busy).go("#p=ring&n=2")
     page.paste("nid[00136-00139]")

@@ -52,6 +52,27 @@ def test_one_key_swaps_the_mark_and_the_default(page, site):
     assert any(line.startswith("Mark A: 20 nodes") for line in words(page))
 
 
+def test_both_stand_side_by_side_on_one_scale(page, site):
+    page.url = site.url
+    drawn(page, "#t=traffic&m=A:0:0-9,70-79")
+    page.page.keyboard.press("v")
+    pictures = page.page.locator("#traffic-picture svg")
+    assert pictures.count() == 2
+    left, right = (pictures.nth(i).bounding_box() for i in (0, 1))
+    assert (left["y"], left["width"]) == (right["y"], right["width"])
+    assert left["x"] + left["width"] <= right["x"] + 1
+    titles = [text for text in words(page) if "20 nodes, alltoall" in text]
+    assert titles[0].startswith("Mark A")
+    assert "own choice" in titles[1]
+    with page.page.expect_download() as caught:
+        page.page.click("#traffic-svg")
+    raw = caught.value.path().read_text()
+    assert 'width="1920"' in raw
+    assert all(title in raw for title in titles)
+    page.page.uncheck("#traffic-both")
+    assert pictures.count() == 1
+
+
 @pytest.mark.parametrize("kind", ["svg", "png"])
 def test_what_is_shown_is_saved_at_the_size_of_a_slide(page, site, kind):
     page.url = site.url

@@ -19,7 +19,7 @@ const KEYS = [
   ["Esc", "end the lasso, clear the search"],
   ["/", "search"],
   ["m p w o t", "map, plans, traffic (wires), jobs, table"],
-  ["x", "in the traffic: the mark, or what the scheduler would choose"],
+  ["x v", "in the traffic: the mark, or what the scheduler would choose; both side by side"],
   ["?", "this list"],
 ];
 
@@ -53,6 +53,7 @@ function onPage(app, event) {
     p: () => app.served && app.openTab("plans"),
     w: () => app.served && app.openTab("traffic"),
     x: () => app.traffic.swap(),
+    v: () => app.traffic.beside(),
     o: () => app.served && app.openTab("jobs"),
     t: () => app.openTab("table"),
     l: () => app.stage.setLasso(!app.stage.lassoing),

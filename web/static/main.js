@@ -41,6 +41,7 @@ async function boot() {
     const [machine, layout, state] = data ? [data.machine, data.layout, data.state] : await Promise.all(["machine", "layout?view=usual", "state"].map((name) => getJson(`api/v1/${name}`)));
     const app = new App(new Machine(machine), layout, state, !data);
     app.exported = data;
+    if (data) app.store.set({ ranks: data.ranks ? withCount(data.ranks) : null, hops: data.hops ?? null });
     start(app, state, data);
   } catch (error) {
     byId("sentence").textContent = saidOf(error);
@@ -88,9 +89,15 @@ function recolour(app) {
   showLegend(app, colours);
 }
 
+/** The ways to colour; a page without a server has those by ranks and by hops where it was saved so. */
+function waysNow(app) {
+  const missing = ({ id }) => ["rank", "hops"].includes(id) && !app.store.get(id === "rank" ? "ranks" : id);
+  return waysToColour(app.machine).filter((way) => app.served || !missing(way));
+}
+
 function wireColours(app) {
   const select = byId("colour");
-  refill(select, ...waysToColour(app.machine).map(({ id, title }) => el("option", { value: id, text: title })));
+  refill(select, ...waysNow(app).map(({ id, title }) => el("option", { value: id, text: title })));
   select.addEventListener("change", () => app.store.set({ way: select.value, hidden: new Set() }));
   app.store.on(["way", "marks", "theme", "hidden", "snapshot", "ranks", "hops", "describe", "scene"], () => recolour(app));
   app.store.on(["way"], () => {
@@ -141,12 +148,16 @@ async function askRanks(app) {
   app.askedRanks = asked;
   try {
     const answer = await app.ask("ranks", "api/v1/order", body);
-    const ranks = answer && { ...answer, ranks: answer.order.ranks };
+    const ranks = answer && withCount(answer);
     if (ranks) app.store.set({ ranks, rank: Math.min(app.store.get("rank"), ranks.ranks - 1) });
   } catch (error) {
     app.store.set({ ranks: null });
     app.failed(error);
   }
+}
+
+function withCount(answer) {
+  return { ...answer, ranks: answer.order.ranks };
 }
 
 function wireTabs(app) {
@@ -230,8 +241,10 @@ function wireUrl(app, data) {
   };
   app.stateNow = () => hashOf(wordsOf(app, windowOf(app)), app.machine);
   if (data?.hash && !location.hash) restore(app, stateOf(data.hash, app.machine));
-  else if (data && !location.hash) app.marks.restore(data.marks.map((mark, i) => ({ name: mark.name || LETTERS[i % 26], rows: rowsIn(mark), hue: mark.hue ?? i % 8 })), 0);
-  else read();
+  else if (data && !location.hash) {
+    app.marks.restore(data.marks.map((mark, i) => ({ name: mark.name || LETTERS[i % 26], rows: rowsIn(mark), hue: mark.hue ?? i % 8 })), 0);
+    app.store.set({ way: data.way });
+  } else read();
   window.addEventListener("popstate", ({ state }) => (state ? showView(app, state) : read()));
   app.store.on(["marks", "way", "scene", "tab", "focus", "hidden", "pattern", "ppn", "bytes", "order", "rank", "themeChoice", "plan", "links"], write);
   byId("share").addEventListener("click", () => {
@@ -283,7 +296,7 @@ function wordsOf(app, seen = "") {
 
 function restore(app, { marks, active, words, lost }) {
   const { machine, store } = app;
-  const ways = waysToColour(machine).map((way) => way.id);
+  const ways = waysNow(app).map((way) => way.id);
   const seen = (words.w ?? "").split(",").map(Number);
   showScene(app, words.v ?? app.layouts[0].id).then(() => seen.length === 4 && seen.every(Number.isFinite) && app.view.fit(...seen));
   store.set({

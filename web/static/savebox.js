@@ -52,9 +52,17 @@ function bodyOf(app, format) {
   const [first, ...others] = [...marks.list].sort((a, b) => (b === marks.current) - (a === marks.current)).filter((mark) => mark.rows.length);
   const named = [first, ...others].filter(Boolean).map((mark) => ({ name: mark.name, nodes: app.asked(mark), hue: mark.hue }));
   const colour = way === `level:${app.machine.levels[0]}` ? "group" : (DRAWN[way] ?? "state");
-  const job = { ppn: store.get("ppn"), pattern: store.get("pattern"), bytes: Number(store.get("bytes")) || null, order: store.get("order") };
-  const state = format === "html" ? { state: app.stateNow() } : {};
-  return { format, marks: named, view: app.scene.id, colour, theme: app.theme.name === "dark" ? "dark" : "light", ...job, ...state };
+  const { name, slots } = app.orderOf(first ?? {});
+  const job = { ppn: store.get("ppn"), pattern: store.get("pattern"), bytes: Number(store.get("bytes")) || null, order: name, slots };
+  const page = format === "html" ? { state: app.stateNow(), ...asShown(app, way, first) } : {};
+  return { format, marks: named, view: app.scene.id, colour, theme: app.theme.name === "dark" ? "dark" : "light", ...job, ...page };
+}
+
+/** Colours that the server's answers made, for a page that will have no server. */
+function asShown({ store, machine }, way, first) {
+  const [ranks, hops] = ["ranks", "hops"].map((key) => store.get(key));
+  if (way === "rank" && ranks && first) return { colour: "rank", order: ranks.order.strategy, slots: ranks.order.slots };
+  return way === "hops" && hops ? { colour: "hops", focus: `#${hops.from}` } : {};
 }
 
 function nameOf(app, format) {

@@ -30,6 +30,7 @@ export function showStepper(app) {
 }
 
 function ordersOf(app) {
+  if (!app.served) return [app.store.get("ranks").order.strategy];
   const named = app.machine.answer.choices?.orders ?? [];
   return app.marks.current?.planned ? [OWN_ORDER, ...named] : named;
 }

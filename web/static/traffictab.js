@@ -1,11 +1,11 @@
-/** The tab Traffic: what the mark's job does to the wires, the scheduler's own choice at one key beside it. */
+/** The tab Traffic: what the mark's job does to the wires, the scheduler's own choice at one key or beside it. */
 
 import { bodyOf } from "./answer.js";
 import { saidOf } from "./api.js";
 import { saveBlob } from "./clipboard.js";
-import { byId, counted, el, refill } from "./dom.js";
+import { byId, counted, el, refill, svgEl } from "./dom.js";
 import { painted } from "./paper.js";
-import { trafficPicture } from "./trafficpicture.js";
+import { SLIDE, trafficPicture } from "./trafficpicture.js";
 
 const LINKS = 2000;
 
@@ -16,10 +16,11 @@ const [DRAGGED, PRESSED] = [0.008, 0.15];
 export class TrafficTab {
   constructor(app) {
     this.app = app;
-    this.view = { turn: 0.6, tilt: 0.5, group: -1, other: false };
+    this.view = { turn: 0.6, tilt: 0.5, group: -1, other: false, both: false };
     this.found = [];
     const host = byId("traffic-picture");
     byId("traffic-swap").addEventListener("click", () => this.swap());
+    byId("traffic-both").addEventListener("change", ({ target }) => this.see({ both: target.checked }));
     byId("traffic-group").addEventListener("change", ({ target }) => this.see({ group: Number(target.value) }));
     for (const kind of ["svg", "png"]) byId(`traffic-${kind}`).addEventListener("click", () => this.save(kind));
     host.addEventListener("click", ({ target }) => target.dataset.open >= 0 && this.see({ group: Number(target.dataset.open) }));
@@ -57,7 +58,12 @@ export class TrafficTab {
 
   /** Show the other one of the mark and the default. */
   swap() {
-    if (this.found.length > 1) this.see({ other: !this.view.other, group: -1 });
+    if (this.found.length > 1) this.see({ other: !this.view.other, group: -1, both: false });
+  }
+
+  /** Show both side by side, or one again. */
+  beside() {
+    if (this.found.length > 1) this.see({ both: !this.view.both, group: -1 });
   }
 
   turn(across, down) {
@@ -72,33 +78,51 @@ export class TrafficTab {
   draw() {
     const { app, view, found } = this;
     if (app.store.get("tab") !== "traffic") return;
-    const shown = found[view.other ? 1 : 0];
+    const [shown, both] = [found[view.other ? 1 : 0], view.both && found.length > 1];
     for (const id of ["traffic-swap", "traffic-svg", "traffic-png"]) byId(id).disabled = !shown;
-    byId("traffic-swap").hidden = found.length < 2;
+    byId("traffic-swap").hidden = byId("traffic-beside").hidden = found.length < 2;
+    byId("traffic-both").checked = both;
     byId("traffic-groups").hidden = !shown || app.machine.answer.kind !== "dragonfly";
     const none = app.marks.current?.rows.length ? "" : "Mark a job's nodes to see its traffic.";
     if (!shown) {
       refill(byId("traffic-picture"), none);
       return;
     }
-    const touched = [...new Set(shown.rows.map((row) => app.machine.coords[0][row]))].sort((a, b) => a - b);
+    const rows = (both ? found : [shown]).flatMap((one) => one.rows);
+    const touched = [...new Set(rows.map((row) => app.machine.coords[0][row]))].sort((a, b) => a - b);
     refill(byId("traffic-group"), el("option", { value: -1, text: "all groups" }), ...touched.map((id) => el("option", { value: id, text: `the routers of g${id}`, selected: id === view.group })));
-    const words = app.store.get("describe").default?.words;
-    byId("traffic-swap").textContent = view.other ? "Show the mark (x)" : `Show ${words} (x)`;
+    byId("traffic-swap").textContent = view.other ? "Show the mark (x)" : `Show ${this.words} (x)`;
+    refill(byId("traffic-picture"), ...(both ? [0, 1] : [view.other ? 1 : 0]).map((which) => this.picture(which)));
+  }
+
+  /** What the scheduler would choose, in words. */
+  get words() {
+    return this.app.store.get("describe").default?.words;
+  }
+
+  /** Draw the mark (0) or the default (1), both to the same scale. */
+  picture(which) {
+    const { app, found, view } = this;
+    const { rows, prediction } = found[which];
     const mark = app.marks.current;
-    const who = view.other ? words : `Mark ${mark.name}`;
-    refill(byId("traffic-picture"), trafficPicture({
-      ...view, machine: app.machine, theme: app.theme, found: shown, rows: shown.rows,
-      title: `${who}: ${counted(shown.rows.length, "node")}, ${shown.prediction.pattern}`,
-      hue: view.other ? app.theme.soft : app.look(mark).colour, most: Math.max(...found.map(busiest)) || 1,
-    }));
+    const who = which ? this.words : `Mark ${mark.name}`;
+    return trafficPicture({
+      ...view, machine: app.machine, theme: app.theme, found: found[which], rows,
+      title: `${who}: ${counted(rows.length, "node")}, ${prediction.pattern}`,
+      hue: which ? app.theme.soft : app.look(mark).colour, most: Math.max(...found.map(busiest)) || 1,
+    });
   }
 
   /** Save what is shown, at the size of a slide. */
   async save(kind) {
-    const svg = byId("traffic-picture").querySelector("svg").cloneNode(true);
-    svg.setAttribute("width", 1920);
-    svg.setAttribute("height", 1080);
+    const pictures = [...byId("traffic-picture").querySelectorAll("svg")].map((each) => each.cloneNode(true));
+    const { width, height } = SLIDE;
+    const svg = svgEl("svg", { viewBox: `0 0 ${width} ${height}`, width: 1920, height: 1080, fill: this.app.theme.map });
+    svg.append(svgEl("rect", { width, height }), ...pictures);
+    pictures.forEach((picture, i) => {
+      const half = { x: (i * width) / pictures.length, width: width / pictures.length, height };
+      for (const [name, value] of Object.entries(half)) picture.setAttribute(name, value);
+    });
     const drawing = new Blob([new XMLSerializer().serializeToString(svg)], { type: "image/svg+xml" });
     try {
       saveBlob(kind === "svg" ? drawing : await painted(drawing), `traffic.${kind}`);
