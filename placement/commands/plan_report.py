@@ -235,6 +235,8 @@ class PlanReport:
             return
         ratio = order["sorted_time_s"] / predicted["time_s"]
         without = f"{ratio:.2f} x the time" if ratio >= 1.005 else "hardly more time"
+        if predicted["chosen"]["by"] == "J":
+            without = "a higher J"
         path = self.options.order_out
         if path is None:
             say(

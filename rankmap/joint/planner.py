@@ -17,7 +17,9 @@ from placement.request import Choice
 from placement.support.quantities import size_text, time_text
 from rankmap.emit import format_of
 from rankmap.joint import work
+from rankmap.joint.auto_order import without_time
 from rankmap.joint.budget import TUNING, Budget
+from rankmap.joint.cheapest import cheapest, cost
 from rankmap.joint.job import predictor, stand_in
 from rankmap.joint.judge import State
 from rankmap.joint.node_sets import default
@@ -26,6 +28,7 @@ from rankmap.joint.search import search
 from rankmap.joint.segments import whole_segments
 from rankmap.order import Order
 from rankmap.predict.gain import Gain, Gains, Placed
+from rankmap.score import plain
 from rankmap.short_orders import fit_format
 
 if TYPE_CHECKING:
@@ -91,17 +94,23 @@ def auto(machine: Machine, request: Request) -> Choice:
         request.rows()  # too few are an answer too
     ready(asked.pattern)
     budget = Budget(_deadline(request.job.get("deadline")), request.job.get("progress"))
-    quick = stand_in(asked, request.rows()[: request.count])
+    rows, base = request.rows()[: request.count], request.baseline
+    timeless = without_time(asked.slots(rows), asked.routing)
+    quick = asked if timeless else stand_in(asked, rows)
+    look = cheapest if timeless else search
     if request.segment is None:
-        found = search(quick, request, budget)
-        return _Answer(asked, quick, found, budget, assumed, request.baseline).choice()
-    segments, base = whole_segments(quick, request), request.baseline
-    own = default(machine, request)
+        found = look(quick, request, budget)
+        return _Answer(asked, quick, found, budget, assumed, base, timeless).choice()
+
+    def worth(state: State) -> float:
+        return cost(quick, state) if timeless else quick.time(state.rows, state.slots)
+
+    segments, own = whole_segments(quick, request, worth), default(machine, request)
     found = segments.only(
-        search(quick, segments.narrowed(request), budget), quick, own, base.strategy
+        look(quick, segments.narrowed(request), budget), worth, own, base.strategy
     )
     assumed = (*assumed, segments.note)
-    return _Answer(asked, quick, found, budget, assumed, base, segments).choice()
+    return _Answer(asked, quick, found, budget, assumed, base, timeless, segments).choice()
 
 
 def _deadline(given: float | None) -> float | None:
@@ -112,7 +121,13 @@ def _deadline(given: float | None) -> float | None:
 
 @dataclass(slots=True)
 class _Answer:
-    """From what was found to what is said of it."""
+    """From what was found to what is said of it.
+
+    Attributes
+    ----------
+    timeless : str
+        Why no time can be told, so that J was gone by; '' where it can.
+    """
 
     asked: Predictor
     quick: Predictor
@@ -120,6 +135,7 @@ class _Answer:
     budget: Budget
     assumed: tuple[str, ...]
     baseline: Baseline
+    timeless: str = ""
     segments: Segments | None = None
     _known: dict[bytes, Prediction] = field(default_factory=dict)
 
@@ -130,24 +146,50 @@ class _Answer:
         state, best = self._fastest()
         gain = None if base is None else self._gain(state, base)
         kept = base is not None and self._allowed(base)
-        if kept and default is not None and not _clearly(best, default, gain):
+        if kept and default is not None and not self._better(state, best, gain):
             assert base is not None
             state, best, gain = base, default, None
         on = self.asked.slots(state.rows)
         slots = np.arange(len(on)) if state.slots is None else state.slots
         order = Order(slots, on, f"auto: {state.name}", best.asked["pattern"])
         same = base is not None and _same(base.rows, state.rows)
-        said = why(best, default, gain, same, self.baseline.words)
+        if self.timeless and base is not None:
+            said = self._by_j(state, base)
+        else:
+            said = why(best, default, gain, same, self.baseline.words)
         return Choice(
             rows=state.rows,
             why=said,
             facts=self._facts(state, best, default, gain),
-            warnings=(*self._warnings(), *_doubts(gain, self.baseline)),
+            warnings=(*self._warnings(), *_doubts(None if self.timeless else gain, self.baseline)),
             order=order,
             written=lambda form, path, limit: _written(
                 order, form or format_of(path), limit, self.asked
             ),
         )
+
+    def _better(self, state: State, best: Prediction, gain: Gain | None) -> bool:
+        """Return whether a state is worth leaving the baseline for."""
+        base = self.found.default
+        assert base is not None
+        if self.timeless:
+            return self._worth(state) < self._worth(base) * (1 - 1e-9)
+        return _clearly(best, self._predicted(base), gain)
+
+    def _worth(self, state: State) -> float:
+        """Return the seconds that the search has gone by, or J."""
+        if self.timeless:
+            return cost(self.quick, state)
+        return self.quick.time(state.rows, state.slots)
+
+    def _by_j(self, state: State, base: State) -> str:
+        """Return the sentence where J was gone by."""
+        least, usual = self._worth(state), self._worth(base)
+        own, by = self.baseline.words, f"chosen by J ({self.timeless})"
+        if state is base:
+            return f"{own} is kept, {by}: J = {plain(usual):,}"
+        change = f"{abs(1 - least / usual):.1%} {'less' if least < usual else 'more'}"
+        return f"{by}: J = {plain(least):,}, {change} than the {plain(usual):,} of {own}"
 
     def _allowed(self, state: State) -> bool:
         """Return whether a state keeps to the segments that were asked for."""
@@ -164,13 +206,12 @@ class _Answer:
         """Return the fastest of the finalists, in Slurm's order where that is as fast."""
         found = [(state, self._predicted(state)) for state in self._finalists()]
         state, best = min(found, key=lambda one: one[1].time_s)
-        plain = self._in_slurms_order(state)
-        if not self._allowed(plain):
+        listed = self._in_slurms_order(state)
+        if not self._allowed(listed) or self._worth(listed) > self._worth(state) * (1 + 1e-9):
             return state, best
-        if self.quick.time(plain.rows) > self.quick.time(*state[:2]) * (1 + 1e-9):
-            return state, best
-        other = self._predicted(plain)
-        return (plain, other) if other.time_s <= best.time_s * (1 + 1e-9) else (state, best)
+        other = self._predicted(listed)
+        same = self.timeless or other.time_s <= best.time_s * (1 + 1e-9)
+        return (listed, other) if same else (state, best)
 
     def _finalists(self) -> Iterator[State]:
         """Yield the states to predict as was asked.
@@ -206,7 +247,11 @@ class _Answer:
         from rankmap.predict.prediction import worst_document
 
         # What a launcher does that is told nothing: nodes in Slurm's order, rank r on slot r.
-        ignored = self._predicted(self._in_slurms_order(state)).time_s
+        ignored = self._in_slurms_order(state)
+        ignored_s = self._predicted(ignored).time_s
+        needed = ignored_s > best.time_s * (1 + 1e-6)
+        if self.timeless:
+            needed = self._worth(ignored) > self._worth(state)
         before = None if default is None else default.time_s
         same = ("pattern", "ranks", "ppn", "bytes", "algorithm", "background")
         return {
@@ -225,9 +270,10 @@ class _Answer:
             "order": {
                 "strategy": "row-major" if state.slots is None else state.name,
                 "slots": None if state.slots is None else state.slots.tolist(),
-                "sorted_time_s": ignored,
-                "needed": ignored > best.time_s * (1 + 1e-6),
+                "sorted_time_s": ignored_s,
+                "needed": needed,
             },
+            "chosen": self._chosen(state),
             "search": {
                 "from": state.name,
                 "starts": self.found.tried,
@@ -236,6 +282,15 @@ class _Answer:
             },
             "rests_on": list(best.notes),
         }
+
+    def _chosen(self, state: State) -> dict[str, Any]:
+        """Return what the plan was chosen by, as the orders' ``optimised`` has it."""
+        if not self.timeless:
+            return {"by": "time"}
+        base = self.found.default
+        usual = None if base is None else plain(self._worth(base))
+        costs = {"cost": plain(self._worth(state)), "default_cost": usual}
+        return {"by": "J", "why": self.timeless, **costs}
 
     def _warnings(self) -> tuple[str, ...]:
         if self.budget.stopped:

@@ -22,7 +22,7 @@ from rankmap.pattern.training import Training
 from rankmap.predict.asked import fitted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from placement.request import Request
     from placement.support.array_types import Ints
@@ -90,23 +90,27 @@ class Segments:
         free[self.start.rows] = True
         return replace(request, free=free, segment=None)
 
-    def only(self, found: Found, asked: Predictor, default: Ints | None, name: str) -> Found:
+    def only(
+        self, found: Found, worth: Callable[[State], float], default: Ints | None, name: str
+    ) -> Found:
         """Return what was found without the states that do not hold, and the scheduler's own."""
         states = [one for one in (*found.states, self.start) if self.hold(one)]
-        states.sort(key=lambda one: asked.time(one.rows, one.slots))
+        states.sort(key=worth)
         starts = [one for one in found.starts if self.hold(one)]
         base = None if default is None else State(default, None, name)
         return replace(found, default=base, states=states, starts=starts)
 
 
-def whole_segments(asked: Predictor, request: Request) -> Segments:
-    """Return nodes in whole segments, with the least predicted time of some planners' choices.
+def whole_segments(asked: Predictor, request: Request, worth: Callable[[State], float]) -> Segments:
+    """Return nodes in whole segments, the best of some planners' choices.
 
     Parameters
     ----------
     asked : Predictor
     request : Request
         With the nodes of a segment; 0 for those of a replica.
+    worth : callable
+        Predicted time of a state, or its J: the less the better.
 
     Raises
     ------
@@ -117,7 +121,7 @@ def whole_segments(asked: Predictor, request: Request) -> Segments:
     """
     on = asked.slots(request.rows()[: request.count])
     if request.segment:
-        return _fastest(asked, request, on.ppn or 1, request.segment)
+        return _best(asked, request, worth, on.ppn or 1, request.segment)
     pattern = fitted(asked.pattern, on)
     if not isinstance(pattern, Training) or on.ppn is None:
         raise UsageError("--segment auto needs --pattern training:… and as many ranks on each node")
@@ -127,28 +131,30 @@ def whole_segments(asked: Predictor, request: Request) -> Segments:
         ranks = int(np.bincount(replica).max())
         size = math.lcm(ranks, on.ppn) // on.ppn
         try:
-            return _fastest(asked, replace(request, segment=size), on.ppn, size, replica, axes)
+            inside = replace(request, segment=size)
+            return _best(asked, inside, worth, on.ppn, size, replica, axes)
         except PlanError as error:
             refused = refused or error
     assert refused is not None
     raise refused
 
 
-def _fastest(
+def _best(
     asked: Predictor,
     request: Request,
+    worth: Callable[[State], float],
     ppn: int,
     size: int,
     replica: Ints | None = None,
     axes: tuple[str, ...] = (),
 ) -> Segments:
-    """Return the planners' nodes in segments of a size with the least predicted time."""
+    """Return the planners' nodes in segments of a size that are worth most."""
     slots = None
     if replica is not None:
         slots = np.empty(len(replica), dtype=np.int64)
         slots[np.argsort(replica, kind="stable")] = np.arange(len(replica))
     states = [State(rows, slots, f"{name}, segments") for name, rows in _choices(asked, request)]
-    best = min(states, key=lambda one: asked.time(one.rows, one.slots))
+    best = min(states, key=worth)
     size = min(size, request.count)
     return Segments(best, size, blocks_of(asked.machine, size), ppn, replica, axes)
 

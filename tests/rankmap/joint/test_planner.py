@@ -12,9 +12,11 @@ from placement.plan import plan
 from placement.planners import find, names
 from placement.request import Request
 from placement.specs import parse_spec
+from rankmap.joint.auto_order import auto_order
 from rankmap.joint.budget import TUNING
 from rankmap.predict import Predictor, predict
 from rankmap.predict.background import Other
+from rankmap.slots import slots_of
 from tests.effort import examples
 
 SPECS = [
@@ -75,7 +77,12 @@ def test_the_contract_and_never_worse_than_slurm(case):
     judge = Predictor(machine, job["pattern"], job["ppn"])
     assert figures["default_time_s"] == pytest.approx(judge.time(default.rows), rel=1e-12)
     assert figures["time_s"] == pytest.approx(judge.time(found.rows, found.order), rel=1e-12)
-    assert figures["time_s"] <= figures["default_time_s"]
+    chosen = figures["chosen"]
+    if chosen["by"] == "J":
+        assert machine.name == "tree:12"
+        assert chosen["cost"] <= chosen["default_cost"]
+    else:
+        assert figures["time_s"] <= figures["default_time_s"]
     assert figures["bound_s"] <= figures["time_s"]
     assert sorted(found.order.slots.tolist()) == list(range(count * job["ppn"]))
 
@@ -116,6 +123,19 @@ def test_a_pattern_makes_auto_the_usual_strategy():
     assert plan(machine, 8, pattern="alltoall").strategy == "auto"
     with pytest.raises(UsageError, match="strategy spread predicts nothing"):
         plan(machine, 8, strategy="spread", pattern="alltoall")
+
+
+def test_where_no_bandwidth_is_known_nodes_and_order_are_those_of_the_least_j():
+    machine = parse_spec("tree:18x4")
+    found = plan(machine, 12, strategy="auto", pattern="stencil:8x9", ppn=6)
+    same = auto_order(slots_of(machine, found.nodes, 6), "stencil:8x9")
+    chosen = {"by": "J", "why": "tree:18x4 states no bandwidths", "cost": 43, "default_cost": 71}
+    assert found.facts["predicted"]["chosen"] == chosen
+    assert {name: same.optimised[name] for name in chosen} == chosen
+    assert found.order.slots.tolist() == same.slots.tolist()
+    assert found.why.startswith("chosen by J (tree:18x4 states no bandwidths): J = 43, 39.4% less")
+    kept = plan(machine, 12, strategy="auto", pattern="ring", ppn=6)
+    assert "is kept, chosen by J" in kept.why
 
 
 def test_without_a_pattern_one_is_assumed_and_said():
