@@ -44,13 +44,13 @@ class Topology:
     Attributes
     ----------
     kind : str
-        ``dragonfly``, ``torus``, ``fattree``, ``tree``.
+        ``dragonfly``, ``dragonfly+``, ``torus``, ``fattree``, ``tree``.
     levels : tuple of str
         Names of the coordinate columns, the last being ``node``:
         ``(group, chassis, blade, node)`` on Aries, ``(group, switch, node)``
-        on Slingshot, ``(x, y, z, node)`` on a torus, ``(leaf, node)`` on a
-        two-level fat tree, ``(level3, level2, …, node)`` on a tree,
-        outermost first.
+        on Slingshot, ``(group, leaf router, node)`` on a DragonFly+,
+        ``(x, y, z, node)`` on a torus, ``(leaf, node)`` on a two-level fat
+        tree, ``(level3, level2, …, node)`` on a tree, outermost first.
     extents : tuple of int
         How many values each coordinate takes (absent ones counted).
     router_levels : int

@@ -23,9 +23,10 @@ a direction:
     ``fattree:down=18x16x4,up=1x9x4[,parallel=1x1x2]`` (children and parents of each
     level, the nodes' first, as in XGFT).
 ``dragonfly+:groups=G,leaves=L,spines=S,nodes=N``
-    N nodes a leaf switch; row-major in (group, leaf, node). In a group every leaf
-    is joined to every spine. Options: ``global`` (links a group pair, as many as
-    there are spines), ``bw``, ``local-bw`` (leaf to spine), ``global-bw``, ``injection``.
+    N nodes a leaf router; row-major in (group, leaf router, node). In a group every leaf
+    is joined to every spine. Options: ``links`` (from leaf to spine), ``global`` (links
+    a group pair, as many as there are spines), ``bw``, ``local-bw`` (leaf to spine),
+    ``global-bw``, ``injection``.
 ``tree:4x16x6``
     4 nodes a level-1 switch, 16 of these a level-2 switch, 6 of those a root;
     first level fastest. Options: ``dist=1:2:3`` (distance of nodes that part
@@ -49,7 +50,7 @@ import numpy as np
 
 import placement.views.frames  # noqa: F401  # lets machines export themselves
 from placement.errors import UsageError, printable
-from placement.machine import LISTED, Machine, Topology
+from placement.machine import Machine, Topology
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -342,33 +343,25 @@ def _fattree(options: _Options) -> Machine:
 
 
 def _dragonfly_plus(options: _Options) -> Machine:
-    from placement.topologies.dragonfly_plus import leaf_spine_links, switches
+    from placement.topologies.dragonfly_plus import topology_of
 
     options.only(
-        "groups", "leaves", "spines", "nodes", "global", "bw", "local-bw", "global-bw", "injection"
+        *("groups", "leaves", "spines", "nodes", "links", "global"),
+        *("bw", "local-bw", "global-bw", "injection"),
     )
     groups, leaves, spines = (options.whole(key) for key in ("groups", "leaves", "spines"))
-    between = options.whole("global", spines, most=MAX_CABLES)
     every = options.speed("bw", DRAGONFLY_PLUS)
-    gbs = {kind: options.speed(f"{kind}-bw", every) for kind in ("local", "global")}
-    topology = Topology(
-        kind="tree",
-        levels=("group", "leaf", "node"),
-        extents=(groups, leaves, options.whole("nodes")),
-        router_levels=2,
-        wiring=f"{LISTED}a DragonFly+ of {spines} spines a group, {between} links a group pair",
-        bandwidth=options.speeds("injection") | gbs,
-        parameters={"dist": (1, 2, 3)},
+    topology = topology_of(
+        (groups, leaves, options.whole("nodes")),
+        spines,
+        options.whole("global", spines, most=MAX_CABLES),
+        options.whole("links", 1, most=MAX_CABLES),
+        options.speeds("injection")
+        | {kind: options.speed(f"{kind}-bw", every) for kind in ("local", "global")},
     )
-    if math.prod(topology.extents) > MAX_NODES or groups * (leaves + spines) > MAX_NODES:
-        raise _Wrong("that is too large", f"at most {MAX_NODES} nodes are possible")
-    coords, names = switches(groups, leaves, spines)
-    try:
-        links = leaf_spine_links(groups, leaves, spines, between, gbs)
-    except UsageError as error:
-        raise _Wrong(error.message, error.hint) from None
-    machine = _machine(options, topology)
-    return replace(machine, links=links, router_coords=coords, router_names=names)
+    if groups * (leaves + spines) > MAX_NODES:
+        raise _Wrong("that is too large", f"at most {MAX_NODES} routers are possible")
+    return _machine(options, topology)
 
 
 def _tree(options: _Options) -> Machine:

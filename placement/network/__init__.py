@@ -9,7 +9,7 @@ is imported only then.
 ==================  =========================================================
 routing             where
 ==================  =========================================================
-``minimal``         dragonflies: at most one global hop; a group pair's
+``minimal``         dragonflies, DragonFly+ too: at most one global hop; a group pair's
                     traffic split equally over every link of the pair, then
                     over all shortest paths inside both groups
 ``shortest``        dragonflies: at most one global hop; fewest router-to-
@@ -60,6 +60,7 @@ __all__ = [
 #: Routings of each kind of network, the default first.
 ROUTINGS = {
     "dragonfly": ("minimal", "shortest", "single", "valiant", "adaptive"),
+    "dragonfly+": ("minimal", "single", "valiant", "adaptive", "shortest"),
     "torus": ("dimension-order", "single", "dimension-order-simgrid"),
     "fattree": ("d-mod-k", "single"),
     "tree": ("single",),
@@ -69,7 +70,7 @@ ROUTINGS = {
 SINGLE_PATH = ("single", "dimension-order", "dimension-order-simgrid", "d-mod-k")
 
 #: Kinds that may be irregular: their module says which routings apply to a machine.
-BY_SHAPE = ("fattree", "tree")
+BY_SHAPE = ("dragonfly+", "fattree", "tree")
 
 #: Routings that have a module of their own.
 OWN = ("valiant", "adaptive")
@@ -97,7 +98,7 @@ def routings(machine: Machine) -> tuple[str, ...]:
         raise UsageError(f"no routing for a network of kind {printable(kind)!r}")
     found: tuple[str, ...] = ROUTINGS[kind]
     if kind in BY_SHAPE:
-        found = import_module(f"placement.network.{kind}").routings(machine)
+        found = _kind(kind).routings(machine)
     stated = machine.topology.parameters
     own = stated.get("routing") or next(iter(stated.get("routings", ())), "")
     return (own, *(name for name in found if name != own)) if own in found else found
@@ -121,8 +122,13 @@ def _routing(machine: Machine, routing: str) -> str:
 
 
 def _module(machine: Machine, routing: str) -> ModuleType:
-    name = routing if routing in OWN else machine.topology.kind
-    return import_module(f"placement.network.{name}")
+    own = routing in OWN
+    return import_module(f"placement.network.{routing}") if own else _kind(machine.topology.kind)
+
+
+def _kind(kind: str) -> ModuleType:
+    """Return the module of a kind; a DragonFly+ is routed as any dragonfly."""
+    return import_module(f"placement.network.{kind.removesuffix('+')}")
 
 
 def channels(machine: Machine, routing: str = "") -> Channels:

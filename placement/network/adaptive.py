@@ -38,6 +38,7 @@ import numpy as np
 from placement.network import dragonfly
 from placement.network.balancing import Solution, balance, dot, refill
 from placement.network.group_ways import Ways, group_ways_of
+from placement.network.model import has_spines
 from placement.network.shares import variables_of
 from placement.network.valiant import channels
 
@@ -63,6 +64,8 @@ WORK = 400_000_000
 A_NUMBER = 8
 
 FEW = "fewer than three groups: adaptive takes detours inside groups alone"
+
+FEW_WITH_SPINES = "fewer than three groups: adaptive is the same as minimal"
 
 #: Bytes of a GB.
 GB = 1e9
@@ -216,7 +219,9 @@ def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:
     >>> notes(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1"))
     ('fewer than three groups: adaptive takes detours inside groups alone',)
     """
-    return () if group_ways_of(machine).count > 2 else (FEW,)
+    if group_ways_of(machine).count > 2:
+        return ()
+    return (FEW_WITH_SPINES if has_spines(machine) else FEW,)
 
 
 def loads(machine: Machine, demand: Demand, enough: float = 0.0) -> tuple[Floats, str]:

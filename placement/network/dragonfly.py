@@ -1,4 +1,4 @@
-"""Dragonflies, Aries and Slingshot: routings ``minimal``, ``shortest`` and ``single``.
+"""Dragonflies, Aries, Slingshot and DragonFly+: ``minimal``, ``shortest`` and ``single``.
 
 All take at most one global (blue) hop. A black bundle counts as one link,
 parallel blue links count one by one:
@@ -29,6 +29,7 @@ import numpy as np
 from placement.network import few_pairs
 from placement.network.group_ways import group_ways_of
 from placement.network.groups import groups_of
+from placement.topologies import router_coords
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -37,7 +38,30 @@ if TYPE_CHECKING:
     from placement.support.array_types import Floats, Ints
 
 
-__all__ = ["channels", "hops", "loads", "next_channel", "notes"]
+__all__ = ["channels", "hops", "loads", "next_channel", "notes", "routings"]
+
+
+#: Of a DragonFly+; where a leaf lacks all cables to a spine the last comes first.
+ON_SPINES = ("minimal", "single", "valiant", "adaptive", "shortest")
+
+
+def routings(machine: Machine) -> tuple[str, ...]:
+    """Return the routings of a DragonFly+, the default first.
+
+    Where every leaf reaches every spine of its group ``minimal`` and
+    ``shortest`` are the same; where not, ``minimal`` goes over another leaf to
+    spines that ``shortest`` and the routing tables of InfiniBand leave alone.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> routings(parse_spec("dragonfly+:groups=2,leaves=2,spines=2,nodes=1"))
+    ('minimal', 'single', 'valiant', 'adaptive', 'shortest')
+    """
+    groups, leaf = groups_of(machine), router_coords(machine)[:, 1] >= 0
+    leaves = np.bincount(groups.group, leaf, groups.count)
+    whole = (leaves * (np.bincount(groups.group, minlength=groups.count) - leaves)).sum()
+    return ON_SPINES if len(groups.inside) == 2 * whole else (ON_SPINES[-1], *ON_SPINES[:-1])
 
 
 def channels(machine: Machine, routing: str = "") -> Channels:

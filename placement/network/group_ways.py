@@ -24,7 +24,7 @@ from placement.errors import UsageError
 from placement.network import shortest_paths
 from placement.network.groups import groups_of
 from placement.network.inside_groups import UNREACHED
-from placement.network.model import once
+from placement.network.model import has_spines, once
 from placement.support.arrays import product, summed
 
 if TYPE_CHECKING:
@@ -180,9 +180,12 @@ class GroupWays:
         """Share of the bytes between two routers that a detour sends over each other one.
 
         float64 (machine's groups, positions, positions), equal among the
-        routers of the group that paths join to both; 0 where there is none.
+        routers of the group that paths join to both; 0 where there is none,
+        and on a DragonFly+, whose shortest paths take every spine already.
         """
         groups = self.groups
+        if has_spines(groups.channels.machine):
+            return np.zeros((groups.count, groups.width, groups.width))
         joined = groups.local.length[groups.shape] < UNREACHED
         others = joined.sum(axis=2)[:, :, None] - 2  # all that are joined to one are to the other
         joined &= (others > 0) & ~np.eye(groups.width, dtype=bool)

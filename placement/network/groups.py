@@ -1,7 +1,8 @@
 """A dragonfly as its routings see it: groups of routers, and the bundles between group pairs.
 
 Inside a group a bundle (black) is one channel and one way; links between
-groups count one by one, also where several join the same two routers.
+groups count one by one, also where several join the same two routers, and so do
+the cables of a DragonFly+, from leaf to spine too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.network.inside_groups import UNREACHED, InsideGroups
-from placement.network.model import from_links, once
+from placement.network.model import from_links, has_spines, once
 from placement.support.arrays import summed
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ class Groups:
     spot : int64 (c,)
         Where each of them stands in tables (groups, positions, positions), flat.
     ways : float64 (c,)
-        Paths over each of them: 1, but for parallel blue links inside a group.
+        Paths over each of them: 1, but for parallel blue links inside a group and for cables
+        of a DragonFly+.
     bundles : Bundles
     part : int64 (count, width)
         Connected part of its group that a position is in, numbered over the
@@ -217,12 +219,14 @@ def _refuse_large(count: int, width: int, routers: int) -> None:
 
 def _ways(channels: Channels, rows: Ints) -> Floats:
     """Return how many ways each channel inside a group is: a bundle is one, blue links are not."""
-    single = np.isin(channels.kind[rows], _between_kinds(channels))
+    single = np.isin(channels.kind[rows], _cable_kinds(channels))
     return np.where(single, channels.count[rows], 1).astype(np.float64)
 
 
-def _between_kinds(channels: Channels) -> list[int]:
-    return [i for i, kind in enumerate(channels.kinds) if kind in ("blue", "global")]
+def _cable_kinds(channels: Channels) -> list[int]:
+    """Return the classes whose parallel links count one by one: on a DragonFly+ all."""
+    every = has_spines(channels.machine)
+    return [i for i, kind in enumerate(channels.kinds) if every or kind in ("blue", "global")]
 
 
 def _wirings(

@@ -123,6 +123,18 @@ def from_links(machine: Machine) -> Channels:
     )
 
 
+def has_spines(machine: Machine) -> bool:
+    """Return whether the groups have leaf and spine routers: a DragonFly+.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> has_spines(parse_spec("dragonfly+:groups=2,leaves=2,spines=2,nodes=1"))
+    True
+    """
+    return machine.topology.kind == "dragonfly+"
+
+
 def injection_bandwidth(machine: Machine) -> Floats:
     """Return what each node can send, and receive, in GB/s.
 

@@ -68,6 +68,7 @@ def path_costs(machine: Machine, price: Floats, routing: str) -> PathCosts | Non
     """
     by_kind = {
         "dragonfly": _on_dragonfly,
+        "dragonfly+": _on_dragonfly,
         "torus": _on_torus,
         "fattree": _on_fattree,
         "tree": _on_tree,

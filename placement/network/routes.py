@@ -25,6 +25,7 @@ __all__ = ["FOLLOWED", "routes", "walk"]
 #: Routings that are followed, by kind of network.
 FOLLOWED = {
     "dragonfly": ("minimal",),
+    "dragonfly+": ("minimal",),
     "torus": ("dimension-order", "single"),
     "fattree": ("d-mod-k", "single"),
     "tree": ("single",),
@@ -60,7 +61,7 @@ def routes(machine: Machine, rows: Ints, routing: str) -> tuple[Ints, Floats] | 
     kind = machine.topology.kind
     if routing not in FOLLOWED.get(kind, ()):
         return None
-    if kind == "dragonfly":
+    if kind.startswith("dragonfly"):
         return _on_dragonfly(machine, rows)
     if machine.router.shape[1] > 1 or (kind == "tree" and joined_above(machine)):
         return None

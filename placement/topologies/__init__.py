@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["links", "router_coords", "router_count", "router_names", "wiring_text"]
 
 #: The module that knows each kind of network.
-KINDS = ("dragonfly", "torus", "fattree", "tree")
+KINDS = ("dragonfly", "dragonfly+", "torus", "fattree", "tree")
 
 
 def links(machine: Machine) -> Links:
@@ -131,7 +131,7 @@ def _kind(machine: Machine) -> ModuleType:
     kind = machine.topology.kind
     if kind not in KINDS:
         raise UsageError(f"no network of kind {kind!r}", f"there are {', '.join(KINDS)}")
-    return import_module(f"placement.topologies.{kind}")
+    return import_module(f"placement.topologies.{kind.replace('+', '_plus')}")
 
 
 def _once(machine: Machine, key: str, make: Callable[[], Any]) -> Any:

@@ -1,56 +1,85 @@
-"""DragonFly+: groups of leaf and spine switches, and links between the spines of groups.
+"""DragonFly+: groups of leaf and spine routers, and links between the spines of groups.
 
 Nodes hang on leaves; in a group every leaf is joined to every spine. The links of
 all group pairs are dealt over each group's spines in turn, so that none has two more than
 another (A. Shpiner et al., "Dragonfly+: Low cost topology for scaling
-datacenters", HiPINEB 2017). Switches are numbered leaves first, group by
+datacenters", HiPINEB 2017). Routers are numbered leaves first, group by
 group, then spines.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.machine import Topology
+from placement.support.quantities import counted
 from placement.topologies.bundles import bundle, pairs, refuse_many
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from numpy.typing import NDArray
 
-    from placement.machine import Links
+    from placement.machine import Links, Machine
     from placement.support.array_types import Strs
 
-__all__ = ["leaf_spine_links", "switches"]
+__all__ = ["LEVELS", "links", "router_coords", "router_names", "topology_of", "wiring_text"]
+
+#: What the places of a DragonFly+ are called.
+LEVELS = ("group", "leaf router", "node")
 
 
-def leaf_spine_links(
-    groups: int, leaves: int, spines: int, between: int, bandwidth: Mapping[str, float]
-) -> Links:
-    """Return the links between switches.
+def topology_of(
+    sizes: tuple[int, int, int],
+    spines: int,
+    between: int,
+    cables: int = 1,
+    bandwidth: Mapping[str, float] | None = None,
+    **parameters: Any,
+) -> Topology:
+    """Return the topology of a DragonFly+ that is wired by the rule.
 
     Parameters
     ----------
-    groups, leaves, spines : int
-        Groups, and leaf and spine switches of each.
+    sizes : tuple of int
+        Groups, leaves of a group, nodes of a leaf.
+    spines : int
+        Of a group.
     between : int
         Links of each group pair.
-    bandwidth : mapping of str to float
-        GB/s a direction of one link, ``local`` (leaf to spine) and ``global``.
+    cables : int
+        From each leaf to each spine of its group.
+    bandwidth : mapping of str to float or None
+        GB/s a direction of one link, ``injection``, ``local`` (leaf to spine) and ``global``.
+    parameters
+        Further ones.
+    """
+    return Topology(
+        kind="dragonfly+",
+        levels=LEVELS,
+        extents=sizes,
+        router_levels=2,
+        bandwidth=dict(bandwidth or {}),
+        parameters={"spines": spines, "global": between, "links": cables, **parameters},
+    )
 
-    Returns
-    -------
-    Links
+
+def links(machine: Machine) -> Links:
+    """Return the links between routers by the rule.
 
     Examples
     --------
-    >>> found = leaf_spine_links(2, 1, 2, 2, {"local": 25.0, "global": 25.0})
+    >>> from placement.specs import parse_spec
+    >>> found = links(parse_spec("dragonfly+:groups=2,leaves=1,spines=2,nodes=1"))
     >>> list(zip(found.a.tolist(), found.b.tolist(), strict=True))
     [(0, 2), (0, 3), (1, 4), (1, 5), (2, 4), (3, 5)]
     """
-    refuse_many(groups * (leaves * spines + groups * between / 2), "this DragonFly+")
+    groups, leaves, spines, between, cables = _sizes(machine)
+    refuse_many(groups * (leaves * spines + groups * between / 2), machine.name)
     group, leaf, spine = (x.ravel() for x in np.indices((groups, leaves, spines)))
     first = groups * leaves
     low, high = (np.repeat(end, between) for end in pairs(groups))
@@ -64,20 +93,44 @@ def leaf_spine_links(
     )
     kind = np.repeat(np.array([0, 1], dtype=np.int8), [len(leaf), len(low)])
     kinds = ("local", "global")
-    gbs = np.array([bandwidth[name] for name in kinds])[kind]
-    return bundle(*ends, kind, kinds, np.ones(len(kind), dtype=np.int64), gbs)
+    count = np.array([cables, 1])[kind]
+    gbs = np.array([machine.topology.bandwidth.get(name, math.nan) for name in kinds])[kind]
+    return bundle(*ends, kind, kinds, count, gbs * count)
 
 
-def switches(groups: int, leaves: int, spines: int) -> tuple[NDArray[np.int32], Strs]:
-    """Return coordinates (group, leaf; -1 for a spine) and names of all switches.
+def router_coords(machine: Machine) -> NDArray[np.int32]:
+    """Return group and leaf of all routers, -1 for the leaf of a spine."""
+    groups, leaves, spines, *_ = _sizes(machine)
+    leaf = np.indices((groups, leaves)).reshape(2, -1).T
+    spine = np.column_stack([np.repeat(np.arange(groups), spines), np.full(groups * spines, -1)])
+    return np.concatenate([leaf, spine]).astype(np.int32)
+
+
+def router_names(machine: Machine) -> Strs:
+    """Return a name for each router.
 
     Examples
     --------
-    >>> switches(2, 1, 1)[1].tolist()
+    >>> from placement.specs import parse_spec
+    >>> router_names(parse_spec("dragonfly+:groups=2,leaves=1,spines=1,nodes=1")).tolist()
     ['g0leaf0', 'g1leaf0', 'g0spine0', 'g1spine0']
     """
-    leaf = np.indices((groups, leaves)).reshape(2, -1).T
-    spine = np.column_stack([np.repeat(np.arange(groups), spines), np.full(groups * spines, -1)])
+    groups, leaves, spines, *_ = _sizes(machine)
     names = [f"g{g}leaf{k}" for g in range(groups) for k in range(leaves)]
     names += [f"g{g}spine{k}" for g in range(groups) for k in range(spines)]
-    return np.concatenate([leaf, spine]).astype(np.int32), np.array(names, dtype=np.str_)
+    return np.array(names, dtype=np.str_)
+
+
+def wiring_text(machine: Machine) -> str:
+    """Say in words how the routers are joined."""
+    _, _, spines, between, cables = _sizes(machine)
+    many = f"{counted(cables, 'link')} from each leaf to each, " if cables > 1 else ""
+    return f"{counted(spines, 'spine')} a group, {many}{counted(between, 'link')} a group pair"
+
+
+def _sizes(machine: Machine) -> tuple[int, int, int, int, int]:
+    """Return groups, leaves and spines of each, links a group pair, and leaf to spine."""
+    topology = machine.topology
+    groups, leaves = topology.extents[:2]
+    spines, between, cables = (int(topology.parameters[k]) for k in ("spines", "global", "links"))
+    return groups, leaves, spines, between, cables

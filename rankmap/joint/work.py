@@ -48,7 +48,7 @@ def judging(asked: Predictor, rows: Ints) -> float:
             us += 2 * (a_look + 0.12 * len(on)) * sum(1 for _ in phase.steps())
         if asked.machine.topology.kind == "torus" and len(phase.total.within) > 1:
             us += 2 * len(on)
-        if asked.machine.topology.kind == "dragonfly" and asked.routing == "single":
+        if asked.machine.topology.kind.startswith("dragonfly") and asked.routing == "single":
             whole = 0.012 if len(phase.total.within) else 0.0
             us += (0.003 / len(phases) + whole) * phase.total.routers**2
         if asked.routing == "adaptive":

@@ -36,7 +36,7 @@ SPOKEN = {
 }
 
 #: The fabric that a synthetic machine's kind is taken for.
-KINDS = {"dragonfly": "aries", "torus": "gemini", "fattree": "infiniband", "tree": "infiniband"}
+KINDS = {"dragonfly": "aries", "torus": "gemini"}
 
 #: Processor time to post and complete one message, us [assumed: LogP's o of interfaces with RDMA].
 MESSAGE_US = 0.5

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from placement.network.model import has_spines
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Stencil
 from rankmap.predict.asked import fitted
@@ -62,7 +63,7 @@ GB = 1e9
 #: GB/s of one rank where nothing states it: the limit published for Aries (Aseeri et al., IV-B).
 SLOW_RANK = 2.0
 
-#: Fabrics whose routers send packets around full links.
+#: Fabrics whose routers send packets around full links, as a DragonFly+'s do too.
 ADAPTIVE = ("aries", "slingshot")
 
 #: An unknown that moves a figure by no larger share is not spoken of.
@@ -339,7 +340,8 @@ def _detours(asked: Model) -> float:
 
 
 def _adapts(asked: Model) -> bool:
-    return asked.machine.topology.fabric in ADAPTIVE and "routing" not in asked.given
+    adapts = asked.machine.topology.fabric in ADAPTIVE or has_spines(asked.machine)
+    return adapts and "routing" not in asked.given
 
 
 def _unknowns(

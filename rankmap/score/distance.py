@@ -329,7 +329,7 @@ def _by_blocks(machine: Machine) -> Distance:
     blocks = np.concatenate([nested, np.zeros((len(machine), 1), dtype=np.int64)], axis=1)
     names = (*reversed(machine.topology.levels[:depth]), "system")
     far = np.arange(len(names) + 1, dtype=np.float64)
-    if machine.topology.kind == "dragonfly":
+    if machine.topology.kind.startswith("dragonfly"):
         try:
             paths(machine)
             return Routers(blocks, names, machine.router[:, 0].astype(np.int64), machine)

@@ -114,7 +114,7 @@ def view(machine: Machine) -> View:
 
 def _hangs(machine: Machine) -> bool:
     """Tell whether there are switches above those that the nodes hang on."""
-    return machine.topology.kind in ("fattree", "tree")
+    return machine.topology.kind in ("dragonfly+", "fattree", "tree")
 
 
 def _levels(machine: Machine) -> list[_Level]:

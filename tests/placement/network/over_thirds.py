@@ -51,8 +51,8 @@ class Thirds:
         ]
 
     def others(self, here, there):
-        """Return the other routers of a group that paths join to both."""
-        if self.piece[here] != self.piece[there]:
+        """Return the other routers of a group that paths join to both; on a DragonFly+ none."""
+        if self.reference.spines or self.piece[here] != self.piece[there]:
             return []
         same = [k for k, leader in enumerate(self.piece) if leader == self.piece[here]]
         return [k for k in same if k not in (here, there)]

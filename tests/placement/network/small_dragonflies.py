@@ -102,6 +102,7 @@ class Reference:
     def __init__(self, machine):
         self.machine = machine
         self.group = router_coords(machine)[:, 0].tolist()
+        self.spines = machine.topology.kind == "dragonfly+"
         found = links(machine)
         self.leader = None
         self.ends = []
@@ -112,7 +113,7 @@ class Reference:
         for turned in (False, True):
             for a, b, kind, count in rows:
                 a, b = (b, a) if turned else (a, b)
-                single = found.kinds[kind] in ("blue", "global")
+                single = found.kinds[kind] in ("blue", "global") or self.spines
                 for _ in range(count if single else 1):
                     self.out[a].append((b, len(self.ends)))
                 self.ends.append((a, b))
