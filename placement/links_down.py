@@ -27,11 +27,11 @@ from placement.topologies import links as links_of
 from placement.topologies import router_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from placement.machine import Machine
     from placement.records import LinkRecords
-    from placement.support.array_types import Floats, Ints
+    from placement.support.array_types import Floats
 
 __all__ = ["WORD", "without_links"]
 
@@ -42,14 +42,14 @@ WORD = "links-down:"
 _LISTS = ("rtr-aries", "rtr-gemini", "ibnetdiscover", "ibnetdiscover-ports")
 
 
-def without_links(machine: Machine, source: str) -> Machine:
-    """Return the machine without the links that a file says are down.
+def without_links(machine: Machine, sources: Sequence[str]) -> Machine:
+    """Return the machine without the links that files say are down.
 
     Parameters
     ----------
     machine : Machine
-    source : str
-        The file.
+    sources : sequence of str
+        The files. Each is a whole list: what several name is the same cable.
 
     Raises
     ------
@@ -59,19 +59,18 @@ def without_links(machine: Machine, source: str) -> Machine:
     from placement.readers import find, resembling
     from placement.readers.text import load
 
-    text = load(source)
-    form = resembling(text[:4096])
-    found = links_of(machine)
-    left = np.repeat(found.bandwidth / np.maximum(found.count, 1), found.count)
-    row = np.repeat(np.arange(len(found)), found.count)
-    cables = _Cables(machine, source, row, left)
-    if form in _LISTS:
-        listed = find(form).read(text, source).links
-        assert listed is not None
-        cables.compare(listed)
-    else:
-        for line, ends, gbs in _lines(text, source):
-            cables.take(line, ends, gbs)
+    cables = _Cables(machine)
+    for source in sources:
+        text = load(source)
+        form = resembling(text[:4096])
+        cables.begin(source)
+        if form in _LISTS:
+            listed = find(form).read(text, source).links
+            assert listed is not None
+            cables.compare(listed)
+        else:
+            for line, ends, gbs in _lines(text, source):
+                cables.take(line, ends, gbs)
     return cables.machine_left()
 
 
@@ -102,33 +101,42 @@ def _speed(text: str) -> float:
 class _Cables:
     """Every cable of a machine, and what is left of it.
 
-    Parameters
+    Attributes
     ----------
-    machine : Machine
-    source : str
+    sources : list of str
         What says which are down.
     row : int64 (c,)
         Bundle of each cable, ascending.
     left : float64 (c,)
         GB/s; NaN where unknown, 0 where it is down.
+    touched : bool (c,)
+        Cables that the last source has named.
     """
 
-    def __init__(self, machine: Machine, source: str, row: Ints, left: Floats) -> None:
-        self.machine, self.source, self.row, self.left = machine, source, row, left
+    def __init__(self, machine: Machine) -> None:
+        self.machine, self.sources = machine, list[str]()
         self.links, self.names = links_of(machine), router_names(machine)
+        self.row = np.repeat(np.arange(len(self.links)), self.links.count)
+        self.full: Floats = (self.links.bandwidth / np.maximum(self.links.count, 1))[self.row]
+        self.left = self.full.copy()
+        self.touched = np.zeros(len(self.row), dtype=bool)
         self.first: list[int] = [0, *np.cumsum(self.links.count).tolist()]
-        self.touched = np.zeros(len(row), dtype=bool)
         self.index = {name: k for k, name in enumerate(self.names.tolist())}
         self.bundles: dict[tuple[int, int], list[int]] = {}
         for k, ends in enumerate(zip(self.links.a.tolist(), self.links.b.tolist(), strict=True)):
             self.bundles.setdefault(ends, []).append(k)
+
+    def begin(self, source: str) -> None:
+        """Begin another source, which counts its cables anew."""
+        self.sources.append(source)
+        self.touched[:] = False
 
     def take(self, line: int, ends: tuple[str, str], gbs: float) -> None:
         """Leave so many GB/s of one more cable between two routers."""
         cable = [k for k in self._cables(self._between(line, ends)) if not self.touched[k]]
         if not cable:
             raise ParseError(
-                self.source, line, f"{ends[0]} and {ends[1]} have no more links than these"
+                self.sources[-1], line, f"{ends[0]} and {ends[1]} have no more links than these"
             )
         one = cable[0]
         self.touched[one] = True
@@ -144,10 +152,10 @@ class _Cables:
             if name not in self.index:
                 there = f"there are {self.names[0]} to {self.names[-1]}" if len(self.names) else ""
                 text = f"{self.machine.name} has no router {printable(name, 40)}"
-                raise ParseError(self.source, line, text, there)
+                raise ParseError(self.sources[-1], line, text, there)
         a, b = sorted(self.index[name] for name in ends)
         if (a, b) not in self.bundles:
-            raise ParseError(self.source, line, f"no link joins {ends[0]} and {ends[1]}")
+            raise ParseError(self.sources[-1], line, f"no link joins {ends[0]} and {ends[1]}")
         return self.bundles[a, b]
 
     def compare(self, listed: LinkRecords) -> None:
@@ -160,20 +168,21 @@ class _Cables:
             today.setdefault((low, high), {})[ports] = rate
         for (one, two), bundles in self.bundles.items():
             names = str(self.names[one]), str(self.names[two])
-            rates = sorted(today.get((min(names), max(names)), {}).values(), reverse=True)
-            for k, cable in enumerate(self._cables(bundles)):
-                rate = rates[k] if k < len(rates) else 0.0
+            rates = np.sort(list(today.get((min(names), max(names)), {}).values()))  # NaN last
+            cables = self._cables(bundles)
+            gone = [0.0] * (len(cables) - len(rates))  # the first, as in lists of what is down
+            for cable, rate in zip(cables, [*gone, *rates[-len(cables) :]], strict=True):
                 self.left[cable] = np.fmin(rate, self.left[cable])
 
     def machine_left(self) -> Machine:
         """Return the machine with what is left of its cables."""
-        links, full = self.links, self.links.bandwidth / np.maximum(self.links.count, 1)
-        down = self.left == 0
-        slow = int((~down & (self.left < full[self.row])).sum())
+        links, down = self.links, self.left == 0
+        slow = int((~down & (self.left < self.full)).sum())
         count = np.bincount(self.row[~down], minlength=len(links)).astype(np.int32)
         gbs = summed(self.row, self.left, len(links))
         kept = np.flatnonzero(count)
-        note = f"{place(self.source)}: {counted(int(down.sum()), 'link')} down, {slow} degraded"
+        named = ", ".join(place(source) for source in self.sources)
+        note = f"{named}: {counted(int(down.sum()), 'link')} down, {slow} degraded"
         left = replace(
             links,
             a=links.a[kept],
@@ -181,13 +190,14 @@ class _Cables:
             kind=links.kind[kept],
             count=count[kept],
             bandwidth=gbs[kept],
+            cable=self.left[~down] if slow else None,
         )
         machine = self.machine
         return replace(
             machine,
             links=left,
             router_names=self.names,
-            sources=(*machine.sources, self.source),
+            sources=(*machine.sources, *self.sources),
             notes=(*machine.notes, note),
             _cache={},
         )

@@ -164,8 +164,8 @@ def build(sources: Sources) -> Machine:
         machine = replace(machine, hardware=sources.site.hardware)
     for overlay in sources.overlays:
         machine = overlay.over(machine)
-    for source in sources.links_down:
-        machine = without_links(machine, source)
+    if sources.links_down:
+        machine = without_links(machine, sources.links_down)
     return sources.known.of(machine) if any(sources.known) else machine
 
 

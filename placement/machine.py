@@ -97,6 +97,9 @@ class Links:
         Parallel links in the bundle.
     bandwidth : float64 (m,)
         GB/s a direction of the whole bundle; NaN where unknown.
+    cable : float64 (sum of count,) or None
+        GB/s a direction of each link, bundle by bundle; None where those of a
+        bundle are alike.
     """
 
     a: NDArray[np.int32]
@@ -105,6 +108,7 @@ class Links:
     kinds: tuple[str, ...]
     count: NDArray[np.int32]
     bandwidth: Floats
+    cable: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.a)

@@ -20,7 +20,7 @@ from placement.network.demand import Messages
 from placement.network.lines import product_over_lines
 from placement.network.model import Channels, from_links, once
 from placement.support.arrays import summed
-from placement.topologies import router_coords
+from placement.topologies import links, router_coords
 from placement.topologies.bundles import refuse_many
 
 if TYPE_CHECKING:
@@ -54,9 +54,12 @@ def channels(machine: Machine, routing: str = "") -> Channels:
 
 def _directed(machine: Machine) -> Channels:
     """Return the channels: a class ``up1`` of links is ``down1`` from the upper switch."""
-    both = from_links(machine)
+    both, known = from_links(machine), links(machine).cable
     refuse_many(int(both.count.sum()), machine.name)
     cable = np.repeat(np.arange(len(both)), both.count)
+    gbs = (both.bandwidth / both.count)[cable]
+    if known is not None:
+        gbs = np.tile(np.where(np.isnan(known), np.inf, known), 2)
     names = [name for up in both.kinds for name in (up, up.replace("up", "down", 1))]
     kinds = tuple(dict.fromkeys(names))
     place = np.array([kinds.index(name) for name in names] or [0])
@@ -69,7 +72,7 @@ def _directed(machine: Machine) -> Channels:
         kind=place[kind].astype(np.int8)[cable],
         kinds=kinds,
         count=np.ones(len(cable), dtype=np.int32),
-        bandwidth=(both.bandwidth / both.count)[cable],
+        bandwidth=gbs,
     )
 
 

@@ -87,13 +87,12 @@ def counted(count: int, word: str) -> str:
     Examples
     --------
     >>> counted(1, "group"), counted(3, "chassis"), counted(2, "leaf")
-    ('1 group', '3 chassis', '2 leaf modules')
+    ('1 group', '3 chassis', '2 leaf switches')
     >>> counted(3, "level1"), counted(2, "switch")
     ('3 level-1 switches', '2 switches')
     """
     word = unit_name(word)
-    plural = {"chassis": "chassis", "leaf": "leaf modules"}
-    many = plural.get(word, word + ("es" if word.endswith("ch") else "s"))
+    many = word if word == "chassis" else word + ("es" if word.endswith("ch") else "s")
     return f"{count} {word if count == 1 else many}"
 
 
@@ -102,9 +101,11 @@ def unit_name(word: str) -> str:
 
     Examples
     --------
-    >>> unit_name("level1"), unit_name("group")
-    ('level-1 switch', 'group')
+    >>> unit_name("level1"), unit_name("leaf"), unit_name("group")
+    ('level-1 switch', 'leaf switch', 'group')
     """
+    if word == "leaf":
+        return "leaf switch"
     return f"level-{word.removeprefix('level')} switch" if word.startswith("level") else word
 
 

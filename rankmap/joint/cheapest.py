@@ -36,7 +36,7 @@ def cost(asked: Predictor, state: State) -> float:
     >>> from rankmap.predict import Predictor
     >>> asked = Predictor(nidmap.load_machine("tree:2x2,dist=1:3"), "ring")
     >>> [cost(asked, State(np.array(rows), None, "")) for rows in ([0, 2, 1, 3], [0, 1, 2, 3])]
-    [10.0, 8.0]
+    [12.0, 8.0]
     """
     slots = asked.slots(state.rows)
     node = slots.node if state.slots is None else slots.node[state.slots]
