@@ -39,13 +39,14 @@ __all__ = ["assemble"]
 LISTS = ("rtr-aries", "rtr-gemini")
 
 #: Remarks on a dump that change what the machine has or where: every plan on it says them.
-_TOLD = ("two-leaves", "unnamed-host")
+_TOLD = ("two-leaves", "unnamed-host", "taint")
 
 _TOPOLOGIES = ("topology-conf", "topology-yaml", "scontrol-topology")
 #: What runs the jobs of a machine, by the formats that it prints.
 _SCHEDULER = {
     **dict.fromkeys((*_TOPOLOGIES, "sinfo", "scontrol-nodes", "slurm-json"), "slurm"),
     "pbsnodes": "pbs",
+    "kubernetes": "kubernetes",
 }
 
 

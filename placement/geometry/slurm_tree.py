@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from placement.records import Dump
     from placement.support.array_types import Ints, Strs
 
-__all__ = ["flat", "locate", "switches_of", "torus"]
+__all__ = ["as_domains", "flat", "locate", "place_forest", "switches_of", "torus"]
 
 
 def switches_of(dump: Dump, names: Strs) -> Switches:
@@ -88,31 +88,39 @@ def locate(table: Table, dump: Dump) -> Network:
         raise table.error(row, text, "every node of a tree hangs on a switch")
     if forest.kind in ("block", "ring"):
         forest = _rooted(_grouped(forest))
-    placed = _placed(forest)
-    return _as_domains(placed) if forest.kind == "block" else placed
+    placed = place_forest(forest)
+    return as_domains(placed) if forest.kind == "block" else placed
 
 
 #: GB/s a direction of a GPU to others of its block (NVLink 5), and to the network (400 Gb/s).
 GPU_INSIDE, GPU_OUTSIDE = 900.0, 50.0
 
-#: GPUs of a node.
+#: GPUs of a node where nothing says how many.
 GPUS = 4
 
 
-def _as_domains(network: Network) -> Network:
-    """Return blocks as domains of accelerators: fast links inside, NICs out of them, assumed.
+def as_domains(network: Network, gpus: int = 0) -> Network:
+    """Return a tree whose leaves are domains of accelerators: fast links inside, NICs out of them.
 
-    The NICs of a block's nodes are one link, as wide as all of them.
+    The bandwidths are assumed. The NICs of a domain's nodes are one link, as wide as all of them.
+
+    Parameters
+    ----------
+    network : Network
+        Of `place_forest`.
+    gpus : int
+        Of a node; 0 for unknown.
     """
+    gpus = gpus or GPUS
     links = network.links
     assert links is not None
     below = np.bincount(network.router[:, 0], minlength=len(network.router_names)).astype(float)
     for low, high in zip(links.a.tolist(), links.b.tolist(), strict=True):
         below[high] += below[low]  # links of the lowest switches come first
-    inside, outside = GPUS * GPU_INSIDE, GPUS * GPU_OUTSIDE
+    inside, outside = gpus * GPU_INSIDE, gpus * GPU_OUTSIDE
     note = (
         f"blocks are assumed to be NVLink domains, {inside:g} GB/s a node inside and {outside:g}"
-        f" out of them ({GPUS} GPUs of {GPU_INSIDE:g} and {GPU_OUTSIDE:g}); figures laid over"
+        f" out of them ({gpus} GPUs of {GPU_INSIDE:g} and {GPU_OUTSIDE:g}); figures laid over"
         " (bandwidth.up0, bandwidth.up1) state them"
     )
     marks = dict.fromkeys(("memory_mark", "process_mark"), "assumed")
@@ -163,8 +171,14 @@ def _below_new(forest: Switches, below: Ints, group: Ints, names: list[str]) -> 
     return replace(forest, names=(*forest.names, *names), parent=parent, level=level)
 
 
-def _placed(forest: Switches) -> Network:
-    """Return coordinates, routers and links of nodes on the leaves of a forest."""
+def place_forest(forest: Switches) -> Network:
+    """Return coordinates, routers and links of nodes on the leaves of a forest.
+
+    Parameters
+    ----------
+    forest : Switches
+        Those of a level before those above it.
+    """
     height, roots = _height(forest), int((forest.parent < 0).sum())
     kept = height if roots > 1 or height == 1 else height - 1
     first = np.arange(len(forest.names))

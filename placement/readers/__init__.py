@@ -26,7 +26,8 @@ BUNDLED = {
         *("xtprocadmin", "rtr-aries", "rtr-gemini", "xtdb2proc", "meshcoords"),
         *("torus-coordinates", "system-map", "topology-conf", "scontrol-topology"),
         *("ibnetdiscover-ports", "ibnetdiscover", "topology-yaml", "sls", "scontrol-nodes"),
-        *("slurm-json", "pbsnodes", "flux-resources", "job-list", "sinfo"),
+        *("kubernetes", "topograph", "slurm-json", "pbsnodes", "flux-resources"),
+        *("job-list", "sinfo"),
     )
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from placement.errors import ParseError, printable
 
-__all__ = ["Mapping", "Node", "Scalar", "Sequence", "parse_yaml"]
+__all__ = ["Mapping", "Node", "Scalar", "Sequence", "parse_documents", "parse_yaml"]
 
 #: topology.yaml nests nine levels deep at most.
 MAX_DEPTH = 32
@@ -71,6 +71,20 @@ def parse_yaml(text: str, source: str) -> Node:
     >>> parse_yaml("- topology: a\n", "topology.yaml").items[0].items["topology"]
     Scalar(line=1, text='a')
     """
+    first, *more = parse_documents(text, source)
+    if more:
+        raise ParseError(source, more[0].line, "a second YAML document", "one is enough")
+    return first
+
+
+def parse_documents(text: str, source: str) -> list[Node]:
+    r"""Return all documents in `text`; parameters and errors as of `parse_yaml`.
+
+    Examples
+    --------
+    >>> [one.text for one in parse_documents("a\n---\nb\n", "two.yaml")]
+    ['a', 'b']
+    """
     stream = Sequence(0)
     opened: list[Sequence | Mapping] = [stream]
     for count, event in enumerate(_events(text, source)):
@@ -93,14 +107,12 @@ def parse_yaml(text: str, source: str) -> Node:
                 raise ParseError(source, line, f"nested deeper than {MAX_DEPTH} levels")
     if not stream.items:
         raise ParseError(source, 0, "an empty YAML document")
-    return stream.items[0]
+    return stream.items
 
 
 def _add(node: Node, parent: Sequence | Mapping, source: str) -> None:
     """Put a node where it stands: as an item, a key, or the value of the key before it."""
     if isinstance(parent, Sequence):
-        if parent.line == 0 and parent.items:
-            raise ParseError(source, node.line, "a second YAML document", "one is enough")
         parent.items.append(node)
     elif parent.key is not None:
         parent.items[parent.key] = node

@@ -17,8 +17,12 @@ from placement.readers import BUNDLED as READ
 
 __all__ = ["BUNDLED", "write"]
 
-#: Formats that are only read: they say states and not where a node sits, and sinfo says the same.
-READ_ONLY = ("scontrol-nodes", "slurm-json", "pbsnodes", "flux-resources", "job-list")
+#: Formats that are only read: they say states and not where a node sits, and sinfo says the same;
+#: or labels that mean what a site wants.
+READ_ONLY = (
+    *("scontrol-nodes", "slurm-json", "pbsnodes", "flux-resources", "job-list"),
+    *("kubernetes", "topograph"),
+)
 
 #: Every format and the module that writes it.
 BUNDLED = {name: module for name, module in READ.items() if name not in READ_ONLY}
