@@ -106,6 +106,7 @@ def serve(
         guard = Guard(
             token="" if no_token else token_in(secret) if secret else secrets.token_urlsafe(24),
             names=own_names(host, allow_host),
+            portals=frozenset(name.lower() for name in allow_host),
             addresses=host in _EVERYWHERE,
             cookie=f"nidmap-{port if path else sock.getsockname()[1]}",
         )

@@ -111,6 +111,8 @@ class Guard:
         '' where anyone who reaches the server may ask.
     names : frozenset of str
         Hosts that may be asked for.
+    portals : frozenset of str
+        Hosts whose pages may ask though the request names another host: proxies that rewrite it.
     addresses : bool
         True where any plain address may be asked for too (a bind to all interfaces).
     cookie : str
@@ -119,6 +121,7 @@ class Guard:
 
     token: str = ""
     names: frozenset[str] = field(default_factory=lambda: own_names(""))
+    portals: frozenset[str] = frozenset()
     addresses: bool = False
     cookie: str = "nidmap"
 
@@ -142,7 +145,7 @@ class Guard:
                 421, "this server is not the host that was asked for",
                 "use the address that nidmap web serve printed; --allow-host NAME adds one",
             )  # fmt: skip
-        if _foreign(method, path, headers):
+        if self._is_foreign(method, path, headers):
             return problem(403, "a page of another site may not ask")
         if self.token and not self._has_token(headers, query if path == "/" else ""):
             return problem(
@@ -151,6 +154,16 @@ class Guard:
                 {"WWW-Authenticate": "Bearer"},
             )  # fmt: skip
         return None
+
+    def _is_foreign(self, method: str, path: str, headers: Mapping[str, str]) -> bool:
+        """Tell whether another site's page asks; a link there may open the page, no more."""
+        other = headers.get("sec-fetch-site", "") in ("cross-site", "same-site")
+        opens = (method, path, headers.get("sec-fetch-mode", "")) == ("GET", "/", "navigate")
+        origin = headers.get("origin", "")
+        page = origin.partition("://")[2].lower()
+        host = _HOST.fullmatch(page)
+        own = page == headers["host"].lower() or (host and host.group(1) in self.portals)
+        return (origin != "" and not own) or (other and not opens)
 
     def _has_token(self, headers: Mapping[str, str], query: str) -> bool:
         given = []
@@ -162,12 +175,3 @@ class Guard:
             given.append(unquote(in_query.group(1)))
         token = self.token.encode()
         return any(hmac.compare_digest(one.encode(errors="replace"), token) for one in given)
-
-
-def _foreign(method: str, path: str, headers: Mapping[str, str]) -> bool:
-    """Tell whether another site's page asks; a link there may open the page, no more."""
-    other = headers.get("sec-fetch-site", "") in ("cross-site", "same-site")
-    opens = (method, path, headers.get("sec-fetch-mode", "")) == ("GET", "/", "navigate")
-    origin = headers.get("origin", "")
-    elsewhere = origin != "" and origin.partition("://")[2].lower() != headers["host"].lower()
-    return elsewhere or (other and not opens)

@@ -192,6 +192,19 @@ def test_another_sites_page_may_not_ask(site, headers):
         assert reply.status == 403
 
 
+def test_a_page_that_a_proxy_serves_under_its_own_name_may_ask():
+    """Open OnDemand names the node in Host, and the browser the portal in Origin."""
+    guard = Guard(names=own_names("n1", ["portal.org"]), portals=frozenset(["portal.org"]))
+    for origin, status in (
+        ("https://portal.org", None), ("http://PORTAL.org:8443", None), ("https://n1:8770", None),
+        ("https://n1:1", 403), ("https://portal.org.evil.example", 403), ("null", 403),
+    ):  # fmt: skip
+        found = guard.refusal("POST", "/api/v1/plan", "", {"host": "n1:8770", "origin": origin})
+        assert (found and found.status) == status, origin
+    same_site = {"host": "n1:8770", "origin": "https://portal.org:1", "sec-fetch-site": "same-site"}
+    assert guard.refusal("POST", "/api/v1/plan", "", same_site).status == 403
+
+
 def test_a_link_from_elsewhere_may_open_the_page(site):
     followed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     assert site.ask("/", headers=followed).status == 200

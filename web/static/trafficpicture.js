@@ -8,6 +8,9 @@ import { rampColour } from "./theme.js";
 export const SLIDE = { width: 1600, height: 900 };
 
 const MIDDLE = { x: 980, y: 500 };
+
+/** Width of a picture that stands beside another one; a tree needs all of it. */
+const NARROW = 1040;
 const RADIUS = 330;
 
 /** Widths of the least busy line and of the busiest. */
@@ -19,18 +22,23 @@ const [LARGE, MEDIUM, SMALL] = [38, 27, 21];
 /**
  * Draw a prediction.
  * @param {Object} shown `machine`, `theme`, `found` (answer of describe), `rows`, `title`, `hue` of the nodes,
- *   `most` seconds of the darkest line, `turn` and `tilt` of a torus in radians, `group` whose routers are shown (-1: all groups)
+ *   `most` seconds of the darkest line, `turn` and `tilt` of a torus in radians, `group` whose routers are shown (-1: all groups),
+ *   `both` where it stands beside another one
  * @returns {SVGElement}
  */
 export function trafficPicture(shown) {
-  const { theme, found, title } = shown;
-  const { width, height } = SLIDE;
-  const svg = svgEl("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "font-family": "system-ui, sans-serif", "aria-label": `${title}. ${found.sentence}` });
-  svg.append(svgEl("rect", { width, height, fill: theme.map }));
+  const { theme, found, title, group } = shown;
   const { kind } = shown.machine.answer;
   const draw = { dragonfly, torus }[kind] ?? tree;
-  draw(svg, shown);
-  text(svg, 40, 62, title, { size: LARGE, weight: 650, fill: theme.ink });
+  const { height } = SLIDE;
+  const width = shown.both && draw !== tree ? NARROW : SLIDE.width;
+  const svg = svgEl("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "font-family": "system-ui, sans-serif", "aria-label": `${title}. ${found.sentence}` });
+  svg.append(svgEl("rect", { width, height, fill: theme.map }));
+  const sheet = svgEl("g", width === NARROW ? { transform: `translate(${NARROW / 2 - MIDDLE.x} 0)` } : {});
+  svg.append(sheet);
+  draw(sheet, shown);
+  text(svg, 40, 62, title, { size: Math.min(LARGE, (width - 80) / (0.57 * title.length)), weight: 650, fill: theme.ink });
+  if (kind === "dragonfly" && group >= 0) text(svg, 40, 146, `inside g${group}`, { fill: theme.soft });
   busiestLine(svg, shown);
   scale(svg, shown);
   return svg;
@@ -118,7 +126,6 @@ function inside(svg, shown, unit) {
   const marked = tally(rows.map((row) => machine.router[row]));
   const names = machine.answer.routers.name;
   const items = names.flatMap((name, id) => (unit[id] === group ? [{ id, name, detail: "", marked: marked.has(id), open: -1 }] : []));
-  text(svg, 40, 146, `inside g${group}`, { fill: shown.theme.soft });
   return circle(svg, shown, items, pairs(found.prediction.links, shown.most, (router) => (unit[router] === group ? router : -1)));
 }
 
@@ -135,13 +142,14 @@ function circle(svg, shown, items, edges) {
   for (const item of items) {
     const angle = at.get(item.id);
     const half = step(item) * 0.44;
+    const wide = half > Math.PI / 2 ? 1 : 0;
     const [outer, inner] = [RADIUS + (item.marked ? 26 : 14), RADIUS + 2];
     const ends = [point(angle - half, outer), point(angle + half, outer), point(angle + half, inner), point(angle - half, inner)].map((p) => p.map(round));
-    const arc = `M${ends[0]}A${outer} ${outer} 0 0 1 ${ends[1]}L${ends[2]}A${inner} ${inner} 0 0 0 ${ends[3]}Z`;
+    const arc = `M${ends[0]}A${outer} ${outer} 0 ${wide} 1 ${ends[1]}L${ends[2]}A${inner} ${inner} 0 ${wide} 0 ${ends[3]}Z`;
     svg.append(svgEl("path", { d: arc, fill: item.marked ? hue : theme.vacant, "data-open": item.open, class: item.open >= 0 ? "opens" : null }));
     if (item.inside) {
       const band = [point(angle - half, RADIUS - 8), point(angle + half, RADIUS - 8)].map((p) => p.map(round));
-      svg.append(line(theme, item.inside / shown.most, `M${band[0]}A${RADIUS - 8} ${RADIUS - 8} 0 0 1 ${band[1]}`));
+      svg.append(line(theme, item.inside / shown.most, `M${band[0]}A${RADIUS - 8} ${RADIUS - 8} 0 ${wide} 1 ${band[1]}`));
     }
   }
   const taken = [];
@@ -151,7 +159,7 @@ function circle(svg, shown, items, edges) {
   }
   const top = edges.find((edge) => edge.first) ?? edges.at(-1);
   const worst = items.find((item) => item.worst);
-  if (worst) label(svg, shown, point(at.get(worst.id), RADIUS - 60), `inside ${worst.name}: ${spokenSeconds(worst.inside)}`);
+  if (worst) label(svg, shown, point(at.get(worst.id), RADIUS - 40), `inside ${worst.name}: ${spokenSeconds(worst.inside)}`, beside(-Math.cos(at.get(worst.id))));
   else if (top) label(svg, shown, chordMiddle(point(at.get(top.a), RADIUS), point(at.get(top.b), RADIUS)), `${nameIn(items, top.a)} \u2013 ${nameIn(items, top.b)}: ${spokenSeconds(top.seconds)}`);
 }
 
@@ -181,9 +189,14 @@ function nameIn(items, id) {
   return items.find((item) => item.id === id)?.name ?? "";
 }
 
+/** How a text is anchored that stands at the left (below 0) or right of something. */
+function beside(side) {
+  return side > 0.2 ? "start" : side < -0.2 ? "end" : "middle";
+}
+
 /** Write a name beside its arc, unless it would stand on another one. */
 function named(svg, { name, detail, marked }, [x, y], side, { theme, many, taken }) {
-  const anchor = side > 0.2 ? "start" : side < -0.2 ? "end" : "middle";
+  const anchor = beside(side);
   const size = (marked ? MEDIUM : SMALL) * (many ? 0.8 : 1);
   const words = marked && detail ? `${name}: ${detail}` : name;
   const wide = 0.6 * size * words.length;
@@ -198,8 +211,8 @@ function chordMiddle(from, to) {
 }
 
 /** The busiest link's name, on the picture. */
-function label(svg, { theme }, [x, y], words) {
-  text(svg, round(x), round(y), words, { fill: theme.ink, anchor: "middle", weight: 650, halo: theme.map });
+function label(svg, { theme }, [x, y], words, anchor = "middle") {
+  text(svg, round(x), round(y), words, { fill: theme.ink, anchor, weight: 650, halo: theme.map });
 }
 
 function round(value) {
