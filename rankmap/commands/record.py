@@ -37,8 +37,8 @@ def record(
     """Run an MPI program as it is, in any language, and keep who sends how much to whom.
 
     A small library of ours is loaded between the program and its MPI. It
-    counts, sends nothing while the program runs, and writes one file at
-    MPI_Finalize. The program's output, exit code and signals are its own.
+    counts, sends nothing, and writes a file for each node at MPI_Finalize,
+    which become one. The program's output, exit code and signals are its own.
     The first call builds the library with the program's own mpicc.
 
     --check-reorder records nothing: each communicator that the program lets MPI

@@ -23,7 +23,16 @@ from placement.errors import LaunchError, OutputError, printable
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["ABI", "Compiler", "build", "compiler_for", "find_compiler", "link_line", "program_abi"]
+__all__ = [
+    "ABI",
+    "Compiler",
+    "build",
+    "checks_addresses",
+    "compiler_for",
+    "find_compiler",
+    "link_line",
+    "program_abi",
+]
 
 #: Flags of the user's own for the compiler.
 FLAGS = "NIDMAP_CFLAGS"
@@ -57,6 +66,11 @@ nidmap_abi mpich MPI_VERSION MPI_SUBVERSION
 """
 
 _FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-std=gnu11")
+
+#: What the library needs of the system. It is linked with empty ones of these names: with the
+#: versions of this node's own, the loader of a node whose C library is older would refuse it,
+#: and the program with it.
+_SYSTEM = ("libc.so.6", "libdl.so.2", "libpthread.so.0")
 
 
 class Compiler(NamedTuple):
@@ -107,6 +121,15 @@ def program_abi(command: Sequence[str], env: Mapping[str, str]) -> str:
         if b"MPI_Init" in raw and b"\0.dynamic\0" not in raw:
             static = "static"
     return static
+
+
+def checks_addresses(command: Sequence[str], env: Mapping[str, str]) -> bool:
+    """Tell whether a command's program is built with GCC's or Clang's address sanitizer.
+
+    It ends at once where another library is loaded before its own, unless it is told not to.
+    """
+    paths = (shutil.which(word, path=env.get("PATH", os.defpath)) for word in command[1:])
+    return any(b"libasan.so" in _elf(path) for path in paths if path)
 
 
 def _elf(path: str) -> bytes:
@@ -208,19 +231,30 @@ def build(compiler: Compiler, env: Mapping[str, str]) -> str:
 
 
 def _compile(compiler: Compiler, env: Mapping[str, str], work: str, made: str) -> None:
-    """Compile with the MPI's headers; link with nothing, since names of libraries differ."""
+    """Compile with the MPI's headers; link with no MPI, since names of libraries differ."""
     thing = os.path.join(work, "nidmap_mpi.o")
-    source = str(HOME / SOURCES[0])
-    plain = shutil.which(env.get("CC", "") or "cc", path=env.get("PATH", os.defpath))
-    linker = [plain or compiler.path, "-shared", "-o", made, thing, "-ldl", "-lpthread"]
     flags = (*_FLAGS, *shlex.split(env.get(FLAGS, "")))
-    for words in ([compiler.path, *flags, "-c", source, "-o", thing], linker):
-        done = subprocess.run(
-            words, env=dict(env), capture_output=True, text=True, timeout=300, check=False
-        )
-        if done.returncode:
-            said = printable(next(iter(done.stderr.strip().splitlines()), "no reason"), 200)
-            raise LaunchError(f"{printable(words[0], 60)} cannot build the recorder: {said}")
+    _call([compiler.path, *flags, "-c", str(HOME / SOURCES[0]), "-o", thing], env)
+    plain = shutil.which(env.get("CC", "") or "cc", path=env.get("PATH", os.defpath))
+    linker = [plain or compiler.path, "-shared", "-o"]
+    bare, keep = ["-nostdlib", "-x", "c", os.devnull], "-Wl,--no-as-needed,-z,lazy"
+    empty = {name: os.path.join(work, name) for name in _SYSTEM}
+    try:
+        for name, path in empty.items():
+            _call([*linker, path, f"-Wl,-soname,{name}", *bare], env)
+        _call([*linker, made, "-nostdlib", thing, keep, *empty.values(), "-lgcc"], env)
+        _call(["true"], {**env, "LD_PRELOAD": made, "LD_BIND_NOW": "1"})  # nothing is missing
+    except LaunchError:
+        _call([*linker, made, thing, "-ldl", "-lpthread"], env)
+
+
+def _call(words: Sequence[str], env: Mapping[str, str]) -> None:
+    done = subprocess.run(
+        words, env=dict(env), capture_output=True, text=True, timeout=300, check=False
+    )
+    if done.returncode:
+        said = printable(next(iter(done.stderr.strip().splitlines()), "no reason"), 200)
+        raise LaunchError(f"{printable(words[0], 60)} cannot build the recorder: {said}")
 
 
 def _cache(env: Mapping[str, str]) -> Path:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from placement.errors import LaunchError, NidmapError
 from rankmap.launch import is_mpiexec
-from rankmap.preload.build import build, find_compiler, program_abi
+from rankmap.preload.build import build, checks_addresses, find_compiler, program_abi
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,6 +63,9 @@ def preload(
     """
     before = ":".join(path for path in (library, env.get(_PRELOAD, "")) if path)
     more = {_PRELOAD: before, **variables}
+    if checks_addresses(command, env):
+        options = env.get("ASAN_OPTIONS", "")
+        more["ASAN_OPTIONS"] = f"{options}:verify_asan_link_order=0".lstrip(":")
     return [command[0], *_passing(command, list(more), env), *command[1:]], more
 
 

@@ -2,10 +2,10 @@
  *
  * Built as a shared library and preloaded (or linked before the MPI library),
  * it stands in front of every call that sends, counts, and calls the real one.
- * Nothing is sent while the program runs. MPI_Finalize gathers the counts, one
- * rank after the other, on a communicator of our own, into the file that
- * $NIDMAP_RECORD names; a rank that aborts or exits before that leaves its
- * own counts beside it.
+ * Nothing of ours is sent, so that ranks before which it is not loaded wait for
+ * nothing. MPI_Finalize, MPI_Abort or the end of the process writes a rank's
+ * counts behind those of its node: $NIDMAP_RECORD and the host's name make the
+ * name of the file.
  *
  * The unit of counting is a step: the messages that a rank posts until it next
  * waits. Steps that post from the same call sites on the same rank are one
@@ -18,8 +18,15 @@
  * file cannot be had, counting stops and the calls go on.
  */
 #define _GNU_SOURCE
+#include <features.h>
+/* glibc 2.38 gives strtol and scanf names that older ones do not have. */
+#undef __GLIBC_USE_C2X_STRTOL
+#define __GLIBC_USE_C2X_STRTOL 0
+#undef __GLIBC_USE_C23_STRTOL
+#define __GLIBC_USE_C23_STRTOL 0
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <signal.h>
@@ -44,6 +51,9 @@
 #define SITE (fortran_site ? fortran_site : __builtin_return_address(0))
 #define COUNTING (all.on && !inside && !is_own_call(__builtin_return_address(0)))
 #define INSIDE static __attribute__((unused))
+
+/* What atexit calls: no C library has that itself for a library that is linked with none. */
+int __cxa_atexit(void (*)(void *), void *, void *);
 
 /* ------------------------------------------------------------------ the real calls */
 
@@ -178,7 +188,6 @@ static struct {
     struct timespec start;
     pid_t pid;
     int rank, size;
-    MPI_Comm own;
     MPI_Group world;
     int comm_key, win_key;
     uintptr_t library, library_size; /* where the code of the MPI library stands */
@@ -510,6 +519,13 @@ INSIDE const struct comm *comm_of(struct recorder *r, MPI_Comm handle)
     return r->last_comm;
 }
 
+/* The same for this thread; NULL where there is none, or no memory. */
+INSIDE const struct comm *ranks_of(MPI_Comm comm)
+{
+    struct recorder *r = recorder_of_thread();
+    return r ? comm_of(r, comm) : NULL;
+}
+
 INSIDE int64_t world_rank(const struct comm *c, int rank)
 {
     return c->world ? c->world[rank] : rank;
@@ -577,26 +593,26 @@ INSIDE void end_step(void)
         count_step(r);
 }
 
-INSIDE void send_to(MPI_Comm comm, int to, uint64_t bytes, void *site)
+INSIDE void send_in(const struct comm *c, int to, uint64_t bytes, void *site)
 {
-    struct recorder *r = recorder_of_thread();
-    const struct comm *c = r ? comm_of(r, comm) : NULL;
     if (c && to >= 0 && to < c->size)
         post(POINT_TO_POINT, world_rank(c, to), bytes, site);
     else if (to == MPI_PROC_NULL)
         post(POINT_TO_POINT, EMPTY, 0, site); /* a rank at the rim takes part in the same phase */
 }
 
+INSIDE void send_to(MPI_Comm comm, int to, uint64_t bytes, void *site)
+{
+    send_in(ranks_of(comm), to, bytes, site);
+}
+
 /* The phase of a collective, one call more; NULL where it is not counted, else `leave_table`. */
-INSIDE struct phase *collective(MPI_Comm comm, enum kind kind, int root, void *site,
-                                const struct comm **where)
+INSIDE struct phase *collective(const struct comm *c, enum kind kind, int root, void *site)
 {
     end_step();
     struct recorder *r = recorder_of_thread();
-    const struct comm *c = r ? comm_of(r, comm) : NULL;
-    if (!c)
+    if (!c || !r)
         return NULL;
-    *where = c;
     struct phase wanted = {.kind = kind, .root = root, .comm = c, .sites = 1, .site = {site}};
     wanted.key = mix(mix(mix(mix(13, kind), c->id), (uint64_t)(root + 2)), (uint64_t)(uintptr_t)site);
     struct phase *p = phase_like(enter_table(r), &wanted);
@@ -610,10 +626,9 @@ INSIDE struct phase *collective(MPI_Comm comm, enum kind kind, int root, void *s
 }
 
 /* A collective in which every rank gives `bytes` (to the root, each other rank, …). */
-INSIDE void even(MPI_Comm comm, enum kind kind, int root, uint64_t bytes, void *site)
+INSIDE void even_in(const struct comm *c, enum kind kind, int root, uint64_t bytes, void *site)
 {
-    const struct comm *c;
-    struct phase *p = collective(comm, kind, root, site, &c);
+    struct phase *p = collective(c, kind, root, site);
     if (!p)
         return;
     p->uneven = c->inter;
@@ -627,12 +642,17 @@ INSIDE void even(MPI_Comm comm, enum kind kind, int root, uint64_t bytes, void *
     leave_table();
 }
 
+INSIDE void even(MPI_Comm comm, enum kind kind, int root, uint64_t bytes, void *site)
+{
+    even_in(ranks_of(comm), kind, root, bytes, site);
+}
+
 /* A collective that sends rank i what the program says: counts[i] of the type `type_at`. */
 #define UNEVEN(handle, kind, root, many, counts, type_at, site)                                \
     do {                                                                                       \
-        const struct comm *all_ranks;                                                          \
+        const struct comm *all_ranks = ranks_of(handle);                                       \
         int known = many;                                                                      \
-        struct phase *uneven = collective(handle, kind, root, site, &all_ranks);               \
+        struct phase *uneven = collective(all_ranks, kind, root, site);                        \
         if (uneven)                                                                            \
             uneven->uneven = 1;                                                                \
         for (int i = 0; uneven && i < known; i++)                                              \
@@ -645,23 +665,20 @@ INSIDE void even(MPI_Comm comm, enum kind kind, int root, uint64_t bytes, void *
 
 INSIDE int size_for(MPI_Comm comm)
 {
-    struct recorder *r = recorder_of_thread();
-    const struct comm *c = r ? comm_of(r, comm) : NULL;
+    const struct comm *c = ranks_of(comm);
     return c ? c->size : 0;
 }
 
 INSIDE int is_root(MPI_Comm comm, int root)
 {
-    struct recorder *r = recorder_of_thread();
-    const struct comm *c = r ? comm_of(r, comm) : NULL;
+    const struct comm *c = ranks_of(comm);
     return c && (c->inter ? root == MPI_ROOT : c->rank == root);
 }
 
 /* Our own entry of counts by rank, whatever their type. */
 INSIDE uint64_t own_count(MPI_Comm comm, const void *counts, size_t size)
 {
-    struct recorder *r = recorder_of_thread();
-    const struct comm *c = r ? comm_of(r, comm) : NULL;
+    const struct comm *c = ranks_of(comm);
     if (!c || c->inter)
         return 0;
     return size == sizeof(int) ? (uint64_t)((const int *)counts)[c->rank]
@@ -739,9 +756,9 @@ INSIDE int *neighbours_out(MPI_Comm comm, int *many)
 /* A collective among neighbours; bytes_at is what neighbour i is sent. */
 #define NEIGHBOURS(handle, site, bytes_at)                                                     \
     do {                                                                                       \
-        const struct comm *all_ranks;                                                          \
+        const struct comm *all_ranks = ranks_of(handle);                                       \
         int many, *to = neighbours_out(handle, &many);                                         \
-        struct phase *near = to ? collective(handle, NEIGHBOR, -1, site, &all_ranks) : NULL;   \
+        struct phase *near = to ? collective(all_ranks, NEIGHBOR, -1, site) : NULL;            \
         if (near)                                                                              \
             near->uneven = 1;                                                                  \
         for (int i = 0; near && i < many; i++)                                                 \
@@ -757,7 +774,7 @@ INSIDE int *neighbours_out(MPI_Comm comm, int *many)
 /* What a persistent request stands for each time it is started. */
 struct kept_request {
     MPI_Request request;
-    MPI_Comm comm;
+    const struct comm *comm;     /* the program may have freed its handle */
     int to;                      /* receiver in comm; of a collective its root */
     int kind;
     uint64_t bytes;
@@ -776,10 +793,11 @@ INSIDE struct kept_request **requests_like(MPI_Request request)
 
 INSIDE void keep_request(MPI_Request request, MPI_Comm comm, int kind, int to, uint64_t bytes, void *site)
 {
-    struct kept_request *k = malloc(sizeof *k);
+    const struct comm *c = ranks_of(comm);
+    struct kept_request *k = c ? malloc(sizeof *k) : NULL;
     if (!k)
         return;
-    *k = (struct kept_request){request, comm, to, kind, bytes, site, NULL};
+    *k = (struct kept_request){request, c, to, kind, bytes, site, NULL};
     pthread_mutex_lock(&requests_lock);
     struct kept_request **list = requests_like(request);
     k->next = *list;
@@ -800,9 +818,9 @@ INSIDE void start_request(MPI_Request request)
     if (!found.site)
         return;
     if (found.kind == POINT_TO_POINT)
-        send_to(found.comm, found.to, found.bytes, found.site);
+        send_in(found.comm, found.to, found.bytes, found.site);
     else
-        even(found.comm, found.kind, found.to, found.bytes, found.site);
+        even_in(found.comm, found.kind, found.to, found.bytes, found.site);
 }
 
 INSIDE void drop_request(MPI_Request request)
@@ -1009,102 +1027,52 @@ INSIDE void end_all_steps(void)
             count_step(r);
 }
 
-INSIDE int write_all(FILE *file, const struct buffer *b)
+/* Append a rank's counts, by one call, to the file of its node: no two nodes share one, and the
+ * writes of one node follow each other. */
+INSIDE int append(const char *path, const struct buffer *b)
 {
-    return file && !b->failed && fwrite(b->data, 1, b->used, file) == b->used;
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    ssize_t many = file < 0 ? -1 : write(file, b->data, b->used);
+    int code = many < 0 ? errno : many < (ssize_t)b->used ? ENOSPC : 0;
+    if (file >= 0 && close(file) && !code)
+        code = errno;
+    return code;
 }
 
-INSIDE void say_unwritten(const char *path, int code)
+INSIDE void write_record(void)
 {
-    fprintf(stderr, "nidmap record: %s: %s; the pattern is lost, the program is not\n", path,
-            code ? strerror(code) : "no memory");
-}
-
-/* The program leaves without MPI_Finalize: this rank's counts go to a file of their own. */
-INSIDE void write_alone(void)
-{
-    char path[sizeof all.path + 32], part[sizeof path + 8];
+    char path[sizeof all.path + 300], host[256] = "";
     if (!all.began || all.pid != getpid())
         return;
     all.on = all.began = 0;
     end_all_steps();
-    snprintf(path, sizeof path, "%s.rank-%d", all.path, all.rank);
-    snprintf(part, sizeof part, "%s.part", path); /* we may be killed on the way */
+    gethostname(host, sizeof host - 1);
+    snprintf(path, sizeof path, "%s.%s", all.path, host);
     struct buffer b = rank_record();
-    FILE *file = fopen(part, "wb");
-    int good = write_all(file, &b);
-    int code = errno;
-    if (file && fclose(file))
-        good = 0;
-    if (!good || rename(part, path))
-        say_unwritten(path, code);
-    free(b.data);
-}
-
-/* Rank 0 asks one rank after the other and writes what it gets: no rank holds more than two. */
-INSIDE void write_together(void)
-{
-    struct buffer b = rank_record();
-    int64_t length = b.failed ? -1 : (int64_t)b.used;
-    int token = 0;
-    if (all.rank > 0) {
-        REAL(MPI_Recv)(&token, 1, MPI_INT, 0, 1, all.own, MPI_STATUS_IGNORE);
-        REAL(MPI_Send)(&length, 1, MPI_INT64_T, 0, 2, all.own);
-        for (int64_t at = 0; token && at < length; at += 1 << 28)
-            REAL(MPI_Send)(b.data + at, (int)(length - at < 1 << 28 ? length - at : 1 << 28),
-                           MPI_BYTE, 0, 3, all.own);
-        free(b.data);
-        return;
-    }
-    FILE *file = fopen(all.path, "wb");
-    int code = errno;
-    int good = write_all(file, &b);
-    for (int from = 1; from < all.size; from++) {
-        token = good;
-        REAL(MPI_Send)(&token, 1, MPI_INT, from, 1, all.own);
-        REAL(MPI_Recv)(&length, 1, MPI_INT64_T, from, 2, all.own, MPI_STATUS_IGNORE);
-        struct buffer part = {malloc(length > 0 ? (size_t)length : 1), 0, 0, 0};
-        if (!part.data && token && length > 0) {
-            say_unwritten(all.path, 0);
-            REAL(MPI_Abort)(MPI_COMM_WORLD, 70);
-        }
-        for (int64_t at = 0; token && at < length; at += 1 << 28)
-            REAL(MPI_Recv)(part.data + at, (int)(length - at < 1 << 28 ? length - at : 1 << 28),
-                           MPI_BYTE, from, 3, all.own, MPI_STATUS_IGNORE);
-        part.used = length > 0 ? (size_t)length : 0;
-        if (token && length > 0 && !write_all(file, &part)) {
-            code = errno;
-            good = 0;
-        }
-        free(part.data);
-    }
-    if (file && fclose(file)) {
-        code = errno;
-        good = 0;
-    }
-    if (!good) {
-        unlink(all.path);
-        say_unwritten(all.path, code);
-    }
+    int code = b.failed ? ENOMEM : append(path, &b);
+    if (code)
+        fprintf(stderr, "nidmap record: %s: %s; counts of rank %d are lost, the program is not\n", path,
+                strerror(code), all.rank);
     free(b.data);
 }
 
 /* A limit on the size of files is the program's: what we write must not end it by a signal. */
-INSIDE void write_counts(void (*write)(void))
+INSIDE void leave_counts(void)
 {
     sigset_t limit, before;
     struct timespec now = {0, 0};
     sigemptyset(&limit);
     sigaddset(&limit, SIGXFSZ);
     pthread_sigmask(SIG_BLOCK, &limit, &before);
-    write();
+    write_record();
     sigtimedwait(&limit, NULL, &now);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-INSIDE void leave_counts(void)
+INSIDE void leave_at_exit(void *nothing)
 {
-    write_counts(write_alone);
+    (void)nothing;
+    leave_counts();
 }
 
 /* ------------------------------------------------------------------ beginning and end */
@@ -1155,8 +1123,6 @@ INSIDE void begin(void)
     REAL(MPI_Comm_rank)(program_world(), &all.rank);
     REAL(MPI_Comm_size)(program_world(), &all.size);
     REAL(MPI_Comm_group)(program_world(), &all.world);
-    if (REAL(MPI_Comm_dup)(program_world(), &all.own) != MPI_SUCCESS)
-        return;
     REAL(MPI_Comm_create_keyval)(copy_no_comm, forget_comm, &all.comm_key, NULL);
     REAL(MPI_Win_create_keyval)(copy_no_win, forget_win, &all.win_key, NULL);
     all.self_world = (struct comm){.size = all.size, .rank = all.rank};
@@ -1171,18 +1137,7 @@ INSIDE void begin(void)
     all.pid = getpid();
     all.began = 1;
     all.on = !(window && strcmp(window, "pcontrol") == 0);
-    atexit(leave_counts);
-}
-
-INSIDE void finish(void)
-{
-    if (!all.began || all.pid != getpid())
-        return;
-    all.on = all.began = 0;
-    end_all_steps();
-    write_counts(write_together);
-    REAL(MPI_Group_free)(&all.world);
-    REAL(MPI_Comm_free)(&all.own);
+    __cxa_atexit(leave_at_exit, NULL, NULL);
 }
 
 /* 0 stops counting, 1 starts it, 2 forgets what was counted and starts: as in mpiP. */
@@ -1214,7 +1169,10 @@ INSIDE void control(int level)
 #define ENDS(finalize, abort_, pcontrol)                                                       \
     EXPORT int finalize(void)                                                                  \
     {                                                                                          \
-        finish();                                                                              \
+        int counted = all.began && all.pid == getpid();                                        \
+        leave_counts();                                                                        \
+        if (counted)                                                                           \
+            REAL(MPI_Group_free)(&all.world);                                                  \
         return PASS(finalize, ());                                                             \
     }                                                                                          \
     EXPORT int abort_(MPI_Comm comm, int code)                                                 \

@@ -2,8 +2,7 @@
 
 The library writes a stream of records in the machine's own byte order, one
 ``RANK`` a rank, each followed by the communicators that this rank describes
-and its phases, and closed by ``END.``. Ranks that left before MPI_Finalize
-have a file each.
+and its phases, and closed by ``END.``. The ranks of a node have one file.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ def read_raw(paths: Sequence[str], program: str = "", window: Window | None = No
     Parameters
     ----------
     paths : sequence of str
-        The file that MPI_Finalize wrote, or those of single ranks.
+        The files of the nodes.
     program : str
         What was recorded.
     window : Window or None
@@ -155,6 +154,8 @@ def read_raw(paths: Sequence[str], program: str = "", window: Window | None = No
             raise ParseError(path, 0, error.strerror or str(error)) from None
     if not ranks:
         raise ParseError(", ".join(paths), 0, "no rank wrote any counts")
+    # of several programs one after the other the last, of a rank that counted twice one
+    ranks = list({one.rank: one for one in ranks if one.size == ranks[-1].size}.values())
     run = max(one.seconds for one in ranks)
     parts = [
         (one.rank, part)

@@ -184,8 +184,7 @@ def _collect(
 ) -> Recording | None:
     """Return what the ranks left, and remove it; None, said aloud, where that is nothing."""
     folder, name = os.path.split(raw)
-    left = [os.path.join(folder, f) for f in sorted(os.listdir(folder)) if f.startswith(name)]
-    paths = [path for path in left if not path.endswith(".part")]
+    paths = [os.path.join(folder, f) for f in sorted(os.listdir(folder)) if f.startswith(name)]
     try:
         if not paths:
             said = f"no rank of '{printable(' '.join(command), 80)}' left any counts: it called no"
@@ -197,6 +196,6 @@ def _collect(
         say(f"nidmap: {error}")
         return None
     finally:
-        for path in left:
+        for path in paths:
             with contextlib.suppress(OSError):
                 os.unlink(path)
