@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 
 @click.command()
 @click.option("--jobs", type=int, default=100)
-@click.option("--seconds", type=float, default=1.8, help="What the filter waits.")
+@click.option("--seconds", type=float, default=1.5, help="What the filter waits.")
 @click.option("--seed", type=int, default=0)
 def main(jobs, seconds, seed):
     """Print jobs lost and changed wrongly, and the seconds added by fault."""

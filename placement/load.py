@@ -107,7 +107,7 @@ def load_machine(*specs: str) -> Machine:
         (`placement.known`), ``links-down:FILE`` which links are down
         (`placement.links_down`). Figures without a
         machine (a ``.toml`` file of `nidmap calibrate`) replace the machine's own; hwloc's
-        XML (``.xml``) says what is inside a node.
+        XML says what is inside a node.
 
     Returns
     -------
@@ -193,10 +193,6 @@ def _open(found: Sources, spec: str) -> None:
         from placement.geometry.slingshot import parse_groups
 
         found.groups = parse_groups(spec)
-    elif spec.endswith(".xml"):
-        from placement.hardware.hwloc import read_hwloc
-
-        found.overlays.append(read_hwloc(spec))
     elif spec.endswith(".toml") or _is_site(spec):
         from placement.site import load_configuration
         from placement.sites.overlay import Overlay
@@ -207,7 +203,7 @@ def _open(found: Sources, spec: str) -> None:
         else:
             _set_site(found, said)
     else:
-        found.dumps.append(_read(spec))
+        _read(found, spec)
 
 
 def _set_site(found: Sources, site: Source) -> None:
@@ -228,12 +224,20 @@ def _is_site(spec: str) -> bool:
     return spec in site_names()
 
 
-def _read(spec: str) -> Dump:
+def _read(found: Sources, spec: str) -> None:
+    """Read a dump, or what is inside a node, told by its content."""
     if spec != "-" and not os.path.exists(spec):
         raise _missing(spec)
-    from placement.readers import read
+    from placement.readers import read_text
+    from placement.readers.text import load
 
-    return read(spec)
+    text = load(spec)
+    if text[:64].lstrip().startswith(("<?xml", "<!DOCTYPE topology", "<topology", "<root")):
+        from placement.hardware.hwloc import HardwareFile, parse_hwloc
+
+        found.overlays.append(HardwareFile(parse_hwloc(text, spec)))
+    else:
+        found.dumps.append(read_text(text, spec))
 
 
 def _missing(spec: str) -> Exception:

@@ -66,9 +66,9 @@ def slurm() -> None:
 @click.option(
     "--seconds",
     type=click.FloatRange(0.1),
-    default=1.8,
+    default=1.5,
     show_default=True,
-    help="What a submission may wait for nidmap.",
+    help="What a submission or a launch may wait for nidmap, in all.",
 )
 def install(
     specs: tuple[str, ...], folder: str, job_submit: bool, command: str | None, seconds: float

@@ -17,15 +17,11 @@ from xml.etree import ElementTree
 
 from placement.errors import ParseError, printable
 from placement.hardware.model import Core, Device, NodeHardware
-from placement.support.reading import read_at_most
 
 if TYPE_CHECKING:
     from placement.machine import Machine
 
-__all__ = ["HardwareFile", "parse_hwloc", "read_hwloc"]
-
-#: A file of more bytes is no node's.
-MOST_BYTES = 1 << 26
+__all__ = ["HardwareFile", "parse_hwloc"]
 
 #: Devices of a driver's plugin by how well their numbers are the driver's own.
 _GPU = re.compile(r"(nvml|rsmi|cuda|ze|opencl\d+d)(\d+)", re.ASCII)
@@ -51,9 +47,18 @@ class HardwareFile(NamedTuple):
     hardware: NodeHardware
 
     def over(self, machine: Machine) -> Machine:
-        """Return the machine with this type of node added to those that are known."""
+        """Return the machine with this type of node added to those that are known.
+
+        Raises
+        ------
+        ParseError
+            The machine has no such nodes.
+        """
         from dataclasses import replace
 
+        from placement.hardware.lookup import refuse_other_node
+
+        refuse_other_node(machine, self.hardware)
         return replace(
             machine,
             hardware=(*machine.hardware, self.hardware),
@@ -65,24 +70,6 @@ class HardwareFile(NamedTuple):
         """Return the error of a node that no machine goes with."""
         hint = f"-m MACHINE -m {printable(self.hardware.source)} says what is inside its nodes"
         return ParseError(self.hardware.source, 0, "one node, and no machine", hint)
-
-
-def read_hwloc(path: str) -> HardwareFile:
-    """Read a node's hardware from a file.
-
-    Raises
-    ------
-    ParseError
-        It cannot be read, is too long, or is no hwloc XML.
-    """
-    try:
-        with open(path, "rb") as file:
-            text = read_at_most(file, MOST_BYTES)
-    except OSError as error:
-        raise ParseError(path, 0, f"cannot be read: {error.strerror}") from None
-    if len(text) > MOST_BYTES:
-        raise ParseError(path, 0, f"more than {MOST_BYTES >> 20} MiB: no hwloc XML of a node")
-    return HardwareFile(parse_hwloc(text, path))
 
 
 def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:

@@ -2,9 +2,10 @@
 
 ``cli_filter.lua`` is run by sbatch, salloc and srun themselves, with the user's
 rights; it asks ``nidmap slurm constrain`` and ``nidmap slurm launch`` and gives
-them so many seconds. ``job_submit.lua`` is run inside slurmctld, where nothing
-may be started or waited for: it only counts leaves. A script that is there
-already is kept beside ours and runs first.
+them so many seconds in all, whatever they start or leave behind.
+``job_submit.lua`` is run inside slurmctld, where nothing may be started or waited
+for: it only counts leaves. A script that is there already is kept beside ours and
+runs first.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ local site_pre = slurm_cli_pre_submit
 local site_post = slurm_cli_post_submit
 
 local NIDMAP = {command}
-local SECONDS = "{seconds:g}"
+local SECONDS, CENTISECONDS = "{seconds:g}", {centiseconds}
 local SIGN = "nidmap.options/1"
 local ALLOWED = {{
   sbatch = {{ exclude = true, switches = true, nodelist = true, segment = true }},
@@ -63,20 +64,40 @@ local function quoted(text)
   return "'" .. text:gsub("'", "'\\\\''") .. "'"
 end
 
-local function answer(command)
-  local pipe = io.popen(command .. "; echo \\"code $?\\"")
+-- What a clock shows that nobody sets.
+local function now()
+  local file = io.open("/proc/uptime")
+  local seconds, rest = file:read("*a"):match("^(%d+)%.(%d%d)")
+  file:close()
+  return tonumber(seconds) * 100 + tonumber(rest)
+end
+
+local function text_of(centiseconds)
+  return string.format("%d.%02d", math.floor(centiseconds / 100), centiseconds % 100)
+end
+
+-- Run a command until a time; what it says is not waited for any longer, not even where
+-- something that it has started still holds its output.
+local function answer(command, finish)
+  local left = finish - now()
+  if left < 10 then return "code 137" end
+  local limited = "timeout -s KILL " .. text_of(left) .. " " .. command .. " </dev/null"
+  local reader = "timeout -s KILL " .. text_of(left + 5) .. " sed '/^code [0-9]*$/q'"
+  local both = limited .. "; echo \\"code $?\\"; }} | " .. reader
+  local pipe = io.popen("{{ {{ " .. both .. "; }} 2>/dev/null")
   local text = pipe:read("*a")
   pipe:close()
   return text
 end
 
--- Ask nidmap, for so many seconds; return its options, or nil and why there are none.
-local function ask(words)
-  local limited = "timeout -k 0.1 " .. SECONDS .. " " .. NIDMAP .. " slurm " .. words
-  local text = answer("NIDMAP_FILTER=off " .. limited .. " </dev/null 2>/dev/null")
+-- Ask nidmap until a time; return its options, or nil and why there are none.
+local function ask(words, finish)
+  local text = answer("env NIDMAP_FILTER=off " .. NIDMAP .. " slurm " .. words, finish)
   local code = text:match("code (%d+)%s*$")
-  if code == "124" or code == "137" then return nil, "no answer in " .. SECONDS .. " s" end
-  if code == "127" then return nil, "nidmap or timeout is not there" end
+  if now() >= finish - 10 and (not code or code == "137") then
+    return nil, "no answer in " .. SECONDS .. " s"
+  end
+  if not code or code == "127" then return nil, "nidmap or timeout is not there" end
   local whole = text:sub(1, #SIGN + 1) == SIGN .. "\\n" and text:find("\\ndone\\n", 1, true)
   if code ~= "0" or not whole then
     return nil, "nidmap failed (code " .. tostring(code) .. ")"
@@ -90,8 +111,8 @@ local function ask(words)
   return found
 end
 
-local function apply(options, words)
-  local found, why = ask(words)
+local function apply(options, words, finish)
+  local found, why = ask(words, finish)
   if not found then
     say(why .. ": started as written")
     return
@@ -127,17 +148,19 @@ local function submit(options, offset)
   local comment = options["comment"]
   if not comment or comment:sub(1, 7) ~= "nidmap:" then return end
   if offset > 0 then return end
+  local finish = now() + CENTISECONDS
   if heterogeneous(options, command_line()) then
     say("a heterogeneous job has several layouts: submitted as written")
     return
   end
-  apply(options, "constrain " .. quoted(slurm.json_cli_options(options)))
+  apply(options, "constrain " .. quoted(slurm.json_cli_options(options)), finish)
 end
 
 local function launch(options)
   local job = os.getenv("SLURM_JOB_ID")
   if not job:match("^%d+$") or os.getenv("SLURM_HET_SIZE") then return end
-  local text = answer("timeout 1 squeue -h -j " .. job .. " -o %k </dev/null 2>/dev/null")
+  local finish = now() + CENTISECONDS
+  local text = answer("squeue -h -j " .. job .. " -o %k", finish - math.floor(CENTISECONDS / 2))
   local comment = text:match("^(nidmap:%S*)")
   if not comment or not comment:find("pattern=", 1, true) then return end
   local words = command_line()
@@ -146,7 +169,7 @@ local function launch(options)
   local pid = file:read("*n")
   file:close()
   apply(options, "launch --comment " .. quoted(comment) .. " --pid " .. pid .. " -- "
-    .. table.concat(words, " "))
+    .. table.concat(words, " "), finish)
 end
 
 function slurm_cli_setup_defaults(options, early)
@@ -222,10 +245,13 @@ def cli_filter(folder: str, command: Sequence[str], seconds: float) -> str:
     command : sequence of str
         What starts nidmap.
     seconds : float
-        What a submission may wait for its answer.
+        What a submission or a launch may wait for its answers.
     """
     return _CLI_FILTER.format(
-        command=_lua(shlex.join(command)), seconds=seconds, **_names(folder, CLI_FILTER)
+        command=_lua(shlex.join(command)),
+        seconds=seconds,
+        centiseconds=round(100 * seconds),
+        **_names(folder, CLI_FILTER),
     )
 
 

@@ -2,13 +2,14 @@
 
 For the ranks of one node, on places p, the sum over pairs of weight times
 `costs_between` their places and over ranks of what they send elsewhere times `costs_to_nics`
-is made small: a quadratic assignment, by steepest exchanges of two ranks from
-the given order and from greedy ones. Which node a rank is on never changes, so
-everything between nodes stays as it was.
+is made small: a quadratic assignment, of few ranks by trying all ways, else by steepest
+exchanges of two ranks from the given order and from a greedy one. Which node a rank is
+on never changes, so everything between nodes stays as it was.
 """
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from rankmap.pattern import Pattern
 
 __all__ = ["Arranged", "arrange_inside", "best_seats", "seating_cost"]
+
+
+#: Ranks of which all ways are tried: 720 of six.
+_FEW = 6
 
 
 class Arranged(NamedTuple):
@@ -124,8 +129,11 @@ def best_seats(inside: Floats, outside: Floats, between: Floats, to_nic: Floats)
     18.0
     """
     turn = np.arange(len(outside))
-    if len(turn) < 2:
-        return turn
+    if len(turn) <= _FEW:
+        ways = np.array([*permutations(range(len(turn)))])
+        pairs = inside * between[ways[:, :, None], ways[:, None, :]]
+        every = pairs.sum(axis=(1, 2)) / 2 + to_nic[ways] @ outside
+        return np.asarray(ways[int(np.argmax(every <= every.min() * (1 + 1e-12)))])
     starts = [turn, _greedy(inside, between)]
     found = [_exchanged(start, inside, outside, between, to_nic) for start in starts]
     costs = [seating_cost(seats, inside, outside, between, to_nic) for seats in (*found, turn)]

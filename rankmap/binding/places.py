@@ -1,10 +1,10 @@
 """The places on a node: as many sets of cores as it has ranks, each with its GPU and NIC.
 
-Cores are dealt from the outside in: to sockets, in each to its NUMA domains,
-in each to its caches, so that no rank lies across two of them where there are
-enough ranks to avoid it. On a node with GPUs whose ranks can share them evenly,
-each rank gets cores beside its GPU instead: on Frontier the ranks that
-stand on cores 1-7, 9-15, … get the GPUs 4, 5, 2, 3, 6, 7, 0, 1.
+Every rank has as many cores as the others, but for one. Cores are dealt from the
+outside in: to sockets, in each to its NUMA domains, in each to its caches, so that
+no rank lies across two of them where equal shares allow that. On a node with GPUs
+whose ranks can share them evenly, each rank gets cores beside its GPU instead: on
+Frontier the ranks that stand on cores 1-7, 9-15, … get the GPUs 4, 5, 2, 3, 6, 7, 0, 1.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def places_on(hardware: NodeHardware, ranks: int) -> list[Place]:
     >>> [(place.pus, place.gpus) for place in places_on(node, 2)]
     [((0, 1, 2, 3), (1,)), ((4, 5, 6, 7), (0,))]
     >>> [place.pus for place in places_on(node, 3)]
-    [(0, 1), (2, 3), (4, 5, 6, 7)]
+    [(0, 1), (2, 3, 4), (5, 6, 7)]
     """
     usable = [k for k in range(len(hardware.cores)) if k not in hardware.reserved]
     threads = _threads(hardware, usable)
@@ -138,14 +138,20 @@ def _deal(
         groups.setdefault(hardware.cores[core].nested[level - 1], []).append(core)
     parts = [*groups.values()]
     if ranks < len(parts):
-        return [tuple(sorted(chain.from_iterable(some))) for some in _slices(parts, ranks)]
-    found: list[tuple[int, ...]] = []
+        found = [tuple(sorted(chain.from_iterable(some))) for some in _slices(parts, ranks)]
+        sizes = [len(one) for one in found]
+        return found if max(sizes) - min(sizes) <= 1 else _slices([*cores], ranks)
+    shares: list[int] = []
     before = 0
     for part in parts:  # as many ranks as its share of the cores, to the nearest
         before += len(part)
-        share = (2 * before * ranks + len(cores)) // (2 * len(cores)) - len(found)
-        found += _deal(hardware, part, share, level - 1) if share else []
-    return found
+        shares.append((2 * before * ranks + len(cores)) // (2 * len(cores)) - sum(shares))
+    least, most = len(cores) // ranks, -(-len(cores) // ranks)
+    even = (least * n <= len(part) <= most * n for part, n in zip(parts, shares, strict=True))
+    if not all(even):
+        return _slices([*cores], ranks)
+    dealt = (_deal(hardware, *pair, level - 1) for pair in zip(parts, shares, strict=True))
+    return [*chain.from_iterable(dealt)]
 
 
 def _slices(things: Sequence[T], parts: int) -> list[tuple[T, ...]]:

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,6 +124,18 @@ def test_a_file_is_laid_over_a_machine(tmp_path):
         nidmap.load_machine(str(path))
     with pytest.raises(UsageError, match="is not known"):
         hardware_of(nidmap.load_machine("torus:2x2"), machine.nid)
+
+
+def test_a_file_is_told_by_its_content_and_fits_the_machine(tmp_path):
+    path = tmp_path / "printed by lstopo"
+    path.write_text(node_xml(2, 1, 1, 2, 1))
+    machine = nidmap.load_machine("torus:2x2", str(path))
+    assert hardware_of(machine, machine.nid).source == str(path)
+    with pytest.raises(ParseError, match="a node of 4 cores and 0 GPUs, where polaris has 32"):
+        nidmap.load_machine("polaris", str(path))
+    path.write_text(node_xml(1, 1, 1, 32, 2))  # lstopo without its plugins sees no GPU
+    machine = nidmap.load_machine("polaris", str(path))
+    assert hardware_of(machine, np.flatnonzero(machine.compute)[:2]).source == str(path)
 
 
 def test_the_type_of_node_goes_by_its_cores_and_gpus():

@@ -37,6 +37,7 @@ FAULTS = {
     "cut short": ("printf 'nidmap.options/1\\nset exclude=nid00001\\n'", "failed (code 0)"),
     "no space": ("sh -c 'echo nidmap.options/1 >/dev/full'", "failed"),
     "chatter": ("printf 'hello\\nnidmap.options/1\\ndone\\n'", "failed (code 0)"),
+    "leaves a child": ("sh -c 'setsid sleep 20 &'", "failed (code 0)"),
     "wrong option": ("printf 'nidmap.options/1\\nset uid=1\\ndone\\n'", "answered 'uid'"),
 }
 

@@ -26,7 +26,7 @@ def symmetric(values, k):
     return out + out.T
 
 
-problems = st.integers(2, 6).flatmap(
+problems = st.integers(2, 8).flatmap(
     lambda k: st.tuples(
         st.lists(st.integers(0, 9), min_size=k * (k - 1) // 2, max_size=k * (k - 1) // 2),
         st.lists(st.integers(0, 9), min_size=k, max_size=k),
@@ -37,7 +37,7 @@ problems = st.integers(2, 6).flatmap(
 
 
 @given(problems)
-def test_seats_are_a_permutation_near_the_best_of_all(problem):
+def test_seats_are_the_best_of_all_for_few_ranks_and_no_exchange_betters_them(problem):
     talk, outside, apart, nics = (np.array(part, float) for part in problem)
     k = len(outside)
     inside, between = symmetric(talk, k), symmetric(apart, k)
@@ -46,10 +46,10 @@ def test_seats_are_a_permutation_near_the_best_of_all(problem):
     cost = seating_cost(seats, inside, outside, between, nics)
     every = [
         seating_cost(np.array(one), inside, outside, between, nics)
-        for one in itertools.permutations(range(k))
+        for one in (itertools.permutations(range(k)) if k <= 6 else ())
     ]
-    assert min(every) - 1e-9 <= cost <= every[0] + 1e-9
-    assert cost <= 1.25 * min(every) + 1e-9
+    assert cost <= min(every, default=cost) + 1e-6
+    assert cost <= seating_cost(np.arange(k), inside, outside, between, nics) + 1e-9
     # No exchange of two is better.
     for i, j in itertools.combinations(range(k), 2):
         other = seats.copy()
