@@ -201,7 +201,7 @@ def _names(machine: Machine) -> Iterator[Fault]:
 
 def _global_ports(machine: Machine) -> Iterator[Fault]:
     """Find routers with more links to other groups than a router has ports."""
-    if machine.topology.kind != "dragonfly":
+    if machine.topology.kind != "dragonfly" or machine.topology.fabric == "infiniband":
         return
     from placement.topologies import links, router_names
     from placement.topologies.wiring import PORTS
@@ -223,7 +223,7 @@ def _global_ports(machine: Machine) -> Iterator[Fault]:
 
 def _group_pairs(machine: Machine) -> Iterator[Fault]:
     """Find groups that no link joins, and pairs with fewer links than others."""
-    if machine.topology.kind != "dragonfly":
+    if not machine.topology.kind.startswith("dragonfly"):
         return
     from placement.topologies import links, router_coords
 

@@ -1,19 +1,22 @@
-"""Fat trees as ibnetdiscover finds them: hosts on leaf switches, layers above.
+"""InfiniBand fabrics as ibnetdiscover finds them: fat trees, DragonFly+, dragonflies.
 
-A leaf is a switch with hosts on it; a switch's level counts from the leaves.
-Where every cable goes from one level to the next it is a fat tree, whose
-switches of level k and below fall into parts (pods) that are coordinates;
-where not, it is a graph of switches, and only the switch of a node counts.
+A leaf is a switch with hosts on it, or with no cable but to the spines of one
+pod; a switch's level counts from the leaves. Where every cable goes from one
+level to the next it is a fat tree, whose switches of level k and below fall
+into parts (pods) that are coordinates. Where not, groups are looked for
+(`placement.geometry.islands`); where there are none it is a graph of
+switches, and only the switch of a node counts.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.geometry.islands import find_islands, idle_leaves
 from placement.geometry.listed import wiring_of
 from placement.geometry.network import Network
 from placement.geometry.switches import seats
@@ -25,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from placement.dumps.tables import Table
-    from placement.machine import Links
+    from placement.geometry.islands import Islands
     from placement.records import Dump
     from placement.support.array_types import Floats, Ints, Mask, Strs
 
@@ -79,14 +82,23 @@ def locate(table: Table, dumps: Sequence[Dump], given: Topology | None) -> Netwo
     Returns
     -------
     Network
-        Kind ``fattree`` with levels ``…, level2, leaf, node``, or ``tree``
-        with ``level1, node`` where the cables make no layers.
+        Kind ``fattree`` with levels ``…, level2, leaf, node``; ``dragonfly+``
+        or ``dragonfly`` with ``group`` and the router; ``tree`` with
+        ``level1, node`` where the cables make neither layers nor groups.
     """
     cables = _cables(dumps)
     cabled = _attachments(table, cables)
-    level = _levels(cables, np.unique(cables.at))
+    hosts = np.bincount(cables.at, minlength=len(cables.names))
+    idle = idle_leaves(cables.a, cables.b, hosts > 0)
+    level = _levels(cables, np.flatnonzero((hosts > 0) | idle))
     layered = bool((np.abs(level[cables.a] - level[cables.b]) == 1).all())
-    network = _network(cables, cabled, level, layered, _figures(cables, level, given))
+    islands = None if layered else find_islands(cables.a, cables.b, hosts)
+    stated = {} if given is None else dict(given.bandwidth)
+    if islands is None:
+        shape = _shape_of_levels(cables, level, layered)
+    else:
+        shape = _shape_of_groups(cables, islands)
+    network = _network(cables, cabled, shape, stated)
     return replace(network, topology=replace(network.topology, wiring=wiring_of(dumps)))
 
 
@@ -189,55 +201,114 @@ def _parts(cables: _Cables, level: Ints) -> list[Ints]:
     return found
 
 
-def _network(
-    cables: _Cables, cabled: Ints, level: Ints, layered: bool, figures: dict[str, float]
-) -> Network:
-    """Put coordinates, routers and links together."""
-    parts = _parts(cables, level) if layered else [np.arange(len(level))]
-    leaf = cabled[:, 0]
-    first = np.full(len(level), len(leaf), dtype=np.int64)
-    np.minimum.at(first, leaf, np.arange(len(leaf)))
-    found = seats(leaf, level - 1, parts, first)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Shape:
+    """What kind of network the cables make.
+
+    Attributes
+    ----------
+    kind : str
+    levels : tuple of str
+        Of the switches, outermost first.
+    level : int64 (s,)
+        Of each switch, 0 where nodes are.
+    units : list of int64 (s,)
+        For each level of the coordinates, the leaves' own first, a number of the unit that
+        each switch is in.
+    classes : tuple of str
+        Link classes.
+    own : str
+        The class of the cables of nodes.
+    kind_of : int8 (m,)
+        Class of each cable between switches.
+    parameters : dict
+    notes : tuple of str
+    """
+
+    kind: str
+    levels: tuple[str, ...]
+    level: Ints
+    units: list[Ints]
+    classes: tuple[str, ...]
+    own: str
+    kind_of: Ints
+    parameters: dict[str, Any]
+    notes: tuple[str, ...]
+
+
+def _shape_of_levels(cables: _Cables, level: Ints, layered: bool) -> _Shape:
+    """Return a fat tree; where the cables make no layers, a graph of switches."""
+    units = _parts(cables, level) if layered else [np.arange(len(level))]
+    lower = np.minimum(level[cables.a], level[cables.b])
+    top = max(1, int(level.max(initial=1)) - 1)
     joined = np.unique(np.concatenate([cables.a, cables.b]))
     spines = int((level[joined] == level.max()).sum()) if len(joined) else 0
-    names = [*(f"level{k}" for k in range(len(parts), 1, -1)), "leaf"] if layered else ["level1"]
-    topology = Topology(
+    names = [*(f"level{k}" for k in range(len(units), 1, -1)), "leaf"] if layered else ["level1"]
+    return _Shape(
         kind="fattree" if layered else "tree",
-        levels=(*names, "node"),
-        extents=tuple(int(v) + 1 for v in found.coords.max(axis=0, initial=0)),
-        router_levels=len(parts),
-        fabric="infiniband",
-        bandwidth=figures,
+        levels=tuple(names),
+        level=level - 1,
+        units=units,
+        classes=tuple(f"up{k}" for k in range(1, top + 1)) if layered else ("ib",),
+        own="up0",
+        kind_of=lower - 1 if layered else np.zeros_like(lower),
         parameters={"spines": spines} if layered else {"dist": (1, 2)},
+        notes=_remarks(cables, layered),
     )
+
+
+def _shape_of_groups(cables: _Cables, islands: Islands) -> _Shape:
+    """Return a DragonFly+ or a dragonfly."""
+    group, kind = islands.group, islands.kind
+    across = group[cables.a] != group[cables.b]
+    groups = len(np.unique(group[islands.level == 0]))
+    leaves, spines = (int((islands.level == k).sum()) for k in (0, 1))
+    roles = f"{leaves} leaf and {spines} spine routers" if spines else f"{leaves} routers"
+    return _Shape(
+        kind=kind,
+        levels=("group", "leaf router" if kind == "dragonfly+" else "switch"),
+        level=islands.level,
+        units=[np.arange(len(group)), group],
+        classes=("local", "global"),
+        own="injection",
+        kind_of=across.astype(np.int64),
+        parameters={},
+        notes=(f"{groups} groups of {roles} in all were found from the cables alone",),
+    )
+
+
+def _network(cables: _Cables, cabled: Ints, shape: _Shape, stated: dict[str, float]) -> Network:
+    """Put coordinates, routers and links together; `stated` are a site's bandwidths."""
+    leaf = cabled[:, 0]
+    first = np.full(len(cables.names), len(leaf), dtype=np.int64)
+    np.minimum.at(first, leaf, np.arange(len(leaf)))
+    found = seats(leaf, shape.level, shape.units, first)
+    topology = Topology(
+        kind=shape.kind,
+        levels=(*shape.levels, "node"),
+        extents=tuple(int(v) + 1 for v in found.coords.max(axis=0, initial=0)),
+        router_levels=len(shape.levels),
+        fabric="infiniband",
+        bandwidth=stated or _figures(cables, shape),
+        parameters=shape.parameters,
+    )
+    ends, one = (found.rank[cables.a], found.rank[cables.b]), np.ones(len(cables.a), dtype=np.int64)
     return Network(
         topology=topology,
         coords=found.coords,
         router=np.where(cabled >= 0, found.rank[cabled], -1).astype(np.int32),
         router_coords=found.switches,
         router_names=cables.names[found.order],
-        links=_links(cables, found.rank, level, layered),
-        notes=_remarks(cables, layered),
+        links=bundle(*ends, shape.kind_of.astype(np.int8), shape.classes, one, cables.gbs),
+        notes=shape.notes,
     )
 
 
-def _links(cables: _Cables, rank: Ints, level: Ints, layered: bool) -> Links:
-    """Return the cables between switches; class ``up<k>`` starts at level k."""
-    lower = np.minimum(level[cables.a], level[cables.b])
-    top = max(1, int(level.max(initial=1)) - 1)
-    kinds = tuple(f"up{k}" for k in range(1, top + 1)) if layered else ("ib",)
-    kind = lower - 1 if layered else np.zeros_like(lower)
-    one = np.ones(len(kind), dtype=np.int64)
-    return bundle(rank[cables.a], rank[cables.b], kind.astype(np.int8), kinds, one, cables.gbs)
-
-
-def _figures(cables: _Cables, level: Ints, given: Topology | None) -> dict[str, float]:
-    """Return the site's bandwidths, else the most common rate of the cables of each level."""
-    if given is not None and given.bandwidth:
-        return dict(given.bandwidth)
-    lower = np.minimum(level[cables.a], level[cables.b])
-    rates = {"up0": cables.host_gbs}
-    rates |= {f"up{k}": cables.gbs[lower == k] for k in np.unique(lower).tolist()}
+def _figures(cables: _Cables, shape: _Shape) -> dict[str, float]:
+    """Return the most common rate of the cables of each class."""
+    rates = {shape.own: cables.host_gbs}
+    for k, name in enumerate(shape.classes):
+        rates[name] = cables.gbs[shape.kind_of == k]
     return {name: common for name, gbs in rates.items() if (common := _most_common(gbs)) > 0}
 
 

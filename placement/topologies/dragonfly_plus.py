@@ -63,6 +63,7 @@ def topology_of(
         levels=LEVELS,
         extents=sizes,
         router_levels=2,
+        fabric="infiniband",
         bandwidth=dict(bandwidth or {}),
         parameters={"spines": spines, "global": between, "links": cables, **parameters},
     )

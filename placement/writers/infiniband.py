@@ -85,7 +85,8 @@ def cables_of(machine: Machine, name: str) -> tuple[list[Cable], list[tuple[Plug
         a description can hold.
     """
     shape = machine.topology
-    if shape.kind not in ("fattree", "tree") or shape.fabric not in ("infiniband", ""):
+    trees = shape.kind in ("fattree", "tree") and not shape.fabric
+    if not trees and shape.fabric != "infiniband":
         raise UsageError(f"{name} is for InfiniBand; this is {kind_of(machine)}")
     switches = [_checked(str(s), name) for s in router_names(machine).tolist()]
     own: list[list[Cable]] = [[] for _ in switches]

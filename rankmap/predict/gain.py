@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placement.network.model import has_spines
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Stencil
 from rankmap.predict.asked import fitted
@@ -63,7 +62,7 @@ GB = 1e9
 #: GB/s of one rank where nothing states it: the limit published for Aries (Aseeri et al., IV-B).
 SLOW_RANK = 2.0
 
-#: Fabrics whose routers send packets around full links, as a DragonFly+'s do too.
+#: Fabrics whose routers send packets around full links; InfiniBand's do where there are groups.
 ADAPTIVE = ("aries", "slingshot")
 
 #: An unknown that moves a figure by no larger share is not spoken of.
@@ -340,8 +339,9 @@ def _detours(asked: Model) -> float:
 
 
 def _adapts(asked: Model) -> bool:
-    adapts = asked.machine.topology.fabric in ADAPTIVE or has_spines(asked.machine)
-    return adapts and "routing" not in asked.given
+    topology = asked.machine.topology
+    groups = topology.fabric == "infiniband" and topology.kind.startswith("dragonfly")
+    return (topology.fabric in ADAPTIVE or groups) and "routing" not in asked.given
 
 
 def _unknowns(

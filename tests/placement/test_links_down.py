@@ -13,6 +13,7 @@ from placement.topologies import links, router_names
 
 SPECS = (
     "dragonfly:groups=3,chassis=2,blades=3,nodes=1",
+    "dragonfly+:groups=3,leaves=2,spines=2,nodes=1",
     "torus:4x3,bw=2",
     "fattree:leaf=2,leaves=3,spines=3",
 )

@@ -71,7 +71,7 @@ class Cluster:
         done = self.slurm.run(command, check=False)
         granted = re.search(r"Granted job allocation (\d+)", done.stderr)
         if not granted:
-            assert "error" in done.stderr, done.stderr
+            assert "error" in done.stderr or "fatal" in done.stderr, done.stderr
             return None
         listed = self.slurm.run(["squeue", "-h", "-j", granted[1], "-o", "%N"]).stdout
         found = list(NodeList.parse(listed))
