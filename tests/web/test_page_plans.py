@@ -315,6 +315,7 @@ def test_a_search_shows_how_far_it_is_and_ends_with_the_best_so_far(opened, sear
     page = opened(searched).go(SEARCH)
     page.until("() => document.getElementById('plan-now').textContent.includes('best so far')")
     assert 0 < page.page.locator("#plan-share").evaluate("bar => bar.value") <= 1
+    page.page.wait_for_selector(".preview canvas")
     assert page.page.is_disabled("#plan-go")
     page.page.click("#plan-finish")
     page.page.wait_for_selector(".plan")

@@ -8,6 +8,7 @@ import { copyText } from "./clipboard.js";
 import { byId, counted, el, refill } from "./dom.js";
 import { spokenSeconds, spokenTouches } from "./figures.js";
 import { heatOf, mostOf } from "./heat.js";
+import { rowsOf } from "./machine.js";
 import { MapView } from "./mapview.js";
 import { newMark } from "./marks.js";
 import { Overlay } from "./overlay.js";
@@ -92,12 +93,14 @@ export class PlanView {
     const among = from === "mark" && mark ? app.asked(mark) : "";
     const body = { count, ppn, pattern, strategies, orders: [order], from: among, links: 0, question: QUESTION };
     this.say(`Planning ${counted(count, "node")} …`, false);
+    this.previewed = "";
     this.progress({ text: "" });
     byId("plan-go").disabled = true;
     try {
       const answer = await app.ask("compare", "api/v1/compare", body, (now) => this.progress(now));
-      if (answer) this.show(answer);
-      else this.say("Cancelled.", false);
+      if (answer ?? this.answer) this.show(answer ?? this.answer);
+      else this.clear();
+      if (!answer) this.say("Cancelled.", false);
     } catch (error) {
       this.answer = null;
       this.clear();
@@ -110,13 +113,23 @@ export class PlanView {
   }
 
   /** Show how far the planning is: only a search knows its share, and has a best plan so far. */
-  progress({ text, share, best_s: best }) {
+  progress({ text, share, best_s: best, rows }) {
     byId("plan-running").hidden = false;
     const bar = byId("plan-share");
     if (share === undefined) bar.removeAttribute("value");
     else bar.value = share;
     byId("plan-finish").hidden = !best;
     byId("plan-now").textContent = best ? `${text}; best so far ${spokenSeconds(best)}` : text;
+    if (rows && rows !== this.previewed) this.preview(rows);
+  }
+
+  /** Draw where the best plan so far puts the job. */
+  preview(rows) {
+    this.previewed = rows;
+    const card = { map: this.smallMap("Where the best plan so far puts the job"), row: { node_rows: rowsOf(rows) } };
+    refill(byId("plans"), el("article", { class: "preview" }, el("h2", { text: "the best so far" }), card.map));
+    this.cards = [card];
+    this.paint(card);
   }
 
   /** Let the search end with the best plan that it has found. */
@@ -152,12 +165,18 @@ export class PlanView {
   card(row, i, scale) {
     const best = i === 0 && this.answer.rows.length > 1 && !row.default;
     const title = el("h2", {}, row.strategy, row.default ? el("span", { class: "tag", text: "the default" }) : null, best ? el("span", { class: "tag win", text: "fastest" }) : null);
-    const map = el("div", { class: "small-map" }, el("canvas", { class: "picture", role: "img", "aria-label": `Where ${row.strategy} puts the job: ${spokenTouches(row.touches)}` }));
+    const map = this.smallMap(`Where ${row.strategy} puts the job: ${spokenTouches(row.touches)}`);
     const heat = row.matrix && row.matrix.labels.length > 1 ? heatOf(row.matrix, { theme: this.app.theme, most: scale.most, hover: (from, to) => this.pointPair(row.matrix, from, to) }) : null;
-    map.style.aspectRatio = String(Math.min(Math.max(this.app.scene.width / this.app.scene.height, 1.3), 3));
     const parts = [title, timeOf(row, scale), map, this.deeds(row), figuresOf(row), classBars(row), heat ?? el("div")];
     const node = el("article", { class: best ? "plan best" : "plan", "aria-label": `Plan ${row.strategy}` }, ...parts);
     return { node, map, row, heat };
+  }
+
+  /** The frame of a small map. */
+  smallMap(label) {
+    const map = el("div", { class: "small-map" }, el("canvas", { class: "picture", role: "img", "aria-label": label }));
+    map.style.aspectRatio = String(Math.min(Math.max(this.app.scene.width / this.app.scene.height, 1.3), 3));
+    return map;
   }
 
   deeds(row) {

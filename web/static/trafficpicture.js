@@ -10,7 +10,7 @@ export const SLIDE = { width: 1600, height: 900 };
 const MIDDLE = { x: 980, y: 500 };
 
 /** Width of a picture that stands beside another one; a tree needs all of it. */
-const NARROW = 1040;
+const NARROW = 1200;
 const RADIUS = 330;
 
 /** Widths of the least busy line and of the busiest. */

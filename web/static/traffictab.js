@@ -105,7 +105,7 @@ export class TrafficTab {
     const { app, found, view } = this;
     const { rows, prediction } = found[which];
     const mark = app.marks.current;
-    const who = which ? this.words : `Mark ${mark.name}`;
+    const who = which ? this.words.replace(/(.{40}.*) \(.*\)$/, "$1") : `Mark ${mark.name}`; // the button has it in full
     return trafficPicture({
       ...view, machine: app.machine, theme: app.theme, found: found[which], rows,
       title: `${who}: ${counted(rows.length, "node")}, ${prediction.pattern}`,
