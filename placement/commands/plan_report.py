@@ -233,10 +233,11 @@ class PlanReport:
         order = predicted.get("order")
         if not order or not order["needed"]:
             return
-        ratio = order["sorted_time_s"] / predicted["time_s"]
-        without = f"{ratio:.2f} x the time" if ratio >= 1.005 else "hardly more time"
         if predicted["chosen"]["by"] == "J":
             without = "a higher J"
+        else:
+            ratio = order["sorted_time_s"] / predicted["time_s"]
+            without = f"{ratio:.2f} x the time" if ratio >= 1.005 else "hardly more time"
         path = self.options.order_out
         if path is None:
             say(

@@ -183,7 +183,7 @@ def _at_the_same_time(asked: Predictor, phase: Phase) -> Iterator[Traffic]:
     if phase.steps is None:
         yield Traffic(_table(phase.flows(), nodes), max(inside, asked.process_s(phase.sent)), 1.0)
         return
-    inside /= phase.in_turn
+    inside /= phase.in_turn or 1.0  # 0: all of it stays inside nodes
     for sums, times in phase.steps():
         yield Traffic(_table(sums, nodes), max(inside, asked.process_s(sums.message(ranks))), times)
 

@@ -358,6 +358,8 @@ def why(
         return f"{time_text(best.time_s)} expected; {base} would start no such job"
     if gain is None:
         return _kept(best, base)
+    if not default.time_s:
+        return "no placement is faster than another: what is sent takes no time here"
     times = f"{time_text(best.time_s)} against {time_text(default.time_s)}"
     here = " on the same nodes by the order of the ranks" if same else ""
     unsure = f"; most unsure: {gain.most_unsure}" if gain.unknowns else ""

@@ -19,6 +19,7 @@ import yaml
 
 import nidmap
 from placement.errors import NidmapError
+from tests.fuzz.questions import question
 from tests.placement.machine_shapes import kubernetes_node
 
 HERE = Path(__file__).parent.parent
@@ -118,6 +119,16 @@ def command_line(data, folder):
             os.chdir(folder)
             return said(argv)
     return ""
+
+
+def sensible(data, folder):
+    """Ask a question that makes sense; it may be one that has no answer."""
+    os.chdir(folder)
+    argv = question(data)
+    if argv[0] == "score":
+        argv += ["--strategy", "morton"]
+    fault = said(argv)
+    return fault and f"{shlex.join(argv)}: {fault}"
 
 
 # --- the page -------------------------------------------------------------------------
@@ -403,6 +414,7 @@ def targets():
         "npz-raw": command([archive(raw) for raw in arrays()], "predict", "-m", MACHINE,
                            "--nodes", "0-3", "--pattern", "matrix:FILE", name="a.npz"),
         "line": Target(examples(), command_line),
+        "question": Target([bytes(range(n)) for n in range(1, 9)], sensible),
         "page": Target(requests(), request),
         "live": Target([json.dumps(JOBS).encode(), *LISTS, *dumps()[-9:]], raises(live_file)),
         "recording": Target(samples(), raises(recording)),

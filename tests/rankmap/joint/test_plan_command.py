@@ -88,6 +88,12 @@ def test_the_list_alone_stands_for_the_nodes_in_slurms_order(tool):
     assert ("--order-out FILE writes it" in err) == plan["order"]["needed"]
 
 
+def test_an_order_that_matters_by_j_alone_is_asked_for(tool):
+    code, out, err = tool("plan -m tree:5x6x3 -N 19 --ppn 3 --pattern permutation --latency 0")
+    assert code == 0, err
+    assert "needs its order of the ranks (a higher J without)" in err
+
+
 def test_without_a_pattern_it_says_what_it_assumes(tool):
     code, out, err = tool(f"plan -m {TORUS} -N 8 --strategy auto")
     assert code == 0

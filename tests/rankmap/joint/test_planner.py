@@ -144,6 +144,21 @@ def test_without_a_pattern_one_is_assumed_and_said():
     assert any("all-to-all of 1 rank a node is assumed" in note for note in found.warnings)
 
 
+@pytest.mark.parametrize(
+    ("spec", "pattern", "count", "asked"),
+    [
+        ("torus:2", "gather", 1, {"ppn": 8}),
+        ("slingshot:groups=6,switches=2,nodes=1", "stencil:1x1x1,staged", 1, {}),
+        ("dragonfly+:groups=7,leaves=1,spines=4,nodes=7", "transposition:30x1", 30, {}),
+    ],
+)
+def test_nothing_between_nodes_is_no_fault(spec, pattern, count, asked):
+    segment = {"segment": 5} if count == 30 else {}  # the default's nodes are others then
+    found = plan(machine_of(spec), count, pattern=pattern, **asked, **segment)
+    assert len(found.rows) == count
+    assert found.why
+
+
 def test_what_makes_no_sense_is_refused():
     machine = machine_of(SPECS[3])
     with pytest.raises(UsageError, match="has 16 ranks, but there are 8 slots"):
