@@ -88,8 +88,9 @@ def test_the_list_alone_stands_for_the_nodes_in_slurms_order(tool):
     assert ("--order-out FILE writes it" in err) == plan["order"]["needed"]
 
 
-def test_an_order_that_matters_by_j_alone_is_asked_for(tool):
-    code, out, err = tool("plan -m tree:5x6x3 -N 19 --ppn 3 --pattern permutation --latency 0")
+def test_an_order_that_matters_by_j_alone_is_asked_for(tool, monkeypatch):
+    monkeypatch.setattr(TUNING, "budget", 4e6)
+    code, _, err = tool("plan -m tree:5x6x3 -N 19 --ppn 3 --pattern permutation --latency 0")
     assert code == 0, err
     assert "needs its order of the ranks (a higher J without)" in err
 
