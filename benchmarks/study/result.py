@@ -67,12 +67,15 @@ class Term:
         The figures as a reader takes them.
     cost : str
         What other statements are known to lose by it.
+    claim : Claim or None
+        Another rule that decides, with its own figures; None: the statement's.
     """
 
     name: str
     model: tuple[float, ...]
     words: str
     cost: str = ""
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +93,8 @@ class Check:
         Where they part: a term switched off or a constant varied, with the number.
     term : Term or None
         The one that may bring them together.
+    needs : str
+        Where none does: what is missing, and what measured figure would decide it.
     """
 
     what: str
@@ -98,6 +103,7 @@ class Check:
     claim: Claim
     why: str = ""
     term: Term | None = None
+    needs: str = ""
 
     @property
     def agrees(self) -> bool:
@@ -112,17 +118,23 @@ class Check:
     @property
     def term_agrees(self) -> bool:
         """Whether one named term brings the model there by the same rule, at no known cost."""
-        term = self.term
-        return term is not None and not term.cost and replace(self.claim, model=term.model).holds
+        return self.term is not None and not self.term.cost and self._with(self.term)
+
+    def _with(self, term: Term) -> bool:
+        """Return whether the figures that a term gives are as the rule has them."""
+        return (term.claim or replace(self.claim, model=term.model)).holds
 
     @property
     def varied(self) -> str:
-        """What was varied, the named term last."""
-        if self.term is None:
-            return self.why
-        right = "agrees" if replace(self.claim, model=self.term.model).holds else "disagrees"
-        said = f"with one term, {self.term.name}: {self.term.words}, {right}{self.term.cost}"
-        return "; ".join(filter(None, (self.why, said)))
+        """What was varied, the named term last; or what is missing."""
+        said = [self.why]
+        if self.term is not None:
+            right = "agrees" if self._with(self.term) else "disagrees"
+            words = f"{self.term.words}, {right}{self.term.cost}"
+            said.append(f"with one term, {self.term.name}: {words}")
+        if self.needs and not self.agrees:
+            said.append(f"missing: {self.needs}")
+        return "; ".join(filter(None, said))
 
 
 @dataclass(frozen=True, slots=True)

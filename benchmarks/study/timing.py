@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from placement.machine import Machine
-    from placement.support.array_types import Floats, Ints
+    from placement.support.array_types import Floats, Ints, Mask
     from rankmap.order import Order
     from rankmap.predict.background import Other
 
@@ -29,6 +29,8 @@ __all__ = ["Exchange", "Line", "Stepped", "Transform", "greener", "lines", "pred
 
 #: Bytes of a grid point.
 POINT = 8
+#: Links that routers can send round.
+GROUP = ("green", "black")
 
 
 class Line(NamedTuple):
@@ -182,13 +184,17 @@ def rewired(machine: Machine, wiring: str, links: int) -> Machine:
 
 
 class _Step(NamedTuple):
-    """One step: its times, the channels it uses, bytes on them, of a node and of a rank."""
+    """One step: its times, the channels it uses, bytes on them, of a node and of a rank.
+
+    ``inside`` says which of the channels are in a group, where packets can go round them.
+    """
 
     times: float
     channels: Ints
     load: Floats
     node: float
     rank: float
+    inside: Mask
 
 
 class Stepped:
@@ -228,7 +234,13 @@ class Stepped:
                 ]
             )
 
-    def seconds(self, bandwidth: Floats, sizes: Sequence[float], process: float | None) -> float:
+    def seconds(
+        self,
+        bandwidth: Floats,
+        sizes: Sequence[float],
+        process: float | None,
+        detours: float = 0.0,
+    ) -> float:
         """Return the seconds with so much left of every channel.
 
         Parameters
@@ -239,19 +251,27 @@ class Stepped:
             Bytes a message in each phase, over those that were asked for.
         process : float or None
             GB/s of a rank.
+        detours : float
+            How far packets go round the links of a group, 0 to 1: by logarithms, from
+            shortest paths to no limit by them (``[sending] detours`` of a site).
         """
         total = self.fixed
         for size, steps in zip(sizes, self.phases, strict=True):
-            total += size * sum(self._step(one, bandwidth, process) for one in steps)
+            total += size * sum(self._step(one, bandwidth, process, detours) for one in steps)
         return total
 
-    def _step(self, one: _Step, bandwidth: Floats, process: float | None) -> float:
-        network = float((one.load / bandwidth[one.channels]).max(initial=0.0))
+    def _step(self, one: _Step, bandwidth: Floats, process: float | None, detours: float) -> float:
+        each = one.load / bandwidth[one.channels]
         rank = one.rank / process if process else 0.0
-        return one.times * max(network, one.node / self.injection, rank) / 1e9
+        beyond = float(each[~one.inside].max(initial=0.0))
+        least = max(beyond, one.node / self.injection, rank)
+        inside = max(float(each[one.inside].max(initial=0.0)), least)
+        return float(one.times * inside ** (1 - detours) * least**detours / 1e9)
 
 
 def _step(loads: Any, times: float, rank: float) -> _Step:
     where = np.flatnonzero(loads.load)
     node = max(float(loads.injection.max(initial=0)), float(loads.ejection.max(initial=0)))
-    return _Step(times, where, loads.load[where], node, rank)
+    kinds = loads.channels.kinds
+    inside = np.isin(loads.channels.kind[where], [kinds.index(k) for k in GROUP if k in kinds])
+    return _Step(times, where, loads.load[where], node, rank, inside)

@@ -144,6 +144,19 @@ class Gain(NamedTuple):
         low, high = (f"{value:.2f}".rstrip("0").rstrip(".") for value in (self.low, self.high))
         return f"{low} x" if low == high else f"{low} to {high} x"
 
+    def proviso(self, time_s: float, default_time_s: float, routing: str) -> str:
+        """Return what is to be said behind two times: theirs is one routing, the gain is over all.
+
+        Examples
+        --------
+        >>> unsure = Unknown("routing", "how well packets go round full links", 1.0, 1.3)
+        >>> Gain(1.0, 1.13, 1.7, (unsure,)).proviso(3.5, 4.6, "minimal")
+        ' if routing is minimal'
+        """
+        unsure = any(one.name == "routing" for one in self.unknowns)
+        same = math.isclose(default_time_s, time_s * self.likely, rel_tol=2 * SAME)
+        return f" if routing is {routing}" if unsure and not same else ""
+
     @property
     def most_unsure(self) -> str:
         """What makes most difference, as a question; '' where nothing does."""

@@ -107,8 +107,10 @@ def test_the_page_has_all_papers_and_their_pictures():
 def test_a_disagreement_says_what_was_varied():
     for part in run("tara") + run("mpsort"):
         for check in part.checks:
-            if check.agrees is False:
+            if not check.agrees:
                 assert check.why, check.what
+                assert check.term_agrees or check.needs, check.what
+                assert check.term_agrees or "would decide" in check.varied
         assert checks_table(part.checks).count("\n") == len(part.checks) + 1
 
 

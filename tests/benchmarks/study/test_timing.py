@@ -40,6 +40,19 @@ def test_kept_steps_say_what_the_predictor_says(nodes, routing, how, load, proce
     assert kept.seconds(rest, [size, size], process) == pytest.approx(expected)
 
 
+def test_detours_go_round_the_links_of_a_group_and_no_others():
+    rows = np.array([0, 1, 2, 3, 16, 17])
+    sent = Stepped(predictor(MACHINE, "alltoall", 2, "at-once"), rows)
+    found = channels(MACHINE, "minimal")
+    wide = np.where(np.isin(found.kind, [found.kinds.index("green"), found.kinds.index("black")]),
+                    np.inf, found.bandwidth)  # fmt: skip
+    shortest, half, free = (sent.seconds(found.bandwidth, [1e6], None, d) for d in (0, 0.5, 1))
+    rest = sent.fixed
+    assert free == pytest.approx(sent.seconds(wide, [1e6], None))
+    assert half - rest == pytest.approx(((shortest - rest) * (free - rest)) ** 0.5)
+    assert free < shortest
+
+
 @pytest.mark.parametrize("size", [100.0, 5000.0, 1e6])
 def test_a_line_in_the_bytes_says_what_the_predictor_says(size):
     rows = np.arange(10)
