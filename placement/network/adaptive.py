@@ -15,12 +15,14 @@ no back-pressure and no time. Real adaptive routing sees its own router's
 queues alone and late, so it is no better than this; nor is any other division
 of these ways.
 
-It is a linear program: one share a router pair, one row a channel. It is
-solved by descent (`placement.network.balancing`), and every answer comes
-with a lower bound and the gap to it: at most `TOLERANCE` while the router
-pairs that exchange bytes are few enough to be divided one by one (`Division.by`
-is ``router pairs``) and there is time, and as stated in `Division.gap` beyond. Pairs without a
-third group, and pairs alone in their group, stay on minimal ways.
+It is a linear program: one share a router pair, one row a channel. Where few
+router pairs exchange bytes it is solved as such, for the channels that can bind
+(`placement.network.linear_program`); else by descent
+(`placement.network.balancing`). Every answer comes with a lower bound and the gap
+to it: at most `TOLERANCE` while the router pairs that exchange bytes are few
+enough to be divided one by one (`Division.by` is ``router pairs``) and there is
+time, and as stated in `Division.gap` beyond. Pairs without a third group, and
+pairs alone in their group, stay on minimal ways.
 
 Preference for minimal, exactly: where the minimal routing is within
 `TOLERANCE` of the bound every share is 1. Else bytes go back to minimal ways
@@ -35,11 +37,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network import dragonfly
-from placement.network.balancing import Solution, balance, dot, refill
+from placement.network import dragonfly, linear_program
+from placement.network.balancing import Solution, balance, dot, even, refill
 from placement.network.group_ways import Ways, group_ways_of
 from placement.network.model import has_spines
-from placement.network.shares import variables_of
+from placement.network.pair_changes import PairChanges
+from placement.network.shares import Pairs, variables_of
 from placement.network.valiant import channels
 
 if TYPE_CHECKING:
@@ -55,7 +58,7 @@ if TYPE_CHECKING:
 __all__ = ["TOLERANCE", "Division", "channels", "divide", "hops", "loads", "notes"]
 
 #: How far the largest load may be above the least possible.
-TOLERANCE = 0.005
+TOLERANCE = 0.01
 
 #: Numbers that the solver goes through at most, all its steps together.
 WORK = 400_000_000
@@ -142,6 +145,7 @@ class _Loads:
         minimal, over, inside = self._prices(np.ones_like(self.scale))
         both = Ways(*(a + b for a, b in zip(minimal, over, strict=True)))
         self.weight = self._of_variables(both, inside + ways.detour_price(inside))
+        self.listed: PairChanges | None = None
 
     def split(self, x: Floats) -> tuple[Floats, Floats]:
         """Return the variables between groups, and those inside them."""
@@ -171,6 +175,21 @@ class _Loads:
         detours = np.minimum(inside.reshape(-1)[self.pairs], 0.0)
         saved = self.variables.saved(between) + dot(self.split(self.cap)[1], detours)
         return dot(prices, none) + saved
+
+    def rows(self, channels: Ints) -> Floats:
+        """Return what all of each variable changes on channels; router pairs alone."""
+        assert isinstance(self.variables, Pairs)
+        groups = self.ways.groups
+        if self.listed is None:
+            at = np.empty(groups.count * groups.width, dtype=np.int64)
+            at[groups.slot] = np.arange(groups.routers)
+            group, s, t = np.unravel_index(self.pairs, self.inner.shape)
+            inside = (at[group * groups.width + end] for end in (s, t))
+            between = self.variables.source, self.variables.target
+            ends = (np.concatenate(both) for both in zip(between, inside, strict=True))
+            self.listed = PairChanges(self.ways, *ends)
+        found: Floats = self.listed.on(channels) * self.scale[channels][:, None] * self.cap
+        return found
 
     def cuts(self, x: Floats) -> Iterator[Floats]:
         """Yield prices that bound what leaves, or enters, a router of the busiest channel."""
@@ -261,10 +280,10 @@ def divide(
     tolerance : float
         How far the largest load may be above the least possible.
     steps : int or None
-        Steps of the solver at most; None: up to 1,000 on small machines, 40
+        Steps of the descent at most; None: up to 1,000 on small machines, 40
         for an all-to-all over all of a machine of 1,500 routers. After few
         the division is a few per cent off, and `Division.gap` says how far at
-        most.
+        most. Few router pairs are divided without it.
     enough : float
         Seconds of the busiest channel below which nothing need be gained.
 
@@ -342,16 +361,20 @@ def _solved(
     problem: _Loads, tolerance: float, steps: int | None, enough: float
 ) -> tuple[Solution, float]:
     """Return the division, and the largest load were all on minimal ways."""
-    minimal = float(problem.load(problem.cap).max(initial=0.0))
+    full = problem.load(problem.cap)
+    minimal = float(full.max(initial=0.0))
     if not minimal or not problem.cap.any():
-        return Solution(problem.cap, minimal, minimal, np.zeros_like(problem.fixed)), minimal
-    most = int(np.clip(WORK / problem.size, 40, 1000)) if steps is None else steps
-    found = balance(problem, tolerance, most, enough)
+        return Solution(problem.cap, minimal, minimal, np.zeros_like(full)), minimal
     none = problem.load(np.zeros_like(problem.cap))
+    found = even(problem, none, full)
+    _prove_by_cuts(problem, found, none, tolerance, enough)
+    if isinstance(problem.variables, Pairs) and len(problem.cap) <= linear_program.FEW:
+        linear_program.solve(problem, found, none, full, tolerance, enough)
+    else:
+        most = int(np.clip(WORK / problem.size, 40, 1000)) if steps is None else steps
+        balance(problem, found, none, tolerance, most, enough)
     found.bound = problem.bound(none, found.prices)
-    if found.worst > max(enough, found.bound * (1 + tolerance)):
-        for prices in problem.cuts(found.x):
-            found.bound = max(found.bound, problem.bound(none, prices))
+    _prove_by_cuts(problem, found, none, tolerance, enough)
     if minimal <= max(enough, found.bound * (1 + tolerance)):
         found.x, found.worst = problem.cap, minimal
     else:
@@ -359,6 +382,15 @@ def _solved(
         found.x = refill(problem, found.x, limit)
         found.worst = float(problem.load(found.x).max())
     return found, minimal
+
+
+def _prove_by_cuts(
+    problem: _Loads, found: Solution, none: Floats, tolerance: float, enough: float
+) -> None:
+    """Prove more by what leaves, or enters, the busiest router, where more has to be proven."""
+    if found.worst > max(enough, found.bound * (1 + tolerance)):
+        for prices in problem.cuts(found.x):
+            found.prove(prices, problem.bound(none, prices))
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "adaptive") -> Floats:

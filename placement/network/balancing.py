@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Floats
 
 
-__all__ = ["Problem", "Solution", "balance", "dot", "refill"]
+__all__ = ["Problem", "Solution", "balance", "dot", "even", "refill"]
 
 #: The search, tuned on all-to-alls and shifts of 216 and 512 of 6,174 nodes, together and
 #: scattered: how sharp the softmax is at first (its k times the largest load), how much sharper it
@@ -102,27 +102,30 @@ class Solution:
             self.prices, self.bound = prices.copy(), bound
 
 
-def balance(problem: Problem, tolerance: float, steps: int, enough: float = 0.0) -> Solution:
-    """Return variables whose largest load is near the least.
+def balance(
+    problem: Problem,
+    best: Solution,
+    none: Floats,
+    tolerance: float,
+    steps: int,
+    enough: float = 0.0,
+) -> None:
+    """Make the largest load of a solution nearly the least.
 
     Parameters
     ----------
     problem : Problem
+    best : Solution
+        Where the search begins.
+    none : float64 (m,)
+        Loads where nothing takes the first way.
     tolerance : float
         Proven gap at which to stop.
     steps : int
         How many at most.
     enough : float
         A largest load that need not become less.
-
-    Returns
-    -------
-    Solution
     """
-    none, full = problem.load(np.zeros_like(problem.cap)), problem.load(problem.cap)
-    worst = [float((none + share * (full - none)).max()) for share in ALIKE]
-    share = ALIKE[int(np.argmin(worst))]
-    best = Solution(share * problem.cap, min(worst), 0.0, np.zeros_like(none))
     sharpest = np.log(len(none)) / (SHARPEST * tolerance)
     method = _Descent(problem, best, none)
     while best.worst > max(enough, best.bound * (1 + tolerance)) and best.steps < steps:
@@ -130,7 +133,20 @@ def balance(problem: Problem, tolerance: float, steps: int, enough: float = 0.0)
             method.sharpen()
         elif not method.step() and method.sharpness >= sharpest:
             break
-    return best
+
+
+def even(problem: Problem, none: Floats, full: Floats) -> Solution:
+    """Return the best of those divisions that are alike for all variables.
+
+    Parameters
+    ----------
+    problem : Problem
+    none, full : float64 (m,)
+        Loads where nothing, and where everything takes the first way.
+    """
+    worst = [float((none + share * (full - none)).max()) for share in ALIKE]
+    share = ALIKE[int(np.argmin(worst))]
+    return Solution(share * problem.cap, min(worst), 0.0, np.zeros_like(none))
 
 
 class _Descent:

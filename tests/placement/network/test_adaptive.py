@@ -7,9 +7,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from placement.network import Demand, balancing, channels, hops, loads, shares
+from placement.network import Demand, balancing, channels, hops, linear_program, loads, shares
 from placement.network.adaptive import TOLERANCE, divide, notes
 from placement.network.group_ways import group_ways_of
+from placement.network.pair_changes import PairChanges
 from placement.specs import parse_spec
 from tests.effort import examples
 from tests.placement.network.over_thirds import Thirds
@@ -74,7 +75,7 @@ def check(machine, sent):
     best, minimal, able = least(machine, sent)
     found = divide(machine, demand)
     assert largest(loads(machine, demand, "adaptive")) == pytest.approx(found.worst)
-    assert found.worst <= best * 1.01
+    assert found.worst <= best * (1 + TOLERANCE) * (1 + 1e-6)
     assert found.worst >= best * (1 - 1e-6)
     assert found.bound <= best * (1 + 1e-6)
     assert found.minimal == pytest.approx(minimal)
@@ -151,7 +152,11 @@ def test_scattered_all_to_alls_within_one_per_cent_of_the_optimum(machine, seed)
     rows = np.random.default_rng(seed).choice(len(machine), size, replace=False).tolist()
     found = check(machine, [(a, b, 1e6) for a in rows for b in rows if a != b])
     demand = Demand.complete(machine, np.sort(rows), 1, 1e6)
-    assert divide(machine, demand).worst == pytest.approx(found.worst, rel=0.01)
+    assert divide(machine, demand).worst == pytest.approx(found.worst, rel=1.1 * TOLERANCE)
+    with patch.object(linear_program, "FEW", 0):
+        descent = divide(machine, demand)
+    assert descent.bound <= found.worst * (1 + 1e-6)
+    assert found.bound * (1 - 1e-6) <= descent.worst <= descent.minimal * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -269,7 +274,7 @@ def test_relabelled_groups_have_the_same_maximum(order, seed):
     same, _ = relabelled(machine, range(4))
     here = divide(same, Demand.pairs(same, a, b, 7.0))
     there = divide(turned, Demand.pairs(turned, *moved, 7.0))
-    assert there.worst == pytest.approx(here.worst, rel=TOLERANCE)
+    assert there.worst == pytest.approx(here.worst, rel=1.1 * TOLERANCE)
 
 
 def test_the_same_question_has_the_same_answer():
@@ -291,7 +296,8 @@ def test_hops_of_an_idle_network_are_those_of_minimal():
 def test_a_hasty_division_is_one_too_and_knows_its_gap():
     machine = parse_spec(spec(6, 2, 3, 2, "consecutive", 3))
     demand = listed_demand(machine, between(machine, 0, 1) + between(machine, 2, 1))
-    hasty, best = divide(machine, demand, steps=1), divide(machine, demand)
+    with patch.object(linear_program, "FEW", 0):
+        hasty, best = divide(machine, demand, steps=1), divide(machine, demand)
     assert hasty.steps <= best.steps
     assert best.bound * (1 - 1e-9) <= hasty.worst <= hasty.minimal
     assert hasty.worst <= hasty.bound * (1 + hasty.gap) * (1 + 1e-9)
@@ -341,3 +347,47 @@ def test_no_demand_is_told_of_in_the_answer_to_another():
     assert alone[0] != alone[1]
     assert [loads(machine, one, "adaptive").notes for one in (hot, even, hot)] == [*alone, alone[0]]
     assert notes(machine) == ()
+
+
+@given(machine=st.one_of(ruled(), listed(), slingshots()), seed=st.integers(0, 99))
+@examples(30)
+def test_what_router_pairs_change_on_a_channel_is_what_a_price_on_it_says(machine, seed):
+    assume(len(machine) > 1 and len(channels(machine)))
+    ways = group_ways_of(machine)
+    s, t = np.random.default_rng(seed).integers(0, len(ways.unit), (2, 30))
+    g, h = ways.unit[s], ways.unit[t]
+    near = (g == h) & (ways.detour[ways.home[g], ways.groups.place[s], ways.groups.place[t]] > 0)
+    kept = np.flatnonzero((ways.linked & ways.valiant)[g, h] | near)
+    s, t, g, h = s[kept], t[kept], g[kept], h[kept]
+    every = np.arange(len(channels(machine)))
+    found = PairChanges(ways, s, t).on(every)
+    places = ways.groups.place[s], ways.groups.place[t]
+    for channel in every:
+        price = (every == channel).astype(float)
+        inside = ways.inside_price(price)
+        minimal = ways.minimal_price(price, inside)
+        far = minimal.cost(g, places[0], h, places[1])
+        far -= ways.valiant_price(minimal).cost(g, places[0], h, places[1])
+        near = (inside - ways.detour_price(inside))[(ways.home[g], *places)]
+        np.testing.assert_allclose(found[channel], np.where(g == h, near, far), atol=1e-12)
+
+
+@given(seed=st.integers(0, 999))
+@examples(30)
+def test_the_least_largest_load_is_that_of_a_linear_program(seed):
+    from scipy.optimize import linprog
+
+    random = np.random.default_rng(seed)
+    m, n = random.integers(1, 30, 2)
+    none = random.choice([0.0, 1.0, 5.0], m) + 1e-3
+    change = np.maximum(
+        random.normal(size=(m, n)) * random.choice([0, 1, 9], (m, n)), -none[:, None] / n
+    )
+    share, prices, bound, _ = linear_program.least_largest(none, change, 1e-6)
+    goal, table = np.append(np.zeros(n), 1.0), np.column_stack([change, -np.ones(m)])
+    best = linprog(goal, table, -none, bounds=[(0, 1)] * n + [(None, None)], method="highs").fun
+    assert ((share >= 0) & (share <= 1)).all()
+    assert (prices >= 0).all()
+    assert (none + change @ share).max() == pytest.approx(best, rel=2e-6)
+    assert bound == pytest.approx(best, rel=2e-6)
+    assert prices @ none + np.minimum(prices @ change, 0).sum() == pytest.approx(bound)
