@@ -123,11 +123,11 @@ def numbered(
     topology : Topology
     coords : int32 (n, levels)
     switches : int64 (n, k) or None
-        On Slingshot: the group's switches that each node's NICs are on; None takes a rule.
+        With several NICs: the group's switches that each node's are on; None takes a rule.
     """
     from placement.topologies import grid
 
-    if topology.kind == "dragonfly" and topology.router_levels == 2:
+    if topology.kind.startswith("dragonfly") and topology.router_levels == 2:
         from placement.geometry import slingshot
 
         return slingshot.attached(topology, coords, switches)

@@ -23,13 +23,15 @@ CLASSES = {
     "gemini": ("injection", "ejection", "x", "y", "y-cable", "z", "z-cable"),
     "slingshot": ("injection", "ejection", "local", "global"),
     "infiniband": ("injection", "ejection", "up"),
+    "infiniband-dragonfly+": ("injection", "ejection", "local", "global"),
 }
 
 _MODULES = {"aries": "cray", "gemini": "cray", "slingshot": "slingshot", "infiniband": "leaves"}
+_MODULES |= {"infiniband-dragonfly+": "slingshot"}
 
 
 def fabric(config: Config) -> str:
-    """Return ``aries``, ``gemini``, ``slingshot`` or ``infiniband``."""
+    """Return ``aries``, ``gemini``, ``slingshot``, ``infiniband`` or that with its topology."""
     return str(type(config.network).__struct_config__.tag)
 
 
@@ -91,7 +93,7 @@ def _with_constants(config: Config, topology: Topology) -> Topology:
     reached = sending_parameters(config.sending)
     return replace(
         topology,
-        fabric=name,
+        fabric=name.partition("-")[0],
         bandwidth={key: figure.value for key, figure in config.bandwidth.items()},
         parameters={**topology.parameters, **latency, **reached, **mpi},
     )

@@ -94,7 +94,7 @@ def parse_site(text: str, source: str) -> Site | Overlay:
     Traceback (most recent call last):
     ...
     placement.errors.SiteError: x.toml:3: network.fabric: 'token-ring' is not possible; expected \
-one of aries, gemini, infiniband, slingshot
+one of aries, gemini, infiniband, infiniband-dragonfly+, slingshot
     """
     tables = _tables(text, source)
     try:
@@ -213,7 +213,7 @@ _WORDS = (
 #: What may stand at a key that has a fixed set of values.
 _CHOICES = {
     "mark": "measured, published or assumed",
-    "fabric": "one of aries, gemini, infiniband, slingshot",
+    "fabric": "one of aries, gemini, infiniband, infiniband-dragonfly+, slingshot",
     "wiring": "one of aligned, consecutive, same-chassis",
     "scheduler": "one of slurm, pbs, alps",
     "launcher": "one of srun, aprun, mpiexec, mpirun",

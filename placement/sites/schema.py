@@ -85,6 +85,20 @@ class Slingshot(Table, frozen=True, kw_only=True, tag_field="fabric", tag="sling
     links: Figure[Count | list[list[Whole]]]
 
 
+class DragonflyPlus(
+    Table, frozen=True, kw_only=True, tag_field="fabric", tag="infiniband-dragonfly+"
+):
+    """Groups of leaf and spine routers.
+
+    ``cables`` from each leaf to each spine of its group, ``links`` a group pair.
+    """
+
+    groups: Figure[Extent]
+    spines: Figure[Extent]
+    cables: Figure[Extent]
+    links: Figure[Count]
+
+
 class FatTree(Table, frozen=True, kw_only=True, tag_field="fabric", tag="infiniband"):
     """An InfiniBand fat tree: leaf modules below spines, ``uplinks`` links a leaf."""
 
@@ -94,7 +108,7 @@ class FatTree(Table, frozen=True, kw_only=True, tag_field="fabric", tag="infinib
     uplinks: Figure[Extent]
 
 
-Network = Aries | Gemini | Slingshot | FatTree
+Network = Aries | Gemini | Slingshot | DragonflyPlus | FatTree
 
 
 class Cabinets(Table, frozen=True, kw_only=True):
@@ -153,12 +167,13 @@ class Inside(Table, frozen=True, kw_only=True):
 
 
 class Partition(Table, frozen=True, kw_only=True):
-    """Nodes of one kind: what is in them and, on Slingshot, their groups.
+    """Nodes of one kind: what is in them and, on Slingshot and DragonFly+, their groups.
 
     ``where`` lists cnames as in `Cabinets`; without it the partition is what
     no other partition claims. ``group_nodes`` is one number for all groups of
     the partition (but ``last_group_nodes`` for the last) or a list, one number
-    a group. The nodes of a chassis (``chassis_nodes``) share its switches
+    a group. ``group_switches`` are those that nodes
+    hang on. The nodes of a chassis (``chassis_nodes``) share its switches
     (``chassis_switches``). ``cabinets`` (``["4000-4020"]``), ``slots`` and
     ``boards`` number the nodes as xnames do, cabinet by cabinet.
     """

@@ -1,11 +1,12 @@
-"""Slingshot: partitions of groups, their names, and the links between the groups.
+"""Slingshot and DragonFly+: partitions of groups, their names, and the links between the groups.
 
 The nodes of a chassis share its switches. A node with several NICs has them
 on several switches: with s switches a chassis and k = min(NICs, s), the
 switches stand in blocks of k, the nodes divide evenly over the switches, and
 NIC j of a node of switch i is on the j-th switch after i, round its block. So
 16 nodes with one NIC have one switch, and 16 nodes with four NICs the same
-four switches, as on LUMI-G and Frontier.
+four switches, as on LUMI-G and Frontier. Where k does not divide s all switches
+of the chassis are one block.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from placement.machine import Topology
 from placement.records import NodeRecords
-from placement.sites.schema import Config, Figure, Partition, Slingshot
+from placement.sites.schema import Config, DragonflyPlus, Figure, Partition, Slingshot
 from placement.sites.shared import (
     Layout,
     WrongFigure,
@@ -29,19 +30,20 @@ from placement.sites.shared import (
     same,
     whole,
 )
+from placement.topologies.dragonfly_plus import topology_of
 
 __all__ = ["Seats", "lay_out", "seats"]
 
 Ints = NDArray[np.int64]
 
 
-def lay_out(config: Config, network: Slingshot) -> Layout:
+def lay_out(config: Config, network: Slingshot | DragonflyPlus) -> Layout:
     """Return the nodes of all partitions, group by group."""
     if not config.partition:
         raise WrongFigure("partition", "missing: the groups stand in [[partition]] tables")
     if config.cabinets is not None:
-        raise WrongFigure("cabinets", "means nothing on slingshot; partitions list their own")
-    forbid(config, "slingshot", ("where",))
+        raise WrongFigure("cabinets", "means nothing here; partitions list their own")
+    forbid(config, "a network of groups", ("where",))
     tables = [_partition_rows(config, p) for p in config.partition]
     sizes = [len(group_sizes(p)) for p in config.partition]
     same("network.groups", network.groups, sum(sizes), "the sum of the partitions' groups")
@@ -58,7 +60,10 @@ def lay_out(config: Config, network: Slingshot) -> Layout:
 
 
 def _rows(
-    config: Config, network: Slingshot, sizes: list[int], columns: dict[str, NDArray[Any]]
+    config: Config,
+    network: Slingshot | DragonflyPlus,
+    sizes: list[int],
+    columns: dict[str, NDArray[Any]],
 ) -> Layout:
     nid, name, switches = columns["nid"], columns["name"], columns["switches"]
     for column, what in ((nid[nid >= 0], "NID"), (name, "name")):
@@ -74,7 +79,10 @@ def _rows(
         position=position.astype(np.int32),
         **inventory(config, columns["of"]),
     )
-    topology = _slingshot_topology(config, network, position, sizes)
+    if isinstance(network, DragonflyPlus):
+        topology = _leaves_and_spines(config, network, position)
+    else:
+        topology = _slingshot_topology(config, network, position, sizes)
     return Layout(topology, nodes, switches if switches.shape[1] > 1 else None)
 
 
@@ -141,6 +149,20 @@ def _ranges(key: str, runs: list[str]) -> Ints:
     if not numbers or len(set(numbers)) < len(numbers):
         raise WrongFigure(key, "names no cabinet, or one twice")
     return np.array(numbers)
+
+
+def _leaves_and_spines(config: Config, network: DragonflyPlus, position: Ints) -> Topology:
+    leaves = {p.group_switches.value for p in config.partition if p.group_switches}
+    if len(leaves) > 1:
+        text = f"{sorted(leaves)}: the groups of a DragonFly+ have the same number of leaves"
+        raise WrongFigure("partition", text)
+    return topology_of(
+        (network.groups.value, leaves.pop(), int(position[:, 2].max()) + 1),
+        network.spines.value,
+        network.links.value,
+        network.cables.value,
+        nics=max(whole(p.nics) or 1 for p in config.partition),
+    )
 
 
 def _slingshot_topology(
@@ -227,12 +249,12 @@ def seats(partition: Partition) -> Seats:
     place = np.arange(len(group)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     of_chassis, switches, nics = _chassis(partition, int(sizes.max()))
     across = min(nics, switches)
-    used = switches // across * across
+    size = switches if switches % across else across
     inside = place % of_chassis
-    switch = inside * used // of_chassis
-    node = inside - -(-switch * of_chassis // used)
-    block = switch // across * across
-    round_block = block[:, None] + ((switch - block)[:, None] + np.arange(across)) % across
+    switch = inside * switches // of_chassis
+    node = inside - -(-switch * of_chassis // switches)
+    block = switch // size * size
+    round_block = block[:, None] + ((switch - block)[:, None] + np.arange(across)) % size
     return Seats(group, place, node, (place // of_chassis * switches)[:, None] + round_block)
 
 

@@ -109,7 +109,7 @@ def wheel(tmp_path_factory):
 def test_the_wheel_holds_the_rooms_and_the_sites(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     sites = {f"placement/site-configs/{p.name}" for p in (ROOT / "site-configs").glob("*.toml")}
-    assert len(sites) == 15
+    assert len(sites) == 19
     assert sites | {"nidmap.py", "placement/plan.py", "rankmap/order.py"} <= names
     tops = {name.split("/")[0] for name in names if "dist-info" not in name}
     data = next(top for top in tops if top.endswith(".data"))

@@ -3,11 +3,15 @@
 import math
 import re
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import nidmap
+from placement.errors import SiteError
+from placement.load import load_machine
+from placement.network import routings
 from placement.site import load_site, site_names
 from placement.topologies import links, router_coords
 from tests.placement.machine_shapes import aries_links
@@ -29,10 +33,16 @@ SHIPPED = {
     "polaris": (560, 0, 10, "pbs"),
     "archer2": (5860, 0, 46, "slurm"),
     "frontier": (9408, 0, 74, "slurm"),
+    "alps": (3712, 0, 25, "slurm"),
+    "jupiter": (6000, 0, 25, "slurm"),
+    "juwels-booster": (936, 0, 20, "slurm"),
+    "leonardo": (4992, 0, 23, "slurm"),
 }
 XC = {"shaheen2": 12, "hazelhen": 12, "edison": 8, "pizdaint": 10, "theta": 12, "cori": 12}
 GEMINI = {"titan": (25, 8), "bluewaters": (24, 12)}
-SLINGSHOT = ("perlmutter", "lumi", "aurora", "polaris", "archer2", "frontier")
+SLINGSHOT = ("perlmutter", "lumi", "aurora", "polaris", "archer2", "frontier", "alps")
+#: Leaves of a group, and ports of a switch: NICs of half a port's rate share one.
+LEAVES_AND_SPINES = {"jupiter": (15, 64, 2), "juwels-booster": (10, 40, 1), "leonardo": (18, 40, 2)}
 PAPERS = {
     "shaheen2": "Aseeri et al.",
     "hazelhen": "Idrees et al.",
@@ -315,12 +325,14 @@ def test_topologies_carry_what_the_network_model_needs(name):
     topology = load_site(name).topology()
     assert topology.bandwidth["injection"] > 0
     assert {"mpi_us", "hop_ns"} <= topology.parameters.keys()
+    port = {"jupiter": 50}.get(name, 25)
     classes = {
+        "dragonfly+": {"local": port, "global": port},
         "aries": {"green": 5.25, "black": 15.75, "blue": 4.6875},
         "gemini": {"x": 9.375, "y": 9.375, "y-cable": 4.6875, "z": 15.0, "z-cable": 9.375},
         "slingshot": {"local": 25, "global": 25},
         "infiniband": {"up": 3.5},
-    }[topology.fabric]
+    }[topology.kind if topology.kind == "dragonfly+" else topology.fabric]
     assert {key: topology.bandwidth[key] for key in classes} == classes
     if topology.kind == "dragonfly":
         assert topology.parameters["global"] >= 1
@@ -336,3 +348,29 @@ def test_the_wiring_rule_can_make_the_links(name):
     chassis, blades = routers if len(routers) == 2 else (1, routers[0])
     made = cables(topology.wiring, Shape(4, chassis, blades, topology.parameters["global"]))
     assert len(made.g) * made.count == 6 * topology.parameters["global"]
+
+
+@pytest.mark.parametrize("name", LEAVES_AND_SPINES)
+def test_no_switch_of_a_dragonfly_plus_has_more_cables_than_ports(name):
+    leaves, ports, share = LEAVES_AND_SPINES[name]
+    machine = load_machine(name)
+    found, coords = links(machine), router_coords(machine)
+    cables = np.bincount(np.concatenate([found.a, found.b]), np.tile(found.count, 2), len(coords))
+    several = machine.nics > 1
+    table = machine.router[several]
+    assert all(len(set(row)) == len(row) for row in table.tolist())
+    nics = np.bincount(table.ravel(), minlength=len(coords))
+    assert (cables + nics / share <= ports).all()
+    own = nics[(coords[:, 0] == 0) & (coords[:, 1] >= 0)]
+    assert len(own) == leaves
+    assert own.max() - own.min() <= 4
+    assert routings(machine)[0] == "minimal"
+
+
+def test_unlike_groups_are_no_dragonfly_plus(tmp_path):
+    text = Path(load_site("leonardo").source).read_text(encoding="utf-8")
+    before, word, after = text.rpartition("group_switches = { value = 18")
+    path = tmp_path / "odd.toml"
+    path.write_text(before + word.replace("18", "17") + after, encoding="utf-8")
+    with pytest.raises(SiteError, match=r"\[17, 18\]: the groups of a DragonFly"):
+        load_site(str(path))
