@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from dataclasses import replace
@@ -28,7 +29,7 @@ LEAST, PING = 1.0, 15.0
 
 
 class Live:
-    """Keeps the newest snapshot; `listen` tells what is new.
+    """Keeps the newest snapshot; `news` is set when there may be another one.
 
     Parameters
     ----------
@@ -48,6 +49,8 @@ class Live:
         The newest.
     state, jobs : Document
         The snapshot as it is sent, and its jobs with their node lists.
+    news : asyncio.Event
+        Set, and replaced, when the sources have been asked.
     """
 
     def __init__(
@@ -62,7 +65,7 @@ class Live:
         self.sources = sources
         self.every = max(LEAST, every)
         self._ask = ask
-        self._listeners: list[Callable[[], None]] = []
+        self.news = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._seen: list[tuple[int, ...]] = []
         notes = ("the sources have not answered yet",) if sources else ()
@@ -80,9 +83,10 @@ class Live:
         said = {"version": self.snapshot.version, **self.snapshot.standing, "now": time.time()}
         return b"event: state\ndata: " + msgspec.json.encode(said) + b"\n\n"
 
-    def listen(self, listener: Callable[[], None]) -> None:
-        """Call `listener` whenever there is something new."""
-        self._listeners.append(listener)
+    def tell(self) -> None:
+        """Wake those who wait for news."""
+        self.news.set()
+        self.news = asyncio.Event()
 
     def start(self) -> None:
         """Begin to ask in the background; a Live without sources has nothing to ask."""
@@ -114,8 +118,7 @@ class Live:
             )
             found = replace(self.snapshot, stale=True, error=printable(what, 300))
         self._keep(found)
-        for listener in self._listeners:
-            listener()
+        self.tell()
 
     def _keep(self, found: Snapshot) -> None:
         """Keep a snapshot, and write it down as it is sent."""
@@ -163,42 +166,33 @@ class Streams:
     def __init__(self, live: Live, most: int = 256) -> None:
         self.live = live
         self.most = most
-        self._open: set[asyncio.Event] = set()
+        self._open = 0
         self._closing = False
-        live.listen(self._wake)
 
     def __len__(self) -> int:
-        return len(self._open)
+        return self._open
 
     @property
     def full(self) -> bool:
         """Whether no more may be opened."""
-        return len(self._open) >= self.most
+        return self._open >= self.most
 
     def close(self) -> None:
         """End all streams."""
         self._closing = True
-        self._wake()
-
-    def _wake(self) -> None:
-        for event in self._open:
-            event.set()
+        self.live.tell()
 
     async def events(self) -> AsyncIterator[bytes]:
         """Yield what one viewer is told, until the server is stopped."""
-        new = asyncio.Event()
-        new.set()
-        self._open.add(new)
+        told: asyncio.Event | None = None
+        self._open += 1
         try:
             yield b"retry: 3000\n\n"
             while not self._closing:
-                try:
-                    await asyncio.wait_for(new.wait(), PING)
-                except asyncio.TimeoutError:
-                    yield b": ping\n\n"
-                    continue
-                new.clear()
-                if not self._closing:
-                    yield self.live.event
+                news = self.live.news
+                yield b": ping\n\n" if news is told else self.live.event
+                told = news
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(news.wait(), PING)
         finally:
-            self._open.discard(new)
+            self._open -= 1

@@ -96,7 +96,6 @@ class Lane:
         self._idle: list[_Worker] = []
         self._all: set[_Worker] = set()
         self._asked: dict[str, asyncio.Future[Any]] = {}
-        self._searching: dict[str, _Worker] = {}
         self._closed = False
 
     async def json(
@@ -167,9 +166,10 @@ class Lane:
 
     def finish(self, question: str) -> bool:
         """Let a search end with the best so far; return whether one of that name goes on."""
-        if question in self._searching:
-            self._searching[question].finish()
-        return question in self._searching
+        searching = [worker for worker in self._all if question and worker.question == question]
+        for worker in searching:
+            worker.finish()
+        return bool(searching)
 
     def _leave(self, job: asyncio.Future[Any], question: str) -> None:
         self.inside -= 1
@@ -183,9 +183,7 @@ class Lane:
     ) -> Any:
         async with self._turn:
             worker = self._idle.pop() if self._idle else await self._start()
-            ended = True
-            if question:
-                self._searching[question] = worker
+            ended, worker.question = True, question
             try:
                 call = worker.call(function, arguments, self.seconds, told)
                 found = await asyncio.wait_for(call, self.seconds)
@@ -202,8 +200,7 @@ class Lane:
                 ended = False
                 raise
             finally:
-                if self._searching.get(question) is worker:
-                    del self._searching[question]
+                worker.question = ""
                 if ended:
                     self._end(worker)
                 else:
@@ -237,7 +234,7 @@ class Lane:
 
 
 class _Worker:
-    """An executor of one process, whose id is known so that it can be ended."""
+    """An executor of one process, whose id is known so that it can be ended; what it is asked."""
 
     def __init__(self, machine: Machine) -> None:
         context = get_context("forkserver")
@@ -248,6 +245,7 @@ class _Worker:
         )
         self.process: int = self._executor.submit(os.getpid).result()
         others.close()
+        self.question = ""
         self._number = 0
 
     async def call(

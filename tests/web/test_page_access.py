@@ -100,6 +100,36 @@ def test_everything_by_keys(opened, site):
     assert page.page.locator("#help[open]").count() == 0
 
 
+def test_marking_many_nodes_by_keys_is_never_one_question_too_many(opened, site):
+    page = opened(site).go()
+    statuses = []
+    page.page.on("response", lambda response: statuses.append(response.status))
+    page.page.focus("#map")
+    page.page.keyboard.press("Home")
+    for _ in range(25):
+        page.page.keyboard.press("Enter")
+        page.page.keyboard.press("ArrowRight")
+    count = page.marks()["A"]
+    page.sentence(f"{count} nodes in")
+    assert count > 10
+    assert set(statuses) <= {200, 304}
+
+
+def test_the_traffic_by_keys(opened, site):
+    page = opened(site).go("#m=A:0:0-9,70-79")
+    page.sentence("20 nodes in")
+    page.page.keyboard.press("w")
+    page.page.wait_for_selector("#traffic-picture svg")
+    page.page.keyboard.press("v")
+    assert page.page.locator("#traffic-picture svg").count() == 2
+    page.page.keyboard.press("x")
+    assert page.page.locator("#traffic-picture svg").count() == 1
+    page.page.keyboard.press("o")
+    assert page.page.get_attribute("#tab-jobs", "aria-selected") == "true"
+    page.page.keyboard.press("p")
+    assert page.page.get_attribute("#tab-plans", "aria-selected") == "true"
+
+
 def test_the_focus_cell_walks_over_the_whole_machine(opened, site):
     page = opened(site).go()
     page.page.focus("#map")

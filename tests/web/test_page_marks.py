@@ -38,6 +38,7 @@ def test_a_pasted_list_becomes_a_mark_with_its_sentence(opened, busy):
     [
         ("nid00136\nnid00137 nid99999\n  c0-0cXs1\n", 2, ["nid99999", "c0-0cXs1"]),
         ("nid00136,frontier00012", 1, ["frontier00012"]),
+        ("n[0-3999999] nid00136", 1, ["n[0-3999999]"]),
     ],
 )
 def test_bad_tokens_are_named_where_they_stand(opened, busy, text, count, bad):
