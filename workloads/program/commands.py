@@ -41,6 +41,9 @@ _SAMPLES = "samples.csv"
 @click.option("--time-regex", "regex", metavar="RE",
               help="The program's own timer: first group, last match; default: wall time.",
               )  # fmt: skip
+@click.option("--time-file", "time_file", metavar="FILE",
+              help="Where the program writes that timer; default: what it prints.",
+              )  # fmt: skip
 @click.option("--unit", metavar="U", help="Of that timer: s, ms, us, min, h; of a rate, any word.")
 @click.option("--higher-is-better", is_flag=True, help="It is a rate: steps/s, ns/day, GF/s.")
 @setting("--blocks", click.IntRange(min=1), 16, "Blocks of turns that count, at most.")
@@ -90,7 +93,9 @@ def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
     if told is not None and told.size != 1:
         raise UsageError("ab starts launches of its own, this is inside one")
     check_name(options["output"])
-    timer = timer_of(options["regex"], options["unit"], options["higher_is_better"])
+    timer = timer_of(
+        options["regex"], options["unit"], options["higher_is_better"], options["time_file"]
+    )
     base = run_command(command, job, {**options, "patience": 0.0})
     blocks, warmup, abba = options["blocks"], options["warmup"], options["turns"] == "abba"
     with prepared_arms(base, options["orders"], options["control"], options["dry_run"]) as found:

@@ -124,14 +124,14 @@ class Measurement:
             if children.stopped:
                 self.ended, self.exit_code = "interrupted", 130
                 return 0.0
-            paths = self.output_files(turn, attempt)
+            paths, before = self.output_files(turn, attempt), self.timer.written()
             code, seconds = self._run_program(children, env, turn, paths)
             self._show_output(paths)
             if children.stopped:
                 self.ended, self.exit_code = "interrupted", 130
                 return seconds
             last = attempt == self.retries
-            if not code and self._read_figure(turn, seconds, paths, last):
+            if not code and self._read_figure(turn, seconds, paths, before, last):
                 return seconds
             if last:
                 self._fail(code, turn, paths)
@@ -155,7 +155,14 @@ class Measurement:
         again = f"-retry-{attempt}" if attempt else ""
         return [os.path.join(self.folder, f"{name}{again}{suffix}") for suffix in _STREAMS]
 
-    def _read_figure(self, turn: Turn, seconds: float, paths: Sequence[str], must: bool) -> bool:
+    def _read_figure(
+        self,
+        turn: Turn,
+        seconds: float,
+        paths: Sequence[str],
+        before: tuple[str, int],
+        must: bool,
+    ) -> bool:
         """Keep a launch's figure, and tell whether it has one.
 
         Raises
@@ -164,7 +171,7 @@ class Measurement:
             It has none, and must have one, or none has had one yet: the expression is at fault.
         """
         try:
-            figure = self.timer.read(paths)
+            figure = self.timer.read(paths, before)
         except ParseError:
             if must or not self.journal.rows:
                 raise

@@ -34,19 +34,31 @@ class Timer:
         One of `UNITS`; any word for a rate.
     higher_is_better : bool
         True for a rate, False for a time.
+    file : str or None
+        Where the program writes it; None: it prints it.
     """
 
     regex: re.Pattern[str] | None = None
     unit: str = "s"
     higher_is_better: bool = False
+    file: str | None = None
 
-    def read(self, paths: Sequence[str]) -> float | None:
+    def written(self) -> tuple[str, int]:
+        """Return what the file holds before a launch, and since when; ('', 0) if there is none."""
+        if not self.file or not os.path.exists(self.file):
+            return "", 0
+        return _end_of(self.file), os.stat(self.file).st_mtime_ns
+
+    def read(self, paths: Sequence[str], before: tuple[str, int] = ("", 0)) -> float | None:
         """Return the figure as the program states it, None where it is not to state one.
 
         Parameters
         ----------
         paths : sequence of str
             Files with what it printed; the first that has a match counts.
+        before : (str, int)
+            What was `written` before the launch: what it has added since is looked at, or
+            all of a file that it has written anew.
 
         Raises
         ------
@@ -55,10 +67,15 @@ class Timer:
         """
         if self.regex is None:
             return None
-        for path in paths:
-            *_, last = (None, *self.regex.finditer(_end_of(path)))
+        for path in paths if self.file is None else (self.file,):
+            text = _end_of(path)
+            anew = self.file is not None and self.written()[1] != before[1] and text == before[0]
+            new = text if anew else text.removeprefix(before[0])
+            *_, last = (None, *self.regex.finditer(new))
             if last is not None:
                 return _figure(last[1], path)
+        if self.file is not None:
+            raise ParseError(self.file, 0, "nothing that a launch wrote to it matches --time-regex")
         raise ParseError(
             paths[0], 0, "nothing in it matches --time-regex", f"nor in {printable(paths[-1])}"
         )
@@ -74,11 +91,14 @@ class Timer:
             "regex": self.regex.pattern if self.regex else None,
             "unit": self.unit,
             "higher_is_better": self.higher_is_better,
+            "file": self.file,
             "words": f"the program's own {kind}" if self.regex else "wall time of the launch",
         }
 
 
-def timer_of(regex: str | None, unit: str | None, higher_is_better: bool) -> Timer:
+def timer_of(
+    regex: str | None, unit: str | None, higher_is_better: bool, file: str | None = None
+) -> Timer:
     """Return the timer that the options ask for.
 
     Raises
@@ -92,8 +112,10 @@ def timer_of(regex: str | None, unit: str | None, higher_is_better: bool) -> Tim
     0.25
     """
     if regex is None:
-        if unit or higher_is_better:
-            raise UsageError("--unit and --higher-is-better say what --time-regex finds")
+        if unit or higher_is_better or file:
+            raise UsageError(
+                "--unit, --higher-is-better and --time-file say what --time-regex finds, and where"
+            )
         return Timer()
     try:
         compiled = re.compile(regex, re.MULTILINE)
@@ -105,13 +127,13 @@ def timer_of(regex: str | None, unit: str | None, higher_is_better: bool) -> Tim
             "put the number in brackets: 'Loop time of ([0-9.]+)'",
         )
     if higher_is_better:
-        return Timer(compiled, unit or "", True)
+        return Timer(compiled, unit or "", True, file)
     if unit not in (None, *UNITS):
         raise UsageError(
             f"--unit {printable(unit or '', 20)} is no unit of time: {', '.join(UNITS)}",
             "a rate has any unit, with --higher-is-better",
         )
-    return Timer(compiled, unit or "s")
+    return Timer(compiled, unit or "s", file=file)
 
 
 def _figure(text: str | None, path: str) -> float:

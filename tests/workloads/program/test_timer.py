@@ -1,5 +1,7 @@
 """The figure that a program states."""
 
+import os
+
 import pytest
 
 from placement.errors import ParseError
@@ -33,3 +35,21 @@ def test_what_is_no_number_above_0_is_refused(tmp_path, text):
     (tmp_path / "out").write_text(text)
     with pytest.raises(ParseError, match="no number above 0"):
         timer_of("t=(.*)", None, False).read([str(tmp_path / "out")])
+
+
+def test_only_what_a_launch_wrote_to_its_file_counts(tmp_path):
+    path = tmp_path / "hpccoutf.txt"
+    timer = timer_of("time=([0-9.]+)", None, False, str(path))
+    assert timer.written() == ("", 0)
+    path.write_text("time=3\n")
+    assert timer.read([]) == 3
+    before = timer.written()
+    with pytest.raises(ParseError, match="nothing that a launch wrote to it"):
+        timer.read([], before)
+    path.write_text("time=3\ntime=2\n")
+    assert timer.read([], before) == 2
+    path.write_text("time=1\n")
+    assert timer.read([], before) == 1
+    path.write_text("time=3\n")
+    os.utime(path, ns=(1, before[1] + 1))
+    assert timer.read([], before) == 3
