@@ -167,7 +167,7 @@ def _gain(asked: Predictor, slots: Slots, found: Fastest) -> Gain | None:
         return None
     assert slots.rows is not None
     gain = Gains(asked, Placed(slots.rows)).of(Placed(slots.rows, found.slots))
-    return gain if gain.likely >= 1 and gain.high > 1 + TUNING.clearly else None
+    return gain if gain.pays(TUNING.clearly) else None
 
 
 def _cheapest(slots: Slots, pattern: str | Pattern, seconds: float) -> dict[str, Any]:

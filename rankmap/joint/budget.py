@@ -46,6 +46,8 @@ class Tuning:
     finals : float
         Share for predicting the best as was asked, where something quicker
         stood in; spent beyond the budget, as all planners' nodes are.
+    followed : float
+        Share for exchanges of nodes that are judged by ranks that are followed; beyond it, too.
     every : float
         Share for looking at every order of few ranks on given nodes.
     quick, listed, by_node, boxes, graph : float
@@ -120,6 +122,7 @@ class Tuning:
     prices: float = 0.25
     steps: float = 0.25
     finals: float = 0.1
+    followed: float = 0.75
     every: float = 0.5
     quick: float = 0.4
     listed: float = 0.2

@@ -21,8 +21,9 @@ from placement.errors import NidmapError
 from placement.request import Request
 from rankmap.joint import work
 from rankmap.joint.budget import TUNING
+from rankmap.joint.followed import exchanged
 from rankmap.joint.job import stand_in
-from rankmap.joint.judge import Judge
+from rankmap.joint.judge import Judge, State
 from rankmap.joint.rank_orders import quick_orders, ranks_alike, ready, searched_orders
 from rankmap.joint.search import search
 from rankmap.order import Order
@@ -42,6 +43,9 @@ __all__ = ["Fastest", "fastest_order"]
 
 #: What every launcher does by itself.
 DEFAULT = "row-major"
+
+#: What an order is called after exchanges that are judged by ranks that are followed.
+FOLLOWED = "exchanged as ranks are followed"
 
 #: An order is faster than the default only by more than rounding.
 ROUNDING = 1e-9
@@ -135,12 +139,34 @@ def fastest_order(
     else:
         made, judged = _tried(quick, pattern, slots, budget, ready_made, mapping)
     times = {name: asked.time(slots.rows, row) for name, row in (ready_made | made).items()}
+    if asked.following and slots.ppn is not None:
+        name = min(times, key=times.__getitem__)
+        made[FOLLOWED] = _followed(asked, slots, (ready_made | made)[name], budget)
+        times[FOLLOWED] = asked.time(slots.rows, made[FOLLOWED])
     name = min(times, key=times.__getitem__)  # of equals the default, which stands first
     if times[name] >= first * (1 - ROUNDING):
         name = DEFAULT
     row = (ready_made | made)[name]
     same = max(times.values()) <= first * (1 + ROUNDING) and name == DEFAULT
     return Fastest(row, name, times[name], first, judged + len(times), same=same)
+
+
+def _followed(asked: Predictor, slots: Slots, row: Ints, budget: Budget) -> Ints:
+    """Return an order after exchanges of whole nodes that are judged as was asked."""
+    assert slots.rows is not None
+    assert slots.ppn is not None
+    alike = copy(asked)
+    alike.ppn = slots.ppn
+    nowhere = slots.rows[:0]
+    found = exchanged(alike, State(slots.rows, row, FOLLOWED), nowhere, nowhere, budget)
+    return _place(slots, found.rows)[row // slots.ppn] * slots.ppn + row % slots.ppn
+
+
+def _place(slots: Slots, rows: Ints) -> Ints:
+    """Return the place among the slots' nodes of the node at each place of others."""
+    assert slots.rows is not None
+    order = np.argsort(slots.rows)
+    return order[np.searchsorted(slots.rows, rows, sorter=order)]
 
 
 def _every_order(asked: Predictor, slots: Slots, budget: Budget) -> Fastest | None:

@@ -20,6 +20,7 @@ from rankmap.joint import work
 from rankmap.joint.auto_order import without_time
 from rankmap.joint.budget import TUNING, Budget
 from rankmap.joint.cheapest import cheapest, cost
+from rankmap.joint.followed import exchanged
 from rankmap.joint.job import predictor, stand_in
 from rankmap.joint.judge import State
 from rankmap.joint.node_sets import default
@@ -100,7 +101,7 @@ def auto(machine: Machine, request: Request) -> Choice:
     look = cheapest if timeless else search
     if request.segment is None:
         found = look(quick, request, budget)
-        return _Answer(asked, quick, found, budget, assumed, base, timeless).choice()
+        return _Answer(asked, quick, found, budget, assumed, request, timeless).choice()
 
     def worth(state: State) -> float:
         return cost(quick, state) if timeless else quick.time(state.rows, state.slots)
@@ -110,7 +111,7 @@ def auto(machine: Machine, request: Request) -> Choice:
         look(quick, segments.narrowed(request), budget), worth, own, base.strategy
     )
     assumed = (*assumed, segments.note)
-    return _Answer(asked, quick, found, budget, assumed, base, timeless, segments).choice()
+    return _Answer(asked, quick, found, budget, assumed, request, timeless, segments).choice()
 
 
 def _deadline(given: float | None) -> float | None:
@@ -134,7 +135,7 @@ class _Answer:
     found: Found
     budget: Budget
     assumed: tuple[str, ...]
-    baseline: Baseline
+    request: Request
     timeless: str = ""
     segments: Segments | None = None
     _known: dict[bytes, Prediction] = field(default_factory=dict)
@@ -156,12 +157,15 @@ class _Answer:
         if self.timeless and base is not None:
             said = self._by_j(state, base)
         else:
-            said = why(best, default, gain, same, self.baseline.words)
+            said = why(best, default, gain, same, self.request.baseline.words)
         return Choice(
             rows=state.rows,
             why=said,
             facts=self._facts(state, best, default, gain),
-            warnings=(*self._warnings(), *_doubts(None if self.timeless else gain, self.baseline)),
+            warnings=(
+                *self._warnings(),
+                *_doubts(None if self.timeless else gain, self.request.baseline),
+            ),
             order=order,
             written=lambda form, path, limit: _written(
                 order, form or format_of(path), limit, self.asked
@@ -185,7 +189,7 @@ class _Answer:
     def _by_j(self, state: State, base: State) -> str:
         """Return the sentence where J was gone by."""
         least, usual = self._worth(state), self._worth(base)
-        own, by = self.baseline.words, f"chosen by J ({self.timeless})"
+        own, by = self.request.baseline.words, f"chosen by J ({self.timeless})"
         if state is base:
             return f"{own} is kept, {by}: J = {plain(usual):,}"
         change = f"{abs(1 - least / usual):.1%} {'less' if least < usual else 'more'}"
@@ -206,6 +210,9 @@ class _Answer:
         """Return the fastest of the finalists, in Slurm's order where that is as fast."""
         found = [(state, self._predicted(state)) for state in self._finalists()]
         state, best = min(found, key=lambda one: one[1].time_s)
+        if self.quick is not self.asked and self.asked.following and self.segments is None:
+            state = self._exchanged(state)
+            best = self._predicted(state)
         listed = self._in_slurms_order(state)
         if not self._allowed(listed) or self._worth(listed) > self._worth(state) * (1 + 1e-9):
             return state, best
@@ -229,6 +236,12 @@ class _Answer:
             if not self.budget.spend(us) and k:
                 return
             yield state
+
+    def _exchanged(self, state: State) -> State:
+        """Return a state after exchanges with free nodes and of its own, judged as was asked."""
+        spare = np.setdiff1d(self.request.rows(), state.rows)
+        fixed = np.array(self.request.include, dtype=np.int64)
+        return exchanged(self.asked, state, spare, fixed, self.budget)
 
     def _in_slurms_order(self, state: State) -> State:
         rows = state.rows[self.asked.slots(state.rows).sorting()]
@@ -303,7 +316,7 @@ def _clearly(best: Prediction, default: Prediction, gain: Gain | None) -> bool:
     """Return whether a plan is worth leaving the baseline for: as predicted, and not unlikely."""
     if gain is None or best.time_s >= default.time_s * (1 - TUNING.clearly):
         return False
-    return gain.likely >= 1 and gain.high > 1 + TUNING.clearly
+    return gain.pays(TUNING.clearly)
 
 
 def _doubts(gain: Gain | None, baseline: Baseline) -> Iterator[str]:

@@ -42,6 +42,9 @@ MOST_PACKETS = 20_000
 #: Runs at most.
 MOST_RUNS = 5
 
+#: Passes of a recording that are followed behind its first one, where it has several.
+MOST_PASSES = 3
+
 
 class Course(NamedTuple):
     """An exchange as its ranks go through it.
@@ -60,6 +63,8 @@ class Course(NamedTuple):
     burst : float
         Bytes.
     runs : int
+    passes : float
+        How often ranks go through it.
     """
 
     sends: Sends
@@ -70,6 +75,7 @@ class Course(NamedTuple):
     ranks: int
     burst: float
     runs: int
+    passes: float = 1.0
 
     def seconds(self, bandwidth: Floats) -> float:
         """Return from the first rank's beginning, or what came before, to the last one's end.
@@ -83,7 +89,8 @@ class Course(NamedTuple):
         first = [way[0] for way in self.there if way]
         apart = self.burst * float(a_byte[first].max(initial=0.0))
         begins = np.random.default_rng(0).random((self.runs, self.ranks)) * apart
-        return median(self._seconds(a_byte.tolist(), row) for row in begins.tolist())
+        each = (self._seconds(a_byte.tolist(), row) for row in begins.tolist())
+        return self.passes * median(each)
 
     def _seconds(self, a_byte: list[float], begins: list[float]) -> float:
         """Return the seconds of one run."""
@@ -205,15 +212,22 @@ def course(phase: Phase, routing: str, channels: int, burst: float) -> Course | 
     each = [one.sends() for one in every if one.sends is not None]
     if len(each) < len(every):
         return None
+    head = sum(len(one.step) for one in each[:-1])
+    again = 1
+    if phase.passes > 1:  # what passes take behind a first one
+        head += len(each[-1].step)
+        least = np.ceil(each[-1].size * A_BURST / burst).sum()
+        again = int(np.clip(MOST_PACKETS // max(1, least) - 1, 1, MOST_PASSES))
+        each += each[-1:] * again
     sends = Sends.joined(each)
     packets = np.ceil(sends.size * A_BURST / burst).astype(np.int64)
     if not len(packets) or not packets.all() or packets.sum() > MOST_PACKETS:
         return None
     a, b = job.node[sends.source], job.node[sends.target]
     there, back = _ways(job, a, b, routing, channels), _ways(job, b, a, routing, channels)
-    runs = min(MOST_RUNS, MOST_PACKETS // int(packets.sum()))
-    head = len(packets) - len(each[-1].step)
-    return Course(sends, there, back, packets, head, len(job.node), burst, runs)
+    runs = min(-(-MOST_RUNS // again), MOST_PACKETS // int(packets.sum()))
+    passes = phase.passes / again
+    return Course(sends, there, back, packets, head, len(job.node), burst, runs, passes)
 
 
 def _ways(job: Job, a: Ints, b: Ints, routing: str, channels: int) -> Ways:

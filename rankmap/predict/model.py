@@ -10,6 +10,7 @@ import numpy as np
 
 from placement.errors import UsageError
 from rankmap.pattern.collective import Collective
+from rankmap.pattern.graph import STEPS, Graph
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.predict.asked import fitted, parsed, size_of
 from rankmap.predict.bursts import filled
@@ -367,6 +368,7 @@ class Model:
         known = isinstance(self.pattern, (Lines, Collective)) or (
             isinstance(self.pattern, Stencil) and self.pattern.staged
         )
+        known = known or (isinstance(self.pattern, Graph) and STEPS in self.pattern.known)
         return self.follows and self.queueing and known
 
     def queues(self, sent: Filled, bandwidth: Floats, sending: float) -> Queues:

@@ -18,21 +18,24 @@ measured   the same
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from rankmap.pattern.graph import DIRECTED, STEPS, Graph
 from rankmap.pattern.structured import GridPattern, Ring, Stencil
+from rankmap.predict.library import asked_library, chosen_by
+from rankmap.predict.lines import spread
 from rankmap.predict.phase import Phase, Sends
 from rankmap.predict.summing import Summed, by_size, joined, summed
+from rankmap.recording import Messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
-    from placement.support.array_types import Ints
+    from placement.support.array_types import Floats, Ints
     from rankmap.pattern import Pattern
     from rankmap.predict.phase import Job
     from rankmap.recording import Recording
@@ -40,18 +43,25 @@ if TYPE_CHECKING:
 
 __all__ = ["directed", "phase", "remember", "remember_steps"]
 
+#: Turns of an all-to-all in a recording that are looked at: of more an even sample.
+MOST_TURNS = 16
+
 
 def phase(pattern: Pattern, job: Job, size: float) -> Phase:
     """Return the one phase of a pattern that is no all-to-all."""
     nodes = len(job.rows)
     messages = steps = sends = None
-    in_turn = 1.0
+    in_turn = passes = 1.0
     if isinstance(pattern, Graph):
         sums, most, sent = _matrix(pattern, job, size)
         messages = partial(_messages, pattern, job, size)
         if STEPS in pattern.known:
-            steps = partial(_recorded_steps, pattern, job, size)
-            in_turn = float(len(pattern.known[STEPS]))
+            each = _turns(pattern, size, job.machine.topology.parameters.get("mpi", ""))
+            steps = partial(_recorded_steps, each, job)
+            in_turn = sum(turn.stands_for for turn in each)
+            if in_turn == len(each):
+                passes = max(each, key=lambda turn: float(turn.size.sum())).times
+                sends = partial(_recorded_sends, each, passes)
     elif isinstance(pattern, Ring):
         on = len(job.node) > 1
         there = np.roll(job.node, -1)
@@ -81,14 +91,62 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
         a_pair=sums.a_pair(),
         sent=sent,
         sends=sends,
+        passes=passes,
         peers=partial(_peers, pattern, job.node),
     )
 
 
-def _recorded_steps(pattern: Graph, job: Job, size: float) -> Iterator[tuple[Summed, float]]:
-    """Yield what goes between nodes in each step of a recording."""
-    for a, b, weight in pattern.known[STEPS]:
-        yield summed(job.node[a], job.node[b], weight * size, len(job.rows)), 1.0
+class _Turn(NamedTuple):
+    """What of a recording is sent at once.
+
+    Attributes
+    ----------
+    source, target : int64 (m,)
+    size : float64 (m,)
+        Bytes, all times together.
+    times : float
+        How often.
+    stands_for : float
+        Turns like this one that were not looked at, and it.
+    """
+
+    source: Ints
+    target: Ints
+    size: Floats
+    times: float
+    stands_for: float = 1.0
+
+
+def _turns(pattern: Graph, size: float, mpi: str) -> list[_Turn]:
+    """Return the steps of a recording, an all-to-all as this library does it, if one is known."""
+    library = asked_library("library", mpi)
+    found: list[_Turn] = []
+    for sent, times, place in pattern.known[STEPS]:
+        source, target, weight, _ = sent
+        whole = _Turn(source, target, weight * size, float(times))
+        line = 0 if place is None else int(place.max()) + 1
+        block = whole.size.sum() / max(1, sent.messages.sum())
+        if library is None or not line or chosen_by(library, block, line) != "pairwise":
+            found.append(whole)
+            continue
+        a, b = place[source], place[target]
+        turn = a ^ b if line & (line - 1) == 0 else (b - a) % line
+        for one, many in zip(*spread(line - 1, MOST_TURNS), strict=True):
+            at = turn == one
+            found.append(_Turn(source[at], target[at], whole.size[at], whole.times, many))
+    return found
+
+
+def _recorded_steps(turns: list[_Turn], job: Job) -> Iterator[tuple[Summed, float]]:
+    """Yield what goes between nodes in each step of a recording, and how many it stands for."""
+    for one in turns:
+        a, b = job.node[one.source], job.node[one.target]
+        yield summed(a, b, one.size, len(job.rows)), one.stands_for
+
+
+def _recorded_sends(turns: list[_Turn], passes: float) -> Sends:
+    """Return the messages of one pass through a recording."""
+    return Sends.of((k, x.source, x.target, x.size / passes) for k, x in enumerate(turns))
 
 
 def _one_by_one(parts: list[Summed]) -> Iterator[tuple[Summed, float]]:
@@ -228,9 +286,9 @@ def remember_steps(pattern: Graph, recording: Recording) -> None:
     from rankmap.recording.sequence import steps_in
 
     steps = steps_in(recording)
-    if len(steps) > 1:
-        away = [one.source != one.target for one in steps]
+    if len(steps) > 1 or any(one.place is not None for one in steps):
+        away = [one.sent.source != one.sent.target for one in steps]
         pattern.known[STEPS] = [
-            (one.source[kept], one.target[kept], one.bytes[kept].astype(float))
+            one._replace(sent=Messages(*(column[kept] for column in one.sent)))
             for one, kept in zip(steps, away, strict=True)
         ]

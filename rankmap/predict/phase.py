@@ -120,7 +120,10 @@ class Phase:
     shown : int
         Steps that were looked at, of `in_turn`; 0 for all.
     sends : callable or None
-        Returns the messages of all ranks; None where their order is not known.
+        Returns the messages of all ranks, those of one pass; None where their order is not
+        known.
+    passes : float
+        How often ranks go through them, pass after pass.
     before : tuple of Phase
         Phases that ranks come from without a barrier.
     peers : callable or None
@@ -142,5 +145,6 @@ class Phase:
     sent: float = 0.0
     shown: int = 0
     sends: Callable[[], Sends] | None = None
+    passes: float = 1.0
     before: tuple[Phase, ...] = ()
     peers: Callable[[], float] | None = None

@@ -3,14 +3,15 @@
 A phase of a recording is what a rank posts until it next waits, so that phases follow each
 other. Where each rank has one message in flight at a time, a phase's own messages follow each
 other as well: along one direction of a stencil after the other, or to one partner after the
-other. Phases of different ranks that are entered equally often, as where ranks at an edge take
-another way through the code, go together.
+other. Collectives that share a rank follow each other, as those on rows and on columns of a grid
+that one line of the program calls. Phases of different ranks that are entered equally often, as
+where ranks at an edge take another way through the code, go together.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rankmap.arrays import Ints
-    from rankmap.recording import Recording
+    from rankmap.recording import Collective, Phase, Recording
 
-__all__ = ["MOST_STEPS", "steps_in"]
+__all__ = ["MOST_STEPS", "Step", "steps_in"]
 
 #: Steps at most: the largest, and all that is left in one more.
 MOST_STEPS = 16
@@ -32,7 +33,31 @@ MOST_STEPS = 16
 LEAST_SHARE = 0.01
 
 
-def steps_in(recording: Recording) -> list[Messages]:
+class Step(NamedTuple):
+    """What a program sends before it goes on.
+
+    Attributes
+    ----------
+    sent : Messages
+        Each pair of ranks once.
+    times : int
+        How often, by the messages of the pair that has most.
+    place : int64 (ranks,) or None
+        Of an all-to-all, each rank's place in its communicator, -1 where it takes no part;
+        None for what is no all-to-all of equal blocks.
+    """
+
+    sent: Messages
+    times: int
+    place: Ints | None = None
+
+    @classmethod
+    def of(cls, sent: Messages, place: Ints | None = None) -> Step:
+        """Return a step of messages."""
+        return cls(sent, int(sent.messages.max(initial=0)), place)
+
+
+def steps_in(recording: Recording) -> list[Step]:
     """Return what a program sends, step by step; all in one where nothing tells steps apart.
 
     Parameters
@@ -41,8 +66,9 @@ def steps_in(recording: Recording) -> list[Messages]:
 
     Returns
     -------
-    list of Messages
-        Together all that was recorded, each step by pair of ranks.
+    list of Step
+        In the order in which the program came to them, what is least last. Together all that
+        was recorded.
 
     Raises
     ------
@@ -55,28 +81,66 @@ def steps_in(recording: Recording) -> list[Messages]:
     >>> pairs = np.array([0, 1, 1, 0]), np.array([1, 0, 2, 2])
     >>> sent = Messages(*pairs, np.full(4, 100), np.full(4, 10))
     >>> alone = Phase("point-to-point", "app+0x1f", 20, 40, sent)
-    >>> [step.target.tolist() for step in steps_in(Recording(3, 1.0, (alone,)))]
+    >>> [step.sent.target.tolist() for step in steps_in(Recording(3, 1.0, (alone,)))]
     [[1, 2], [2, 0]]
     """
     ranks = recording.ranks
-    sent = [phase.messages().by_pair(ranks) for phase in recording.phases]
+    phases = [part for phase in recording.phases for part in _one_after_another(phase)]
+    sent = [phase.messages().by_pair(ranks) for phase in phases]
     least = LEAST_SHARE * sum(int(one.bytes.sum()) for one in sent)
-    found: list[Messages] = []
-    together: list[_Together] = []
+    found: list[Step | _Together] = []
     rest: list[Messages] = []
-    for phase, one in zip(recording.phases, sent, strict=True):
+    for phase, one in zip(phases, sent, strict=True):
         partners = np.bincount(one.source, minlength=ranks)
+        groups = (other for other in found if isinstance(other, _Together))
         if one.bytes.sum() <= least:
             rest.append(one)
+        elif phase.kind == "alltoall" and not len(phase.sent.source):
+            found.append(Step.of(one, _places(phase, ranks)))
         elif phase.together <= 1 and not phase.collectives and partners.max() > 1:
-            found += _one_by_one(one, ranks)
-        elif not any(other.joined_by(phase.calls, one) for other in together):
-            together.append(_Together(phase.calls, partners, [one]))
-    found += [joined(group.parts).by_pair(ranks) for group in together]
-    found.sort(key=lambda one: -int(one.bytes.sum()))
-    rest += found[MOST_STEPS - 1 :]
-    last = joined(rest).by_pair(ranks)
-    return [one for one in (*found[: MOST_STEPS - 1], last) if one.bytes.sum()]
+            found += map(Step.of, _one_by_one(one, ranks))
+        elif not any(other.joined_by(phase.calls, one) for other in groups):
+            found.append(_Together(phase.calls, partners, [one]))
+    steps = [
+        Step.of(joined(one.parts).by_pair(ranks)) if isinstance(one, _Together) else one
+        for one in found
+    ]
+    size = [-int(one.sent.bytes.sum()) for one in steps]
+    kept = set(np.argsort(size, kind="stable")[: MOST_STEPS - 1].tolist())
+    rest += [one.sent for k, one in enumerate(steps) if k not in kept]
+    last = Step.of(joined(rest).by_pair(ranks))
+    every = (*(one for k, one in enumerate(steps) if k in kept), last)
+    return [one for one in every if one.sent.bytes.sum()]
+
+
+def _one_after_another(phase: Phase) -> Iterator[Phase]:
+    """Yield a phase, in parts where its collectives share ranks: those that do not go together."""
+    groups: list[tuple[set[int], list[Collective]]] = []
+    for one in phase.collectives:
+        members = set(one.members.tolist())
+        group = next((group for group in groups if group[0].isdisjoint(members)), None)
+        if group is None:
+            groups.append((members, [one]))
+        else:
+            group[0].update(members)
+            group[1].append(one)
+    if len(groups) < 2:
+        yield phase
+        return
+    none = Messages(*np.empty((4, 0), dtype=np.int64))
+    for k, (_, together) in enumerate(groups):
+        calls = max(int(one.calls.max(initial=0)) for one in together)
+        yield replace(
+            phase, calls=calls, sent=none if k else phase.sent, collectives=tuple(together)
+        )
+
+
+def _places(phase: Phase, ranks: int) -> Ints:
+    """Return each rank's place in its communicator, -1 where it is in none."""
+    place = np.full(ranks, -1)
+    for one in phase.collectives:
+        place[one.members] = np.arange(len(one.members))
+    return place
 
 
 @dataclass

@@ -62,9 +62,9 @@ def test_steps_together_are_all_that_was_recorded(found):
     recording = Recording(8, 1.0, tuple(found))
     steps = steps_in(recording)
     assert len(steps) <= MOST_STEPS
-    assert all(one.bytes.sum() for one in steps)
+    assert all(one.sent.bytes.sum() for one in steps)
     expected = bytes_between(8, [recording.total()])
-    assert np.array_equal(bytes_between(8, steps), expected)
+    assert np.array_equal(bytes_between(8, [one.sent for one in steps]), expected)
 
 
 def test_a_halo_posted_at_once_is_one_step_and_one_sent_in_turn_one_a_direction():
@@ -72,7 +72,7 @@ def test_a_halo_posted_at_once_is_one_step_and_one_sent_in_turn_one_a_direction(
     steps = steps_in(Recording(12, 1.0, (halo((3, 4), together=False),)))
     assert len(steps) == 4
     for one in steps:
-        ways = {(int(b) - int(a)) for a, b in zip(one.source, one.target, strict=True)}
+        ways = {int(b) - int(a) for a, b in zip(one.sent.source, one.sent.target, strict=True)}
         assert ways in ({4}, {-4}, {1}, {-1})
 
 
@@ -89,16 +89,42 @@ def test_ranks_on_another_way_through_the_code_go_with_the_others():
 def test_a_transpose_takes_its_rows_and_then_its_columns(tmp_path):
     machine = load_machine("torus:4x3,bw=1,injection=3")
     rows, columns = alltoall(list(GRID), 60_000), alltoall(list(GRID.T), 20_000)
-
-    def seconds(*found):
-        path = str(tmp_path / "app.npz")
-        save_recording(Recording(12, 1.0, found), path)
-        return predict(
-            machine, np.arange(12), f"measured:{path}", ppn=1, bytes=1.0, latency=0
-        ).time_s
-
-    both = seconds(rows, columns)
-    assert both == pytest.approx(seconds(rows) + seconds(columns), rel=1e-3)
+    both = seconds(tmp_path, machine, rows, columns)
+    alone = seconds(tmp_path, machine, rows) + seconds(tmp_path, machine, columns)
+    assert both == pytest.approx(alone, rel=1e-3)
     once = joined(phase.messages() for phase in (rows, columns))
     merged = Phase("point-to-point", "app", 1, 12, once)
-    assert both > 1.05 * seconds(merged)
+    assert both > 1.05 * seconds(tmp_path, machine, merged)
+    one_site = replace(rows, collectives=(*rows.collectives, *columns.collectives))
+    assert seconds(tmp_path, machine, one_site) == pytest.approx(both, rel=1e-3)
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+@pytest.mark.parametrize("size", [10_000, 60_000, 600_000])
+def test_an_all_to_all_is_sent_as_the_library_does_it(tmp_path, mpi, size):
+    machine = load_machine("torus:4x3,bw=1,injection=3", f"known:mpi={mpi}")
+    found = alltoall(list(GRID), size), alltoall(list(GRID.T), size)
+    asked = {"ppn": 1, "algorithm": "library", "latency": 0}
+    named = predict(machine, np.arange(12), "fft:3x4", bytes=size, **asked).time_s
+    assert seconds(tmp_path, machine, *found) == pytest.approx(10 * named, rel=1e-3)
+
+
+def test_ranks_are_followed_through_a_recording_pass_by_pass(tmp_path):
+    machine = load_machine("minicray:torus", "known:routing=single,process=inf,mpi=mpich")
+    few, many = (
+        [alltoall(list(GRID), 60_000, calls), alltoall(list(GRID.T), 60_000, calls)]
+        for calls in (10, 40)
+    )
+    took = seconds(tmp_path, machine, *few)
+    assert seconds(tmp_path, machine, *many) == pytest.approx(4 * took, rel=1e-6)
+    named = predict(
+        machine, np.arange(12), "fft:3x4", ppn=1, bytes=60_000, algorithm="pairwise", latency=0
+    ).time_s  # fmt: skip
+    assert took == pytest.approx(10 * named, rel=0.15)
+
+
+def seconds(folder, machine, *found):
+    """Return what a recording of these phases is predicted to take."""
+    path = str(folder / "app.npz")
+    save_recording(Recording(12, 1.0, found), path)
+    return predict(machine, np.arange(12), f"measured:{path}", ppn=1, bytes=1.0, latency=0).time_s
