@@ -73,6 +73,12 @@ SUFFIXES = {
     type=Resource(),
     help="With pbs: place=group=RES, not the very nodes.",
 )
+@click.option(
+    "--select",
+    metavar="RES",
+    type=Resource(),
+    help="With pbs: so many nodes of each value of RES, not the very nodes.",
+)
 @click.option("--slack", type=click.IntRange(0), default=0, help="Nodes more to plan on.")
 @click.option("--seed", type=int, default=0, show_default=True, help="For random and auto.")
 @click.option(
@@ -210,6 +216,10 @@ def _refuse_contradictions(options: PlanOptions) -> None:
         raise UsageError("--contiguous goes with the strategies slurm-none, slurm-tree, …")
     if options.placement_set is not None and options.form != "pbs":
         raise UsageError("--placement-set goes with --format pbs")
+    if options.select is not None and (options.form != "pbs" or options.slack):
+        raise UsageError("--select goes with --format pbs, and without --slack")
+    if options.select is not None and options.placement_set is not None:
+        raise UsageError("--placement-set and --select exclude each other")
     if options.placement_set is not None and options.segment is not None:
         raise UsageError("--placement-set and --segment exclude each other", "PBS has no segments")
     if options.slack and options.segment is not None:

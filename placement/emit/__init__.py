@@ -29,6 +29,7 @@ FORMATS = {
     "json": "lists",
     "exclude": "scripts",
     "switches": "scripts",
+    "affinity": "kubernetes",
 }
 
 

@@ -48,6 +48,9 @@ class Job:
     placement_set : str
         PBS's vnode resource whose value all nodes share, such as ``tier0``, instead of
         the very nodes; '' for these.
+    select : tuple of (str, int)
+        PBS's vnode resource with a value (``tier0=g3``), and how many nodes have to have
+        it, instead of the very nodes; () for these.
     """
 
     count: int
@@ -62,6 +65,7 @@ class Job:
     contiguous: bool = False
     segment: int = 0
     placement_set: str = ""
+    select: tuple[tuple[str, int], ...] = ()
 
     @property
     def ranks(self) -> int:
@@ -129,6 +133,8 @@ def pbs_options(job: Job, batch: str) -> list[str]:
     queue = [f"-q {_quoted(job.partition)}"] if job.partition else []
     if job.placement_set and batch in ("torque", "alps"):
         raise UsageError(f"{batch} has no placement sets", "leave --placement-set out")
+    if job.select and batch in ("torque", "alps"):
+        raise UsageError(f"{batch} selects no vnodes", "leave --select out")
     if batch in ("torque", "alps"):
         ppn = f":ppn={job.ppn}" if job.ppn else ""
         return [*queue, "-l nodes=" + "+".join(f"{name}{ppn}" for name in job.nodelist)]
@@ -136,7 +142,8 @@ def pbs_options(job: Job, batch: str) -> list[str]:
     if job.placement_set:
         select = f"-l select={job.count + job.slack}{ranks}"
         return [*queue, select, f"-l place=scatter:excl:group={_quoted(job.placement_set)}"]
-    chunks = "+".join(f"1:host={name}{ranks}" for name in job.nodelist)
+    hosts = [(f"host={name}", 1) for name in job.nodelist]
+    chunks = "+".join(f"{n}:{having}{ranks}" for having, n in job.select or hosts)
     return [*queue, f"-l select={chunks}", "-l place=scatter:excl"]
 
 

@@ -24,6 +24,7 @@ _BATCH = {
     "torque": ("Torque", "pbs"),
     "cobalt": ("Cobalt", "aprun"),
     "alps": ("ALPS (aprun)", "aprun"),
+    "kubernetes": ("Kubernetes", "affinity"),
 }
 
 #: The variable in which a job finds its nodes, a list or a file; of others ``PBS_NODEFILE``.

@@ -1,7 +1,8 @@
 """The output of ``pbsnodes -a``, as text (PBS and Torque) or with ``-F json``.
 
 A node is whole or not: one that is ``free`` with jobs on it has free cores,
-and is ``mixed`` here as Slurm calls it.
+and is ``mixed`` here as Slurm calls it. Resources that are words (a site's
+``tier0``, ``switch``) are features ``NAME=VALUE``.
 """
 
 from __future__ import annotations
@@ -27,6 +28,15 @@ STATES = {
     "wait-provisioning": "reboot", "initializing": "reboot", "sleep": "inactive", "stale": "down",
     "state-unknown": "unknown", "unresolvable": "unknown",
 }  # fmt: skip
+
+#: A value that may tell vnodes apart: no size and no truth.
+_WORD = re.compile(r"(?!(?:true|false|\d+[kmgtp]?[bw])$)\w[\w.:-]*", re.A | re.I)
+_RESOURCE = "resources_available."
+#: PBS's own resources, which tell nothing of where a node is.
+_OWN = (
+    *("arch", "host", "vnode", "ncpus", "ngpus", "nmics", "naccelerators"),
+    *("mem", "vmem", "hbmem", "accelerator_memory", "accelerator_model"),
+)
 
 _NAME = re.compile(r"[A-Za-z0-9_][\w.\-]*(?:\[\d+\])?")
 _FIELD = re.compile(r"\s+([A-Za-z][\w.\-]*) = ?(.*)")
@@ -87,9 +97,11 @@ def _from_json(text: str, source: str) -> Iterator[StatedNode]:
     for name, entry in nodes.items():
         if not isinstance(entry, dict):
             raise ParseError(source, 0, f"node {printable(name)} is not an object")
-        assigned = entry.get("resources_assigned")
+        assigned, has = entry.get("resources_assigned"), entry.get("resources_available")
         cores = assigned.get("ncpus") if isinstance(assigned, dict) else 0
-        yield _node(name, {**entry, "resources_assigned.ncpus": cores}, source, 0)
+        more = has.items() if isinstance(has, dict) else ()
+        fields = {**entry, "resources_assigned.ncpus": cores}
+        yield _node(name, fields | {_RESOURCE + key: value for key, value in more}, source, 0)
 
 
 def _from_lines(lines: list[str], source: str) -> Iterator[StatedNode]:
@@ -118,4 +130,12 @@ def _node(name: str, fields: Mapping[str, Any], source: str, line: int) -> State
     cores = str(fields.get("resources_assigned.ncpus") or 0).strip()
     if state == "idle" and (fields.get("jobs") or cores != "0"):
         state = "mixed"
-    return StatedNode(name.partition("[")[0], state, line=line)
+    return StatedNode(name.partition("[")[0], state, line=line, figures=_features(fields))
+
+
+def _features(fields: Mapping[str, Any]) -> dict[str, int | str]:
+    """Return the resources that are words, as features."""
+    pairs = [(key.removeprefix(_RESOURCE), value) for key, value in fields.items()
+             if key.startswith(_RESOURCE) and isinstance(value, str)]  # fmt: skip
+    found = [f"{k}={v}" for k, v in pairs if k not in _OWN and _WORD.fullmatch(v)]
+    return {"features": ",".join(found)} if found else {}

@@ -28,7 +28,7 @@ __all__ = ["BINDERS", "Bound", "bind"]
 BINDERS = (*LAUNCHERS, "openmpi")
 
 #: Formats of orders that name nodes alone, so that processes of a node are counted by rank.
-NODES_ALONE = ("slurm", "seq", "hydra", "intel", "torchrun")
+NODES_ALONE = ("slurm", "seq", "hydra", "intel", "torchrun", "mpijob")
 
 
 class Bound(NamedTuple):
@@ -49,6 +49,10 @@ class Bound(NamedTuple):
     places: dict[int, list[Place]]
     binding: Binding
     remark: str
+
+    def cores(self) -> dict[int, list[tuple[int, ...]]]:
+        """Return the cores of each place of a node, by its count of ranks."""
+        return {n: [one.cores for one in places] for n, places in self.places.items()}
 
     def document(self) -> dict[str, Any]:
         """Return the binding of nodes with as many ranks each as JSON takes it."""

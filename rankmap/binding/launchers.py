@@ -106,8 +106,10 @@ def _hydra(places: Sequence[Place]) -> tuple[str, ...]:
 
 
 def _pals(places: Sequence[Place]) -> tuple[str, ...]:
-    cores = ":".join(_ranges(place.pus) for place in places)
-    return (f"--cpu-bind=list:{cores}",)
+    options = ["--cpu-bind=list:" + ":".join(_ranges(place.pus) for place in places)]
+    if all(place.gpus for place in places):  # numbers of the driver, as in its manual's lists
+        options.append("--gpu-bind=list:" + ":".join(_ranges(place.gpus) for place in places))
+    return tuple(options)
 
 
 def _aprun(places: Sequence[Place]) -> tuple[str, ...]:

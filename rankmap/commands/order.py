@@ -54,6 +54,7 @@ _LAUNCH = (
         help="Launch this order: any that can be read back.",
     ),
     click.option("--order-format", metavar="F", help="Its format; default: by its name."),
+    click.option("--bind", is_flag=True, help="Arrange ranks inside the nodes, and bind them."),
     _launcher_order_option,
     mapping_limit_option,
     click.option(
@@ -142,6 +143,8 @@ def order(
     hydra                        host file for Hydra's mpiexec -f
     intel      .machinefile      machine file of Intel MPI
     torchrun   .torchrun         node ranks for torchrun
+    mpijob                       host file with slots, as of Kubeflow's MPIJob
+    kubernetes                   JSON: each node with its ranks
     json       .json             slots, nodes and what they are for
 
     With --bind ranks get cores, and the GPU and the NIC beside them, inside each
@@ -196,8 +199,7 @@ def _bind(
     if form == "json":
         write_output(document.write(found.order, binding=found.document()), output)
     elif form == "openmpi":
-        cores = {n: [one.cores for one in places] for n, places in found.places.items()}
-        write_output(openmpi.write(found.order, places=cores), output)
+        write_output(openmpi.write(found.order, places=found.cores()), output)
     else:
         write_output(emit(found.order, form, launcher_order), output)
         write_output(found.binding.lines(), None)
@@ -242,7 +244,9 @@ def run(
     command starts as it is, in the default order, and one line on stderr says
     why (--strict refuses instead). --dry-run writes the order file and prints
     the command for a shell. --verify first runs a step whose ranks only say
-    where they are, and compares that with the plan.
+    where they are, and compares that with the plan. --bind also arranges ranks
+    inside the nodes, where a site or hwloc's XML (-m node.xml) says what is in
+    them, and gives each its cores, as nidmap order --bind does.
 
     --inside leaves the launcher alone, whichever it is: a library before the
     unmodified program gives MPI_Cart_create and the graph topologies the order
@@ -256,6 +260,7 @@ def run(
     nidmap run -m shaheen2 --grid 4x16 --order plan.json --bytes 1MB -- srun -n 64 ./app
     nidmap run -m shaheen2 --pattern fft:8x8 --strategy morton --dry-run -- srun -n 64 ./app
     nidmap run --pattern fft:8x8 --strategy morton --verify -- mpiexec -n 64 ./app
+    nidmap run -m perlmutter --pattern stencil:4x4x4 --bind -- srun -n 64 ./app
     nidmap run -m bluewaters --nodes 12-15 --pattern fft:8x8 --dry-run -- aprun -n 64 -N 16 ./app
     """
     if as_json and not dry_run:
@@ -264,6 +269,8 @@ def run(
         raise UsageError("--verify starts a step, --dry-run starts nothing")
     if world and not inside:
         raise UsageError("--world goes with --inside")
+    if inside and options["bind"]:
+        raise UsageError("--inside leaves the launcher alone: no --bind")
     if inside and (verify or as_json):
         raise UsageError("--inside goes with neither --verify nor --json")
     if inside:

@@ -27,7 +27,9 @@ BUNDLED = {
     "hydra": "hydra",
     "intel": "hydra",
     "json": "document",
+    "kubernetes": "kubernetes",
     "mpich": "mpich",
+    "mpijob": "mpijob",
     "openmpi": "openmpi",
     "seq": "slurm",
     "slots": "slots",
@@ -108,7 +110,8 @@ def emit(order: Order, form: str, launcher_order: str = "sorted") -> str:
         entry s is the rank at slot s of the launcher's own node order),
         ``slurm`` (host file for SLURM_HOSTFILE), ``openmpi`` (rankfile),
         ``seq`` (Open MPI's sequential file), ``hydra`` (MPICH's host file),
-        ``intel`` (Intel MPI's machine file), ``torchrun`` (node ranks) or
+        ``intel`` (Intel MPI's machine file), ``torchrun`` (node ranks),
+        ``mpijob`` (host file with slots), ``kubernetes`` (nodes with their ranks) or
         ``json``.
     launcher_order : str
         The node order that ``mpich`` is for: ``sorted`` as native Slurm

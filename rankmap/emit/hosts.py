@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import ParseError, printable
+from placement.errors import ParseError, UsageError, printable
 from rankmap.emit.text import CUT_SHORT, BrokenOrderError
 from rankmap.order import Order
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rankmap.arrays import Ints
     from rankmap.slots import Slots
 
-__all__ = ["Run", "nodes_of", "order_of_runs", "runs"]
+__all__ = ["Run", "nodes_of", "order_of_runs", "runs", "whole_runs"]
 
 #: Host, ranks in a row there, line of the file.
 Run = tuple[str, int, int]
@@ -42,6 +42,31 @@ def runs(order: Order) -> tuple[NDArray[np.str_], Ints]:
     node = order.node
     first = np.flatnonzero(np.append(True, node[1:] != node[:-1]))
     return order.on.names[node[first]], np.diff(np.append(first, len(node)))
+
+
+def whole_runs(order: Order, what: str) -> list[tuple[str, int]]:
+    """Return each node and its count of ranks, in the order of the ranks.
+
+    Parameters
+    ----------
+    order : Order
+    what : str
+        What gives each node consecutive ranks.
+
+    Raises
+    ------
+    UsageError
+        Where a node's ranks are not consecutive.
+    """
+    hosts, many = runs(order)
+    if len(hosts) != len(order.on.counts):
+        torn, times = np.unique(hosts, return_counts=True)
+        node = torn[int(np.argmax(times > 1))]
+        raise UsageError(
+            f"{what} gives each node consecutive ranks, and this order does not ({node})",
+            "reorder in the program (process groups), or use another launcher",
+        )
+    return [*zip(hosts.tolist(), many.tolist(), strict=True)]
 
 
 def nodes_of(

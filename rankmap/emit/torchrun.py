@@ -11,10 +11,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from placement.errors import ParseError, UsageError, printable
-from rankmap.emit.hosts import Run, order_of_runs, runs
+from placement.errors import ParseError, printable
+from rankmap.emit.hosts import Run, order_of_runs, whole_runs
 from rankmap.emit.text import BrokenOrderError, numbered_lines
 
 if TYPE_CHECKING:
@@ -34,20 +32,12 @@ def write(order: Order) -> str:
     UsageError
         Where a node's ranks are not consecutive.
     """
-    hosts, many = runs(order)
-    if len(hosts) != len(order.on.counts):
-        torn, times = np.unique(hosts, return_counts=True)
-        node = torn[int(np.argmax(times > 1))]
-        raise UsageError(
-            f"torchrun gives each node consecutive ranks, and this order does not ({node})",
-            "reorder in the program (process groups), or use another launcher",
-        )
-    rows = enumerate(zip(hosts.tolist(), many.tolist(), strict=True))
+    pairs = whole_runs(order, "torchrun")
     return (
         "# node-rank host nproc-per-node; on each node, with static rendezvous:\n"
-        f"# torchrun --nnodes={len(hosts)} --node-rank=RANK --nproc-per-node=N"
-        f" --master-addr={hosts[0]} --master-port=PORT\n"
-    ) + "".join(f"{k} {host} {count}\n" for k, (host, count) in rows)
+        f"# torchrun --nnodes={len(pairs)} --node-rank=RANK --nproc-per-node=N"
+        f" --master-addr={pairs[0][0]} --master-port=PORT\n"
+    ) + "".join(f"{k} {host} {count}\n" for k, (host, count) in enumerate(pairs))
 
 
 def read(text: str, on: Slots, source: str) -> Order:

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from numpy import int64
     from numpy.typing import NDArray
 
+    from rankmap.binding import Bound
     from rankmap.emit.process_mapping import Mapping as ProcessMapping
     from rankmap.launch.allocation import Allocation
     from rankmap.launch.options import OptionTable, Parsed
     from rankmap.order import Order
+    from rankmap.pattern import Pattern
 
 __all__ = [
     "CRAY",
@@ -123,6 +125,12 @@ class Launcher(ABC):
         first that is set.
     host : str
         What names a rank's node there, in a shell's words.
+    binder : str
+        What binds its ranks to cores (`rankmap.binding.BINDERS`), '' for nothing that is known.
+    binding_options : tuple of str
+        Options by which the user binds them.
+    bound : Bound or None
+        The order with what binds its ranks, where that was asked for.
     version : str
         The launcher's version, '' where it was not asked.
     """
@@ -139,7 +147,10 @@ class Launcher(ABC):
     keeps_list: ClassVar[bool] = False
     rank_variables: ClassVar[tuple[str, ...]] = ("PMI_RANK",)
     host: ClassVar[str] = "$(uname -n)"
+    binder: ClassVar[str] = ""
+    binding_options: ClassVar[tuple[str, ...]] = ("cpu-bind",)
     version: str = ""
+    bound: Bound | None = None
 
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
         """Return what the user's command says.
@@ -230,6 +241,31 @@ class Launcher(ABC):
             Where that is not clear.
         """
 
+    def bind(self, step: Parsed, order: Order, pattern: Pattern) -> Order:
+        """Return an order arranged inside its nodes, and bind its ranks in the launch.
+
+        Raises
+        ------
+        LaunchError
+            The command binds its ranks itself, or nothing is known that binds them.
+        UsageError
+            What is inside the nodes is not known.
+        """
+        from rankmap.binding import bind
+
+        own = next((name for name in self.binding_options if name in step.values), "")
+        if own:
+            raise LaunchError(f"ranks are to be bound by --{own} already", "leave --bind out")
+        if not self.binder:
+            raise LaunchError(f"nothing is known that binds ranks of {step.argv[0]}")
+        self.bound = bind(order, pattern, self.binder, self.binder_form)
+        return self.bound.order
+
+    @property
+    def binder_form(self) -> str:
+        """The format of the order file where ranks are bound: a rankfile for Open MPI."""
+        return "openmpi" if self.binder == "openmpi" else self.form
+
     @abstractmethod
     def launch(
         self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
@@ -247,7 +283,14 @@ class Launcher(ABC):
     ) -> Launch:
         """Return a launch with words right behind the launcher's own name."""
         argv, first = step.argv, self.first
-        return Launch((*argv[:first], *words, *argv[first:]), env or {})
+        binding = self.bound.binding if self.bound else None
+        more = self.known_options(binding.options, step) if binding else ()
+        variables = binding.variables if binding else {}
+        return Launch((*argv[:first], *words, *more, *argv[first:]), {**(env or {}), **variables})
+
+    def known_options(self, options: tuple[str, ...], step: Parsed) -> tuple[str, ...]:
+        """Return those of the options that bind ranks which this launcher takes."""
+        return options
 
 
 def unclear_counts(ranks: int, nodes: int) -> LaunchError:

@@ -40,6 +40,8 @@ class Aprun(Launcher):
         letters="adDeEFjLlmnNpPrRStz",
     )
     form = "mpich"
+    binder = "aprun"
+    binding_options = ("cc",)
     ranks_option, cores_option, list_option = "pes", "depth", "node-list"
     asks_order = True
     rank_variables = ("ALPS_APP_PE", "PMI_RANK")

@@ -64,6 +64,8 @@ class Hydra(_Hydra):
     """MPICH's mpiexec with ``-rankmap``."""
 
     form = "hydra"
+    binder = "hydra"
+    binding_options = ("bind-to", "binding")
 
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
         """Return what the command says; MPICH 4 loses the order where Slurm starts its proxies."""

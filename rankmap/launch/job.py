@@ -87,6 +87,8 @@ class RunRequest:
         As ``--mapping-limit`` gives it; None: the library's own.
     order_file, order_format : str or None
         A file with the order, and its format where its name does not state it.
+    bind : bool
+        Arrange ranks inside the nodes too, and bind them to their cores.
     """
 
     pattern: str = ""
@@ -105,6 +107,7 @@ class RunRequest:
     mapping_limit: str | None = None
     order_file: str | None = None
     order_format: str | None = None
+    bind: bool = False
 
     @property
     def wish(self) -> Wish:
@@ -265,26 +268,44 @@ class Job:
         mapping, limit = how.mapping(step, self.env), self.request.mapping_limit
         laid, told = fit_order(free, mapping, limit, self.request.job)
         changed = (told,) if laid != free else ()
-        order = self._as_listed(laid, order) if changed else order
+        if self.request.bind:
+            laid = self._bound(laid)
+        order = self._as_listed(laid, order) if changed or self.request.bind else order
         text = how.text(laid, "given", step)
         folders = order_folders(how.on_nodes, self.request.order_dir)
         path = store_order(text, how.form, allocation.job if allocation else "", folders)
         try:
             launch = how.launch(step, laid, path, allocation)
+            bound = (how.bound.remark,) if how.bound else ()
             return Prepared(
                 launch=launch,
                 order=order,
                 path=path,
                 probe=self.probe(launch),
                 rank_nodes=rank_nodes(how.form, laid),
-                remarks=(*self.remarks(order), *changed),
+                remarks=(*self.remarks(order), *changed, *bound),
                 laid=laid,
-                form=how.form,
+                form=how.binder_form if how.bound else how.form,
                 variables=how.rank_variables,
             )
         except BaseException:
             discard_launch(path)
             raise
+
+    def _bound(self, laid: Order) -> Order:
+        """Return the order arranged inside its nodes, and have the launcher bind its ranks."""
+        from rankmap.pattern import parse_pattern
+
+        job, on = self.allocation, laid.on
+        if job is not None and job.cpus is not None and on.machine is not None:
+            cores = int(on.machine.cores[on.rows].max()) if on.rows is not None else 0
+            if int(job.cpus.min()) < cores:
+                raise LaunchError(
+                    f"the job has {job.cpus.min()} CPUs of a node of {cores} cores",
+                    "leave --bind out",
+                )
+        pattern = parse_pattern(self.request.pattern or laid.pattern).on(on)
+        return self.how.bind(self.step, laid, pattern)
 
     def _as_listed(self, laid: Order, order: Order) -> Order:
         """Return an order on the launcher's nodes as one on the nodes as they are listed."""
@@ -386,7 +407,7 @@ class Job:
                 "computed for nodes in NID order: a real run asks the launcher for its own"
             )
         loose = self.how.unbound(self.step, self.env)
-        if loose:
+        if loose and not self.how.bound:
             found.append(
                 f"ranks are not bound to cores ({loose}): the order holds while they stay put"
             )

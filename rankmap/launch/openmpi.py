@@ -37,6 +37,8 @@ class OpenMpi(Mpiexec):
     """mpirun with a sequential file or a rankfile."""
 
     form = "seq"
+    binder = "openmpi"
+    binding_options = ("bind-to", "map-by", "bind-to-none")
     options = OptionTable(
         valued="n np=n c=n N npernode host H=host hostfile machinefile map-by bind-to x wdir",
         flags="oversubscribe bind-to-none report-bindings tag-output",
@@ -87,6 +89,8 @@ class OpenMpi(Mpiexec):
         """Return a rankfile where the nodes' cores are known to do, else a sequential file."""
         from rankmap.emit import openmpi, slurm
 
+        if self.bound:
+            return openmpi.write(order, places=self.bound.cores())
         if self._binds(order, step):
             return openmpi.write(order, self.cores(step))
         return slurm.write(order)
@@ -98,7 +102,7 @@ class OpenMpi(Mpiexec):
         if "oversubscribe" not in step.values:
             room_for(order.on, allocation)
         bare = step.without("map-by", *self.per_node_options)
-        if self._binds(order, step):
+        if self.bound or self._binds(order, step):
             old = self.version.startswith("4.")
             words = ["--rankfile", path] if old else ["--map-by", f"rankfile:file={path}"]
         elif self.version.startswith("4."):

@@ -8,8 +8,10 @@ published help; it could not be run here.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+from placement.errors import LaunchError
 from rankmap.launch import CRAY, Launch, launcher
 from rankmap.launch.cray import even_ranks, refuse_own_order, reordering
 from rankmap.launch.mpiexec import Mpiexec
@@ -30,8 +32,10 @@ class Pals(Mpiexec):
     """PALS's mpiexec with MPICH_RANK_ORDER."""
 
     form = "mpich"
+    binder = "pals"
+    binding_options = ("cpu-bind", "gpu-bind")
     options = OptionTable(
-        valued="np n=np ppn hosts hostfile depth d=depth cpu-bind env genv wdir",
+        valued="np n=np ppn hosts hostfile depth d=depth cpu-bind gpu-bind env genv wdir",
         flags="label l=label envall envnone",
         refused="configfile include-tasks exclude-tasks soft arch",
     )
@@ -50,6 +54,16 @@ class Pals(Mpiexec):
     def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
         """Return ``--cpu-bind none`` where it is given."""
         return "--cpu-bind none" if step.values.get("cpu-bind") == "none" else ""
+
+    def known_options(self, options: tuple[str, ...], step: Parsed) -> tuple[str, ...]:
+        """Leave ``--gpu-bind`` out where this PALS does not know it."""
+        from rankmap.launch.queries import run_query
+
+        try:
+            knows = "--gpu-bind" in run_query([step.argv[0], "--help"], os.environ)
+        except LaunchError:
+            knows = False
+        return options if knows else options[:1]
 
     def launch(
         self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None

@@ -35,7 +35,7 @@ _QUICK_LAUNCHERS = ("srun",)
 #: Options that a request takes as they are.
 _ASKED = (
     "strategy", "ppn", "mpi", "launcher_order", "order_dir", "patience", "mapping_limit",
-    "order_file", "order_format",
+    "order_file", "order_format", "bind",
 )  # fmt: skip
 
 #: What is said of an order where there was no time to work out more.

@@ -49,6 +49,7 @@ _SEVERAL = {
 class Srun(Launcher):
     """What both ways have in common."""
 
+    binder = "srun"
     options = OptionTable(
         valued="n=ntasks ntasks N=nodes nodes w=nodelist nodelist c=cpus-per-task cpus-per-task"
         " ntasks-per-node m=distribution distribution cpu-bind mpi het-group"

@@ -13,7 +13,8 @@ def test_options_go_out_and_the_order_into_its_file(tmp_path, inside):
     path = tmp_path / "MPICH_RANK_ORDER"
     found = inside(*POLARIS, "--bind", "pals", "-o", str(path))
     assert found.code == 0
-    assert found.out.splitlines()[-1] == "--cpu-bind=list:0-7:8-15:16-23:24-31"
+    options = "--cpu-bind=list:0-7:8-15:16-23:24-31 --gpu-bind=list:3:2:1:0"
+    assert found.out.splitlines()[-1] == options
     assert "export MPICH_OFI_NIC_POLICY=NUMA" in found.out
     assert "(assumed)" in found.err
     on = slots_of(load_machine("polaris"), "#0-1", 4)

@@ -403,3 +403,91 @@ def test_a_launcher_of_another_distribution_is_found(monkeypatch):
             find("jsrun2", OTHER)
     finally:
         registered.pop(("jsrun", OTHER), None)
+
+
+POLARIS = {
+    "SLURM_JOB_NODELIST": "nid[000001-000002]",
+    "SLURM_TASKS_PER_NODE": "4(x2)",
+    "SLURM_JOB_CPUS_PER_NODE": "64(x2)",
+    "SLURM_NTASKS": "8",
+    "SLURM_JOB_ID": "4711",
+}
+BOUND = {"pattern": "stencil:2x4", "bind": True, "mpi": OTHER}
+
+
+def on_polaris():
+    machine = load_machine("polaris")
+    names = ",".join(machine.names[machine.compute][:2].tolist())
+    return machine, {**POLARIS, "SLURM_JOB_NODELIST": names}
+
+
+def test_bound_ranks_have_the_cores_beside_their_gpus():
+    machine, env = on_polaris()
+    result = prepared("srun -n 8 ./app", env, machine, **BOUND)
+    options = dict(word.split("=", 1) for word in result.launch.argv if word.startswith("--"))
+    masks = options["--cpu-bind"].removeprefix("mask_cpu:").split(",")
+    gpus = options["--gpu-bind"].removeprefix("map:").split(",")
+    beside = {0xFF: "3", 0xFF00: "2", 0xFF0000: "1", 0xFF000000: "0"}
+    assert [beside[int(mask, 16)] for mask in masks] == gpus
+    assert result.launch.env["MPICH_OFI_NIC_POLICY"] == "USER"
+    assert any(remark.startswith("inside the nodes") for remark in result.remarks)
+    assert not any("not bound" in remark for remark in result.remarks)
+    # Ranks are where they are without it, but for their places on a node.
+    plain = prepared("srun -n 8 ./app", env, machine, **{**BOUND, "bind": False})
+    assert result.order.hosts.tolist() == plain.order.hosts.tolist()
+
+
+def says(here, name, text):
+    """Put a program there that says a text whatever it is asked."""
+    (here / name).write_text(f"#!/bin/sh\necho '{text}'\n")
+    (here / name).chmod(0o755)
+    return f"{here}/{name}"
+
+
+def test_a_rankfile_binds_for_open_mpi(here):
+    machine, env = on_polaris()
+    mpirun = says(here, "mpirun", "mpirun (Open MPI) 5.0.11")
+    result = prepared(f"{mpirun} -n 8 ./app", env, machine, **{**BOUND, "mpi": OPENMPI})
+    with open(result.path) as stream:
+        lines = stream.read().splitlines()
+    assert result.form == "openmpi"
+    assert {line.partition("slot=")[2] for line in lines} == {
+        ",".join(map(str, range(8 * k, 8 * k + 8))) for k in range(4)
+    }
+
+
+@pytest.mark.parametrize(("knows", "count"), [("--gpu-bind LIST", 2), ("nothing of GPUs", 1)])
+def test_pals_is_told_of_gpus_where_it_takes_that(here, monkeypatch, knows, count):
+    mpiexec = says(here, "mpiexec", knows)
+    machine, env = on_polaris()
+    wish = {**BOUND, "mpi": CRAY, "launcher_order": "sorted"}
+    result = prepared(f"{mpiexec} -n 8 --ppn 4 ./app", env, machine, **wish)
+    bound = [word for word in result.launch.argv if "-bind=list:" in word]
+    assert bound[0] == "--cpu-bind=list:0-7:8-15:16-23:24-31"
+    assert bound[1:] == ["--gpu-bind=list:3:2:1:0"][: count - 1]
+
+
+@pytest.mark.parametrize(
+    ("line", "changes", "why"),
+    [
+        ("srun --cpu-bind=cores -n 8 ./app", {}, "to be bound by --cpu-bind already"),
+        ("./mpirun --bind-to core -n 8 ./app", {"mpi": OPENMPI}, "bound by --bind-to already"),
+        ("./mpiexec -machinefile h -n 8 ./app", {"mpi": INTEL}, "nothing is known that binds"),
+    ],
+)
+def test_what_cannot_be_bound_is_left_alone(here, line, changes, why):
+    machine, env = on_polaris()
+    says(here, "mpirun", "mpirun (Open MPI) 5.0.11")
+    says(here, "mpiexec", "Intel(R) MPI Library for Linux* OS, Version 2021.1")
+    (here / "h").write_text("".join(f"{n}:4\n" for n in env["SLURM_JOB_NODELIST"].split(",")))
+    env = {**env, "I_MPI_HYDRA_BOOTSTRAP": "ssh"}
+    assert why in refused(line, env, machine, **{**BOUND, **changes})
+
+
+def test_a_job_with_a_part_of_its_nodes_is_not_bound():
+    machine, env = on_polaris()
+    said = refused("srun -n 8 ./app", {**env, "SLURM_JOB_CPUS_PER_NODE": "8(x2)"}, machine, **BOUND)
+    assert "the job has 8 CPUs of a node of 32 cores" in said
+    torus = load_machine("torus:4x4")
+    names = {**env, "SLURM_JOB_NODELIST": "nid[00001-00002]"}
+    assert "is not known" in refused("srun -n 8 ./app", names, torus, **BOUND)

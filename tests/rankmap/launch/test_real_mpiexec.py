@@ -13,6 +13,7 @@ from rankmap.emit.hosts import runs
 from rankmap.emit.process_mapping import hydra_vector, vector
 from rankmap.order import Order
 from rankmap.orders import arrange
+from tests.hwloc_xml import node_xml
 from tests.rankmap.helpers import named, slots
 from tests.rankmap.mpis import mpi, patiently
 
@@ -86,6 +87,18 @@ def test_a_rankfile_binds_every_rank_to_its_core(mpi, tmp_path):
     assert [cpus for _, cpus in said] == [str(cores[p]) for p in place]
 
 
+def test_a_host_file_with_slots_keeps_its_order(mpi, tmp_path):
+    name, _, env, words = mpi
+    if name != "openmpi":
+        pytest.skip("the host file with slots is Open MPI's")
+    on = slots(named(9, 3, 7), [3, 1, 2])
+    made = Order(np.arange(6), on)
+    (tmp_path / "order").write_text(emit(made, "mpijob"))
+    command = ["mpiexec", *words, "--hostfile", "order", "--map-by", "slot", "-n", "6"]
+    said, _ = launched([*command, *where(name)], env, tmp_path)
+    assert [node for node, _ in said] == made.hosts.tolist()
+
+
 @pytest.mark.parametrize("verify", [(), ("--verify",)])
 @pytest.mark.parametrize(("ppn", "grid"), [("2", "2x3"), ("1,3,2", "3x2")])
 def test_run_puts_every_rank_where_the_order_says(mpi, tmp_path, ppn, grid, verify):
@@ -106,6 +119,24 @@ def test_run_puts_every_rank_where_the_order_says(mpi, tmp_path, ppn, grid, veri
     said, talk = launched(command, {**env, "PYTHONPATH": ROOT}, tmp_path)
     assert [node for node, _ in said] == made.hosts.tolist()
     assert ("verified: all 6 ranks" in talk) == bool(verify)
+
+
+def test_run_binds_every_rank_to_its_core(mpi, tmp_path):
+    name, version, env, words = mpi
+    cores = sorted(os.sched_getaffinity(0))
+    if cores[:2] != [0, 1] or name == "intel" or (name == "mpich" and version.startswith("4")):
+        pytest.skip("two cores, and an MPI that is bound")
+    (tmp_path / "node.xml").write_text(node_xml(1, 1, 1, 2, 1))
+    hosts = ["--host", "nid00003:2,nid00007:2"] if name == "openmpi" else []
+    command = [
+        sys.executable, "-m", "nidmap", "run", "-m", "torus:4x4", "-m", "node.xml",
+        "--nodes", "nid[00003,00007]", "--ppn", "2", "--grid", "2x2", "--strategy", "hilbert",
+        "--bind", "--strict", "--patience", "60", "--", "mpiexec", *words, *hosts, "-n", "4",
+        *where(name),
+    ]  # fmt: skip
+    said, talk = launched(command, {**env, "PYTHONPATH": ROOT}, tmp_path)
+    assert sorted(map(tuple, said)) == [(n, c) for n in named(3, 7) for c in ("0", "1")]
+    assert "inside the nodes" in talk
 
 
 def test_options_of_the_users_own_reach_the_launcher(mpi, tmp_path):
