@@ -96,6 +96,8 @@ EXPORT int NAME(MPI_Isendrecv_replace)(void *b, COUNT n, MPI_Datatype t, int to,
 }
 #endif
 
+#define OPEN(...) __VA_ARGS__
+
 /* ------------------------------------------------------------------ one-sided */
 
 EXPORT int NAME(MPI_Put)(const void *b, COUNT n, MPI_Datatype t, int to, MPI_Aint at, COUNT tn,
@@ -157,6 +159,26 @@ EXPORT int NAME(MPI_Get_accumulate)(const void *b, COUNT n, MPI_Datatype t, void
     return PASS(NAME(MPI_Get_accumulate), (b, n, t, rb, rn, rt, to, at, tn, tt, op, win));
 }
 
+#ifndef LARGE
+/* One element there, one back. */
+#define SWAPS(name, parts, args)                                                               \
+    EXPORT int NAME(name)(OPEN parts)                                                          \
+    {                                                                                          \
+        if (COUNTING) {                                                                        \
+            put_to(win, to, bytes_of(1, t), SITE);                                             \
+            get_from(win, to, bytes_of(1, t), SITE);                                           \
+        }                                                                                      \
+        return PASS(NAME(name), (OPEN args));                                                  \
+    }
+SWAPS(MPI_Fetch_and_op,
+      (const void *b, void *rb, MPI_Datatype t, int to, MPI_Aint at, MPI_Op op, MPI_Win win),
+      (b, rb, t, to, at, op, win))
+SWAPS(MPI_Compare_and_swap,
+      (const void *b, const void *with, void *rb, MPI_Datatype t, int to, MPI_Aint at, MPI_Win win),
+      (b, with, rb, t, to, at, win))
+#undef SWAPS
+#endif
+
 /* ------------------------------------------------------------------ collectives */
 
 /* A collective, blocking and nonblocking, and persistent where the library has it:
@@ -175,7 +197,6 @@ EXPORT int NAME(MPI_Get_accumulate)(const void *b, COUNT n, MPI_Datatype t, void
 #else
 #define PERSISTENT(name, parts, args, kept)
 #endif
-#define OPEN(...) __VA_ARGS__
 #define COLLECTIVE(name, iname, use, parts, args, counting)                                    \
     EXPORT int NAME(name)(OPEN parts)                                                          \
     {                                                                                          \
@@ -239,63 +260,52 @@ EVEN(MPI_Allgatherv, MPI_Iallgatherv,
      sb == MPI_IN_PLACE ? bytes_of(own_count(c, (const void *)rn, sizeof rn[0]), rt) : bytes_of((uint64_t)sn, st))
 
 /* Each rank gives each other its own number of bytes. */
-COLLECTIVE(MPI_Scatterv, MPI_Iscatterv, A_PLACE,
-           (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb, COUNT rn,
-            MPI_Datatype rt, int root, MPI_Comm c),
-           (sb, sn, sd, st, rb, rn, rt, root, c),
-           UNEVEN(c, SCATTER, root, is_root(c, root) ? size_for(c) : 0, sn, st, SITE))
-COLLECTIVE(MPI_Alltoallv, MPI_Ialltoallv, NOBODY,
-           (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb,
-            const COUNT rn[], const PLACE rd[], MPI_Datatype rt, MPI_Comm c),
-           (sb, sn, sd, st, rb, rn, rd, rt, c), {
-               const COUNT *counts = sb == MPI_IN_PLACE ? rn : sn;
-               MPI_Datatype type = sb == MPI_IN_PLACE ? rt : st;
-               UNEVEN(c, ALLTOALL, -1, size_for(c), counts, type, SITE);
-           })
-COLLECTIVE(MPI_Alltoallw, MPI_Ialltoallw, NOBODY,
-           (const void *sb, const COUNT sn[], const PLACE sd[], const MPI_Datatype st[], void *rb,
-            const COUNT rn[], const PLACE rd[], const MPI_Datatype rt[], MPI_Comm c),
-           (sb, sn, sd, st, rb, rn, rd, rt, c), {
-               const COUNT *counts = sb == MPI_IN_PLACE ? rn : sn;
-               const MPI_Datatype *types = sb == MPI_IN_PLACE ? rt : st;
-               UNEVEN(c, ALLTOALL, -1, size_for(c), counts, types[i], SITE);
-           })
-COLLECTIVE(MPI_Reduce_scatter, MPI_Ireduce_scatter, NOBODY,
-           (const void *sb, void *rb, const COUNT n[], MPI_Datatype t, MPI_Op op, MPI_Comm c),
-           (sb, rb, n, t, op, c), UNEVEN(c, REDUCE_SCATTER, -1, size_for(c), n, t, SITE))
+#define EACH(name, iname, use, parts, args, kind, root, many, counts, type_at)                 \
+    COLLECTIVE(name, iname, use, parts, args, UNEVEN(c, kind, root, many, counts, type_at, SITE)) \
+    PERSISTENT(name, parts, args,                                                              \
+               KEEP_SENDS(kind, root, GIVE_RANKS(sends, all_ranks, many, counts, type_at)))
+#define OWN(ours, theirs) (sb == MPI_IN_PLACE ? (theirs) : (ours))
 
-/* Not counted at each start. */
-PERSISTENT(MPI_Scatterv, (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb,
-                          COUNT rn, MPI_Datatype rt, int root, MPI_Comm c),
-           (sb, sn, sd, st, rb, rn, rt, root, c), (void)0)
-PERSISTENT(MPI_Alltoallv, (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb,
-                           const COUNT rn[], const PLACE rd[], MPI_Datatype rt, MPI_Comm c),
-           (sb, sn, sd, st, rb, rn, rd, rt, c), (void)0)
-PERSISTENT(MPI_Alltoallw, (const void *sb, const COUNT sn[], const PLACE sd[], const MPI_Datatype st[],
-                           void *rb, const COUNT rn[], const PLACE rd[], const MPI_Datatype rt[], MPI_Comm c),
-           (sb, sn, sd, st, rb, rn, rd, rt, c), (void)0)
-PERSISTENT(MPI_Reduce_scatter, (const void *sb, void *rb, const COUNT n[], MPI_Datatype t, MPI_Op op, MPI_Comm c),
-           (sb, rb, n, t, op, c), (void)0)
+EACH(MPI_Scatterv, MPI_Iscatterv, A_PLACE,
+     (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb, COUNT rn,
+      MPI_Datatype rt, int root, MPI_Comm c),
+     (sb, sn, sd, st, rb, rn, rt, root, c), SCATTER, root, is_root(c, root) ? size_for(c) : 0, sn, st)
+EACH(MPI_Alltoallv, MPI_Ialltoallv, NOBODY,
+     (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb,
+      const COUNT rn[], const PLACE rd[], MPI_Datatype rt, MPI_Comm c),
+     (sb, sn, sd, st, rb, rn, rd, rt, c), ALLTOALL, -1, size_for(c), OWN(sn, rn), OWN(st, rt))
+EACH(MPI_Alltoallw, MPI_Ialltoallw, NOBODY,
+     (const void *sb, const COUNT sn[], const PLACE sd[], const MPI_Datatype st[], void *rb,
+      const COUNT rn[], const PLACE rd[], const MPI_Datatype rt[], MPI_Comm c),
+     (sb, sn, sd, st, rb, rn, rd, rt, c), ALLTOALL, -1, size_for(c), OWN(sn, rn), OWN(st, rt)[i])
+EACH(MPI_Reduce_scatter, MPI_Ireduce_scatter, NOBODY,
+     (const void *sb, void *rb, const COUNT n[], MPI_Datatype t, MPI_Op op, MPI_Comm c),
+     (sb, rb, n, t, op, c), REDUCE_SCATTER, -1, size_for(c), n, t)
 
 /* Neighbours of a process topology. */
-COLLECTIVE(MPI_Neighbor_allgather, MPI_Ineighbor_allgather, A_PLACE,
-           (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, MPI_Comm c),
-           (sb, sn, st, rb, rn, rt, c), NEIGHBOURS(c, SITE, bytes_of((uint64_t)sn, st)))
-COLLECTIVE(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv, A_PLACE,
-           (const void *sb, COUNT sn, MPI_Datatype st, void *rb, const COUNT rn[], const PLACE rd[],
-            MPI_Datatype rt, MPI_Comm c),
-           (sb, sn, st, rb, rn, rd, rt, c), NEIGHBOURS(c, SITE, bytes_of((uint64_t)sn, st)))
-COLLECTIVE(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall, A_PLACE,
-           (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, MPI_Comm c),
-           (sb, sn, st, rb, rn, rt, c), NEIGHBOURS(c, SITE, bytes_of((uint64_t)sn, st)))
-COLLECTIVE(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv, A_PLACE,
-           (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb,
-            const COUNT rn[], const PLACE rd[], MPI_Datatype rt, MPI_Comm c),
-           (sb, sn, sd, st, rb, rn, rd, rt, c), NEIGHBOURS(c, SITE, bytes_of((uint64_t)sn[i], st)))
-COLLECTIVE(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw, A_PLACE,
-           (const void *sb, const COUNT sn[], const MPI_Aint sd[], const MPI_Datatype st[], void *rb,
-            const COUNT rn[], const MPI_Aint rd[], const MPI_Datatype rt[], MPI_Comm c),
-           (sb, sn, sd, st, rb, rn, rd, rt, c), NEIGHBOURS(c, SITE, bytes_of((uint64_t)sn[i], st[i])))
+#define NEAR(name, iname, parts, args, bytes_at)                                               \
+    COLLECTIVE(name, iname, A_PLACE, parts, args, NEIGHBOURS(c, SITE, bytes_at))               \
+    PERSISTENT(name, parts, args,                                                              \
+               KEEP_SENDS(NEIGHBOR, -1, GIVE_NEIGHBOURS(sends, all_ranks, c, bytes_at)))
+
+NEAR(MPI_Neighbor_allgather, MPI_Ineighbor_allgather,
+     (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, MPI_Comm c),
+     (sb, sn, st, rb, rn, rt, c), bytes_of((uint64_t)sn, st))
+NEAR(MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv,
+     (const void *sb, COUNT sn, MPI_Datatype st, void *rb, const COUNT rn[], const PLACE rd[],
+      MPI_Datatype rt, MPI_Comm c),
+     (sb, sn, st, rb, rn, rd, rt, c), bytes_of((uint64_t)sn, st))
+NEAR(MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall,
+     (const void *sb, COUNT sn, MPI_Datatype st, void *rb, COUNT rn, MPI_Datatype rt, MPI_Comm c),
+     (sb, sn, st, rb, rn, rt, c), bytes_of((uint64_t)sn, st))
+NEAR(MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv,
+     (const void *sb, const COUNT sn[], const PLACE sd[], MPI_Datatype st, void *rb,
+      const COUNT rn[], const PLACE rd[], MPI_Datatype rt, MPI_Comm c),
+     (sb, sn, sd, st, rb, rn, rd, rt, c), bytes_of((uint64_t)sn[i], st))
+NEAR(MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw,
+     (const void *sb, const COUNT sn[], const MPI_Aint sd[], const MPI_Datatype st[], void *rb,
+      const COUNT rn[], const MPI_Aint rd[], const MPI_Datatype rt[], MPI_Comm c),
+     (sb, sn, sd, st, rb, rn, rd, rt, c), bytes_of((uint64_t)sn[i], st[i]))
 
 #ifndef LARGE
 /* ------------------------------------------------------------------ calls without a count */
@@ -315,6 +325,8 @@ EXPORT int NAME(MPI_Ibarrier)(MPI_Comm comm, MPI_Request *request)
         even(comm, BARRIER, -1, 0, SITE);
     return PASS(NAME(MPI_Ibarrier), (comm, request));
 }
+
+PERSISTENT(MPI_Barrier, (MPI_Comm c), (c), keep_request(*request, c, BARRIER, -1, 0, SITE))
 
 EXPORT int NAME(MPI_Start)(MPI_Request *request)
 {
@@ -398,3 +410,6 @@ WAITS(MPI_Win_flush_all, (MPI_Win win), (win))
 #undef COLLECTIVE
 #undef EVEN
 #undef GIVEN
+#undef EACH
+#undef OWN
+#undef NEAR

@@ -345,6 +345,13 @@ INSIDE struct phase *phase_like(struct table *t, const struct phase *wanted)
     return made;
 }
 
+INSIDE void give_all(struct phase *to, const struct phase *from)
+{
+    for (size_t k = 0; k < from->room; k++)
+        if (from->cells[k].to != EMPTY)
+            add_message(to, from->cells[k].to, from->cells[k].bytes, from->cells[k].messages);
+}
+
 INSIDE void merge_table(struct table *into, struct table *from)
 {
     for (size_t i = 0; i < from->used; i++) {
@@ -360,9 +367,7 @@ INSIDE void merge_table(struct table *into, struct table *from)
         }
         q->calls += p->calls;
         q->bytes += p->bytes;
-        for (size_t k = 0; k < p->room; k++)
-            if (p->cells[k].to != EMPTY)
-                add_message(q, p->cells[k].to, p->cells[k].bytes, p->cells[k].messages);
+        give_all(q, p);
         free(p->cells);
         free(p);
     }
@@ -631,12 +636,14 @@ INSIDE void even_in(const struct comm *c, enum kind kind, int root, uint64_t byt
     struct phase *p = collective(c, kind, root, site);
     if (!p)
         return;
+    /* Between groups the root's side names MPI_ROOT or MPI_PROC_NULL, the other side the root. */
+    int down = kind == BCAST || kind == SCATTER, up = kind == GATHER || kind == REDUCE;
     p->uneven = c->inter;
     if (!c->inter)
         p->bytes += bytes;
-    else if (root >= 0 && root < c->size)
+    else if (up && root >= 0 && root < c->size)
         add_message(p, world_rank(c, root), bytes, 1);
-    else if (root != MPI_PROC_NULL) /* else we stand by while others of our group send */
+    else if (down ? root == MPI_ROOT : !up)
         for (int i = 0; i < c->size; i++)
             add_message(p, world_rank(c, i), bytes, 1);
     leave_table();
@@ -647,20 +654,20 @@ INSIDE void even(MPI_Comm comm, enum kind kind, int root, uint64_t bytes, void *
     even_in(ranks_of(comm), kind, root, bytes, site);
 }
 
-/* A collective that sends rank i what the program says: counts[i] of the type `type_at`. */
+/* What a collective sends rank i, as the program says: counts[i] of the type `type_at`. */
+#define GIVE_RANKS(phase, ranks, many, counts, type_at)                                        \
+    for (int i = 0, known = many; i < known; i++)                                              \
+        if ((counts)[i] > 0)                                                                   \
+            add_message(phase, world_rank(ranks, i), bytes_of((uint64_t)(counts)[i], type_at), 1)
 #define UNEVEN(handle, kind, root, many, counts, type_at, site)                                \
     do {                                                                                       \
         const struct comm *all_ranks = ranks_of(handle);                                       \
-        int known = many;                                                                      \
         struct phase *uneven = collective(all_ranks, kind, root, site);                        \
-        if (uneven)                                                                            \
+        if (uneven) {                                                                          \
             uneven->uneven = 1;                                                                \
-        for (int i = 0; uneven && i < known; i++)                                              \
-            if ((counts)[i] > 0)                                                               \
-                add_message(uneven, world_rank(all_ranks, i),                                  \
-                            bytes_of((uint64_t)(counts)[i], type_at), 1);                      \
-        if (uneven)                                                                            \
+            GIVE_RANKS(uneven, all_ranks, many, counts, type_at);                              \
             leave_table();                                                                     \
+        }                                                                                      \
     } while (0)
 
 INSIDE int size_for(MPI_Comm comm)
@@ -753,20 +760,24 @@ INSIDE int *neighbours_out(MPI_Comm comm, int *many)
     return to;
 }
 
-/* A collective among neighbours; bytes_at is what neighbour i is sent. */
+/* What a collective sends neighbour i: `bytes_at`. */
+#define GIVE_NEIGHBOURS(phase, ranks, handle, bytes_at)                                        \
+    do {                                                                                       \
+        int many, *to = neighbours_out(handle, &many);                                         \
+        for (int i = 0; i < many; i++)                                                         \
+            if (to[i] >= 0)                                                                    \
+                add_message(phase, world_rank(ranks, to[i]), bytes_at, 1);                     \
+        free(to);                                                                              \
+    } while (0)
 #define NEIGHBOURS(handle, site, bytes_at)                                                     \
     do {                                                                                       \
         const struct comm *all_ranks = ranks_of(handle);                                       \
-        int many, *to = neighbours_out(handle, &many);                                         \
-        struct phase *near = to ? collective(all_ranks, NEIGHBOR, -1, site) : NULL;            \
-        if (near)                                                                              \
+        struct phase *near = collective(all_ranks, NEIGHBOR, -1, site);                        \
+        if (near) {                                                                            \
             near->uneven = 1;                                                                  \
-        for (int i = 0; near && i < many; i++)                                                 \
-            if (to[i] >= 0)                                                                    \
-                add_message(near, world_rank(all_ranks, to[i]), bytes_at, 1);                  \
-        if (near)                                                                              \
+            GIVE_NEIGHBOURS(near, all_ranks, handle, bytes_at);                                \
             leave_table();                                                                     \
-        free(to);                                                                              \
+        }                                                                                      \
     } while (0)
 
 /* ------------------------------------------------------------------ persistent requests */
@@ -779,6 +790,7 @@ struct kept_request {
     int kind;
     uint64_t bytes;
     void *site;
+    struct phase *sends;         /* of a collective that gives each rank its own: to whom what */
     struct kept_request *next;
 };
 
@@ -791,19 +803,33 @@ INSIDE struct kept_request **requests_like(MPI_Request request)
     return &kept_requests[mix(0, (uint64_t)(uintptr_t)request) & (REQUEST_LISTS - 1)];
 }
 
-INSIDE void keep_request(MPI_Request request, MPI_Comm comm, int kind, int to, uint64_t bytes, void *site)
+INSIDE struct kept_request *keep_request(MPI_Request request, MPI_Comm comm, int kind, int to,
+                                         uint64_t bytes, void *site)
 {
     const struct comm *c = ranks_of(comm);
     struct kept_request *k = c ? malloc(sizeof *k) : NULL;
     if (!k)
-        return;
-    *k = (struct kept_request){request, c, to, kind, bytes, site, NULL};
+        return NULL;
+    *k = (struct kept_request){request, c, to, kind, bytes, site, NULL, NULL};
     pthread_mutex_lock(&requests_lock);
     struct kept_request **list = requests_like(request);
     k->next = *list;
     *list = k;
     pthread_mutex_unlock(&requests_lock);
+    return k;
 }
+
+/* Keep what `give` says that a start sends: it fills the phase `sends` of the ranks `all_ranks`. */
+#define KEEP_SENDS(kind, root, give)                                                           \
+    do {                                                                                       \
+        const struct comm *all_ranks = ranks_of(c);                                            \
+        struct kept_request *kept = keep_request(*request, c, kind, root, 0, SITE);            \
+        struct phase *sends = kept ? calloc(1, sizeof *sends) : NULL;                          \
+        if (sends) {                                                                           \
+            give;                                                                              \
+            kept->sends = sends;                                                               \
+        }                                                                                      \
+    } while (0)
 
 INSIDE void start_request(MPI_Request request)
 {
@@ -819,7 +845,14 @@ INSIDE void start_request(MPI_Request request)
         return;
     if (found.kind == POINT_TO_POINT)
         send_in(found.comm, found.to, found.bytes, found.site);
-    else
+    else if (found.sends) {
+        struct phase *p = collective(found.comm, found.kind, found.to, found.site);
+        if (p) {
+            p->uneven = 1;
+            give_all(p, found.sends);
+            leave_table();
+        }
+    } else
         even_in(found.comm, found.kind, found.to, found.bytes, found.site);
 }
 
@@ -830,6 +863,9 @@ INSIDE void drop_request(MPI_Request request)
         if ((*k)->request == request) {
             struct kept_request *gone = *k;
             *k = gone->next;
+            if (gone->sends)
+                free(gone->sends->cells);
+            free(gone->sends);
             free(gone);
             break;
         }

@@ -83,7 +83,6 @@ NAMES(MPI_Win_create_dynamic, (MPI_Info info, MPI_Comm c, MPI_Win *win), (info, 
 NAMES(MPI_Attr_put, (MPI_Comm c, int key, void *value), (c, key, value))
 NAMES(MPI_Attr_delete, (MPI_Comm c, int key), (c, key))
 #ifdef NIDMAP_MPI_4_CALLS
-NAMES(MPI_Barrier_init, (MPI_Comm c, MPI_Info info, MPI_Request *r), (c, info, r))
 NAMES(MPI_Comm_idup_with_info, (MPI_Comm c, MPI_Info info, MPI_Comm *made, MPI_Request *r), (c, info, made, r))
 NAMES_PEER(MPI_Precv_init, (void *b, int parts, MPI_Count n, MPI_Datatype t, int from, int tag, MPI_Comm c,
                             MPI_Info info, MPI_Request *r), (b, parts, n, t, from, tag, c, info, r))

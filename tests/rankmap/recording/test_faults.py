@@ -146,9 +146,10 @@ def test_a_signal_ends_it_as_it_does_alone(once, tmp_path, number):
     command = ["mpiexec", *more, "-n", "3", str(program), "waits"]
     codes = []
     for front in ([], [sys.executable, "-m", "nidmap", "record", "--"]):
-        with subprocess.Popen(
+        with subprocess.Popen(  # a job that a shell starts beside itself ignores SIGINT
             front + command, env={**env, "PYTHONPATH": ROOT}, cwd=tmp_path, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         ) as process:  # fmt: skip
             assert process.stdout.readline() == f"sum {SUM}\n"
             if number == signal.SIGINT:

@@ -27,6 +27,11 @@ def built(request, tmp_path_factory):
     return compiled_or_skipped([request.param], PROGRAM, tmp_path_factory)
 
 
+@pytest.fixture(scope="session", params=COMPILERS, ids=lambda pair: "-".join(pair))
+def calls(request, tmp_path_factory):
+    return compiled_or_skipped([request.param], PROGRAM.with_name("calls.c"), tmp_path_factory)
+
+
 @pytest.fixture(scope="session")
 def once(tmp_path_factory):
     """Return the program as the first compiler that is here builds it."""
@@ -111,6 +116,18 @@ def test_a_halo_is_a_stencil_staged_or_not(built, tmp_path):
         shown[how] = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
     assert "5-point stencil 3x2, in flight together, 5 steps" in shown["halo"].stdout
     assert "are a 5-point stencil 3x2, staged by direction" in shown["staged"].stdout
+
+
+def test_every_call_is_counted_as_what_it_sends(calls, tmp_path):
+    code, out, talk, path = recorded(calls, tmp_path, 4)
+    assert code == 0, talk
+    expected = [line.rsplit(maxsplit=3) for line in out.splitlines()]
+    assert len(expected) > 60
+    found = [phase for phase in load_recording(path).phases if phase.kind != "barrier"]
+    for (name, *what), phase in zip(expected, found, strict=True):
+        size = phase.sent.bytes.sum() + sum(c.bytes.sum() for c in phase.collectives)
+        many = phase.sent.messages.sum() + sum(c.calls.sum() for c in phase.collectives)
+        assert [name, *what] == [name, phase.kind, str(size), str(many)]
 
 
 def test_collectives_by_communicator(built, tmp_path):
@@ -220,6 +237,7 @@ def test_a_program_that_is_linked_with_the_recorder(built, tmp_path):
     line = link_line(compiler).split()
     place = line.index("app.o")
     line[place] = str(PROGRAM)
+    line[line.index("-O2")] = "-O0"
     subprocess.run(line, cwd=tmp_path, env=env, check=True)
     for loaded in ({}, {"LD_PRELOAD": library_of(built)}):  # twice in one program is once
         linked = {**env, **loaded}, tmp_path / "app", more
