@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.study.fragments import busy, first_free
-from benchmarks.study.published import ISX
-from benchmarks.study.result import Check, Part, Table, percent, three
+from benchmarks.study.published import FFT, ISX
+from benchmarks.study.result import Check, Part, Table, Term, percent, three
+from benchmarks.study.scaling import full_nodes
 from benchmarks.study.setting import COMMON, Setting
 from benchmarks.study.timing import lines, predictor
 from benchmarks.study.verdict import falling, inside, near, over
@@ -23,6 +24,8 @@ __all__ = ["isx", "whole"]
 
 #: Random occupancies of the two runs.
 SEEDS = 3
+#: The two ends between which adaptive routing lies.
+VIA = ("minimal", "valiant")
 #: GB/s a node of other jobs that are tried beside the usual.
 MORE = 2.0
 #: What is tried with routing valiant, and what other jobs send.
@@ -78,10 +81,24 @@ def isx() -> Part:
         "An all-to-all gets a little more than the links out of a group over its nodes, since 1"
         " byte in 15 stays in its group.",
     )  # fmt: skip
-    return _part(table, configured, runs)
+    return _part(table, configured, runs, _elsewhere())
 
 
-def _part(table: Table, configured: float, runs: dict[str, dict[str, list[float]]]) -> Part:
+def _elsewhere() -> str:
+    """Return what IV-B of the FFT paper says of packets half way over third groups."""
+    import nidmap
+
+    nodes, paper = max(FFT.FULL_NODE_GBS.items())
+    found = float(np.sqrt(np.prod(full_nodes(nidmap.load_machine("shaheen2"), nodes, VIA))))
+    holds = near(found, paper).holds
+    return (
+        "" if holds else f", but IV-B's {nodes} nodes of Shaheen II would get {three(found)} GB/s"
+    )
+
+
+def _part(
+    table: Table, configured: float, runs: dict[str, dict[str, list[float]]], cost: str
+) -> Part:
     second = Table(
         f"Section 4.2 and Figure 3: exchange of 512 MB a rank, {ISX.PPN} ranks a node, GB/s a node",
         ("run", *next(iter(runs.values()))),
@@ -96,6 +113,9 @@ def _part(table: Table, configured: float, runs: dict[str, dict[str, list[float]
     every = [v for found in runs.values() for v in found["at random, 64 % payload"]]
     wire = [v for found in runs.values() for v in found["at random"]]
     idle = [v for found in runs.values() for v in found["at random, 64 %, no other jobs"]]
+    halfway = [float(np.sqrt(one * other)) for found in runs.values()
+               for one, other in zip(found["at random, 64 % payload"], found[next(iter(VALIANT))],
+                                     strict=True)]  # fmt: skip
     wide, full = ([v for found in runs.values() for v in found[how]] for how in VALIANT)
     ring = {name: float(np.median(found["round robin"])) for name, found in runs.items()}
     rand = {name: float(np.median(found["at random"])) for name, found in runs.items()}
@@ -112,6 +132,8 @@ def _part(table: Table, configured: float, runs: dict[str, dict[str, list[float]
               f" runs there; with every packet over a third group (valiant) {three(min(wide))} to"
               f" {three(max(wide))}, and {three(min(full))} to {three(max(full))} where other jobs"
               f" send {MORE:g} GB/s a node",
+              Term("packets half way, by logarithms, between shortest paths and third groups",
+                   tuple(halfway), f"{three(min(halfway))} to {three(max(halfway))}", cost),
               needs="how many packets go over third groups, and what other jobs sent: the counters"
               " of the blue links during a run would decide"),
         Check("Figure 3: at random beats round robin at 12k and 16k", "at both",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
 
 
-__all__ = ["bandwidths", "contiguous", "exponent", "regions"]
+__all__ = ["bandwidths", "contiguous", "exponent", "full_nodes", "regions"]
 
 #: Random occupancies of the exponents with and without ``--contiguous``.
 SEEDS = 1
@@ -173,6 +173,11 @@ def bandwidths(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
     routing = routings(machine)[0]
     cost = lost_winners(saved(machine, routing, detours(machine)))
     return table, _limits(series, cost), series
+
+
+def full_nodes(machine: Machine, nodes: int, routings: Sequence[str]) -> list[float]:
+    """Return the best GB/s a node at 32 a node under each routing."""
+    return [_best(machine, nodes, PPN, replace(COMMON, routing=how))[0] for how in routings]
 
 
 def _around(machine: Machine, nodes: int) -> float:
