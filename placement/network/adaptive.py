@@ -33,6 +33,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -119,7 +120,7 @@ class Division:
         share = (
             f"adaptive: {100 * self.minimal_share:.1f} % of the bytes between routers on minimal"
         )
-        if self.worst <= self.enough:
+        if self.worst <= self.enough * (1 + 1e-9):
             return f"{share} paths, and nothing is gained by fewer: nodes' own links take longer"
         return (
             f"{share} paths, the largest load within {100 * self.gap:.2f} % of the least possible "
@@ -142,10 +143,14 @@ class _Loads:
         self.fixed = fixed * self.scale
         self.pairs = np.flatnonzero((inner > 0) & (ways.detour > 0))
         self.cap = np.concatenate([variables.cap, inner.reshape(-1)[self.pairs]])
+        self.listed: PairChanges | None = None
+
+    @cached_property
+    def weight(self) -> Floats:
+        """What a byte of each variable changes on all channels together, float64 (n,)."""
         minimal, over, inside = self._prices(np.ones_like(self.scale))
         both = Ways(*(a + b for a, b in zip(minimal, over, strict=True)))
-        self.weight = self._of_variables(both, inside + ways.detour_price(inside))
-        self.listed: PairChanges | None = None
+        return self._of_variables(both, inside + self.ways.detour_price(inside))
 
     def split(self, x: Floats) -> tuple[Floats, Floats]:
         """Return the variables between groups, and those inside them."""
@@ -190,6 +195,15 @@ class _Loads:
             self.listed = PairChanges(self.ways, *ends)
         found: Floats = self.listed.on(channels) * self.scale[channels][:, None] * self.cap
         return found
+
+    def parts(self) -> Ints:
+        """Return a number for the two groups, or the one group, of each variable; pairs alone."""
+        assert isinstance(self.variables, Pairs)
+        ways, width = self.ways, self.ways.groups.width
+        g, h = ways.unit[self.variables.source], ways.unit[self.variables.target]
+        inside = ways.count**2 + self.pairs // width**2
+        key = np.concatenate([g * ways.count + h, inside])
+        return np.unique(key, return_inverse=True)[1]
 
     def cuts(self, x: Floats) -> Iterator[Floats]:
         """Yield prices that bound what leaves, or enters, a router of the busiest channel."""
@@ -367,14 +381,15 @@ def _solved(
         return Solution(problem.cap, minimal, minimal, np.zeros_like(full)), minimal
     none = problem.load(np.zeros_like(problem.cap))
     found = even(problem, none, full)
-    _prove_by_cuts(problem, found, none, tolerance, enough)
     if isinstance(problem.variables, Pairs) and len(problem.cap) <= linear_program.FEW:
         linear_program.solve(problem, found, none, full, tolerance, enough)
-    else:
+    elif found.worst > enough:
+        _prove_by_cuts(problem, found, none)
+    if found.worst > max(enough, found.bound * (1 + tolerance)):
         most = int(np.clip(WORK / problem.size, 40, 1000)) if steps is None else steps
-        balance(problem, found, none, tolerance, most, enough)
-    found.bound = problem.bound(none, found.prices)
-    _prove_by_cuts(problem, found, none, tolerance, enough)
+        balance(problem, found, none, tolerance, found.steps + most, enough)
+        found.bound = problem.bound(none, found.prices)
+        _prove_by_cuts(problem, found, none)
     if minimal <= max(enough, found.bound * (1 + tolerance)):
         found.x, found.worst = problem.cap, minimal
     else:
@@ -384,13 +399,10 @@ def _solved(
     return found, minimal
 
 
-def _prove_by_cuts(
-    problem: _Loads, found: Solution, none: Floats, tolerance: float, enough: float
-) -> None:
-    """Prove more by what leaves, or enters, the busiest router, where more has to be proven."""
-    if found.worst > max(enough, found.bound * (1 + tolerance)):
-        for prices in problem.cuts(found.x):
-            found.prove(prices, problem.bound(none, prices))
+def _prove_by_cuts(problem: _Loads, found: Solution, none: Floats) -> None:
+    """Prove more by what leaves, or enters, the busiest router."""
+    for prices in problem.cuts(found.x):
+        found.prove(prices, problem.bound(none, prices))
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "adaptive") -> Floats:

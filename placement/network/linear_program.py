@@ -3,6 +3,11 @@
 Of many thousand channels few bind. So the program is solved for some channels alone, by an
 interior point method (Wright, "Primal-Dual Interior-Point Methods", 1997): its optimum is a
 lower bound for all channels. Then those that are fuller than it join, until there are none.
+
+Of many variables most are alike: those between the same two groups begin as one part, with one
+share for all. The prices of the channels say which of its variables would rather take the one
+way and which the other: by that a part becomes two, until all variables for themselves, each by
+its cheaper way, are hardly better.
 """
 
 from __future__ import annotations
@@ -21,14 +26,15 @@ if TYPE_CHECKING:
 
 __all__ = ["FEW", "Listed", "least_largest", "solve"]
 
-#: Variables up to which a step of the descent would take longer than the program.
-FEW = 2000
+#: Variables up to which the descent would take longer than the program, and up to which each is
+#: a part by itself from the beginning.
+FEW, ALONE = 5000, 400
 
 #: Channels that join at most, in the first round and in each other one.
 FIRST, MORE = 120, 60
 
-#: Rounds, and steps of a round, at most.
-ROUNDS, STEPS = 40, 60
+#: Rounds, and steps of a round, at most; and multiplications that are too many for another round.
+ROUNDS, STEPS, WORK = 40, 60, 4_000_000_000
 
 #: How much of the complementarity a step aims to leave, and how far it goes towards the border.
 CENTRE, FAR = 0.1, 0.98
@@ -39,6 +45,9 @@ class Listed(Problem, Protocol):
 
     def rows(self, channels: Ints) -> Floats:
         """Return what all of each variable changes on channels, float64 (len(channels), n)."""
+
+    def parts(self) -> Ints:
+        """Return a part 0, 1, … for each variable, of those that are much alike, int64 (n,)."""
 
 
 def solve(
@@ -63,24 +72,29 @@ def solve(
     enough : float
         A largest load that need not become less.
     """
+    part = np.arange(len(problem.cap)) if len(problem.cap) <= ALONE else problem.parts()
     used, change = np.zeros(0, dtype=np.int64), np.zeros((0, len(problem.cap)))
     looked, most = np.maximum(np.maximum(none, full), problem.load(best.x)), FIRST
+    least, work = 0.0, 0
     for _ in range(ROUNDS):
-        if best.worst <= max(enough, best.bound * (1 + tolerance)):
+        if best.worst <= max(enough, best.bound * (1 + tolerance)) or work > WORK:
             break
-        fuller = np.setdiff1d(np.flatnonzero(looked > max(best.bound, enough)), used)
+        fuller = np.setdiff1d(np.flatnonzero(looked > max(least, enough)), used)
         new = fuller[np.argsort(-looked[fuller], kind="stable")[:most]]
-        if not len(new):
-            break
         used, change = np.append(used, new), np.concatenate([change, problem.rows(new)])
-        share, prices, bound, steps = least_largest(none[used], change, tolerance / 4, enough)
+        together = np.array([np.bincount(part, row) for row in change])
+        share, prices, least, steps = least_largest(none[used], together, tolerance / 4, enough)
         every = np.zeros(len(none))
         every[used] = prices
-        best.prove(every, bound)
+        dearer = prices @ change
+        best.prove(every, float(prices @ none[used] + np.minimum(dearer, 0.0).sum()))
         best.steps += steps
-        looked, most = problem.load(share * problem.cap), MORE
+        looked, most = problem.load(share[part] * problem.cap), MORE
         if float(looked.max()) < best.worst:
-            best.x, best.worst = share * problem.cap, float(looked.max())
+            best.x, best.worst = share[part] * problem.cap, float(looked.max())
+        if float(looked.max()) <= max(enough, least * (1 + tolerance / 2)):
+            part = np.unique(2 * part + (dearer > 0), return_inverse=True)[1]
+        work += steps * min(together.shape) ** 2 * max(together.shape)
 
 
 def least_largest(
@@ -137,11 +151,9 @@ def least_largest(
         room, rest = top - load, 1 - share
         centre = CENTRE * float(prices @ room + low @ share + high @ rest) / (m + 2 * n)
         stiff = prices / room
-        matrix = arrays.product(change.T * stiff, change)
-        matrix[np.diag_indices(n)] += low / share + high / rest
         wanted = centre / share - centre / rest - (centre / room) @ change
         each, weight = stiff @ change, float(stiff.sum())
-        both = arrays.solve(matrix, np.column_stack([wanted, each])).T
+        both = _solved(change, stiff, low / share + high / rest, np.stack([wanted, each], 1)).T
         above = float((centre / room).sum()) - 1
         up = (above + float(each @ both[0])) / (weight - float(each @ both[1]))
         moved = both[0] + up * both[1]
@@ -155,6 +167,22 @@ def least_largest(
         prices = prices + far * dearer
         low, high = low + far * lower, high + far * higher
     return found, proof, bound * size, step
+
+
+def _solved(change: Floats, stiff: Floats, own: Floats, wanted: Floats) -> Floats:
+    """Return y of ``(change.T @ diag(stiff) @ change + diag(own)) @ y = wanted``.
+
+    Where channels are fewer than variables by the matrix of channels (Woodbury's identity).
+    """
+    if len(own) <= len(stiff):
+        matrix = arrays.product(change.T * stiff, change)
+        matrix[np.diag_indices(len(own))] += own
+        return arrays.solve(matrix, wanted)
+    eased = wanted / own[:, None]
+    matrix = arrays.product(change / own, change.T)
+    matrix[np.diag_indices(len(stiff))] += 1 / stiff
+    back = arrays.solve(matrix, arrays.product(change, eased))
+    return eased - arrays.product(change.T, back) / own[:, None]
 
 
 def _length(*lines: tuple[Floats, Floats]) -> float:
