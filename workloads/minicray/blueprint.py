@@ -247,13 +247,16 @@ _LAUNCHERS = {
 #: nodes; and many ranks share few cores here. MPICH takes libfabric where it has it, as Cray's
 #: does and as predictions of exchanges in steps have it (`rankmap.predict.drift`), else UCX. Open
 #: MPI's components are named by what is left out: shared memory is vader in 4 and sm in 5, and
-#: monitoring goes with ob1. Where fences go by a tree, Slurm's PMIx plugin (22.05) lets ranks pass
-#: before all have come, and Open MPI 4 crashes at a message that it gets while it starts.
+#: monitoring goes with ob1. UCX announces no large message before it sends it: the answer would
+#: queue behind data, as no fabric's hardware has it. Where fences go by a tree, Slurm's PMIx
+#: plugin (22.05) lets ranks pass before all have come, and Open MPI 4 crashes at a message that it
+#: gets while it starts.
 _USUAL = {
     **dict.fromkeys(("FI_TCP_IFACE", "UCX_NET_DEVICES", "OMPI_MCA_btl_tcp_if_include"), "hsn0"),
     "MPIR_CVAR_CH4_NETMOD": "ofi",
     "FI_PROVIDER": "tcp",
     "UCX_TLS": "tcp,sm,self",
+    "UCX_RNDV_THRESH": "inf",
     "SLURM_PMIX_FENCE": "ring",
     "OMPI_MCA_pml": "^cm,ucx,yalla",
     "OMPI_MCA_btl": "^ofi,openib,smcuda,uct,ugni,usnic",
