@@ -17,16 +17,15 @@ import numpy as np
 from placement.support.arrays import product
 from rankmap.joint import work
 from rankmap.joint.budget import TUNING
-from rankmap.joint.judge import POWER, State, moved, norm
+from rankmap.joint.judge import POWER, State, exchanges, moved, norm
 from rankmap.predict.asked import fitted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from placement.support.array_types import Floats, Ints, Mask
     from rankmap.joint.judge import Score
     from rankmap.predict import Predictor
-    from rankmap.predict.phase import Phase
     from rankmap.predict.summing import Summed
 
 __all__ = ["ExactSteps", "RouteTable", "Traffic", "route_table", "traffic"]
@@ -169,23 +168,17 @@ def traffic(asked: Predictor, rows: Ints, slots: Ints | None) -> tuple[list[Traf
     found: list[Traffic] = []
     delay = np.zeros((len(rows), len(rows)))
     for phase in asked.phases(fitted(asked.pattern, on), on, slots):
-        found += _at_the_same_time(asked, phase)
+        gbs = asked.constants.memory_gbs
+        inside = phase.inside / (gbs * GB) if gbs else 0.0
+        if phase.steps:
+            inside /= phase.in_turn or 1.0  # 0: all of it stays inside nodes
+        for one in exchanges(phase):
+            floor = max(inside, asked.process_s(one.sent))
+            found.append(Traffic(_table(one.flows(), len(rows)), floor, one.times))
         table = _table(phase.flows(), len(rows))
         if phase.a_node and table.any():
             delay += phase.in_turn * asked.constants.hop_ns * 1e-9 / table.sum() * table
     return found, delay
-
-
-def _at_the_same_time(asked: Predictor, phase: Phase) -> Iterator[Traffic]:
-    nodes, ranks = len(phase.job.rows), len(phase.job.node)
-    gbs = asked.constants.memory_gbs
-    inside = phase.inside / (gbs * GB) if gbs else 0.0
-    if phase.steps is None:
-        yield Traffic(_table(phase.flows(), nodes), max(inside, asked.process_s(phase.sent)), 1.0)
-        return
-    inside /= phase.in_turn or 1.0  # 0: all of it stays inside nodes
-    for sums, times in phase.steps():
-        yield Traffic(_table(sums, nodes), max(inside, asked.process_s(sums.message(ranks))), times)
 
 
 def _table(sums: Summed, nodes: int) -> Floats:

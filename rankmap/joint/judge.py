@@ -12,14 +12,16 @@ from rankmap.predict.asked import fitted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from placement.network import Channels, Loads
+    from placement.network import Loads
     from placement.support.array_types import Floats, Ints
     from rankmap.predict import Predictor
     from rankmap.predict.phase import Phase
     from rankmap.predict.summing import Summed
 
+    Sent = tuple["Exchange", Loads]
 
-__all__ = ["Exchange", "Judge", "Score", "State", "canonical", "moved", "norm"]
+
+__all__ = ["Exchange", "Judge", "Score", "State", "canonical", "exchanges", "moved", "norm"]
 
 #: The power of the mean that stands for the largest of many times: of two links, one with nine
 #: tenths of the other's load counts as a twelfth of it, one with half of it as nothing.
@@ -86,17 +88,28 @@ class Exchange(NamedTuple):
     Attributes
     ----------
     phase : Phase
-    flows : Summed
-        What goes from node to node.
-    loads : Loads
+    flows : callable
+        Returns what goes from node to node.
+    sent : float
+        Bytes as `Phase.sent`, of this exchange alone.
     times : float
         Steps that it stands for.
     """
 
     phase: Phase
     flows: Callable[[], Summed]
-    loads: Loads
+    sent: float
     times: float
+
+
+def exchanges(phase: Phase) -> Iterator[Exchange]:
+    """Yield what is sent at the same time in a phase, one after the other."""
+    if phase.steps is None:
+        yield Exchange(phase, phase.flows, phase.sent, 1.0)
+        return
+    for sums, times in phase.steps():
+        sent = sums.message(len(phase.job.node))
+        yield Exchange(phase, lambda sums=sums: sums, sent, times)  # type: ignore[misc]
 
 
 class Judge:
@@ -116,8 +129,8 @@ class Judge:
         self.judged = 0
         self.us = work.judging(asked, rows)
 
-    def score(self, rows: Ints, slots: Ints | None) -> tuple[Score, list[Exchange]]:
-        """Return what nodes and an order are worth, and what is sent at the same time."""
+    def score(self, rows: Ints, slots: Ints | None) -> tuple[Score, list[Sent]]:
+        """Return what nodes and an order are worth, and what is sent with its loads."""
         asked = self.asked
         self.judged += 1
         on = asked.slots(rows)
@@ -127,23 +140,13 @@ class Judge:
         for phase in asked.phases(pattern, on, slots):
             loads = asked.loads(phase.total, left, phase.sent)
             time += sum(asked.parts(phase, loads, left))
-            for one in _exchanges(asked, phase, loads, left):
-                seconds = one.loads.seconds()
+            for one in exchanges(phase):
+                if phase.steps is not None:
+                    loads = asked.loads(phase.job.demand(one.flows()), left, one.sent)
+                seconds = loads.seconds()
                 extra += one.times * float(norm(seconds) - seconds.max(initial=0.0))
-                found.append(one)
+                found.append((one, loads))
         return Score(time, time + extra), found
-
-
-def _exchanges(
-    asked: Predictor, phase: Phase, loads: Loads, left: Channels | None
-) -> Iterator[Exchange]:
-    if phase.steps is None:
-        yield Exchange(phase, phase.flows, loads, 1.0)
-        return
-    for sums, times in phase.steps():
-        message = sums.message(len(phase.job.node))
-        step = asked.loads(phase.job.demand(sums), left, message)
-        yield Exchange(phase, lambda sums=sums: sums, step, times)  # type: ignore[misc]
 
 
 def canonical(state: State, ppn: int | None) -> State:

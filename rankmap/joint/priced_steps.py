@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from placement.network import Loads
     from placement.network.path_costs import PathCosts
     from placement.support.array_types import Floats, Ints, Mask
-    from rankmap.joint.judge import Exchange, Judge, Score
+    from rankmap.joint.judge import Exchange, Judge, Score, Sent
 
     Moves = list[tuple[int, int]]
     Bills: TypeAlias = "_Listed | _Alike"
@@ -166,7 +166,7 @@ class PricedSteps:
 
     def _tried(
         self, state: State, rows: Ints, score: Score, moves: Moves
-    ) -> tuple[Ints, Score, list[Exchange], int] | None:
+    ) -> tuple[Ints, Score, list[Sent], int] | None:
         """Return what is better after the first many, fewer, one of the moves; None if nothing is.
 
         A move is (place, row) for a free row, or (place, -1 - other place).
@@ -183,7 +183,7 @@ class PricedSteps:
     def idle(self, state: State) -> bool:
         """Return whether no link binds in a state: then other nodes change nothing."""
         sent = self.judge.score(state.rows, state.slots)[1]
-        return not any(_binding(one.loads) for one in sent)
+        return not any(_binding(loads) for _, loads in sent)
 
     def cheapest(self, state: State, count: int) -> Ints:
         """Return free rows that would pay least in a state, the cheapest first, at most so many."""
@@ -211,13 +211,13 @@ class PricedSteps:
         nodes = np.sort(self.rng.choice(nodes, room, replace=False))
         return nodes, _sum(one.bills(rows, places, nodes) for one in billed)
 
-    def _billed(self, found: list[Exchange]) -> Iterator[Bills]:
+    def _billed(self, found: list[Sent]) -> Iterator[Bills]:
         """Yield the exchanges that links bind, with prices."""
-        for one in found:
-            most = _binding(one.loads)
+        for one, loads in found:
+            most = _binding(loads)
             if not most:
                 continue
-            price = _prices(one.loads.seconds() / most, one.loads)
+            price = _prices(loads.seconds() / most, loads)
             cost = path_costs(self.judge.asked.machine, price, self.judge.asked.routing)
             if cost is None:
                 self.works = False

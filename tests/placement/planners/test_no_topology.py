@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from placement.planners.random_nodes import draw
+from placement.planners.no_topology import draw_nodes
 from placement.request import Request
 from placement.specs import parse_spec
 
@@ -15,7 +15,7 @@ MACHINE = parse_spec("torus:4x3")
 def sets_drawn(count, seeds, **more):
     free = MACHINE.free.copy()
     free[[2, 7]] = False
-    found = (draw(MACHINE, Request(count, free, seed=seed, **more)) for seed in range(seeds))
+    found = (draw_nodes(MACHINE, Request(count, free, seed=seed, **more)) for seed in range(seeds))
     return Counter(tuple(rows.tolist()) for rows in found)
 
 
@@ -42,6 +42,6 @@ def test_with_an_included_node_the_others_are_drawn_evenly():
 
 def test_a_seed_decides_the_draw():
     request = [Request(5, MACHINE.free, seed=seed) for seed in (1, 1, 2)]
-    first, again, other = (draw(MACHINE, r).tolist() for r in request)
+    first, again, other = (draw_nodes(MACHINE, r).tolist() for r in request)
     assert first == again != other
     assert first == sorted(first)

@@ -1,4 +1,4 @@
-"""Planner ``random``: nodes drawn by lot."""
+"""Planners that look at no topology: ``nid-order`` takes the first free nodes, ``random`` any."""
 
 from __future__ import annotations
 
@@ -14,11 +14,42 @@ if TYPE_CHECKING:
     from placement.request import Request
     from placement.support.array_types import Ints
 
-__all__ = ["draw"]
+__all__ = ["draw_nodes", "take_first"]
+
+
+@planner("nid-order")
+def take_first(machine: Machine, request: Request) -> Ints:
+    """Take the first free nodes in the machine's order, those to include among them.
+
+    Parameters
+    ----------
+    machine : Machine
+        Not looked at.
+    request : Request
+
+    Returns
+    -------
+    int64 (count,)
+
+    Raises
+    ------
+    PlanError
+        Where too few nodes are free.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> from placement.request import Request
+    >>> machine = parse_spec("torus:4x4")
+    >>> take_first(machine, Request(count=3, free=machine.free, include=np.array([9]))).tolist()
+    [0, 1, 9]
+    """
+    rows, must = free_rows(request)
+    return np.sort(np.concatenate([rows[must], rows[~must][: request.count - int(must.sum())]]))
 
 
 @planner("random")
-def draw(machine: Machine, request: Request) -> Ints:
+def draw_nodes(machine: Machine, request: Request) -> Ints:
     """Draw nodes by lot: every set of free nodes is equally likely.
 
     Parameters
@@ -44,7 +75,7 @@ def draw(machine: Machine, request: Request) -> Ints:
     >>> from placement.specs import parse_spec
     >>> from placement.request import Request
     >>> machine = parse_spec("torus:4x4")
-    >>> len(draw(machine, Request(count=5, free=machine.free, seed=1)))
+    >>> len(draw_nodes(machine, Request(count=5, free=machine.free, seed=1)))
     5
     """
     rows, must = free_rows(request)
