@@ -182,14 +182,14 @@ def curve_positions(machine: Machine, rows: Ints, key: Key, *, apart: bool = Fal
     coords = machine.coords[rows]
     extents = machine.topology.extents
     kind = machine.topology.kind
-    if apart and kind != "dragonfly":
+    if apart and not kind.startswith("dragonfly"):
         raise UsageError(
             f"only a dragonfly has groups to fill one by one, and {machine.name} is a {kind}",
             "take hilbert or morton",
         )
     if apart:
         return coords[:, 0] * np.int64(math.prod(extents[1:])) + key(coords[:, 1:], extents[1:])
-    if kind == "dragonfly":
+    if kind.startswith("dragonfly"):
         return key(coords, extents)
     if kind == "torus":
         return key(coords[:, :-1], extents[:-1]) * extents[-1] + coords[:, -1]

@@ -25,8 +25,8 @@ BUNDLED = {
     for name in (
         *("xtprocadmin", "rtr-aries", "rtr-gemini", "xtdb2proc", "meshcoords"),
         *("torus-coordinates", "system-map", "topology-conf", "scontrol-topology"),
-        *("ibnetdiscover-ports", "ibnetdiscover", "topology-yaml", "sls", "scontrol-nodes"),
-        *("kubernetes", "topograph", "slurm-json", "pbsnodes", "flux-resources"),
+        *("ibnetdiscover-ports", "ibnetdiscover", "sls", "scontrol-nodes", "kubernetes"),
+        *("topograph", "slurm-json", "topology-yaml", "pbsnodes", "flux-resources"),
         *("job-list", "sinfo"),
     )
 }

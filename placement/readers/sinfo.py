@@ -37,6 +37,7 @@ COLUMNS = {
     "STATE": "state", "CPUS": "cpus", "MEMORY": "memory", "S:C:T": "sct", "SOCKETS": "sockets",
     "CORES": "cores", "WEIGHT": "weight", "GRES": "gres", "AVAIL_FEATURES": "features",
     "FEATURES": "features", "AVAIL_FE": "cut_features", "REASON": "reason",
+    "RESERVATION": "reservation",
 }  # fmt: skip
 _QUERY_COLUMNS = (
     *("nodes", "partition", "avail", "state", "cpus", "memory"),
@@ -189,6 +190,8 @@ class _Table:
             cells = line.strip().split(None, last)
             if not open_end and cells and len(cells[-1].split()) != 1:
                 raise _strange(self.source, number, line)
+        if len(cells) == last and "reservation" in self.names:  # of sinfo -l, mostly empty
+            cells.insert(self.names.index("reservation"), "")
         if len(cells) == last and (open_end or "n/a" in cells):
             cells.append("")
         if len(cells) != last + 1:

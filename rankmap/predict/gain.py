@@ -37,7 +37,6 @@ from rankmap.pattern.structured import Stencil
 from rankmap.predict.asked import fitted
 from rankmap.predict.background import USUAL_LOAD, Other, beside, shared
 from rankmap.predict.bursts import LIKELY, RANGE, filled
-from rankmap.predict.constants import MEMORY_GBS
 from rankmap.predict.lines import most_steps
 from rankmap.predict.model import ARIES_PAYLOAD
 from rankmap.predict.phases import ALGORITHMS
@@ -397,9 +396,10 @@ def _unknowns(
         end = 1 / math.sqrt(len(times))  # of independent placements, one up and one down
         ahead: list[dict[str, Any]] = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
         yield "overlap", "how far ranks run ahead of others from step to step", ahead
-    if asked.constants.memory_source == "assumed" and any(one.inside for one in times):
-        question = f"whether the ranks of a node copy {MEMORY_GBS:g} GB/s together"
-        yield "memory", question, [{"memory": 2 * MEMORY_GBS}, {"memory": MEMORY_GBS / 2}]
+    gbs, known = asked.constants.memory_gbs, asked.constants.memory_source != "assumed"
+    if gbs is not None and not known and any(one.inside for one in times):
+        question = f"whether the ranks of a node copy {gbs:g} GB/s together"
+        yield "memory", question, [{"memory": 2 * gbs}, {"memory": gbs / 2}]
 
 
 def _libraries(asked: Model, first: _Values) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:

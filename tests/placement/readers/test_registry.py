@@ -103,6 +103,11 @@ def test_what_is_of_no_format_is_refused_with_the_formats_that_are_read(text, sa
         assert all(name in str(caught.value) for name in BUNDLED)
 
 
+def test_a_key_called_topology_makes_no_topology_yaml_of_slurms_json():
+    node = '"name": "n1",\n  "topology": "",\n  "state": ["IDLE"], "partitions": []'
+    assert recognise('{"nodes": [{\n  ' + node + "}]}\n", "-") == "slurm-json"
+
+
 def test_junk_before_a_dump_is_refused_by_its_line_not_by_its_format():
     with pytest.raises(ParseError) as caught:
         read_text("user@login1:~> xtprocadmin\n" + XTPROCADMIN, "x")

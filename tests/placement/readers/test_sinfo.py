@@ -324,3 +324,20 @@ def test_sniff_refuses(text):
 def test_our_query_names_the_columns_that_the_reader_knows():
     assert QUERY.count("|") == 10
     assert read("n1|p|up|idle|1|1|1|1|1|(null)|(null)\n", "t").nodes.cores.tolist() == [1]
+
+
+def test_the_long_form_of_26_05_has_a_column_of_reservations():
+    text = (
+        "Mon Nov 23 01:46:29 2026\n"
+        "PARTITION AVAIL  TIMELIMIT   JOB_SIZE ROOT OVERSUBS     GROUPS  NODES       STATE"
+        " RESERVATION NODELIST\n"
+        "all*         up   infinite 1-infinite   no       NO        all      1     drained"
+        "             n2\n"
+        "all*         up   infinite 1-infinite   no       NO        all      2    reserved"
+        "       maint n[3-4]\n"
+        "all*         up   infinite 1-infinite   no       NO        all      1        idle"
+        "             n1\n"
+    )
+    nodes = read_text(text).nodes
+    states = dict(zip(nodes.name.tolist(), nodes.state.tolist(), strict=True))
+    assert states == {"n2": "drained", "n3": "reserved", "n4": "reserved", "n1": "idle"}

@@ -98,6 +98,13 @@ def test_blocks_have_links_of_their_own_and_say_so(blocks):
     assert any("assumed to be NVLink domains" in note for note in blocks.notes)
 
 
+def test_a_range_looks_at_half_and_twice_of_what_is_assumed_inside_a_node(blocks):
+    found = nidmap.predict(blocks, blocks.names[:8].tolist(), "training:tp=4,pp=2,dp=4", ppn=4)
+    assert found.between.high < 20 * found.between.likely
+    (memory,) = [one.question for one in found.between.unknowns if one.name == "memory"]
+    assert "copy 3600 GB/s" in memory
+
+
 def test_figures_laid_over_state_the_links_of_blocks(tmp_path):
     conf, figures = tmp_path / "topology.conf", tmp_path / "figures.toml"
     conf.write_text(BLOCKS)
