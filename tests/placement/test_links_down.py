@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import ParseError, PlanError
 from placement.load import load_machine
-from placement.network import Demand, channels, hops, loads
+from placement.network import Demand, channels, hops, loads, routings
 from placement.topologies import links, router_names
+from placement.writers import write
 
 SPECS = (
     "dragonfly:groups=3,chassis=2,blades=3,nodes=1",
@@ -152,3 +153,18 @@ def test_a_list_of_todays_links_says_what_is_down(tmp_path):
     assert links(machine).count.tolist() == [1, 1]
     assert links(machine).bandwidth[1] < before.bandwidth[1]
     assert "1 link down, 1 degraded" in machine.notes[-1]
+
+
+def test_todays_dump_of_a_dragonfly_plus_counts_under_every_routing(tmp_path):
+    spec = "dragonfly+:groups=4,leaves=3,spines=3,nodes=2,injection=25"
+    listed = down(tmp_path, spec, "g0leaf0 g0spine0\ng0spine1 g1spine1\ng2leaf1 g2spine0 12.5\n")
+    today = tmp_path / "today.txt"
+    today.write_text(write(listed, "ibnetdiscover"))
+    found = load_machine(spec, f"links-down:{today}")
+    assert "2 links down, 1 degraded" in found.notes[-1]
+    demand = [Demand.complete(one, np.arange(24), 1, 1e9) for one in (listed, found)]
+    for routing in routings(listed):
+        want, got = loads(listed, demand[0], routing), loads(found, demand[1], routing)
+        np.testing.assert_allclose(got.seconds(), want.seconds())
+        gone = {"g0leaf0->g0spine0 local", "g0spine1->g1spine1 global"}
+        assert not gone & set(got.channels.names().tolist())
