@@ -17,6 +17,7 @@ SPECS = [
     "dragonfly:groups=4,chassis=2,blades=3,nodes=2,global=8",
     "dragonfly:groups=3,chassis=3,blades=2,nodes=1,wiring=same-chassis,global=4",
     "slingshot:groups=3,switches=4,nodes=4,nics=2",
+    "dragonfly+:groups=4,leaves=2,spines=3,nodes=2,links=2,global=4",
     "torus:5x4x2,nodes=2",
     "torus:7",
     "fattree:leaf=4,leaves=5,spines=3",
@@ -49,4 +50,4 @@ def test_routes_are_loads_of_single_bytes(spec, seed):
 def test_other_routings_and_broken_rings_are_not_followed():
     machine = machine_of(SPECS[0])
     assert routes(machine, np.arange(4), "valiant") is None
-    assert set(FOLLOWED) == {"dragonfly", "torus", "fattree", "tree"}
+    assert set(FOLLOWED) == {"dragonfly", "dragonfly+", "torus", "fattree", "tree"}
