@@ -35,7 +35,7 @@ _OUTSIDE = ("topology.kubernetes.io/region", "topology.kubernetes.io/zone")
 #: The labels of a network, outermost first, by what sets them; topograph's have as many tiers
 #: as there are, and Kueue's examples are of any provider.
 _FAMILIES = (
-    tuple(rf"fabric\.topograph\.run/tier-{tier}" for tier in reversed(range(10))),
+    tuple(rf"fabric\.topograph\.run/tier-{tier}" for tier in reversed(range(24))),
     tuple(
         rf"network\.topology\.(?:nvidia\.com|kubernetes\.io)/{word}"
         for word in ("datacenter", "core", "spine", "leaf", "block")
@@ -109,6 +109,8 @@ def locate(table: Table, dumps: Sequence[Dump]) -> Network:
         if before < units < whole.sum():  # a level says something that those outside do not
             told.append(level)
             before = units
+        elif level.accelerators and told and units == before:
+            told[-1] = level  # each switch has a domain of its own
     if not told:
         network = slurm_tree.flat(table)
         return replace(network, notes=(*network.notes, *notes))

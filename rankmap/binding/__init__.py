@@ -22,13 +22,97 @@ if TYPE_CHECKING:
     from rankmap.order import Order
     from rankmap.pattern import Pattern
 
-__all__ = ["BINDERS", "Bound", "bind"]
+__all__ = ["BINDERS", "Bound", "Copies", "bind", "copies_inside"]
 
 #: What can be told to bind: a launcher by its options, or Open MPI by its rankfile.
 BINDERS = (*LAUNCHERS, "openmpi")
 
 #: Formats of orders that name nodes alone, so that processes of a node are counted by rank.
 NODES_ALONE = ("slurm", "seq", "hydra", "intel", "torchrun", "mpijob")
+
+
+#: Ranks of which copies are worked out beside a prediction; more take longer than that.
+MOST_RANKS = 20_000
+
+
+class Copies(NamedTuple):
+    """What copying inside the nodes takes the rank that copies longest.
+
+    Attributes
+    ----------
+    time_s : float
+        With the ranks of each node in turn.
+    arranged_s : float
+        As ``--bind`` arranges them.
+    bandwidth : tuple of float
+        GB/s within an L3, a NUMA domain, a socket, a node.
+    mark : str
+        How these are known: ``measured``, ``published`` or ``assumed``.
+    linked : bool
+        Whether GPUs of the node copy over links of their own.
+    """
+
+    time_s: float
+    arranged_s: float
+    bandwidth: tuple[float, float, float, float]
+    mark: str
+    linked: bool = False
+
+    def sentence(self) -> str:
+        """Say both, and what they rest on."""
+        from placement.support.quantities import time_text
+
+        gain = f", {time_text(self.arranged_s)} as --bind arranges them"
+        gbs = ", ".join(f"{figure:g}" for figure in self.bandwidth)
+        return (
+            f"inside the nodes the busiest rank copies for {time_text(self.time_s)}"
+            f"{gain if self.arranged_s < 0.995 * self.time_s else ''}, at {gbs} GB/s within"
+            f" an L3, a NUMA domain, a socket, a node ({self.mark})"
+            f"{', between linked GPUs at their own' if self.linked else ''}"
+        )
+
+
+def copies_inside(order: Order, pattern: Pattern, size: float) -> Copies | None:
+    """Return what copying inside the nodes takes, by where the cores of two ranks meet.
+
+    Parameters
+    ----------
+    order : Order
+    pattern : Pattern
+        Fitted to the order's slots.
+    size : float
+        Bytes of one message (``--bytes``).
+
+    Returns
+    -------
+    Copies or None
+        None where nothing is known of the inside of the nodes, no two ranks of a node talk,
+        or there are more than `MOST_RANKS`.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from rankmap.orders import find
+    >>> from rankmap.pattern import parse_pattern
+    >>> from rankmap.slots import slots_of
+    >>> on = slots_of(nidmap.load_machine("polaris"), "#0-1", 4)
+    >>> ring = parse_pattern("ring").on(on)
+    >>> copies_inside(find("row-major")(ring, on), ring, 1e6).sentence()[:54]
+    'inside the nodes the busiest rank copies for 20 us, at'
+    """
+    on = order.on
+    if on.machine is None or on.rows is None or len(on) > MOST_RANKS:
+        return None
+    try:
+        hardware = hardware_of(on.machine, on.rows)
+        found = arrange_inside(order, pattern, hardware)
+    except UsageError:
+        return None
+    if not found.busiest_before:
+        return None
+    each = size / 1e9
+    times = found.busiest_before * each, min(found.busiest, found.busiest_before) * each
+    return Copies(*times, hardware.bandwidth, hardware.mark, bool(hardware.gpu_links))
 
 
 class Bound(NamedTuple):

@@ -40,11 +40,15 @@ class Arranged(NamedTuple):
     order : Order
     cost, before : float
         The sum that was made small, weight times seconds a GB: now, and in the order given.
+    busiest, busiest_before : float
+        The same of what one rank sends to others of its node, the longest of all ranks.
     """
 
     order: Order
     cost: float
     before: float
+    busiest: float
+    busiest_before: float
 
 
 def arrange_inside(
@@ -81,7 +85,7 @@ def arrange_inside(
         common = best_seats(inside, outside, *costs[len(outside)])
     slots = order.slots.copy()
     seen: dict[bytes, Ints] = {}
-    total = before = 0.0
+    total = before = busiest = busiest_before = 0.0
     for low, (members, inside, outside) in zip(order.on.first.tolist(), nodes, strict=True):
         between, to_nic = costs[len(members)]
         key = inside.tobytes() + outside.tobytes()
@@ -90,9 +94,16 @@ def arrange_inside(
         turn = np.arange(len(members))
         total += seating_cost(seen[key], inside, outside, between, to_nic)
         before += seating_cost(turn, inside, outside, between, to_nic)
+        busiest = max(busiest, _longest(seen[key], inside, between))
+        busiest_before = max(busiest_before, _longest(turn, inside, between))
         slots[members] = low + seen[key]
     made = Order(slots, order.on, order.strategy, order.pattern, order.remark, order.optimised)
-    return Arranged(made, total, before)
+    return Arranged(made, total, before, busiest, busiest_before)
+
+
+def _longest(seats: Ints, inside: Floats, between: Floats) -> float:
+    """Return the weight times seconds a GB of the rank that sends longest inside its node."""
+    return float((inside * between[np.ix_(seats, seats)]).sum(axis=1).max(initial=0.0))
 
 
 def seating_cost(

@@ -177,10 +177,24 @@ def order(
     else:
         write_output(emit(made, chosen, launcher_order or "sorted"), output)
     _report(made, machine, chosen, launcher_order)
+    if not binder:
+        _say_copies(made, wanted, sent.get("bytes"))
     if told:
         say(f"nidmap: {told}")
     if sent and asked != "auto":
         say(f"nidmap: --{next(iter(sent)).replace('_', '-')} is for --strategy auto alone")
+
+
+def _say_copies(order: Order, pattern: str, size: float | None) -> None:
+    """Say what copying inside the nodes takes, where it is known what is in them."""
+    from rankmap.binding import copies_inside
+    from rankmap.pattern import parse_pattern
+    from rankmap.predict.asked import size_of
+
+    fitted = parse_pattern(pattern).on(order.on)
+    found = copies_inside(order, fitted, size_of(fitted, size)[0])
+    if found:
+        say(f"nidmap: {found.sentence()}")
 
 
 def _bind(

@@ -17,6 +17,7 @@ from placement.hooks import SERVICES, load
 from rankmap.commands.model import job_options, model_options, order_options, predictor
 
 if TYPE_CHECKING:
+    from rankmap.binding import Copies
     from rankmap.commands.model import JobArguments, OrderArguments
     from rankmap.order import Order
     from rankmap.predict import Prediction, Predictor
@@ -74,13 +75,27 @@ def predict(
     machine = job.machine()
     slots = job.slots(machine)
     asked = predictor(machine, wanted, slots.counts.tolist(), model)
-    found = asked.ranged(slots, _order_of(asked, slots, order))
+    laid = _order_of(asked, slots, order)
+    found = asked.ranged(slots, laid)
+    copies = _copies(asked, slots, laid)
     if as_json:
         more = {"against": beside.document(found, against, times)} if beside else {}
+        more |= {"inside": copies._asdict()} if copies else {}
         write_output(to_json({**found.document(), **more}), output)
     else:
+        inside = f"note: {copies.sentence()}\n" if copies else ""
         more_words = "\n" + beside.words(found, against, times) if beside else ""
-        write_output(_words(found) + more_words, output)
+        write_output(_words(found) + inside + more_words, output)
+
+
+def _copies(asked: Predictor, slots: Slots, order: Order | None) -> Copies | None:
+    """Return what copying inside the nodes takes, where it is known what is in them."""
+    from rankmap.binding import copies_inside
+    from rankmap.orders import find
+    from rankmap.predict.asked import fitted
+
+    pattern = fitted(asked.pattern, slots)
+    return copies_inside(order or find("row-major")(pattern, slots), pattern, asked.size)
 
 
 def _order_of(asked: Predictor, slots: Slots, given: OrderArguments) -> Order | None:

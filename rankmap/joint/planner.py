@@ -165,6 +165,7 @@ class _Answer:
             warnings=(
                 *self._warnings(),
                 *_doubts(None if self.timeless else gain, self.request.baseline),
+                *_copies(order, self.asked),
             ),
             order=order,
             written=lambda form, path, limit: _written(
@@ -317,6 +318,16 @@ def _clearly(best: Prediction, default: Prediction, gain: Gain | None) -> bool:
     if gain is None or best.time_s >= default.time_s * (1 - TUNING.clearly):
         return False
     return gain.pays(TUNING.clearly)
+
+
+def _copies(order: Order, asked: Predictor) -> Iterator[str]:
+    """Yield what copying inside the nodes takes, where it is known what is in them."""
+    from rankmap.binding import copies_inside
+    from rankmap.predict.asked import fitted
+
+    found = copies_inside(order, fitted(asked.pattern, order.on), asked.size)
+    if found:
+        yield found.sentence()
 
 
 def _doubts(gain: Gain | None, baseline: Baseline) -> Iterator[str]:

@@ -296,7 +296,10 @@ def clusters():
     listed = json.dumps({"kind": "List", "items": [*nodes, topology]}, indent=1)
     instances = [{"id": f"n{k}", "network_layers": one} for k, one in enumerate(tiers)]
     texts = listed, yaml.safe_dump_all([*nodes, topology]), json.dumps({"instances": instances})
-    return [text.encode() for text in texts]
+    model = (
+        "switches:\n  s0:\n    switches: [l0, l1]\nblocks:\n- switch: l0\n  nodes: [n0, 'n[1-3]']\n"
+    )
+    return [text.encode() for text in (*texts, model)]
 
 
 def sites():

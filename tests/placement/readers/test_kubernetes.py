@@ -123,6 +123,56 @@ def test_topograph_kubernetes_and_kueue_give_one_tree(extents, random):
             assert agree(at[one][: len(told)], at[other][: len(told)]) == expected
 
 
+MODEL = """\
+# a comment
+switches:
+  core:
+    labels:
+      topology.kubernetes.io/region: us-east
+    switches: [spine-1]
+  spine-1:
+    switches:
+    - leaf-1
+    - leaf-2
+blocks:
+- switch: leaf-1
+  nodes:
+  - node[1101-1104]
+  annotations:
+    accelerator.topology.test/domain: nvl-1
+- switch: leaf-2
+  nodes: ["node[1201-1203]", node1204]
+"""
+
+
+def test_a_model_of_topograph():
+    machine = assemble([read_text(MODEL, "model.yaml")])
+    assert machine.names.tolist() == [f"node1{leaf}0{k}" for leaf in (1, 2) for k in range(1, 5)]
+    assert machine.topology.levels == ("tier-0", "domain", "node")  # alone without a domain
+    assert machine.coords[:, 0].tolist() == [0] * 4 + [1] * 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("node1204", "node1203", "x:18: node node1203 stands twice"),
+        ("[spine-1]", "spine-1", "x:6: switches is not a list"),
+        ("    - leaf-1\n", "    - leaf-1\n    - core\n", "x:13: switch "),
+        ("- switch: leaf-1", "- switch: [leaf-1]", "x:12: switch is not one value"),
+        (
+            "  core:\n    labels:",
+            "  core: 7\n  other:\n    labels:",
+            "x:3: switch core is not a dict",
+        ),
+        ("node[1101-1104]", "node[1101-", "x:14: nodes: "),
+    ],
+)
+def test_a_wrong_model_is_refused_at_its_line(old, new, says):
+    with pytest.raises(ParseError) as caught:
+        read_text(MODEL.replace(old, new), "x")
+    assert str(caught.value).startswith(says)
+
+
 def test_domains_of_accelerators_are_innermost_and_have_links_of_their_own():
     keys = (ZONE, TOPOGRAPH + "spine", TOPOGRAPH + "leaf", TOPOGRAPH + "accelerator")
     nodes = [
@@ -148,6 +198,17 @@ def test_levels_that_cut_across_domains_are_left_out_and_named():
     machine = machine_of(nodes)
     assert machine.topology.levels == ("spine", "domain", "node")
     assert "leaf left out: they cut across" in " ".join(machine.notes)
+
+
+def test_a_domain_for_each_leaf_is_the_leaf():
+    keys = (TOPOGRAPH + "leaf", TOPOGRAPH + "accelerator")
+    nodes = [
+        kubernetes_node(f"n{k}", zip(keys, (f"l{k // 2}", f"a{k // 2}"), strict=True), gpus=4)
+        for k in range(8)
+    ]
+    machine = machine_of(nodes)
+    assert machine.topology.levels == ("domain", "node")
+    assert machine.topology.bandwidth["up0"] == 4 * 900
 
 
 def test_a_node_without_a_level_is_not_planned_on_and_one_without_domain_is():
