@@ -53,6 +53,14 @@ def test_nodes_by_index_nid_and_name_are_the_same(tool):
     assert listed[0] == listed[1] == listed[2]
 
 
+def test_a_time_of_one_routing_is_called_so_beside_a_range_over_all(tool):
+    line = "predict -m shaheen2 --nodes 100-115 --pattern alltoall --bytes 50kB"
+    said = tool(line)[1].splitlines()
+    assert "us, likely " in said[1]
+    assert f"({said[0].split(' for ')[0]} if routing is minimal)" in said[1]
+    assert "if routing" not in tool(f"{line} --routing minimal")[1]
+
+
 def test_the_order_of_the_nodes_is_that_of_the_ranks(tool):
     line = "predict -m torus:8,bw=1 --pattern stencil:8 --bytes 1e6 --latency 0 --json --nodes "
     straight = json.loads(tool(line + "0-7")[1])["time_s"]
