@@ -94,6 +94,9 @@ class Tuning:
         Numbers in that table, at most.
     figures : int
         Costs between nodes that are worked out for one bill, at most.
+    step_figures : int
+        Costs between nodes that are worked out for one step of a large job, at most: a second or
+        two, after which a search can be told to end.
     payers : int
         Places with the largest bills, for which free nodes are looked for.
     singles : int
@@ -151,6 +154,7 @@ class Tuning:
     spare: int = 8
     table: int = 1 << 24
     figures: int = 1 << 20
+    step_figures: int = 1 << 25
     payers: int = 4
     singles: int = 5
     patience: int = 4

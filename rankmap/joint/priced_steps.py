@@ -206,7 +206,7 @@ class PricedSteps:
     ) -> tuple[Ints, Floats]:
         """Return free nodes, some drawn by lot where they are many, and bills of places there."""
         nodes = self._spare(rows)
-        figures = sum(one.figures(len(places), len(rows)) for one in billed)
+        figures = _figures(billed, len(places), len(rows))
         room = min(len(nodes), max(2 * most, int(TUNING.figures / figures)))
         nodes = np.sort(self.rng.choice(nodes, room, replace=False))
         return nodes, _sum(one.bills(rows, places, nodes) for one in billed)
@@ -229,6 +229,8 @@ class PricedSteps:
         now = _sum(one.now(rows) for one in billed)
         movable = ~np.isin(rows, self.must)
         rank = np.argsort(-np.where(movable, now, -np.inf), kind="stable")
+        while most > 1 and 2 * most * _figures(billed, most, len(rows)) > TUNING.step_figures:
+            most //= 2
         places = rank[: min(most, int(movable.sum()))]
         if len(places) and self.free.sum() > len(rows):
             nodes, bills = self._offers(billed, rows, places, most)
@@ -238,7 +240,7 @@ class PricedSteps:
         """Yield pairs of places that exchange their nodes, the largest saving first."""
         now = _sum(one.now(rows) for one in billed)
         every = np.arange(len(rows))
-        figures = sum(one.figures(len(rows), len(rows)) for one in billed)
+        figures = _figures(billed, len(rows), len(rows))
         few = max(1, min(most, len(rows), int(TUNING.figures / figures)))
         places = np.argsort(-now, kind="stable")[:few]
         gone = _sum(one.bills(rows, places, rows) for one in billed)  # [place, node of other]
@@ -253,6 +255,11 @@ class PricedSteps:
             if i not in used and j not in used:
                 used |= {i, j}
                 yield i, -1 - j
+
+
+def _figures(billed: list[Bills], places: int, rows: int) -> float:
+    """Return how many costs all bills of so many places take on one node, about."""
+    return sum(one.figures(places, rows) for one in billed)
 
 
 def _sum(parts: Iterator[Floats]) -> Floats:
