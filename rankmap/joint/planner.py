@@ -334,8 +334,8 @@ def _doubts(gain: Gain | None, baseline: Baseline) -> Iterator[str]:
     """Yield what a user should know before trusting a plan's gain."""
     if gain is not None and gain.low < 1 - TUNING.clearly:
         yield (
-            f"this may be slower than {baseline.words}: {gain.low:.2f} x as fast at worst,"
-            f" {gain.most_unsure}"
+            f"this may be slower than {baseline.words}: {gain.low:.2f} x as fast at worst"
+            f" (most unsure: {gain.most_unsure})"
         )
 
 
