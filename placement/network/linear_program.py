@@ -149,14 +149,21 @@ def least_largest(
             break
         step += 1
         room, rest = top - load, 1 - share
+        if not min(room.min(), rest.min(), share.min()) > 0:
+            break  # nearer to the border than numbers are
         centre = CENTRE * float(prices @ room + low @ share + high @ rest) / (m + 2 * n)
         stiff = prices / room
         wanted = centre / share - centre / rest - (centre / room) @ change
         each, weight = stiff @ change, float(stiff.sum())
-        both = _solved(change, stiff, low / share + high / rest, np.stack([wanted, each], 1)).T
+        try:
+            both = _solved(change, stiff, low / share + high / rest, np.stack([wanted, each], 1)).T
+        except np.linalg.LinAlgError:
+            break  # the same
         above = float((centre / room).sum()) - 1
         up = (above + float(each @ both[0])) / (weight - float(each @ both[1]))
         moved = both[0] + up * both[1]
+        if not np.isfinite(moved).all():
+            break
         filled = change @ moved
         dearer = centre / room - prices - stiff * (up - filled)
         lower = (centre - low * moved) / share - low

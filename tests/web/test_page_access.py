@@ -1,5 +1,6 @@
 """The page in a browser: keys alone, axe, dark and forced colours, a phone, no outside requests."""
 
+import itertools
 import re
 from pathlib import Path
 
@@ -166,6 +167,59 @@ def test_far_away_boxes_stand_for_nodes_and_near_by_names_are_written(opened, bu
     near = page.page.locator(".box-label:not([hidden])").all_inner_texts()
     assert far > 0
     assert "g0" in near
+
+
+#: Keeps what the map writes: the text, its canvas, its middle, its width, in pixels of the canvas.
+KEEP_NAMES = """
+const plain = CanvasRenderingContext2D.prototype.fillText;
+const canvases = [];
+window.written = [];
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y, ...rest) {
+  if (!canvases.includes(this.canvas)) canvases.push(this.canvas);
+  const at = [canvases.indexOf(this.canvas), Math.round(x), Math.round(y)];
+  window.written.push([text, ...at, this.measureText(text).width]);
+  return plain.call(this, text, x, y, ...rest);
+};
+"""
+
+
+def apart(written):
+    """Return how many pixels are free between neighbours' names on each line."""
+    lines = {}
+    for _, canvas, x, y, width in written:
+        lines.setdefault((canvas, y), {})[x] = width
+    return [
+        right - left - (line[left] + line[right]) / 2
+        for line in lines.values()
+        for left, right in itertools.pairwise(sorted(line))
+    ]
+
+
+def test_all_nodes_are_named_where_the_map_has_room(opened):
+    import nidmap
+
+    with running(nidmap.load_machine("torus:4x4")) as few:
+        page = opened(few)
+        page.context.add_init_script(KEEP_NAMES)
+        page.go()
+        written = page.page.evaluate("() => window.written")
+        page.leave()
+    assert {int(text.removeprefix("nid")) for text, *_ in written} == set(range(16))
+    assert min(apart(written)) > 10
+
+
+def test_names_of_nodes_are_never_squeezed(opened, busy):
+    page = opened(busy)
+    page.context.add_init_script(KEEP_NAMES)
+    page.go()
+    page.page.focus("#map")
+    page.page.keyboard.press("Home")
+    for _ in range(40):
+        page.page.keyboard.press("+")
+        page.settle()
+        if written := page.page.evaluate("() => window.written"):
+            break
+    assert min(apart(written)) > 0
 
 
 def test_dark_and_light_by_system_and_by_choice(opened, site):

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["view", "views"]
 
-MARGIN = 24
-GAP = 14
+#: Units left of and above the tiles, where the axes are named; right of and below them; between.
+MARGIN, EDGE, GAP = 24, 6, 14
 _TILE = Pad(14, 4)
 
 #: Most empty places that are drawn.
@@ -108,8 +108,8 @@ class _Tiles:
         self.w = extents[0] * self.step + 2 * _TILE.side
         self.h = math.prod(extents[1:2]) * (PITCH + 2) + _TILE.top + 2 * _TILE.side
         self.columns = columns_of(self.count, self.w + GAP, self.h + GAP)
-        self.width = 2 * MARGIN + self.columns * (self.w + GAP) - GAP
-        self.height = 2 * MARGIN + -(-self.count // self.columns) * (self.h + GAP) - GAP
+        self.width = MARGIN + EDGE + self.columns * (self.w + GAP) - GAP
+        self.height = MARGIN + EDGE + -(-self.count // self.columns) * (self.h + GAP) - GAP
 
     def tile(self, coords: Ints) -> Ints:
         """Return the tile of each row of coordinates."""

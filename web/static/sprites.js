@@ -10,6 +10,9 @@ const LEAST_FRAMED = 10;
 
 const SAMPLES = [1 / 6, 3 / 6, 5 / 6];
 
+/** Pixels of a stroke at most: a name has its room inside. */
+const MOST_THICK = 4;
+
 /** Inside of each shape, in [0, 1) coordinates; `t` is the thickness of a stroke. */
 const INSIDE = [
   (x, y) => Math.abs(x - 0.5) < 0.17 && Math.abs(y - 0.5) < 0.17,
@@ -110,7 +113,7 @@ function tiny(looks, key, { shape, hatch, mark }) {
 /** Share of a pixel that lies inside a shape. */
 function coverage(shape, x, y, side) {
   const inside = INSIDE[shape];
-  const thick = Math.max(1.001 / side, 0.14);
+  const thick = Math.max(1.001 / side, Math.min(0.14, MOST_THICK / side));
   let hits = 0;
   for (const dy of SAMPLES) {
     for (const dx of SAMPLES) if (inside((x + dx) / side, (y + dy) / side, thick)) hits++;
@@ -119,7 +122,7 @@ function coverage(shape, x, y, side) {
 }
 
 function frameIn(sprite, side, colour) {
-  const thick = Math.max(1, Math.round(side / 6));
+  const thick = Math.max(1, Math.min(Math.round(side / 6), MOST_THICK));
   for (let y = 0; y < side; y++) {
     for (let x = 0; x < side; x++) {
       const edge = x < thick || y < thick || x >= side - thick || y >= side - thick;

@@ -172,10 +172,20 @@ export class Tiles {
     return { fill: levels.length === 1 ? deep : shade, line };
   }
 
+  /** Whether nodes stand farther apart than a gap: one on each router of a torus. */
+  get sparse() {
+    return this.scene.pitch > this.scene.node.w + 1;
+  }
+
+  /** Pixels of a node. */
+  get side() {
+    const { k, scale, scene, sparse } = this;
+    return Math.max(1, sparse ? Math.floor(scene.node.w * scale) : Math.floor(k) - gapOf(k));
+  }
+
   paintNodes() {
-    const { scene, scale, keys, looks, raster, k } = this;
-    const side = Math.max(1, Math.floor(k) - gapOf(k));
-    const shift = Math.floor((gapOf(k) * (scene.node.w / scene.pitch)) / 2);
+    const { scene, scale, keys, looks, raster, k, side } = this;
+    const shift = this.sparse ? 0 : Math.floor((gapOf(k) * (scene.node.w / scene.pitch)) / 2);
     const [x0, y0, x1, y1] = this.reach(scene.pitch + 1);
     scene.vacantWithin(x0, y0, x1, y1, (i) => {
       const x = Math.round(scene.vacant.x[i] * scale) + shift;
@@ -206,16 +216,17 @@ export class Tiles {
   }
 
   writeNames(context) {
-    const { scene, scale, keys, looks, k } = this;
+    const { scene, scale, keys, looks, k, side } = this;
     if (k / this.ratio < NAMED) return;
-    const sizes = this.namesOf(scene.x.length - 1).map((name) => Math.floor(Math.min(k / 4, (k - 8) / (CHARACTER * name.length))));
+    const room = side + gapOf(k);
+    const sizes = this.namesOf(scene.x.length - 1).map((name) => Math.floor(Math.min(room / 4, (room - 8) / (CHARACTER * name.length))));
     const fitting = sizes.findIndex((size) => size >= LEAST_NAME * this.ratio);
     if (fitting < 0) return;
     const size = sizes[fitting];
     context.font = `${size}px ui-monospace, monospace`;
     context.textAlign = "center";
     context.textBaseline = "middle";
-    const half = (k - gapOf(k)) / 2;
+    const half = side / 2;
     const [x0, y0, x1, y1] = this.reach(scene.pitch + 1);
     scene.within(x0, y0, x1, y1, (row) => {
       const x = Math.round(scene.x[row] * scale) + half - this.raster.left;
