@@ -37,19 +37,20 @@ class PairChanges:
         g, h = self.unit
         self.each = ways.each[g, h]
         self.far, self.near = np.flatnonzero(g != h), np.flatnonzero(g == h)
+        self.row = np.full(len(ways.groups.channels), -1)
+        self.row[ways.groups.inside] = np.arange(len(ways.groups.inside))
+        self.by_channel = np.argsort(ways.channel, kind="stable")
 
     def on(self, channels: Ints) -> Floats:
         """Return the bytes of each channel, by a byte of each pair: float64 (channels, n)."""
         out = np.zeros((len(channels), len(self.each)))
-        groups = self.ways.groups
-        row = np.full(len(groups.channels), -1)
-        row[groups.inside] = np.arange(len(groups.inside))
-        inside, some = np.flatnonzero(row[channels] >= 0), np.flatnonzero(row[channels] < 0)
+        groups, row = self.ways.groups, self.row[channels]
+        inside, some = np.flatnonzero(row >= 0), np.flatnonzero(row < 0)
         out[some] = self._between(channels[some])
         group = groups.group[groups.channels.source[channels[inside]]]
         for k in np.unique(group).tolist():
             some = inside[group == k]
-            out[some] = self._inside(k, row[channels[some]])
+            out[some] = self._inside(k, row[some])
         return out
 
     def _inside(self, k: int, spot: Ints) -> Floats:
@@ -85,8 +86,7 @@ class PairChanges:
     def _between(self, channels: Ints) -> Floats:
         """Return what channels between groups carry."""
         ways = self.ways
-        place = np.argsort(ways.channel, kind="stable")
-        row = place[np.searchsorted(ways.channel, channels, sorter=place)]
+        row = self.by_channel[np.searchsorted(ways.channel, channels, sorter=self.by_channel)]
         a, b = (x[:, None] for x in np.divmod(ways.between[row], ways.count))
         g, h = self.unit
         minimal = (a == g) & (b == h)

@@ -63,13 +63,18 @@ class Copies(NamedTuple):
         from placement.support.quantities import time_text
 
         gain = f", {time_text(self.arranged_s)} as --bind arranges them"
-        gbs = ", ".join(f"{figure:g}" for figure in self.bandwidth)
         return (
             f"inside the nodes the busiest rank copies for {time_text(self.time_s)}"
-            f"{gain if self.arranged_s < 0.995 * self.time_s else ''}, at {gbs} GB/s within"
-            f" an L3, a NUMA domain, a socket, a node ({self.mark})"
+            f"{gain if self.arranged_s < 0.995 * self.time_s else ''},"
+            f" {_rests_on(self.bandwidth, self.mark)}"
             f"{', between linked GPUs at their own' if self.linked else ''}"
         )
+
+
+def _rests_on(bandwidth: tuple[float, float, float, float], mark: str) -> str:
+    """Say with which bandwidths copies were counted, and how these are known."""
+    gbs = ", ".join(f"{figure:g}" for figure in bandwidth)
+    return f"at {gbs} GB/s within an L3, a NUMA domain, a socket, a node ({mark})"
 
 
 def copies_inside(order: Order, pattern: Pattern, size: float) -> Copies | None:
@@ -201,8 +206,7 @@ def bind(order: Order, pattern: Pattern, binder: str, form: str) -> Bound:
         local = np.argsort(found.order.ranks[: len(places)]) if by_rank else np.arange(len(places))
         binding = bind_options(binder, places, local.tolist(), by_rank)
     where = f"inside the nodes ({hardware.sentence()}; {hardware.source})"
-    gbs = ", ".join(f"{figure:g}" for figure in hardware.bandwidth)
-    rests_on = f"at {gbs} GB/s within an L3, a NUMA domain, a socket, a node ({hardware.mark})"
+    rests_on = _rests_on(hardware.bandwidth, hardware.mark)
     if found.cost < 0.995 * found.before:
         what = f"copies cost {found.cost / found.before:.2f} of what they do with ranks in turn"
     else:
