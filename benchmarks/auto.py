@@ -28,6 +28,7 @@ import math
 import sys
 import time
 from statistics import median
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -41,6 +42,9 @@ from placement.specs import parse_spec
 from rankmap import orders
 from rankmap.pattern import parse_pattern
 from rankmap.slots import Slots
+
+if TYPE_CHECKING:
+    from rankmap.order import Order
 
 #: Machines of the exhaustive part.
 SMALL = (
@@ -82,7 +86,7 @@ def routes(machine, free):
     for i, a in enumerate(free):
         for j, b in enumerate(free):
             if i != j:
-                load = loads(machine, Demand.pairs(machine, [a], [b], 1.0)).load
+                load = loads(machine, Demand.pairs(machine, np.array([a]), np.array([b]), 1.0)).load
                 out[i, j, : len(found)] = load / (found.bandwidth * 1e9)
                 out[i, j, len(found) + i] = 1 / (own[a] * 1e9)
                 out[i, j, len(found) + len(free) + j] = 1 / (own[b] * 1e9)
@@ -207,8 +211,14 @@ def placed(found, free):
 
 
 #: Machines of the SimGrid part: kind, extents or (down, up), jobs.
-TORI = (((8, 8, 8), ((27, (3, 3, 3)), (64, (4, 4, 4)))), ((6, 4, 5), ((24, (2, 3, 4)),)))
-TREES = ((((6, 6, 3), (1, 2, 4)), ((24, (2, 3, 4)),)), (((8, 12), (1, 4)), ((32, (4, 8)),)))
+TORI: tuple[Any, ...] = (
+    ((8, 8, 8), ((27, (3, 3, 3)), (64, (4, 4, 4)))),
+    ((6, 4, 5), ((24, (2, 3, 4)),)),
+)
+TREES: tuple[Any, ...] = (
+    (((6, 6, 3), (1, 2, 4)), ((24, (2, 3, 4)),)),
+    (((8, 12), (1, 4)), ((32, (4, 8)),)),
+)
 
 
 def simgrid(cases=40, seed=0):
@@ -233,7 +243,7 @@ def simgrid(cases=40, seed=0):
             routing=like, deadline=60,
         )  # fmt: skip
         default = plan(machine, count, strategy="slurm-none", candidates=free)
-        auto = ran(python, job, found.rows[found.order.node], pattern, dims)
+        auto = ran(python, job, found.rows[cast("Order", found.order).node], pattern, dims)
         base = ran(python, job, default.rows, pattern, dims)
         expected = found.facts["predicted"]["ratio"]
         key = job["kind"], pattern.partition(":")[0]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
+
 from benchmarks.timing import interleave, ms, table
 
 
@@ -10,13 +14,12 @@ def main() -> None:
     import nidmap
 
     machine = nidmap.load_machine("dragonfly:groups=86,chassis=6,blades=16,nodes=4")
+    nodes = np.arange(32768)
     rows = []
     for pattern in ("fft:1024x1024", "stencil:128x128x64"):
         times = interleave(
             {
-                name: lambda p=pattern, s=name: nidmap.order(
-                    machine, range(32768), 32, p, strategy=s
-                )
+                name: partial(nidmap.order, machine, nodes, 32, pattern=pattern, strategy=name)
                 for name in ("row-major", "morton", "hilbert")
             },
             rounds=3,

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import TYPE_CHECKING
+
 from benchmarks.dumps import xtprocadmin
 from benchmarks.timing import interleave, ms, ratio, table
+
+if TYPE_CHECKING:
+    from placement.machine import Machine
 
 
 def main() -> None:
@@ -11,14 +17,20 @@ def main() -> None:
     from placement.dumps.assemble import assemble
     from placement.readers import read_text
 
+    def split(text: str) -> list[list[str]]:
+        return [line.split() for line in text.splitlines()]
+
+    def machine_of(text: str) -> Machine:
+        return assemble([read_text(text, "dump")])
+
     rows = []
     for columns, lines in ((10, 4), (40, 4), (130, 4)):
         text = xtprocadmin(columns, lines)
         times = interleave(
             {
-                "split": lambda t=text: [line.split() for line in t.splitlines()],
-                "records": lambda t=text: read_text(t, "dump"),
-                "machine": lambda t=text: assemble([read_text(t, "dump")]),
+                "split": partial(split, text),
+                "records": partial(read_text, text, "dump"),
+                "machine": partial(machine_of, text),
             }
         )
         count = f"{text.count(chr(10)):,}"

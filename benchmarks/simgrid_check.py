@@ -36,6 +36,8 @@ from placement.network.routes import walk
 from placement.specs import parse_spec
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from placement.machine import Machine
 
 HERE = Path(__file__).resolve().parent
@@ -77,7 +79,7 @@ def interpreter() -> str:
     return ""
 
 
-def simulated(python: str, job: dict[str, object]) -> dict[str, float]:
+def simulated(python: str, job: Mapping[str, object]) -> dict[str, float]:
     """Return SimGrid's answer, and the time of its whole process."""
     began = time.perf_counter()
     words = [python, str(HERE / "simgrid_flows.py")]
@@ -129,7 +131,9 @@ def down_by_source(
     return np.where(cables > 1, channel - place + source % cables, channel)
 
 
-def compared(python: str, spec: str, job: dict[str, object], a: np.ndarray, b: np.ndarray) -> None:
+def compared(
+    python: str, spec: str, job: Mapping[str, object], a: np.ndarray, b: np.ndarray
+) -> None:
     """Print one line: our time, and its ratio to SimGrid's."""
     machine = parse_spec(spec)
     ours = loads(machine, Demand.pairs(machine, a, b, float(BYTES))).worst().seconds
@@ -150,7 +154,7 @@ def compared(python: str, spec: str, job: dict[str, object], a: np.ndarray, b: n
     flows = [[s, t, x, route[s, t]] for (s, t), x in merged.items()]
     finite = np.where(np.isfinite(gbs), gbs, 1e6).tolist()
     routed = simulated(python, {"kind": "routes", "gbs": finite, "flows": flows})
-    theirs = simulated(python, job | {"flows": [[s, t, BYTES] for s, t in ends]})
+    theirs = simulated(python, {**job, "flows": [[s, t, BYTES] for s, t in ends]})
     last = fair_ends(machine, a, b, float(BYTES)).max()
     demand = Demand.pairs(machine, a, b, float(BYTES))
     if job["kind"] == "torus":

@@ -82,7 +82,11 @@ def rank(kind: str, items: int, payload: int, rounds: int) -> None:
     comm = MPI.COMM_WORLD
     data = make(kind, comm.rank, comm.size, items, payload=payload)
     key = "key" if payload else None
-    paper = {"splitters": "bisection", "final": "sort", "exchange": "alltoallv"}
+    paper: dict[str, Any] = {
+        "splitters": "bisection",
+        "final": "sort",
+        "exchange": "alltoallv",
+    }
     contenders: dict[str, Callable[[], Any]] = {
         "nidmap": lambda: mpsort(data, key, comm),
         "nidmap as the paper": lambda: mpsort(data, key, comm, **paper),
