@@ -8,11 +8,12 @@ are so slow that no rank is slower.
 
 from __future__ import annotations
 
-import re
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from placement.errors import UsageError, printable
+from placement.options import Options
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -21,9 +22,6 @@ __all__ = ["MPIS", "WORD", "Known", "parse_known"]
 
 #: How the word begins.
 WORD = "known:"
-
-#: A bandwidth.
-_GBS = re.compile(r"[0-9]{1,6}(?:\.[0-9]{1,9})?", re.ASCII)
 
 #: The MPI libraries that may be named.
 MPIS = ("cray-mpich", "mpich", "intel", "mvapich", "openmpi")
@@ -66,10 +64,9 @@ class Known(NamedTuple):
 
             possible = routings(machine)
             if self.routing not in possible:
-                raise UsageError(
-                    f"{WORD}routing={self.routing}: no such routing on a {machine.topology.kind}",
-                    f"there are {', '.join(possible)}",
-                )
+                word, kind = printable(self.routing, 40), machine.topology.kind
+                text = f"{WORD}routing={word}: no such routing on a {kind}"
+                raise UsageError(text, f"there are {', '.join(possible)}")
         stated = {name: word for name, word in self._asdict().items() if word}
         stated |= {"process_mark": "known"} if self.process else {}
         parameters = {**machine.topology.parameters, **stated}
@@ -83,32 +80,15 @@ def parse_known(spec: str) -> Known:
     Raises
     ------
     UsageError
-        Something else than the fields of `Known`, one of them twice, no such MPI, or no bandwidth.
+        No field of `Known`, one of them twice, no such MPI, or no bandwidth.
 
     Examples
     --------
     >>> parse_known("known:routing=single,mpi=mpich")
     Known(routing='single', mpi='mpich', process=0.0)
     """
-    found: dict[str, str] = {}
-    for word in spec.removeprefix(WORD).split(","):
-        name, _, value = (part.strip() for part in word.partition("="))
-        if name not in Known._fields or not value or name in found:
-            raise UsageError(
-                f"{printable(spec)}: '{printable(word.strip(), 40)}' is not understood",
-                "as in known:routing=single,mpi=mpich",
-            )
-        found[name] = value
-    if found.get("mpi", MPIS[0]) not in MPIS:
-        raise UsageError(
-            f"{printable(spec)}: no MPI '{printable(found['mpi'], 40)}'",
-            f"there are {', '.join(MPIS)}",
-        )
-    said = found.pop("process", "0")
-    process = float(said) if said == "inf" or _GBS.fullmatch(said) else -1.0
-    if process < 0:
-        raise UsageError(
-            f"{printable(spec)}: '{printable(said, 40)}' is no bandwidth in GB/s, nor inf"
-        )
-    words = {name: printable(value, 40) for name, value in found.items()}
-    return Known(**words, process=process)
+    options = Options(spec)
+    options.only(*Known._fields)
+    routing, mpi = options.given.get("routing", ""), options.choice("mpi", MPIS)
+    every = options.given.get("process") == "inf"
+    return Known(routing, mpi, math.inf if every else options.speed("process", 0.0))

@@ -11,17 +11,17 @@ from placement.known import WORD, Known, parse_known
 from placement.links_down import WORD as LINKS_DOWN
 from placement.links_down import without_links
 from placement.specs import KINDS, is_spec, parse_spec
+from placement.topologies.source import SyntheticSite
 
 if TYPE_CHECKING:
     from placement.geometry.slingshot import Groups
     from placement.hardware.hwloc import HardwareFile
-    from placement.hardware.model import NodeHardware
-    from placement.machine import Machine, Topology
+    from placement.machine import Machine
     from placement.records import Dump
     from placement.sites.overlay import Overlay
     from placement.topologies.source import Source
 
-__all__ = ["Sources", "SyntheticSite", "build", "load_machine", "open_sources"]
+__all__ = ["Sources", "build", "load_machine", "open_sources"]
 
 
 @dataclass
@@ -52,42 +52,6 @@ class Sources:
     known: Known = field(default_factory=Known)
     overlays: list[Overlay | HardwareFile] = field(default_factory=list)
     links_down: list[str] = field(default_factory=list)
-
-
-class SyntheticSite:
-    """A synthetic machine in the part of a site, for dumps to add states or switches to.
-
-    Parameters
-    ----------
-    machine : Machine
-    """
-
-    scheduler = batch = ""  #: None is known.
-    hardware: tuple[NodeHardware, ...] = ()  #: Nor is this.
-
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
-        self.name = machine.name
-
-    def topology(self) -> Topology:
-        """Return the spec's network."""
-        return self.machine.topology
-
-    def records(self) -> Dump:
-        """Return the spec's nodes, each with its position."""
-        import numpy as np
-
-        from placement.records import Dump, LineCounts, NodeRecords
-
-        machine = self.machine
-        nodes = NodeRecords(
-            line=np.zeros(len(machine), dtype=np.int32),
-            nid=machine.nid,
-            name=machine.names,
-            position=machine.coords,
-            nics=machine.nics.astype(np.int32),
-        )
-        return Dump("site", self.name, LineCounts(rows=len(machine)), nodes)
 
 
 def load_machine(*specs: str) -> Machine:

@@ -53,8 +53,6 @@ class Topology:
         tree, ``(level3, level2, …, node)`` on a tree, outermost first.
     extents : tuple of int
         How many values each coordinate takes (absent ones counted).
-    router_levels : int
-        The first so many coordinates name the router of a node.
     fabric : str
         ``aries``, ``gemini``, ``slingshot``, ``infiniband`` or '' (synthetic).
     wiring : str
@@ -73,11 +71,15 @@ class Topology:
     kind: str
     levels: tuple[str, ...]
     extents: tuple[int, ...]
-    router_levels: int
     fabric: str = ""
     wiring: str = ""
     bandwidth: Mapping[str, float] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def router_levels(self) -> int:
+        """The first so many coordinates name the router of a node: all but the last."""
+        return len(self.levels) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -51,6 +51,7 @@ import numpy as np
 import placement.views.frames  # noqa: F401  # lets machines export themselves
 from placement.errors import UsageError, printable
 from placement.machine import Machine, Topology
+from placement.options import Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,127 +135,38 @@ def parse_spec(text: str) -> Machine:
     >>> parse_spec("torus:8x8x8,nodes=2").coords[17].tolist()
     [0, 1, 0, 1]
     """
-    kind, colon, rest = text.strip().partition(":")
+    kind, colon, _ = text.strip().partition(":")
     if kind not in KINDS or not colon:
         raise UsageError(
             f"no synthetic machine {printable(kind)!r}", f"there are {', '.join(KINDS)}"
         )
-    try:
-        return KINDS[kind](_Options(kind, text.strip(), rest))
-    except _Wrong as wrong:
-        raise UsageError(f"{printable(text)}: {wrong.args[0]}", wrong.args[1]) from None
+    return KINDS[kind](Options(text, sizes=kind in SIZED))
 
 
-class _Wrong(Exception):  # noqa: N818  # never leaves this module: UsageError does
-    """What is wrong with a spec, and the hint."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message, hint)
+def _only(options: Options, *known: str) -> None:
+    """Refuse a key that is none of `known`, nor ``burst``, which every kind takes."""
+    options.only(*known, "burst")
 
 
-class _Options:
-    """The key=value options of one spec, each taken at most once."""
-
-    def __init__(self, kind: str, text: str, rest: str) -> None:
-        self.text = text
-        self.sizes = ""
-        self.given: dict[str, str] = {}
-        for place, word in enumerate(rest.split(",")):
-            key, equals, value = (part.strip() for part in word.partition("="))
-            if not equals and place == 0 and kind in ("torus", "tree", "minicray"):
-                self.sizes = key
-                continue
-            if not equals or not key or not value:
-                shown = printable(word.strip())
-                raise _Wrong(f"{shown!r} is not key=value", "options are separated by commas")
-            if key in self.given:
-                raise _Wrong(f"{printable(key)!r} is given twice")
-            self.given[key] = value
-
-    def only(self, *known: str) -> None:
-        """Refuse a key that is none of `known`, nor ``burst``, which every kind takes."""
-        known = (*known, "burst")
-        for key in self.given:
-            if key not in known:
-                from difflib import get_close_matches  # slow to import, wanted in errors only
-
-                near = get_close_matches(key, known, 1)
-                meant = f", is {near[0]} meant?" if near else ""
-                hint = f"there are {', '.join(known)}"
-                raise _Wrong(f"no option {printable(key)!r}{meant}", hint)
-
-    def whole(self, key: str, default: int | None = None, most: int = 10**18) -> int:
-        """Return a whole number above 0."""
-        if key not in self.given:
-            if default is None:
-                raise _Wrong(f"{key}= is missing")
-            return default
-        value = _whole(self.given[key], key)
-        if value > most:
-            raise _Wrong(f"{key}: {value} is too many", f"at most {most} are possible")
-        return value
-
-    def dims(self, text: str, what: str, most: int) -> tuple[int, ...]:
-        """Return whole numbers above 0 that stand between ``x``."""
-        if not text:
-            raise _Wrong(f"{what} is missing", "as in 8x8x8")
-        found = tuple(_whole(part, what) for part in text.lower().split("x"))
-        if len(found) > most:
-            raise _Wrong(f"{what} has {len(found)} numbers", f"at most {most} are possible")
-        return found
-
-    def speed(self, key: str, default: float) -> float:
-        """Return a bandwidth in GB/s."""
-        return self.speeds(key).get(key, default)
-
-    def speeds(self, *keys: str) -> dict[str, float]:
-        """Return those of the bandwidths that are given."""
-        return {k: _speed(self.given[k], k) for k in keys if k in self.given}
-
-
-def _whole(text: str, what: str) -> int:
-    digits = text.isascii() and text.isdigit() and len(text) <= 18
-    if not digits or not int(text):
-        shown = repr(printable(text)) if not digits else "0"
-        raise _Wrong(f"{what}: {shown} is not a whole number above 0")
-    return int(text)
-
-
-def _speed(text: str, what: str) -> float:
-    value = _finite(text)
-    if value is None or value <= 0:
-        raise _Wrong(f"{what}: {printable(text)!r} is not a bandwidth in GB/s above 0")
-    return value
-
-
-def _finite(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
-def _dragonfly(options: _Options) -> Machine:
+def _dragonfly(options: Options) -> Machine:
     if "switches" in options.given:
         return _slingshot(options)
-    options.only(
-        "groups", "chassis", "blades", "nodes", "wiring", "global",
+    _only(
+        options, "groups", "chassis", "blades", "nodes", "wiring", "global",
         "injection", "green", "black", "blue", "switches",
     )  # fmt: skip
     topology = Topology(
         kind="dragonfly",
         levels=("group", "chassis", "blade", "node"),
         extents=tuple(options.whole(k) for k in ("groups", "chassis", "blades", "nodes")),
-        router_levels=3,
         bandwidth=ARIES | options.speeds("injection", "green", "black", "blue"),
     )
     return _machine(options, _wired(options, topology))
 
 
-def _slingshot(options: _Options) -> Machine:
-    options.only(
-        "groups", "switches", "nodes", "nics", "wiring", "global",
+def _slingshot(options: Options) -> Machine:
+    _only(
+        options, "groups", "switches", "nodes", "nics", "wiring", "global",
         "injection", "bw", "local-bw", "global-bw",
     )  # fmt: skip
     every = options.speed("bw", SLINGSHOT)
@@ -264,7 +176,6 @@ def _slingshot(options: _Options) -> Machine:
         kind="dragonfly",
         levels=("group", "switch", "node"),
         extents=tuple(options.whole(k) for k in ("groups", "switches", "nodes")),
-        router_levels=2,
         fabric="slingshot",
         bandwidth=options.speeds("injection") | own,
         parameters={"nics": nics},
@@ -272,14 +183,12 @@ def _slingshot(options: _Options) -> Machine:
     return _machine(options, _wired(options, topology), nics=nics)
 
 
-def _wired(options: _Options, topology: Topology) -> Topology:
+def _wired(options: Options, topology: Topology) -> Topology:
     """State wiring and links a group pair, and refuse here what the wiring rule cannot make."""
     from placement.topologies.dragonfly import global_links
     from placement.topologies.wiring import DEFAULT, RULES
 
-    rule = options.given.get("wiring", DEFAULT)
-    if rule not in RULES:
-        raise _Wrong(f"no wiring {printable(rule)!r}", f"there are {', '.join(RULES)}")
+    rule = options.choice("wiring", RULES, DEFAULT)
     given = dict(topology.parameters)
     if "global" in options.given:
         given["global"] = options.whole("global", most=MAX_PARALLEL)
@@ -287,42 +196,41 @@ def _wired(options: _Options, topology: Topology) -> Topology:
         topology = replace(topology, wiring=rule, parameters=given)
         given["global"] = global_links(topology, topology.extents[0])
     except UsageError as error:
-        raise _Wrong(error.message, error.hint) from None
+        raise options.wrong(error.message, error.hint) from None
     return replace(topology, parameters=given)
 
 
-def _torus(options: _Options) -> Machine:
+def _torus(options: Options) -> Machine:
     from placement.topologies.torus import AXES
 
     extents = options.dims(options.sizes, "the torus's extents", len(AXES))
     axes = AXES[: len(extents)]
-    options.only("nodes", "bw", *axes, "injection")
+    _only(options, "nodes", "bw", *axes, "injection")
     every = options.speed("bw", TORUS)
     topology = Topology(
         kind="torus",
         levels=(*axes, "node"),
         extents=(*extents, options.whole("nodes", 1)),
-        router_levels=len(axes),
         bandwidth=options.speeds("injection") | {a: options.speed(a, every) for a in axes},
     )
     return _machine(options, topology)
 
 
-def _fattree(options: _Options) -> Machine:
+def _fattree(options: Options) -> Machine:
     from placement.topologies.fattree import shape
 
     if "down" in options.given or "up" in options.given:
-        options.only("down", "up", "parallel", "bw", "injection")
+        _only(options, "down", "up", "parallel", "bw", "injection")
         down, up = (options.dims(options.given.get(key, ""), key, 8) for key in ("down", "up"))
         ones = "x".join("1" * len(down))
         parallel = options.dims(options.given.get("parallel", ones), "parallel", 8)
         if not len(down) == len(up) == len(parallel) or len(down) < 2:
-            raise _Wrong(
+            raise options.wrong(
                 f"down has {len(down)} levels, up {len(up)}, parallel {len(parallel)}",
                 "each needs the same number of levels, at least 2",
             )
     else:
-        options.only("leaf", "leaves", "spines", "links", "bw", "injection", "down", "up")
+        _only(options, "leaf", "leaves", "spines", "links", "bw", "injection", "down", "up")
         down = (options.whole("leaf"), options.whole("leaves"))
         up = (1, options.whole("spines"))
         parallel = (1, options.whole("links", 1, most=MAX_CABLES))
@@ -331,24 +239,24 @@ def _fattree(options: _Options) -> Machine:
         kind="fattree",
         levels=(*(f"level{n}" for n in range(len(down) - 1, 1, -1)), "leaf", "node"),
         extents=down[::-1],
-        router_levels=len(down) - 1,
         bandwidth={f"up{n}": every for n in range(len(down))}
         | {"up0": options.speed("injection", every)},
         parameters={"spines": up[-1], "up": up, "parallel": parallel},
     )
     found = shape(topology)
     if found.total > MAX_NODES or max(parallel) > MAX_CABLES or up[0] > 64:
-        raise _Wrong(f"{found.total} switches are too many", f"at most {MAX_NODES} are possible")
+        many = f"at most {MAX_NODES} are possible"
+        raise options.wrong(f"{found.total} switches are too many", many)
     return _machine(options, topology, nics=up[0])
 
 
-def _dragonfly_plus(options: _Options) -> Machine:
+def _dragonfly_plus(options: Options) -> Machine:
     from placement.topologies.dragonfly_plus import topology_of
 
-    options.only(
-        *("groups", "leaves", "spines", "nodes", "links", "global"),
-        *("bw", "local-bw", "global-bw", "injection"),
-    )
+    _only(
+        options, "groups", "leaves", "spines", "nodes", "links", "global",
+        "bw", "local-bw", "global-bw", "injection",
+    )  # fmt: skip
     groups, leaves, spines = (options.whole(key) for key in ("groups", "leaves", "spines"))
     every = options.speed("bw", DRAGONFLY_PLUS)
     topology = topology_of(
@@ -360,17 +268,16 @@ def _dragonfly_plus(options: _Options) -> Machine:
         | {kind: options.speed(f"{kind}-bw", every) for kind in ("local", "global")},
     )
     if groups * (leaves + spines) > MAX_NODES:
-        raise _Wrong("that is too large", f"at most {MAX_NODES} routers are possible")
+        raise options.wrong("that is too large", f"at most {MAX_NODES} routers are possible")
     return _machine(options, topology)
 
 
-def _tree(options: _Options) -> Machine:
-    options.only("dist", "bw", "injection")
+def _tree(options: Options) -> Machine:
+    _only(options, "dist", "bw", "injection")
     down = options.dims(options.sizes, "the tree's levels", 12)
-    figures = options.given["bw"].split(":") if "bw" in options.given else []
-    bandwidth = [_speed(figure, "bw") for figure in figures]
+    bandwidth = options.figures("bw", "bandwidth in GB/s above 0", math.ulp(0.0))
     if len(bandwidth) not in (0, 1, len(down)):
-        raise _Wrong(f"bw has {len(bandwidth)} figures", f"one, or one a level: {len(down)}")
+        raise options.wrong(f"bw has {len(bandwidth)} figures", f"one, or one a level: {len(down)}")
     every = bandwidth * len(down) if len(bandwidth) == 1 else bandwidth
     own = {"up0": options.speed("injection", 0.0)} if "injection" in options.given else {}
     extents = down[::-1] if len(down) > 1 else (1, *down)
@@ -378,38 +285,33 @@ def _tree(options: _Options) -> Machine:
         kind="tree",
         levels=(*(f"level{n}" for n in range(len(extents) - 1, 0, -1)), "node"),
         extents=extents,
-        router_levels=len(extents) - 1,
         bandwidth={f"up{n}": figure for n, figure in enumerate(every)} | own,
         parameters={"dist": _distances(options, len(down)), "up": (1,) * len(down)},
     )
     return _machine(options, topology)
 
 
-def _distances(options: _Options, height: int) -> tuple[float, ...]:
+def _distances(options: Options, height: int) -> tuple[float, ...]:
     """Return the distance of nodes that part at each level, nearest first."""
+    given = options.figures("dist", "distance of 0 or more", 0.0)
+    found = [int(value) if value == int(value) else value for value in given]
     if "dist" not in options.given:
         return tuple(range(1, height + 1))
-    found: list[float] = []
-    for text in options.given["dist"].split(":"):
-        value = _finite(text)
-        if value is None or value < 0:
-            raise _Wrong(f"dist: {printable(text)!r} is not a distance of 0 or more")
-        found.append(int(value) if value == int(value) else value)
     if len(found) != height:
-        raise _Wrong(f"dist has {len(found)} distances", f"the tree has {height} levels")
+        raise options.wrong(f"dist has {len(found)} distances", f"the tree has {height} levels")
     if found != sorted(found):
-        raise _Wrong("dist must not fall from one level to the next")
+        raise options.wrong("dist must not fall from one level to the next")
     return tuple(found)
 
 
-def _machine(options: _Options, topology: Topology, nics: int = 1) -> Machine:
+def _machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
     """Return the machine with every position of the topology filled."""
     from placement.geometry import numbered
     from placement.names.numbered import nid_names
 
     count = math.prod(topology.extents)
     if count > MAX_NODES:
-        raise _Wrong(f"{count} nodes are too many", f"at most {MAX_NODES} are possible")
+        raise options.wrong(f"{count} nodes are too many", f"at most {MAX_NODES} are possible")
     if "burst" in options.given:
         given = {**topology.parameters, "burst": options.whole("burst")}
         topology = replace(topology, parameters=given)
@@ -450,18 +352,23 @@ def _coords(topology: Topology) -> NDArray[np.int32]:
     return np.column_stack([np.repeat(routers, topology.extents[-1], axis=0), node])
 
 
-def _minicray(options: _Options) -> Machine:
+def _minicray(options: Options) -> Machine:
     """Return a small machine by its name; options that are given replace its own."""
     name = options.sizes
     if name not in MINICRAYS:
-        raise _Wrong(f"no mini-Cray {printable(name)!r}", f"there are {', '.join(MINICRAYS)}")
-    whole = _Options(name, options.text, f"{MINICRAYS[name]},burst={MINICRAY_BURST}")
+        there = f"there are {', '.join(MINICRAYS)}"
+        raise options.wrong(f"no mini-Cray {printable(name)!r}", there)
+    whole = Options(f"{name}:{MINICRAYS[name]},burst={MINICRAY_BURST}", sizes=name in SIZED)
+    whole.text = options.text
     whole.given |= options.given
     return KINDS[name](whole)
 
 
+#: Kinds whose first option is their sizes alone, or a name.
+SIZED = ("torus", "tree", "minicray")
+
 #: What makes each kind.
-KINDS: dict[str, Callable[[_Options], Machine]] = {
+KINDS: dict[str, Callable[[Options], Machine]] = {
     "dragonfly": _dragonfly,
     "slingshot": _slingshot,
     "torus": _torus,

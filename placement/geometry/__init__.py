@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import printable
-from placement.geometry.network import Network
+from placement.geometry.network import Network, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,9 +82,7 @@ def locate(
 
         bandwidth = None if given is None else given.bandwidth
         return slingshot.locate(table, dumps, groups, bandwidth)
-    if not good.all():
-        row = int(np.flatnonzero(~good)[0])
-        raise table.error(row, f"{table.called(row)} is not the cname of a node, as others are")
+    refuse(table, ~good, lambda row: f"{table.called(row)} is no node's cname, as others are")
     return _cray(table, parts, dumps, site, places)
 
 

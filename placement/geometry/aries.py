@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.geometry.network import Network
+from placement.geometry.network import Network, refuse
 from placement.machine import Topology
 from placement.topologies import grid
 
@@ -75,15 +75,13 @@ def _refuse_other_coords(table: Table, coords: NDArray[np.int32]) -> None:
     known = table.known("coords")
     if not known.any():
         return
-    wrong = np.flatnonzero(known & (table["coords"] != coords[:, :3]).any(axis=1))
-    if len(wrong):
-        row = int(wrong[0])
+
+    def text(row: int) -> str:
         at, is_at = (tuple(x[row].tolist()) for x in (table["coords"], coords[:, :3]))
-        raise table.error(
-            row,
-            f"{table.called(row)} is at {at} by one dump, but its name says {is_at}",
-            "are the dumps of the same machine?",
-        )
+        return f"{table.called(row)} is at {at} by one dump, but its name says {is_at}"
+
+    wrong = known & (table["coords"] != coords[:, :3]).any(axis=1)
+    refuse(table, wrong, text, "are the dumps of the same machine?")
 
 
 def shape(
@@ -98,7 +96,6 @@ def shape(
         kind="dragonfly",
         levels=LEVELS,
         extents=(groups, *GROUP),
-        router_levels=3,
         fabric="aries",
         wiring="same-chassis",
         bandwidth=dict(BANDWIDTH),

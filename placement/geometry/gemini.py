@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.geometry import listed
-from placement.geometry.network import Network
+from placement.geometry.network import Network, refuse
 from placement.machine import Topology
 from placement.topologies import grid
 from placement.topologies.torus import GEMINI
@@ -76,11 +76,8 @@ def _coords(
     """Return x, y, z of all nodes, and whether the rule holds."""
     known = table.known("coords")
     if rule is None:
-        missing = np.flatnonzero(~known)
-        if len(missing):
-            row = int(missing[0])
-            hint = "add a file that lists all coordinates"
-            raise table.error(row, f"nothing says where {table.called(row)} is", hint)
+        hint = "add a file that lists all coordinates"
+        refuse(table, ~known, lambda row: f"nothing says where {table.called(row)} is", hint)
         return table["coords"], False
     ruled = rule.coords(parts)[:, :3]
     if not known.any():
@@ -88,13 +85,13 @@ def _coords(
     printed = np.where(known[:, None], table["coords"], ruled)
     agree = bool((printed == ruled).all())
     if not agree and not known.all():
-        row = int(np.flatnonzero((printed != ruled).any(axis=1))[0])
-        raise table.error(
-            row,
-            f"{table.called(row)} is at {tuple(printed[row].tolist())}, which the numbering rule "
-            f"says is {tuple(ruled[row].tolist())}",
-            "so the nodes without coordinates cannot be placed: add a file that lists them all",
-        )
+        hint = "so the nodes without coordinates cannot be placed: add a file that lists them all"
+
+        def text(row: int) -> str:
+            at, is_at = (tuple(x[row].tolist()) for x in (printed, ruled))
+            return f"{table.called(row)} is at {at}, which the numbering rule says is {is_at}"
+
+        refuse(table, (printed != ruled).any(axis=1), text, hint)
     return printed, agree
 
 
@@ -111,7 +108,6 @@ def _shape(coords: NDArray[np.int32], rule: Gemini | None, given: Topology | Non
         kind="torus",
         levels=LEVELS,
         extents=(*extents, 2),
-        router_levels=3,
         fabric="gemini",
         bandwidth=dict(GEMINI),
         parameters=parameters,
@@ -119,13 +115,13 @@ def _shape(coords: NDArray[np.int32], rule: Gemini | None, given: Topology | Non
 
 
 def _refuse_outside(table: Table, coords: NDArray[np.int32], topology: Topology) -> None:
-    limits = np.array(topology.extents[:3])
-    wrong = np.flatnonzero(((coords < 0) | (coords >= limits)).any(axis=1))
-    if len(wrong):
-        row = int(wrong[0])
-        size = "x".join(map(str, topology.extents[:3]))
-        text = f"{table.called(row)} is at {tuple(coords[row].tolist())}, outside a {size} torus"
-        raise table.error(row, text)
+    extents = topology.extents[:3]
+
+    def text(row: int) -> str:
+        size, at = "x".join(map(str, extents)), tuple(coords[row].tolist())
+        return f"{table.called(row)} is at {at}, outside a {size} torus"
+
+    refuse(table, ((coords < 0) | (coords >= np.array(extents))).any(axis=1), text)
 
 
 def attached(

@@ -18,7 +18,7 @@ import numpy as np
 from placement.errors import ParseError, printable
 from placement.geometry.islands import find_islands, idle_leaves
 from placement.geometry.listed import wiring_of
-from placement.geometry.network import Network
+from placement.geometry.network import Network, refuse
 from placement.geometry.switches import seats
 from placement.machine import Topology
 from placement.support.arrays import components, find
@@ -152,10 +152,8 @@ def _attachments(table: Table, cables: _Cables) -> Ints:
         name = printable(str(hosts[np.argmax(count)]))
         raise ParseError(table.sources[0], 0, f"{name} has {count.max()} cables")
     place = find(hosts, table["name"])
-    if (place < 0).any():
-        row = int(np.argmax(place < 0))
-        hint = "every node of a fabric hangs on a switch"
-        raise table.error(row, f"{table.called(row)} has no cable in the fabric", hint)
+    hint = "every node of a fabric hangs on a switch"
+    refuse(table, place < 0, lambda row: f"{table.called(row)} has no cable in the fabric", hint)
     k = np.arange(int(count.max(initial=1)))
     index = np.minimum(start[place][:, None] + k, len(order) - 1)
     out = np.where(k < count[place][:, None], cables.at[order[index]], -1)
@@ -287,7 +285,6 @@ def _network(cables: _Cables, cabled: Ints, shape: _Shape, stated: dict[str, flo
         kind=shape.kind,
         levels=(*shape.levels, "node"),
         extents=tuple(int(v) + 1 for v in found.coords.max(axis=0, initial=0)),
-        router_levels=len(shape.levels),
         fabric="infiniband",
         bandwidth=stated or _figures(cables, shape),
         parameters=shape.parameters,

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
+    from placement.dumps.tables import Table
     from placement.machine import Links, Topology
-    from placement.support.array_types import Ints, Strs
+    from placement.support.array_types import Ints, Mask, Strs
 
-__all__ = ["Network"]
+__all__ = ["Network", "refuse"]
 
 _NO_NAMES: Strs = np.empty(0, dtype=np.str_)
 
@@ -48,3 +51,17 @@ class Network:
     links: Links | None = None
     nid: Ints | None = None
     notes: tuple[str, ...] = ()
+
+
+def refuse(
+    table: Table, wrong: Mask | np.bool_, text: Callable[[int], str], hint: str = ""
+) -> None:
+    """Refuse the first node of a table that is marked, with what `text` says of its row.
+
+    Raises
+    ------
+    ParseError
+    """
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise table.error(row, text(row), hint)

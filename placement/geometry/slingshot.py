@@ -18,6 +18,7 @@ import numpy as np
 from placement.errors import UsageError, printable
 from placement.geometry.network import Network
 from placement.machine import Topology
+from placement.options import Options
 from placement.support.arrays import rank_within
 from placement.topologies.dragonfly import attachments
 
@@ -41,6 +42,9 @@ ENDPOINTS = 16
 
 #: Chassis in half a cabinet.
 HALF = 4
+
+#: Rules that make groups, beside ``2-racks``.
+RULES = ("cabinet", "rack", "half-cabinet", "2-racks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,43 +97,24 @@ def parse_groups(text: str) -> Groups:
     >>> parse_groups("xname:table=x1000-x1001/x3000").table
     ((1000, 1001), (3000,))
     """
-    options = dict(_option(text, word) for word in text.partition(":")[2].split(","))
-    strange = sorted(options.keys() - {"group", "table", "nics"})
-    if strange:
-        raise UsageError(
-            f"{printable(text)}: no option {printable(strange[0])!r}",
-            "there are group, table, nics",
-        )
-    nics = _number(text, options.get("nics", "1"))
-    if "table" in options:
-        groups = tuple(_cabinets(text, part) for part in options["table"].split("/"))
-        return Groups(table=groups, nics=nics)
-    rule = options.get("group", "cabinet")
+    options = Options(text)
+    options.only("group", "table", "nics")
+    nics = options.whole("nics", 1)
+    if "table" in options.given:
+        parts = options.given["table"].split("/")
+        return Groups(table=tuple(_cabinets(options, part) for part in parts), nics=nics)
+    rule = options.given.get("group", "cabinet")
     if rule.endswith("-racks"):
-        return Groups("racks", _number(text, rule.removesuffix("-racks")), nics=nics)
-    if rule not in ("cabinet", "rack", "half-cabinet"):
-        hint = "there are cabinet, rack, half-cabinet and e.g. 2-racks"
-        raise UsageError(f"{printable(text)}: no rule {printable(rule)!r}", hint)
-    return Groups(rule, nics=nics)
+        racks = options.number(rule.removesuffix("-racks"), "group", 99_999)
+        return Groups("racks", racks, nics=nics)
+    return Groups(options.choice("group", RULES, "cabinet"), nics=nics)
 
 
-def _option(text: str, word: str) -> tuple[str, str]:
-    key, equals, value = word.partition("=")
-    if not equals or not value:
-        raise UsageError(f"{printable(text)}: {printable(word)!r} is not key=value")
-    return key.strip(), value.strip()
-
-
-def _number(text: str, word: str) -> int:
-    word = word.removeprefix("x")
-    if not (word.isascii() and word.isdigit() and len(word) < 6 and int(word) < 100_000):
-        raise UsageError(f"{printable(text)}: {printable(word)!r} is not a number")
-    return int(word)
-
-
-def _cabinets(text: str, part: str) -> tuple[int, ...]:
+def _cabinets(options: Options, part: str) -> tuple[int, ...]:
+    """Return the numbers of ``x3001-x3004``."""
     first, _, last = part.partition("-")
-    low, high = _number(text, first), _number(text, last or first)
+    ends = (options.number(x.removeprefix("x"), "table", 99_999) for x in (first, last or first))
+    low, high = ends
     return tuple(range(low, high + 1))
 
 
@@ -176,7 +161,6 @@ def locate(
         kind="dragonfly",
         levels=("group", "switch", "node"),
         extents=(len(sizes), int(sizes.max()), int(node.max()) + 1),
-        router_levels=2,
         fabric="slingshot",
         wiring="consecutive",
         bandwidth=dict(bandwidth or BANDWIDTH),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.geometry.network import Network
+from placement.geometry.network import Network, refuse
 from placement.geometry.switches import seats
 from placement.lookup import find_rows
 from placement.machine import Switches, Topology
@@ -81,11 +81,9 @@ def locate(table: Table, dump: Dump) -> Network:
         being level 1; the links are the file's.
     """
     forest = switches_of(dump, table["name"])
-    rows = np.flatnonzero(forest.leaf_of < 0)
-    if len(rows):
-        row = int(rows[0])
-        text = f"{table.called(row)} is on no switch of {dump.source}"
-        raise table.error(row, text, "every node of a tree hangs on a switch")
+    hint = "every node of a tree hangs on a switch"
+    alone = forest.leaf_of < 0
+    refuse(table, alone, lambda row: f"{table.called(row)} is on no switch of {dump.source}", hint)
     if forest.kind in ("block", "ring"):
         forest = _rooted(_grouped(forest))
     placed = place_forest(forest)
@@ -187,7 +185,6 @@ def place_forest(forest: Switches) -> Network:
         kind="tree",
         levels=(*(f"level{k}" for k in range(kept, 0, -1)), "node"),
         extents=tuple(int(v) + 1 for v in found.coords.max(axis=0, initial=0)),
-        router_levels=kept,
         parameters={"dist": tuple(range(1, kept + 2 if height > 1 else 2))},
     )
     apart = f"{roots} trees without a common root: Slurm starts no job across them"
@@ -237,10 +234,8 @@ def torus(table: Table, dump: Dump) -> Network:
         Its parameters have the ``extents``.
     """
     xyz = table["coords"]
-    missing = np.flatnonzero(~table.known("coords"))
-    if len(missing):
-        row = int(missing[0])
-        raise table.error(row, f"{table.called(row)} is in no cell of the torus")
+    lost = ~table.known("coords")
+    refuse(table, lost, lambda row: f"{table.called(row)} is in no cell of the torus")
     stated = dump.parameters.get("extents")
     extents = tuple(stated) if isinstance(stated, tuple) else tuple((xyz.max(axis=0) + 1).tolist())
     grid.refuse_huge(extents, dump.source)
@@ -250,7 +245,6 @@ def torus(table: Table, dump: Dump) -> Network:
         kind="torus",
         levels=("x", "y", "z", "node"),
         extents=(*extents, int(node.max(initial=0)) + 1),
-        router_levels=3,
     )
     coords = np.column_stack([xyz, node]).astype(np.int32)
     return Network(topology, coords, first.astype(np.int32)[:, None])
@@ -263,7 +257,6 @@ def flat(table: Table) -> Network:
         kind="tree",
         levels=("level1", "node"),
         extents=(1, n),
-        router_levels=1,
         parameters={"dist": (1,), "up": (1,)},
     )
     return Network(

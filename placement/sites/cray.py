@@ -74,7 +74,7 @@ def _cray_topology(
         extents = (columns, 2 * rows, 24)
         same("network.extents", network.extents, extents, "what columns, 2 x rows and 24 give")
         shape = {"columns": columns, "rows": rows}
-        return Topology("torus", ("x", "y", "z", "node"), (*extents, 2), 3, parameters=shape)
+        return Topology("torus", ("x", "y", "z", "node"), (*extents, 2), parameters=shape)
     present = np.flatnonzero(np.bincount(coords[:, 0]))
     same("network.groups", network.groups, len(present), "the number of groups on the floor")
     for key, size in _FIXED.items():
@@ -83,7 +83,6 @@ def _cray_topology(
         kind="dragonfly",
         levels=("group", "chassis", "blade", "node"),
         extents=(int(present[-1]) + 1, 6, 16, 4),
-        router_levels=3,
         wiring=network.wiring.value,
         parameters={"positions": columns, "global": network.links.value},
     )

@@ -77,7 +77,6 @@ def _leaf_rows(
         kind="fattree",
         levels=("leaf", "node"),
         extents=(len(config.leaf), network.leaf_nodes.value),
-        router_levels=1,
         parameters={"spines": spines, "up": (1, spines), "parallel": (1, uplinks // spines)},
     )
     return Layout(topology, nodes)

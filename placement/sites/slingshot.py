@@ -178,7 +178,6 @@ def _slingshot_topology(
         kind="dragonfly",
         levels=("group", "switch", "node"),
         extents=(len(by_group), max(switches), int(position[:, 2].max()) + 1),
-        router_levels=2,
         wiring=network.wiring.value,
         parameters=parameters,
     )

@@ -28,8 +28,14 @@ if TYPE_CHECKING:
 
 __all__ = ["links", "router_coords", "router_count", "router_names", "wiring_text"]
 
-#: The module that knows each kind of network.
-KINDS = ("dragonfly", "dragonfly+", "torus", "fattree", "tree")
+#: The module that knows each kind of network; a tree is a fat tree with one parent everywhere.
+KINDS = {
+    "dragonfly": "dragonfly",
+    "dragonfly+": "dragonfly_plus",
+    "torus": "torus",
+    "fattree": "fattree",
+    "tree": "fattree",
+}
 
 
 def links(machine: Machine) -> Links:
@@ -131,7 +137,7 @@ def _kind(machine: Machine) -> ModuleType:
     kind = machine.topology.kind
     if kind not in KINDS:
         raise UsageError(f"no network of kind {kind!r}", f"there are {', '.join(KINDS)}")
-    return import_module(f"placement.topologies.{kind.replace('+', '_plus')}")
+    return import_module(f"placement.topologies.{KINDS[kind]}")
 
 
 def _once(machine: Machine, key: str, make: Callable[[], Any]) -> Any:

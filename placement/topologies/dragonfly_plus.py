@@ -62,7 +62,6 @@ def topology_of(
         kind="dragonfly+",
         levels=LEVELS,
         extents=sizes,
-        router_levels=2,
         fabric="infiniband",
         bandwidth=dict(bandwidth or {}),
         parameters={"spines": spines, "global": between, "links": cables, **parameters},

@@ -7,6 +7,9 @@ port p of switch (T, S) of level l leads to switch (T div m(l+1), p·w1…wl + S
 of level l+1. So d-mod-k routing (up port at level l = d div (w1…wl) mod
 w(l+1), d the destination's index) can be written down without a search. Two
 levels with `spines` top switches are the common case.
+
+A tree is a fat tree with one parent everywhere, in which nodes that part at
+level k are `dist[k-1]` apart. Uneven trees (a topology.conf) bring their own links.
 """
 
 from __future__ import annotations
@@ -123,9 +126,11 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
 
 
 def router_names(machine: Machine) -> Strs:
-    """Return ``leaf0`` …, ``level2-0`` …, and ``spine0`` … at the top."""
+    """Return ``leaf0`` …, ``level2-0`` …, and ``spine0`` … at the top; ``level1-0`` … in a tree."""
     whole = shape(machine.topology)
-    words = ["leaf", *(f"level{n}-" for n in range(2, whole.height)), "spine"]
+    words = [f"level{n}-" for n in range(1, whole.height + 1)]
+    if machine.topology.kind == "fattree":
+        words = ["leaf", *words[1:-1], "spine"]
     return np.array(
         [
             f"{words[level - 1]}{i}"
@@ -157,7 +162,8 @@ def links(machine: Machine) -> Links:
 
 def wiring_text(machine: Machine) -> str:
     """Say how switches are joined."""
-    return "every switch to all above it"
+    one = machine.topology.kind == "tree"
+    return "every switch to the one above" if one else "every switch to all above it"
 
 
 def _step(whole: Shape, level: int) -> tuple[Ints, Ints]:

@@ -2,37 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 if TYPE_CHECKING:
     from placement.hardware.model import NodeHardware
-    from placement.machine import Topology
+    from placement.machine import Machine, Topology
     from placement.records import Dump
+    from placement.sites.model import Site
 
-__all__ = ["Source"]
+__all__ = ["SyntheticSite"]
 
 
-class Source(Protocol):
-    """States a network and the nodes in it (`placement.site.Site` does)."""
+@dataclass(frozen=True)
+class SyntheticSite:
+    """A synthetic machine in the part of a site, for dumps to add states or switches to.
+
+    Attributes
+    ----------
+    machine : Machine
+    scheduler, batch : str
+        '': none is known.
+    hardware : tuple of NodeHardware
+        Nor is this.
+    """
+
+    machine: Machine
+    scheduler: str = ""
+    batch: str = ""
+    hardware: tuple[NodeHardware, ...] = ()
 
     @property
     def name(self) -> str:
-        """Short name."""
-
-    @property
-    def scheduler(self) -> str:
-        """``slurm``, ``pbs``, ``alps`` or ''."""
-
-    @property
-    def batch(self) -> str:
-        """``torque`` or ``cobalt`` where ALPS starts their jobs; else ''."""
-
-    @property
-    def hardware(self) -> tuple[NodeHardware, ...]:
-        """What is inside the nodes, by type; () where that is not known."""
+        """The spec."""
+        return self.machine.name
 
     def topology(self) -> Topology:
-        """Return the network."""
+        """Return the spec's network."""
+        return self.machine.topology
 
     def records(self) -> Dump:
-        """Return the nodes, each with its position."""
+        """Return the spec's nodes, each with its position."""
+        from placement.records import Dump, LineCounts, NodeRecords
+
+        machine = self.machine
+        nodes = NodeRecords(
+            line=np.zeros(len(machine), dtype=np.int32),
+            nid=machine.nid,
+            name=machine.names,
+            position=machine.coords,
+            nics=machine.nics.astype(np.int32),
+        )
+        return Dump("site", self.name, LineCounts(rows=len(machine)), nodes)
+
+
+if TYPE_CHECKING:
+    Source = Site | SyntheticSite

@@ -45,12 +45,12 @@ def test_what_a_rank_sends_is_no_unknown_where_it_is_known():
 @pytest.mark.parametrize(
     ("word", "says"),
     [
-        ("known:", "'' is not understood"),
-        ("known:routing", "'routing' is not understood; as in known:"),
-        ("known:colour=red", "'colour=red' is not understood"),
-        ("known:mpi=mpich,mpi=mpich", "'mpi=mpich' is not understood"),
-        ("known:mpi=lam", "no MPI 'lam'; there are cray-mpich"),
-        ("known:process=-1", "'-1' is no bandwidth in GB/s, nor inf"),
+        ("known:", "'' is not key=value"),
+        ("known:routing", "'routing' is not key=value"),
+        ("known:colour=red", "no option 'colour'; there are routing, mpi, process"),
+        ("known:mpi=mpich,mpi=mpich", "'mpi' is given twice"),
+        ("known:mpi=lam", "no mpi 'lam'; there are cray-mpich"),
+        ("known:process=-1", "process: '-1' is not a bandwidth in GB/s above 0"),
         ("known:routing=d-mod-k", "no such routing on a torus; there are dimension-order"),
     ],
 )

@@ -1,0 +1,137 @@
+"""Words of ``-m`` that have options: ``torus:8x8x8,nodes=2``, ``xname:group=rack``, ``known:…``."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from placement.errors import UsageError, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+__all__ = ["Options"]
+
+
+class Options:
+    """The options of one word, each given at most once; what is wrong names the word.
+
+    Parameters
+    ----------
+    text : str
+        The whole word: what it is of, a colon, and ``key=value`` between commas.
+    sizes : bool
+        True where the first of them may be sizes alone.
+
+    Attributes
+    ----------
+    kind : str
+        What stands before the colon.
+    sizes : str
+        '' for none.
+    given : dict of str to str
+
+    Raises
+    ------
+    UsageError
+        Something else than ``key=value``, or a key twice.
+
+    Examples
+    --------
+    >>> found = Options("torus:4x4,nodes=2", sizes=True)
+    >>> found.kind, found.dims(found.sizes, "extents", 4), found.whole("nodes", 1)
+    ('torus', (4, 4), 2)
+    """
+
+    def __init__(self, text: str, sizes: bool = False) -> None:
+        self.text, self.sizes, self.given = text.strip(), "", dict[str, str]()
+        self.kind, _, rest = self.text.partition(":")
+        for place, word in enumerate(rest.split(",")):
+            key, equals, value = (part.strip() for part in word.partition("="))
+            if sizes and not equals and place == 0:
+                self.sizes = key
+            elif not key or not value:
+                raise self.wrong(f"{_quoted(word)} is not key=value", "commas separate options")
+            elif key in self.given:
+                raise self.wrong(f"{_quoted(key)} is given twice")
+            else:
+                self.given[key] = value
+
+    def wrong(self, text: str, hint: str = "") -> UsageError:
+        """Return the error that says what is wrong with the word."""
+        return UsageError(f"{printable(self.text)}: {text}", hint)
+
+    def only(self, *known: str) -> None:
+        """Refuse a key that is none of `known`."""
+        for key in self.given:
+            if key not in known:
+                from difflib import get_close_matches  # slow to import, wanted in errors only
+
+                near = get_close_matches(key, known, 1)
+                meant = f", is {near[0]} meant?" if near else ""
+                raise self.wrong(f"no option {_quoted(key)}{meant}", f"there are {_listed(known)}")
+
+    def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
+        """Return a value that is one of `choices`."""
+        value = self.given.get(key, default)
+        if value != default and value not in choices:
+            raise self.wrong(f"no {key} {_quoted(value)}", f"there are {_listed(choices)}")
+        return value
+
+    def whole(self, key: str, default: int | None = None, most: int = 10**18) -> int:
+        """Return a whole number above 0."""
+        if key not in self.given:
+            if default is None:
+                raise self.wrong(f"{key}= is missing")
+            return default
+        return self.number(self.given[key], key, most)
+
+    def number(self, text: str, what: str, most: int = 10**18) -> int:
+        """Return a part of a value that is a whole number above 0."""
+        digits = text.isascii() and text.isdigit() and len(text) <= 18
+        if not digits or not int(text):
+            shown = "0" if digits else _quoted(text)
+            raise self.wrong(f"{what}: {shown} is not a whole number above 0")
+        if int(text) > most:
+            raise self.wrong(f"{what}: {int(text)} is too many", f"at most {most} are possible")
+        return int(text)
+
+    def dims(self, text: str, what: str, most: int) -> tuple[int, ...]:
+        """Return whole numbers above 0 that stand between ``x``."""
+        if not text:
+            raise self.wrong(f"{what} is missing", "as in 8x8x8")
+        found = tuple(self.number(part, what) for part in text.lower().split("x"))
+        if len(found) > most:
+            raise self.wrong(f"{what} has {len(found)} numbers", f"at most {most} are possible")
+        return found
+
+    def figures(self, key: str, what: str, least: float) -> list[float]:
+        """Return the finite numbers between ``:``, all at least `least`; none where not given."""
+        texts = self.given[key].split(":") if key in self.given else []
+        return [self._figure(text, key, what, least) for text in texts]
+
+    def _figure(self, text: str, key: str, what: str, least: float) -> float:
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not least <= value < math.inf:
+            raise self.wrong(f"{key}: {_quoted(text)} is not a {what}")
+        return value
+
+    def speed(self, key: str, default: float) -> float:
+        """Return a bandwidth in GB/s."""
+        return self.speeds(key).get(key, default)
+
+    def speeds(self, *keys: str) -> dict[str, float]:
+        """Return those of the bandwidths in GB/s that are given."""
+        what, above = "bandwidth in GB/s above 0", math.ulp(0.0)
+        return {k: self._figure(self.given[k], k, what, above) for k in keys if k in self.given}
+
+
+def _quoted(text: str) -> str:
+    return repr(printable(text.strip(), 40))
+
+
+def _listed(words: Collection[str]) -> str:
+    return ", ".join(words)
