@@ -1,8 +1,8 @@
-"""Order files: one module a format, each writing an `Order` and reading it back.
+"""Order files: formats that write an `Order` and read it back.
 
-A format's module has ``write(order) -> str`` and ``read(text, on, source) ->
-Order``; both only translate. Formats that list ranks in slot order are made
-for one numbering of the nodes, the launcher's: such a module says
+A format is a module, or what a module registers with `register`: it has ``write(order) -> str``
+and ``read(text, on, source) -> Order``; both only translate. Formats that list ranks in slot
+order are made for one numbering of the nodes, the launcher's: such a module says
 ``NODE_ORDER = "launcher"`` and gets the order already renumbered. Other
 distributions add modules under the entry point group ``nidmap.order_formats``.
 """
@@ -20,21 +20,30 @@ if TYPE_CHECKING:
     from rankmap.order import Order
     from rankmap.slots import Slots
 
-__all__ = ["LAUNCHER_ORDERS", "SUFFIXES", "emit", "find", "format_of", "names", "read_order"]
+__all__ = [
+    "LAUNCHER_ORDERS",
+    "SUFFIXES",
+    "emit",
+    "find",
+    "format_of",
+    "names",
+    "read_order",
+    "register",
+]
 
 #: Where each bundled format lives: imported only when it is asked for.
 BUNDLED = {
-    "hydra": "hydra",
-    "intel": "hydra",
+    "hydra": "hosts",
+    "intel": "hosts",
     "json": "document",
     "kubernetes": "kubernetes",
     "mpich": "mpich",
-    "mpijob": "mpijob",
+    "mpijob": "hosts",
     "openmpi": "openmpi",
     "seq": "slurm",
     "slots": "slots",
     "slurm": "slurm",
-    "torchrun": "torchrun",
+    "torchrun": "hosts",
 }
 
 #: How a launcher takes the nodes of a job: as native Slurm sorts them, or as given.
@@ -55,7 +64,7 @@ SUFFIXES = {
 
 
 class Format(Protocol):
-    """What a format's module offers."""
+    """What a format offers."""
 
     def write(self, order: Order) -> str:
         """Return the order as text."""
@@ -65,6 +74,7 @@ class Format(Protocol):
 
 
 _formats: Registry[Format] = Registry("format", "nidmap.order_formats", __name__, BUNDLED)
+register = _formats.register
 
 
 def names() -> list[str]:

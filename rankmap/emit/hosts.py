@@ -1,17 +1,42 @@
-"""What the formats that name a node for every rank have in common.
+"""Formats with a line a node: ``hydra``, ``intel``, ``mpijob``, ``torchrun``.
 
-They say nothing of the place inside a node: read back, the ranks of a node
-stand in ascending places.
+They, and all others that name a node for every rank, say nothing of the place inside a node:
+read back, the ranks of a node stand in ascending places.
+
+``host:count`` for each run of consecutive ranks is for Hydra (``hydra``) and Intel MPI
+(``intel``). Hydra gives ranks out in the order of the lines of ``-f FILE``, and a host may
+stand there again. Two things are lost with it (checked on MPICH 5.0.2): under
+``-launcher slurm`` the order of the lines, and for a host that stands there
+again the shared memory between its ranks, each entry being a node of its own
+to MPICH. Where Hydra knows ``-rankmap``, ``nidmap run`` therefore uses that.
+Intel MPI takes the same text as ``-machinefile F``; a host that stands there
+again stays one node (checked on Intel MPI 2021). ``-f F``, which looks alike,
+ignores the counts, and inside a batch job the scheduler's placement wins over
+both unless ``I_MPI_JOB_RESPECT_PROCESS_PLACEMENT=off`` is set.
+
+``host slots=N`` is the host file of Kubeflow's MPIJob (``mpijob``), in the order's nodes. The
+MPI operator writes ``/etc/mpi/hostfile`` with a line a worker, by their numbers. Which node
+a worker is on Kubernetes decides: the lines are to be put in this order by the nodes of
+their pods (docs/launching.md). Ranks fill line after line, so that only orders that keep the
+ranks of each node together can be said. Open MPI puts the node of mpirun first where it is
+one of them; a launcher's pod is on none.
+
+``node-rank host nproc-per-node`` is for torchrun, which gives each node a stretch of
+consecutive ranks, in the order of the node ranks; orders that are not of this kind cannot be
+said to it. The numbers hold with static rendezvous only (``--rdzv-backend static``, the
+default): the c10d one sorts the nodes by host name and ignores ``--node-rank``.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from placement.errors import ParseError, UsageError, printable
-from rankmap.emit.text import CUT_SHORT, BrokenOrderError
+from rankmap.emit import register
+from rankmap.emit.text import CUT_SHORT, BrokenOrderError, numbered_lines
 from rankmap.order import Order
 
 if TYPE_CHECKING:
@@ -22,10 +47,7 @@ if TYPE_CHECKING:
     from rankmap.arrays import Ints
     from rankmap.slots import Slots
 
-__all__ = ["Run", "nodes_of", "order_of_runs", "runs", "whole_runs"]
-
-#: Host, ranks in a row there, line of the file.
-Run = tuple[str, int, int]
+__all__ = ["NodeLines", "nodes_of", "runs"]
 
 
 def runs(order: Order) -> tuple[NDArray[np.str_], Ints]:
@@ -42,31 +64,6 @@ def runs(order: Order) -> tuple[NDArray[np.str_], Ints]:
     node = order.node
     first = np.flatnonzero(np.append(True, node[1:] != node[:-1]))
     return order.on.names[node[first]], np.diff(np.append(first, len(node)))
-
-
-def whole_runs(order: Order, what: str) -> list[tuple[str, int]]:
-    """Return each node and its count of ranks, in the order of the ranks.
-
-    Parameters
-    ----------
-    order : Order
-    what : str
-        What gives each node consecutive ranks.
-
-    Raises
-    ------
-    UsageError
-        Where a node's ranks are not consecutive.
-    """
-    hosts, many = runs(order)
-    if len(hosts) != len(order.on.counts):
-        torn, times = np.unique(hosts, return_counts=True)
-        node = torn[int(np.argmax(times > 1))]
-        raise UsageError(
-            f"{what} gives each node consecutive ranks, and this order does not ({node})",
-            "reorder in the program (process groups), or use another launcher",
-        )
-    return [*zip(hosts.tolist(), many.tolist(), strict=True)]
 
 
 def nodes_of(
@@ -112,9 +109,100 @@ def nodes_of(
     return np.repeat(node, many)
 
 
-def order_of_runs(found: Sequence[Run], on: Slots, source: str) -> Order:
-    """Return the order that puts the ranks on these nodes, in this sequence; see `nodes_of`."""
-    hosts, many, lines = zip(*found, strict=True) if found else ((), (), (1,))
-    return Order.of_nodes(
-        nodes_of(hosts, many, lambda at: lines[min(at, len(lines) - 1)], on, source), on
+class NodeLines(NamedTuple):
+    """A format with a line for each run of consecutive ranks on one node.
+
+    Attributes
+    ----------
+    line : str
+        What is written, of ``{number}`` (of the line, from 0), ``{host}`` and ``{count}``.
+    pattern : re.Pattern
+        What is read, by the same names; a line without a count is one rank.
+    wanted : str
+        What a message says that a line is not.
+    once : str
+        What wants each node once, all its ranks in a row; '' where it may come again.
+    head : str
+        Lines before the first, of ``{nodes}`` and the ``{first}`` host.
+    """
+
+    line: str
+    pattern: re.Pattern[str]
+    wanted: str
+    once: str = ""
+    head: str = ""
+
+    def write(self, order: Order) -> str:
+        """Return the order as text.
+
+        Raises
+        ------
+        UsageError
+            Where a node's ranks are not consecutive and have to be.
+        """
+        hosts, many = runs(order)
+        if self.once and len(hosts) != len(order.on.counts):
+            torn, times = np.unique(hosts, return_counts=True)
+            node = torn[int(np.argmax(times > 1))]
+            raise UsageError(
+                f"{self.once} gives each node consecutive ranks, and this order does not ({node})",
+                "reorder in the program (process groups), or use another launcher",
+            )
+        rows = enumerate(zip(hosts.tolist(), many.tolist(), strict=True))
+        head = self.head.format(nodes=len(hosts), first=hosts[0])
+        lines = (self.line.format(number=k, host=host, count=n) for k, (host, n) in rows)
+        return head + "".join(f"{line}\n" for line in lines)
+
+    def read(self, text: str, on: Slots, source: str) -> Order:
+        """Return the order that a text holds.
+
+        Raises
+        ------
+        ParseError, BrokenOrderError
+            See `rankmap.emit.read_order`.
+        """
+        hosts: list[str] = []
+        many: list[int] = []
+        lines: list[int] = []
+        for at, line in numbered_lines(text):
+            match = self.pattern.fullmatch(line)
+            if not match:
+                raise ParseError(source, at, f"'{printable(line, 40)}' is {self.wanted}")
+            said = match.groupdict()
+            if int(said.get("number") or len(hosts)) != len(hosts):
+                wrong = f"node rank {said['number']}, {len(hosts)} comes next"
+                raise BrokenOrderError(source, at, wrong)
+            hosts.append(said["host"])
+            many.append(int(said["count"] or 1))
+            lines.append(at)
+        last = [*lines[-1:], 1][0]
+        node = nodes_of(hosts, many, lambda k: [*lines, last][k], on, source)
+        return Order.of_nodes(node, on)
+
+
+_HOST_COUNT = NodeLines(
+    "{host}:{count}",
+    re.compile(r"(?P<host>[^\s:#]+)(?::(?P<count>[0-9]{1,9}))?(?:\s.*)?", re.ASCII),
+    "no host or host:count",
+)
+register("hydra")(_HOST_COUNT)
+register("intel")(_HOST_COUNT)
+register("mpijob")(
+    NodeLines(
+        "{host} slots={count}",
+        re.compile(r"(?P<host>\S+)\s+slots\s*=\s*(?P<count>[0-9]{1,9})", re.ASCII),
+        "not host slots=N",
+        once="a host file with slots",
     )
+)
+register("torchrun")(
+    NodeLines(
+        "{number} {host} {count}",
+        re.compile(r"(?P<number>[0-9]{1,9})\s+(?P<host>\S+)\s+(?P<count>[0-9]{1,9})", re.ASCII),
+        "not node-rank host nproc-per-node",
+        once="torchrun",
+        head="# node-rank host nproc-per-node; on each node, with static rendezvous:\n"
+        "# torchrun --nnodes={nodes} --node-rank=RANK --nproc-per-node=N"
+        " --master-addr={first} --master-port=PORT\n",
+    )
+)

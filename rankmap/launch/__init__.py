@@ -40,9 +40,11 @@ __all__ = [
     "LIBRARIES",
     "MPICH",
     "OPENMPI",
+    "ORDER_OF_CRAY",
     "OTHER",
     "Launch",
     "Launcher",
+    "even_ranks",
     "find",
     "is_mpiexec",
     "launcher",
@@ -59,13 +61,16 @@ LIBRARIES = (CRAY, MPICH, INTEL, OPENMPI, OTHER)
 LAUNCH = "NIDMAP_LAUNCH"
 
 #: Where each bundled launcher lives: imported only when it is asked for.
-BUNDLED = {"aprun": "aprun", "flux": "flux", "srun": "srun"}
+BUNDLED = ("aprun", "flux", "mpiexec", "srun")
 
 #: What the starters of MPI libraries are called; a distribution may add whose they are
 #: (``mpiexec.mpich``). The library is asked from the executable, not read from its name.
 MPIEXECS = ("mpiexec", "mpirun", "orterun", "prterun")
 _MPIEXEC = re.compile(rf"(?:{'|'.join(MPIEXECS)})(?:[.-][A-Za-z0-9._-]+)?", re.ASCII)
-_MPIEXEC_OF = {CRAY: "pals", MPICH: "hydra", INTEL: "hydra", OPENMPI: "openmpi"}
+
+#: Makes Cray MPICH read its order from a file. It is named, so that a MPICH_RANK_ORDER of the
+#: user's own in the working directory is neither read nor touched.
+ORDER_OF_CRAY = {"MPICH_RANK_REORDER_METHOD": "3", "MPICH_RANK_REORDER_FILE": "{path}"}
 
 _registered: dict[tuple[str, str], type[Launcher]] = {}
 
@@ -125,6 +130,10 @@ class Launcher(ABC):
         first that is set.
     host : str
         What names a rank's node there, in a shell's words.
+    variables : dict of str to str
+        What a launch sets besides, ``{path}`` being its order file.
+    loose : (str, str, str)
+        The option and its value that leave ranks unbound, and both as a user writes them.
     binder : str
         What binds its ranks to cores (`rankmap.binding.BINDERS`), '' for nothing that is known.
     binding_options : tuple of str
@@ -147,6 +156,8 @@ class Launcher(ABC):
     keeps_list: ClassVar[bool] = False
     rank_variables: ClassVar[tuple[str, ...]] = ("PMI_RANK",)
     host: ClassVar[str] = "$(uname -n)"
+    variables: ClassVar[dict[str, str]] = {}
+    loose: ClassVar[tuple[str, str, str]] = ("", "none", "")
     binder: ClassVar[str] = ""
     binding_options: ClassVar[tuple[str, ...]] = ("cpu-bind",)
     version: str = ""
@@ -158,8 +169,17 @@ class Launcher(ABC):
         Raises
         ------
         LaunchError
-            Where a reordered launch would not be what the user means.
+            Where a reordered launch would not be what the user means, and where the user
+            has an order for Cray MPICH already; its method 1 is the default order.
         """
+        if self.form == "mpich":
+            method = env.get("MPICH_RANK_REORDER_METHOD", "1").strip()
+            if method not in ("", "1"):
+                raise LaunchError(
+                    f"MPICH_RANK_REORDER_METHOD={printable(method, 20)} is set already"
+                )
+            if env.get("MPICH_RANK_REORDER_FILE"):
+                raise LaunchError("MPICH_RANK_REORDER_FILE is set already")
         return self.options.parse(argv, self.first)
 
     def nodes(self, step: Parsed) -> str:
@@ -188,7 +208,8 @@ class Launcher(ABC):
 
     def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
         """Return what leaves the ranks of this command unbound; '' where they are bound."""
-        return ""
+        option, value, words = self.loose
+        return words if step.values.get(option) == value else ""
 
     def asked_remarks(self, step: Parsed, env: Mapping[str, str], seconds: float) -> list[str]:
         """Return what the user should know of the command that only asking the site tells.
@@ -278,15 +299,16 @@ class Launcher(ABC):
             Where this launcher cannot lay the ranks out so.
         """
 
-    def insert(
-        self, step: Parsed, words: Sequence[str], env: dict[str, str] | None = None
-    ) -> Launch:
-        """Return a launch with words right behind the launcher's own name."""
+    def insert(self, step: Parsed, words: Sequence[str], path: str) -> Launch:
+        """Return a launch with words right behind the launcher's own name, and its variables."""
         argv, first = step.argv, self.first
+        env = {name: text.format(path=path) for name, text in self.variables.items()}
         binding = self.bound.binding if self.bound else None
         more = self.known_options(binding.options, step) if binding else ()
-        variables = binding.variables if binding else {}
-        return Launch((*argv[:first], *words, *more, *argv[first:]), {**(env or {}), **variables})
+        return Launch(
+            (*argv[:first], *words, *more, *argv[first:]),
+            {**env, **(binding.variables if binding else {})},
+        )
 
     def known_options(self, options: tuple[str, ...], step: Parsed) -> tuple[str, ...]:
         """Return those of the options that bind ranks which this launcher takes."""
@@ -299,6 +321,21 @@ def unclear_counts(ranks: int, nodes: int) -> LaunchError:
         f"how many of {ranks} ranks each of {nodes} nodes gets is not clear",
         "say it with --ppn",
     )
+
+
+def even_ranks(order: Order) -> int:
+    """Return the ranks on each node but the last, which may have fewer: what ``-N`` can say.
+
+    Raises
+    ------
+    LaunchError
+        Where nodes have other numbers of ranks.
+    """
+    counts = order.on.counts
+    per_node = int(counts[0])
+    if (counts[:-1] != per_node).any() or counts[-1] > per_node:
+        raise LaunchError(f"one number of ranks a node does not give {order.on.words()}")
+    return per_node
 
 
 def launcher(*keys: tuple[str, str]) -> Callable[[type[Launcher]], type[Launcher]]:
@@ -356,11 +393,8 @@ def _load(name: str, mpi: str) -> None:
     from importlib import import_module
     from importlib.metadata import entry_points
 
-    if name == "mpiexec":
-        if mpi in _MPIEXEC_OF:
-            import_module(f"rankmap.launch.{_MPIEXEC_OF[mpi]}")
-    elif name in BUNDLED:
-        import_module(f"rankmap.launch.{BUNDLED[name]}")
+    if name in BUNDLED:
+        import_module(f"rankmap.launch.{name}")
     elif (name, mpi) not in _registered:
         for entry in entry_points(group="nidmap.launchers", name=name):
             entry.load()

@@ -7,14 +7,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import LaunchError
-from rankmap.launch import CRAY, OTHER, Launch, Launcher, launcher, unclear_counts
+from rankmap.launch import (
+    CRAY,
+    ORDER_OF_CRAY,
+    OTHER,
+    Launch,
+    Launcher,
+    even_ranks,
+    launcher,
+    unclear_counts,
+)
 from rankmap.launch.allocation import filled
-from rankmap.launch.cray import even_ranks, refuse_own_order, reordering
 from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from numpy.typing import NDArray
 
     from rankmap.launch.allocation import Allocation
@@ -45,11 +51,8 @@ class Aprun(Launcher):
     ranks_option, cores_option, list_option = "pes", "depth", "node-list"
     asks_order = True
     rank_variables = ("ALPS_APP_PE", "PMI_RANK")
-
-    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
-        """Return what the aprun command says; see `Launcher.read`."""
-        refuse_own_order(env)
-        return super().read(argv, env)
+    variables = ORDER_OF_CRAY
+    loose = ("cc", "none", "-cc none")
 
     def counts(
         self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None
@@ -59,10 +62,6 @@ class Aprun(Launcher):
         if per_node is None or -(-ranks // per_node) > nodes:
             raise unclear_counts(ranks, nodes)
         return filled(ranks, np.full(nodes, per_node))
-
-    def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
-        """Return ``-cc none`` where it is given; aprun binds by itself."""
-        return "-cc none" if step.values.get("cc") == "none" else ""
 
     def launch(
         self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
@@ -82,7 +81,7 @@ class Aprun(Launcher):
         words = [
             w for flag, (name, v) in wanted.items() if name not in step.values for w in (flag, v)
         ]
-        return self.insert(step, words, reordering(path))
+        return self.insert(step, words, path)
 
 
 def _nids(on: Slots) -> str:

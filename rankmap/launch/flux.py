@@ -46,9 +46,9 @@ class Flux(Launcher):
     form = "slurm"
     ranks_option, cores_option = "ntasks", "cores-per-task"
     per_node_options = ("tasks-per-node",)
-    on_nodes = True
     keeps_list = True
     rank_variables = ("FLUX_TASK_RANK",)
+    loose = ("setopt", "cpu-affinity=off", "-o cpu-affinity=off")
 
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
         """Return what ``flux run`` says; see `Launcher.read`."""
@@ -65,11 +65,6 @@ class Flux(Launcher):
         text = run_query([step.argv[0], "getattr", "hostlist"], env).strip()
         job = env.get("FLUX_JOB_ID", "")
         return Allocation(NodeList.parse(text, "flux getattr hostlist"), None, None, None, job)
-
-    def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
-        """Return ``-o cpu-affinity=off`` where it is the option given."""
-        asked = step.values.get("setopt", "")
-        return f"-o {asked}" if asked == "cpu-affinity=off" else ""
 
     def counts(
         self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None
@@ -98,7 +93,7 @@ class Flux(Launcher):
             words += [] if "ntasks" in step.values else [f"--ntasks={len(order)}"]
         if "nodes" not in step.values:
             words.append(f"--nodes={len(on.names)}")
-        return self.insert(step, words)
+        return self.insert(step, words, path)
 
 
 @launcher(("flux", CRAY))

@@ -1,29 +1,76 @@
-"""What the launchers called mpiexec and mpirun have in common.
+"""What the launchers called mpiexec and mpirun have in common, and each of them.
 
 They take their nodes from a host file or from the batch system, fill them in
 order, and know nothing of srun's way of dealing ranks out.
+
+*Hydra* (MPICH): its host file keeps an order of ranks only without a batch system's help:
+under ``-launcher slurm`` its lines are matched to the nodes as Slurm sorts
+them, and a host that stands twice is two nodes to MPICH. So the host file has
+each node once, sorted, and ``-rankmap`` says which node each rank is on; that
+holds under every launcher (checked on MPICH 5.0.2, and inside Slurm 22.05.8).
+MPICH 4 takes ``-rankmap`` and does nothing with it (4.1.3, 4.3.2): there only
+orders that keep each node's ranks together are launched, and not by Slurm's
+proxies. *Intel MPI* descends from it and has no ``-rankmap``; its machine file
+keeps the order, except when it is bootstrapped by Slurm.
+
+*Open MPI*: ``--map-by seq:OVERSUBSCRIBE:file=F`` (5) and ``--hostfile F --mca rmaps seq`` (4)
+keep the order of the lines and leave binding to mpirun; a plain host file does not
+keep it: the node of mpirun comes first. (Without OVERSUBSCRIBE, 5 starts nothing
+and exits with 0 where a node has fewer cores than ranks.) A rankfile says the core
+too, and mpirun does not start where a node lacks one, so it is used only where the
+machine's cores are known. Checked on Open MPI 5.0.11 and 4.1.8, and inside Slurm 22.05.8.
+
+*PALS* of HPE (PBS on Aurora, Polaris and their like) takes the nodes as the job lists
+them, unless told otherwise, and passes the environment on; Cray MPICH renumbers the ranks
+from its order file. That list is asked from it, not assumed. What is known of its options
+is from its published help; it could not be run here.
 """
 
 from __future__ import annotations
 
+import os
+import re
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from placement.errors import LaunchError
-from rankmap.launch import Launcher, unclear_counts
+from placement.errors import LaunchError, printable
+from rankmap.emit.process_mapping import HYDRA, vector
+from rankmap.launch import (
+    CRAY,
+    INTEL,
+    MPICH,
+    OPENMPI,
+    ORDER_OF_CRAY,
+    Launch,
+    Launcher,
+    even_ranks,
+    launcher,
+    unclear_counts,
+)
 from rankmap.launch.allocation import allocation, filled, from_hosts, read_file
+from rankmap.launch.options import OptionTable
+from rankmap.launch.queries import run_query
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from rankmap.emit.process_mapping import Mapping as ProcessMapping
     from rankmap.launch.allocation import Allocation
     from rankmap.launch.options import Parsed
+    from rankmap.order import Order
     from rankmap.slots import Slots
 
-__all__ = ["Mpiexec", "room_for"]
+__all__ = ["Hydra", "IntelHydra", "Mpiexec", "OpenMpi", "Pals"]
+
+#: One argument of a command may not be longer (Linux: 128 KiB).
+_LONGEST = 120_000
+
+#: Open MPI's mappings that fill node after node, as we do; ``PE=`` says the cores of a rank.
+_PLAIN = re.compile(r"(?:slot|core|hwthread)?(?::PE=([0-9]{1,4}))?", re.IGNORECASE | re.ASCII)
+_PER_NODE = re.compile(r"ppr:([0-9]{1,6}):node(?::PE=([0-9]{1,4}))?", re.IGNORECASE | re.ASCII)
 
 
 class Mpiexec(Launcher):
@@ -64,8 +111,312 @@ class Mpiexec(Launcher):
             raise unclear_counts(ranks, nodes)
         return filled(ranks, allocation.tasks)
 
+    def count(self, step: Parsed, order: Order) -> list[str]:
+        """Return the words that say how many ranks start, unless the command has them."""
+        return [] if self.ranks_option in step.values else ["-n", str(len(order))]
 
-def room_for(slots: Slots, allocation: Allocation | None) -> None:
+
+class _Hydra(Mpiexec):
+    """What MPICH's and Intel's have in common."""
+
+    options = OptionTable(
+        valued="n np=n f hosts host hostfile machinefile ppn perhost launcher launcher-exec"
+        " bootstrap=launcher bootstrap-exec bind-to binding wdir",
+        flags="l genvall genvnone",
+        pairs="genv env",
+        refused="rankmap order-nodes configfile skip-launch-node nolocal rr arch hosts-group",
+    )
+    ranks_option = "n"
+    host_options = ("hosts", "host")
+    file_options = ("f", "hostfile", "machinefile")
+    per_node_options = ("ppn", "perhost")
+    host_variables: ClassVar[tuple[str, ...]] = ("HYDRA_HOST_FILE",)
+    starter_variables: ClassVar[tuple[str, ...]] = ("HYDRA_LAUNCHER", "HYDRA_BOOTSTRAP")
+    on_nodes = False
+
+    def _is_started_by_slurm(self, step: Parsed, env: Mapping[str, str]) -> bool:
+        """Tell whether Slurm starts Hydra's proxies: as told, else inside of its jobs."""
+        known = (env.get(name) for name in self.starter_variables)
+        way = step.values.get("launcher") or next(filter(None, known), "")
+        return way == "slurm" or bool(env.get("SLURM_JOB_ID") and not way)
+
+    def _bare(self, step: Parsed) -> Parsed:
+        """Return the command without what the order file now says."""
+        return step.without(*self.host_options, *self.file_options, *self.per_node_options)
+
+
+@launcher(("mpiexec", MPICH))
+class Hydra(_Hydra):
+    """MPICH's mpiexec with ``-rankmap``."""
+
+    form = "hydra"
+    binder = "hydra"
+    binding_options = ("bind-to", "binding")
+
+    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
+        """Return what the command says; MPICH 4 loses the order where Slurm starts its proxies."""
+        step = super().read(argv, env)
+        if not self._maps() and self._is_started_by_slurm(step, env):
+            raise LaunchError(
+                "MPICH before 5 loses the order of its host file inside Slurm", "use srun"
+            )
+        return step
+
+    def _maps(self) -> bool:
+        """Tell whether this mpiexec obeys ``-rankmap``: MPICH 5 does."""
+        major = self.version.partition(".")[0]
+        return major.isdecimal() and int(major) >= 5
+
+    def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
+        """Return what leaves ranks unbound: nothing binds them by itself."""
+        asked = step.values.get("bind-to") or step.values.get("binding")
+        asked = asked or env.get("HYDRA_BINDING", "")
+        if not asked:
+            return "no -bind-to"
+        return "-bind-to none" if asked == "none" else ""
+
+    def mapping(self, step: Parsed, env: Mapping[str, str]) -> ProcessMapping | None:
+        """Return that of ``-rankmap``, which Hydra writes anew in words of its own."""
+        return HYDRA if self._maps() else super().mapping(step, env)
+
+    def text(self, order: Order, launcher_order: str, step: Parsed) -> str:
+        """Return each node once, with its ranks, as Slurm sorts them; in rank order for MPICH 4."""
+        if not self._maps():
+            return super().text(order, launcher_order, step)
+        on = order.on.sorted()
+        pairs = zip(on.names.tolist(), on.counts.tolist(), strict=True)
+        return "".join(f"{name}:{count}\n" for name, count in pairs)
+
+    def launch(
+        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
+    ) -> Launch:
+        """Return the command with ``-f`` and ``-rankmap``."""
+        words = ["-f", path]
+        if self._maps():
+            words += ["-rankmap", rankmap(order.sorted())]
+        elif np.count_nonzero(np.diff(order.node)) >= len(order.on.counts):
+            raise LaunchError(
+                "MPICH before 5 keeps the shared memory of consecutive ranks only",
+                "use srun, or a strategy that keeps each node's ranks together",
+            )
+        return self.insert(self._bare(step), [*words, *self.count(step, order)], path)
+
+
+@launcher(("mpiexec", INTEL))
+class IntelHydra(_Hydra):
+    """Intel MPI's mpiexec with ``-machinefile``."""
+
+    form = "intel"
+    host_variables = ("I_MPI_HYDRA_HOST_FILE", "HYDRA_HOST_FILE")
+    starter_variables = ("I_MPI_HYDRA_BOOTSTRAP", "HYDRA_BOOTSTRAP")
+    variables: ClassVar[dict[str, str]] = {"I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off"}
+
+    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
+        """Return what the command says; Slurm's bootstrap loses every order."""
+        step = super().read(argv, env)
+        if self._is_started_by_slurm(step, env):
+            raise LaunchError(
+                "Intel MPI loses the order of its machine file where Slurm starts its proxies",
+                "use srun, or -bootstrap ssh",
+            )
+        return step
+
+    def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
+        """Return what leaves ranks unbound: ``I_MPI_PIN`` off."""
+        asked = env.get("I_MPI_PIN", "").lower()
+        return f"I_MPI_PIN={asked}" if asked in ("0", "no", "off", "disable") else ""
+
+    def launch(
+        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
+    ) -> Launch:
+        """Return the command with ``-machinefile``, the batch system's placement put aside."""
+        words = ["-machinefile", path, *self.count(step, order)]
+        return self.insert(self._bare(step), words, path)
+
+
+@launcher(("mpiexec", OPENMPI))
+class OpenMpi(Mpiexec):
+    """mpirun with a sequential file or a rankfile."""
+
+    form = "seq"
+    binder = "openmpi"
+    binding_options = ("bind-to", "map-by", "bind-to-none")
+    options = OptionTable(
+        valued="n np=n c=n N npernode host H=host hostfile machinefile map-by bind-to x wdir",
+        flags="oversubscribe bind-to-none report-bindings tag-output",
+        pairs="mca omca gmca prtemca pmixmca gpmixmca",
+        refused="rank-by rankfile rf nolocal bynode bycore npersocket ppr cpu-set cpu-list dvm"
+        " add-host add-hostfile cpus-per-proc cpus-per-rank default-hostfile",
+    )
+    ranks_option = "n"
+    host_options = ("host",)
+    file_options = ("hostfile", "machinefile")
+    per_node_options = ("N", "npernode")
+    on_nodes = False
+    rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
+
+    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
+        """Return what the command says; see `Launcher.read`."""
+        step = super().read(argv, env)
+        _mapping(step)
+        for name, value in env.items():
+            if name.startswith(("OMPI_MCA_rmaps", "PRTE_MCA_rmaps")) and value:
+                raise LaunchError(f"{printable(name, 60)} is set already")
+        return step
+
+    def per_node(self, step: Parsed) -> int | None:
+        """Return ``-N`` or that of ``--map-by ppr:N:node``."""
+        per_node = _PER_NODE.fullmatch(step.values.get("map-by", ""))
+        return int(per_node[1]) if per_node else super().per_node(step)
+
+    def ranks(self, step: Parsed, nodes: int, allocation: Allocation | None) -> int:
+        """Return the number of ranks; without ``-n`` it is that of the slots."""
+        known = "n" in step.values or self.per_node(step)
+        if not known and allocation is not None and allocation.tasks is not None:
+            return int(allocation.tasks.sum())
+        return super().ranks(step, nodes, allocation)
+
+    def cores(self, step: Parsed) -> int:
+        """Return ``PE=`` of ``--map-by``."""
+        return _mapping(step)
+
+    def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
+        """Return what leaves ranks unbound: ``--bind-to none``; mpirun binds by itself."""
+        names = ("OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy")
+        asked = step.values.get("bind-to") or next((env[n] for n in names if env.get(n)), "")
+        loose = asked.partition(":")[0] == "none" or "bind-to-none" in step.values
+        return "--bind-to none" if loose else ""
+
+    def text(self, order: Order, launcher_order: str, step: Parsed) -> str:
+        """Return a rankfile where the nodes' cores are known to do, else a sequential file."""
+        from rankmap.emit import openmpi, slurm
+
+        if self.bound:
+            return openmpi.write(order, places=self.bound.cores())
+        if self._binds(order, step):
+            return openmpi.write(order, self.cores(step))
+        return slurm.write(order)
+
+    def launch(
+        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
+    ) -> Launch:
+        """Return the command with its order file in place of its own mapping."""
+        if "oversubscribe" not in step.values:
+            _refuse_too_many(order.on, allocation)
+        bare = step.without("map-by", *self.per_node_options)
+        if self.bound or self._binds(order, step):
+            old = self.version.startswith("4.")
+            words = ["--rankfile", path] if old else ["--map-by", f"rankfile:file={path}"]
+        elif self.version.startswith("4."):
+            bare = bare.without(*self.host_options, *self.file_options)
+            words = ["--hostfile", path, "--mca", "rmaps", "seq"]
+        else:
+            cores = f":PE={self.cores(step)}" if self.cores(step) > 1 else ""
+            words = ["--map-by", f"seq{cores}:OVERSUBSCRIBE:file={path}"]
+        if allocation is None and "--hostfile" not in words:
+            words += ["--host", _listed(order)]
+        return self.insert(bare, [*words, *self.count(step, order)], path)
+
+    def _binds(self, order: Order, step: Parsed) -> bool:
+        """Tell whether the machine's cores are known and enough, and binding is left to us."""
+        on = order.on
+        if on.machine is None or on.rows is None or {"bind-to", "map-by"} & set(step.values):
+            return False
+        return bool((on.machine.cores[on.rows] >= on.counts * self.cores(step)).all())
+
+
+@launcher(("mpiexec", CRAY))
+class Pals(Mpiexec):
+    """PALS's mpiexec with MPICH_RANK_ORDER."""
+
+    form = "mpich"
+    binder = "pals"
+    binding_options = ("cpu-bind", "gpu-bind")
+    options = OptionTable(
+        valued="np n=np ppn hosts hostfile depth d=depth cpu-bind gpu-bind env genv wdir",
+        flags="label l=label envall envnone",
+        refused="configfile include-tasks exclude-tasks soft arch",
+    )
+    ranks_option, cores_option = "np", "depth"
+    asks_order = True
+    host_options = ("hosts",)
+    file_options = ("hostfile",)
+    per_node_options = ("ppn",)
+    rank_variables = ("PALS_RANKID", "PMI_RANK")
+    variables = ORDER_OF_CRAY
+    loose = ("cpu-bind", "none", "--cpu-bind none")
+
+    def known_options(self, options: tuple[str, ...], step: Parsed) -> tuple[str, ...]:
+        """Leave ``--gpu-bind`` out where this PALS does not know it."""
+        try:
+            knows = "--gpu-bind" in run_query([step.argv[0], "--help"], os.environ)
+        except LaunchError:
+            knows = False
+        return options if knows else options[:1]
+
+    def launch(
+        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
+    ) -> Launch:
+        """Return the command with ``-n``, ``--ppn`` and the reordering variables."""
+        per_node = even_ranks(order)
+        words = self.count(step, order)
+        if self.per_node(step) != per_node:
+            step = step.without("ppn")
+            words += ["--ppn", str(per_node)]
+        if allocation is None or len(allocation.nodes) != len(order.on.counts):
+            step = step.without("hosts", "hostfile")
+            words += ["--hosts", ",".join(order.on.names.tolist())]
+        return self.insert(step, words, path)
+
+
+def rankmap(order: Order) -> str:
+    """Return Hydra's ``-rankmap``: the vector of blocks, the node being its line.
+
+    Raises
+    ------
+    LaunchError
+        Longer than one argument of a command can be.
+
+    Examples
+    --------
+    >>> from rankmap.slots import Slots
+    >>> on = Slots(np.array(["nid1", "nid2"]), np.array([2, 2]))
+    >>> from rankmap.order import Order
+    >>> rankmap(Order(np.array([0, 2, 3, 1]), on))
+    '(vector,(0,1,1),(1,1,2),(0,1,1))'
+    """
+    text = vector(order.node)
+    if len(text) > _LONGEST:
+        raise LaunchError(
+            f"-rankmap of {printable(str(len(order)))} ranks is longer than a command can be",
+            "launch with srun or Open MPI, which read the order from a file",
+        )
+    return text
+
+
+def _mapping(step: Parsed) -> int:
+    """Return the cores of a rank; refuse a mapping that is not node after node."""
+    asked = step.values.get("map-by", "")
+    match = _PLAIN.fullmatch(asked)
+    cores = match[1] if match else None
+    if not match:
+        match = _PER_NODE.fullmatch(asked)
+        cores = match[2] if match else None
+    if not match:
+        raise LaunchError(f"ranks are to be mapped by '{printable(asked, 30)}' already")
+    return max(1, int(cores or 1))
+
+
+def _listed(order: Order) -> str:
+    """Return the nodes as ``--host`` takes them: mpirun wants all of them allocated."""
+    pairs = zip(order.on.names.tolist(), order.on.counts.tolist(), strict=True)
+    text = ",".join(f"{name}:{count}" for name, count in pairs)
+    if len(text) > 120_000:
+        raise LaunchError("too many nodes for --host", "give mpirun a --hostfile of them")
+    return text
+
+
+def _refuse_too_many(slots: Slots, allocation: Allocation | None) -> None:
     """Refuse more ranks on a node than its slots in the allocation: mpirun would not start."""
     if allocation is None or allocation.tasks is None:
         return

@@ -10,14 +10,22 @@ the library itself renumbers them from MPICH_RANK_ORDER.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from placement.errors import LaunchError, printable
 from rankmap.emit.process_mapping import PMI2
-from rankmap.launch import CRAY, LAUNCH, OTHER, Launch, Launcher, launcher, unclear_counts
-from rankmap.launch.cray import refuse_own_order, reordering
+from rankmap.launch import (
+    CRAY,
+    LAUNCH,
+    ORDER_OF_CRAY,
+    OTHER,
+    Launch,
+    Launcher,
+    launcher,
+    unclear_counts,
+)
 from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
@@ -132,6 +140,7 @@ class HostfileSrun(Srun):
 
     form = "slurm"
     on_nodes = False
+    variables: ClassVar[dict[str, str]] = {LAUNCH: "{path}"}
 
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
         """Return what the srun command says; ``-w`` has to give way to a host file."""
@@ -154,7 +163,7 @@ class HostfileSrun(Srun):
         _same_size(step, len(order.on.counts))
         bare = step.without("distribution")
         words = _missing(bare, nodelist=path, distribution="arbitrary", ntasks=len(order))
-        return self.insert(bare, words, {LAUNCH: path})
+        return self.insert(bare, words, path)
 
 
 @launcher(("srun", CRAY))
@@ -162,11 +171,7 @@ class CraySrun(Srun):
     """srun for Cray MPICH: sorted nodes, ranks in blocks, MPICH_RANK_ORDER."""
 
     form = "mpich"
-
-    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
-        """Return what the srun command says, unless the user has an order of their own."""
-        refuse_own_order(env)
-        return super().read(argv, env)
+    variables = ORDER_OF_CRAY
 
     def launch(
         self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
@@ -189,7 +194,7 @@ class CraySrun(Srun):
         )
         if on.ppn and "ntasks-per-node" not in step.values:
             words.append(f"--ntasks-per-node={on.ppn}")
-        return self.insert(step, words, reordering(path))
+        return self.insert(step, words, path)
 
 
 def _same_size(step: Parsed, nodes: int) -> None:

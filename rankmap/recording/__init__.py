@@ -3,13 +3,12 @@
 A `Recording` is what ``nidmap record`` keeps in a file: for each phase of the
 program its messages by pair of ranks, or the collective that it is. A
 collective is stored as such, whatever its size, and becomes messages only
-where these are asked for: those of a usual algorithm, the same ones that
-`rankmap.runtime.collectives` counts.
+where these are asked for: those of a usual algorithm, the ones that
+`rankmap.collectives.usual` has.
 """
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -17,7 +16,7 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.support.arrays import sum_by_key
-from rankmap.runtime.collectives import steps
+from rankmap.collectives import usual
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,12 +30,6 @@ KINDS = (
     "point-to-point", "one-sided", "barrier", "bcast", "gather", "scatter", "allgather", "alltoall",
     "reduce", "allreduce", "reduce_scatter", "scan", "exscan", "neighbor",
 )  # fmt: skip
-
-#: The kinds whose messages are those of `rankmap.runtime.collectives.steps`.
-_IN_STEPS = ("bcast", "gather", "allgather", "reduce", "allreduce", "scan", "exscan")
-
-#: The kinds in which each rank sends to each other.
-_EVERY_PAIR = ("alltoall", "reduce_scatter")
 
 #: Pairs of ranks at most that collectives are written out to.
 MOST_PAIRS = 50_000_000
@@ -93,26 +86,9 @@ class Collective:
 
     def messages(self, kind: str) -> Messages:
         """Return the messages of a usual algorithm, in ranks of MPI_COMM_WORLD."""
-        source, target, times = _pairs(kind, len(self.members), self.root)
+        source, target, times = usual.messages(kind, len(self.members), self.root)
         sent = self.bytes[source] * times, self.calls[source] * times
         return Messages(self.members[source], self.members[target], *sent)
-
-
-@functools.lru_cache(maxsize=64)
-def _pairs(kind: str, size: int, root: int) -> Ints:
-    """Return who sends to whom, and how often, when `kind` is called once on `size` ranks."""
-    if kind in _EVERY_PAIR:
-        source, target = np.divmod(np.arange(size * size), size)
-        pairs = np.stack([source, target, np.ones_like(source)])
-        return pairs[:, source != target]
-    rows: list[tuple[int, int, int]] = []
-    if kind == "scatter":
-        rows = [(root, to, 1) for to in range(size) if to != root]
-    elif kind in _IN_STEPS:
-        like = "scan" if kind == "exscan" else kind
-        for rank in range(size):
-            rows += ((rank, to, many) for to, many in steps(like, size, rank, max(root, 0)))
-    return np.array(rows, dtype=np.int64).reshape(-1, 3).T
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -157,7 +133,7 @@ class Phase:
             Where there would be more than `MOST_PAIRS` pairs.
         """
         sizes = [len(c.members) for c in self.collectives]
-        pairs = sum(n**2 if self.kind in _EVERY_PAIR else 32 * n for n in sizes)
+        pairs = sum(n**2 if self.kind in usual.EVERY_PAIR else 32 * n for n in sizes)
         if pairs + len(self.sent.source) > MOST_PAIRS:
             raise UsageError(
                 f"{self.kind} of {max(sizes, default=0)} ranks has too many pairs to write out",

@@ -6,7 +6,7 @@ program runs: each rank counts its own, and one gather at the end writes the
 matrix, which ``--pattern matrix:FILE`` reads.
 
 A collective has no pairs of its own. It is counted as the messages of a usual
-algorithm (`rankmap.runtime.collectives`), so that the matrix says which ranks
+algorithm (`rankmap.collectives.usual`), so that the matrix says which ranks
 gain from being close.
 
 Persistent sends and collectives are counted each time they are started (not
@@ -26,7 +26,6 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from placement.errors import OutputError, printable
-from rankmap.runtime.collectives import steps
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -348,6 +347,8 @@ def _count_one(call: _Call) -> None:
 
 def _count_block(kind: str, root_at: int, call: _Call) -> None:
     """Count a collective in which every rank has one block; measured only where it is sent on."""
+    from rankmap.collectives.usual import steps
+
     comm, root = call.comm, call.argument(root_at, "root") or 0 if root_at >= 0 else 0
     whom = steps(kind, comm.Get_size(), comm.Get_rank(), root)
     if whom:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import OutputError, ParseError, UsageError
+from rankmap.collectives.usual import steps
 from rankmap.pattern.structured import Stencil
 from rankmap.recording import KINDS, Collective, Messages, Phase, Recording
 from rankmap.recording.file import load_recording, save_recording
@@ -23,7 +24,6 @@ from rankmap.recording.words import (
     phase_words,
     stencil_in,
 )
-from rankmap.runtime.collectives import steps
 
 
 def text(word):

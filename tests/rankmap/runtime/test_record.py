@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import OutputError, ParseError
+from rankmap.collectives.usual import steps
 from rankmap.pattern import parse_pattern
 from rankmap.readers import read
 from rankmap.recording import Messages, Phase, Recording
 from rankmap.recording.file import save_recording
-from rankmap.runtime.collectives import steps
 from tests.effort import examples
 from tests.rankmap.mpis import place, ranks
 

@@ -1,0 +1,90 @@
+"""What ranks send in a collective, as a usual algorithm has it.
+
+A collective has no pairs of its own. In a recording it counts as the messages of a usual
+algorithm, so that the matrix says which ranks gain from being close:
+
+============================  =================================================
+bcast, reduce                 a binomial tree from, or to, the root
+gather(v), scatter(v)         every rank and the root
+allgather(v)                  a ring: each block travels n - 1 steps
+allreduce                     recursive doubling, ranks beyond a power of 2 folded in
+alltoall(v, w)                each pair what it exchanges
+reduce_scatter(_block)        each rank its part to each other
+scan, exscan                  a chain
+neighbor_*                    each neighbour what it is sent
+============================  =================================================
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankmap.collectives import parts
+
+if TYPE_CHECKING:
+    from placement.support.array_types import Ints
+
+__all__ = ["EVERY_PAIR", "messages", "steps"]
+
+#: Families and algorithms of `rankmap.collectives` whose messages these kinds have: a barrier by
+#: doubling sends between the same ranks as an allreduce, a broadcast along a chain as a scan.
+_USUAL = {
+    "bcast": ("bcast", "binomial"),
+    "reduce": ("reduce", "binomial"),
+    "gather": ("gather", "linear"),
+    "scatter": ("scatter", "linear"),
+    "allgather": ("allgather", "ring"),
+    "allreduce": ("barrier", "doubling"),
+    "scan": ("bcast", "chain"),
+    "exscan": ("bcast", "chain"),
+}
+
+#: The kinds in which each rank sends to each other.
+EVERY_PAIR = ("alltoall", "reduce_scatter")
+
+
+@functools.lru_cache(maxsize=64)
+def messages(kind: str, size: int, root: int) -> Ints:
+    """Return who sends to whom, and how often a block, when ranks call a collective once.
+
+    Parameters
+    ----------
+    kind : str
+        Of `rankmap.recording.KINDS`; what has no usual algorithm sends nothing.
+    size : int
+    root : int
+        0 or less where there is none.
+
+    Returns
+    -------
+    int64 (3, m)
+    """
+    if kind in EVERY_PAIR:
+        source, target = np.divmod(np.arange(size * size), size)
+        pairs = np.stack([source, target, np.ones_like(source)])
+        return pairs[:, source != target]
+    sent = [np.empty((3, 0), dtype=np.int64)]
+    for part in parts(*_USUAL[kind], size, max(root, 0), 1.0) if kind in _USUAL else ():
+        for k, times in part.alike or ((k, 1) for k in range(part.steps)):
+            step = part.step(k)
+            sent.append(np.stack(np.broadcast_arrays(step.source, step.target, times)))
+    return np.concatenate(sent, axis=1)
+
+
+@functools.lru_cache(maxsize=1024)
+def steps(kind: str, size: int, rank: int, root: int) -> list[tuple[int, int]]:
+    """Return to whom a rank sends in a collective, and how often its block.
+
+    Examples
+    --------
+    >>> steps("bcast", 8, 0, 0), steps("bcast", 8, 4, 0), steps("reduce", 8, 5, 0)
+    ([(4, 1), (2, 1), (1, 1)], [(6, 1), (5, 1)], [(4, 1)])
+    >>> steps("allreduce", 6, 1, 0), steps("allreduce", 6, 5, 0), steps("allgather", 4, 3, 0)
+    ([(0, 1), (3, 1), (5, 1)], [(1, 1)], [(0, 3)])
+    """
+    source, target, times = messages(kind, size, root)
+    mine = source == rank
+    return list(zip(target[mine].tolist(), times[mine].tolist(), strict=True))
