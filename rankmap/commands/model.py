@@ -7,7 +7,7 @@ each: `JobArguments` and `OrderArguments`.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -29,7 +29,7 @@ __all__ = [
     "model_options", "order_options", "predictor", "sending_options",
 ]  # fmt: skip
 
-_JOB: tuple[Callable[..., Any], ...] = (
+_JOB = (
     click.option(
         "--nodes", metavar="LIST|FILE|-", help="The job's nodes; their order numbers the slots."
     ),
@@ -78,19 +78,7 @@ class JobArguments:
 
 def job_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add machine, nodes, ranks and pattern; the command takes them as ``job``."""
-
-    @functools.wraps(command)
-    def called(
-        specs: tuple[str, ...],
-        nodes: str | None,
-        ppn: str | None,
-        pattern: str | None,
-        grid: str | None,
-        **others: Any,
-    ) -> Any:
-        return command(job=JobArguments(specs, nodes, ppn, pattern, grid), **others)
-
-    return machine_option(_added(_JOB, called))
+    return machine_option(_gathered(JobArguments, "job", _JOB, command))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,14 +99,7 @@ class OrderArguments:
 
 def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add an order's file, its format, or a strategy; the command takes them as ``order``."""
-
-    @functools.wraps(command)
-    def called(
-        path: str | None, form: str | None, strategy: str | None, launcher_order: str, **others: Any
-    ) -> Any:
-        return command(order=OrderArguments(path, form, strategy, launcher_order), **others)
-
-    return _added(_ORDER, called)
+    return _gathered(OrderArguments, "order", _ORDER, command)
 
 
 def launcher_order(text: str, default: str | None = None) -> Callable[..., Any]:
@@ -139,7 +120,20 @@ def _added(
     return command
 
 
-_ORDER: tuple[Callable[..., Any], ...] = (
+def _gathered(
+    kind: type[Any], word: str, options: Sequence[Callable[..., Any]], command: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return a command with options that it takes as one value, under a word."""
+
+    @functools.wraps(command)
+    def called(**given: Any) -> Any:
+        own = kind(**{one.name: given.pop(one.name) for one in fields(kind)})
+        return command(**{word: own}, **given)
+
+    return _added(options, called)
+
+
+_ORDER = (
     click.option("--order", "path", metavar="FILE|-", help="An order file."),
     click.option(
         "--order-format",
@@ -152,84 +146,46 @@ _ORDER: tuple[Callable[..., Any], ...] = (
     launcher_order("The node order that a file of ranks by slot was made for.", "sorted"),
 )
 
-_MODEL: tuple[Callable[..., Any], ...] = (
-    click.option(
-        "--bytes",
-        "size",
-        type=Bytes(),
-        metavar="B",
-        help="Payload of one message (64KiB); a multiplier for graph:, matrix:, sends:, training:.",
-    ),
-    click.option("--routing", default="", metavar="R", help="minimal, adaptive … as it applies."),
-    click.option(
-        "--algorithm",
-        default="library",
-        metavar="A",
-        help="A collective's: library (the default: as its MPI does), pairwise, ring, openmpi …",
-    ),
-    click.option(
-        "--latency",
-        type=float,
-        metavar="US",
-        help="Of a short message; 0 switches off all that does not grow with the bytes.",
-    ),
-    click.option(
-        "--memory",
-        type=float,
-        metavar="GBS",
-        help="GB/s inside a node; else as the site states, or 20; inf: it costs nothing.",
-    ),
-    click.option(
-        "--process",
-        type=float,
-        metavar="GBS",
-        help="GB/s that one rank can send; else as the site states, inf for no limit.",
-    ),
-    click.option(
-        "--payload",
-        type=float,
-        metavar="SHARE",
-        help="Share of the bandwidth between routers that is payload; else the site's, or 1.",
-    ),
-    click.option(
-        "--first-contact",
-        "contact",
-        type=float,
-        metavar="S",
-        help="Seconds that connecting to each other rank takes; default 0: all are connected.",
-    ),
-    click.option(
-        "--background",
-        "others",
-        metavar="FILE|slurm",
-        help="Other jobs: a node list a line, or what Slurm runs now.",
-    ),
-    click.option(
-        "--background-load",
-        "load",
-        type=float,
-        metavar="GBS",
-        help="GB/s that each of their nodes sends to the others; default 1, an assumption.",
-    ),
-    click.option("--fair", is_flag=True, help="Share links max-min fairly in time."),
-)
-
-#: What a job calls what the options say.
-_JOB_WORDS = {
-    "size": "bytes", "routing": "routing", "algorithm": "algorithm", "latency": "latency",
-    "memory": "memory", "process": "process", "payload": "payload", "contact": "first_contact",
-    "others": "background", "load": "background_load",
+#: What a job sends and over what, each as a job calls it (`rankmap.joint.job.KEYS`): kind of
+#: value, default, and both columns of the help.
+_SENDING: dict[str, tuple[Any, str | None, str, str]] = {
+    "bytes": (Bytes(), None, "B",
+        "Payload of one message (64KiB); a multiplier for graph:, matrix:, sends:, training:."),
+    "routing": (str, "", "R", "minimal, adaptive … as it applies."),
+    "algorithm": (str, "library", "A",
+        "A collective's: library (the default: as its MPI does), pairwise, ring, openmpi …"),
+    "latency": (float, None, "US",
+        "Of a short message; 0 switches off all that does not grow with the bytes."),
+    "memory": (float, None, "GBS",
+        "GB/s inside a node; else as the site states, or 20; inf: it costs nothing."),
+    "process": (float, None, "GBS",
+        "GB/s that one rank can send; else as the site states, inf for no limit."),
+    "payload": (float, None, "SHARE",
+        "Share of the bandwidth between routers that is payload; else the site's, or 1."),
+    "first_contact": (float, None, "S",
+        "Seconds that connecting to each other rank takes; default 0: all are connected."),
+    "background": (str, None, "FILE|slurm",
+        "Other jobs: a node list a line, or what Slurm runs now."),
+    "background_load": (float, None, "GBS",
+        "GB/s that each of their nodes sends to the others; default 1, an assumption."),
 }  # fmt: skip
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of the model, which ``predict`` and ``compare`` share."""
-    return _added(_MODEL, command)
+    fair = click.option("--fair", is_flag=True, help="Share links max-min fairly in time.")
+    return sending_options(fair(command))
 
 
 def sending_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add those of them that a search knows, which ``order`` and ``run`` share."""
-    return _added(_MODEL[:-1], command)
+    options = [
+        click.option(
+            f"--{word.replace('_', '-')}", type=kind, default=usual, metavar=metavar, help=text
+        )
+        for word, (kind, usual, metavar, text) in _SENDING.items()
+    ]
+    return _added(options, command)
 
 
 def job_of(model: dict[str, Any]) -> dict[str, Any]:
@@ -240,7 +196,7 @@ def job_of(model: dict[str, Any]) -> dict[str, Any]:
     dict
         As `rankmap.joint.job.predictor` takes it.
     """
-    given = {name: model.pop(option) for option, name in _JOB_WORDS.items()}
+    given = {name: model.pop(name) for name in _SENDING}
     return {name: value for name, value in given.items() if value not in (None, "", "library")}
 
 

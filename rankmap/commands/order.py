@@ -27,13 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["launch_options", "order", "run", "run_command"]
 
-_strategy_option = click.option(
-    "--strategy",
-    default="auto",
-    show_default=True,
-    shell_complete=among("order"),
-    help="auto: the fastest as predicted, or a name.",
-)
 _launcher_order_option = launcher_order(
     "How the launcher takes the nodes, for MPICH_RANK_ORDER; default: sorted, as Slurm does."
 )
@@ -45,7 +38,13 @@ mapping_limit_option = click.option(
 )
 
 _LAUNCH = (
-    _strategy_option,
+    click.option(
+        "--strategy",
+        default="auto",
+        show_default=True,
+        shell_complete=among("order"),
+        help="auto: the fastest as predicted, or a name.",
+    ),
     sending_options,
     click.option(
         "--order",
@@ -302,7 +301,7 @@ def _run_inside(
     options: Mapping[str, Any],
 ) -> int:
     """Run ``nidmap run --inside``; the ranks themselves say where they are."""
-    from rankmap.launch.inside import run_inside
+    from rankmap.launch.run_command import run_inside
     from rankmap.runtime.answer import Answerer
 
     if job.nodes or job.ppn:

@@ -1,14 +1,18 @@
-"""``nidmap run`` behind its options: plan aside, check where asked, become the launcher."""
+"""``nidmap run`` behind its options: plan aside, check where asked, become the launcher.
+
+With ``--inside`` nothing is planned: the running program is given its order, by any launcher.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import os
+import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from placement.commands.common import machine_from, say, to_json, write_output
+from placement.commands.common import machine_from, machine_specs, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, UsageError, printable
 from rankmap.launch import Launch
 from rankmap.launch.order_removal import remove_at_end
@@ -16,14 +20,15 @@ from rankmap.launch.planning import planned
 from rankmap.progress import step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rankmap.launch.expectation import Expectation
     from rankmap.launch.job import Job
     from rankmap.launch.launch_folder import Prepared
     from rankmap.order import Order
+    from rankmap.runtime.answer import Answerer
 
-__all__ = ["REFUSED", "RunCommand"]
+__all__ = ["REFUSED", "RunCommand", "run_inside"]
 
 #: Exit code of `run` for its own refusal under ``--strict``.
 REFUSED = 125
@@ -94,7 +99,7 @@ class RunCommand:
         except (Exception, SystemExit) as error:
             unclear = f"{type(error).__name__}: {printable(str(error), 200)}"
         if unclear:
-            _say_safely(f"{unclear}: " + ("not started (--strict)" if strict else "default order"))
+            _tell({}, unclear, strict)
             if strict:
                 return REFUSED
         launch = found.prepared.launch if found else Launch(self.command)
@@ -203,7 +208,9 @@ class RunCommand:
         from rankmap.launch.allocation import job_id
         from rankmap.launch.launch_folder import store_launch
 
-        store_launch(made, job_id(os.environ), self.command, self._machine_specs())
+        store_launch(
+            made, job_id(os.environ), self.command, machine_specs(self.specs, needed=False)
+        )
 
     def order_words(self, order: Order, expected: str) -> str:
         """Return which order is taken, by what it was chosen, and what is expected of it."""
@@ -218,9 +225,6 @@ class RunCommand:
         if chosen["by"] == "time" and order.strategy != "auto: row-major":
             return f"{head}, by predicted time; {expected}"
         return f"{head}; {order.remark}"
-
-    def _machine_specs(self) -> tuple[str, ...]:
-        return self.specs or tuple(os.environ.get("NIDMAP_MACHINE", "").split())
 
     def read_job(self, dry: bool) -> Job:
         """Return what the command would start, before any order is thought of.
@@ -241,7 +245,7 @@ class RunCommand:
             nodes=nodes,
             host_file=host_file,
             dry=dry,
-            machine_specs=self._machine_specs(),
+            machine_specs=machine_specs(self.specs, needed=False),
             job=self.job,
             seconds=_AUTO * given["patience"] or math.inf,
             **{name: given[name] for name in _ASKED},
@@ -250,6 +254,75 @@ class RunCommand:
         machine = machine_from(self.specs) if request.machine_specs else None
         step()
         return read_job(self.command, request, os.environ, machine)
+
+
+def run_inside(
+    command: Sequence[str], how: Answerer, world: bool, strict: bool, dry_run: bool
+) -> int:
+    """Become the launcher, with a library before its ranks that gives them their order.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Launcher, options, program.
+    how : Answerer
+        What the ranks are answered.
+    world : bool
+        Whether MPI_COMM_WORLD itself is reordered.
+    strict : bool
+        Do not run what the library cannot be loaded before.
+    dry_run : bool
+        Print the command instead.
+
+    Returns
+    -------
+    int
+        Only where nothing was started: 0, or `REFUSED`.
+
+    Raises
+    ------
+    UsageError
+        A world of which nothing says who talks to whom.
+    LaunchError
+        The command cannot be started.
+    """
+    if world and not (how.pattern or how.order):
+        raise UsageError("--world needs --pattern or --order", "who talks to whom is not known yet")
+    from rankmap.launch.process import become, job_environment
+
+    env = job_environment(os.environ)
+    try:
+        launch = _asking_launch(command, how, world, env)
+    except (NidmapError, OSError, subprocess.SubprocessError) as error:
+        _tell({}, str(error), strict)
+        if strict:
+            return REFUSED
+        launch = Launch(tuple(command))
+    if dry_run:
+        write_output(launch.line() + "\n", None)
+        return 0
+    become(launch, env)
+    return 0  # exec does not return
+
+
+def _asking_launch(
+    command: Sequence[str], how: Answerer, world: bool, env: Mapping[str, str]
+) -> Launch:
+    """Return the launch of a command whose ranks ask."""
+    from placement.load import load_machine
+    from rankmap.preload.loading import library_for, preload
+    from rankmap.runtime.answer import asking_command
+
+    specs = how.machine.split()
+    if "-" in specs:
+        raise UsageError("--inside asks for the order later, and cannot read this -m - then")
+    if specs:
+        load_machine(*specs)  # what is wrong with it is said before the ranks start
+    variables = {"NIDMAP_ASK": asking_command(how)}
+    if world:
+        variables["NIDMAP_WORLD"] = "1"
+    argv, more = preload(command, library_for(command, env), variables, env)
+    return Launch(tuple(argv), more)
 
 
 def _tell(found: dict[str, Any], unclear: str, strict: bool) -> None:
