@@ -39,15 +39,26 @@ class Coarse:
     steps: tuple[tuple[Shape, float], ...] = ()
     lines: tuple[float, ...] = ()
 
-    def cut(self, a: Flags, b: Flags) -> float:
-        """Return the weight between two sets of cells of one window of the grid."""
-        total = 0.0
+    def cut(self, a: Flags, b: Flags) -> Floats:
+        """Return the weight between two sets of cells of one window of the grid.
+
+        Parameters
+        ----------
+        a, b : bool (window, ...)
+            Which cells are in the sets, of as many pairs as there are behind.
+
+        Returns
+        -------
+        float64 (...)
+        """
+        every = tuple(range(len(self.grid)))
+        total = np.zeros(a.shape[len(self.grid) :])
         for offset, weight in self.steps:
-            here, there = window(a.shape, offset)
-            total += weight * np.count_nonzero(a[here] & b[there])
-            total += weight * np.count_nonzero(b[here] & a[there])
+            here, there = window(a.shape[: len(self.grid)], offset)
+            total += weight * np.count_nonzero(a[here] & b[there], axis=every)
+            total += weight * np.count_nonzero(b[here] & a[there], axis=every)
         for axis, weight in enumerate(self.lines):
-            total += weight * float((a.sum(axis=axis) * b.sum(axis=axis)).sum())
+            total += weight * (a.sum(axis=axis) * b.sum(axis=axis)).sum(axis=every[:-1])
         return total
 
 

@@ -63,6 +63,7 @@ def carve(pattern: Coarse, levels: Sequence[Ints], thorough: int = THOROUGH) -> 
         return carve_fast(pattern, levels)
     every = np.stack(np.unravel_index(np.arange(count), pattern.grid), axis=1).astype(np.int64)
     out = np.empty(count, dtype=np.int64)
+    cuts: dict[tuple[bytes, bytes], tuple[Ints, int]] = {}  # of parts of one form, anywhere
     todo = [(every, 0, count, len(levels) - 1)]
     while todo:
         points, low, high, level = todo.pop()
@@ -71,9 +72,14 @@ def carve(pattern: Coarse, levels: Sequence[Ints], thorough: int = THOROUGH) -> 
             out[low:high] = np.sort(np.ravel_multi_index(tuple(points.T), pattern.grid))
             continue
         level, places = inner
-        ordered, at = _best(pattern, points, _candidates(places, low, high) - low, thorough)
-        todo.append((ordered[:at], low, low + at, level))
-        todo.append((ordered[at:], low + at, high, level))
+        sizes = _candidates(places, low, high) - low
+        local = points - points.min(axis=0)
+        alike = local.tobytes(), sizes.tobytes()
+        if alike not in cuts:
+            cuts[alike] = _best(pattern, local, sizes, thorough)
+        order, at = cuts[alike]
+        todo.append((points[order[:at]], low, low + at, level))
+        todo.append((points[order[at:]], low + at, high, level))
     return out
 
 
@@ -95,43 +101,37 @@ def _candidates(places: Ints, low: int, high: int) -> Ints:
     return places[close]
 
 
-def _best(pattern: Coarse, points: Ints, sizes: Ints, thorough: int) -> tuple[Ints, int]:
-    """Return the points in the order, and the place in it, where cutting costs least a cell."""
-    low = points.min(axis=0)
-    shape = points.max(axis=0) - low + 1
-    local = points - low
-    few = len(points) <= thorough
-    best: tuple[float, Ints, int] | None = None
-    for axes in _axes(shape, few):
-        order = np.lexsort(tuple(local[:, axis] for axis in reversed(axes)))
-        for size in sizes[: 5 if few else 3].tolist():
-            price = _price(pattern, local[order], size, shape)
-            if best is None or price < best[0] - 1e-9:
-                best = (price, order, size)
-    if best is None:
-        raise AssertionError("a part that is cut has points and boundaries")
-    return points[best[1]], best[2]
-
-
-def _axes(shape: Ints, few: bool) -> list[tuple[int, ...]]:
-    """Return the orders of dimensions to cut along, the longest first."""
-    by_length = tuple(np.argsort(-shape, kind="stable").tolist())
-    if few and len(by_length) <= 3:
-        return list(itertools.permutations(by_length))
-    return [(axis, *(k for k in by_length if k != axis)) for axis in by_length]
-
-
-def _price(pattern: Coarse, ordered: Ints, size: int, shape: Ints) -> float:
-    """Return the weight that a cut parts, dearer where it is off the middle.
+def _best(pattern: Coarse, local: Ints, sizes: Ints, thorough: int) -> tuple[Ints, int]:
+    """Return the order of a part's points, and the place in it, where cutting costs least a cell.
 
     The parts of an uneven cut still have to be cut: the larger one once more
     than the other, so a cut is weighed by the share it takes off.
     """
-    both = np.zeros((2, *shape.tolist()), dtype=bool)
-    side = (np.arange(len(ordered)) >= size).astype(np.int64)
-    both[(side, *ordered.T)] = True
-    share = size / len(ordered)
-    return pattern.cut(both[0], both[1]) / math.sqrt(4 * share * (1 - share))
+    shape, count = (local.max(axis=0) + 1).tolist(), len(local)
+    few = count <= thorough
+    orders = [
+        np.lexsort(tuple(local[:, axis] for axis in reversed(axes))) for axes in _axes(shape, few)
+    ]
+    at = np.full((*shape, len(orders), 1), count)
+    for way, order in enumerate(orders):
+        at[(*local[order].T, way, 0)] = np.arange(count)
+    sizes = sizes[: 5 if few else 3]
+    share = sizes / count
+    first = at < sizes
+    prices = pattern.cut(first, (at < count) & ~first) / np.sqrt(4 * share * (1 - share))
+    least, best = math.inf, 0
+    for way, price in enumerate(prices.ravel().tolist()):
+        if price < least - 1e-9:
+            least, best = price, way
+    return orders[best // len(sizes)], int(sizes[best % len(sizes)])
+
+
+def _axes(shape: Sequence[int], few: bool) -> list[tuple[int, ...]]:
+    """Return the orders of dimensions to cut along, the longest first."""
+    by_length = tuple(sorted(range(len(shape)), key=lambda axis: -shape[axis]))
+    if few and len(by_length) <= 3:
+        return list(itertools.permutations(by_length))
+    return [(axis, *(k for k in by_length if k != axis)) for axis in by_length]
 
 
 def carve_fast(pattern: Coarse, levels: Sequence[Ints]) -> Ints:

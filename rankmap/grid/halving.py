@@ -112,7 +112,7 @@ class _Plan:
                 mine[turned[:size]] = True
                 both = np.zeros((2, *shape.tolist()), dtype=bool)
                 both[(mine.astype(np.int64), *local.T)] = True
-                cost = float(pull[mine].sum()) + apart * self.model.cut(both[1], both[0])
+                cost = float(pull[mine].sum() + apart * self.model.cut(both[1], both[0]))
                 if cost < least - 1e-9:
                     least, best = cost, mine
         return best
