@@ -38,7 +38,7 @@ __all__ = [
 FLAGS = "NIDMAP_CFLAGS"
 
 HOME = Path(__file__).parent
-SOURCES = ("nidmap_mpi.c", "order.h", "calls.h", "world.h", "fortran.h")
+SOURCE = HOME / "nidmap_mpi.c"
 LIBRARY = "libnidmap_mpi.so"
 
 #: Binary interfaces, by what a program that needs them is linked with.
@@ -234,7 +234,7 @@ def _compile(compiler: Compiler, env: Mapping[str, str], work: str, made: str) -
     """Compile with the MPI's headers; link with no MPI, since names of libraries differ."""
     thing = os.path.join(work, "nidmap_mpi.o")
     flags = (*_FLAGS, *shlex.split(env.get(FLAGS, "")))
-    _call([compiler.path, *flags, "-c", str(HOME / SOURCES[0]), "-o", thing], env)
+    _call([compiler.path, *flags, "-c", str(SOURCE), "-o", thing], env)
     plain = shutil.which(env.get("CC", "") or "cc", path=env.get("PATH", os.defpath))
     linker = [plain or compiler.path, "-shared", "-o"]
     bare, keep = ["-nostdlib", "-x", "c", os.devnull], "-Wl,--no-as-needed,-z,lazy"
@@ -264,7 +264,7 @@ def _cache(env: Mapping[str, str]) -> Path:
 
 def _key(compiler: Compiler, env: Mapping[str, str]) -> str:
     """Return the name of a build: the interface, the architecture, and a hash of what it is of."""
-    parts = [(HOME / name).read_bytes() for name in SOURCES]
+    parts = [path.read_bytes() for path in sorted(HOME.glob("*.[ch]"))]
     parts += [
         compiler.version.encode(),
         platform.machine().encode(),
@@ -285,4 +285,4 @@ def link_line(compiler: Compiler) -> str:
     >>> link_line(Compiler("mpicc", "mpich", "4.0")).split()[:3]
     ['mpicc', '-O2', '-DNIDMAP_STATIC']
     """
-    return f"{compiler.path} -O2 -DNIDMAP_STATIC -o app app.o {HOME / SOURCES[0]}"
+    return f"{compiler.path} -O2 -DNIDMAP_STATIC -o app app.o {SOURCE}"

@@ -5,6 +5,9 @@
  * question to its standard input and reads the answer from its standard output), and
  * $NIDMAP_CHECK_REORDER makes every order another one, to find programs that cannot bear it.
  * Whatever fails, the processes keep the order that they have, and one line says so. */
+#pragma once
+#include "counting.h"
+
 #include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -44,18 +47,11 @@ struct topology {
 
 static struct {
     int active;            /* calls have to look at their communicator */
-    int replaced;          /* `world` stands for MPI_COMM_WORLD */
-    MPI_Comm world;
     int key;               /* attribute of `latest`, which says when it is freed */
     struct topology *latest;
     const char *file, *command, *check;
     int rank, size;        /* in the launcher's own MPI_COMM_WORLD */
 } ordering;
-
-INSIDE MPI_Comm program_world(void)
-{
-    return ordering.replaced ? ordering.world : MPI_COMM_WORLD;
-}
 
 INSIDE void say_unordered(const char *why)
 {
@@ -433,7 +429,7 @@ INSIDE MPI_Comm program_comm(MPI_Comm comm, int peer, void *site, const void *fr
         return comm;
     if (ordering.latest && peer != NOBODY)
         watch(ordering.latest, comm, peer, site);
-    return ordering.replaced && comm == MPI_COMM_WORLD ? ordering.world : comm;
+    return ordered_world.replaced && comm == MPI_COMM_WORLD ? ordered_world.comm : comm;
 }
 
 #define ON(comm, peer)                                                                         \
@@ -723,10 +719,10 @@ INSIDE void begin_ordering(void)
     REAL(MPI_Comm_create_keyval)(copy_no_comm, forget_topology, &ordering.key, NULL);
     if (world && *world) {
         struct place place;
-        ordering.world = in_order(MPI_COMM_WORLD, "world", ordering.size, NULL, &place);
-        ordering.replaced = ordering.active = ordering.world != MPI_COMM_NULL;
+        ordered_world.comm = in_order(MPI_COMM_WORLD, "world", ordering.size, NULL, &place);
+        ordered_world.replaced = ordering.active = ordered_world.comm != MPI_COMM_NULL;
         ordering.file = ordering.command = NULL; /* it is the order already */
-        if (ordering.replaced)
-            REAL(MPI_Comm_set_name)(ordering.world, "MPI_COMM_WORLD");
+        if (ordered_world.replaced)
+            REAL(MPI_Comm_set_name)(ordered_world.comm, "MPI_COMM_WORLD");
     }
 }
