@@ -201,6 +201,20 @@ class RealSlurm:
         command = [_find_program("slurmctld") or "slurmctld", "-D", "-f", str(self.conf)]
         self.controller = self._daemon(command, "slurmctld")
 
+    def wait_for_answer(self, timeout: float = 600.0) -> None:
+        """Wait until slurmctld answers; one that has died fails the test with its log."""
+        deadline = time.monotonic() + timeout
+        while time.monotonic() < deadline:
+            if self.controller and self.controller.poll() is not None:
+                raise AssertionError(f"slurmctld ended\n{self.logs()}")
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    break
+            time.sleep(0.02)
+        ping = self.run(["scontrol", "ping"], timeout=timeout, check=False)
+        if " is UP" not in ping.stdout:
+            raise AssertionError(f"slurmctld does not answer: {ping.stdout}\n{self.logs()}")
+
     def stop_controller(self) -> None:
         """End slurmctld at once, as a crash would: commands find nobody listening."""
         if self.controller:
@@ -336,7 +350,7 @@ def real_slurm(
         slurm.start_controller()
         for name in served or nodes[:1]:
             slurm.start_slurmd(name)
-        _wait_for_answer(slurm)
+        slurm.wait_for_answer()
         if served:
             slurm.wait_idle(served)
         yield slurm
@@ -407,21 +421,6 @@ def _port_numbers() -> Iterator[int]:
     low, many = 20000, 12000
     start = os.getpid() * 97 % many
     return (low + (start + i) % many for i in range(many))
-
-
-def _wait_for_answer(slurm: RealSlurm, timeout: float = 600.0) -> None:
-    """Wait until slurmctld answers; one that has died fails the test with its log."""
-    deadline = time.monotonic() + timeout
-    while time.monotonic() < deadline:
-        if slurm.controller and slurm.controller.poll() is not None:
-            raise AssertionError(f"slurmctld ended\n{slurm.logs()}")
-        with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", slurm.port)) == 0:
-                break
-        time.sleep(0.02)
-    ping = slurm.run(["scontrol", "ping"], timeout=timeout, check=False)
-    if " is UP" not in ping.stdout:
-        raise AssertionError(f"slurmctld does not answer: {ping.stdout}\n{slurm.logs()}")
 
 
 def _end(daemon: subprocess.Popen[bytes]) -> None:

@@ -170,9 +170,10 @@ def test_slurmctld_asks_for_as_few_leaves_as_hold_the_job(slurm):
     (slurm.folder / CLI_FILTER).write_text(SITE.replace("site\\n", ""))
     with slurm.conf.open("a") as conf:
         conf.write("JobSubmitPlugins=lua\n")
-    slurm.wait_idle(NODES[:4])  # a job that ends meanwhile would be lost to it
     slurm.stop_controller()
     slurm.start_controller()
+    slurm.wait_for_answer()
+    slurm.free()  # it never heard of jobs that have ended meanwhile
     slurm.wait_idle(NODES[:4])
     job = submitted(slurm, "-N3", "--comment=nidmap:strategy=compact")[1]
     assert job["Switches"].startswith("2@")
