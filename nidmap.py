@@ -190,8 +190,6 @@ def main(*words: str) -> None:
         sys.stderr.write(f"nidmap: {_HIDDEN}\n")
         sys.exit(2)
     try:
-        if sys.argv[1:2] == ["bench"]:  # ranks to start need no command line before them
-            import_module("workloads.launched").start(sys.argv[2:])
         import_module("placement.commands").main()
     except KeyboardInterrupt:  # before or behind what says so in a better place
         sys.stderr.write("nidmap: interrupted\n")

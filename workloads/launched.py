@@ -1,29 +1,27 @@
 """Inside a launch or not: what the launcher's environment says, and starting mpiexec.
 
-Nothing here imports MPI, the command line's parser or anything else that takes
-milliseconds: what stands before ``mpiexec`` in ``nidmap bench … -n 4`` is part of
-its start-up.
+Nothing here imports MPI.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
 import signal
 import sys
-from collections import namedtuple
 from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from placement.errors import LaunchError, printable
 from workloads.progress import TERMINAL
 
-TYPE_CHECKING = False  # importing typing takes longer than all the rest here
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any, NoReturn
 
 __all__ = ["ENDING", "MPIEXEC", "STARTED", "Launched", "Launches", "become", "become_mpiexec",
-           "handle_signals", "launched", "mpiexec_words", "parse_count", "rank_environment",
-           "start"]  # fmt: skip
+           "handle_signals", "launched", "mpiexec_words", "parse_count",
+           "rank_environment"]  # fmt: skip
 
 #: Signals that ask a run to end.
 ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -45,14 +43,11 @@ _LAUNCHERS = (
     ("PMIx", "PMIX_RANK", ""),
 )
 
-#: Words with which a command has more to do than to start ranks.
-_FIRST = ("-h", "--help", "--jobs", "--launches", "--pool", "report", "--")
-
 #: Slurm's step ids from here on are no steps of srun: batch, extern and interactive ones.
 _NO_STEP = 0xFFFFFFF0
 
 
-class Launched(namedtuple("_Launched", "by rank size")):  # typing.NamedTuple imports for longer
+class Launched(NamedTuple):
     """What the environment says of the launch that this process is a rank of.
 
     Attributes
@@ -65,7 +60,9 @@ class Launched(namedtuple("_Launched", "by rank size")):  # typing.NamedTuple im
         None where the launcher does not say.
     """
 
-    __slots__ = ()
+    by: str
+    rank: int
+    size: int | None
 
 
 def launched(env: Mapping[str, str] | None = None) -> Launched | None:
@@ -116,17 +113,13 @@ def mpiexec_words(count: int, env: Mapping[str, str] | None = None) -> list[str]
     """
     env = os.environ if env is None else env
     if env.get(MPIEXEC, "").strip():
-        import shlex
-
         try:
             return [*shlex.split(env[MPIEXEC]), "-n", str(count)]
         except ValueError as error:
             raise LaunchError(f"${MPIEXEC} cannot be read: {error}") from None
     folders = [os.path.dirname(sys.executable), *env.get("PATH", os.defpath).split(os.pathsep)]
-    for folder in filter(None, folders):  # shutil.which takes longer to import
-        program = os.path.join(folder, "mpiexec")
-        if os.path.isfile(program) and os.access(program, os.X_OK):
-            return [program, *_oversubscribe(program), "-n", str(count)]
+    if program := shutil.which("mpiexec", path=os.pathsep.join(filter(None, folders))):
+        return [program, *_oversubscribe(program), "-n", str(count)]
     raise LaunchError(
         "no mpiexec beside this Python or on PATH",
         f"pip install 'nidmap[mpi]', or say how ranks are started in ${MPIEXEC}",
@@ -163,56 +156,6 @@ def rank_environment(count: int) -> dict[str, str]:
     if count > len(os.sched_getaffinity(0)):  # MPICH's would wait for each other at full speed
         env.setdefault("MPIR_CVAR_ENABLE_HEAVY_YIELD", "1")
     return env
-
-
-def start(words: Sequence[str]) -> None:
-    """Become mpiexec at once where the words of ``nidmap bench`` ask for ranks and no more.
-
-    Loading the command line only to hand its words on takes a third of the
-    time that a launch of four ranks does. What else it may have to do before
-    there are ranks (help, several launches, samples to pool) is left to it,
-    as are errors: each rank reads the same words, and one of them speaks.
-
-    Parameters
-    ----------
-    words : sequence of str
-        The program's name and its options.
-    """
-    count = _requested_ranks(words)
-    if count < 2 or launched() is not None:
-        return
-    try:  # MPICH's mpiexec gets these three words, Open MPI's more
-        if not os.environ.get(MPIEXEC) and len(mpiexec_words(count)) == 3:
-            become_mpiexec(count)
-    except LaunchError:
-        return  # the command line will run into it too, and knows how to say it
-
-
-def _requested_ranks(words: Sequence[str]) -> int:
-    """Return the ranks that ``-n`` or ``--ranks`` asks for, 0 where the command must look itself.
-
-    Examples
-    --------
-    >>> [_requested_ranks(w.split()) for w in ("sort -n 4", "sort -n4", "fft --ranks=8")]
-    [4, 4, 8]
-    >>> [_requested_ranks(w.split()) for w in ("sort -n 4 --help", "sort", "sort -n x")]
-    [0, 0, 0]
-    """
-    home = os.path.dirname(__file__)
-    if not words or not os.path.isfile(os.path.join(home, words[0], "command.py")):
-        return 0
-    count = "0"
-    for k, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        if word in _FIRST or name in _FIRST:
-            return 0
-        if word in ("-n", "--ranks"):
-            count = words[k + 1] if k + 1 < len(words) else ""
-        elif name == "--ranks" and equals:
-            count = value
-        elif word.startswith("-n") and not word.startswith("--"):
-            count = word[2:]
-    return parse_count(count) or 0
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from workloads.results import Journal
 from workloads.world import forget_segments, oversubscribed, processor, same, together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from types import FrameType
 
     from mpi4py import MPI
@@ -76,6 +76,8 @@ class Result:
 
     def median(self, phase: str = "total") -> float:
         """Return the median over the repetitions of the slowest rank's seconds."""
+        from statistics import median  # takes milliseconds
+
         return median(self.slowest(phase))
 
     def summary(self) -> dict[str, dict[str, float]]:
@@ -372,16 +374,3 @@ def _versions() -> dict[str, str]:
         "mpi": " ".join(MPI.Get_library_version().split("\n")[0].strip("\0").split()),
         **{k: str(getattr(module, "__version__", "")) for k, module in loaded.items() if module},
     }
-
-
-def median(values: Iterable[float]) -> float:
-    """Return the median; the standard library's takes 3 ms of start-up to import.
-
-    Examples
-    --------
-    >>> median([3.0, 1.0, 2.0]), median([4.0, 1.0])
-    (2.0, 2.5)
-    """
-    ranked = sorted(values)
-    half = len(ranked) // 2
-    return ranked[half] if len(ranked) % 2 else (ranked[half - 1] + ranked[half]) / 2

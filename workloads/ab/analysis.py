@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from placement.errors import UsageError, printable
 from workloads.ab.statistics import FEWEST, interval
 from workloads.ab.stopping import nominal_level
-from workloads.session import median
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -83,10 +83,6 @@ def _value(name: str, text: str, parameter: inspect.Parameter) -> Any:
     try:
         if "bool" in kind or isinstance(default, bool):
             return _TRUTH[text.lower()]
-        if "tuple" in kind or "Sequence" in kind or isinstance(default, tuple):
-            return tuple(_number(part) for part in text.replace("x", ",").split(","))
-        if text == "none" and "None" in kind:
-            return None
         return text if "str" in kind or isinstance(default, str) else _number(text)
     except (KeyError, ValueError):
         raise UsageError(f"-w {name}={printable(text)}: no value of the kind {kind}") from None

@@ -14,6 +14,7 @@ import time
 import uuid
 from array import array
 from dataclasses import asdict, dataclass, replace
+from statistics import median
 from typing import TYPE_CHECKING, Any, cast
 
 from placement.commands.common import say
@@ -22,7 +23,7 @@ from workloads.ab.arms import Arm, Comparison, arms_of, node_sets
 from workloads.ab.programs import arguments, maker, message_of, pattern_of
 from workloads.phases import reduce_over_ranks
 from workloads.progress import Progress
-from workloads.session import Session, median, quiet_barrier
+from workloads.session import Session, quiet_barrier
 from workloads.world import decide_on_root, processor, together
 
 if TYPE_CHECKING:

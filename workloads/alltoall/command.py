@@ -16,9 +16,9 @@ from workloads.session import Session
 from workloads.world import together
 
 if TYPE_CHECKING:
-    from mpi4py import MPI
+    from collections.abc import Mapping
 
-    from workloads.session import Result
+    from mpi4py import MPI
 
 __all__ = ["alltoall", "bandwidths"]
 
@@ -120,8 +120,15 @@ def _pairs(comm: MPI.Intracomm, here: Place, wanted: int) -> tuple[int, int]:
     return ranks, comm.allreduce(mine * (ranks - mine), MPI.MAX)
 
 
-def bandwidths(result: Result) -> dict[str, float]:
-    """Return bytes a second of one case, from its median repetition.
+def bandwidths(case: Mapping[str, Any], seconds: float) -> dict[str, float]:
+    """Return bytes a second of one case.
+
+    Parameters
+    ----------
+    case : mapping
+        ``bytes`` of a pair, ``ranks``, ``ppn``, and ``off_node``: pairs between a node and others.
+    seconds : float
+        Of the slowest rank.
 
     Returns
     -------
@@ -131,25 +138,21 @@ def bandwidths(result: Result) -> dict[str, float]:
 
     Examples
     --------
-    >>> from workloads.session import Result
-    >>> case = {"bytes": 1000, "ranks": 4, "ppn": 2, "off_node": 4}
-    >>> total = [{"min": 1.0, "mean": 1.5, "max": 2.0}]
-    >>> bandwidths(Result(case, {"total": total}))
+    >>> bandwidths({"bytes": 1000, "ranks": 4, "ppn": 2, "off_node": 4}, 2.0)
     {'process': 1500.0, 'node': 3000.0, 'off_node': 2000.0}
     """
-    case, seconds = result.labels, result.median()
     process = case["bytes"] * (case["ranks"] - 1) / seconds
     return {
         "process": process,
         "node": process * min(case["ppn"], case["ranks"]),
-        "off_node": case["bytes"] * case["off_node"] / seconds,
+        "off_node": case["bytes"] * case.get("off_node", 0) / seconds,
     }
 
 
 def _show(session: Session) -> None:
     document, rows = session.document(), []
     for case, result in zip(document["cases"], session.finished, strict=True):
-        case["bandwidth"] = rate = bandwidths(result)
+        case["bandwidth"] = rate = bandwidths(case, result.median())
         times = [time_text(result.best()), time_text(result.median())]
         what = [exact_size(case["bytes"]), case["kind"], case["ppn"], case["ranks"]]
         rows.append([*what, *times, *map(rate_text, rate.values())])

@@ -77,10 +77,6 @@ class Table:
         """Seconds of each set under each routing, float64 (flows, routings)."""
         return np.asarray(self.seconds.max(axis=2))
 
-    def margins(self) -> Floats:
-        """Return `margins` of the seconds."""
-        return margins(self.seconds)
-
     def take(self, some: Sequence[int]) -> Table:
         """Return the table of these sets."""
         listed = list(some)
@@ -104,7 +100,9 @@ class Chosen:
 
     def unreached(self, routing: str) -> tuple[str, ...]:
         """Return the classes that no set makes bind under a routing."""
-        most = self.table.margins()[:, self.table.routings.index(routing)].max(axis=0, initial=0.0)
+        most = margins(self.table.seconds)[:, self.table.routings.index(routing)].max(
+            axis=0, initial=0.0
+        )
         return tuple(name for name, m in zip(self.table.classes, most, strict=True) if m < MARGIN)
 
 
@@ -274,7 +272,7 @@ def choose_from(table: Table, always: Sequence[int] = ()) -> Chosen:
 
 def _best(table: Table, routing: int, kind: int, count: int) -> list[int]:
     """Return the sets that make a class bind most clearly; of equals those of fewest flows."""
-    margin = np.minimum(table.margins()[:, routing, kind], ENOUGH)
+    margin = np.minimum(margins(table.seconds)[:, routing, kind], ENOUGH)
     sizes = [len(one) for one in table.flows]
     ranked = sorted(range(len(margin)), key=lambda i: (-round(float(margin[i]), 2), sizes[i]))
     return [i for i in ranked[:count] if margin[i] >= MARGIN]

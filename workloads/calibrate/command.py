@@ -234,12 +234,13 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
 
     plan = decide_on_root(comm, choose)
     session = Rounds(common, "calibrate", {"machine": " ".join(specs), "seconds": seconds})
-    read = readings(comm, plan.seats, plan.chosen.table.flows, plan.node_set, plan.pairs, seconds)
+    read, sizes = readings(
+        comm, plan.seats, plan.chosen.table.flows, plan.node_set, plan.pairs, seconds
+    )
     with session:
         session.measure_rounds(read)
     with together(comm):
         for job in jobs if session.enough else ():
-            sizes = {one.name: one.sizes for one in read if one.sizes[1]}
             _write(job, session, sizes, output)
     if not session.enough and session.ended == "time limit":
         return 1
@@ -249,16 +250,16 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
 def _job(hosts: Sequence[str], specs: tuple[str, ...], seed: int) -> _Job:
     """Return what is measured on the nodes that the ranks are on."""
     from placement.lookup import rows_of
-    from workloads.calibrate.choice import NODE, without_stated_routing
+    from workloads.calibrate.choice import NODE, margins, without_stated_routing
     from workloads.calibrate.seats import pairs_by_level, seats_of
 
     seats = seats_of(hosts)
     machine, assumed = without_stated_routing(machine_from(specs))
     rows = rows_of(machine, list(seats), "the job's nodes")
     chosen = _choose(machine, rows, seed)
-    margins = chosen.table.margins()[:, 0, chosen.table.classes.index(NODE)]
+    clear = margins(chosen.table.seconds)[:, 0, chosen.table.classes.index(NODE)]
     pairs = pairs_by_level(machine, rows, len(next(iter(seats.values()))), seed)
-    plan = _Plan(list(seats.values()), chosen, pairs, int(margins.argmax()))
+    plan = _Plan(list(seats.values()), chosen, pairs, int(clear.argmax()))
     return _Job(plan, machine, rows, assumed)
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import time
 from array import array
+from statistics import median
 from typing import TYPE_CHECKING
-
-from workloads.session import median
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -12,8 +12,8 @@ name                number
 ``step``            seconds of a step of a staged exchange, two sizes
 ==================  ========================================================
 
-What has two sizes is two numbers, named ``NAME short`` and ``NAME long``, and
-its bytes are the reading's: what does not grow with them cancels.
+What has two sizes is two numbers, named ``NAME short`` and ``NAME long``, of
+messages with as many bytes as `readings` says: what does not grow with them cancels.
 """
 
 from __future__ import annotations
@@ -35,8 +35,10 @@ if TYPE_CHECKING:
     from workloads.calibrate.exchange import Seats
     from workloads.calibrate.flows import Flows
 
+    Reading = Callable[[], dict[str, float]]
 
-__all__ = ["GAP_BYTES", "Reading", "per_gb", "readings"]
+
+__all__ = ["GAP_BYTES", "per_gb", "readings"]
 
 GB = 1e9
 
@@ -59,81 +61,6 @@ STEPS = 8
 TIMES = 10
 
 
-class Reading:
-    """Something that is read in every round. Collective.
-
-    Parameters
-    ----------
-    name : str
-    seconds : callable
-        From bytes to seconds, the same on all ranks.
-    sizes : (int, int)
-        Bytes of the short and of the long messages.
-    """
-
-    def __init__(self, name: str, seconds: Callable[[int], float], sizes: tuple[int, int]) -> None:
-        self.name, self.sizes = name, sizes
-        self._seconds = seconds
-
-    def take(self) -> dict[str, float]:
-        """Return the numbers by their names, the same on all ranks."""
-        return {
-            f"{self.name} {word}": self._seconds(size)
-            for word, size in zip(("short", "long"), self.sizes, strict=True)
-        }
-
-
-class _Flows(Reading):
-    """A set of flows with sizes that suit the machine: found at the first reading."""
-
-    def __init__(
-        self,
-        name: str,
-        flows: Flows,
-        each: int,
-        seconds: Callable[[int], float],
-        target: float,
-    ) -> None:
-        super().__init__(name, seconds, (0, 0))
-        self._target = target
-        ends = flows.source.tolist(), flows.target.tolist()
-        busiest = max(column.count(node) for column in ends for node in column)
-        self._most = min(MOST, NODE_MOST // busiest)
-        self._each = each
-
-    def take(self) -> dict[str, float]:
-        """Return the seconds of both sizes."""
-        if not self.sizes[1]:
-            long = self._suitable()
-            self.sizes = (self._whole(long // SHORTER), self._whole(long))
-        return super().take()
-
-    def _whole(self, size: int) -> int:
-        """Return a size that the ranks of a node share equally."""
-        return max(1, size // self._each) * self._each
-
-    def _suitable(self) -> int:
-        """Return the bytes that take as long as they should, or as many as are allowed."""
-        self._seconds(FIRST)  # makes the connections
-        size, spent = FIRST, self._seconds(FIRST)
-        while spent < self._target / 4 and size < self._most:
-            size *= 2
-            spent = self._seconds(size)
-        return int(min(self._most, max(FIRST // 2, size * self._target / spent)))
-
-
-class _Single(Reading):
-    """Something without bytes: one number, or several."""
-
-    def __init__(self, name: str, take: Callable[[], dict[str, float]]) -> None:
-        super().__init__(name, lambda size: 0.0, (0, 0))
-        self._take = take
-
-    def take(self) -> dict[str, float]:
-        """Return the numbers."""
-        return self._take()
-
-
 def readings(
     comm: MPI.Intracomm,
     seats: Seats,
@@ -141,8 +68,8 @@ def readings(
     node_set: int,
     pairs: dict[str, list[tuple[int, int]]],
     target: float,
-) -> list[Reading]:
-    """Return all that is read in a round.
+) -> tuple[list[Reading], dict[str, tuple[int, int]]]:
+    """Return all that is read in a round, and the bytes of what is read with two sizes.
 
     Parameters
     ----------
@@ -156,22 +83,71 @@ def readings(
         Of nodes by level, as `workloads.calibrate.seats.pairs_by_level` returns them.
     target : float
         Seconds that the flows of a set should take together: long against a barrier.
+
+    Returns
+    -------
+    list of callable
+        Each returns numbers by their names, the same on all ranks. Collective.
+    dict of str to (int, int)
+        Bytes of the short and of the long messages by name; those of sets of
+        flows are added when these are first read.
     """
     buffers, ppn = exchange.Buffers(), len(seats[0])
+    sizes = {"step": (GAP_BYTES, 2 * GAP_BYTES)}
     named = [(f"flows {k}", one, ppn) for k, one in enumerate(sets)]
     named += [(f"ranks {r}", sets[node_set], r) for r in doubling(ppn)[:-1]]
     found: list[Reading] = [
-        _Flows(name, one, r, exchange.flow_exchange(comm, seats, one, r, buffers), target)
+        partial(_read_flows, name, one, r, target, sizes,
+                exchange.flow_exchange(comm, seats, one, r, buffers))
         for name, one, r in named
-    ]
+    ]  # fmt: skip
     if ppn > 1:
+        sizes["copies"] = (COPY // SHORTER, COPY)
         to_next = partial(exchange.time_steps, comm, seats[0], 1, buffers)
-        found.append(Reading("copies", to_next, (COPY // SHORTER, COPY)))
+        found.append(lambda: _read_both("copies", to_next, sizes))
     ring = [ranks[0] for ranks in seats]
     steps = partial(exchange.time_steps, comm, ring, min(STEPS, len(ring) - 1), buffers)
-    found.append(Reading("step", steps, (GAP_BYTES, 2 * GAP_BYTES)))
-    found.append(_Single("messages", lambda: _messages(comm, seats)))
-    return [*found, _Single("latency", lambda: _latencies(comm, seats, pairs))]
+    found.append(lambda: _read_both("step", steps, sizes))
+    found.append(lambda: _messages(comm, seats))
+    found.append(lambda: _latencies(comm, seats, pairs))
+    return found, sizes
+
+
+def _read_both(
+    name: str, seconds: Callable[[int], float], sizes: dict[str, tuple[int, int]]
+) -> dict[str, float]:
+    """Return the seconds with short and with long messages."""
+    short, long = sizes[name]
+    return {f"{name} short": seconds(short), f"{name} long": seconds(long)}
+
+
+def _read_flows(
+    name: str,
+    flows: Flows,
+    each: int,
+    target: float,
+    sizes: dict[str, tuple[int, int]],
+    seconds: Callable[[int], float],
+) -> dict[str, float]:
+    """Return the seconds of a set of flows, with sizes that are found at the first reading."""
+    if name not in sizes:
+        ends = flows.source.tolist(), flows.target.tolist()
+        busiest = max(column.count(node) for column in ends for node in column)
+        long = _suitable_size(seconds, min(MOST, NODE_MOST // busiest), target)
+        # the ranks of a node share both equally
+        short, long = (max(1, size // each) * each for size in (long // SHORTER, long))
+        sizes[name] = short, long
+    return _read_both(name, seconds, sizes)
+
+
+def _suitable_size(seconds: Callable[[int], float], most: int, target: float) -> int:
+    """Return the bytes that take as long as they should, or as many as are allowed."""
+    seconds(FIRST)  # makes the connections
+    size, spent = FIRST, seconds(FIRST)
+    while spent < target / 4 and size < most:
+        size *= 2
+        spent = seconds(size)
+    return int(min(most, max(FIRST // 2, size * target / spent)))
 
 
 def per_gb(short: Floats, long: Floats, sizes: tuple[int, int]) -> Floats:

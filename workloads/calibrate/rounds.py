@@ -55,7 +55,7 @@ class Rounds(Session):
                 values: dict[str, float] = {}
                 for reading in order.sample(list(readings), len(readings)):
                     began = time.monotonic()
-                    values |= {name: max(s, 1e-12) for name, s in reading.take().items()}
+                    values |= {name: max(s, 1e-12) for name, s in reading().items()}
                     done += 1
                     progress.at(done)
                     if self.over(time.monotonic() - began):

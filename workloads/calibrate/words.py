@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from placement.commands.tables import aligned
+from workloads.calibrate.choice import margins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -136,14 +137,14 @@ def document(result: Result, about: Mapping[str, Any]) -> dict[str, Any]:
 
 def plan_text(chosen: Chosen, levels: Sequence[str], ppn: int, command: str) -> str:
     """Return what would be measured, and how it would be started."""
-    table, margins = chosen.table, chosen.table.margins()
+    table, clear = chosen.table, margins(chosen.table.seconds)
     rows = []
     for k, one in enumerate(table.flows):
         binds = {
             table.classes[c]
             for r in range(len(table.routings))
             for c in range(len(table.classes))
-            if margins[k, r, c] >= 1 and margins[k, r, c] == margins[k, r].max()
+            if clear[k, r, c] >= 1 and clear[k, r, c] == clear[k, r].max()
         }
         times = ", ".join(f"{name} {t:.3g} s" for name, t in
                           zip(table.routings, table.times[k], strict=True))  # fmt: skip

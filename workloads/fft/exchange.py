@@ -203,15 +203,15 @@ class Packed(Exchange):
                     target[swap.received(rank)] = block
 
 
-class _Typed(Exchange):
-    """What the ways by datatypes share: the source array itself is what is sent."""
+class Subarrays(Exchange):
+    """``alltoallw``: MPI_Alltoallw of subarrays; the source array itself is what is sent."""
 
     def prepare(self, largest: int) -> None:
         """Reserve the source array."""
         axes = sorted((self.swaps[0].gather, self.swaps[0].scatter))
         self._name = f"source {axes}"  # one exchange may receive into another's source
         self.pool.reserve(self._name, largest)
-        self._types: dict[tuple[int, tuple[int, ...]], Any] = {}
+        self._types: dict[tuple[int, tuple[int, ...]], list[Any]] = {}
         self._made: list[MPI.Datatype] = []
 
     def target(self, piece: int, chunk: tuple[slice, ...]) -> Array:
@@ -225,20 +225,36 @@ class _Typed(Exchange):
             key = piece, target.shape
             if key not in self._types:
                 self._types[key] = self._describe(self.swaps[piece], target.shape)
-            self._exchange(self.target(piece, (slice(None),)), target, self._types[key])
+            source = self.target(piece, (slice(None),))
+            self._exchange(self.swaps[piece], source, target, self._types[key])
 
     def _keep(self, made: MPI.Datatype) -> MPI.Datatype:
         """Return a new datatype ready for use; it is freed in the end."""
         self._made.append(made.Commit())
         return made
 
-    @abstractmethod
-    def _describe(self, swap: Swap, shape: tuple[int, ...]) -> Any:
-        """Return the datatypes of the blocks in a source and in a target of that shape."""
+    def _describe(self, swap: Swap, shape: tuple[int, ...]) -> list[Any]:
+        """Return what MPI is told of the blocks in a source and in a target of that shape."""
+        whole, ranks = swap.source_shape(swap.rank), range(len(swap.gathered))
+        types = (
+            [self._subarray(whole, swap.sent(rank)) for rank in ranks],
+            [self._subarray(shape, swap.received(rank)) for rank in ranks],
+        )
+        return [
+            (([int(made is not None) for made in side], [0] * len(side)),
+             [made or self._kind for made in side])
+            for side in types
+        ]  # fmt: skip
 
-    @abstractmethod
-    def _exchange(self, source: Array, target: Array, types: Any) -> None:
+    def _subarray(self, shape: Sequence[int], index: tuple[slice, ...]) -> MPI.Datatype | None:
+        starts, sizes = [part.start or 0 for part in index], _extents(shape, index)
+        if not math.prod(sizes):
+            return None  # MPI has no subarray without elements
+        return self._keep(self._kind.Create_subarray(list(shape), sizes, starts))
+
+    def _exchange(self, swap: Swap, source: Array, target: Array, types: list[Any]) -> None:
         """Send the blocks of the source into those of the target."""
+        self.comm.Alltoallw([source, *types[0]], [target, *types[1]])
 
     def close(self) -> None:
         """Free the datatypes."""
@@ -247,77 +263,37 @@ class _Typed(Exchange):
         self._made, self._types = [], {}
 
 
-class Subarrays(_Typed):
-    """``alltoallw``: MPI_Alltoallw of subarrays."""
-
-    def _describe(self, swap: Swap, shape: tuple[int, ...]) -> Any:
-        ranks = range(len(swap.gathered))
-        whole = swap.source_shape(swap.rank)
-        return (
-            self._side([self._subarray(whole, swap.sent(rank)) for rank in ranks]),
-            self._side([self._subarray(shape, swap.received(rank)) for rank in ranks]),
-        )
-
-    def _subarray(self, shape: Sequence[int], index: tuple[slice, ...]) -> MPI.Datatype | None:
-        starts, sizes = [part.start or 0 for part in index], _extents(shape, index)
-        if not math.prod(sizes):
-            return None  # MPI has no subarray without elements
-        return self._keep(self._kind.Create_subarray(list(shape), sizes, starts))
-
-    def _side(self, types: list[MPI.Datatype | None]) -> tuple[Any, list[MPI.Datatype]]:
-        """Return counts, displacements and datatypes as MPI_Alltoallw takes them."""
-        counts = [int(made is not None) for made in types]
-        return (counts, [0] * len(counts)), [made or self._kind for made in types]
-
-    def _exchange(self, source: Array, target: Array, types: Any) -> None:
-        self.comm.Alltoallw([source, *types[0]], [target, *types[1]])
-
-
-class Vectors(_Typed):
-    """``vector``: MPI_Type_vector, in MPI_Alltoall where all blocks are alike, else pairwise.
+class Vectors(Subarrays):
+    """``vector``: MPI_Alltoall of MPI_Type_vector where all blocks are alike; else `Subarrays`.
 
     An MPI_Alltoallv has one datatype for all ranks, and blocks that differ in
     both of their extents cannot be counted in one datatype on both sides.
     """
 
-    def _describe(self, swap: Swap, shape: tuple[int, ...]) -> Any:
-        source = swap.source_shape(swap.rank)
+    def _describe(self, swap: Swap, shape: tuple[int, ...]) -> list[Any]:
+        if not swap.even:
+            return super()._describe(swap, shape)
+        source, item = swap.source_shape(swap.rank), self.pool.dtype.itemsize
         sides = []
         for whole, axis, parts in (
             (source, swap.scatter, swap.scattered),
             (shape, swap.gather, swap.gathered),
         ):
             inner, outer = math.prod(whole[axis + 1 :]), math.prod(whole[:axis])
-            step = whole[axis] * inner
-            types = [
-                self._keep(self._kind.Create_vector(outer, part.size * inner, step))
-                for part in parts
-            ]
-            starts = [part.start * inner for part in parts]
-            if swap.even:  # each rank's block follows the one before
-                item = self.pool.dtype.itemsize
-                extent = (starts[1] - starts[0]) * item if len(starts) > 1 else 0
-                types = [self._keep(types[0].Create_resized(0, max(extent, item)))]
-            sides.append((types, starts))
-        return swap.even, *sides
+            vector = self._kind.Create_vector(outer, parts[0].size * inner, whole[axis] * inner)
+            # each rank's block follows the one before
+            apart = (parts[1].start - parts[0].start) * inner if len(parts) > 1 else 0
+            made = self._keep(self._keep(vector).Create_resized(0, max(apart, 1) * item))
+            sides.append((parts[0].start * inner, made))
+        return sides
 
-    def _exchange(self, source: Array, target: Array, types: Any) -> None:
-        from mpi4py import MPI
-
-        even, (sent, at), (came, to) = types
-        out, into = source.reshape(-1), target.reshape(-1)
-        if even:
-            self.comm.Alltoall([out[at[0] :], 1, sent[0]], [into[to[0] :], 1, came[0]])
-            return
-        me, size = self.comm.Get_rank(), self.comm.Get_size()
-        requests = []
-        for step in range(size):
-            rank = (me - step) % size
-            requests.append(self.comm.Irecv([into[to[rank] :], 1, came[rank]], rank))
-        for step in range(size):
-            rank = (me + step) % size
-            requests.append(self.comm.Isend([out[at[rank] :], 1, sent[rank]], rank))
-        MPI.Request.Waitall(requests)
+    def _exchange(self, swap: Swap, source: Array, target: Array, types: list[Any]) -> None:
+        if not swap.even:
+            return super()._exchange(swap, source, target, types)
+        (at, sent), (to, came) = types
+        return self.comm.Alltoall(
+            [source.reshape(-1)[at:], 1, sent], [target.reshape(-1)[to:], 1, came]
+        )
 
 
 class Shared(Exchange):

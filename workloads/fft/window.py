@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import UsageError
+from workloads.node_memory import NodeMemory
 from workloads.world import processor, together
 
 if TYPE_CHECKING:
@@ -93,19 +94,16 @@ class Window:
     """
 
     def __init__(self, comm: MPI.Intracomm, piece: int) -> None:
-        from mpi4py import MPI
-
         self.comm = comm
         self.nbytes = piece + _LINE
         self._rank, self._turn = comm.Get_rank(), 0
-        self._window = MPI.Win.Allocate_shared(self.nbytes, 1, comm=comm)
-        buffers: list[Any] = [self._window.Shared_query(rank)[0] for rank in range(comm.Get_size())]
-        self._parts = [np.frombuffer(buffer, np.uint8) for buffer in buffers]
+        self._memory = memory = NodeMemory(comm, self.nbytes)
+        every = {**memory.near, self._rank: memory.mine}
+        self._parts = [every[rank] for rank in range(comm.Get_size())]
         self._written = [part[:8].view(np.int64) for part in self._parts]
         self._read = [part[64:72].view(np.int64) for part in self._parts]
         self._written[self._rank][0] = self._read[self._rank][0] = 0
-        self._window.Lock_all()
-        self._window.Sync()
+        memory.sync()
         comm.Barrier()
 
     def array(self, rank: int, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
@@ -129,23 +127,22 @@ class Window:
         self._say(self._read)
 
     def _say(self, counters: list[Ints]) -> None:
-        self._window.Sync()  # what was written before is seen before the counter
+        self._memory.sync()  # what was written before is seen before the counter
         counters[self._rank][0] = self._turn
-        self._window.Sync()
+        self._memory.sync()
 
     def _wait(self, counters: list[Ints]) -> None:
         waits = 0
         for counter in counters:
             while counter[0] < self._turn:
                 os.sched_yield()
-                self._window.Sync()
+                self._memory.sync()
                 waits += 1
                 if waits % _PROGRESS == 0:
                     self.comm.Iprobe()  # MPI may have work that the others wait for
-        self._window.Sync()
+        self._memory.sync()
 
     def close(self) -> None:
         """Free the memory. Collective."""
         self._parts, self._written, self._read = [], [], []
-        self._window.Unlock_all()
-        self._window.Free()
+        self._memory.close()

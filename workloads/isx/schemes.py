@@ -18,15 +18,13 @@ if TYPE_CHECKING:
 
     Keys = NDArray[Any]
 
-__all__ = ["SCHEMES", "SIDES", "Window", "order", "two_sided"]
+__all__ = ["SCHEMES", "SIDES", "Window", "order"]
 
 #: alltoallv is MPI's own; at-once posts everything and waits; the others send one by one.
 SCHEMES = ("alltoallv", "at-once", "naive", "round-robin", "random")
 
 #: Both ranks take part in a message, or the sender puts keys into the other's memory.
 SIDES = ("two", "put")
-
-TAG = 78
 
 
 def order(scheme: str, rank: int, size: int, seed: int) -> list[int]:
@@ -47,52 +45,6 @@ def order(scheme: str, rank: int, size: int, seed: int) -> list[int]:
     else:
         turns = [(rank + k) % size for k in range(1, size)]
     return [q for q in turns if q != rank]
-
-
-def two_sided(
-    comm: MPI.Intracomm,
-    scheme: str,
-    turns: list[int],
-    keys: Keys,
-    send: Ints,
-    out: Keys,
-    receive: Ints,
-) -> None:
-    """Send each bucket to its rank by messages.
-
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    scheme : str
-    turns : list of int
-        See `order`.
-    keys : (n,)
-        Bucketed keys.
-    send, receive : int64 (P,)
-    out : (m,)
-        Room for what comes, by source.
-    """
-    from mpi4py import MPI
-
-    starts, ends = np.cumsum(send) - send, np.cumsum(receive) - receive
-    if scheme == "alltoallv":
-        comm.Alltoallv([keys, (send, starts)], [out, (receive, ends)])
-        return
-    rank = comm.Get_rank()
-    requests = [
-        comm.Irecv(out[ends[q] : ends[q] + receive[q]], q, TAG)
-        for q in reversed(turns)
-        if receive[q]
-    ]
-    out[ends[rank] : ends[rank] + receive[rank]] = keys[starts[rank] : starts[rank] + send[rank]]
-    for q in turns:
-        if send[q]:
-            request = comm.Isend(keys[starts[q] : starts[q] + send[q]], q, TAG)
-            if scheme == "at-once":
-                requests.append(request)
-            else:
-                request.Wait()
-    MPI.Request.Waitall(requests)
 
 
 class Window:
@@ -130,8 +82,13 @@ class Window:
 
         Parameters
         ----------
-        scheme, turns, keys, send, receive
-            See `two_sided`; alltoallv counts as at-once here.
+        scheme : str
+            alltoallv counts as at-once here.
+        turns : list of int
+            See `order`.
+        keys : (n,)
+            Bucketed keys.
+        send, receive : int64 (P,)
         places : int64 (P,)
             Where in each rank's window the keys of this rank belong.
         """

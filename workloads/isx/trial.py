@@ -10,14 +10,14 @@ import numpy as np
 
 from workloads.isx.buckets import fill_buckets
 from workloads.isx.problem import Problem, Traffic, count_traffic, model_traffic, problem
-from workloads.isx.schemes import SCHEMES, SIDES, Window, order, two_sided
+from workloads.isx.schemes import SCHEMES, SIDES, Window, order
 from workloads.memory import fits
 from workloads.phases import Phases
 from workloads.places import place
 from workloads.sort.check import checksum, faults, refuse
 from workloads.sort.ranks import Ranks
 from workloads.words import check_word
-from workloads.world import same, together
+from workloads.world import together
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -66,7 +66,6 @@ def trial(
     """
     how: dict[str, Any] = {"dtype": dtype, "max_key": max_key, "width": width}
     how["bucketing"] = bucketing
-    same(comm, mode=mode, keys=keys, **how, exchange=exchange, sided=sided, seed=seed)
     with together(comm):
         what = problem(mode, comm.Get_size(), keys, **how)
         check_word("exchange", exchange, SCHEMES)
@@ -136,12 +135,16 @@ class Isx:
 
     def _exchange(self, turns: list[int], places: Ints) -> Keys:
         """Bring every bucket to its rank; `places`: where in each window ours belong."""
-        how = self.exchange, turns, self._bucketed, self.send
         if self.sided == "put":
             assert self._window is not None
+            how = self.exchange, turns, self._bucketed, self.send
             self._window.put(*how, self.receive, places)
             return self._window.keys
-        two_sided(self.comm, *how, self._room, self.receive)
+        buckets = self._bucketed, self.send, self._room, self.receive
+        if self.exchange == "alltoallv":
+            self.ranks.alltoallv(*buckets)
+        else:
+            self.ranks.sparse(*buckets, turns=turns, at_once=self.exchange == "at-once")
         return self._room
 
     def traffic(self) -> tuple[Traffic, Traffic]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from contextlib import suppress
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import LaunchError, UsageError, printable
 from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI
-from rankmap.launch.mpi_library import mpi_library
+from rankmap.launch.mpi_library import MpiLibrary, mpi_library
 from rankmap.preload.build import program_abi
 from workloads.minicray.daemon import FINALIZE, HOME, MPI
 
@@ -81,12 +83,11 @@ def launch_command(
         where = [f"-w{','.join(listed)}"] if listed else []
         # Else the first node gets all the ranks that it holds.
         even = [] if total % count else [f"--ntasks-per-node={total // count}"]
-        return ["srun", f"--mpi={_slurm_mpi(command)}", f"-N{count}", f"-n{total}", *even, *where,
-                "-K", "--quit-on-interrupt", *command]  # fmt: skip
-    mpiexec = _mpiexec(command)
-    if mpiexec is None:
+        return ["srun", f"--mpi={_slurm_mpi(_find_mpi(command)[1])}", f"-N{count}", f"-n{total}",
+                *even, *where, "-K", "--quit-on-interrupt", *command]  # fmt: skip
+    mpiexec, library = _find_mpi(command)
+    if library is None:
         raise LaunchError("no mpiexec of this program's MPI found", "pip install 'nidmap[mpi]'")
-    library = mpi_library(mpiexec, os.environ)
     names, each = listed or about["names"][:count], -(-total // count)
     if library.name == OPENMPI:
         hosts = ["--host", ",".join(f"{name}:{each}" for name in names)]
@@ -117,47 +118,36 @@ def launch_environment(about: dict[str, Any], command: Sequence[str]) -> dict[st
     """
     from workloads.launched import MPIEXEC
 
-    mpiexec = _mpiexec(command)
-    if mpiexec is None:
+    _, library = _find_mpi(command)
+    if library is None:
         return {}
-    try:
-        library = mpi_library(mpiexec, os.environ)
-    except LaunchError:
-        return {}  # one that nobody knows
     found = {MPI: library.name}
     if library.name == MPICH and about.get("finalize"):
         before = [word for word in (os.environ.get("LD_PRELOAD", ""), str(FINALIZE)) if word]
         found["LD_PRELOAD"] = ":".join(before)
     if about["slurm"] and MPIEXEC not in os.environ and shutil.which("mpiexec") is not None:
-        found[MPIEXEC] = f"srun --mpi={_slurm_mpi(command)} -K"
+        found[MPIEXEC] = f"srun --mpi={_slurm_mpi(library)} -K"
     return found
 
 
-def _slurm_mpi(command: Sequence[str]) -> str:
+def _slurm_mpi(library: MpiLibrary | None) -> str:
     """Return what srun starts a program's MPI with; a program without MPI minds neither."""
-    mpiexec = _mpiexec(command)
-    return "pmix" if mpiexec and mpi_library(mpiexec, os.environ).name == OPENMPI else "pmi2"
+    return "pmix" if library and library.name == OPENMPI else "pmi2"
 
 
-def _mpiexec(command: Sequence[str]) -> str | None:
-    """Return the first mpiexec of the MPI that a command's program is linked with.
+def _find_mpi(command: Sequence[str]) -> tuple[str, MpiLibrary | None]:
+    """Return the first mpiexec of the MPI that a command's program is linked with, and that MPI.
 
-    They are those on PATH, and the one beside this Python; the first of them all where the
-    program does not tell, as a script.
+    They are those on PATH, and the one beside this Python; the first of them that is known where
+    the program does not tell, as a script.
     """
     known = {"openmpi": (OPENMPI,), "mpich": (MPICH, INTEL, CRAY)}
     wanted = known.get(program_abi(["", *command], os.environ))
     path = f"{os.environ.get('PATH', '')}:{os.path.dirname(sys.executable)}"
-    for name in _MPIEXECS:
-        for folder in path.split(os.pathsep):
-            found = shutil.which(name, path=folder)
-            if found and (wanted is None or _is_of(found, wanted)):
-                return found
-    return None
-
-
-def _is_of(mpiexec: str, wanted: tuple[str, ...]) -> bool:
-    try:
-        return mpi_library(mpiexec, os.environ).name in wanted
-    except LaunchError:
-        return False
+    for name, folder in product(_MPIEXECS, path.split(os.pathsep)):
+        if found := shutil.which(name, path=folder):
+            with suppress(LaunchError):  # one that nobody knows
+                library = mpi_library(found, os.environ)
+                if wanted is None or library.name in wanted:
+                    return found, library
+    return "", None

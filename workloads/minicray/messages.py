@@ -5,7 +5,6 @@ Only the standard library: the daemon imports this before anything else.
 
 from __future__ import annotations
 
-import array
 import json
 import os
 import socket
@@ -30,9 +29,8 @@ def same_user(connection: socket.socket) -> bool:
 
 def send(connection: socket.socket, message: dict[str, Any], fds: list[int] | None = None) -> None:
     """Send one message, one line of JSON after its length, with open files."""
-    body = json.dumps(message).encode("utf-8", "surrogateescape")
-    ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
-    connection.sendmsg([struct.pack("!I", len(body))], ancillary)
+    body = json.dumps(message).encode()
+    socket.send_fds(connection, [struct.pack("!I", len(body))], fds or [])
     connection.sendall(body)
 
 
@@ -44,18 +42,13 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
     EOFError
         The other end is gone, or sends what is no message.
     """
-    room = socket.CMSG_SPACE(_FILES * struct.calcsize("i"))
-    head, ancillary, _, _ = connection.recvmsg(4, room, socket.MSG_CMSG_CLOEXEC)
-    fds = array.array("i")
-    for level, kind, data in ancillary:
-        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
-            fds.frombytes(data[: len(data) - len(data) % fds.itemsize])
+    head, fds, _, _ = socket.recv_fds(connection, 4, _FILES, socket.MSG_CMSG_CLOEXEC)
     try:
         (size,) = struct.unpack("!I", head + _read(connection, 4 - len(head)))
         message = json.loads(_read(connection, size)) if size <= _LONGEST else None
         if not isinstance(message, dict):
             raise EOFError
-        return message, list(fds)
+        return message, fds
     except BaseException as error:
         for fd in fds:
             os.close(fd)

@@ -287,16 +287,17 @@ def _bandwidth_rows(case: Case) -> Iterator[Row]:
     """Yield the bandwidth of an all-to-all; nothing for other cases."""
     labels, seconds = case.labels, case.phases.get("total", {}).get("median")
     if case.workload == "alltoall" and seconds and "bytes" in labels:
-        process = labels["bytes"] * (case.ranks - 1) / seconds
+        from workloads.alltoall.command import bandwidths
+
+        sizes = {name: getattr(case, name) for name in ("ranks", "nodes", "ppn")}
+        rates = bandwidths({**labels, **sizes}, seconds)
         yield {
             "file": case.source,
             "call": labels.get("kind", ""),
-            **{name: getattr(case, name) for name in ("ranks", "nodes", "ppn")},
+            **sizes,
             "bytes": int(labels["bytes"]),
             "median_s": seconds,
-            "process_bytes_per_s": process,
-            "node_bytes_per_s": process * min(case.ppn, case.ranks),
-            "off_node_bytes_per_s": labels["bytes"] * labels.get("off_node", 0) / seconds,
+            **{f"{name}_bytes_per_s": rate for name, rate in rates.items()},
         }
 
 

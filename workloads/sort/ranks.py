@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from mpi4py import MPI
 
@@ -114,24 +114,49 @@ class Ranks:
         kind.Free()
 
     def sparse(
-        self, items: Array, send: Ints, out: Array, receive: Ints, piece: int = PIECE
+        self,
+        items: Array,
+        send: Ints,
+        out: Array,
+        receive: Ints,
+        *,
+        turns: Sequence[int] | None = None,
+        at_once: bool = True,
+        piece: int = PIECE,
     ) -> None:
         """Do as `alltoallv` does by point-to-point messages, none of them empty.
 
         A run of more than `piece` bytes goes in several messages, so that no
         count comes near 2**31: this is also the way beyond MPI-3's int counts.
+
+        Parameters
+        ----------
+        items, send, out, receive
+            See `alltoallv`.
+        turns : sequence of int or None
+            The other ranks in the order in which this one sends to them; it
+            receives in the reverse one. None: upwards from its own, so that
+            at any moment each rank is the target of one sender rather than of
+            all.
+        at_once : bool
+            Whether a message is sent before the one ahead of it has left.
+        piece : int
         """
+        if turns is None:
+            turns = [(self.rank + k) % self.size for k in range(1, self.size)]
         kind = _bytes_type(items.dtype.itemsize)
         step = max(1, piece // items.dtype.itemsize)
         requests = [
             self.comm.Irecv([part, len(part), kind], source=rank, tag=TAG)
-            for rank, part in _parts(out, receive, self.rank, -1, step)
-        ]
-        requests += [
-            self.comm.Isend([part, len(part), kind], dest=rank, tag=TAG)
-            for rank, part in _parts(items, send, self.rank, 1, step)
+            for rank, part in _parts(out, receive, turns[::-1], step)
         ]
         _run(out, receive, self.rank)[:] = _run(items, send, self.rank)
+        for rank, part in _parts(items, send, turns, step):
+            request = self.comm.Isend([part, len(part), kind], dest=rank, tag=TAG)
+            if at_once:
+                requests.append(request)
+            else:
+                request.Wait()
         self._mpi.Request.Waitall(requests)
         kind.Free()
 
@@ -162,20 +187,10 @@ def _run(items: Array, counts: Ints, rank: int) -> Array:
 
 
 def _parts(
-    items: Array, counts: Ints, rank: int, way: int, step: int
-) -> Sequence[tuple[int, Array]]:
-    """Return (other rank, its items in pieces): nearest rank upwards (or downwards) first.
-
-    Senders go up from their own rank and receivers look down, so that at any
-    moment each rank is the target of one sender rather than of all.
-    """
-    ends = np.cumsum(counts)
-    busy = np.flatnonzero(counts)
-    distance = (way * (busy - rank)) % len(counts)
-    order = busy[np.argsort(distance, kind="stable")]
-    return [
-        (int(q), items[start : min(start + step, int(ends[q]))])
-        for q in order
-        if q != rank
-        for start in range(int(ends[q] - counts[q]), int(ends[q]), step)
-    ]
+    items: Array, counts: Ints, turns: Sequence[int], step: int
+) -> Iterator[tuple[int, Array]]:
+    """Yield (other rank, its items in pieces), rank by rank."""
+    ends = np.cumsum(counts).tolist()
+    for rank in turns:
+        for start in range(ends[rank - 1] if rank else 0, ends[rank], step):
+            yield rank, items[start : min(start + step, ends[rank])]

@@ -25,9 +25,9 @@ from placement.errors import UsageError, printable
 from workloads.fft.local import chunks
 from workloads.fft.plan import cuts
 from workloads.memory import fits
+from workloads.node_memory import NodeMemory
 from workloads.phases import seconds_of
 from workloads.stencil.grid import check_grid
-from workloads.stencil.shared import NodeMemory
 from workloads.world import same, together
 
 if TYPE_CHECKING:

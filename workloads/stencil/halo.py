@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from workloads.node_memory import NodeMemory
 from workloads.stencil.grid import NONE, OPPOSITE, neighbours
-from workloads.stencil.shared import NodeMemory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,13 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import UsageError
 from placement.network import Demand, loads
-from workloads.calibrate.choice import MARGIN, choose_sets, merged_class, without_stated_routing
+from workloads.calibrate.choice import (
+    MARGIN,
+    choose_sets,
+    margins,
+    merged_class,
+    without_stated_routing,
+)
 from workloads.calibrate.flows import candidates
 
 SPECS = (
@@ -32,7 +38,7 @@ def test_every_class_of_a_whole_machine_binds_in_a_set_of_its_own(spec):
     table = found.table
     assert found.unreached(table.routings[0]) == ()
     for k, kind in enumerate(table.classes):
-        i = int(np.argmax(table.margins()[:, 0, k]))
+        i = int(np.argmax(margins(table.seconds)[:, 0, k]))
         one = table.flows[i]
         demand = Demand.pairs(machine, rows[one.source], rows[one.target], 1e9)
         worst = loads(machine, demand, table.routings[0]).worst()
@@ -90,12 +96,10 @@ def test_an_unlimited_node_is_taken_for_as_fast_as_the_fastest_link():
 def test_any_nodes_will_do(rows):
     _, _, found = choice("minicray:dragonfly", sorted(rows))
     table = found.table
-    margins = table.margins()
+    clear = margins(table.seconds)
     for r, routing in enumerate(table.routings):
         reached = {
-            table.classes[k]
-            for k in range(len(table.classes))
-            if (margins[:, r, k] >= MARGIN).any()
+            table.classes[k] for k in range(len(table.classes)) if (clear[:, r, k] >= MARGIN).any()
         }
         assert reached.isdisjoint(found.unreached(routing))
         assert reached | set(found.unreached(routing)) == set(table.classes)
