@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,7 @@ from placement.commands.common import (
 )
 from placement.errors import UsageError, printable
 from placement.support.quantities import counted
+from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
     from placement.dumps.check import Finding
@@ -30,17 +30,12 @@ __all__ = ["machine"]
 
 #: Graph and table formats by file suffix; listed here so that help loads none of them.
 SUFFIXES = {
-    "graphml": "graphml",
-    "gexf": "gexf",
-    "gml": "gml",
-    "json": "node-link",
-    "edgelist": "edgelist",
-    "edges": "edgelist",
-    "csv": "csv",
-    "parquet": "parquet",
-    "conf": "topology-conf",
-    "yaml": "topology-yaml",
-    "yml": "topology-yaml",
+    **{f".{name}": name for name in ("graphml", "gexf", "gml", "edgelist", "csv", "parquet")},
+    ".json": "node-link",
+    ".edges": "edgelist",
+    ".conf": "topology-conf",
+    ".yaml": "topology-yaml",
+    ".yml": "topology-yaml",
 }
 
 
@@ -73,9 +68,12 @@ def show(specs: tuple[str, ...], as_json: bool, output: str | None) -> None:
     if as_json:
         write_output(to_json(summary), output)
         return
-    from placement.commands.tables import rendered
+    from placement.commands.tables import aligned
 
-    write_output(rendered(_facts(summary), _link_rows(summary), output), output)
+    facts = _facts(summary)
+    width = max(len(word) for word, _ in facts)
+    lines = "".join(f"{word:<{width}}  {text}\n" for word, text in facts)
+    write_output(f"{lines}\n{aligned(_link_rows(summary))}", output)
 
 
 def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
@@ -182,7 +180,9 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
     """
     from placement.topologies import wiring_text
 
-    chosen = name or _by_suffix(output)
+    chosen = name or format_of_name(output, SUFFIXES, "")
+    if not chosen:
+        raise UsageError("no format", f"give --format, or -o with {', '.join(SUFFIXES)}")
     found = machine_from(specs)
     write_output(_written(found, chosen), output)
     say(f"{found.name} as {chosen}: {counted(len(found), 'node')}, wiring {wiring_text(found)}")
@@ -196,14 +196,6 @@ def _written(found: Machine, name: str) -> str | bytes:
         known = ", ".join((*graphs.FORMATS, *sorted(writers.BUNDLED)))
         raise UsageError(f"no format {printable(name)!r}", f"there are {known}")
     return graphs.write(found, name) if name in graphs.FORMATS else writers.write(found, name)
-
-
-def _by_suffix(output: str | None) -> str:
-    suffix = os.path.splitext(output or "")[1].lstrip(".").lower()
-    if suffix not in SUFFIXES:
-        where = f"{printable(output)} has no suffix that tells a format" if output else "no format"
-        raise UsageError(where, f"give --format, or -o with .{', .'.join(SUFFIXES)}")
-    return SUFFIXES[suffix]
 
 
 @machine.command()

@@ -19,7 +19,7 @@ from placement.commands.common import (
 )
 from placement.commands.completion import among, quiet_option
 from placement.commands.plan_report import PlanOptions
-from placement.commands.quantities import Bytes, Resource, Segment
+from placement.commands.quantities import Bytes, resource, segment
 from placement.emit import FORMATS
 from placement.errors import UsageError
 from placement.support.suffixes import format_of_name
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from placement.commands.candidates import Candidates
     from placement.commands.plan_report import PlanReport
     from placement.machine import Machine
-    from placement.request import Baseline, Plan
+    from placement.request import Plan
     from placement.slurm.nodes import SlurmNodes
     from placement.support.array_types import Ints
 
@@ -66,17 +66,17 @@ SUFFIXES = {
 @click.option("--ppn", type=click.IntRange(1), help="Ranks a node, for headers and host files.")
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, show_default=True)
 @click.option("--contiguous", is_flag=True, help="With slurm-…: as sbatch --contiguous.")
-@click.option("--segment", type=Segment(), metavar="S|auto", help="Nodes that stay in a block.")
+@click.option("--segment", type=segment, metavar="S|auto", help="Nodes that stay in a block.")
 @click.option(
     "--placement-set",
     metavar="RES",
-    type=Resource(),
+    type=resource,
     help="With pbs: place=group=RES, not the very nodes.",
 )
 @click.option(
     "--select",
     metavar="RES",
-    type=Resource(),
+    type=resource,
     help="With pbs: so many nodes of each value of RES, not the very nodes.",
 )
 @click.option("--slack", type=click.IntRange(0), default=0, help="Nodes more to plan on.")
@@ -272,7 +272,9 @@ def _offered(machine: Machine, options: PlanOptions) -> Candidates:
 
 def _choose(machine: Machine, options: PlanOptions, offered: Candidates) -> Plan:
     from placement.plan import plan as choose
+    from placement.scheduler.baseline import baseline_of, live_baseline
 
+    compared = baseline_of if offered.slurm is None else live_baseline
     with _traffic(options) as traffic:
         return choose(
             machine,
@@ -286,17 +288,9 @@ def _choose(machine: Machine, options: PlanOptions, offered: Candidates) -> Plan
             segment=options.segment,
             weights=_weights(machine, offered.slurm),
             seed=options.seed,
-            baseline=_baseline(machine, options, offered),
+            baseline=compared(machine, options.baseline or ""),
             **traffic,
         )
-
-
-def _baseline(machine: Machine, options: PlanOptions, offered: Candidates) -> Baseline:
-    """Return what the plan is compared with: what the live Slurm does, where it was asked."""
-    from placement.scheduler.baseline import baseline_of, live_baseline
-
-    named = options.baseline or ""
-    return (baseline_of if offered.slurm is None else live_baseline)(machine, named)
 
 
 @contextmanager

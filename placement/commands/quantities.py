@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-__all__ = ["Bytes", "Param", "Resource", "Segment"]
+__all__ = ["Bytes", "Param", "resource", "segment"]
 
 if TYPE_CHECKING:
     Param = click.ParamType[Any]
@@ -48,40 +48,29 @@ class Bytes(Param):
         return int(found) if self.whole else found
 
 
-class Resource(Param):
-    """Name of a PBS resource.
+def resource(text: str) -> str:
+    """Return the name of a PBS resource as it stands.
 
     Examples
     --------
-    >>> Resource().convert("tier0", None, None)
+    >>> resource("tier0")
     'tier0'
     """
-
-    name = "resource"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name as it stands."""
-        if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", str(value), re.ASCII):
-            return self.fail(f"{value!r} is no name of a PBS resource", param, ctx)
-        return value
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", text, re.ASCII):
+        raise click.BadParameter(f"{text!r} is no name of a PBS resource")
+    return text
 
 
-class Segment(Param):
-    """Nodes of a segment, or ``auto``, which is 0.
+def segment(text: str) -> int:
+    """Return the nodes of a segment; ``auto`` is 0.
 
     Examples
     --------
-    >>> Segment().convert("12", None, None), Segment().convert("auto", None, None)
+    >>> segment("12"), segment("auto")
     (12, 0)
     """
-
-    name = "segment"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the nodes as int."""
-        text = str(value)
-        if text == "auto":
-            return 0
-        if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
-            return self.fail(f"{value!r} is neither a number of nodes nor auto", param, ctx)
-        return int(text)
+    if text == "auto":
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
+        raise click.BadParameter(f"{text!r} is neither a number of nodes nor auto")
+    return int(text)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from placement.names.xc import Xc
     from placement.records import Dump
 
-__all__ = ["BANDWIDTH", "LEVELS", "attached", "locate", "shape"]
+__all__ = ["BANDWIDTH", "LEVELS", "attached", "locate", "topology_of"]
 
 LEVELS = ("group", "chassis", "blade", "node")
 
@@ -66,7 +66,7 @@ def locate(
     """
     coords = xc.coords(parts)
     _refuse_other_coords(table, coords)
-    topology, notes = shape(coords, xc.positions, given)
+    topology, notes = _shape(coords, xc.positions, given)
     network = attached(topology, coords, [d for d in dumps if d.fabric == "aries"], places)
     return replace(network, nid=xc.nid(parts), notes=() if network.links else notes)
 
@@ -84,7 +84,7 @@ def _refuse_other_coords(table: Table, coords: NDArray[np.int32]) -> None:
     refuse(table, wrong, text, "are the dumps of the same machine?")
 
 
-def shape(
+def _shape(
     coords: NDArray[np.int32], positions: int, given: Topology | None
 ) -> tuple[Topology, tuple[str, ...]]:
     """Return the topology of an XC with these nodes, and what was assumed."""
@@ -92,20 +92,31 @@ def shape(
     if given is not None:
         extents = (max(groups, given.extents[0]), *given.extents[1:])
         return replace(given, extents=extents), ()
-    topology = Topology(
-        kind="dragonfly",
-        levels=LEVELS,
-        extents=(groups, *GROUP),
-        fabric="aries",
-        wiring="same-chassis",
-        bandwidth=dict(BANDWIDTH),
-        parameters={"positions": positions, "global": ASSUMED_LINKS},
-    )
+    topology = topology_of(groups, positions, "same-chassis", ASSUMED_LINKS)
     note = (
         f"blue links assumed: wiring same-chassis with {ASSUMED_LINKS} a group pair "
         "(no link list and no site states them)"
     )
     return topology, (note,)
+
+
+def topology_of(groups: int, positions: int, wiring: str, links: int) -> Topology:
+    """Return the topology of an XC.
+
+    Parameters
+    ----------
+    groups : int
+        Absent ones counted.
+    positions : int
+        Cabinet positions in a row.
+    wiring : str
+        How blue links join groups (`placement.topologies.wiring`).
+    links : int
+        Blue links a group pair.
+    """
+    parameters = {"positions": positions, "global": links}
+    extents = (groups, *GROUP)
+    return Topology("dragonfly", LEVELS, extents, "aries", wiring, dict(BANDWIDTH), parameters)
 
 
 def attached(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from placement.records import Dump
     from placement.support.array_types import Ints
 
-__all__ = ["LEVELS", "attached", "locate"]
+__all__ = ["LEVELS", "attached", "locate", "topology_of"]
 
 LEVELS = ("x", "y", "z", "node")
 
@@ -98,20 +98,16 @@ def _coords(
 def _shape(coords: NDArray[np.int32], rule: Gemini | None, given: Topology | None) -> Topology:
     if given is not None:
         return given
-    if rule is None:
-        extents = tuple(int(v) + 1 for v in coords.max(axis=0))
-        parameters = {}
-    else:
-        extents = (rule.columns, 2 * rule.rows, 24)
-        parameters = {"columns": rule.columns, "rows": rule.rows}
-    return Topology(
-        kind="torus",
-        levels=LEVELS,
-        extents=(*extents, 2),
-        fabric="gemini",
-        bandwidth=dict(GEMINI),
-        parameters=parameters,
-    )
+    if rule is not None:
+        return topology_of(rule.columns, rule.rows)
+    extents = (*(int(v) + 1 for v in coords.max(axis=0)), 2)
+    return Topology("torus", LEVELS, extents, "gemini", bandwidth=dict(GEMINI))
+
+
+def topology_of(columns: int, rows: int) -> Topology:
+    """Return the topology of an XE or XK on a floor of so many columns and rows of cabinets."""
+    extents, parameters = (columns, 2 * rows, 24, 2), {"columns": columns, "rows": rows}
+    return Topology("torus", LEVELS, extents, "gemini", "", dict(GEMINI), parameters)
 
 
 def _refuse_outside(table: Table, coords: NDArray[np.int32], topology: Topology) -> None:

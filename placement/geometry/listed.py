@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -84,8 +84,7 @@ class Listed:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ends:
+class _Ends(NamedTuple):
     """Every physical link once: router indices, kind of its first end."""
 
     a: Ints
@@ -224,10 +223,7 @@ def _tiles(ends: _Ends, axis: NDArray[np.int8], start: Ints, extents: Sequence[i
 
 
 def _kind_index(words: Strs, kinds: Sequence[str]) -> NDArray[np.int8]:
-    out = np.zeros(len(words), dtype=np.int8)
-    for place, kind in enumerate(kinds):
-        out[words == kind] = place
-    return out
+    return np.asarray(np.argmax(words[:, None] == np.array(kinds), axis=1), dtype=np.int8)
 
 
 def _indexed(dumps: Sequence[Dump], names: Strs, position: Ints) -> tuple[Ints, _Ends]:
@@ -237,8 +233,7 @@ def _indexed(dumps: Sequence[Dump], names: Strs, position: Ints) -> tuple[Ints, 
     rows = [_once(d, names, rank) for d in dumps if d.links is not None]
     port = np.concatenate([r[0] for r in rows])
     _, first = np.unique(port, return_index=True)  # two dumps may list the same link
-    a, b, kind = (np.concatenate([r[i] for r in rows])[first] for i in (1, 2, 3))
-    return order, _Ends(a, b, kind)
+    return order, _Ends(*(np.concatenate([r[i] for r in rows])[first] for i in (1, 2, 3)))
 
 
 def _once(dump: Dump, names: Strs, rank: Ints) -> tuple[Ints, Ints, Ints, Strs]:

@@ -10,6 +10,7 @@ for every 16 NICs is assumed.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -226,16 +227,9 @@ def _listed(dumps: Sequence[Dump]) -> dict[tuple[int, int], int]:
     """Return how many switches are listed in each (cabinet, chassis)."""
     from placement.names.xname import Xname
 
-    found: dict[tuple[int, int], int] = {}
-    for dump in dumps:
-        if dump.routers is None or dump.fabric not in ("slingshot", ""):
-            continue
-        for text in dump.routers.tolist():
-            name = Xname.parse(text)
-            if name.chassis is not None:
-                place = (name.cabinet, name.chassis)
-                found[place] = found.get(place, 0) + 1
-    return found
+    own = [d.routers for d in dumps if d.routers is not None and d.fabric in ("slingshot", "")]
+    names = [Xname.parse(text) for routers in own for text in routers.tolist()]
+    return Counter((x.cabinet, x.chassis) for x in names if x.chassis is not None)
 
 
 def _floor(parts: Ints, listed: dict[tuple[int, int], int], groups: Groups) -> _Floor:
@@ -290,9 +284,7 @@ def attached(
     box = np.column_stack([group, np.arange(len(group)) - first[group]]).astype(np.int32)
     nics = int(topology.parameters.get("nics", 1))
     if switches is None:
-        per_group = sizes[coords[:, 0]]
-        ring = attachments(np.zeros(len(coords), np.int32), coords[:, 1], most, nics)
-        switches = ring % per_group[:, None]
+        switches = attachments(coords[:, 1], most, nics) % sizes[coords[:, 0]][:, None]
     router = np.where(switches >= 0, first[coords[:, 0]][:, None] + switches, -1)
     full = len(set(sizes.tolist())) == 1
     return Network(topology, coords, router.astype(np.int32), None if full else box)

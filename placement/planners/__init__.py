@@ -42,10 +42,10 @@ BUNDLED = {
     "morton-groups": "curve",
     "nid-order": "no_topology",
     "random": "no_topology",
-    "slurm-block": "slurm",
-    "slurm-dragonfly": "slurm",
-    "slurm-none": "slurm",
-    "slurm-tree": "slurm",
+    "slurm-block": "slurm_blocks",
+    "slurm-dragonfly": "slurm_switches",
+    "slurm-none": "slurm_runs",
+    "slurm-tree": "slurm_switches",
     "spread": "spread",
 }
 

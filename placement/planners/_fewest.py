@@ -22,7 +22,6 @@ two blades more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Floats, Ints, Mask
 
 
-__all__ = ["Nest", "fewest", "fewest_children", "largest"]
+__all__ = ["fewest", "fewest_children", "largest"]
 
 #: Pairs of thresholds whose weights are mixed, and the shares.
 PAIRS = 12
@@ -44,33 +43,18 @@ PRICES = 49
 _NEVER = -1e15
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Nest:
-    """Units of up to three nested levels; the innermost hold nodes.
+def fewest(parents: list[Ints], size: Ints, must: Mask, need: int) -> Ints:
+    """Return innermost units with `need` nodes that touch the fewest units, outermost level first.
 
-    Attributes
+    Parameters
     ----------
     parents : list of int64
-        For each level but the outermost, from the outside in, the unit above
+        For each of up to three levels but the outermost, from the outside in, the unit above
         each of its units.
     size : int64 (units,)
         Free nodes of each innermost unit, at least 1.
     must : bool (units,)
         Innermost units that must be taken.
-    """
-
-    parents: list[Ints]
-    size: Ints
-    must: Mask
-
-
-def fewest(nest: Nest, need: int) -> Ints:
-    """Return innermost units with `need` nodes that touch the fewest units, outermost level first.
-
-    Parameters
-    ----------
-    nest : Nest
-        One to three levels.
     need : int
         At least 1, at most all nodes there are.
 
@@ -83,19 +67,15 @@ def fewest(nest: Nest, need: int) -> Ints:
     --------
     >>> import numpy as np
     >>> none = np.zeros(5, dtype=bool)
-    >>> nest = Nest([np.array([0, 0, 0, 1, 1])], np.array([2, 2, 2, 1, 4]), none)
-    >>> fewest(nest, 5)
+    >>> fewest([np.array([0, 0, 0, 1, 1])], np.array([2, 2, 2, 1, 4]), none, 5)
     array([4, 3])
     """
-    if not nest.parents:
-        return largest(nest.size, nest.must, need)
-    if len(nest.parents) == 1:
-        return fewest_children(nest.parents[0], nest.size, nest.must, need)
-    outer, inner = nest.parents
-    held = np.bincount(inner, weights=nest.size, minlength=len(outer)).astype(np.int64)
-    forced = np.bincount(inner, weights=nest.must, minlength=len(outer)) > 0
-    middle = fewest_children(outer, held, forced, need)
-    return _fewest_blades(nest, need, middle)
+    if not parents:
+        return largest(size, must, need)
+    if len(parents) == 1:
+        return fewest_children(parents[0], size, must, need)
+    outer, inner = parents
+    return _fewest_blades(outer, inner, size, must, need)
 
 
 def largest(size: Ints, must: Mask, need: int) -> Ints:
@@ -170,31 +150,35 @@ def _worth(
     return np.take_along_axis(gains, ranking, axis=1).sum(axis=1), ranking
 
 
-def _fewest_blades(nest: Nest, need: int, middle: Ints) -> Ints:
-    """Return the fewest blades found in as many chassis and groups as `middle` has.
+def _fewest_blades(outer: Ints, inner: Ints, size: Ints, must: Mask, need: int) -> Ints:
+    """Return the fewest blades found in the fewest groups and chassis.
 
     Parameters
     ----------
-    nest : Nest
-        Three levels.
+    outer : int64 (chassis,)
+        Group of each chassis.
+    inner : int64 (blades,)
+        Chassis of each blade.
+    size, must : (blades,)
     need : int
-    middle : int64 (c,)
-        A choice of chassis to begin with.
+        As for `fewest`.
     """
-    outer, inner = nest.parents
-    groups, chassis = len(np.unique(outer[middle])), len(outer)
-    forced = np.bincount(inner, weights=nest.must, minlength=chassis) > 0
-    steps = np.concatenate([[0], np.unique(nest.size)[:-1]])
+    chassis = len(outer)
+    held = np.bincount(inner, weights=size, minlength=chassis).astype(np.int64)
+    forced = np.bincount(inner, weights=must, minlength=chassis) > 0
+    middle = fewest_children(outer, held, forced, need)
+    groups = len(np.unique(outer[middle]))
+    steps = np.concatenate([[0], np.unique(size)[:-1]])
     # nodes beyond t a blade, by chassis; a blade that must be in counts whole
-    over = [np.where(nest.must, nest.size, np.maximum(nest.size - t, 0)) for t in steps]
+    over = [np.where(must, size, np.maximum(size - t, 0)) for t in steps]
     heavy = np.array([np.bincount(inner, w, chassis) for w in over]).astype(np.int64)
 
     def within(chosen: Ints) -> Ints:
         inside = np.flatnonzero(np.isin(inner, chosen))
-        return inside[largest(nest.size[inside], nest.must[inside], need)]
+        return inside[largest(size[inside], must[inside], need)]
 
     found = within(middle)
-    least = len(largest(nest.size, nest.must, need))
+    least = len(largest(size, must, need))
     for shares in _mixtures(len(steps)):
         if len(found) == least:
             break

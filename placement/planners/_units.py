@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,8 +10,6 @@ from placement.errors import UsageError
 from placement.support.arrays import rank_within
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.request import Request
     from placement.support.array_types import Ints, Mask
@@ -77,21 +74,12 @@ def nested(machine: Machine, rows: Ints) -> list[Ints]:
     """
     coords = machine.coords[rows]
     extents = machine.topology.extents
-    depths = range(1, coords.shape[1])
-    return [_numbered(coords[:, :depth], extents[:depth]) for depth in depths]
-
-
-def _numbered(coords: NDArray[np.int32], extents: tuple[int, ...]) -> Ints:
-    """Return a number for each row of `coords`, the different ones counted in their order."""
-    flat = np.zeros(len(coords), dtype=np.int64)
-    for axis, extent in enumerate(extents):
-        flat = flat * (extent + 1) + coords[:, axis] + 1  # -1 is a place not known
-    most = math.prod(extent + 1 for extent in extents)
-    if most > 4 * len(flat) + 10_000:
-        return np.unique(flat, return_inverse=True)[1].astype(np.int64)
-    present = np.zeros(most, dtype=bool)
-    present[flat] = True
-    return (np.cumsum(present) - 1)[flat]
+    levels, unit = [], np.zeros(len(rows), dtype=np.int64)
+    for axis, extent in enumerate(extents[:-1]):
+        place = unit * (extent + 1) + coords[:, axis] + 1  # -1 is a place not known
+        unit = np.unique(place, return_inverse=True)[1].astype(np.int64)
+        levels.append(unit)
+    return levels
 
 
 def even_order(levels: list[Ints], must: Mask) -> Ints:

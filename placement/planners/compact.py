@@ -12,7 +12,7 @@ import numpy as np
 
 from placement.curves import hilbert_key
 from placement.planners import planner
-from placement.planners._fewest import Nest, fewest, largest
+from placement.planners._fewest import fewest, largest
 from placement.planners._units import free_rows, nested
 from placement.planners.curve import curve_positions
 
@@ -86,7 +86,7 @@ def _chosen(levels: list[Ints], must: Mask, count: int) -> Mask:
     """Return the members in the fewest units."""
     together = levels[:TOGETHER]
     parents = [_above(inner, outer) for outer, inner in pairwise(together)]
-    units = fewest(Nest(parents, *_held(together[-1], must)), count)
+    units = fewest(parents, *_held(together[-1], must), count)
     inside = np.isin(together[-1], units)
     for level in levels[TOGETHER:]:
         size, forced = _held(np.where(inside, level + 1, 0), must)

@@ -1,4 +1,6 @@
-"""Slurm's choice under topology/block: base blocks that adjacent ones aggregate by powers of two.
+"""Planner ``slurm-block``, Slurm's choice under topology/block: base blocks in larger blocks.
+
+Adjacent base blocks make larger ones, by powers of two.
 
 A job goes into one block of the smallest of the ``BlockSizes`` that holds it,
 and there into as few blocks of the next smaller size as could hold it; a job
@@ -14,14 +16,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.machine import Switches
-from placement.planners.slurm_job import lightest_that_fit
+from placement.planners import planner
+from placement.planners.slurm_job import choose, lightest_that_fit, switches_in_node_order
 
 if TYPE_CHECKING:
+    from placement.machine import Machine
     from placement.planners.slurm_job import Job
+    from placement.request import Request
     from placement.support.array_types import Ints, Mask
 
 
-__all__ = ["pick_blocks", "sizes_of"]
+__all__ = ["pick_blocks", "sizes_of", "slurm_block"]
+
+
+@planner("slurm-block")
+def slurm_block(machine: Machine, request: Request) -> Ints:
+    """Choose as Slurm does under topology/block: one block, few of the blocks inside it.
+
+    ``request.segment`` is Slurm's ``--segment``. A job that would need more base
+    blocks than its nodes would fill waits, whatever is free.
+
+    Raises
+    ------
+    PlanError
+        Where too few nodes are free, or Slurm would let the job wait.
+    UsageError
+        Where the machine has no topology/block.
+    """
+    blocks = switches_in_node_order(machine, "block", "BlockName")
+    return choose(machine, request, lambda job: pick_blocks(job, blocks, request.segment))
 
 
 def pick_blocks(job: Job, blocks: Switches, segment: int | None = None) -> Ints | None:

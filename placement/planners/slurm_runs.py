@@ -1,4 +1,4 @@
-"""Slurm's choice without a topology: runs of consecutive nodes of one weight.
+"""Planner ``slurm-none``, Slurm's choice without a topology: runs of nodes of one weight.
 
 Slurm cuts its node table into runs of consecutive free nodes of equal weight
 and takes whole runs until the job is full: the run that is enough for what is
@@ -18,12 +18,44 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.planners import planner
+from placement.planners.slurm_job import choose
+
 if TYPE_CHECKING:
+    from placement.machine import Machine
     from placement.planners.slurm_job import Job
+    from placement.request import Request
     from placement.support.array_types import Ints, Mask
 
 
-__all__ = ["pick"]
+__all__ = ["pick", "slurm_none"]
+
+
+@planner("slurm-none")
+def slurm_none(machine: Machine, request: Request) -> Ints:
+    """Choose as Slurm does without a topology plugin: runs of consecutive free nodes.
+
+    The run of equal weight that is enough and tightest, else the largest run
+    and so on; with ``request.contiguous`` one run that is enough. Equal to the real
+    slurmctld's allocations on random occupancies with holes and node weights.
+
+    Raises
+    ------
+    PlanError
+        Where too few nodes are free, or Slurm would let the job wait.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.specs import parse_spec
+    >>> from placement.request import Request
+    >>> machine = parse_spec("tree:4x4x4")
+    >>> free = np.ones(64, dtype=bool)
+    >>> free[[1, 5, 6, 9, 15]] = False
+    >>> slurm_none(machine, Request(count=4, free=free)).tolist()
+    [10, 11, 12, 13]
+    """
+    return choose(machine, request, pick)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,4 +1,4 @@
-"""Slurm's choices on switches: with topology/tree, and with TopologyParam=Dragonfly.
+"""Planners ``slurm-tree`` and ``slurm-dragonfly``: Slurm's choices on switches.
 
 Under topology/tree Slurm takes whole leaves below one top switch until the
 job is full. Each time it walks over the leaves in the order of topology.conf;
@@ -19,16 +19,82 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.planners.slurm_job import lightest_that_fit
+from placement.planners import planner
+from placement.planners.slurm_job import choose, lightest_that_fit, switches_in_node_order
+from placement.planners.slurm_runs import pick
 from placement.scheduler.switches import forest_roots, subtree_sums
 
 if TYPE_CHECKING:
-    from placement.machine import Switches
+    from collections.abc import Callable
+
+    from placement.machine import Machine, Switches
     from placement.planners.slurm_job import Job, Pool
+    from placement.request import Request
     from placement.support.array_types import Ints, Mask
 
 
-__all__ = ["pick_dragonfly", "pick_tree"]
+__all__ = ["pick_dragonfly", "pick_tree", "slurm_dragonfly", "slurm_tree"]
+
+
+@planner("slurm-tree")
+def slurm_tree(machine: Machine, request: Request) -> Ints:
+    """Choose as Slurm does under topology/tree: few leaf switches, best fit first.
+
+    The switches are the machine's topology.conf or those of
+    `placement.scheduler.switches.slurm_switches`. With ``request.contiguous`` Slurm
+    ignores them and looks for one run of consecutive nodes. Equal to the real
+    slurmctld's allocations on random occupancies, weights and (uneven,
+    disjoint) trees.
+
+    Raises
+    ------
+    PlanError
+        Where too few nodes are free, or no top switch has enough of them.
+    UsageError
+        Where the machine's topology.conf has blocks or rings.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.specs import parse_spec
+    >>> from placement.request import Request
+    >>> machine = parse_spec("tree:4x4x4")
+    >>> free = np.ones(64, dtype=bool)
+    >>> free[[1, 5, 6, 9, 15]] = False
+    >>> slurm_tree(machine, Request(count=8, free=free)).tolist()
+    [0, 2, 3, 4, 7, 8, 10, 11]
+    """
+    return _choose_on_switches(machine, request, pick_tree)
+
+
+@planner("slurm-dragonfly")
+def slurm_dragonfly(machine: Machine, request: Request) -> Ints:
+    """Choose as Slurm does with TopologyParam=Dragonfly: one leaf, else spread over all.
+
+    Switches, ``request.contiguous`` and errors are as in `slurm_tree`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.specs import parse_spec
+    >>> from placement.request import Request
+    >>> machine = parse_spec("tree:4x4x4")
+    >>> free = np.ones(64, dtype=bool)
+    >>> free[[1, 5, 6, 9, 15]] = False
+    >>> slurm_dragonfly(machine, Request(count=8, free=free)).tolist()
+    [0, 4, 8, 12, 16, 20, 24, 28]
+    """
+    return _choose_on_switches(machine, request, pick_dragonfly)
+
+
+def _choose_on_switches(
+    machine: Machine, request: Request, walk: Callable[[Job, Switches], Ints | None]
+) -> Ints:
+    """Let `walk` choose on the machine's switches, `leaf_of` in Slurm's node order."""
+    tree = switches_in_node_order(machine, "tree", "SwitchName")
+    if request.contiguous:
+        return choose(machine, request, pick)
+    return choose(machine, request, lambda job: walk(job, tree))
 
 
 def pick_tree(job: Job, tree: Switches) -> Ints | None:

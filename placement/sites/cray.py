@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import printable
+from placement.geometry import aries, gemini
 from placement.machine import Topology
 from placement.names.columns import format_cnames
 from placement.names.gemini import Gemini as GeminiRule
@@ -33,8 +34,19 @@ from placement.sites.shared import (
 
 __all__ = ["COMPUTE", "SERVICE", "VACANT", "cabinet_count", "floor", "lay_out", "select"]
 
-#: What every XC has: chassis a group, blades a chassis, nodes a blade.
-_FIXED = {"chassis": 6, "blades": 16, "nodes": 4}
+Index = NDArray[np.intp]
+
+#: What stands in a place of the floor.
+VACANT, COMPUTE, SERVICE = 0, 1, 2
+
+#: Where the numbers of a cname (column, row, cage, slot, node) stand in the floor's axes.
+_AXES = (1, 0, 2, 3, 4)
+
+#: A floor of more cabinets is a typing error (the largest machines have some 300).
+_MOST = 4096
+
+_PART = r"(\*|\d{1,4}|\[[\d,-]{1,200}\])"
+_CNAME = re.compile(rf"c{_PART}-{_PART}(?:c{_PART}(?:s{_PART}(?:n{_PART})?)?)?", re.ASCII)
 
 
 def lay_out(config: Config, network: Aries | Gemini) -> Layout:
@@ -44,10 +56,9 @@ def lay_out(config: Config, network: Aries | Gemini) -> Layout:
     forbid(config, "a Cray with cabinets", ON_SLINGSHOT)
     places = floor(config.cabinets, 16 if isinstance(network, Aries) else 8)
     where = np.nonzero(places)
-    parts = np.column_stack([where[axis] for axis in (1, 0, 2, 3, 4)]).astype(np.int32)
+    parts = np.column_stack([where[axis] for axis in _AXES]).astype(np.int32)
     columns, rows = config.cabinets.columns.value, config.cabinets.rows.value
-    gemini = isinstance(network, Gemini)
-    rule = GeminiRule(columns, rows) if gemini else Xc(columns)
+    rule = GeminiRule(columns, rows) if isinstance(network, Gemini) else Xc(columns)
     nid, service = rule.nid(parts), places[where] == SERVICE
     of = np.where(service, -1, _partitions(config, places)[where])
     order = np.argsort(nid, kind="stable")
@@ -71,21 +82,16 @@ def _cray_topology(
     same("cabinets.count", cabinets.count, cabinet_count(places), "the number on the floor")
     columns, rows = cabinets.columns.value, cabinets.rows.value
     if isinstance(network, Gemini):
-        extents = (columns, 2 * rows, 24)
-        same("network.extents", network.extents, extents, "what columns, 2 x rows and 24 give")
-        shape = {"columns": columns, "rows": rows}
-        return Topology("torus", ("x", "y", "z", "node"), (*extents, 2), parameters=shape)
+        torus = gemini.topology_of(columns, rows)
+        what = "what columns, 2 x rows and 24 give"
+        same("network.extents", network.extents, torus.extents[:3], what)
+        return torus
     present = np.flatnonzero(np.bincount(coords[:, 0]))
     same("network.groups", network.groups, len(present), "the number of groups on the floor")
-    for key, size in _FIXED.items():
+    for key, size in zip(("chassis", "blades", "nodes"), aries.GROUP, strict=True):
         same(f"network.{key}", getattr(network, key), size, "what an XC has")
-    return Topology(
-        kind="dragonfly",
-        levels=("group", "chassis", "blade", "node"),
-        extents=(int(present[-1]) + 1, 6, 16, 4),
-        wiring=network.wiring.value,
-        parameters={"positions": columns, "global": network.links.value},
-    )
+    wiring, links = network.wiring.value, network.links.value
+    return aries.topology_of(int(present[-1]) + 1, columns, wiring, links)
 
 
 def _partitions(config: Config, places: NDArray[np.int8]) -> NDArray[np.int64]:
@@ -106,21 +112,6 @@ def _partitions(config: Config, places: NDArray[np.int8]) -> NDArray[np.int64]:
         of[left] = rest[0]
         same(f"partition.{part.name}.count", part.count, int(left.sum()), "what is left for it")
     return of
-
-
-Index = NDArray[np.intp]
-
-
-VACANT, COMPUTE, SERVICE = 0, 1, 2
-
-#: Where the numbers of a cname (column, row, cage, slot, node) stand in the floor's axes.
-_AXES = (1, 0, 2, 3, 4)
-
-#: A floor of more cabinets is a typing error (the largest machines have some 300).
-_MOST = 4096
-
-_PART = r"(\*|\d{1,4}|\[[\d,-]{1,200}\])"
-_CNAME = re.compile(rf"c{_PART}-{_PART}(?:c{_PART}(?:s{_PART}(?:n{_PART})?)?)?", re.ASCII)
 
 
 def floor(cabinets: Cabinets, slots: int) -> NDArray[np.int8]:

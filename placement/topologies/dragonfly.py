@@ -197,10 +197,8 @@ def _present(a: Ints, b: Ints) -> tuple[Ints, Ints]:
     return a[both], b[both]
 
 
-def attachments(
-    group: NDArray[np.int32], switch: NDArray[np.int32], switches: int, nics: int
-) -> Ints:
-    """Return the switches of a Slingshot node's NICs, numbered row-major over (group, switch).
+def attachments(switch: NDArray[np.int32], switches: int, nics: int) -> Ints:
+    """Return the switches of a Slingshot node's NICs, in its group.
 
     The switches of a group stand in blocks of as many as a node has NICs, and
     NIC j of a node of switch s is on the j-th switch after s in its block,
@@ -209,7 +207,7 @@ def attachments(
 
     Parameters
     ----------
-    group, switch : int32 (n,)
+    switch : int32 (n,)
         Of the nodes.
     switches : int
         Switches a group.
@@ -223,11 +221,9 @@ def attachments(
     Examples
     --------
     >>> import numpy as np
-    >>> attachments(np.array([0, 1]), np.array([1, 6]), 8, 4).tolist()
-    [[1, 2, 3, 0], [14, 15, 12, 13]]
+    >>> attachments(np.array([1, 6]), 8, 4).tolist()
+    [[1, 2, 3, 0], [6, 7, 4, 5]]
     """
     block = switch.astype(np.int64) // nics * nics
     turn = (switch - block)[:, None] + np.arange(nics)
-    place = (block[:, None] + turn % nics) % switches
-    found: Ints = group.astype(np.int64)[:, None] * switches + place
-    return found
+    return np.asarray((block[:, None] + turn % nics) % switches)

@@ -7,6 +7,7 @@ of `placement.topologies.links`.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -146,17 +147,22 @@ def to_networkx(machine: Machine) -> networkx.Graph[str]:
         places = {w: x for w, x in zip(topology.levels, row, strict=False) if x >= 0}
         graph.add_node(name, kind="router", index=index, **places)
     graph.add_nodes_from(_node_rows(machine))
+    for edge in edges(machine):
+        _add_edge(graph, *edge)
+    return graph
+
+
+def edges(machine: Machine) -> Iterator[tuple[str, str, str, int, float]]:
+    """Yield every bundle and every attachment: both names, class, links, GB/s."""
     found = links(machine)
+    routers = graph_routers(machine)
     columns = (found.a, found.b, found.kind, found.count, found.bandwidth)
     for a, b, kind, count, gbs in zip(*(column.tolist() for column in columns), strict=True):
-        _add_edge(graph, routers[a], routers[b], found.kinds[kind], count, gbs)
+        yield routers[a], routers[b], found.kinds[kind], count, gbs
     own, one = attachment_class(machine), injection(machine)
-    names = machine.names.tolist()
-    for column in machine.router.T.tolist():
-        for name, router in zip(names, column, strict=True):
-            if router >= 0:
-                _add_edge(graph, name, routers[router], own, 1, one)
-    return graph
+    for name, row in zip(machine.names.tolist(), machine.router.tolist(), strict=True):
+        for router, count in sorted(Counter(r for r in row if r >= 0).items()):
+            yield name, routers[router], own, count, one * count
 
 
 def graph_routers(machine: Machine) -> list[str]:

@@ -6,23 +6,15 @@ import csv
 import io
 import json
 import math
-from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from placement.errors import UsageError
-from placement.topologies import links, router_coords
-from placement.views.frames import (
-    attachment_class,
-    edge_data,
-    graph_routers,
-    injection,
-    to_networkx,
-    to_pandas,
-)
+from placement.topologies import router_coords
+from placement.views.frames import edge_data, edges, graph_routers, to_networkx, to_pandas
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from placement.machine import Machine
 
@@ -83,24 +75,11 @@ def _node_link(machine: Machine) -> str:
     return json.dumps(data, indent=1) + "\n"
 
 
-def _edges(machine: Machine) -> Iterator[tuple[str, str, str, int, float]]:
-    """Yield every bundle and every attachment: both names, class, links, GB/s."""
-    found = links(machine)
-    routers = graph_routers(machine)
-    columns = (found.a, found.b, found.kind, found.count, found.bandwidth)
-    for a, b, kind, count, gbs in zip(*(column.tolist() for column in columns), strict=True):
-        yield routers[a], routers[b], found.kinds[kind], count, gbs
-    own, one = attachment_class(machine), injection(machine)
-    for name, row in zip(machine.names.tolist(), machine.router.tolist(), strict=True):
-        for router, count in sorted(Counter(r for r in row if r >= 0).items()):
-            yield name, routers[router], own, count, one * count
-
-
 def _edge_list(machine: Machine) -> str:
     return _lines(
         # an edge list divides at blanks
         f"{'_'.join(a.split())} {'_'.join(b.split())} {json.dumps(edge_data(kind, count, gbs))}"
-        for a, b, kind, count, gbs in _edges(machine)
+        for a, b, kind, count, gbs in edges(machine)
     )
 
 
@@ -122,7 +101,7 @@ def _table(rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _links_csv(machine: Machine) -> str:
-    rows = ((*edge, gbs if math.isfinite(gbs) else "") for *edge, gbs in _edges(machine))
+    rows = ((*edge, gbs if math.isfinite(gbs) else "") for *edge, gbs in edges(machine))
     return _table([("a", "b", "class", "links", "gbs"), *rows])
 
 

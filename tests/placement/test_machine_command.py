@@ -1,7 +1,6 @@
 """``nidmap machine show | export | check`` as a user runs them."""
 
 import json
-import sys
 
 import networkx
 import pytest
@@ -106,20 +105,6 @@ def test_show_a_spec(nidmap, spec):
     assert wiring_text(load_machine(spec)) in out
 
 
-def test_show_on_a_terminal_is_a_table(monkeypatch):
-    from placement.commands.tables import rendered
-
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    facts, table = [("machine", "a[b]\x1b")], [("class", "links"), ("x", "12")]
-    text = rendered(facts, table, None)
-    assert "\x1b[1m" in text
-    assert "a[b]" in text
-    assert rendered(facts, table, "file").startswith("machine  a[b]")
-    monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[" not in rendered([("machine", "a")], table, None)
-
-
 def test_the_machine_may_come_from_the_environment(nidmap, monkeypatch, dump):
     monkeypatch.setenv("NIDMAP_MACHINE", dump)
     assert nidmap("machine", "show")[0] == 0
@@ -176,7 +161,7 @@ def test_export_to_stdout(nidmap):
     ("argv", "code", "word"),
     [
         (("-m", "torus:2x2"), 2, "--format"),
-        (("-m", "torus:2x2", "-o", "x.odd"), 2, "suffix"),
+        (("-m", "torus:2x2", "-o", "x.odd"), 2, "no .odd is written here"),
         (("-m", "torus:2x2", "--format", "odd"), 2, "graphml"),
         (("-m", "torus:2x2", "--format", "xtprocadmin"), 2, "cname"),
         (("-m", "torus:2x2", "-o", "no/such/folder/x.gml"), 5, "no/such/folder"),
