@@ -18,6 +18,7 @@ def main(names: list[str]) -> None:
     unknown = [n for n in names if n not in ALL]
     if unknown:
         sys.exit(f"no benchmark {unknown[0]!r}; there are {', '.join(ALL)}")
+    sys.argv[1:] = []  # what stands there are not the parts of one of them
     for name in names or ALL:
         import_module(f"benchmarks.{name}").main()
     print(f"\ncalibration: numpy sorts 10^7 int64 in {1e3 * calibration():.0f} ms here")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -18,6 +19,8 @@ SOURCE = Path(__file__).with_suffix(".c")
 
 def main() -> None:
     """Print ns a call without the library and what it adds, for the MPI whose mpicc is found."""
+    beside = os.path.dirname(sys.executable)  # the MPI of this environment comes first
+    os.environ["PATH"] = beside + os.pathsep + os.environ.get("PATH", "")
     with tempfile.TemporaryDirectory() as folder:
         compiler = find_compiler((), os.environ)
         program, order = Path(folder) / "overhead", Path(folder) / "order.slots"
