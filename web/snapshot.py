@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import NidmapError, ParseError, printable
+from placement.lookup import find_rows
 from placement.machine import FREE_STATES
+from placement.scheduler.availability import counts_of
 from placement.support.reading import read_at_most
 from web.columns import coded, folded_rows
 
@@ -118,7 +120,6 @@ class Snapshot:
 
     def document(self, machine: Machine) -> dict[str, Any]:
         """Return the snapshot as JSON takes it."""
-        words, many = np.unique(self.state[machine.compute], return_counts=True)
         return {
             "schema": SCHEMA,
             "version": self.version,
@@ -127,7 +128,7 @@ class Snapshot:
             "state": coded(self.state),
             "planned": np.flatnonzero(self.planned).tolist(),
             "free": int(self.free(machine).sum()),
-            "counts": dict(zip(words.tolist(), many.tolist(), strict=True)),
+            "counts": counts_of(self.state[machine.compute]),
             "jobs": [job.document() for job in self.jobs],
             "unknown": self.unknown,
             "notes": list(self.notes),
@@ -154,7 +155,7 @@ def of_dump(machine: Machine, taken: float | None = None) -> Snapshot:
 
 def _with_states(machine: Machine, bare: Snapshot, other: SlurmNodes | Machine) -> Snapshot:
     """Return a snapshot with the states of Slurm or of a dump; what it does not list stays."""
-    at = _rows_of(machine, other.names)
+    at = find_rows(machine.names, other.names)
     known = at >= 0
     state = bare.state.astype(np.result_type(other.state, bare.state))
     planned = bare.planned.copy()
@@ -167,9 +168,12 @@ def _with_jobs(
 ) -> Snapshot:
     """Return a snapshot with these jobs in it, users' names kept or left out."""
     hidden = [] if users else [job.user for job in jobs]
+    names = [name for job in jobs for name in job.nodes.unique]
+    every = find_rows(machine.names, np.array(names, dtype=np.str_))
+    ends = np.cumsum([len(job.nodes.unique) for job in jobs], dtype=np.int64)
     found = []
-    for job in jobs:
-        rows = np.sort(_rows_of(machine, job.nodes.unique))
+    for job, part in zip(jobs, np.split(every, ends[:-1]), strict=False):
+        rows = np.sort(part)
         name, partition = (_masked(text, hidden)[:_LONGEST] for text in (job.name, job.partition))
         user = job.user[:_LONGEST] if users else ""
         found.append(Job(job.id, rows[rows >= 0], name, partition, user))
@@ -189,15 +193,6 @@ def _masked(text: str, names: Iterable[str]) -> str:
     if not words:
         return text
     return re.sub("|".join(map(re.escape, words)), "…", text, flags=re.IGNORECASE)
-
-
-def _rows_of(machine: Machine, names: Iterable[str]) -> NDArray[np.int64]:
-    """Return the row of each name, -1 where the machine does not have it."""
-    rows = machine._cache.get("web.rows")
-    if rows is None:
-        rows = dict(zip(machine.names.tolist(), range(len(machine)), strict=True))
-        machine._cache["web.rows"] = rows
-    return np.array([rows.get(name, -1) for name in names], dtype=np.int64)
 
 
 # --- where it comes from --------------------------------------------------------------

@@ -138,16 +138,17 @@ def _slurm_mpi(library: MpiLibrary | None) -> str:
 def _find_mpi(command: Sequence[str]) -> tuple[str, MpiLibrary | None]:
     """Return the first mpiexec of the MPI that a command's program is linked with, and that MPI.
 
-    They are those on PATH, and the one beside this Python; the first of them that is known where
-    the program does not tell, as a script.
+    They are those on PATH, and the one beside this Python; the first of them all where the
+    program does not tell, as a script. The MPI is None where nobody knows that mpiexec.
     """
     known = {"openmpi": (OPENMPI,), "mpich": (MPICH, INTEL, CRAY)}
     wanted = known.get(program_abi(["", *command], os.environ))
     path = f"{os.environ.get('PATH', '')}:{os.path.dirname(sys.executable)}"
     for name, folder in product(_MPIEXECS, path.split(os.pathsep)):
         if found := shutil.which(name, path=folder):
-            with suppress(LaunchError):  # one that nobody knows
+            library = None
+            with suppress(LaunchError):
                 library = mpi_library(found, os.environ)
-                if wanted is None or library.name in wanted:
-                    return found, library
+            if wanted is None or (library is not None and library.name in wanted):
+                return found, library
     return "", None

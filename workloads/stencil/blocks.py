@@ -101,12 +101,6 @@ class Copy:
         self.requests, self.types = [], []
         return self.values
 
-    def done(self) -> bool:
-        """Tell whether all values are there."""
-        from mpi4py import MPI
-
-        return bool(MPI.Request.Testall(self.requests)) if self.requests else True
-
 
 class Blocks:
     """An array of up to three axes, a block on each unit. Collective to make and to close.
