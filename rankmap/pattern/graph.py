@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DIRECTED",
+    "PASSES",
     "STEPS",
     "Graph",
     "expanded",
@@ -41,6 +42,9 @@ DIRECTED = "directed"
 
 #: Where it keeps a recording's messages that follow each other: the same of each step.
 STEPS = "steps"
+
+#: Where it keeps in how many passes a recording sends them, each after the one before.
+PASSES = "passes"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -140,7 +144,7 @@ class Graph(Pattern):
         notes = self.notes
         if len(more):
             notes = (*notes, f"ranks {self.size} to {ranks - 1} are not in the file: no edges")
-        known = {name: self.known[name] for name in (DIRECTED, STEPS) if name in self.known}
+        known = {name: self.known[name] for name in (DIRECTED, PASSES, STEPS) if name in self.known}
         indptr = np.append(self.indptr, more)
         return replace(self, indptr=indptr, stated=True, notes=notes, known=known)
 

@@ -23,12 +23,16 @@ Kolmogorov-Smirnov theorems, Ann. Math. Statist. 20 (1949), 393-403); 1 before a
 arrived. The link before it has ended so late itself: where half of all orders of its own
 bursts have, with its feeders' work for A. A phase ends with its last link, and links are taken as
 independent. Nothing is fitted.
+
+A program that waits at the end of each of its passes, as a halo exchange in every time step,
+has that of each pass: a recording of P passes takes P times what a P-th of its bytes does,
+whatever P is. Ranks that run ahead meet less of it, with the fluid time as the limit.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -70,6 +74,8 @@ class Queues(NamedTuple):
         Seconds of it that are left when a link's last burst arrives: T - A; below 0 after it.
     variance : float64 (l,)
         sigma^2 of its arrivals, in seconds squared.
+    passes : float
+        How often such a phase follows another one, each with queues of its own.
 
     Examples
     --------
@@ -83,22 +89,26 @@ class Queues(NamedTuple):
     idle: Floats
     ahead: Floats
     variance: Floats
+    passes: float = 1.0
 
     def excess(self, share: float = LIKELY) -> float:
-        """Return the seconds beyond the fluid time that a share of all orders stay below."""
+        """Return the seconds beyond the fluid time that a share of all orders stay below.
+
+        Of all passes together: a program posts alike in each.
+        """
         if not len(self.variance) or not share:
             return 0.0
         low = float(self._exceeded(1 - share).max())
         high = float(self._exceeded(-math.expm1(math.log(share) / len(self.variance))).max())
         late = self.beyond(low) > _NONE / len(self.variance)
-        some = Queues(*(column[late] for column in self))
+        some = Queues(self.idle[late], self.ahead[late], self.variance[late])
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             if np.log1p(-some.beyond(middle)).sum() < math.log(share):
                 low = middle
             else:
                 high = middle
-        return high
+        return high * self.passes
 
     def beyond(self, x: float) -> Floats:
         """Return the probability that each link ends more than `x` seconds after the fluid time."""
@@ -133,6 +143,8 @@ class Filled:
         Places in `link`, and those that follow them on some way; None where routes are unknown.
     message : float
         Bytes of a message, in the mean.
+    passes : float
+        In how many passes, each after the one before, that is sent.
     """
 
     link: Ints
@@ -140,9 +152,10 @@ class Filled:
     mixed: Floats
     follows: tuple[Ints, Ints] | None
     message: float
+    passes: float = 1.0
 
     def queues(self, bandwidth: Floats, burst: float, sending: float = 0.0) -> Queues:
-        """Return the queues at the links.
+        """Return the queues at the links, in each pass.
 
         Parameters
         ----------
@@ -154,7 +167,7 @@ class Filled:
             Seconds in which the busiest rank sends what it sends.
         """
         own = bandwidth[self.link] * 1e9
-        work = self.load / own
+        work, sending = self.load / self.passes / own, sending / self.passes
         fluid = max(sending, float(work.max(initial=0.0)))
         variance = work * min(burst, self.message) / own * self.mixed
         arriving = np.full(len(work), fluid)
@@ -162,7 +175,7 @@ class Filled:
             ended = _end(work, self._arrived(work, sending), variance, 1 - LIKELY)
             arriving = self._arrived(ended, sending)
         some = variance > 0
-        return Queues((fluid - work)[some], (fluid - arriving)[some], variance[some])
+        return Queues((fluid - work)[some], (fluid - arriving)[some], variance[some], self.passes)
 
     def _arrived(self, ended: Floats, sending: float) -> Floats:
         """Return when the last burst of each link arrives, where links have ended so late."""
@@ -173,7 +186,7 @@ class Filled:
         return found
 
 
-def filled(job: Job, sums: Summed, loads: Loads) -> Filled:
+def filled(job: Job, sums: Summed, loads: Loads, passes: float = 1.0) -> Filled:
     """Return what messages between nodes send over each link.
 
     Parameters
@@ -182,11 +195,13 @@ def filled(job: Job, sums: Summed, loads: Loads) -> Filled:
     sums : Summed
     loads : Loads
         Of the same messages, under a routing with one path a pair.
+    passes : float
+        In which they are sent, one after the other.
     """
-    size = float(sums.weight.sum() / max(1.0, sums.messages.sum()))
-    if not 0 < len(sums.source) <= MOST_PAIRS or job.machine.router.shape[1] > 1:
-        return _unrouted(loads, size)
-    return _routed(job, sums, loads, size)
+    size = float(sums.weight.sum() / max(1.0, sums.messages.sum())) / passes
+    some = 0 < len(sums.source) <= MOST_PAIRS and job.machine.router.shape[1] == 1
+    found = _routed(job, sums, loads, size) if some else _unrouted(loads, size)
+    return replace(found, passes=passes)
 
 
 def _unrouted(loads: Loads, size: float) -> Filled:

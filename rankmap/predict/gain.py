@@ -483,7 +483,7 @@ class _Times:
                 loads = asked.loads(demand, self.least, message)
                 steps.append(self._sent(demand, loads, times, message, None))
         queueing = asked.queueing and phase.steps is None and phase.total.total > 0
-        sent = filled(phase.job, phase.flows(), whole) if queueing else None
+        sent = filled(phase.job, phase.flows(), whole, phase.passes) if queueing else None
         return _Phase(
             self._sent(phase.total, whole, 1.0, phase.sent, sent),
             tuple(steps),

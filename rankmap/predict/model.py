@@ -350,7 +350,7 @@ class Model:
         elif phase.steps is not None:
             found["steps"] = self._in_steps(phase, left)
         elif self.queueing and phase.total.total:
-            sent = filled(phase.job, phase.flows(), loads)
+            sent = filled(phase.job, phase.flows(), loads, phase.passes)
             queues = self.queues(sent, loads.channels.bandwidth, found["process"])
             found["queues"] = max(found.values()) + queues.excess()
         if self.fair:

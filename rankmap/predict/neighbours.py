@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rankmap.pattern.graph import DIRECTED, STEPS, Graph
+from rankmap.pattern.graph import DIRECTED, PASSES, STEPS, Graph
 from rankmap.pattern.structured import GridPattern, Ring, Stencil
 from rankmap.predict.library import asked_library, chosen_by
 from rankmap.predict.lines import spread
@@ -55,6 +55,7 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
     if isinstance(pattern, Graph):
         sums, most, sent = _matrix(pattern, job, size)
         messages = partial(_messages, pattern, job, size)
+        passes = pattern.known.get(PASSES, passes)
         if STEPS in pattern.known:
             each = _turns(pattern, size, job.machine.topology.parameters.get("mpi", ""))
             steps = partial(_recorded_steps, each, job)
@@ -281,7 +282,7 @@ def remember(pattern: Graph, entries: Any) -> None:
 def remember_steps(pattern: Graph, recording: Recording) -> None:
     """Keep what of a recording follows each other with the graph that was made of it.
 
-    Nothing is kept where all of it goes at once.
+    Where all of it goes together, that is how often it does.
     """
     from rankmap.recording.sequence import steps_in
 
@@ -292,3 +293,5 @@ def remember_steps(pattern: Graph, recording: Recording) -> None:
             one._replace(sent=Messages(*(column[kept] for column in one.sent)))
             for one, kept in zip(steps, away, strict=True)
         ]
+    elif steps:
+        pattern.known[PASSES] = float(max(1, steps[0].times))

@@ -41,7 +41,8 @@ class Step(NamedTuple):
     sent : Messages
         Each pair of ranks once.
     times : int
-        How often, by the messages of the pair that has most.
+        How often: of messages that go together how often ranks waited for them, else by the
+        messages of the pair that has most.
     place : int64 (ranks,) or None
         Of an all-to-all, each rank's place in its communicator, -1 where it takes no part;
         None for what is no all-to-all of equal blocks.
@@ -102,7 +103,7 @@ def steps_in(recording: Recording) -> list[Step]:
         elif not any(other.joined_by(phase.calls, one) for other in groups):
             found.append(_Together(phase.calls, partners, [one]))
     steps = [
-        Step.of(joined(one.parts).by_pair(ranks)) if isinstance(one, _Together) else one
+        Step(joined(one.parts).by_pair(ranks), one.calls) if isinstance(one, _Together) else one
         for one in found
     ]
     size = [-int(one.sent.bytes.sum()) for one in steps]

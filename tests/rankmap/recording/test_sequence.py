@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from nidmap import load_machine
 from rankmap.pattern.structured import Stencil
 from rankmap.predict import predict
+from rankmap.predict.gain import Placed, time_range
+from rankmap.predict.model import Model
 from rankmap.recording import Collective, Messages, Phase, Recording, joined
 from rankmap.recording.file import save_recording
 from rankmap.recording.sequence import MOST_STEPS, steps_in
@@ -26,14 +28,14 @@ def alltoall(lines, size, calls=10):
     return Phase("alltoall", "app", calls, 0, none, tuple(called))
 
 
-def halo(dims, size=500, together=True):
+def halo(dims, size=500, together=True, calls=1):
     """Return the phase of a halo exchange, all at once or one message after the other."""
     edges = list(Stencil(dims).edges())
     a, b = (np.concatenate([end(e) for e in edges]) for end in (lambda e: e.a, lambda e: e.b))
     source, target = np.append(a, b), np.append(b, a)
-    many = np.ones_like(source)
-    steps = int(np.prod(dims)) if together else len(source)
-    return Phase("point-to-point", "app", 1, steps, Messages(source, target, size * many, many))
+    many = np.full_like(source, calls)
+    steps = calls * (int(np.prod(dims)) if together else len(source))
+    return Phase("point-to-point", "app", calls, steps, Messages(source, target, size * many, many))
 
 
 def bytes_between(ranks, steps):
@@ -128,3 +130,16 @@ def seconds(folder, machine, *found):
     path = str(folder / "app.npz")
     save_recording(Recording(12, 1.0, found), path)
     return predict(machine, np.arange(12), f"measured:{path}", ppn=1, bytes=1.0, latency=0).time_s
+
+
+def test_what_a_halo_takes_does_not_depend_on_how_many_of_its_steps_were_recorded(tmp_path):
+    machine = load_machine("minicray:torus")
+    found = {}
+    for calls in (1, 100):
+        path = tmp_path / f"{calls}.npz"
+        save_recording(Recording(12, 1.0, (halo((3, 4), 50_000, calls=calls),)), str(path))
+        one = Model(machine, f"measured:{path}", latency=0, process=np.inf)
+        found[calls] = time_range(one, Placed(np.arange(12)))
+        (queues,) = found[calls].unknowns
+        assert queues.name == "queues"
+    assert found[100][:3] == pytest.approx([100 * seconds for seconds in found[1][:3]])
