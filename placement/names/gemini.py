@@ -32,8 +32,8 @@ Ints = NDArray[np.int64]
 
 _SLOTS = 8  # blades a cage
 _Z = 24  # blades a cabinet, the length of the z axis
-_SAMPLE = 256  # nodes on which candidates are tried before all nodes are
-_MOST = 512  # columns or rows of cabinets that are tried
+_SAMPLE = 64  # nodes on which candidates are tried before all nodes are
+_MORE = 32  # columns and rows of cabinets that are tried, from those that the nodes need
 _TIES = 64  # equally good candidates that are tried on all nodes
 
 
@@ -224,42 +224,13 @@ def _nid(columns: Ints | int, rows: Ints | int, parts: Ints | Sequence[Ints]) ->
     return np.asarray(96 * rows * b + 2 * q + parts[4] % 2)
 
 
-def _sample(nid: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Return some rows of the table, spread over it."""
-    return np.unique(np.linspace(0, len(nid) - 1, min(_SAMPLE, len(nid))).astype(np.intp))
-
-
-def _candidates(parts: NDArray[np.int64], nid: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Return the (columns, rows) that most of a sample agrees with, smallest first."""
+def _candidates(parts: Ints, nid: Ints) -> list[tuple[int, int]]:
+    """Return the (columns, rows) that most of a sample agrees with, fewest rows first."""
     if not len(nid):
         return []
-    some = _sample(nid)
-    votes: dict[tuple[int, int], int] = {}
-    for rows in _likely_rows(parts, nid):
-        least = int(parts[:, 0].max()) + 1
-        most = min(int(nid.max()) // (96 * rows) + least + 1, least + _MOST)
-        columns = np.arange(least, most + 1)
-        agree = (_nid(columns[:, None], rows, parts[some].T) == nid[some]).sum(axis=1)
-        votes |= {(c, rows): n for c, n in zip(columns.tolist(), agree.tolist(), strict=True)}
-    top = max(votes.values())
-    return [shape for shape, count in votes.items() if count == top][:_TIES]
-
-
-def _likely_rows(parts: NDArray[np.int64], nid: NDArray[np.int64]) -> list[int]:
-    """Return the numbers of cabinet rows that most nodes in even columns agree with.
-
-    The NID of a node in an even column does not depend on how many columns
-    there are, so rows can be told without them.
-    """
-    least = int(parts[:, 1].max()) + 1
-    most = min(int(nid.max()) // 48 + least + 1, least + _MOST)
-    rows = np.arange(least, most + 1)
-    even = parts[:, 0] % 2 == 0
-    table, number = parts[even], nid[even]
-    if len(number):
-        some = _sample(number)
-        enough = int(parts[:, 0].max()) + 1
-        agree = (_nid(enough, rows[:, None], table[some].T) == number[some]).sum(axis=1)
-        rows = rows[agree == agree.max()]
-    found: list[int] = rows.tolist()
-    return found
+    some = np.unique(np.linspace(0, len(nid) - 1, min(_SAMPLE, len(nid))).astype(np.intp))
+    more_rows, more_columns = np.indices((_MORE, _MORE)).reshape(2, -1)
+    columns, rows = parts[:, 0].max() + 1 + more_columns, parts[:, 1].max() + 1 + more_rows
+    agree = (_nid(columns[:, None], rows[:, None], parts[some].T) == nid[some]).sum(axis=1)
+    top = np.flatnonzero(agree == agree.max())[:_TIES]
+    return list(zip(columns[top].tolist(), rows[top].tolist(), strict=True))

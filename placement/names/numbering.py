@@ -26,7 +26,8 @@ def marked(good: NDArray[np.bool_], *columns: NDArray[np.int64]) -> NDArray[np.i
 class Numbering(ABC):
     """A rule that gives every place of a machine its NID and its coordinates.
 
-    What is impossible is marked with -1.
+    Each has ``nid`` and ``coords`` of places, int (n, 5), and the opposites ``parts`` and
+    ``parts_of_coords``. What is impossible is marked with -1.
     """
 
     __slots__ = ()
@@ -35,22 +36,6 @@ class Numbering(ABC):
     @abstractmethod
     def limits(self) -> tuple[int, int, int, int, int]:
         """How many columns, rows, cages, slots and nodes there are."""
-
-    @abstractmethod
-    def nid(self, parts: ArrayLike) -> NDArray[np.int64]:
-        """Return the NIDs (n,) of places int (n, 5); -1 for a place outside the machine."""
-
-    @abstractmethod
-    def parts(self, nid: ArrayLike) -> NDArray[np.int32]:
-        """Return the places (n, 5) of NIDs (n,); a row of -1 for a NID outside the machine."""
-
-    @abstractmethod
-    def coords(self, parts: ArrayLike) -> NDArray[np.int32]:
-        """Return the network coordinates (n, 4) of places (n, 5); -1 outside the machine."""
-
-    @abstractmethod
-    def parts_of_coords(self, coords: ArrayLike) -> NDArray[np.int32]:
-        """Return the places (n, 5) of network coordinates (n, 4); -1 outside the machine."""
 
     @classmethod
     @abstractmethod

@@ -21,8 +21,7 @@ from placement.readers.json_text import count_json_lines, load_json
 from placement.readers.node_states import StatedNode, states_dump
 from placement.readers.plain import count_lines, sniffing, split_lines
 from placement.readers.slurm_states import worst
-from placement.readers.yaml_tree import Mapping, Scalar, Sequence, parse_documents
-from placement.readers.yaml_tree import Node as YamlNode
+from placement.readers.yaml_tree import Tree, is_null, line_of, parse_documents
 from placement.records import Dump, Fault
 
 __all__ = ["NAME", "labels_of", "read", "sniff"]
@@ -58,32 +57,32 @@ class _Object(NamedTuple):
     ----------
     number : int
         From 1.
-    line : int
-        0 in JSON.
-    value : object
+    value : dict
+    source : str
+        File name, for errors.
     """
 
     number: int
-    line: int
-    value: Any
+    value: dict[str, Any]
+    source: str
 
-    def part(self, *keys: str, kind: type = dict, source: str) -> Any:
+    def part(self, *keys: str, kind: type = dict) -> Any:
         """Return what stands below some keys, an empty one of its kind where nothing does."""
         found: Any = self.value
         for key in keys:
             found = found.get(key)
-            if found is None:
+            if is_null(found):
                 return kind()
             wanted = kind if key == keys[-1] else dict
             if not isinstance(found, wanted):
                 word = {"dict": "an object", "list": "a list"}.get(wanted.__name__, "text")
-                raise self.error(source, f"{'.'.join(keys)} is not {word}")
+                raise self.error(f"{'.'.join(keys)} is not {word}")
         return found
 
-    def error(self, source: str, text: str) -> ParseError:
+    def error(self, text: str) -> ParseError:
         """Return the error that blames this object."""
         hint = "print it by kubectl get nodes -o json"
-        return ParseError(source, self.line, f"item {self.number}: {text}", hint)
+        return ParseError(self.source, line_of(self.value), f"item {self.number}: {text}", hint)
 
 
 class _Node(NamedTuple):
@@ -127,19 +126,20 @@ def read(text: str, source: str) -> Dump:
     >>> dump.nodes.state.tolist(), dump.parameters["labels"]
     (['drained'], {'rack': ['r1']})
     """
-    objects = [_Object(k, *one) for k, one in enumerate(_objects(text, source), 1)]
-    kinds = [one.part("kind", kind=str, source=source) for one in objects]
-    nodes = [_node(one, source) for one, kind in zip(objects, kinds, strict=True) if kind == "Node"]
+    objects = _objects(text, source)
+    kinds = [one.part("kind", kind=str) for one in objects]
+    nodes = [_node(one) for one, kind in zip(objects, kinds, strict=True) if kind == "Node"]
     chosen = [one for one, kind in zip(objects, kinds, strict=True) if kind == "Topology"]
     if not nodes and not chosen:
         raise ParseError(source, 0, "no Node and no Topology in it", "kubectl get nodes -o json")
     if len(chosen) > 1:
-        raise chosen[1].error(source, "a second Topology")
-    counts = count_json_lines if text.lstrip()[:1] == "{" else _yaml_lines
-    parameters: dict[str, object] = {"levels": _levels(chosen[0], source)} if chosen else {}
+        raise chosen[1].error("a second Topology")
+    json = text.lstrip()[:1] == "{"
+    counts = count_json_lines(text) if json else count_lines(split_lines(text))
+    parameters: dict[str, object] = {"levels": _levels(chosen[0])} if chosen else {}
     if not nodes:
-        return Dump("kubernetes", source, counts(text), parameters=parameters)
-    dump = states_dump("kubernetes", source, counts(text), _once(nodes, source))
+        return Dump("kubernetes", source, counts, parameters=parameters)
+    dump = states_dump("kubernetes", source, counts, _once(nodes, source))
     assert dump.nodes is not None
     role = np.where([node.control for node in nodes], "service", "compute")
     return replace(
@@ -162,81 +162,60 @@ def labels_of(nodes: list[dict[str, str]]) -> dict[str, list[str]]:
     return {key: [labels.get(key, "") for labels in nodes] for key in keys}
 
 
-def _yaml_lines(text: str) -> Any:
-    return count_lines(split_lines(text))
-
-
-def _objects(text: str, source: str) -> Iterator[tuple[int, Any]]:
-    """Yield the objects of all lists, each with its line."""
-    if text.lstrip()[:1] == "{":
-        root = load_json(text, source)
-        items = root.get("items", [root])
-        if not isinstance(items, list):
-            raise ParseError(source, 0, "items is not a list", "is it edited?")
-        found = [(0, one) for one in items]
-    else:
-        found = [
-            (one.line, _plain(one))
-            for document in parse_documents(text, source)
-            for one in _items(document)
-        ]
-    for k, (line, one) in enumerate(found, 1):
+def _objects(text: str, source: str) -> list[_Object]:
+    """Return the objects of all lists."""
+    json = text.lstrip()[:1] == "{"
+    documents = [load_json(text, source)] if json else parse_documents(text, source)
+    found: list[Any] = []
+    for document in documents:
+        items = document.get("items") if isinstance(document, dict) else None
+        if not is_null(items):
+            found += Tree(source).items(items, "items")
+        elif document:  # one object; nothing stands in an empty document
+            found.append(document)
+    for k, one in enumerate(found, 1):
         if not isinstance(one, dict):
-            raise ParseError(source, line, f"item {k} is not an object")
-        yield line, one
+            raise ParseError(source, line_of(one), f"item {k} is not an object")
+    return [_Object(k, one, source) for k, one in enumerate(found, 1)]
 
 
-def _items(document: YamlNode) -> list[YamlNode]:
-    """Return what a document lists, itself where it is no list; nothing of an empty one."""
-    items = document.items.get("items") if isinstance(document, Mapping) else None
-    if isinstance(items, Sequence):
-        return items.items
-    return [] if isinstance(document, Scalar) and not document.text else [document]
-
-
-def _plain(node: YamlNode) -> Any:
-    if isinstance(node, Mapping):
-        return {key: _plain(value) for key, value in node.items.items()}
-    if isinstance(node, Sequence):
-        return [_plain(one) for one in node.items]
-    return None if node.text in ("", "~", "null") else node.text
-
-
-def _node(one: _Object, source: str) -> _Node:
-    name = one.part("metadata", "name", kind=str, source=source)
+def _node(one: _Object) -> _Node:
+    name = one.part("metadata", "name", kind=str)
     if not NAME.fullmatch(name):
-        raise one.error(source, f"{printable(name)!r} is not the name of a node")
-    labels = one.part("metadata", "labels", source=source)
-    allocatable = one.part("status", "allocatable", source=source)
-    wrong = [key for key, value in labels.items() if not isinstance(value, str | None)]
-    if wrong:
-        raise one.error(source, f"label {printable(wrong[0])} of {name} is not text")
-    state, taints = _state(one, set(allocatable), source)
-    counts = [_count(one, key, value, source) for key, value in allocatable.items()]
+        raise one.error(f"{printable(name)!r} is not the name of a node")
+    labels = one.part("metadata", "labels")
+    allocatable = one.part("status", "allocatable")
+    for key, value in labels.items():
+        if not isinstance(value, str | None):
+            raise one.error(f"label {printable(key)} of {name} is not text")
+    state, taints = _state(one, set(allocatable))
+    counts = [_count(one, key, value) for key, value in allocatable.items()]
     gpus = {"gpus": sum(counts)} if any(map(_GPU.fullmatch, allocatable)) else {}
-    values = {key: value or "" for key, value in labels.items()}
+    values = {key: "" if is_null(value) else value for key, value in labels.items()}
     control = any(key in labels for key in _CONTROL)
-    return _Node(StatedNode(name, state, line=one.line, figures=gpus), control, values, taints)
+    return _Node(
+        StatedNode(name, state, line=line_of(one.value), figures=gpus), control, values, taints
+    )
 
 
-def _count(one: _Object, key: str, value: Any, source: str) -> int:
+def _count(one: _Object, key: str, value: Any) -> int:
     """Return how many GPUs an allocatable resource stands for."""
     if not _GPU.fullmatch(key):
         return 0
     if not re.fullmatch("[0-9]{1,4}", str(value), re.A):
-        raise one.error(source, f"{printable(key)}: {printable(str(value))!r} is not a count")
+        raise one.error(f"{printable(key)}: {printable(str(value))!r} is not a count")
     return int(value)
 
 
-def _state(one: _Object, resources: set[str], source: str) -> tuple[str, list[str]]:
+def _state(one: _Object, resources: set[str]) -> tuple[str, list[str]]:
     """Return the state of a node, and the taints that ask for a toleration of their own."""
     states, foreign = ["idle"], []
-    if str(one.part("spec", source=source).get("unschedulable")).lower() == "true":
+    if str(one.part("spec").get("unschedulable")).lower() == "true":
         states.append("drained")
-    conditions = one.part("status", "conditions", kind=list, source=source)
-    taints = one.part("spec", "taints", kind=list, source=source)
+    conditions = one.part("status", "conditions", kind=list)
+    taints = one.part("spec", "taints", kind=list)
     if not all(isinstance(entry, dict) for entry in (*conditions, *taints)):
-        raise one.error(source, "a condition or a taint is not an object")
+        raise one.error("a condition or a taint is not an object")
     ready = [entry.get("status") for entry in conditions if entry.get("type") == "Ready"]
     if conditions and str(ready[:1]).lower() != "['true']":
         states.append("down")
@@ -261,14 +240,14 @@ def _once(nodes: list[_Node], source: str) -> list[StatedNode]:
     return [node.stated for node in nodes]
 
 
-def _levels(one: _Object, source: str) -> tuple[str, ...]:
+def _levels(one: _Object) -> tuple[str, ...]:
     """Return the labels that a Topology of Kueue makes levels."""
-    entries = one.part("spec", "levels", kind=list, source=source)
+    entries = one.part("spec", "levels", kind=list)
     found = [entry.get("nodeLabel") if isinstance(entry, dict) else None for entry in entries]
     if not found or not all(isinstance(label, str) and label for label in found):
-        raise one.error(source, "spec.levels is not a list of {nodeLabel: LABEL}")
+        raise one.error("spec.levels is not a list of {nodeLabel: LABEL}")
     if len(set(found)) < len(found):
-        raise one.error(source, "a level of the Topology stands twice")
+        raise one.error("a level of the Topology stands twice")
     return tuple(map(str, found))
 
 

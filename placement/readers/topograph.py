@@ -13,14 +13,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from placement.errors import ParseError, printable
+from placement.errors import printable
 from placement.readers.json_text import count_json_lines, load_json
 from placement.readers.kubernetes import NAME, labels_of
 from placement.readers.node_states import StatedNode, states_dump
 from placement.readers.plain import count_lines, sniffing, split_lines
 from placement.readers.slurm_switches import MAX_LEVELS, expand
-from placement.readers.yaml_tree import Mapping, Node, Scalar, Sequence, parse_yaml
-from placement.records import Dump, LineCounts
+from placement.readers.yaml_tree import Tree, line_of, parse_yaml
+from placement.records import Dump
 
 __all__ = ["read", "sniff"]
 
@@ -57,87 +57,67 @@ def read(text: str, source: str) -> Dump:
     >>> dump.parameters["labels"]
     {'fabric.topograph.run/tier-0': ['leaf-a'], 'fabric.topograph.run/tier-1': ['spine-a']}
     """
-    if text.lstrip()[:1] != "{":
-        return _dump(dict(_modelled(text, source)), source, count_lines(split_lines(text, source)))
-    instances = load_json(text, source).get("instances")
-    if not isinstance(instances, list):
-        raise ParseError(source, 0, "instances is not a list", "is it edited?")
-    labels: dict[str, dict[str, str]] = {}
-    for k, one in enumerate(instances, 1):
-        name = one.get("id") if isinstance(one, dict) else None
-        if not isinstance(name, str) or not NAME.fullmatch(name):
-            raise ParseError(source, 0, f"instance {k} has no id that could be a node's name")
-        if name in labels:
-            raise ParseError(source, 0, f"instance {k}: {name} stands twice")
-        labels[name] = _labels(one, f"instance {k} ({name})", source)
-    return _dump(labels, source, count_json_lines(text))
-
-
-def _dump(labels: dict[str, dict[str, str]], source: str, counts: LineCounts) -> Dump:
-    stated = [StatedNode(name, "up") for name in labels]
-    dump = states_dump("topograph", source, counts, stated)
+    tree = Tree(source, nulls=True)
+    if text.lstrip()[:1] == "{":
+        labels = dict(_instances(load_json(text, source), tree))
+        counts = count_json_lines(text)
+    else:
+        labels = dict(_modelled(parse_yaml(text, source), tree))
+        counts = count_lines(split_lines(text, source))
+    dump = states_dump("topograph", source, counts, [StatedNode(name, "up") for name in labels])
     return replace(dump, parameters={"labels": labels_of([*labels.values()])})
 
 
-def _modelled(text: str, source: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the nodes of a model's blocks with their labels."""
-    root = _within(parse_yaml(text, source), Mapping, "a model", source).items
-    above: dict[str, str] = {}
-    for name, switch in _within(root.get("switches"), Mapping, "switches", source).items.items():
-        keys = _within(switch, Mapping, f"switch {printable(name)}", source).items
-        for child in _within(keys.get("switches"), Sequence, "switches", source).items:
-            above[_text(child, "a switch", source)] = name
+def _instances(root: Any, tree: Tree) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the instances of a document with their labels, their switches among them."""
     seen: set[str] = set()
-    for block in _within(root.get("blocks"), Sequence, "blocks", source).items:
-        keys = _within(block, Mapping, "a block", source).items
-        labels = _tiers(_text(keys.get("switch"), "switch", source), above, block.line, source)
-        said = _within(keys.get("annotations"), Mapping, "annotations", source).items
-        if domain := _text(said.get(_MODEL_DOMAIN), _MODEL_DOMAIN, source):
+    for k, one in enumerate(tree.items(root.get("instances"), "instances"), 1):
+        name = one.get("id") if isinstance(one, dict) else None
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise tree.error(one, f"instance {k} has no id that could be a node's name")
+        if name in seen:
+            raise tree.error(one, f"instance {k}: {name} stands twice")
+        seen.add(name)
+        called = f"instance {k} ({name})"
+        layers = tree.items(one.get("network_layers"), f"{called}: network_layers")
+        if not all(isinstance(layer, str) for layer in layers):
+            raise tree.error(one, f"{called}: network_layers is not a list of names")
+        labels = tree.dictionary(one.get("labels"), f"{called}: labels")
+        for key, value in labels.items():
+            if not isinstance(value, str):
+                raise tree.error(value, f"{called}: {printable(key)} is not text")
+        yield name, {**labels, **{f"{_TIER}{tier}": layer for tier, layer in enumerate(layers)}}
+
+
+def _modelled(root: Any, tree: Tree) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield the nodes of a model's blocks with their labels."""
+    keys = tree.dictionary(root, "a model")
+    above: dict[str, str] = {}
+    for name, switch in tree.dictionary(keys.get("switches"), "switches").items():
+        below = tree.dictionary(switch, f"switch {printable(name)}").get("switches")
+        for child in tree.items(below, "switches"):
+            above[tree.text(child, "a switch")] = name
+    seen: set[str] = set()
+    for entry in tree.items(keys.get("blocks"), "blocks"):
+        block = tree.dictionary(entry, "a block")
+        labels = _tiers(tree.text(block.get("switch"), "switch"), above, entry, tree)
+        said = tree.dictionary(block.get("annotations"), "annotations")
+        if domain := tree.text(said.get(_MODEL_DOMAIN), _MODEL_DOMAIN):
             labels[_DOMAIN] = domain
-        for one in _within(keys.get("nodes"), Sequence, "nodes", source).items:
-            for name in expand(_text(one, "a node", source), source, one.line, "nodes"):
+        for one in tree.items(block.get("nodes"), "nodes"):
+            for name in expand(tree.text(one, "a node"), tree.source, line_of(one), "nodes"):
                 if name in seen:
-                    raise ParseError(source, one.line, f"node {printable(name)} stands twice")
+                    raise tree.error(one, f"node {printable(name)} stands twice")
                 seen.add(name)
                 yield name, labels
 
 
-def _tiers(leaf: str, above: dict[str, str], line: int, source: str) -> dict[str, str]:
+def _tiers(leaf: str, above: dict[str, str], block: Any, tree: Tree) -> dict[str, str]:
     """Return the labels of the switches over a block, closest first."""
     found: dict[str, str] = {}
     while leaf:
         if len(found) > MAX_LEVELS:
-            raise ParseError(source, line, f"switch {printable(leaf)} is below itself")
+            raise tree.error(block, f"switch {printable(leaf)} is below itself")
         found[f"{_TIER}{len(found)}"] = leaf
         leaf = above.get(leaf, "")
     return found
-
-
-def _within(node: Node | None, kind: type[Any], what: str, source: str) -> Any:
-    """Return a dictionary or a list, an empty one where there is none."""
-    if node is None or (isinstance(node, Scalar) and node.text in ("", "{}", "null", "~")):
-        return kind(0)
-    if not isinstance(node, kind):
-        word = "dictionary" if kind is Mapping else "list"
-        raise ParseError(source, node.line, f"{what} is not a {word}")
-    return node
-
-
-def _text(node: Node | None, what: str, source: str) -> str:
-    if node is None:
-        return ""
-    if not isinstance(node, Scalar):
-        raise ParseError(source, node.line, f"{what} is not one value")
-    return node.text
-
-
-def _labels(one: dict[str, Any], called: str, source: str) -> dict[str, str]:
-    """Return an instance's labels, its switches among them."""
-    layers, labels = one.get("network_layers") or [], one.get("labels") or {}
-    if not isinstance(layers, list) or not all(isinstance(name, str) for name in layers):
-        raise ParseError(source, 0, f"{called}: network_layers is not a list of names")
-    for key, value in labels.items() if isinstance(labels, dict) else [("labels", labels)]:
-        if not isinstance(value, str):
-            raise ParseError(source, 0, f"{called}: {printable(str(key))} is not text")
-    tiers = {f"{_TIER}{tier}": name for tier, name in enumerate(layers)}
-    return {**labels, **tiers}

@@ -12,15 +12,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from placement.errors import ParseError, printable
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines
 from placement.readers.slurm_switches import Declared, block_size_faults, resolve, switch_dump
 from placement.readers.topology_conf import sizes_of
 from placement.readers.torus_cells import Region, Torus, Triple, read_torus
-from placement.readers.yaml_tree import Mapping, Node, Scalar, parse_yaml
-from placement.readers.yaml_tree import Sequence as Items
+from placement.readers.yaml_tree import Tree, line_of, parse_yaml
 from placement.records import Dump, Fault, NodeRecords, SwitchRecord
 
 __all__ = ["read", "sniff"]
@@ -84,9 +83,11 @@ def read(text: str, source: str) -> Dump:
     counts = count_lines(split_lines(text, source))
     refuse_empty(counts, source, "topology")
     file, root = _File(source), parse_yaml(text, source)
-    found = [_topology(entry, file) for entry in file.items(root, "the file")]
+    if not isinstance(root, list):
+        raise file.error(root, "the file is not a list")
+    found = [_topology(entry, file) for entry in root]
     if not found:
-        raise ParseError(source, root.line, "a list without a topology")
+        raise file.error(root, "a list without a topology")
     chosen = next((f for f in found if f.default), found[0])
     faults = [fault for f in found for fault in f.faults]
     for other in (f for f in found if f is not chosen):
@@ -99,133 +100,97 @@ def read(text: str, source: str) -> Dump:
     return switch_dump("topology-yaml", source, counts, kind, switches, faults, parameters, nodes)
 
 
-Entry = tuple[dict[str, Node], int]
+Entry = dict[str, Any]
 
 
-class _File(NamedTuple):
-    """Reads the values of a file, refusing what is of another form."""
+class _File(Tree):
+    """Reads the values that a topology.yaml has besides texts, lists and dictionaries."""
 
-    source: str
+    def entries(self, value: Any, what: str, allowed: Sequence[str]) -> list[Entry]:
+        """Return the dictionaries of a list, or the only one."""
+        entries = [value] if isinstance(value, dict) else self.items(value, what)
+        return [self.dictionary(entry, f"an entry of {what}", allowed) for entry in entries]
 
-    def keys(self, node: Node, what: str, allowed: Sequence[str]) -> dict[str, Node]:
-        """Return a dictionary's items, refusing anything else and unknown keys."""
-        if not isinstance(node, Mapping):
-            raise ParseError(self.source, node.line, f"{what} is not a dictionary")
-        for key, value in node.items.items():
-            if key not in allowed:
-                text = f"unknown key {printable(key)!r} in {what}"
-                raise ParseError(self.source, value.line, text, f"there are {', '.join(allowed)}")
-        return node.items
-
-    def items(self, node: Node, what: str) -> list[Node]:
-        """Return a list's items."""
-        if not isinstance(node, Items):
-            raise ParseError(self.source, node.line, f"{what} is not a list")
-        return node.items
-
-    def entries(self, node: Node | None, what: str, allowed: Sequence[str]) -> list[Entry]:
-        """Return the dictionaries of a list, or the only one, each with its line."""
-        if node is None:
-            return []
-        entries = [node] if isinstance(node, Mapping) else self.items(node, what)
-        return [(self.keys(entry, f"an entry of {what}", allowed), entry.line) for entry in entries]
-
-    def text(self, node: Node | None, what: str) -> str:
-        """Return one value; '' where it is absent or null."""
-        if node is None:
-            return ""
-        if not isinstance(node, Scalar):
-            hint = "a folded list is text"
-            raise ParseError(self.source, node.line, f"{what} is not one value", hint)
-        return "" if node.text in ("~", "null") else node.text
-
-    def name(self, keys: dict[str, Node], key: str, what: str, line: int) -> str:
+    def name(self, keys: Entry, key: str, what: str) -> str:
         """Return the name of a thing, which has to have one."""
         name = self.text(keys.get(key), key)
         if not name:
-            raise ParseError(self.source, line, f"a {what} without a name", f"{key}: NAME")
+            raise self.error(keys, f"a {what} without a name", f"{key}: NAME")
         return name
 
-    def bool(self, node: Node | None, what: str) -> bool:
+    def bool(self, value: Any, what: str) -> bool:
         """Return whether a value is true; an absent one is not."""
-        word = self.text(node, what).lower()
-        if node is not None and word not in _TRUE + _FALSE:
-            text = f"{what}: {printable(word)!r} is not true or false"
-            raise ParseError(self.source, node.line, text)
+        word = self.text(value, what).lower()
+        if word not in _TRUE + _FALSE:
+            raise self.error(value, f"{what}: {printable(word)!r} is not true or false")
         return word in _TRUE
 
-    def dims(
-        self, keys: dict[str, Node], what: str, line: int, default: Triple | None = None
-    ) -> Triple:
+    def dims(self, keys: Entry, what: str, default: Triple | None = None) -> Triple:
         """Return x, y and z, each 0 where it is absent."""
-        node = keys.get(what)
-        if node is None:
+        if what not in keys:
             if default is None:
-                raise ParseError(self.source, line, f"no {what}", f"{what}: {{x: 4, y: 4, z: 2}}")
+                raise self.error(keys, f"no {what}", f"{what}: {{x: 4, y: 4, z: 2}}")
             return default
-        axes = self.keys(node, what, ("x", "y", "z"))
+        axes = self.dictionary(keys[what], what, ("x", "y", "z"))
         x, y, z = (self.extent(axes.get(axis), f"{what}.{axis}") for axis in "xyz")
         return x, y, z
 
-    def extent(self, node: Node | None, what: str) -> int:
+    def extent(self, value: Any, what: str) -> int:
         """Return one dimension."""
-        if node is None:
-            return 0
-        word = self.text(node, what)
+        word = "0" if value is None else self.text(value, what)
         if not (word.isascii() and word.isdigit() and len(word) < 6 and int(word) <= _MAX_EXTENT):
-            text = f"{what}: {printable(word)!r} is not a size"
-            raise ParseError(self.source, node.line, text)
+            raise self.error(value, f"{what}: {printable(word)!r} is not a size")
         return int(word)
 
 
-def _topology(entry: Node, file: _File) -> Found:
-    keys = file.keys(entry, "a topology", ("topology", "cluster_default", *KINDS))
-    name = file.name(keys, "topology", "topology", entry.line)
+def _topology(entry: Any, file: _File) -> Found:
+    keys = file.dictionary(entry, "a topology", ("topology", "cluster_default", *KINDS))
+    name = file.name(keys, "topology", "topology")
     default = file.bool(keys.get("cluster_default"), "cluster_default")
     kinds = [k for k in KINDS if k in keys and not _is_off(k, keys[k])]
     if len(kinds) != 1:
         what = "and ".join(f"{k} " for k in kinds) or f"none of {', '.join(KINDS)} "
         text = f"topology {printable(name)} has {what}where one kind belongs"
-        raise ParseError(file.source, entry.line, text)
+        raise file.error(entry, text)
     kind = kinds[0]
-    return KINDS[kind](Found(name, entry.line, default, kind), keys[kind], file)
+    return KINDS[kind](Found(name, line_of(entry), default, kind), keys[kind], file)
 
 
-def _is_off(kind: str, node: Node) -> bool:
+def _is_off(kind: str, value: Any) -> bool:
     """Say whether this is ``flat: false``, which is as good as absent."""
-    return kind == "flat" and isinstance(node, Scalar) and node.text.lower() in _FALSE
+    return kind == "flat" and isinstance(value, str) and value.lower() in _FALSE
 
 
-def _flat(found: Found, node: Node, file: _File) -> Found:
-    if isinstance(node, Mapping):
-        file.keys(node, "flat", ("alpha_step_rank",))
+def _flat(found: Found, value: Any, file: _File) -> Found:
+    if isinstance(value, dict):
+        file.dictionary(value, "flat", ("alpha_step_rank",))
     else:
-        file.bool(node, "flat")
+        file.bool(value, "flat")
     return found
 
 
-def _switches(found: Found, node: Node, file: _File) -> Found:
+def _switches(found: Found, value: Any, file: _File) -> Found:
     """Read the switches, blocks or rings of a topology."""
     word, below, more, beside = _WORDS[found.kind]
-    keys = file.keys(node, found.kind, (below, *beside))
+    keys = file.dictionary(value, found.kind, (below, *beside))
     declared = [
         Declared(
-            file.name(row, word, word, line),
+            file.name(row, word, word),
             file.text(row.get("nodes"), "nodes"),
             file.text(row.get("children"), "children"),
-            line,
+            line_of(row),
         )
-        for row, line in file.entries(keys.get(below), below, (word, *more, "nodes"))
+        for row in file.entries(keys.get(below), below, (word, *more, "nodes"))
     ]
     if not declared:
         raise _empty(found, file)
     switches, faults = resolve(found.kind, declared, file.source, both=True)
     listed, parameters = keys.get("block_sizes"), found.parameters
     if listed is not None:
-        items = [listed] if isinstance(listed, Scalar) else file.items(listed, "block_sizes")
+        items = [listed] if isinstance(listed, str) else file.items(listed, "block_sizes")
         words = [file.text(item, "block_sizes") for item in items]
-        sizes = sizes_of(words, file.source, listed.line)
-        faults += block_size_faults(sizes, listed.line, switches)
+        sizes = sizes_of(words, file.source, line_of(listed))
+        faults += block_size_faults(sizes, line_of(listed), switches)
         parameters = {"block_sizes": sizes}
     return found._replace(switches=switches, faults=faults, parameters=parameters)
 
@@ -242,12 +207,11 @@ def _empty(found: Found, file: _File) -> ParseError:
     return ParseError(file.source, found.line, f"topology {printable(found.name)} is empty")
 
 
-def _torus(found: Found, node: Node, file: _File) -> Found:
+def _torus(found: Found, value: Any, file: _File) -> Found:
     """Read the torus of a torus3d topology; a machine has one."""
-    keys = file.keys(node, "torus3d", ("toruses",))
+    keys = file.dictionary(value, "torus3d", ("toruses",))
     allowed = ("name", "nodes", "dims", "placements", "regions")
-    rows = file.entries(keys.get("toruses"), "toruses", allowed)
-    tori = [_words(row, line, file) for row, line in rows]
+    tori = [_words(row, file) for row in file.entries(keys.get("toruses"), "toruses", allowed)]
     if not tori:
         raise _empty(found, file)
     switch, nodes, faults = read_torus(tori[0], file.source)
@@ -258,42 +222,36 @@ def _torus(found: Found, node: Node, file: _File) -> Found:
     return found._replace(switches=(switch,), faults=faults, parameters=parameters, nodes=nodes)
 
 
-def _words(keys: dict[str, Node], line: int, file: _File) -> Torus:
-    regions = file.entries(keys.get("regions"), "regions", ("anchor", "dims", "nodes"))
+def _words(keys: Entry, file: _File) -> Torus:
+    name, dims = file.name(keys, "name", "torus"), file.dims(keys, "dims")
+    nodes = file.text(keys.get("nodes"), "nodes")
+    regions = [
+        Region(
+            line_of(region),
+            file.dims(region, "anchor", default=(0, 0, 0)),
+            file.dims(region, "dims"),
+            file.text(region.get("nodes"), "nodes"),
+        )
+        for region in file.entries(keys.get("regions"), "regions", ("anchor", "dims", "nodes"))
+    ]
     shape = ("dims", "anchor_seed", "anchor_spacing")
-    return Torus(
-        line,
-        file.name(keys, "name", "torus", line),
-        file.dims(keys, "dims", line),
-        file.text(keys.get("nodes"), "nodes"),
-        tuple(
-            Region(
-                at,
-                file.dims(region, "anchor", at, default=(0, 0, 0)),
-                file.dims(region, "dims", at),
-                file.text(region.get("nodes"), "nodes"),
-            )
-            for region, at in regions
-        ),
-        tuple(
-            _placement(placement, at, file)
-            for placement, at in file.entries(keys.get("placements"), "placements", shape)
-        ),
-    )
+    placements = file.entries(keys.get("placements"), "placements", shape)
+    shapes = tuple(_placement(placement, file) for placement in placements)
+    return Torus(line_of(keys), name, dims, nodes, tuple(regions), shapes)
 
 
-def _placement(keys: dict[str, Node], line: int, file: _File) -> dict[str, Triple]:
+def _placement(keys: Entry, file: _File) -> dict[str, Triple]:
     """Return one placement shape; without a spacing its anchors stand side by side."""
-    dims = file.dims(keys, "dims", line)
-    spacing = file.dims(keys, "anchor_spacing", line, default=(0, 0, 0))
+    dims = file.dims(keys, "dims")
+    spacing = file.dims(keys, "anchor_spacing", default=(0, 0, 0))
     return {
         "dims": dims,
-        "anchor_seed": file.dims(keys, "anchor_seed", line, default=(0, 0, 0)),
+        "anchor_seed": file.dims(keys, "anchor_seed", default=(0, 0, 0)),
         "anchor_spacing": spacing if any(spacing) else dims,
     }
 
 
-KINDS: dict[str, Callable[[Found, Node, _File], Found]] = {
+KINDS: dict[str, Callable[[Found, Any, _File], Found]] = {
     "tree": _switches,
     "block": _switches,
     "flat": _flat,

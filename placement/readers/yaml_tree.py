@@ -1,20 +1,20 @@
 """YAML as a tree of plain text with line numbers, safe on foreign input.
 
 Nothing is constructed from tags and nothing is resolved: a value is the text
-that stands there. The tree is built from the parser's events without
-recursion; aliases are refused (Slurm's own reader refuses them too), so that
-no few lines can stand for gigabytes.
+that stands there. Texts, lists and dictionaries are Python's, each with its line,
+so that who reads them can take JSON's as well. The tree is built from the parser's
+events without recursion; aliases are refused (Slurm's own reader refuses them too),
+so that no few lines can stand for gigabytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from placement.errors import ParseError, printable
 
-__all__ = ["Mapping", "Node", "Scalar", "Sequence", "parse_documents", "parse_yaml"]
+__all__ = ["Tree", "is_null", "line_of", "parse_documents", "parse_yaml"]
 
 #: topology.yaml nests nine levels deep at most.
 MAX_DEPTH = 32
@@ -22,37 +22,94 @@ MAX_DEPTH = 32
 MAX_ITEMS = 460_000
 
 
-@dataclass(slots=True)
-class Scalar:
+class _Text(str):
     """A value: the text that stands there, quotes taken off."""
 
     line: int
-    text: str = ""
 
 
-@dataclass(slots=True)
-class Sequence:
-    """A YAML list."""
-
+class _List(list[Any]):
     line: int
-    items: list[Node] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Mapping:
-    """A YAML dictionary whose keys are text."""
-
+class _Dict(dict[str, Any]):
     line: int
-    items: dict[str, Node] = field(default_factory=dict)
-    key: str | None = field(default=None, repr=False)  # read, its value is not
+    key: str | None = None  # read, its value is not
 
 
-Node = Scalar | Sequence | Mapping
+Node = _Text | _List | _Dict
 
-_KINDS = {"ScalarEvent": Scalar, "SequenceStartEvent": Sequence, "MappingStartEvent": Mapping}
+_NODES = {"ScalarEvent": _Text, "SequenceStartEvent": _List, "MappingStartEvent": _Dict}
 
 
-def parse_yaml(text: str, source: str) -> Node:
+def line_of(value: object) -> int:
+    """Return the line that a value stands on; 0 in JSON.
+
+    Examples
+    --------
+    >>> line_of(parse_yaml("\\na: [b]", "x.yaml")["a"]), line_of(["b"])
+    (2, 0)
+    """
+    return getattr(value, "line", 0)
+
+
+def is_null(value: object) -> bool:
+    """Tell whether a value is null, in YAML or JSON."""
+    return value is None or (isinstance(value, _Text) and value in ("", "~", "null"))
+
+
+class Tree(NamedTuple):
+    """Takes the values of a file for what its format says they are, and refuses others.
+
+    Attributes
+    ----------
+    source : str
+        File name, for errors.
+    nulls : bool
+        True where a key without a value is as good as no key.
+    """
+
+    source: str
+    nulls: bool = False
+
+    def absent(self, value: object) -> bool:
+        """Tell whether nothing stands in the place of a value."""
+        return value is None or (self.nulls and is_null(value))
+
+    def dictionary(self, value: Any, what: str, allowed: Sequence[str] = ()) -> dict[str, Any]:
+        """Return a dictionary, empty where there is none; other keys than `allowed` are refused."""
+        if self.absent(value):
+            return {}
+        if not isinstance(value, dict):
+            raise self.error(value, f"{what} is not a dictionary")
+        for key, item in value.items():
+            if allowed and key not in allowed:
+                there = f"there are {', '.join(allowed)}"
+                raise self.error(item, f"unknown key {printable(key)!r} in {what}", there)
+        return value
+
+    def items(self, value: Any, what: str) -> list[Any]:
+        """Return a list, empty where there is none."""
+        if self.absent(value):
+            return []
+        if not isinstance(value, list):
+            raise self.error(value, f"{what} is not a list")
+        return value
+
+    def text(self, value: Any, what: str) -> str:
+        """Return one value, '' where there is none."""
+        if is_null(value):
+            return ""
+        if not isinstance(value, str):
+            raise self.error(value, f"{what} is not one value", "a folded list is text")
+        return value
+
+    def error(self, at: Any, text: str, hint: str = "") -> ParseError:
+        """Return the error that blames a value."""
+        return ParseError(self.source, line_of(at), text, hint)
+
+
+def parse_yaml(text: str, source: str) -> Any:
     r"""Return the one document in `text`.
 
     Parameters
@@ -68,25 +125,25 @@ def parse_yaml(text: str, source: str) -> Node:
 
     Examples
     --------
-    >>> parse_yaml("- topology: a\n", "topology.yaml").items[0].items["topology"]
-    Scalar(line=1, text='a')
+    >>> parse_yaml("- topology: a\n", "topology.yaml")
+    [{'topology': 'a'}]
     """
     first, *more = parse_documents(text, source)
     if more:
-        raise ParseError(source, more[0].line, "a second YAML document", "one is enough")
+        raise ParseError(source, line_of(more[0]), "a second YAML document", "one is enough")
     return first
 
 
-def parse_documents(text: str, source: str) -> list[Node]:
+def parse_documents(text: str, source: str) -> list[Any]:
     r"""Return all documents in `text`; parameters and errors as of `parse_yaml`.
 
     Examples
     --------
-    >>> [one.text for one in parse_documents("a\n---\nb\n", "two.yaml")]
+    >>> parse_documents("a\n---\nb\n", "two.yaml")
     ['a', 'b']
     """
-    stream = Sequence(0)
-    opened: list[Sequence | Mapping] = [stream]
+    stream = _List()
+    opened: list[_List | _Dict] = [stream]
     for count, event in enumerate(_events(text, source)):
         line, name = event.start_mark.line + 1, type(event).__name__
         if count > MAX_ITEMS:
@@ -96,34 +153,33 @@ def parse_documents(text: str, source: str) -> list[Node]:
             raise ParseError(source, line, what, "write the value out, as Slurm wants it too")
         if name in ("SequenceEndEvent", "MappingEndEvent"):
             opened.pop()
-        elif name in _KINDS:
-            node: Node = _KINDS[name](line)
-            if isinstance(node, Scalar):
-                node.text = event.value
+        elif name in _NODES:
+            node: Node = _NODES[name](getattr(event, "value", ()))
+            node.line = line
             _add(node, opened[-1], source)
-            if isinstance(node, (Sequence, Mapping)):
+            if not isinstance(node, _Text):
                 opened.append(node)
             if len(opened) > MAX_DEPTH + 1:
                 raise ParseError(source, line, f"nested deeper than {MAX_DEPTH} levels")
-    if not stream.items:
+    if not stream:
         raise ParseError(source, 0, "an empty YAML document")
-    return stream.items
+    return stream
 
 
-def _add(node: Node, parent: Sequence | Mapping, source: str) -> None:
+def _add(node: Node, parent: _List | _Dict, source: str) -> None:
     """Put a node where it stands: as an item, a key, or the value of the key before it."""
-    if isinstance(parent, Sequence):
-        parent.items.append(node)
+    if isinstance(parent, _List):
+        parent.append(node)
     elif parent.key is not None:
-        parent.items[parent.key] = node
+        parent[parent.key] = node
         parent.key = None
-    elif not isinstance(node, Scalar):
+    elif not isinstance(node, _Text):
         raise ParseError(source, node.line, "a key must be a plain word")
-    elif node.text in parent.items:
-        what = f"key {printable(node.text)!r} stands twice in one place"
+    elif node in parent:
+        what = f"key {printable(node)!r} stands twice in one place"
         raise ParseError(source, node.line, what)
     else:
-        parent.key = node.text
+        parent.key = str(node)
 
 
 def _events(text: str, source: str) -> Iterator[Any]:

@@ -20,7 +20,6 @@ from placement.errors import UsageError
 from placement.machine import Topology
 from placement.names.columns import parse_cnames
 from placement.names.gemini import Gemini
-from placement.names.numbering import Numbering
 from placement.names.xc import Xc
 from placement.records import Dump, LinkRecords, NodeRecords
 from placement.sites.layout import CLASSES
@@ -336,7 +335,7 @@ def _nid_rule(pair: _Pair) -> Iterator[Finding]:
     parts, nid = parts[good], nid[good]
     columns, rows = cabinets.columns.value, cabinets.rows.value
     aries = pair.site_config.topology().fabric == "aries"
-    rule: Numbering = Xc(columns) if aries else Gemini(columns, rows)
+    rule = Xc(columns) if aries else Gemini(columns, rows)
     inside = (parts[:, 0] < columns) & (parts[:, 1] < rows)
     wrong = int((rule.nid(parts[inside]) != nid[inside]).sum()) + int((~inside).sum())
     text = f"holds on {len(nid)} nodes"
@@ -347,10 +346,9 @@ def _nid_rule(pair: _Pair) -> Iterator[Finding]:
     yield Finding("NID rule", _worded(rule), text, not wrong)
 
 
-def _worded(rule: Numbering) -> str:
+def _worded(rule: Xc | Gemini) -> str:
     if isinstance(rule, Xc):
         return f"XC, {rule.positions} positions a row"
-    assert isinstance(rule, Gemini)
     return f"Gemini, {rule.columns} columns and {rule.rows} rows"
 
 
