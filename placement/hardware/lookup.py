@@ -9,7 +9,7 @@ from placement.errors import ParseError, UsageError
 if TYPE_CHECKING:
     from placement.hardware.model import NodeHardware
     from placement.machine import Machine
-    from placement.support.array_types import Ints
+    from placement.support.array_types import Ints, Mask
 
 __all__ = ["hardware_of", "refuse_other_node"]
 
@@ -31,25 +31,19 @@ def hardware_of(machine: Machine, rows: Ints) -> NodeHardware:
         Nothing is known of the inside of these nodes, they are of two types, or a file
         describes others.
     """
-    import numpy as np
-
     if not machine.hardware:
         hint = "-m node.xml adds it (lstopo --of xml node.xml, on such a node)"
         raise UsageError(f"what is inside the nodes of {machine.name} is not known", hint)
-    kinds = np.unique(np.stack([machine.cores[rows], machine.gpus[rows]], axis=1), axis=0)
+    kinds = _kinds(machine, rows)
+    said = [f"{cores} cores and {gpus} GPUs" for cores, gpus in kinds]
     if len(kinds) > 1:
-        said = ", ".join(f"{cores} cores and {gpus} GPUs" for cores, gpus in kinds.tolist())
-        raise UsageError(f"the job's nodes are of {len(kinds)} types: {said}", "take one type")
-    cores, gpus = kinds[0].tolist()
-    told = bool(machine.gpus.any())
+        what = f"the job's nodes are of {len(kinds)} types: {', '.join(said)}"
+        raise UsageError(what, "take one type")
     for one in reversed(machine.hardware):
-        if _fits(one, cores, gpus if gpus or told else None):
+        if _fits(one, machine, *kinds[0]):
             return one
-    raise UsageError(
-        f"nothing states what is inside a node of {machine.name} with"
-        f" {cores} cores and {gpus} GPUs",
-        "-m node.xml adds it (lstopo --of xml node.xml, on such a node)",
-    )
+    what = f"nothing states what is inside a node of {machine.name} with {said[0]}"
+    raise UsageError(what, "-m node.xml adds it (lstopo --of xml node.xml, on such a node)")
 
 
 def refuse_other_node(machine: Machine, one: NodeHardware) -> None:
@@ -59,24 +53,24 @@ def refuse_other_node(machine: Machine, one: NodeHardware) -> None:
     ------
     ParseError
     """
-    import numpy as np
-
-    own = np.unique(np.stack([machine.cores, machine.gpus], axis=1)[machine.compute], axis=0)
-    told = bool(machine.gpus.any())
-    if any(_fits(one, c, g if g or told else None) for c, g in own.tolist()) or not len(own):
+    own = _kinds(machine, machine.compute)
+    if any(_fits(one, machine, *kind) for kind in own) or not own:
         return
-    said = " or ".join(f"{cores} cores and {gpus} GPUs" for cores, gpus in own.tolist()[:3])
-    raise ParseError(
-        one.source,
-        0,
-        f"a node of {len(one.cores)} cores and {len(one.gpus)} GPUs, where {machine.name} has"
-        f" {said}",
-        "lstopo --of xml node.xml, on one of its compute nodes",
-    )
+    said = " or ".join(f"{cores} cores and {gpus} GPUs" for cores, gpus in own[:3])
+    what = f"a node of {len(one.cores)} cores and {len(one.gpus)} GPUs, where {machine.name} has"
+    hint = "lstopo --of xml node.xml, on one of its compute nodes"
+    raise ParseError(one.source, 0, f"{what} {said}", hint)
 
 
-def _fits(one: NodeHardware, cores: int, gpus: int | None) -> bool:
-    """Return True where a node with so many cores (0: unknown) and GPUs (None) may be this one."""
+def _kinds(machine: Machine, rows: Ints | Mask) -> list[tuple[int, int]]:
+    """Return the numbers of cores and GPUs that there are among some nodes."""
+    cores, gpus = machine.cores[rows].tolist(), machine.gpus[rows].tolist()
+    return sorted(set(zip(cores, gpus, strict=True)))
+
+
+def _fits(one: NodeHardware, machine: Machine, cores: int, gpus: int) -> bool:
+    """Return True where a node with so many cores and GPUs (0: unknown) may be this one."""
     threads = sum(len(core.pus) for core in one.cores)
     blind = not one.gpus and not one.nics  # lstopo saw no devices
-    return cores in (0, len(one.cores), threads) and (blind or gpus in (None, len(one.gpus)))
+    untold = not gpus and not machine.gpus.any()
+    return cores in (0, len(one.cores), threads) and (blind or untold or gpus == len(one.gpus))

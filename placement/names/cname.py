@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from placement.errors import ParseError, printable
 from placement.names.columns import LIMITS
@@ -49,14 +49,12 @@ class Cname:
     gemini : int or None
         Gemini router of the blade, 0 or 1 (nodes 0 and 1, nodes 2 and 3).
     tile : int or None
-        Router tile; written in octal (``l57`` is 47).
+        Router tile; the name has it in octal (``l57`` is 47).
 
     Examples
     --------
-    >>> Cname.parse("C11-2C0S15N3")
-    Cname(col=11, row=2, cage=0, slot=15, node=3)
-    >>> str(Cname.parse("c0-0c1s2a0l57"))
-    'c0-0c1s2a0l57'
+    >>> Cname.parse("C11-2C0S15N3").parts
+    (11, 2, 0, 15, 3)
     >>> Cname.parse("c0-0c1").parts
     (0, 0, 1, -1, -1)
     """
@@ -126,22 +124,6 @@ class Cname:
         if self.tile is not None and self.tile > 0o57:
             return f"tile l{self.tile:02o}", "a router has tiles l00 to l57"
         return None
-
-    def __repr__(self) -> str:
-        values = ((field.name, getattr(self, field.name)) for field in fields(self))
-        return f"Cname({', '.join(f'{name}={v}' for name, v in values if v is not None)})"
-
-    def __str__(self) -> str:
-        tile = None if self.tile is None else f"{self.tile:02o}"
-        router = (("a", self.accelerator), ("a", self.aries), ("g", self.gemini), ("l", tile))
-        rest = (("c", self.cage), ("s", self.slot), ("n", self.node), *router)
-        shown = (f"{letter}{value}" for letter, value in rest if value is not None)
-        return f"c{self.col}-{self.row}{''.join(shown)}"
-
-    @property
-    def is_node(self) -> bool:
-        """True for the name of one whole node."""
-        return self.node is not None and self.accelerator is None
 
     @property
     def parts(self) -> tuple[int, int, int, int, int]:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from placement.errors import ParseError, printable
 from placement.readers import resembling
 from placement.readers.plain import two_formats
-from placement.readers.shapes import BIGGEST, Piece, numbers_in, pieces
+from placement.readers.shapes import BIGGEST, numbers_in, pieces
 from placement.records import LineCounts
 
 #: More nodes, and more tiles, than this are refused: three times what the
@@ -197,12 +197,7 @@ class Rows:
             At the first line that `parser` refuses, at a number above
             `BIGGEST`, or where there is no row at all.
         """
-        reading = _Reading(text, source, name, parser)
-        for piece in pieces(text, source):
-            reading.add(piece)
-            if reading.tally[_ROW] > most:
-                reading.refuse_many("rows", most)
-        return reading.rows()
+        return _Reading(text, source, name, parser).rows(most)
 
     def number(self, name: str) -> NDArray[np.int32]:
         """Return one number of each row, -1 where a row has it not."""
@@ -231,59 +226,63 @@ class Rows:
 
 
 class _Reading:
-    """The state of reading one text piece by piece."""
+    """The lines of one text by shape, and what each shape is."""
 
     def __init__(self, text: str, source: str, name: str, parser: Parser) -> None:
         self.text, self.source, self.name, self.parser = text, source, name, parser
-        self.kinds = [Row(), Row()]  # of each shape; an empty Row where it is no row
-        self.sorts = [_BLANK, _COMMENT]  # of each shape: what its lines are
-        self.seen: dict[str, int] = {}  # shapes of rows and headers: which of these they are
-        self.parts: list[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]] = []
-        self.numbers: list[NDArray[np.int32]] = []
-        self.passed = 0
-        self.tally = np.zeros(4, dtype=np.int64)
+        parts = list(pieces(text or "\n", source))
+        self.shapes = [shape for piece in parts for shape in piece.shapes]
+        self.numbers = np.concatenate([piece.numbers for piece in parts])
+        before = np.cumsum([0, *(len(piece.numbers) for piece in parts[:-1])]).tolist()
+        firsts = [p.first[:-1] + passed for p, passed in zip(parts, before, strict=True)]
+        self.first = np.concatenate(firsts)
+        self.kinds: list[Row] = []  # of each shape; an empty Row where it is no row
+        self.sorts: list[int] = []  # of each shape: what its lines are
+        self.judged = 0  # shapes of rows and headers
 
-    def add(self, piece: Piece) -> None:
-        """Take the next lines."""
-        which = {shape: self._which(shape, piece) for shape in dict.fromkeys(piece.shapes)}
-        of = np.fromiter(map(which.__getitem__, piece.shapes), np.int32, len(piece.shapes))
-        sort = np.array(self.sorts)[of]
-        self.tally += np.bincount(sort, minlength=4)
-        self._refuse_big(piece, of)
-        rows = np.flatnonzero(sort == _ROW)
-        self.parts.append((rows + piece.line, of[rows], piece.first[rows] + self.passed))
-        self.numbers.append(piece.numbers)
-        self.passed += len(piece.numbers)
+    def rows(self, most: int) -> Rows:
+        """Return the rows, refusing more than `most`."""
+        index = {shape: i for i, shape in enumerate(dict.fromkeys(self.shapes))}
+        for shape in index:
+            self._judge(shape)
+        kind = np.fromiter(map(index.__getitem__, self.shapes), np.int32, len(self.shapes))
+        sort = np.array(self.sorts)[kind]
+        rows, headers, comments, blank = np.bincount(sort, minlength=4).tolist()
+        if rows > most:
+            raise self._too_many("rows", most)
+        self._refuse_big(kind)
+        if not rows:
+            raise ParseError(self.source, 0, f"has no row of {self.name}", _CUT)
+        counts, at = LineCounts(rows, comments, headers, blank), np.flatnonzero(sort == _ROW)
+        line, first = (at + 1).astype(np.int32), self.first[at]
+        return Rows(self.source, counts, line, kind[at], self.kinds, first, self.numbers)
 
-    def _which(self, shape: str, piece: Piece) -> int:
-        """Return the index of a shape, finding out what its lines are where it is new."""
-        bare = shape.strip()
-        if not bare or bare[0] == "#":
-            return self.sorts.index(_COMMENT if bare else _BLANK)
-        if shape not in self.seen:
+    def _judge(self, shape: str) -> None:
+        """Find out what the lines of the next shape are."""
+        bare, row = shape.strip(), None
+        if bare and bare[0] != "#":
             try:
-                found = self.parser(shape)
+                row = self.parser(shape)
             except Refused as refusal:
-                line = piece.line + piece.shapes.index(shape)
-                raise self._error(refusal, line) from None
-            self.seen[shape] = len(self.kinds)
-            self.sorts.append(_HEADER if found is None else _ROW)
-            self.kinds.append(found or Row())
-            if len(self.kinds) > MOST_KINDS:
-                self.refuse_many("kinds of row", MOST_KINDS)
-        return self.seen[shape]
+                raise self._error(refusal, self.shapes.index(shape) + 1) from None
+            self.sorts.append(_HEADER if row is None else _ROW)
+            self.judged += 1
+            if self.judged > MOST_KINDS:
+                raise self._too_many("kinds of row", MOST_KINDS)
+        else:
+            self.sorts.append(_COMMENT if bare else _BLANK)
+        self.kinds.append(row or Row())
 
-    def refuse_many(self, what: str, most: int) -> None:
-        """Raise because there are more than `most` of something."""
+    def _too_many(self, what: str, most: int) -> ParseError:
         hint = "no dump of a machine has as many"
-        raise ParseError(self.source, 0, f"{self.name}: more than {most} {what}", hint)
+        return ParseError(self.source, 0, f"{self.name}: more than {most} {what}", hint)
 
     def _error(self, refusal: Refused, line: int) -> ParseError:
         """Return the error for a line that was refused, in its own words."""
         itself, last = self._line(line)
         other = resembling(itself, but=self.name)
         if other and not (last and (self.name, other) in _CUT_LOOKS_LIKE):
-            others = f"the lines above are {self.name}" if self.seen else f"others are {self.name}"
+            others = f"{'the lines above' if self.judged else 'others'} are {self.name}"
             return two_formats(self.source, line, other, others)
         try:
             self.parser(itself)
@@ -291,15 +290,15 @@ class _Reading:
             refusal = own
         return ParseError(self.source, line, f"{self.name}: {refusal.text}", refusal.hint)
 
-    def _refuse_big(self, piece: Piece, of: NDArray[np.int32]) -> None:
+    def _refuse_big(self, kind: NDArray[np.int32]) -> None:
         """Raise ParseError at the first number of a row that is too big."""
-        big = np.flatnonzero(piece.numbers < 0)
-        lines = np.searchsorted(piece.first, big, side="right") - 1
-        places = big - piece.first[lines]
+        big = np.flatnonzero(self.numbers < 0)
+        lines = np.searchsorted(self.first, big, side="right") - 1
+        places = big - self.first[lines]
         for line, place in zip(lines.tolist(), places.tolist(), strict=True):
-            name = next((n for n, at in self.kinds[of[line]].at.items() if at == place), None)
+            name = next((n for n, at in self.kinds[kind[line]].at.items() if at == place), None)
             if name is not None:
-                raise self._too_big(piece.line + line, place, name)
+                raise self._too_big(line + 1, place, name)
 
     def _too_big(self, line: int, which: int, name: str) -> ParseError:
         words = re.findall(r"(?<!\S)0x[0-9a-f]+|[0-9]+", self._line(line)[0].lower())
@@ -313,13 +312,3 @@ class _Reading:
         rest = self.text.split("\n", line - 1)[-1]
         itself, _, below = rest.partition("\n")
         return itself, not below.strip()
-
-    def rows(self) -> Rows:
-        """Return what was read."""
-        rows, headers, comments, blank = (int(x) for x in self.tally)
-        if not rows:
-            raise ParseError(self.source, 0, f"has no row of {self.name}", _CUT)
-        line, kind, first = (np.concatenate(part) for part in zip(*self.parts, strict=True))
-        counts = LineCounts(rows, comments, headers, blank)
-        numbers = np.concatenate(self.numbers)
-        return Rows(self.source, counts, line.astype(np.int32), kind, self.kinds, first, numbers)

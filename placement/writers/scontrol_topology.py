@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from placement.errors import UsageError
 from placement.machine import Machine, Switches
 from placement.nodelist import NodeList
-from placement.writers.slurm_tables import SwitchRow, fold_names, rows_below, switch_rows
+from placement.readers.slurm_switches import Declared
+from placement.writers.slurm_tables import fold_names, rows_below, switch_rows
 
 __all__ = ["write"]
 
@@ -54,14 +55,14 @@ def write(machine: Machine) -> str:
     return "\n".join((*lines, ""))
 
 
-def _tree(machine: Machine, switches: Switches, rows: list[SwitchRow]) -> Iterator[str]:
+def _tree(machine: Machine, switches: Switches, rows: list[Declared]) -> Iterator[str]:
     for row, below in zip(rows, rows_below(switches), strict=True):
         nodes = row.nodes or (fold_names(machine.names[below]) if len(below) else "")
         children = f" Switches={row.children}" if row.children else ""
         yield f"SwitchName={row.name} Level={row.level} LinkSpeed=1{_nodes(nodes)}{children}"
 
 
-def _blocks(switches: Switches, rows: list[SwitchRow]) -> Iterator[str]:
+def _blocks(switches: Switches, rows: list[Declared]) -> Iterator[str]:
     size = f" BlockSize={switches.block_sizes[0]}" if switches.block_sizes else ""
     for index, row in enumerate(rows):
         yield f"BlockName={row.name} BlockIndex={index}{_nodes(row.nodes)}{size}"

@@ -6,37 +6,19 @@ are written like others, and service nodes are on no switch that Slurm knows.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import UsageError
 from placement.machine import Machine, Switches
 from placement.nodelist import NodeList
+from placement.readers.slurm_switches import Declared
 from placement.scheduler.switches import members, slurm_switches
 
-__all__ = ["SwitchRow", "fold_names", "rows_below", "switch_rows"]
+__all__ = ["fold_names", "rows_below", "switch_rows"]
 
 
-class SwitchRow(NamedTuple):
-    """One switch, block or ring, its lists folded as Slurm writes them.
-
-    Attributes
-    ----------
-    name : str
-    level : int
-    nodes, children : str
-        What is directly below; '' for nothing.
-    """
-
-    name: str
-    level: int
-    nodes: str
-    children: str
-
-
-def switch_rows(machine: Machine, name: str) -> tuple[Switches, list[SwitchRow]]:
+def switch_rows(machine: Machine, name: str) -> tuple[Switches, list[Declared]]:
     """Return the switches that Slurm sees, in their order.
 
     Parameters
@@ -68,8 +50,8 @@ def switch_rows(machine: Machine, name: str) -> tuple[Switches, list[SwitchRow]]
             children[parent].append(child)
     nodes = [fold_names(machine.names[rows]) for rows in members(switches)]
     folded = [NodeList(names).fold() for names in children]
-    columns = (switches.names, switches.level.tolist(), nodes, folded)
-    return switches, [SwitchRow(*row) for row in zip(*columns, strict=True)]
+    columns = (switches.names, nodes, folded, switches.level.tolist())
+    return switches, [Declared(*row[:3], level=row[3]) for row in zip(*columns, strict=True)]
 
 
 def fold_names(names: NDArray[np.str_]) -> str:

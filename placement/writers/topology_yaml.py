@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from placement.errors import UsageError
 from placement.machine import Machine, Switches
-from placement.writers.slurm_tables import SwitchRow, fold_names, switch_rows
+from placement.readers.slurm_switches import Declared
+from placement.writers.slurm_tables import fold_names, switch_rows
 
 __all__ = ["write"]
 
@@ -58,7 +59,7 @@ def write(machine: Machine) -> str:
     return "\n".join((*lines, ""))
 
 
-def _listed(kind: str, switches: Switches, rows: list[SwitchRow]) -> Iterator[str]:
+def _listed(kind: str, switches: Switches, rows: list[Declared]) -> Iterator[str]:
     """Yield the switches, blocks or rings."""
     below, word = _LISTS[kind]
     yield f"  {kind}:"
