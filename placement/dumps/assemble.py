@@ -39,7 +39,7 @@ __all__ = ["assemble"]
 LISTS = ("rtr-aries", "rtr-gemini")
 
 #: Remarks on a dump that change what the machine has or where: every plan on it says them.
-_TOLD = ("two-leaves", "unnamed-host", "taint")
+_SAID_OF_PLANS = ("two-leaves", "unnamed-host", "taint")
 
 _TOPOLOGIES = ("topology-conf", "topology-yaml", "scontrol-topology")
 #: What runs the jobs of a machine, by the formats that it prints.
@@ -114,7 +114,7 @@ def assemble(
     scheduler = (site.scheduler if site is not None else "") or printed
     named = [] if site is None else [f"site {site.name}"]
     named += [d.source for d in dumps if d.format != "site"]
-    machine = _machine(table, network, name or _name(dumps, site))
+    machine = _machine(table, network, name or _name_of(dumps, site))
     return replace(
         machine,
         switches=_switches(dumps, machine.names),
@@ -127,7 +127,7 @@ def assemble(
 
 def _remarks(dump: Dump) -> list[str]:
     """Return what the user of a machine should know of what its dump leaves out."""
-    told = [fault for fault in dump.faults if fault.kind in _TOLD]
+    told = [fault for fault in dump.faults if fault.kind in _SAID_OF_PLANS]
     more = [f"{len(told) - 2} more like these in {place(dump.source)}"] if len(told) > 3 else []
     return [str(fault.error(dump.source)) for fault in told[: 2 if more else 3]] + more
 
@@ -211,8 +211,8 @@ def _machine(table: Table, network: Network, name: str) -> Machine:
         nid=nid,
         names=_names(table, nid),
         coords=network.coords,
-        role=_filled(table["role"], "compute"),
-        state=_filled(table["state"], "up"),
+        role=_fill_missing(table["role"], "compute"),
+        state=_fill_missing(table["state"], "up"),
         nics=np.where(table["nics"] > 0, table["nics"], every) if every else table["nics"],
         router=network.router,
         router_names=network.router_names,
@@ -237,7 +237,7 @@ def _names(table: Table, nid: Ints) -> Strs:
     return np.where(known, table["name"], np.where(nid >= 0, made, table["cname"]))
 
 
-def _filled(column: Strs, word: str) -> Strs:
+def _fill_missing(column: Strs, word: str) -> Strs:
     missing = column == ""
     return np.where(missing, word, column) if missing.any() else column
 
@@ -252,7 +252,7 @@ def _switches(dumps: Sequence[Dump], names: Strs) -> Switches | None:
     return None
 
 
-def _name(dumps: Sequence[Dump], site: Source | None) -> str:
+def _name_of(dumps: Sequence[Dump], site: Source | None) -> str:
     if site is not None:
         return site.name
     if not dumps:

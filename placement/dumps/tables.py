@@ -103,13 +103,13 @@ class Table:
 
     def has(self, name: str) -> bool:
         """Return True where some row knows the column."""
-        return name in self.columns and bool(_known(name, self.columns[name]).any())
+        return name in self.columns and bool(_is_known(name, self.columns[name]).any())
 
     def known(self, name: str) -> Mask:
         """Return the mask of the rows that know the column."""
         if name not in self.columns:
             return np.zeros(len(self), dtype=np.bool_)
-        return _known(name, self.columns[name])
+        return _is_known(name, self.columns[name])
 
     def where(self, row: int) -> tuple[str, int]:
         """Return the source and line that a row comes from."""
@@ -166,7 +166,7 @@ def join(dumps: Sequence[Dump], *, as_given: bool = False) -> Table:
             table = new
             table.columns["row"] = np.arange(len(new))
         else:
-            table = _joined(table, new, dump)
+            table = _add_dump(table, new, dump)
     if table is None:
         raise ParseError(
             dumps[0].source if dumps else "-", 0, "no node in it", "give a dump that lists nodes"
@@ -204,7 +204,7 @@ def _rank(dump: Dump) -> int:
     return next((rank for rank, formats in enumerate(kinds) if dump.format in formats), 1)
 
 
-def _known(name: str, column: Array) -> Mask:
+def _is_known(name: str, column: Array) -> Mask:
     if name in ("planned", "weight"):
         return np.ones(len(column), dtype=np.bool_)
     known = np.asarray(column != "" if column.dtype.kind == "U" else column > _UNKNOWN[name])
@@ -234,15 +234,15 @@ def _nids(records: NodeRecords) -> Ints:
     return np.where((given < 0) & (prefixes == "nid"), numbers, given)
 
 
-def _joined(table: Table, new: Table, dump: Dump) -> Table:
+def _add_dump(table: Table, new: Table, dump: Dump) -> Table:
     """Return `table` with what the table of `dump` adds."""
     key, at = match_rows(table, new)
     refuse_other_nodes(table, new, at, key)
     if (at < 0).any():
         if dump.format in STATES_ONLY or _rank(dump) == 3 or "position" in table.columns:
-            table.notes.append(_left_out(new, np.flatnonzero(at < 0)))
+            table.notes.append(_left_out_note(new, np.flatnonzero(at < 0)))
         else:
-            table, at = _grown(table, new, at)
+            table, at = _add_rows(table, new, at)
     found = at >= 0
     _overwrite(table, {name: c[found] for name, c in new.columns.items()}, at[found])
     if dump.format in STATES_ONLY and not dump.lists_jobs:
@@ -309,7 +309,7 @@ def refuse_other_nodes(table: Table, new: Table, at: Ints, key: str) -> None:
             )
 
 
-def _grown(table: Table, new: Table, at: Ints) -> tuple[Table, Ints]:
+def _add_rows(table: Table, new: Table, at: Ints) -> tuple[Table, Ints]:
     """Return the table with empty rows for the nodes that only `new` has, and their places."""
     missing = np.flatnonzero(at < 0)
     sources = [*table.sources, *new.sources]
@@ -324,7 +324,7 @@ def _grown(table: Table, new: Table, at: Ints) -> tuple[Table, Ints]:
     return Table(source, line, columns, sources, table.notes), at
 
 
-def _left_out(new: Table, rows: Ints) -> str:
+def _left_out_note(new: Table, rows: Ints) -> str:
     some = ", ".join(new.called(int(row)) for row in rows[:3])
     more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
     source = printable(new.sources[0])
@@ -334,7 +334,7 @@ def _left_out(new: Table, rows: Ints) -> str:
 def _overwrite(table: Table, new: dict[str, Array], at: Ints) -> None:
     """Put what is known of the rows `at` into the table."""
     for name, values in new.items():
-        known = _known(name, values)
+        known = _is_known(name, values)
         if not known.any():
             continue
         if name not in table.columns:
@@ -348,7 +348,7 @@ def _overwrite(table: Table, new: dict[str, Array], at: Ints) -> None:
 
 
 def _mark_unlisted(table: Table, listed: Ints) -> None:
-    """Say of compute nodes that Slurm does not list that they cannot be had."""
+    """Mark compute nodes that Slurm does not list: no job can have them."""
     mask = table["role"] != "service"
     mask[listed] = False
     if mask.any():

@@ -108,26 +108,23 @@ def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
         raise ParseError(source, 0, "XML, but not hwloc's", "lstopo --of xml FILE writes it")
     try:
         found = _Node(machine, root.get("version", "1"))
+        gpus, nics = found.gpus(), found.nics()
+        links = tuple(_links(root, {p: k for k, one in enumerate(gpus) for p in one.indices}))
     except RecursionError:
         raise ParseError(source, 0, "objects nested too deeply for hwloc's XML") from None
-    except _WrongNumber as wrong:
+    except ValueError as wrong:
         raise ParseError(source, 0, f"'{printable(str(wrong), 40)}' is no hwloc number") from None
     if not found.cores:
         raise ParseError(source, 0, "a node without a core")
     cores = tuple(Core(tuple(sorted(pus)), *_numbers(pus, found)) for pus in found.cores)
     of_pu = {pu: index for index, core in enumerate(cores) for pu in core.pus}
-    gpus = found.gpus()
     return NodeHardware(
         cores,
         gpus=tuple(_device(one, of_pu, len(cores)) for one in gpus),
-        nics=tuple(_device(one, of_pu, len(cores)) for one in found.nics()),
-        gpu_links=tuple(_links(root, {p: k for k, one in enumerate(gpus) for p in one.indices})),
+        nics=tuple(_device(one, of_pu, len(cores)) for one in nics),
+        gpu_links=links,
         source=source,
     )
-
-
-class _WrongNumber(Exception):  # noqa: N818  # never leaves this module: ParseError does
-    """An attribute that is no number."""
 
 
 class _Pci(NamedTuple):
@@ -147,6 +144,8 @@ class _Node:
         self.caches: list[frozenset[int]] = []
         self.domains: list[frozenset[int]] = []
         self.sockets: list[frozenset[int]] = []
+        self.sets = {"L3Cache": self.caches, "NUMANode": self.domains}
+        self.sets |= dict.fromkeys(("Package", "Socket"), self.sockets)
         self.devices: list[_Pci] = []
         self.version = version
         self.whole = _cpuset(machine) or frozenset()
@@ -164,16 +163,14 @@ class _Node:
 
     def _walk(self, at: _Element, near: frozenset[int], pci: _Pci | None) -> None:
         kind = at.get("type", "")
+        if kind == "Cache" and at.get("depth") == "3":  # hwloc 1
+            kind = "L3Cache"
         own = _cpuset(at)
         near = near if own is None else own
         if kind == "Core":
             self.cores += [frozenset(pus)] if (pus := self._threads(at)) else []
-        elif kind == "L3Cache" or (kind == "Cache" and at.get("depth") == "3"):
-            self.caches.append(own or frozenset())
-        elif kind == "NUMANode":
-            self.domains.append(own or frozenset())
-        elif kind in ("Package", "Socket"):
-            self.sockets.append(own or frozenset())
+        elif kind in self.sets:
+            self.sets[kind].append(own or frozenset())
         elif kind == "PCIDev":
             pci = _Pci(at.get("pci_type", ""), [], [at.get("gp_index", "")], near)
             self.devices.append(pci)
@@ -264,11 +261,11 @@ def _cpuset(at: _Element, name: str = "cpuset") -> frozenset[int] | None:
         try:
             bits = bits << 32 | (int(word, 16) if word else 0)
         except ValueError:
-            raise _WrongNumber(text) from None
+            raise ValueError(text) from None
     return frozenset(k for k in range(bits.bit_length()) if bits >> k & 1)
 
 
 def _whole(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > 12:
-        raise _WrongNumber(text)
+        raise ValueError(text)
     return int(text)

@@ -160,11 +160,11 @@ class _Table:
                 headers = 1
                 continue
             if header := _header(line):
-                names = _checked(header, number, source)
+                names = _check_columns(header, number, source)
                 return cls(source, names, "|" in line, number, headers + 1)
             shape = _shape(line)
             if not shape:
-                raise _strange(source, number, line)
+                raise _strange_line(source, number, line)
             return cls(source, shape, shape is _QUERY_COLUMNS, number - 1, headers)
         return cls(source, (), False, 0, headers)
 
@@ -189,7 +189,7 @@ class _Table:
         else:
             cells = line.strip().split(None, last)
             if not open_end and cells and len(cells[-1].split()) != 1:
-                raise _strange(self.source, number, line)
+                raise _strange_line(self.source, number, line)
         if len(cells) == last and "reservation" in self.names:  # of sinfo -l, mostly empty
             cells.insert(self.names.index("reservation"), "")
         if len(cells) == last and (open_end or "n/a" in cells):
@@ -255,11 +255,11 @@ class _Table:
             yield Fault(self.start, "cut-features", text, _HINT, fatal=False)
 
 
-def _strange(source: str, number: int, line: str) -> ParseError:
+def _strange_line(source: str, number: int, line: str) -> ParseError:
     return strange_line("sinfo", source, number, line, "a line of sinfo", _HINT)
 
 
-def _checked(names: Sequence[str], number: int, source: str) -> Sequence[str]:
+def _check_columns(names: Sequence[str], number: int, source: str) -> Sequence[str]:
     """Return the columns that count; ``-o "%all"`` prints PARTITION and STATE twice."""
     for column, letter in (("nodes", "%N"), ("state", "%T")):
         if column not in names:

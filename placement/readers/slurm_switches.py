@@ -136,7 +136,7 @@ def resolve(
     switches: list[SwitchRecord] = []
     total = 0
     for row in declared:
-        switch = _expanded(row, source, both, faults)
+        switch = _expand_switch(row, source, both, faults)
         total += len(switch.nodes) + len(switch.children)
         if total > MAX_NODES:
             raise ParseError(source, row.line, f"more than {MAX_NODES:,} nodes in one topology")
@@ -149,7 +149,7 @@ def resolve(
     faults += _name_faults({"tree": "switch", "torus3d": "torus"}.get(kind, kind), switches)
     if kind == "tree":
         return _as_tree(_below_one_leaf(switches, faults), declared, faults), faults
-    faults += _at_most(_nodes_below_two(switches))
+    faults += _first_faults(_nodes_below_two(switches))
     for s in switches:
         if kind == "ring" and len(s.nodes) > MAX_RING:
             has = f"ring {printable(s.name)} has {len(s.nodes)} nodes"
@@ -157,7 +157,7 @@ def resolve(
     return tuple(switches), faults
 
 
-def _expanded(row: Declared, source: str, both: bool, faults: list[Fault]) -> SwitchRecord:
+def _expand_switch(row: Declared, source: str, both: bool, faults: list[Fault]) -> SwitchRecord:
     """Return one switch with its lists expanded, repeats within a list dropped."""
     children = row.children
     if row.nodes and row.children:
@@ -177,7 +177,7 @@ def _expanded(row: Declared, source: str, both: bool, faults: list[Fault]) -> Sw
     return SwitchRecord(row.name, below[0], below[1], row.line, row.level if below[1] else 0)
 
 
-def _at_most(faults: Iterator[Fault]) -> list[Fault]:
+def _first_faults(faults: Iterator[Fault]) -> list[Fault]:
     """Return some of the faults, the last one telling that there are more."""
     found = list(islice(faults, MAX_FAULTS))
     rest = next(faults, None)
@@ -250,7 +250,7 @@ def _as_tree(
     for i, s in enumerate(switches):
         index.setdefault(s.name, i)
     below = [[index[c] for c in s.children if c in index] for s in switches]
-    faults += _at_most(_child_faults(switches, index))
+    faults += _first_faults(_child_faults(switches, index))
     level = _levels(below)
     faults += _loop_faults(switches, below, level)
     deep = next((i for i, lv in enumerate(level) if lv > MAX_LEVELS), None)

@@ -75,11 +75,11 @@ def load(source: str) -> str:
     """
     try:
         with closing(_pieces(source)) as read:
-            pieces = _bounded(read, source)
+            pieces = _up_to_limit(read, source)
             first = next(pieces, b"")
             pieces = chain((first,), pieces)
             if first[:2] == b"\x1f\x8b":
-                pieces = _bounded(_inflate(pieces, source), source)
+                pieces = _up_to_limit(_inflate(pieces, source), source)
             return decode(b"".join(pieces), source)
     except OSError as error:
         reason = error.strerror or error
@@ -133,7 +133,7 @@ def _not_text(data: bytes, at: int, source: str) -> ParseError:
     return ParseError(source, line, f"byte 0x{data[at]:02x} is not text", hint)
 
 
-def _bounded(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
+def _up_to_limit(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
     """Pass the pieces on, raising ParseError once they are more than `LIMIT` bytes."""
     total = 0
     for piece in pieces:

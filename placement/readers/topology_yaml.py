@@ -171,7 +171,7 @@ def _flat(found: Found, value: Any, file: _File) -> Found:
 
 def _switches(found: Found, value: Any, file: _File) -> Found:
     """Read the switches, blocks or rings of a topology."""
-    word, below, more, beside = _WORDS[found.kind]
+    word, below, more, beside = _LISTS[found.kind]
     keys = file.dictionary(value, found.kind, (below, *beside))
     declared = [
         Declared(
@@ -196,7 +196,7 @@ def _switches(found: Found, value: Any, file: _File) -> Found:
 
 
 #: Of each kind: what one entry is called, their list, keys of an entry, keys beside the list.
-_WORDS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
+_LISTS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "tree": ("switch", "switches", ("children",), ()),
     "block": ("block", "blocks", (), ("block_sizes",)),
     "ring": ("ring", "rings", (), ()),
@@ -211,7 +211,7 @@ def _torus(found: Found, value: Any, file: _File) -> Found:
     """Read the torus of a torus3d topology; a machine has one."""
     keys = file.dictionary(value, "torus3d", ("toruses",))
     allowed = ("name", "nodes", "dims", "placements", "regions")
-    tori = [_words(row, file) for row in file.entries(keys.get("toruses"), "toruses", allowed)]
+    tori = [_torus_of(row, file) for row in file.entries(keys.get("toruses"), "toruses", allowed)]
     if not tori:
         raise _empty(found, file)
     switch, nodes, faults = read_torus(tori[0], file.source)
@@ -222,7 +222,7 @@ def _torus(found: Found, value: Any, file: _File) -> Found:
     return found._replace(switches=(switch,), faults=faults, parameters=parameters, nodes=nodes)
 
 
-def _words(keys: Entry, file: _File) -> Torus:
+def _torus_of(keys: Entry, file: _File) -> Torus:
     name, dims = file.name(keys, "name", "torus"), file.dims(keys, "dims")
     nodes = file.text(keys.get("nodes"), "nodes")
     regions = [

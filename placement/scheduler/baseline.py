@@ -61,7 +61,7 @@ def baseline_of(
         planners.find(named)
         return Baseline(named, f"strategy {named}")
     if config:
-        return _running(machine, config)
+        return _live_choice(machine, config)
     kind = "" if machine.switches is None else machine.switches.kind
     if kind in ("tree", "block"):
         return Baseline(f"slurm-{kind}", f"Slurm's own choice (topology/{kind})")
@@ -73,7 +73,7 @@ def baseline_of(
     return Baseline()
 
 
-def _running(machine: Machine, config: Mapping[str, str]) -> Baseline:
+def _live_choice(machine: Machine, config: Mapping[str, str]) -> Baseline:
     """Return the choice of the Slurm that says this of itself."""
     plugin = config.get("TopologyPlugin", "").removeprefix("topology/") or "none"
     dragonfly = "dragonfly" in config.get("TopologyParam", "").lower().split(",")

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.names.columns import codes_of
+
 if TYPE_CHECKING:
     from placement.support.array_types import Ints, Strs
 
@@ -54,12 +56,10 @@ def _alike(names: Strs) -> bool:
 
     Then comparing them character by character is Slurm's order.
     """
-    if not len(names) or not names.dtype.itemsize:
+    if not len(names):
         return True
-    flat = np.ascontiguousarray(names)
-    codes = flat.view(np.uint32).reshape(len(names), -1)
-    digit = (codes >= ord("0")) & (codes <= ord("9"))
-    ended = codes == 0
+    codes = codes_of(names)
+    digit, ended = codes - ord("0") <= 9, codes == 0
     return bool((digit == digit[0]).all() and (ended == ended[0]).all())
 
 

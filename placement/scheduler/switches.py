@@ -54,7 +54,7 @@ def slurm_switches(machine: Machine) -> Switches:
     if machine.switches is not None:
         return machine.switches
     if "slurm_switches" not in machine._cache:
-        machine._cache["slurm_switches"] = _derived(machine)
+        machine._cache["slurm_switches"] = _derive_switches(machine)
     found: Switches = machine._cache["slurm_switches"]
     return found
 
@@ -118,7 +118,7 @@ def forest_roots(switches: Switches) -> NDArray[np.int32]:
     return root
 
 
-def _derived(machine: Machine) -> Switches:
+def _derive_switches(machine: Machine) -> Switches:
     """Return the tree that the coordinates (or, on XE and XK, the cnames) make."""
     places, words = _places(machine)
     rows = np.flatnonzero(machine.compute & (places >= 0).all(axis=1))
@@ -126,11 +126,11 @@ def _derived(machine: Machine) -> Switches:
     if not len(rows):
         none = np.empty(0, dtype=np.int32)
         return Switches((), none, none, leaf_of)
-    at, below = _grouped(places[rows])
+    at, below = _group_rows(places[rows])
     leaf_of[rows] = below
     levels, parents = [at], []
     while at.shape[1] > 1:
-        at, below = _grouped(at[:, :-1])
+        at, below = _group_rows(at[:, :-1])
         levels.append(at)
         parents.append(below)
     if len(at) > 1:
@@ -148,7 +148,7 @@ def _derived(machine: Machine) -> Switches:
     return Switches(names, parent, height, leaf_of)
 
 
-def _grouped(places: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
+def _group_rows(places: NDArray[np.int32]) -> tuple[NDArray[np.int32], Ints]:
     """Return the distinct rows in ascending order and which of them each row is."""
     shape = places.max(axis=0).astype(np.int64) + 1
     flat = np.ravel_multi_index(tuple(places.T), tuple(shape.tolist()))

@@ -78,7 +78,7 @@ class SlurmNodes:
     def inside(self, partition: str) -> SlurmNodes:
         """Return the nodes of one partition."""
         member = [partition in names.split(",") for names in self.partitions.tolist()]
-        return replace(_only(self, np.array(member, dtype=bool)), partition=partition)
+        return replace(_take(self, np.array(member, dtype=bool)), partition=partition)
 
     def counts(self) -> dict[str, int]:
         """Return how many nodes are in each state; planned idle ones count as ``planned``."""
@@ -116,20 +116,20 @@ def free_nodes(
         The constraint is none.
     """
     deadline = slurm_deadline()
-    found = _asked(partition, deadline)
+    found = _ask_sinfo(partition, deadline)
     if constraint is not None:
-        found = _only(found, with_features(constraint, found.features))
+        found = _take(found, with_features(constraint, found.features))
     try:
-        return _reserved(found, reservations(deadline), reservation)
+        return _reserve(found, reservations(deadline), reservation)
     except LaunchError as error:
         if reservation is not None:
             raise
         return replace(found, notes=(f"reservations are not considered: {error.message}",))
 
 
-def _asked(partition: str | None, deadline: Deadline) -> SlurmNodes:
+def _ask_sinfo(partition: str | None, deadline: Deadline) -> SlurmNodes:
     # Not -N: that takes sinfo quadratic time, and the reader expands folded rows.
-    narrowed = [f"--partition={_plain(partition, '--partition')}"] if partition is not None else []
+    narrowed = [] if partition is None else [f"--partition={_one_word(partition, '--partition')}"]
     answer = ask(["sinfo", *narrowed, "-e", "-o", sinfo.QUERY], deadline=deadline)
     text = _one_cluster(answer.output)
     if partition is not None:
@@ -144,7 +144,7 @@ def _asked(partition: str | None, deadline: Deadline) -> SlurmNodes:
     return _table(dump, partition)
 
 
-def _plain(value: str, option: str) -> str:
+def _one_word(value: str, option: str) -> str:
     """Return an option's value, refusing what no name of Slurm's can be."""
     if not value or not value.isprintable() or any(c.isspace() for c in value):
         raise UsageError(f"{option} {printable(value)!r} is no name")
@@ -195,7 +195,7 @@ def _table(dump: Dump, partition: str | None) -> SlurmNodes:
     )
 
 
-def _reserved(found: SlurmNodes, held: tuple[Reservation, ...], wanted: str | None) -> SlurmNodes:
+def _reserve(found: SlurmNodes, held: tuple[Reservation, ...], wanted: str | None) -> SlurmNodes:
     """Let the nodes of the reservation that was asked for be idle, of others not."""
     state = found.state.astype(f"U{max(8, found.state.dtype.itemsize // 4)}")
     others = [r for r in held if r.active and r.name != wanted]
@@ -219,10 +219,10 @@ def _reserved(found: SlurmNodes, held: tuple[Reservation, ...], wanted: str | No
     if partition and ours.partition:
         partition = ours.partition
     found = replace(found, state=state, notes=notes, default_partition=partition)
-    return _only(found, inside)
+    return _take(found, inside)
 
 
-def _only(found: SlurmNodes, mask: NDArray[np.bool_]) -> SlurmNodes:
+def _take(found: SlurmNodes, mask: NDArray[np.bool_]) -> SlurmNodes:
     """Return the rows of a mask."""
     values = ((field.name, getattr(found, field.name)) for field in fields(found))
     kept: dict[str, Any] = {k: v[mask] for k, v in values if isinstance(v, np.ndarray)}

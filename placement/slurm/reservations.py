@@ -57,15 +57,15 @@ def reservations(deadline: Deadline | None = None) -> tuple[Reservation, ...]:
     lines = [line for line in answer.output.splitlines() if line.strip()]
     if not lines or lines[0].startswith("No reservations"):
         return ()
-    return tuple(_parsed(line) for line in lines)
+    return tuple(_parse_record(line) for line in lines)
 
 
-def _parsed(line: str) -> Reservation:
+def _parse_record(line: str) -> Reservation:
     r"""Read one record of ``scontrol -o show reservation``.
 
     Examples
     --------
-    >>> r = _parsed("ReservationName=r1 StartTime=2026-11-21T11:58:57 EndTime=x "
+    >>> r = _parse_record("ReservationName=r1 StartTime=2026-11-21T11:58:57 EndTime=x "
     ...             "Nodes=nid[00020-00021] Flags=MAINT,SPEC_NODES State=ACTIVE")
     >>> r.name, r.nodes, r.active, r.maintenance
     ('r1', NodeList.parse('nid[00020-00021]'), True, True)

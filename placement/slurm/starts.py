@@ -208,7 +208,7 @@ def expected_start(job: Job, deadline: Deadline | None = None) -> ExpectedStart:
     text = f"{answer.messages}\n{answer.output}"
     match = _START.search(text)
     if match and not answer.code:
-        return _started(match)
+        return _parse_start(match)
     reason = _REFUSED.findall(text)
     if answer.code and reason:
         return ExpectedStart(None, float("nan"), refused=printable(reason[-1].strip(), 200))
@@ -216,7 +216,7 @@ def expected_start(job: Job, deadline: Deadline | None = None) -> ExpectedStart:
     raise LaunchError(what, "is it Slurm's own sbatch?")
 
 
-def _started(match: re.Match[str]) -> ExpectedStart:
+def _parse_start(match: re.Match[str]) -> ExpectedStart:
     try:
         start = datetime.fromisoformat(match[1]).replace(tzinfo=timezone.utc)
         nodes = NodeList.parse(match[2])

@@ -88,7 +88,7 @@ def cables_of(machine: Machine, name: str) -> tuple[list[Cable], list[tuple[Plug
     trees = shape.kind in ("fattree", "tree") and not shape.fabric
     if not trees and shape.fabric != "infiniband":
         raise UsageError(f"{name} is for InfiniBand; this is {kind_of(machine)}")
-    switches = [_checked(str(s), name) for s in router_names(machine).tolist()]
+    switches = [_check_name(str(s), name) for s in router_names(machine).tolist()]
     own: list[list[Cable]] = [[] for _ in switches]
 
     def plug(switch: int) -> Plug:
@@ -99,7 +99,7 @@ def cables_of(machine: Machine, name: str) -> tuple[list[Cable], list[tuple[Plug
     rate = _words(figures.get("up0", figures.get("injection", math.nan)))
     for host, row in zip(machine.names.tolist(), machine.router.tolist(), strict=True):
         for k, switch in enumerate(r for r in row if r >= 0):
-            number, description = len(adapters), f"{_checked(host, name)} HCA-{k + 1}"
+            number, description = len(adapters), f"{_check_name(host, name)} HCA-{k + 1}"
             near = Plug(True, number, 1, description, 1 + number + len(switches))
             adapters.append(Cable(near, plug(switch), rate))
             own[switch].append(Cable(plug(switch), near, rate))
@@ -145,7 +145,7 @@ def _words(gbs: float) -> Rate:
     return _WORDS[near] if math.isclose(near, gbs, rel_tol=1e-9) else _UNKNOWN
 
 
-def _checked(text: str, name: str) -> str:
+def _check_name(text: str, name: str) -> str:
     if not text.isprintable() or set(text) & set("\"'") or text != text.strip() or not text:
         raise UsageError(f"{name} cannot write the name '{printable(text, 40)}'")
     return text

@@ -91,6 +91,11 @@ def test_bandwidths_between_gpus_are_read():
         ("<topology/>", "-: XML, but not hwloc's"),
         (node_xml(1, 1, 1, 1, 1).replace('os_index="0"', 'os_index="x"'), "'x' is no hwloc number"),
         (node_xml(1, 1, 1, 1, 1).replace("0x00000001", "0xzz"), "'0xzz' is no hwloc number"),
+        (
+            '<topology version="3.0"><object type="Machine" cpuset="0x1"><object type="OSDev" '
+            'osdev_type="zz"/></object></topology>',
+            "'zz' is no hwloc number",
+        ),
         ('<topology><object type="Machine" cpuset="0x1"/></topology>', "a node without a core"),
         ('<!DOCTYPE t [<!ENTITY a "b">]><topology/>', "entities"),
         ("<topology>" + "<object>" * 5000 + "</object>" * 5000 + "</topology>", "too deeply"),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from placement.errors import LaunchError, NidmapError, ParseError, UsageError
 from placement.slurm import command
 from placement.slurm.nodes import free_nodes, topology
-from placement.slurm.reservations import _parsed, reservations
+from placement.slurm.reservations import _parse_record, reservations
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.waiting import wait_until
 
@@ -251,7 +251,7 @@ def test_no_reservations(fake):
 @given(st.text(max_size=200))
 def test_any_line_is_a_reservation_or_an_error(line):
     try:
-        found = _parsed(line)
+        found = _parse_record(line)
     except NidmapError as error:
         assert isinstance(error, LaunchError)  # noqa: PT017  # the other way is an answer too
         assert str(error).isprintable()  # noqa: PT017
