@@ -136,7 +136,7 @@ def _with_nodes(dumps: Sequence[Dump]) -> list[Dump]:
     """Return the dumps, with the nodes that a lone link list implies."""
     if any(d.nodes is not None and len(d.nodes) for d in dumps):
         return list(dumps)
-    from placement.geometry.implied import with_nodes
+    from placement.geometry.listed import with_nodes
 
     return [with_nodes(d) for d in dumps]
 

@@ -18,8 +18,7 @@ import numpy as np
 from placement.errors import ParseError, printable
 from placement.geometry.islands import find_islands, idle_leaves
 from placement.geometry.listed import wiring_of
-from placement.geometry.network import Network, refuse
-from placement.geometry.switches import seats
+from placement.geometry.network import Network, refuse, seats
 from placement.machine import Topology
 from placement.support.arrays import components, find
 from placement.topologies.bundles import bundle

@@ -1,22 +1,24 @@
-"""What the geometry modules answer: where each node of a table sits."""
+"""What the geometry modules answer, where each node of a table sits, and what they share."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from placement.support.arrays import rank_within
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from placement.dumps.tables import Table
     from placement.machine import Links, Topology
-    from placement.support.array_types import Ints, Mask, Strs
+    from placement.support.array_types import Array, Ints, Mask, Strs
 
-__all__ = ["Network", "refuse"]
+__all__ = ["Network", "Seats", "refuse", "seats"]
 
 _NO_NAMES: Strs = np.empty(0, dtype=np.str_)
 
@@ -65,3 +67,63 @@ def refuse(
     if wrong.any():
         row = int(np.argmax(wrong))
         raise table.error(row, text(row), hint)
+
+
+class Seats(NamedTuple):
+    """Coordinates of n nodes on s switches of d levels.
+
+    Attributes
+    ----------
+    coords : int32 (n, d + 1)
+        Of the nodes, outermost level first.
+    order : int64 (s,)
+        The switches, leaves first, each level in the order of its coordinates.
+    rank : int64 (s,)
+        Place of each switch in that order.
+    switches : int32 (s, d)
+        Coordinates of the switches in that order, -1 below a switch's own level.
+    """
+
+    coords: NDArray[np.int32]
+    order: Ints
+    rank: Ints
+    switches: NDArray[np.int32]
+
+
+def seats(leaf: Array, level: Array, units: Sequence[Ints], first: Ints) -> Seats:
+    """Return where nodes sit.
+
+    Parameters
+    ----------
+    leaf : int (n,)
+        Switch that each node hangs on.
+    level : int (s,)
+        Level of each switch, 0 for a leaf.
+    units : sequence of int (s,)
+        For each level, the leaves' own first: a number of the unit that each switch is in.
+    first : int (s,)
+        Units are numbered inside the next larger one in the order of their leaves, and the
+        leaves in the order of these numbers.
+    """
+    count, leaves = len(level), level == 0
+    found = np.full((count, len(units)), -1, dtype=np.int32)
+    outer = np.zeros(count, dtype=np.int64)
+    for column, unit in enumerate(reversed(units)):
+        earliest = np.full(count, first.max(initial=0) + 1, dtype=np.int64)
+        np.minimum.at(earliest, unit[leaves], first[leaves])
+        by_unit = np.full(count, -1, dtype=np.int64)
+        by_unit[unit[leaves]] = _dense_rank(outer[leaves], earliest[unit[leaves]])
+        found[:, column] = np.where(level < len(units) - column, by_unit[unit], -1)
+        outer = unit
+    order = np.lexsort((*found.T[::-1], level))
+    coords = np.column_stack([found[leaf], rank_within(leaf)]).astype(np.int32)
+    return Seats(coords, order, np.argsort(order), found[order])
+
+
+def _dense_rank(outer: Ints, key: Ints) -> Ints:
+    """Return the rank of each key among the distinct keys with the same `outer`."""
+    span = int(key.max(initial=0)) + 1
+    pairs, inverse = np.unique(outer * span + key, return_inverse=True)
+    first = np.searchsorted(pairs, pairs // span * span)
+    found: Ints = (np.arange(len(pairs)) - first)[inverse]
+    return found

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.geometry.network import Network, refuse
-from placement.geometry.switches import seats
+from placement.geometry.network import Network, refuse, seats
 from placement.lookup import find_rows
 from placement.machine import Switches, Topology
 from placement.support.arrays import rank_within

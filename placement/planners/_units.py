@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError
-from placement.support.arrays import rank_within
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints, Mask
 
 
-__all__ = ["even_order", "free_rows", "needs", "nested"]
+__all__ = ["free_rows", "needs", "nested"]
 
 
 def free_rows(request: Request) -> tuple[Ints, Mask]:
@@ -80,30 +79,3 @@ def nested(machine: Machine, rows: Ints) -> list[Ints]:
         unit = np.unique(place, return_inverse=True)[1].astype(np.int64)
         levels.append(unit)
     return levels
-
-
-def even_order(levels: list[Ints], must: Mask) -> Ints:
-    """Return the order whose every beginning is spread as evenly as can be.
-
-    The first n members are, for any n (at least as many as must be taken),
-    spread over the outermost units so that the sum of squares of their
-    shares is least, among those choices over the units of the next level,
-    and so on. It is dealing in turns: each unit has its own such order, and a
-    unit's turn comes when its share is the smallest; of several, that one
-    whose own next share below is the smallest. What must be taken is dealt
-    first and counts in the shares.
-
-    Parameters
-    ----------
-    levels : list of int64 (k,)
-        Units of the members, outermost level first (see `nested`).
-    must : bool (k,)
-
-    Returns
-    -------
-    int64 (k,)
-    """
-    shares: list[Ints] = []
-    for level in reversed(levels):
-        shares.insert(0, rank_within(level, ~must, *shares))
-    return np.lexsort((*shares[::-1], ~must))

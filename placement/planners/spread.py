@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.planners import planner
-from placement.planners._units import even_order, free_rows, nested
+from placement.planners._units import free_rows, nested
+from placement.support.arrays import rank_within
 
 if TYPE_CHECKING:
     from placement.machine import Machine
@@ -55,7 +56,7 @@ def spread(machine: Machine, request: Request) -> Ints:
     [0, 4, 8, 12]
     """
     rows, must = free_rows(request)
-    order = even_order(nested(machine, rows), must)
+    order = _even_order(nested(machine, rows), must)
     return np.sort(rows[order[: request.count]])
 
 
@@ -103,7 +104,7 @@ def level_spread(machine: Machine, request: Request) -> Ints:
     levels = nested(machine, rows)
     depth, unit = _smallest(levels, must, request.count)
     inside = np.arange(len(rows)) if depth == 0 else np.flatnonzero(levels[depth - 1] == unit)
-    order = even_order([level[inside] for level in levels[depth:]], must[inside])
+    order = _even_order([level[inside] for level in levels[depth:]], must[inside])
     return np.sort(rows[inside[order[: request.count]]])
 
 
@@ -122,3 +123,30 @@ def _smallest(levels: list[Ints], must: Mask, count: int) -> tuple[int, int]:
         if free[unit] >= count:
             return depth, unit
     return 0, 0
+
+
+def _even_order(levels: list[Ints], must: Mask) -> Ints:
+    """Return the order whose every beginning is spread as evenly as can be.
+
+    The first n members are, for any n (at least as many as must be taken),
+    spread over the outermost units so that the sum of squares of their
+    shares is least, among those choices over the units of the next level,
+    and so on. It is dealing in turns: each unit has its own such order, and a
+    unit's turn comes when its share is the smallest; of several, that one
+    whose own next share below is the smallest. What must be taken is dealt
+    first and counts in the shares.
+
+    Parameters
+    ----------
+    levels : list of int64 (k,)
+        Units of the members, outermost level first (see `placement.planners._units.nested`).
+    must : bool (k,)
+
+    Returns
+    -------
+    int64 (k,)
+    """
+    shares: list[Ints] = []
+    for level in reversed(levels):
+        shares.insert(0, rank_within(level, ~must, *shares))
+    return np.lexsort((*shares[::-1], ~must))

@@ -22,8 +22,7 @@ from placement.names.columns import parse_cnames
 from placement.names.gemini import Gemini
 from placement.names.xc import Xc
 from placement.records import Dump, LinkRecords, NodeRecords
-from placement.sites.layout import CLASSES
-from placement.sites.model import Site
+from placement.sites.model import CLASSES, Site
 from placement.support.array_types import Ints
 from placement.topologies.wiring import Shape, cables
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from placement.errors import SiteError, place, printable
-from placement.sites.layout import sending_parameters
-from placement.sites.model import figures_in
+from placement.sites.model import figures_in, sending_parameters
 from placement.sites.schema import Figure, OverlayConfig
 from placement.sites.where import line_of
 

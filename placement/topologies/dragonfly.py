@@ -105,7 +105,8 @@ def global_links(topology: Topology, groups: int) -> int:
     rule = _rule(topology)
     count = topology.parameters.get("global")
     if count is None:
-        count = wiring.default_links(rule, _shape(topology, groups, 0), _ports(topology))
+        ports = wiring.PORTS["slingshot" if topology.router_levels == 2 else "aries"]
+        count = wiring.default_links(rule, _shape(topology, groups, 0), ports)
     if int(count) != count:
         raise UsageError(f"{count} links a group pair: a whole number is needed")
     wiring.check(rule, _shape(topology, groups, int(count)))
@@ -135,22 +136,9 @@ def _rule(topology: Topology) -> str:
     return rule
 
 
-def _ports(topology: Topology) -> int:
-    return wiring.PORTS["slingshot" if topology.router_levels == 2 else "aries"]
-
-
 def _shape(topology: Topology, groups: int, count: int) -> wiring.Shape:
     inner = topology.extents[1 : topology.router_levels]
     return wiring.Shape(groups, inner[0] if len(inner) == 2 else 1, inner[-1], count)
-
-
-def _uneven(topology: Topology, present: NDArray[np.int32]) -> tuple[Ints | None, Ints | None]:
-    """Return the routers by group and the links by group pair, None where all are alike."""
-    table, sizes = (topology.parameters.get(k) for k in ("global_table", "switches"))
-    return (
-        None if sizes is None else np.array(sizes)[present],
-        None if table is None else np.array(table)[np.ix_(present, present)],
-    )
 
 
 class _Table:
@@ -160,7 +148,7 @@ class _Table:
         self.topology = machine.topology
         present, rank = np.unique(coords[:, 0], return_inverse=True)
         self.groups = len(present)
-        self.uneven = _uneven(self.topology, present)
+        self.present = present
         shape = _shape(self.topology, self.groups, 0)
         self.index = np.full((self.groups, shape.chassis, shape.blades), -1, dtype=np.int64)
         chassis = coords[:, 1] if coords.shape[1] == 3 else 0
@@ -185,8 +173,12 @@ class _Table:
     def between(self) -> tuple[Ints, Ints, int]:
         """Join the groups by the wiring rule."""
         count = global_links(self.topology, self.groups)
-        sizes, table = self.uneven
-        shape = replace(_shape(self.topology, self.groups, count), sizes=sizes, table=table)
+        shape, here = _shape(self.topology, self.groups, count), self.present
+        sizes, table = (self.topology.parameters.get(k) for k in ("switches", "global_table"))
+        if sizes is not None:
+            shape = replace(shape, sizes=np.array(sizes)[here])
+        if table is not None:
+            shape = replace(shape, table=np.array(table)[np.ix_(here, here)])
         made = wiring.cables(_rule(self.topology), shape)
         flat = self.index.reshape(self.groups, -1)
         return (*_present(flat[made.g, made.a], flat[made.h, made.b]), made.count)

@@ -163,7 +163,9 @@ def _consecutive(shape: Shape) -> Cables:
     what is taken where the pairs differ.
     """
     routers = np.full(shape.groups, shape.routers) if shape.sizes is None else shape.sizes
-    table = _link_table(shape)
+    size = (shape.groups, shape.groups)
+    table = np.array(np.full(size, shape.links) if shape.table is None else shape.table)
+    np.fill_diagonal(table, 0)
     before = np.cumsum(table, axis=1) - table
     g, h = pairs(shape.groups)
     count = table[g, h]
@@ -171,16 +173,6 @@ def _consecutive(shape: Shape) -> Cables:
     g, h, first = (np.repeat(x, count) for x in (g, h, first))
     k = np.arange(len(g)) - first
     return Cables(g, h, (before[g, h] + k) % routers[g], (before[h, g] + k) % routers[h])
-
-
-def _link_table(shape: Shape) -> Ints:
-    """Return the links of every pair of groups, 0 for a group with itself."""
-    size = (shape.groups, shape.groups)
-    table = np.full(size, shape.links, dtype=np.int64)
-    if shape.table is not None:
-        table = shape.table.astype(np.int64)
-    np.fill_diagonal(table, 0)
-    return table
 
 
 def _same_chassis(shape: Shape) -> Cables:
