@@ -20,7 +20,7 @@ from workloads.contention.problem import COUNTS, PRINTED_N, Sizes, sizes
 from workloads.memory import fits
 from workloads.phases import seconds_of
 from workloads.places import place
-from workloads.world import together
+from workloads.world import same, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,6 +123,7 @@ def trial(
     UsageError, NidmapError
         On all ranks alike: sizes that do not divide, or do not fit the memory.
     """
+    same(comm, n=n, m=m, kind=kind)
     here = place(comm)
     with together(comm):
         size = sizes(n, m, comm.Get_size(), here.nodes, kind)

@@ -17,7 +17,7 @@ from workloads.places import place
 from workloads.sort.check import checksum, faults, refuse
 from workloads.sort.ranks import Ranks
 from workloads.words import check_word
-from workloads.world import together
+from workloads.world import same, together
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -66,6 +66,7 @@ def trial(
     """
     how: dict[str, Any] = {"dtype": dtype, "max_key": max_key, "width": width}
     how["bucketing"] = bucketing
+    same(comm, mode=mode, keys=keys, **how, exchange=exchange, sided=sided, seed=seed)
     with together(comm):
         what = problem(mode, comm.Get_size(), keys, **how)
         check_word("exchange", exchange, SCHEMES)

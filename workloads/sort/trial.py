@@ -16,7 +16,7 @@ from workloads.sort.load import count_messages, expect_messages
 from workloads.sort.partition import Job, Plan, Seen, run
 from workloads.sort.ranks import Ranks
 from workloads.words import check_word
-from workloads.world import together
+from workloads.world import same, together
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -71,6 +71,7 @@ def trial(
     """
     plan = Plan(stable, splitters, exchange, final, algorithm)
     how: dict[str, Any] = {"seed": seed, "bits": key_bits, "dtype": dtype, "payload": payload}
+    same(comm, items=items, data=data, target=target, plan=plan, **how)
     rank, size = comm.Get_rank(), comm.Get_size()
     with together(comm):
         plan.check()

@@ -13,7 +13,7 @@ from workloads.phases import seconds_of
 from workloads.stencil.grid import NONE, OPPOSITE, grid_of
 from workloads.stencil.halo import METHODS
 from workloads.words import check_word
-from workloads.world import together
+from workloads.world import same, together
 
 if TYPE_CHECKING:
     from mpi4py import MPI
@@ -68,6 +68,8 @@ def trial(
             raise UsageError("bytes must be at least 0, iterations at least 1")
         check_word("way to exchange", method, METHODS)
         grid = grid_of(dims, comm.Get_size())
+    given = {"bytes": bytes, "dims": grid, "periodic": periodic, "method": method}
+    same(comm, **given, iterations=iterations, shm=shm, seed=seed)
     fits(comm, 12 * bytes, f"a halo of {exact_size(bytes)} a side")
     made = METHODS[method](comm, bytes, grid=grid, periodic=periodic, shared=shm)
     return Stencil(made, grid, iterations, seed)
