@@ -264,6 +264,20 @@ def test_whatever_goes_wrong_the_program_starts_and_one_line_says_why(srun, faul
     assert "NIDMAP_LAUNCH" not in seen["env"]
     assert done.stderr.count("\n") == 1
     assert done.stderr.endswith(": default order\n")
+    assert not [p for p in srun.parent.iterdir() if p.name.startswith("nidmap-")]
+
+
+#: A fault of each kind: of the planning process's end, of time, of a file, of a word, of the job.
+EACH_KIND = [
+    "a library is missing", "the process is killed", "a library leaves", "a library sleeps",
+    "the site file is corrupt", "the node file hangs", "the strategy is unknown",
+    "the job is heterogeneous", "the order has a strategy", "the order file has no place",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("what", EACH_KIND)
+def test_whatever_goes_wrong_nothing_is_started_under_strict(srun, faulty, what):
+    options, env = filled(what, faulty)
     strict = call(srun, options=[*options, "--strict"], env=env)
     assert (strict.returncode, strict.stdout) == (125, "")
     assert strict.stderr.endswith(": not started (--strict)\n")

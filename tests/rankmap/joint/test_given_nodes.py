@@ -73,7 +73,7 @@ MANY = [
 def test_no_order_of_others_and_no_plan_on_the_same_nodes_is_faster(
     spec, nodes, ppn, pattern, job, monkeypatch
 ):
-    monkeypatch.setattr(TUNING, "budget", 1e6)  # for both
+    monkeypatch.setattr(TUNING, "budget", 3e5)  # for both
     asked, on = asked_for(spec, nodes, ppn, pattern, **job)
     made = auto_order(on, pattern, job)
     figures = made.optimised

@@ -13,6 +13,7 @@ from placement.plan import plan
 from placement.request import Request
 from placement.specs import parse_spec
 from rankmap import orders
+from rankmap.joint.budget import TUNING
 from rankmap.joint.node_sets import grid_on_boxes
 from rankmap.joint.rank_orders import brick_shapes, bricked, pieces, quick_orders
 from rankmap.pattern import parse_pattern
@@ -37,9 +38,10 @@ def free_of(machine, share):
 def best_of_all(asked, free, count):
     """Return the least time of every planner with every order of nidmap's own.
 
-    Without the order `auto`, which takes one of the others.
+    Without the order `auto`, which takes one of the others. Graphs, which take ten times as long
+    as all others, are mapped on the three node lists that are the fastest in another order.
     """
-    found, seen = {}, set()
+    found, seen = {}, {}
     for strategy in planners.BUNDLED:
         try:
             rows = plan(asked.machine, count, strategy=strategy, candidates=free).rows
@@ -47,19 +49,30 @@ def best_of_all(asked, free, count):
             continue
         if rows.tobytes() in seen:
             continue
-        seen.add(rows.tobytes())
-        on = asked.slots(rows)
-        for order in [name for name in orders.BUNDLED if name != "auto"]:
-            try:
-                made = orders.find(order)(fitted(asked.pattern, on), on)
-            except NidmapError:
-                continue
-            found[strategy, order] = asked.time(rows, made)
-    return found
+        times = {
+            (strategy, order): timed(asked, rows, order)
+            for order in orders.BUNDLED
+            if order not in ("auto", "graph")
+        }
+        seen[rows.tobytes()] = min(times.values()), strategy, rows
+        found |= times
+    for _, strategy, rows in sorted(seen.values(), key=lambda one: one[0])[:3]:
+        found[strategy, "graph"] = timed(asked, rows, "graph")
+    return {name: time for name, time in found.items() if math.isfinite(time)}
+
+
+def timed(asked, rows, order):
+    """Return the seconds of an order on these nodes; infinite where it does not apply."""
+    on = asked.slots(rows)
+    try:
+        return asked.time(rows, orders.find(order)(fitted(asked.pattern, on), on))
+    except NidmapError:
+        return math.inf
 
 
 @pytest.mark.parametrize(("spec", "count", "ppn", "pattern", "share"), JOBS)
-def test_no_planner_with_any_order_is_faster(spec, count, ppn, pattern, share):
+def test_no_planner_with_any_order_is_faster(spec, count, ppn, pattern, share, monkeypatch):
+    monkeypatch.setattr(TUNING, "budget", 1e6)
     machine = parse_spec(spec)
     free = free_of(machine, share)
     asked = Predictor(machine, pattern, ppn, latency=0)
