@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -231,7 +232,9 @@ def parse_counts(ppn: str | int | Sequence[int], nodes: int, what: str = "--ppn"
     [24, 24, 12]
     """
     if not isinstance(ppn, str):
-        ppn = ",".join(map(str, [ppn] if isinstance(ppn, int) else ppn))
+        alike = groupby([ppn] if isinstance(ppn, int) else ppn)
+        runs = [(value, len(list(same))) for value, same in alike]
+        ppn = ",".join(str(value) if many == 1 else f"{value}*{many}" for value, many in runs)
     counts, times = [], []
     for text in ppn.split(","):
         match = _COUNT.fullmatch(text.strip())

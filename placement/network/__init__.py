@@ -160,7 +160,13 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     return found
 
 
-def loads(machine: Machine, demand: Demand, routing: str = "", enough: float = 0.0) -> Loads:
+def loads(
+    machine: Machine,
+    demand: Demand,
+    routing: str = "",
+    enough: float = 0.0,
+    settled: bool = True,
+) -> Loads:
     """Return the bytes on every channel when the whole demand is sent.
 
     Parameters
@@ -173,6 +179,9 @@ def loads(machine: Machine, demand: Demand, routing: str = "", enough: float = 0
     enough : float
         Seconds that the busiest channel may take: ``adaptive`` gains nothing
         beyond. Others are the same whatever it is.
+    settled : bool
+        Whether ``adaptive`` keeps bytes on minimal ways where it can; False where only the
+        busiest channel matters.
 
     Returns
     -------
@@ -203,7 +212,7 @@ def loads(machine: Machine, demand: Demand, routing: str = "", enough: float = 0
     found = module.channels(machine, routing)
     notes = module.notes(machine, routing)
     if routing == "adaptive":  # how bytes are divided is a matter of this demand
-        load, said = module.loads(machine, demand, enough)
+        load, said = module.loads(machine, demand, enough, settled)
         notes = (*notes, said)
     else:
         load = module.loads(machine, demand, routing)

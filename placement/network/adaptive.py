@@ -257,7 +257,9 @@ def notes(machine: Machine, routing: str = "adaptive") -> tuple[str, ...]:
     return (FEW_WITH_SPINES if has_spines(machine) else FEW,)
 
 
-def loads(machine: Machine, demand: Demand, enough: float = 0.0) -> tuple[Floats, str]:
+def loads(
+    machine: Machine, demand: Demand, enough: float = 0.0, settled: bool = True
+) -> tuple[Floats, str]:
     """Return the bytes on every channel, and how they are divided in a sentence.
 
     Parameters
@@ -267,12 +269,14 @@ def loads(machine: Machine, demand: Demand, enough: float = 0.0) -> tuple[Floats
     enough : float
         Seconds that the busiest channel may take: minimal ways are kept where
         they take no longer, and nothing is gained beyond.
+    settled : bool
+        As for `divide`.
     """
     if enough and group_ways_of(machine).whole:
         minimal = dragonfly.loads(machine, demand, "minimal")
         if float((minimal / channels(machine).bandwidth).max(initial=0.0)) <= enough * GB:
             return minimal, "adaptive: all bytes on minimal paths, nothing is gained by others"
-    found = divide(machine, demand, enough=enough)
+    found = divide(machine, demand, enough=enough, settled=settled)
     return found.load, found.text()
 
 
@@ -283,6 +287,7 @@ def divide(
     tolerance: float = TOLERANCE,
     steps: int | None = None,
     enough: float = 0.0,
+    settled: bool = True,
 ) -> Division:
     """Divide a demand between minimal ways and detours.
 
@@ -300,6 +305,9 @@ def divide(
         most. Few router pairs are divided without it.
     enough : float
         Seconds of the busiest channel below which nothing need be gained.
+    settled : bool
+        Whether bytes go back to minimal ways where they can: False where only the
+        busiest channel matters.
 
     Returns
     -------
@@ -333,10 +341,12 @@ def divide(
     free = ways.linked & ways.valiant
     forced = ways.valiant & ~ways.linked
     every = total.times(free)
-    fixed = far + ways.load(total.times(~free & ~forced), total.times(forced))
+    fixed = far
+    if not (free | ways.one).all():
+        fixed = far + ways.load(total.times(~free & ~forced), total.times(forced))
     variables = variables_of(ways, scaled, every, free)
     problem = _Loads(ways, variables, every, inner, fixed)
-    found, minimal = _solved(problem, tolerance, steps, enough / peak)
+    found, minimal = _solved(problem, tolerance, steps, enough / peak, settled)
     load = fixed + problem.bytes(found.x)
     inside = float(inner.sum() - np.einsum("gss->", inner))
     everything = inside + float(total.between.sum())
@@ -373,13 +383,13 @@ def _digits(numbers: Floats) -> Floats:
 
 
 def _solved(
-    problem: _Loads, tolerance: float, steps: int | None, enough: float
+    problem: _Loads, tolerance: float, steps: int | None, enough: float, settled: bool
 ) -> tuple[Solution, float]:
-    """Return the division, and the largest load were all on minimal ways."""
+    """Return the division, and the largest load were all on minimal ways; see `divide`."""
     full = problem.load(problem.cap)
     minimal = float(full.max(initial=0.0))
     if not minimal or not problem.cap.any():
-        return Solution(problem.cap, minimal, minimal, np.zeros_like(full)), minimal
+        return Solution(problem.cap, full, minimal, np.zeros_like(full)), minimal
     none = problem.load(np.zeros_like(problem.cap))
     found = even(problem, none, full)
     if isinstance(problem.variables, Pairs) and len(problem.cap) <= linear_program.FEW:
@@ -392,11 +402,9 @@ def _solved(
         found.bound = problem.bound(none, found.prices)
         _prove_by_cuts(problem, found, none)
     if minimal <= max(enough, found.bound * (1 + tolerance)):
-        found.x, found.worst = problem.cap, minimal
-    else:
-        limit = max(found.worst, found.bound * (1 + tolerance), enough)
-        found.x = refill(problem, found.x, limit)
-        found.worst = float(problem.load(found.x).max())
+        found.x, found.load = problem.cap, full
+    elif settled:
+        refill(problem, found, max(found.worst, found.bound * (1 + tolerance), enough))
     return found, minimal
 
 

@@ -81,8 +81,8 @@ class Solution:
     Attributes
     ----------
     x : float64 (n,)
-    worst : float
-        Largest load at x.
+    load : float64 (m,)
+        Loads at x.
     bound : float
         No x has a smaller largest load.
     prices : float64 (m,)
@@ -91,10 +91,20 @@ class Solution:
     """
 
     x: Floats
-    worst: float
+    load: Floats
     bound: float
     prices: Floats
     steps: int = 0
+
+    @property
+    def worst(self) -> float:
+        """The largest load at x."""
+        return float(self.load.max(initial=0.0))
+
+    def improve(self, x: Floats, load: Floats) -> None:
+        """Keep another x if its largest load is less."""
+        if float(load.max()) < self.worst:
+            self.x, self.load = x, load
 
     def prove(self, prices: Floats, bound: float) -> None:
         """Keep prices if they prove more."""
@@ -146,7 +156,7 @@ def even(problem: Problem, none: Floats, full: Floats) -> Solution:
     """
     worst = [float((none + share * (full - none)).max()) for share in ALIKE]
     share = ALIKE[int(np.argmin(worst))]
-    return Solution(share * problem.cap, min(worst), 0.0, np.zeros_like(none))
+    return Solution(share * problem.cap, none + share * (full - none), 0.0, np.zeros_like(none))
 
 
 class _Descent:
@@ -162,7 +172,7 @@ class _Descent:
 
     def __init__(self, problem: Problem, best: Solution, none: Floats) -> None:
         self.problem, self.best, self.none = problem, best, none
-        self.x, self.load = best.x, problem.load(best.x)
+        self.x, self.load = best.x, best.load
         weight = np.maximum(problem.weight, FLOOR * problem.weight.max())
         self.scale = problem.cap / weight
         self.per_scale = np.where(self.scale > 0, weight, 0.0) / np.maximum(problem.cap, 1e-300)
@@ -204,8 +214,7 @@ class _Descent:
         self._prove(prices, slope)
         x, load, new = self._moved(value, slope)
         moved = not np.array_equal(x, self.ahead)
-        if float(load.max()) < self.best.worst:
-            self.best.x, self.best.worst = x, float(load.max())
+        self.best.improve(x, load)
         self.length *= LONGER
         self.steps += 1
         if new > self.value:
@@ -244,8 +253,8 @@ class _Descent:
             self.length /= 2
 
 
-def refill(problem: Problem, x: Floats, limit: float) -> Floats:
-    """Return x with as many bytes as fit moved to the first way, no load above `limit`.
+def refill(problem: Problem, found: Solution, limit: float) -> None:
+    """Move as many bytes of a solution as fit to the first way, no load above `limit`.
 
     Round by round those bytes whose first way avoids the fullest channels
     are moved, as far as the fullest allows.
@@ -253,11 +262,11 @@ def refill(problem: Problem, x: Floats, limit: float) -> Floats:
     Parameters
     ----------
     problem : Problem
-    x : float64 (n,)
+    found : Solution
     limit : float
-        Not below the largest load at x.
+        Not below its largest load.
     """
-    load = problem.load(x)
+    x, load = found.x, found.load
     for share in ROUNDS:
         rest = problem.cap - x
         if not rest.any():
@@ -273,4 +282,4 @@ def refill(problem: Problem, x: Floats, limit: float) -> Floats:
         room = float((np.maximum(limit - load, 0)[grows] / change[grows]).min(initial=1.0))
         x = np.clip(x + room * moved, 0, problem.cap)
         load = load + room * change
-    return x
+    found.x, found.load = x, load

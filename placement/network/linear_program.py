@@ -74,7 +74,7 @@ def solve(
     """
     part = np.arange(len(problem.cap)) if len(problem.cap) <= ALONE else problem.parts()
     used, change = np.zeros(0, dtype=np.int64), np.zeros((0, len(problem.cap)))
-    looked, most = np.maximum(np.maximum(none, full), problem.load(best.x)), FIRST
+    looked, most = np.maximum(np.maximum(none, full), best.load), FIRST
     least, work = 0.0, 0
     for _ in range(ROUNDS):
         if best.worst <= max(enough, best.bound * (1 + tolerance)) or work > WORK:
@@ -90,8 +90,7 @@ def solve(
         best.prove(every, float(prices @ none[used] + np.minimum(dearer, 0.0).sum()))
         best.steps += steps
         looked, most = problem.load(share[part] * problem.cap), MORE
-        if float(looked.max()) < best.worst:
-            best.x, best.worst = share[part] * problem.cap, float(looked.max())
+        best.improve(share[part] * problem.cap, looked)
         if float(looked.max()) <= max(enough, least * (1 + tolerance / 2)):
             part = np.unique(2 * part + (dearer > 0), return_inverse=True)[1]
         work += steps * min(together.shape) ** 2 * max(together.shape)

@@ -273,28 +273,28 @@ def compared(
     request["baseline"] = own
     searching = {"predictor": asked, "progress": progress}
     plans = _plans(asked.machine, count, strategies, request, searching, notes)
-    found = [
-        one
+    gains = Gains(asked, Placed(plans[0].rows))
+    found = [  # each gain behind its prediction: both have the same steps
+        (one, gains.of(Placed(one[2].rows, one[-1])))
         for k, chosen in enumerate(plans)
         for one in _entries(asked, chosen, orders, own.strategy, _telling(told, k, len(plans)))
     ]
-    first = next(one for one in found if one[:2] == (own.strategy, DEFAULT_ORDER))
-    gains = Gains(asked, Placed(first[2].rows))
-    entries = [_entry(one, first, gains) for one in found]
+    first = next(one for one, _ in found if one[:2] == (own.strategy, DEFAULT_ORDER))
+    entries = [_entry(one, first, gain) for one, gain in found]
     entries.sort(key=lambda entry: entry.found.time_s)
-    notes += [f"order {order}: {_how(placed)}" for _, order, *_, placed in found if _how(placed)]
+    notes += [
+        f"order {order}: {_how(placed)}" for (_, order, *_, placed), _ in found if _how(placed)
+    ]
     said = dict.fromkeys((*notes, *(note for e in entries for note in e.found.notes)))
     return Comparison(tuple(entries), _asked(entries[0]), tuple(said), own)
 
 
-def _entry(one: Row, first: Row, gains: Gains) -> Entry:
+def _entry(one: Row, first: Row, gain: Gain) -> Entry:
     """Return a row with what it wins over the first."""
-    strategy, order, chosen, found, placed = one
+    strategy, order, chosen, found, _ = one
     base = first[3].time_s
-    default = one is first
-    gain = Gain(1.0, 1.0, 1.0) if default else gains.of(Placed(chosen.rows, placed))
     ratio = found.time_s / base if base else 1.0
-    return Entry(strategy, order, chosen, found, ratio, gain, default)
+    return Entry(strategy, order, chosen, found, ratio, gain, one is first)
 
 
 def _plans(

@@ -37,7 +37,6 @@ from rankmap.pattern.structured import Stencil
 from rankmap.predict.asked import fitted
 from rankmap.predict.background import USUAL_LOAD, Other, beside, shared
 from rankmap.predict.bursts import LIKELY, RANGE, filled
-from rankmap.predict.lines import most_steps
 from rankmap.predict.model import ARIES_PAYLOAD
 from rankmap.predict.phases import ALGORITHMS
 from rankmap.progress import step
@@ -70,9 +69,6 @@ SAME = 5e-3
 #: What ranks that run ahead may win, of what posting all at once would win. Messages of different
 #: steps that meet may lose them as much, and at least a step.
 AHEAD = 0.5
-
-#: Steps of an all-to-all that are looked at for a range: the same of both placements.
-STEPS = 16
 
 
 class Placed(NamedTuple):
@@ -462,8 +458,6 @@ class _Times:
         if (algorithm, staged) not in self._phases:
             asked = copy(self.asked)
             asked.algorithm = algorithm
-            most = most_steps(len(asked.channels), len(self.slots), asked.routing)
-            asked.steps = min(asked.steps or most, STEPS)
             pattern = self.pattern
             if staged and isinstance(pattern, Stencil):
                 pattern = replace(pattern, staged=True)
@@ -480,7 +474,7 @@ class _Times:
             for one, times in phase.steps():
                 demand = phase.job.demand(one)
                 message = one.message(ranks)
-                loads = asked.loads(demand, self.least, message)
+                loads = asked.loads(demand, self.least, message, settled=False)
                 steps.append(self._sent(demand, loads, times, message, None))
         queueing = asked.queueing and phase.steps is None and phase.total.total > 0
         sent = filled(phase.job, phase.flows(), whole, phase.passes) if queueing else None

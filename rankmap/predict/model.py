@@ -158,7 +158,7 @@ class Model:
         for other in self.background:
             self._busy[other.rows] = True
         self._all: Shared | None = None
-        self._known: dict[tuple[str, int, float], Loads] = {}
+        self._known: dict[tuple[str, int, bool], tuple[float, Loads]] = {}
 
     def slots(self, rows: Ints) -> Slots:
         """Return the slots of a job on these rows of the machine, in this order."""
@@ -232,6 +232,7 @@ class Model:
         left: Channels | None,
         message: float = 0.0,
         enough: float | None = None,
+        settled: bool = True,
     ) -> Loads:
         """Return what a demand puts on the channels, with what is left of their bandwidth.
 
@@ -248,6 +249,8 @@ class Model:
             Seconds that the busiest channel may take, for all that `adaptive`
             cares (`placement.network.loads`); None: as long as the nodes' own
             links and the busiest rank do, by any figure that a range looks at.
+        settled : bool
+            As for `placement.network.loads`.
         """
         from placement.network import loads
 
@@ -258,11 +261,12 @@ class Model:
             enough = max(rank, self._own_s(demand.out, demand.into))
             enough *= 1.0 if self.payload_stated else ARIES_PAYLOAD
         enough *= self._least_share(left) if enough else 1.0
-        key = self.routing, demand.key(), enough
-        found = self._known.pop(key, None)
-        if found is None:
-            found = loads(self.machine, demand, self.routing, enough)
-        self._known[key] = found
+        key = self.routing, demand.key(), settled
+        for_s, found = self._known.pop(key, (math.nan, None))
+        if found is None or not _serves(found, for_s, enough, settled):
+            for_s = enough
+            found = loads(self.machine, demand, self.routing, enough, settled)
+        self._known[key] = for_s, found
         if len(self._known) > max(4, KEPT // max(1, len(self.channels))):
             del self._known[next(iter(self._known))]
         return found if left is None else replace(found, channels=left, _kept={})
@@ -288,7 +292,7 @@ class Model:
         message : float
             Bytes of the busiest rank.
         """
-        links = self._longest(self.loads(demand, left, message))
+        links = self._longest(self.loads(demand, left, message, settled=False))
         return max(self.process_s(message), links)
 
     def _own_s(self, out: Floats, into: Floats) -> float:
@@ -433,6 +437,16 @@ class Model:
         assert slots.rows is not None
         slowest = float(self.injection[slots.rows].min())
         return histogram_s(len(slots), len(slots.counts), slowest, self.constants)
+
+
+def _serves(found: Loads, for_s: float, enough: float, settled: bool) -> bool:
+    """Return whether loads that need not take less than `for_s` do where it is `enough`.
+
+    Of loads that are not settled only the busiest channel matters: it may take what is
+    enough, or nothing less was to be had.
+    """
+    worst = float(found.seconds().max(initial=0.0))
+    return enough == for_s or (not settled and (for_s <= enough or not enough < worst <= for_s))
 
 
 def _checked(placed: Any, count: int) -> Ints:
