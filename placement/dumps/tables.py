@@ -8,6 +8,7 @@ later one is refused, at its line.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,6 +56,7 @@ _UNKNOWN = _COLUMNS | {"nid": -1, "coords": -1, "position": -1, "weight": 0}
 _KEYS = {"nid": "NID", "cname": "cname", "name": "name"}
 
 
+@dataclass(slots=True, eq=False)
 class Table:
     """One row a node, every column known or marked unknown.
 
@@ -74,19 +76,11 @@ class Table:
         What was left out.
     """
 
-    # No dataclass: making one costs a start-up that `plan` has to pay.
-    __slots__ = ("columns", "line", "notes", "source", "sources")
-
-    def __init__(
-        self,
-        source: Ints,
-        line: Ints,
-        columns: dict[str, Array],
-        sources: list[str],
-        notes: list[str],
-    ) -> None:
-        self.source, self.line, self.columns = source, line, columns
-        self.sources, self.notes = sources, notes
+    source: Ints
+    line: Ints
+    columns: dict[str, Array]
+    sources: list[str]
+    notes: list[str]
 
     def __len__(self) -> int:
         return len(self.line)

@@ -103,27 +103,19 @@ class Cname:
         if padded:
             raise BadNameError(shown, 0, f"'{padded[0]}' has a leading zero, cnames have none")
         values = {k: v and int(v, 8 if k == "tile" else 10) for k, v in found.items()}
-        name = cls(**values)  # type: ignore[arg-type]  # col and row are never None in a match
-        if name.impossible:
-            what, hint = name.impossible
-            raise BadNameError(shown, 0, f"{what} is impossible", hint)
-        return name
-
-    @property
-    def impossible(self) -> tuple[str, str] | None:
-        """What no Cray has of this name, and the range that there is; None where it may be."""
         wholes = {"cage": "a cabinet", "slot": "a cage", "node": "a blade", "gemini": "a blade"}
-        limits = {**LIMITS, "gemini": 2}
-        for part, limit in limits.items():
-            value = getattr(self, part)
-            if value is not None and not 0 <= value < limit:
-                plural = part if part == "gemini" else f"{part}s"
-                return f"{part} {value}", f"{wholes[part]} has {plural} 0 to {limit - 1}"
-        if self.aries not in (None, 0):
-            return f"router a{self.aries}", "a blade has one Aries, a0"
-        if self.tile is not None and self.tile > 0o57:
-            return f"tile l{self.tile:02o}", "a router has tiles l00 to l57"
-        return None
+        for part, limit in {**LIMITS, "gemini": 2}.items():
+            if (values[part] or 0) >= limit:
+                there = f"{part if part == 'gemini' else f'{part}s'} 0 to {limit - 1}"
+                what = f"{part} {values[part]} is impossible"
+                raise BadNameError(shown, 0, what, f"{wholes[part]} has {there}")
+        if values["aries"]:
+            what = f"router a{values['aries']} is impossible"
+            raise BadNameError(shown, 0, what, "a blade has one Aries, a0")
+        if (values["tile"] or 0) > 0o57:
+            what = f"tile l{values['tile']:02o} is impossible"
+            raise BadNameError(shown, 0, what, "a router has tiles l00 to l57")
+        return cls(**values)  # type: ignore[arg-type]  # col and row are never None in a match
 
     @property
     def parts(self) -> tuple[int, int, int, int, int]:

@@ -170,7 +170,7 @@ def _objects(text: str, source: str) -> list[_Object]:
     for document in documents:
         items = document.get("items") if isinstance(document, dict) else None
         if not is_null(items):
-            found += Tree(source).items(items, "items")
+            found += Tree(source).items(items, "items", "is it edited?")
         elif document:  # one object; nothing stands in an empty document
             found.append(document)
     for k, one in enumerate(found, 1):

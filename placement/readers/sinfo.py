@@ -118,11 +118,10 @@ def read(text: str, source: str) -> Dump:
     ['a,b']
     """
     lines = split_lines(text, source)
-    table = _Table.of(lines, source)
+    table = _Table(lines, source)
     counts = count_lines(lines, table.headers)
     counts = LineCounts(counts.rows + counts.comments, 0, counts.headers, counts.blank)
     refuse_empty(counts, source, "node; does Slurm hide it (PrivateData), or is a partition wrong?")
-    table.fill(lines)
     dump = states_dump("sinfo", source, counts, table.nodes(), empty="no partition has a node")
     if dump.nodes is None:
         return dump
@@ -142,42 +141,18 @@ class _Table:
         Lines above the first row, and how many of them are headers.
     """
 
-    def __init__(self, source: str, names: Sequence[str], bar: bool, start: int, headers: int):
-        self.source, self.names, self.bar = source, names, bar
-        self.start, self.headers = start, headers
+    def __init__(self, lines: Sequence[str], source: str) -> None:
+        self.source = source
+        self.names, self.bar, self.start, self.headers = _layout(lines, source)
         self.lines: list[int] = []
-        self.cells: dict[str, list[str]] = {name: [] for name in names if name}
+        self.cells: dict[str, list[str]] = {name: [] for name in self.names if name}
         self.partitions: dict[str, dict[str, None]] = {}
-
-    @classmethod
-    def of(cls, lines: Sequence[str], source: str) -> _Table:
-        """Find the columns by the header or the shape of the first row."""
-        headers = 0
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            if number == 1 and _DATE.fullmatch(line):
-                headers = 1
-                continue
-            if header := _header(line):
-                names = _check_columns(header, number, source)
-                return cls(source, names, "|" in line, number, headers + 1)
-            shape = _shape(line)
-            if not shape:
-                raise _strange_line(source, number, line)
-            return cls(source, shape, shape is _QUERY_COLUMNS, number - 1, headers)
-        return cls(source, (), False, 0, headers)
-
-    def fill(self, lines: Sequence[str]) -> None:
-        """Take the cells of all rows but those of partitions without nodes."""
         one: dict[str, str] = {}  # most cells repeat: keep one of each
         nodes = self.names.index("nodes") if self.names else 0
-        for number in range(self.start, len(lines)):
-            if not lines[number].strip():
-                continue
-            cells = self._split(lines[number], number + 1)
-            if cells[nodes] not in _UNKNOWN:
-                self.lines.append(number + 1)
+        for number, line in enumerate(lines[self.start :], self.start + 1):
+            cells = self._split(line, number) if line.strip() else [""] * (nodes + 1)
+            if cells[nodes] not in _UNKNOWN:  # else a partition without nodes
+                self.lines.append(number)
                 for name, cell in zip(self.names, cells, strict=True):
                     if name:
                         self.cells[name].append(one.setdefault(cell, cell))
@@ -253,6 +228,21 @@ class _Table:
             text = f"sinfo cuts features at {_CUT_WIDTH} characters here"
             text += "; what may be cut is left out"
             yield Fault(self.start, "cut-features", text, _HINT, fatal=False)
+
+
+def _layout(lines: Sequence[str], source: str) -> tuple[Sequence[str], bool, int, int]:
+    """Return the columns, by the header or the shape of the first row, and what `_Table` has."""
+    headers = 0
+    for number, line in enumerate(lines, start=1):
+        if number == 1 and _DATE.fullmatch(line):
+            headers = 1
+        elif header := _header(line):
+            return _check_columns(header, number, source), "|" in line, number, headers + 1
+        elif shape := _shape(line):
+            return shape, shape is _QUERY_COLUMNS, number - 1, headers
+        elif line.strip():
+            raise _strange_line(source, number, line)
+    return (), False, len(lines), headers
 
 
 def _strange_line(source: str, number: int, line: str) -> ParseError:

@@ -71,7 +71,8 @@ def read(text: str, source: str) -> Dump:
 def _instances(root: Any, tree: Tree) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the instances of a document with their labels, their switches among them."""
     seen: set[str] = set()
-    for k, one in enumerate(tree.items(root.get("instances"), "instances"), 1):
+    instances = tree.items(root.get("instances"), "instances", "is it edited?")
+    for k, one in enumerate(instances, 1):
         name = one.get("id") if isinstance(one, dict) else None
         if not isinstance(name, str) or not NAME.fullmatch(name):
             raise tree.error(one, f"instance {k} has no id that could be a node's name")

@@ -88,12 +88,12 @@ class Tree(NamedTuple):
                 raise self.error(item, f"unknown key {printable(key)!r} in {what}", there)
         return value
 
-    def items(self, value: Any, what: str) -> list[Any]:
+    def items(self, value: Any, what: str, hint: str = "") -> list[Any]:
         """Return a list, empty where there is none."""
         if self.absent(value):
             return []
         if not isinstance(value, list):
-            raise self.error(value, f"{what} is not a list")
+            raise self.error(value, f"{what} is not a list", hint)
         return value
 
     def text(self, value: Any, what: str) -> str:
