@@ -26,130 +26,7 @@ from placement.sites.model import CLASSES, Site
 from placement.support.array_types import Ints
 from placement.topologies.wiring import Shape, cables
 
-__all__ = ["Finding", "compare", "examples", "leaf_findings", "link_findings"]
-
-#: Link classes that join groups.
-_GLOBAL = ("blue", "global")
-
-
-def link_findings(site: Site, links: LinkRecords) -> Iterator[Finding]:
-    """Yield what a link list and a configuration both say of the network.
-
-    Parameters
-    ----------
-    site : Site
-    links : LinkRecords
-        With coordinates of the routers; without them there is nothing to compare.
-    """
-    coords_a, coords_b, topology = links.coords_a, links.coords_b, site.topology()
-    if coords_a is None or coords_b is None:
-        return
-    if topology.kind == "torus":
-        extents = topology.extents[:3], tuple((coords_a.max(axis=0) + 1).tolist())
-        here, there = (" x ".join(map(str, extent)) for extent in extents)
-        yield Finding("torus", here, there, here == there)
-    elif topology.fabric == "aries":
-        mine, theirs = _routers(site), np.unique(coords_a, axis=0)
-        same = np.array_equal(np.unique(mine, axis=0), theirs)
-        same = same and not (coords_a >= np.array(topology.extents[:3])).any()
-        yield Finding("routers", str(len(mine)), str(len(theirs)), same)
-        stated, groups = np.unique(mine[:, 0]), np.unique(theirs[:, 0])
-        same = np.array_equal(groups, stated)
-        yield Finding("groups with routers", str(len(stated)), str(len(groups)), same)
-        blue = np.isin(links.kind, _GLOBAL)
-        if blue.any():
-            real = _crossing(coords_a[blue], coords_b[blue])
-            yield _pairs(topology, real)
-            yield _wiring(topology, real, groups)
-
-
-def _routers(site: Site) -> NDArray[np.int32]:
-    """Return the routers of all cabinets: also those of service blades and vacant places."""
-    position = site.records().nodes
-    assert position is not None
-    assert position.position is not None
-    halves = np.unique(position.position[:, :2] // np.array([1, 3]), axis=0)
-    chassis = np.repeat(halves * np.array([1, 3]), 3, axis=0)
-    chassis[:, 1] += np.tile(np.arange(3), len(halves))
-    rows = np.repeat(chassis, 16, axis=0)
-    return np.column_stack([rows, np.tile(np.arange(16), len(chassis))]).astype(np.int32)
-
-
-def _crossing(a: NDArray[np.int32], b: NDArray[np.int32]) -> Ints:
-    """Return (g, c, s, h, c', s') of all link ends between groups g < h; sorted."""
-    rows = np.concatenate([np.column_stack([a, b]), np.column_stack([b, a])])
-    rows = rows[rows[:, 0] < rows[:, 3]].astype(np.int64)
-    return rows[np.lexsort(rows.T[::-1])]
-
-
-def _pairs(topology: Topology, real: Ints) -> Finding:
-    """Compare the number of links of every group pair."""
-    # a dump prints each link from both ends
-    _, ends = np.unique(real[:, [0, 3]], axis=0, return_counts=True)
-    found = sorted(set((ends // 2).tolist()))
-    stated = int(topology.parameters["global"])
-    text = f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
-    return Finding("links a group pair", str(stated), text, found == [stated])
-
-
-def _wiring(topology: Topology, real: Ints, groups: NDArray[np.int32]) -> Finding:
-    """Compare the real list with what the rule makes for the groups that are there."""
-    count = int(topology.parameters["global"])
-    try:
-        made = cables(topology.wiring, Shape(len(groups), 6, 16, count))
-    except UsageError as error:
-        return Finding("wiring", topology.wiring, str(error), False)
-    ends = [groups[made.g], *np.divmod(made.a, 16), groups[made.h], *np.divmod(made.b, 16)]
-    rule = np.repeat(np.column_stack(ends).astype(np.int64), 2 * made.count, axis=0)
-    shared = _shared(rule, real)
-    text = f"{shared} of {len(real) // 2} links are the rule's"
-    return Finding("wiring", topology.wiring, text, 2 * shared == len(rule) == len(real))
-
-
-def _shared(rule: Ints, real: Ints) -> int:
-    """Return how many links both lists have, each as often as it occurs in both."""
-    both = np.concatenate([rule, real])
-    _, of = np.unique(both, axis=0, return_inverse=True)
-    lists = of.ravel()[: len(rule)], of.ravel()[len(rule) :]
-    mine, theirs = (np.bincount(rows, minlength=int(of.max()) + 1) for rows in lists)
-    return int(np.minimum(mine, theirs).sum()) // 2
-
-
-def leaf_findings(site: Site, dump: Dump) -> Iterator[Finding]:
-    """Yield whether the nodes of each leaf module share a switch in the dump, and no other does.
-
-    Parameters
-    ----------
-    site : Site
-        Only a fat tree has leaf modules.
-    dump : Dump
-        With Slurm's switches, or with the switch of every node.
-    """
-    nodes, there = site.records().nodes, _switch_of(dump)
-    if site.topology().kind != "fattree" or nodes is None or not there:
-        return
-    assert nodes.name is not None
-    assert nodes.position is not None
-    leaf = dict(zip(nodes.name.tolist(), nodes.position[:, 0].tolist(), strict=True))
-    pairs = {(leaf[name], switch) for name, switch in there.items() if name in leaf}
-    leaves, switches = Counter(k for k, _ in pairs), Counter(s for _, s in pairs)
-    mixed = sorted(switch for switch, times in switches.items() if times > 1)
-    split = sorted(k for k, times in leaves.items() if times > 1)
-    wrong = np.array([*mixed, *(site.config.leaf[k].name for k in split)])
-    text = f"{len(switches)} with the same nodes"
-    text = f"mixed or split: {examples(wrong)}" if len(wrong) else text
-    if pairs:
-        yield Finding("leaf modules", str(len(site.config.leaf)), text, not len(wrong))
-
-
-def _switch_of(dump: Dump) -> dict[str, str]:
-    """Return the switch that each node hangs on, by the node's name."""
-    found = {node: record.name for record in dump.switches for node in record.nodes}
-    nodes = dump.nodes
-    if found or nodes is None or nodes.name is None or nodes.router is None:
-        return found
-    names, routers = nodes.name.tolist(), nodes.router.tolist()
-    return {name: router for name, router in zip(names, routers, strict=True) if router}
+__all__ = ["Finding", "compare"]
 
 
 class Finding(NamedTuple):
@@ -171,15 +48,8 @@ class Finding(NamedTuple):
     agrees: bool | None
 
 
-def examples(words: NDArray[np.str_], most: int = 3) -> str:
-    """Return the first few of many, and how many there are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> examples(np.array(["a", "b", "c", "d"]))
-    '4 (a, b, c, …)'
-    """
+def _examples(words: NDArray[np.str_], most: int = 3) -> str:
+    """Return the first few of many, and how many there are: ``4 (a, b, c, …)``."""
     shown = ", ".join(words[:most].tolist())
     return f"{len(words)} ({shown}{', …' if len(words) > most else ''})"
 
@@ -213,8 +83,8 @@ def compare(site: Site, dump: Dump) -> tuple[Finding, ...]:
         for check in (_counts, _places, _cabinets, _groups, _nid_rule, _coordinates, _columns):
             found += check(pair)
     if dump.links is not None and len(dump.links):
-        found += link_findings(site, dump.links)
-    found += leaf_findings(site, dump)
+        found += _link_findings(site, dump.links)
+    found += _leaf_findings(site, dump)
     return tuple(found)
 
 
@@ -278,14 +148,21 @@ def _places(pair: _Pair) -> Iterator[Finding]:
     if pair.dump.role is None and pair.site.role is not None:
         left &= pair.site.role == "compute"  # Slurm lists no service nodes
     missing = mine[left].astype(str)
-    if len(strange):
-        yield Finding("nodes not configured", "none", examples(strange), False)
+    yield from _one_sided("nodes", missing, strange, pair)
     if len(missing) and pair.extract:
         yield Finding("nodes listed", str(len(mine)), f"{len(theirs)}, so an extract", None)
-    elif len(missing):
-        yield Finding("nodes not in the dump", examples(missing), "none", False)
     if not len(strange) and (pair.extract or not len(missing)):
         yield Finding(f"places (by {pair.key})", "all known", f"{len(pair.there)}", True)
+
+
+def _one_sided(
+    what: str, missing: NDArray[np.str_], strange: NDArray[np.str_], pair: _Pair
+) -> Iterator[Finding]:
+    """Name what only the dump has; what only the configuration has, unless it is an extract."""
+    if len(strange):
+        yield Finding(f"{what} not configured", "none", _examples(strange), False)
+    if len(missing) and not pair.extract:
+        yield Finding(f"{what} not in the dump", _examples(missing), "none", False)
 
 
 def _called(nodes: NodeRecords) -> str:
@@ -302,10 +179,7 @@ def _cabinets(pair: _Pair) -> Iterator[Finding]:
         return
     here, there = _floor(mine), _floor(theirs)
     absent, strange = sorted(here - there), sorted(there - here)
-    if strange:
-        yield Finding("cabinets not configured", "none", examples(np.array(strange)), False)
-    if absent and not pair.extract:
-        yield Finding("cabinets not in the dump", examples(np.array(absent)), "none", False)
+    yield from _one_sided("cabinets", np.array(absent), np.array(strange), pair)
     agrees = None if pair.extract else not (absent or strange)
     yield Finding("cabinets", str(len(here)), str(len(there)), agrees)
 
@@ -396,3 +270,127 @@ def _columns(pair: _Pair) -> Iterator[Finding]:
             yield Finding(what, f"{mine[first]}", f"{where}{theirs[first]}", False)
         else:
             yield Finding(what, f"{len(mine)} nodes", "the same", True)
+
+
+#: Link classes that join groups.
+_GLOBAL = ("blue", "global")
+
+
+def _link_findings(site: Site, links: LinkRecords) -> Iterator[Finding]:
+    """Yield what a link list and a configuration both say of the network.
+
+    Parameters
+    ----------
+    site : Site
+    links : LinkRecords
+        With coordinates of the routers; without them there is nothing to compare.
+    """
+    coords_a, coords_b, topology = links.coords_a, links.coords_b, site.topology()
+    if coords_a is None or coords_b is None:
+        return
+    if topology.kind == "torus":
+        extents = topology.extents[:3], tuple((coords_a.max(axis=0) + 1).tolist())
+        here, there = (" x ".join(map(str, extent)) for extent in extents)
+        yield Finding("torus", here, there, here == there)
+    elif topology.fabric == "aries":
+        mine, theirs = _routers(site), np.unique(coords_a, axis=0)
+        same = np.array_equal(np.unique(mine, axis=0), theirs)
+        same = same and not (coords_a >= np.array(topology.extents[:3])).any()
+        yield Finding("routers", str(len(mine)), str(len(theirs)), same)
+        stated, groups = np.unique(mine[:, 0]), np.unique(theirs[:, 0])
+        same = np.array_equal(groups, stated)
+        yield Finding("groups with routers", str(len(stated)), str(len(groups)), same)
+        blue = np.isin(links.kind, _GLOBAL)
+        if blue.any():
+            real = _crossing(coords_a[blue], coords_b[blue])
+            yield _pairs(topology, real)
+            yield _wiring(topology, real, groups)
+
+
+def _routers(site: Site) -> NDArray[np.int32]:
+    """Return the routers of all cabinets: also those of service blades and vacant places."""
+    position = site.records().nodes
+    assert position is not None
+    assert position.position is not None
+    halves = np.unique(position.position[:, :2] // np.array([1, 3]), axis=0)
+    chassis = np.repeat(halves * np.array([1, 3]), 3, axis=0)
+    chassis[:, 1] += np.tile(np.arange(3), len(halves))
+    rows = np.repeat(chassis, 16, axis=0)
+    return np.column_stack([rows, np.tile(np.arange(16), len(chassis))]).astype(np.int32)
+
+
+def _crossing(a: NDArray[np.int32], b: NDArray[np.int32]) -> Ints:
+    """Return (g, c, s, h, c', s') of all link ends between groups g < h; sorted."""
+    rows = np.concatenate([np.column_stack([a, b]), np.column_stack([b, a])])
+    rows = rows[rows[:, 0] < rows[:, 3]].astype(np.int64)
+    return rows[np.lexsort(rows.T[::-1])]
+
+
+def _pairs(topology: Topology, real: Ints) -> Finding:
+    """Compare the number of links of every group pair."""
+    # a dump prints each link from both ends
+    _, ends = np.unique(real[:, [0, 3]], axis=0, return_counts=True)
+    found = sorted(set((ends // 2).tolist()))
+    stated = int(topology.parameters["global"])
+    text = f"{found[0]}" if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    return Finding("links a group pair", str(stated), text, found == [stated])
+
+
+def _wiring(topology: Topology, real: Ints, groups: NDArray[np.int32]) -> Finding:
+    """Compare the real list with what the rule makes for the groups that are there."""
+    count = int(topology.parameters["global"])
+    try:
+        made = cables(topology.wiring, Shape(len(groups), 6, 16, count))
+    except UsageError as error:
+        return Finding("wiring", topology.wiring, str(error), False)
+    ends = [groups[made.g], *np.divmod(made.a, 16), groups[made.h], *np.divmod(made.b, 16)]
+    rule = np.repeat(np.column_stack(ends).astype(np.int64), 2 * made.count, axis=0)
+    shared = _shared(rule, real)
+    text = f"{shared} of {len(real) // 2} links are the rule's"
+    return Finding("wiring", topology.wiring, text, 2 * shared == len(rule) == len(real))
+
+
+def _shared(rule: Ints, real: Ints) -> int:
+    """Return how many links both lists have, each as often as it occurs in both."""
+    both = np.concatenate([rule, real])
+    _, of = np.unique(both, axis=0, return_inverse=True)
+    lists = of.ravel()[: len(rule)], of.ravel()[len(rule) :]
+    mine, theirs = (np.bincount(rows, minlength=int(of.max()) + 1) for rows in lists)
+    return int(np.minimum(mine, theirs).sum()) // 2
+
+
+def _leaf_findings(site: Site, dump: Dump) -> Iterator[Finding]:
+    """Yield whether the nodes of each leaf module share a switch in the dump, and no other does.
+
+    Parameters
+    ----------
+    site : Site
+        Only a fat tree has leaf modules.
+    dump : Dump
+        With Slurm's switches, or with the switch of every node.
+    """
+    nodes, there = site.records().nodes, _switch_of(dump)
+    if site.topology().kind != "fattree" or nodes is None or not there:
+        return
+    assert nodes.name is not None
+    assert nodes.position is not None
+    leaf = dict(zip(nodes.name.tolist(), nodes.position[:, 0].tolist(), strict=True))
+    pairs = {(leaf[name], switch) for name, switch in there.items() if name in leaf}
+    leaves, switches = Counter(k for k, _ in pairs), Counter(s for _, s in pairs)
+    mixed = sorted(switch for switch, times in switches.items() if times > 1)
+    split = sorted(k for k, times in leaves.items() if times > 1)
+    wrong = np.array([*mixed, *(site.config.leaf[k].name for k in split)])
+    text = f"{len(switches)} with the same nodes"
+    text = f"mixed or split: {_examples(wrong)}" if len(wrong) else text
+    if pairs:
+        yield Finding("leaf modules", str(len(site.config.leaf)), text, not len(wrong))
+
+
+def _switch_of(dump: Dump) -> dict[str, str]:
+    """Return the switch that each node hangs on, by the node's name."""
+    found = {node: record.name for record in dump.switches for node in record.nodes}
+    nodes = dump.nodes
+    if found or nodes is None or nodes.name is None or nodes.router is None:
+        return found
+    names, routers = nodes.name.tolist(), nodes.router.tolist()
+    return {name: router for name, router in zip(names, routers, strict=True) if router}
