@@ -237,7 +237,7 @@ def plan(machine: Machine, free: Mask, wanted: requests.Plan) -> dict[str, Any]:
     return plan_document(machine, chosen, wanted.seed)
 
 
-def _report_row(text: str) -> None:
+def _report_row(done: float, text: str) -> None:
     """Say which row of a comparison is being made."""
     report(lambda: {"text": text})
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from placement.errors import UsageError, printable
 from placement.lists.folding import fold
 
 if TYPE_CHECKING:
@@ -65,11 +64,6 @@ def bind_options(
         Whether that is the order of their ranks in MPI: only then can Cray MPICH be told
         which local rank uses which NIC; else it is told to take the nearest.
 
-    Raises
-    ------
-    UsageError
-        Unknown launcher.
-
     Examples
     --------
     >>> from rankmap.binding.places import Place
@@ -77,11 +71,6 @@ def bind_options(
     >>> bind_options("srun", two, [1, 0]).options
     ('--cpu-bind=mask_cpu:0xc,0x3', '--gpu-bind=map:0,1')
     """
-    if launcher not in LAUNCHERS:
-        raise UsageError(
-            f"no launcher '{printable(launcher, 30)}' to bind for",
-            f"there are {', '.join(LAUNCHERS)}",
-        )
     taken = [places[k] for k in local]
     return Binding(LAUNCHERS[launcher](taken), _variables(launcher, taken, by_rank))
 
@@ -101,10 +90,6 @@ def _gpus_of_srun(places: Sequence[Place]) -> tuple[str, ...]:
     return (f"--gpu-bind=mask:{','.join(masks)}",)
 
 
-def _hydra(places: Sequence[Place]) -> tuple[str, ...]:
-    return "-bind-to", "user:" + ",".join("+".join(map(str, place.pus)) for place in places)
-
-
 def _pals(places: Sequence[Place]) -> tuple[str, ...]:
     options = ["--cpu-bind=list:" + ":".join(_ranges(place.pus) for place in places)]
     if all(place.gpus for place in places):  # numbers of the driver, as in its manual's lists
@@ -112,16 +97,15 @@ def _pals(places: Sequence[Place]) -> tuple[str, ...]:
     return tuple(options)
 
 
-def _aprun(places: Sequence[Place]) -> tuple[str, ...]:
-    return "-cc", ":".join(_ranges(place.pus) for place in places)
-
-
 #: What binds, by launcher: from the places of the local ranks.
 LAUNCHERS: dict[str, Callable[[Sequence[Place]], tuple[str, ...]]] = {
     "srun": _srun,
-    "hydra": _hydra,
+    "hydra": lambda places: (
+        "-bind-to",
+        "user:" + ",".join("+".join(map(str, place.pus)) for place in places),
+    ),
     "pals": _pals,
-    "aprun": _aprun,
+    "aprun": lambda places: ("-cc", ":".join(_ranges(place.pus) for place in places)),
 }
 
 

@@ -30,7 +30,16 @@ if TYPE_CHECKING:
 
     Algorithm = Callable[[int, int, float], list["Part"]]
 
-__all__ = ["FAMILIES", "ROOTED", "Part", "Step", "algorithms_of", "one_by_one", "parts"]
+__all__ = [
+    "FAMILIES",
+    "ROOTED",
+    "Part",
+    "Step",
+    "algorithms_of",
+    "backwards",
+    "one_by_one",
+    "parts",
+]
 
 #: The module that has the algorithms of each family.
 FAMILIES = {
@@ -114,6 +123,17 @@ def one_by_one(name: str, row: Step, block: float, combine: bool = False) -> Par
         return Step(row.source[k : k + 1], row.target[k : k + 1])
 
     return Part(name, len(row.source), step, block, combine=combine, row=row)
+
+
+def backwards(part: Part, name: str, combine: bool = False) -> Part:
+    """Return a part whose messages go the other way, the last step first."""
+
+    def step(k: int) -> Step:
+        source, target, first, blocks = part.step(part.steps - 1 - k)
+        return Step(target, source, first, blocks)
+
+    row = part.row and Step(part.row.target[::-1], part.row.source[::-1])
+    return part._replace(name=name, step=step, combine=combine, row=row)
 
 
 def algorithms_of(family: str) -> dict[str, Algorithm]:

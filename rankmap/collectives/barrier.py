@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from rankmap.collectives import Part, Step, one_by_one, trees
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rankmap.collectives import Algorithm
 
 __all__ = ["BARRIER"]
 
@@ -38,18 +45,12 @@ def _doubling(ranks: int, root: int, size: float) -> list[Part]:
     ]
 
 
-def _up_and_down(levels: list[trees.Level], ranks: int) -> list[Part]:
+def _up_and_down(levels: Callable[[int], list[trees.Level]]) -> Algorithm:
     """Return a tree that reports to rank 0, which lets everyone go."""
-    up = trees.upwards("up", levels, ranks, 0, 0.0)
-    return [up, trees.downwards("down", levels, ranks, 0, 0.0)._replace(combine=True)]
-
-
-def _linear(ranks: int, root: int, size: float) -> list[Part]:
-    return _up_and_down(trees.linear(ranks), ranks)
-
-
-def _tree(ranks: int, root: int, size: float) -> list[Part]:
-    return _up_and_down(trees.binomial(ranks), ranks)
+    return lambda ranks, root, size: [
+        trees.upwards("up", levels(ranks), ranks, 0, 0.0),
+        trees.downwards("down", levels(ranks), ranks, 0, 0.0)._replace(combine=True),
+    ]
 
 
 def _double_ring(ranks: int, root: int, size: float) -> list[Part]:
@@ -61,7 +62,7 @@ def _double_ring(ranks: int, root: int, size: float) -> list[Part]:
 BARRIER = {
     "dissemination": _dissemination,
     "doubling": _doubling,
-    "tree": _tree,
-    "linear": _linear,
+    "tree": _up_and_down(trees.binomial),
+    "linear": _up_and_down(trees.linear),
     "double-ring": _double_ring,
 }

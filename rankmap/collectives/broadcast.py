@@ -27,14 +27,12 @@ def _chain(ranks: int, root: int, size: float) -> list[Part]:
     return [one_by_one("chain", Step(rank, (rank + 1) % ranks), size)]
 
 
-def _scatter_ring(ranks: int, root: int, size: float) -> list[Part]:
-    block = size / ranks
-    return gathering.scattered(ranks, root, block) + gathering.ring(ranks, root, block)
-
-
-def _scatter_doubling(ranks: int, root: int, size: float) -> list[Part]:
-    block = size / ranks
-    return gathering.scattered(ranks, root, block) + gathering.doubling(ranks, root, block)
+def _scatter_then(allgather: Algorithm) -> Algorithm:
+    """Return the broadcast of a block to each rank, and then of all to all."""
+    return lambda ranks, root, size: [
+        *gathering.scattered(ranks, root, size / ranks),
+        *allgather(ranks, root, size / ranks),
+    ]
 
 
 def _split_binary(ranks: int, root: int, size: float) -> list[Part]:
@@ -69,6 +67,6 @@ BCAST = {
     "split-binary": _split_binary,
     "linear": _along(trees.linear),
     "chain": _chain,
-    "scatter-doubling": _scatter_doubling,
-    "scatter-ring": _scatter_ring,
+    "scatter-doubling": _scatter_then(gathering.doubling),
+    "scatter-ring": _scatter_then(gathering.ring),
 }

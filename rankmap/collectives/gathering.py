@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.collectives import Part, Step
+from rankmap.collectives import Part, Step, backwards
 from rankmap.collectives.trees import binomial, linear, log2_up
 
 if TYPE_CHECKING:
     from placement.support.array_types import Ints
-
+    from rankmap.collectives import Algorithm
 
 __all__ = ["ALLGATHER", "GATHER", "SCATTER", "doubling", "ring", "scattered"]
 
@@ -28,29 +28,11 @@ def scattered(ranks: int, root: int, block: float) -> list[Part]:
     return [Part("scatter", len(levels), step, block, ranks)]
 
 
-def _gathered(ranks: int, root: int, block: float) -> list[Part]:
-    """Return a binomial gather, a scatter backwards."""
-    (down,) = scattered(ranks, root, block)
-
-    def step(k: int) -> Step:
-        parent, child, first, count = down.step(down.steps - 1 - k)
-        return Step(child, parent, first, count)
-
-    return [Part("gather", down.steps, step, block, ranks)]
-
-
 def _scattered_at_once(ranks: int, root: int, block: float) -> list[Part]:
     """Return the root sending everyone its block, all at once."""
     child = (linear(ranks)[0][1] + root) % ranks
     source = np.full(ranks - 1, root)
     return [Part("scatter", 1, lambda k: Step(source, child, child), block, ranks)]
-
-
-def _gathered_at_once(ranks: int, root: int, block: float) -> list[Part]:
-    """Return everyone sending the root its block, all at once."""
-    child = (linear(ranks)[0][1] + root) % ranks
-    target = np.full(ranks - 1, root)
-    return [Part("gather", 1, lambda k: Step(child, target, child), block, ranks)]
 
 
 def ring(ranks: int, root: int, block: float) -> list[Part]:
@@ -143,6 +125,11 @@ def neighbor(ranks: int, root: int, block: float) -> list[Part]:
     return [Part("neighbor", rounds, step, block, ranks, alike=alike)]
 
 
-GATHER = {"binomial": _gathered, "linear": _gathered_at_once}
+def _gathered(scatter: Algorithm) -> Algorithm:
+    """Return the gather that is a scatter backwards."""
+    return lambda ranks, root, block: [backwards(p, "gather") for p in scatter(ranks, root, block)]
+
+
 SCATTER = {"binomial": scattered, "linear": _scattered_at_once}
+GATHER = {name: _gathered(scatter) for name, scatter in SCATTER.items()}
 ALLGATHER = {"doubling": _doubling_or_bruck, "ring": ring, "bruck": bruck, "neighbor": neighbor}

@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.collectives import Part, Step, gathering, one_by_one, trees
+from rankmap.collectives import Part, Step, backwards, gathering, trees
+from rankmap.collectives.broadcast import BCAST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from placement.support.array_types import Ints
     from rankmap.collectives import Algorithm
+
+    Levels = Callable[[int], list[trees.Level]]
 
 __all__ = [
     "ALLREDUCE",
@@ -54,25 +57,20 @@ def _ring(ranks: int, root: int, size: float) -> list[Part]:
     return ring(ranks, 0, block) + gathering.ring(ranks, 0, block)
 
 
-def _reduce_bcast(ranks: int, root: int, size: float) -> list[Part]:
-    """Return a binomial reduction to rank 0 and a 4-nomial broadcast, as Open MPI mostly has it."""
-    up = trees.upwards("reduce", trees.binomial(ranks), ranks, 0, size)
-    return [up, trees.downwards("bcast", trees.knomial(ranks), ranks, 0, size)]
-
-
-def _linear(ranks: int, root: int, size: float) -> list[Part]:
-    """Return everyone sending to rank 0, which sends the result to everyone."""
-    levels = trees.linear(ranks)
-    up = trees.upwards("reduce", levels, ranks, 0, size)
-    return [up, trees.downwards("bcast", levels, ranks, 0, size)]
+def _up_and_down(up: Levels, down: Levels) -> Algorithm:
+    """Return a reduction to rank 0 along one tree, and a broadcast along another."""
+    return lambda ranks, root, size: [
+        trees.upwards("reduce", up(ranks), ranks, 0, size),
+        trees.downwards("bcast", down(ranks), ranks, 0, size),
+    ]
 
 
 ALLREDUCE = {
     "doubling": _doubling,
     "rabenseifner": _rabenseifner_all,
     "ring": _ring,
-    "reduce-bcast": _reduce_bcast,
-    "linear": _linear,
+    "reduce-bcast": _up_and_down(trees.binomial, trees.knomial),  # as Open MPI mostly has it
+    "linear": _up_and_down(trees.linear, trees.linear),
 }
 
 
@@ -176,15 +174,11 @@ def regathered(on: Folded, block: float) -> Part:
     return Part("allgather", rounds, step, block, on.power)
 
 
-def _along(levels: Callable[[int], list[trees.Level]]) -> Algorithm:
-    """Return the reduction up a tree."""
-    return lambda ranks, root, size: [trees.upwards("tree", levels(ranks), ranks, root, size)]
-
-
-def _chain(ranks: int, root: int, size: float) -> list[Part]:
-    """Return a reduction from rank to rank."""
-    rank = (root - 1 - np.arange(ranks - 1)) % ranks
-    return [one_by_one("chain", Step(rank, (rank - 1) % ranks), size, combine=True)]
+def _to_root(broadcast: Algorithm) -> Algorithm:
+    """Return the reduction that is a broadcast backwards."""
+    return lambda ranks, root, size: [
+        backwards(part, part.name, combine=True) for part in broadcast(ranks, root, size)
+    ]
 
 
 def _in_order_binary(ranks: int, root: int, size: float) -> list[Part]:
@@ -324,11 +318,11 @@ def _reduced_and_scattered(ranks: int, root: int, block: float) -> list[Part]:
 
 
 REDUCE = {
-    "binomial": _along(trees.binomial),
-    "binary": _along(trees.binary),
+    "binomial": _to_root(BCAST["binomial"]),
+    "binary": _to_root(BCAST["binary"]),
     "in-order-binary": _in_order_binary,
-    "linear": _along(trees.linear),
-    "chain": _chain,
+    "linear": _to_root(BCAST["linear"]),
+    "chain": _to_root(BCAST["chain"]),
     "rabenseifner": _rabenseifner,
 }
 REDUCESCATTER = {

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.collectives import Part, Step
+from rankmap.collectives import Part, Step, backwards
 
 if TYPE_CHECKING:
     from placement.support.array_types import Ints
@@ -122,9 +122,4 @@ def downwards(name: str, levels: list[Level], ranks: int, root: int, size: float
 
 def upwards(name: str, levels: list[Level], ranks: int, root: int, size: float) -> Part:
     """Return everyone's buffers being combined on the way to the root."""
-
-    def step(k: int) -> Step:
-        parent, child = levels[-1 - k]
-        return Step((child + root) % ranks, (parent + root) % ranks)
-
-    return Part(name, len(levels), step, size, combine=True)
+    return backwards(downwards(name, levels, ranks, root, size), name, combine=True)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import time
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -74,6 +71,7 @@ def compare(
     nidmap compare -m shaheen2 -N 64 --ppn 32 --pattern fft:32x64 --orders row-major,morton
     nidmap compare -m torus:8x8x8 -N 64 --grid 4x4x4 --strategies hilbert,compact -o a.html
     """
+    from placement.commands.plan import bar
     from placement.scheduler.baseline import baseline_of, live_baseline
     from rankmap.compare import compared
     from rankmap.pattern.structured import name_pattern
@@ -83,13 +81,13 @@ def compare(
     machine = machine_from(specs)
     asked = predictor(machine, wanted, ppn, model)
     offered = _offered(machine, count, source, exclude)
-    with closing(_Progress()) as progress:
+    with bar() as shown:
         found = compared(
             asked,
             count,
             _words(strategies),
             _words(orders),
-            progress.tell,
+            shown,
             (live_baseline if offered.slurm else baseline_of)(machine, baseline),
             candidates=offered.free,
             exclude=offered.exclude,
@@ -99,27 +97,6 @@ def compare(
     write_output(_written(found, form), output)
     if output not in (None, "-") or form != "text":
         say(f"nidmap: {found.sentence}")
-
-
-class _Progress:
-    """One line on a terminal's stderr that says how far it is, from the first second on."""
-
-    def __init__(self) -> None:
-        self.begun = time.monotonic()
-        self.width = 0
-
-    def tell(self, text: str) -> None:
-        """Show a text instead of the one before."""
-        if sys.stderr.isatty() and (self.width or time.monotonic() > self.begun + 1):
-            sys.stderr.write(f"\r{text:<{self.width}}")
-            sys.stderr.flush()
-            self.width = max(self.width, len(text))
-
-    def close(self) -> None:
-        """Take the line away."""
-        if self.width:
-            sys.stderr.write("\r" + " " * self.width + "\r")
-            self.width = 0
 
 
 def _words(text: str) -> list[str]:

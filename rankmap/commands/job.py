@@ -100,13 +100,18 @@ def _launch(
 ) -> dict[str, Any]:
     """Return what is known of one launch."""
     from rankmap.launch.job_ranks import stated_ranks
+    from rankmap.launch.queries import plain_host
 
     plan = kept.rank_nodes()
     ranks = stated_ranks(processes, kept, alone)
     seen = {rank: node for rank, (node, _) in ranks.items()}
     how = "asked" if seen else "verified" if kept.said is not None else "planned"
     said = seen or dict(enumerate(kept.said or ()))
-    misplaced = [r for r, host in said.items() if r >= len(plan) or not _same(host, plan[r])]
+    misplaced = [
+        rank
+        for rank, host in said.items()
+        if rank >= len(plan) or plain_host(host) != plain_host(plan[rank])
+    ]
     outside = sorted({n for n in plan if n not in set(job.nodes)}) if job and job.nodes else []
     first = min(misplaced, default=None)
     return {
@@ -131,10 +136,6 @@ def _launch(
         "wrong": bool(misplaced or outside),
         **_figures(kept, specs, pattern),
     }
-
-
-def _same(one: str, two: str) -> bool:
-    return one.partition(".")[0] == two.partition(".")[0]
 
 
 def _figures(kept: StoredLaunch, specs: tuple[str, ...], pattern: str) -> dict[str, Any]:

@@ -215,7 +215,7 @@ def compared(
     count: int,
     strategies: Sequence[str] = (),
     orders: Sequence[str] = (DEFAULT_ORDER,),
-    told: Callable[[str], None] | None = None,
+    told: Callable[[float, str], None] | None = None,
     baseline: Baseline | str = "",
     progress: Callable[[Any], bool | None] | None = None,
     **request: Any,
@@ -233,7 +233,7 @@ def compared(
     orders : sequence of str
         Orderings of the ranks (`rankmap.orders`).
     told : callable or None
-        Is told before each row which one it is.
+        Is told before each row how much is done (0 to 1), and which row it is.
     baseline : Baseline or str
         What is compared with, or a planner's name; '': what the machine's
         scheduler does by itself.
@@ -322,9 +322,11 @@ def _plans(
     return found
 
 
-def _telling(told: Callable[[str], None] | None, k: int, count: int) -> Callable[[str], None]:
+def _telling(
+    told: Callable[[float, str], None] | None, k: int, count: int
+) -> Callable[[str], None]:
     """Return what is told of each row of strategy number k."""
-    return lambda what: told(f"{k + 1} of {count} strategies: {what}") if told else None
+    return lambda what: told(k / count, f"{k + 1} of {count} strategies: {what}") if told else None
 
 
 def _entries(

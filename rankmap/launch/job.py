@@ -28,7 +28,7 @@ from rankmap.launch.launch_folder import (
     store_order,
 )
 from rankmap.launch.mpi_library import mpi_library
-from rankmap.launch.queries import query_rank_nodes, rank_printer
+from rankmap.launch.queries import plain_host, query_rank_nodes, rank_printer
 from rankmap.order_file import format_named, read_order_file
 from rankmap.order_store import Wish, arrange_and_store, stored
 from rankmap.orders import arrange
@@ -193,7 +193,7 @@ def _name_nodes(allocation: Allocation | None, machine: Machine | None) -> Alloc
         rows = rows_of(machine, ",".join(nodes))
         return replace(allocation, nodes=NodeList(machine.names[rows].tolist()))
     if "." in nodes[0] and nodes[0] not in set(machine.names.tolist()):
-        return replace(allocation, nodes=NodeList([_host(name) for name in nodes]))
+        return replace(allocation, nodes=NodeList([plain_host(name) for name in nodes]))
     return allocation
 
 
@@ -383,8 +383,8 @@ class Job:
                 f"{error.message}",
                 "say --launcher-order sorted or given, or raise --patience",
             ) from None
-        position = {_host(name): k for k, name in enumerate(order.on.names.tolist())}
-        node = [position.get(_host(host), -1) for host in said]
+        position = {plain_host(name): k for k, name in enumerate(order.on.names.tolist())}
+        node = [position.get(plain_host(host), -1) for host in said]
         nodes = list(dict.fromkeys(node))
         if -1 in nodes or len(nodes) != len(position):
             raise LaunchError("the launcher puts ranks on other nodes than were planned")
@@ -411,18 +411,10 @@ class Job:
             found.append(
                 f"ranks are not bound to cores ({loose}): the order holds while they stay put"
             )
-        if given.order_file is not None and given.nodes is None and _numbers_slots(given):
+        file = given.order_file  # of slots: it has numbers alone, whatever the nodes are
+        if file and given.nodes is None and (given.order_format or format_named(file)) == "slots":
             found.append("the file's slots are taken for the nodes as the job lists them")
         if job is not None and given.nodes is None and len(order.on.names) < len(job.nodes):
             first = f"{len(order.on.names)} of the job's {len(job.nodes)} nodes"
             found.append(f"the step is put on the first {first}; --nodes names others")
         return found
-
-
-def _numbers_slots(given: RunRequest) -> bool:
-    """Tell whether the order file has numbers of slots alone, whatever the nodes are."""
-    return (given.order_format or format_named(given.order_file or "")) == "slots"
-
-
-def _host(name: str) -> str:
-    return name.partition(".")[0]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from rankmap.launch import Launch
 
-__all__ = ["query_rank_nodes", "rank_printer", "run_query"]
+__all__ = ["plain_host", "query_rank_nodes", "rank_printer", "run_query"]
 
 #: What a rank prints: a mark, the rank, the node.
 _PLACE = re.compile(r"nidmap-rank ([0-9]{1,9}) ([A-Za-z0-9._-]{1,255})(?![A-Za-z0-9._-])", re.ASCII)
@@ -34,6 +34,17 @@ def run_query(
     if answer.code:
         raise LaunchError(f"{printable(argv[0])} failed when asked (code {answer.code})")
     return answer.output
+
+
+def plain_host(name: str) -> str:
+    """Return a node's name without its domain.
+
+    Examples
+    --------
+    >>> plain_host("nid00012.cluster")
+    'nid00012'
+    """
+    return name.partition(".")[0]
 
 
 def rank_printer(variables: Sequence[str], host: str = "$(uname -n)") -> tuple[str, ...]:

@@ -343,7 +343,7 @@ def _verify(found: dict[str, Any], env: dict[str, str], strict: bool, seconds: f
     That it says nothing in so many seconds is no reason to drop the order, unless `strict`.
     """
     from rankmap.launch.launch_folder import store_answers
-    from rankmap.launch.queries import query_rank_nodes
+    from rankmap.launch.queries import plain_host, query_rank_nodes
 
     plan = found["rank_nodes"]
     try:
@@ -357,7 +357,7 @@ def _verify(found: dict[str, Any], env: dict[str, str], strict: bool, seconds: f
         return ""
     store_answers(found["path"], said)
     pairs = zip(said, plan, strict=True)
-    wrong = [r for r, (one, two) in enumerate(pairs) if not _same_node(one, two)]
+    wrong = [r for r, (one, two) in enumerate(pairs) if plain_host(one) != plain_host(two)]
     if wrong:
         r = wrong[0]
         return (
@@ -368,10 +368,6 @@ def _verify(found: dict[str, Any], env: dict[str, str], strict: bool, seconds: f
         f"verified: all {len(plan)} ranks are where the plan says, on {len(set(plan))} nodes"
     )
     return ""
-
-
-def _same_node(one: str, two: str) -> bool:
-    return one == two or one.partition(".")[0] == two.partition(".")[0]
 
 
 def _discard(found: dict[str, Any]) -> None:

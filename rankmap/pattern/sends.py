@@ -129,14 +129,14 @@ def transposition(text: str) -> Pattern:
 @pattern("sends")
 def sends(text: str) -> Pattern:
     """Build ``sends:FILE``: a message a line, its source, destination and bytes."""
+    from rankmap.readers.csv import read_messages
     from rankmap.readers.entries import empty, file_bytes
-    from rankmap.readers.message_list import read
 
     if not text:
         raise UsageError(
             "pattern sends needs a file: sends:FILE", "source destination bytes a line"
         )
-    found = _listed(read(file_bytes(text), text), f"sends:{text}")
+    found = _listed(read_messages(file_bytes(text), text), f"sends:{text}")
     if not len(found.indices):
         raise empty(text)
     return found

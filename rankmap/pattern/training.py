@@ -221,7 +221,9 @@ class Training(Pattern):
         for axis, size in self.sent().items():
             if not size:
                 continue
-            for part in _parts(self.groups("dp-cp" if axis == "dp" else axis), block):
+            groups = self.groups("dp-cp" if axis == "dp" else axis)
+            rows = max(1, block // groups.shape[1])  # about so many ranks at a time
+            for part in np.split(groups, range(rows, len(groups), rows)):
                 if axis == "ep":
                     a, b = np.triu_indices(part.shape[1], 1)
                     ends, weight = (part[:, a], part[:, b]), size / (self.ep - 1)
@@ -289,13 +291,6 @@ class _Rings(GridPattern):
 
 def _share(n: int) -> float:
     return (n - 1) / n
-
-
-def _parts(groups: Ints, block: int) -> Iterator[Ints]:
-    """Yield the groups in blocks of about so many ranks."""
-    rows = max(1, block // groups.shape[1])
-    for low in range(0, len(groups), rows):
-        yield groups[low : low + rows]
 
 
 @pattern("training")

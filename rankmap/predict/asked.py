@@ -55,18 +55,14 @@ def parsed(wanted: str | Pattern) -> Pattern:
     entries = read(path) if recording is None else recorded_entries(recording)
     with np.errstate(over="ignore"):  # what cannot be counted is refused with its time
         made = from_entries(entries, both=True, text=f"{kind}:{path}")
-    made = replace(made, notes=tuple(note for note in made.notes if _applies(note)))
+    notes = tuple(note for note in made.notes if not note.startswith("not symmetric"))
+    made = replace(made, notes=notes)  # each direction counts for itself here
     if not len(made.indices):
         raise empty(path)
     remember(made, entries)
     if recording is not None:
         remember_steps(made, recording)
     return made
-
-
-def _applies(note: str) -> bool:
-    """Return whether a note on a matrix holds here, where each direction counts for itself."""
-    return not note.startswith("not symmetric")
 
 
 def fitted(wanted: Pattern, slots: Slots) -> Pattern:

@@ -37,31 +37,22 @@ def phases(pattern: Training, job: Job, size: float) -> Iterator[Phase]:
             continue
         sums = _sums(axis, job.node[groups], sent * size, nodes)
         in_turn, at_once = _messages(pattern, axis, groups.shape[1])
+        others = groups.shape[1] - 1
+        peers = others if axis == "ep" else min(2, others)  # that a rank sends to or gets from
         leaving = np.bincount(sums.source, sums.messages, minlength=nodes)
         yield Phase(
             axis,
             job.demand(sums),
             job,
-            partial(_same, sums),
+            partial(Summed, *sums),
             in_turn=in_turn,
             a_rank=at_once * in_turn if at_once > 1 else 0.0,
             a_node=float(leaving.max(initial=0)) * in_turn,
             inside=float(sums.inside.max(initial=0)),
             a_pair=sums.a_pair(),
             sent=sent * size * (2 if axis == "pp" else 1),
-            peers=partial(_peers, axis, groups.shape[1], sums),
+            peers=partial(float, peers if len(sums.source) else 0),
         )
-
-
-def _peers(axis: str, members: int, sums: Summed) -> float:
-    """Return the other ranks of an axis that a rank exchanges messages with, on any node."""
-    if not len(sums.source):
-        return 0.0
-    return float(members - 1 if axis == "ep" else min(2, members - 1))
-
-
-def _same(sums: Summed) -> Summed:
-    return sums
 
 
 def _sums(axis: str, node: Ints, sent: float, nodes: int) -> Summed:

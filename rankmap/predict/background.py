@@ -211,10 +211,8 @@ def beside(others: Sequence[Other], rows: Ints) -> list[Other]:
     >>> beside([Other(np.array([1, 2, 3]))], np.array([2]))[0].rows.tolist()
     [1, 3]
     """
-    return [_without(other, rows) for other in others]
-
-
-def _without(other: Other, rows: Ints) -> Other:
-    """Return a job without some rows: itself where it has none of them."""
-    kept = ~np.isin(other.rows, rows)
-    return other if kept.all() else Other(other.rows[kept], other.load, other.name)
+    kept = [~np.isin(other.rows, rows) for other in others]
+    return [
+        other if mine.all() else Other(other.rows[mine], other.load, other.name)
+        for other, mine in zip(others, kept, strict=True)
+    ]

@@ -14,7 +14,6 @@ from rankmap.pattern.structured import Lines, Stencil
 from rankmap.predict.collectives import chooser
 from rankmap.predict.constants import PROBES, ROUNDS
 from rankmap.predict.library import asked_library
-from rankmap.predict.limit import ROUNDING, limit
 from rankmap.predict.phase import Job, Phase
 from rankmap.predict.prediction import PhaseTime, Prediction, Term
 from rankmap.predict.summing import joined
@@ -32,7 +31,10 @@ if TYPE_CHECKING:
     from rankmap.predict.model import Model
     from rankmap.slots import Slots
 
-__all__ = ["report"]
+__all__ = ["limit", "report"]
+
+#: Rounding that sums of many loads may have, as a share.
+ROUNDING = 1e-9
 
 
 def report(
@@ -94,6 +96,45 @@ def _timed(asked: Model, phase: Phase, loads: Loads, left: Channels | None) -> P
         sent=phase.sent,
         transfer="memory" if memory else next(longest, "link"),  # no number is none of them
     )
+
+
+def limit(phase: Phase, seconds: float) -> tuple[float, str]:
+    """Return the seconds that a phase's bytes need on any nodes of the machine, and why.
+
+    Parameters
+    ----------
+    phase : Phase
+    seconds : float
+        What the bytes take as they are placed: a bound that exceeds it by
+        rounding is taken for equal.
+
+    Notes
+    -----
+    Only so much of the phase is used: what its nodes send at least, what the
+    busiest sends or receives, and what one node sends to another at most
+    (`placement.network.bounds.best_bound`). Any order of the ranks with the
+    same three figures has the same limit.
+    """
+    from placement.network.bounds import best_bound
+
+    job, demand = phase.job, phase.total
+    sent, received = demand.out[job.rows], demand.into[job.rows]
+    among = job.machine.compute
+    if not among[job.rows].all():
+        among = among.copy()
+        among[job.rows] = True
+    found = best_bound(
+        job.machine,
+        len(job.rows),
+        out=float(sent.min()),
+        pair=phase.a_pair,
+        busiest=float(np.maximum(sent, received).max()),
+        among=among,
+    )
+    bound = found.seconds
+    if seconds < bound <= seconds * (1 + ROUNDING):
+        bound = seconds
+    return bound, found.why
 
 
 def _algorithms(asked: Model, pattern: Pattern) -> str:
@@ -214,8 +255,10 @@ def _notes(
     if asked.background:
         loads_gbs = sorted({one.load for one in asked.background})
         each = " to ".join(f"{load:g}" for load in dict.fromkeys((loads_gbs[0], loads_gbs[-1])))
+        count = len(asked.background)
+        jobs = "1 other job is" if count == 1 else f"each of {count} other jobs is"
         yield (
-            f"{_jobs(len(asked.background))} assumed to send {each} GB/s a node, alike to all of"
+            f"{jobs} assumed to send {each} GB/s a node, alike to all of"
             " its own nodes; a shared link leaves this job at least an equal share"
         )
 
@@ -240,10 +283,6 @@ def _free(loads: Loads) -> list[str]:
     carried = found.kind[np.isinf(found.bandwidth) & (loads.load > 0)]
     many = np.bincount(carried, minlength=len(found.kinds))
     return [kind for kind, count in zip(found.kinds, many.tolist(), strict=True) if count]
-
-
-def _jobs(count: int) -> str:
-    return "1 other job is" if count == 1 else f"each of {count} other jobs is"
 
 
 def _asked(asked: Model, pattern: Pattern, slots: Slots, order: Any) -> dict[str, Any]:

@@ -1,9 +1,12 @@
-"""Text tables: a list of edges (from, to[, weight]) or a whole matrix, one row a line.
+"""Text tables: edges (from, to[, weight]) or a whole matrix, one row a line; lists of messages.
 
 Split by commas, semicolons, tabs or blanks. A table of as many columns as
 lines is a matrix; two or three columns are edges, ranks counted from 0. A
 first line of words (``source,target,bytes``) makes a list of edges of it.
 ``# ranks=64`` in a comment states the number of ranks.
+
+A list of messages is source, destination and bytes, one message a line. Unlike a matrix's
+entries, two lines of the same two ranks are two messages.
 """
 
 from __future__ import annotations
@@ -14,13 +17,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError
-from rankmap.readers.entries import Entries, check_entries
-from rankmap.readers.text import gather, whole
+from rankmap.readers.entries import Entries, check_entries, gather, whole
 
 if TYPE_CHECKING:
     from rankmap.arrays import Floats, Ints
 
-__all__ = ["header_lines", "read", "stated_ranks"]
+__all__ = ["read", "read_messages"]
 
 _RANKS = re.compile(rb"^[ \t]*#[^\n]*?\branks\s*[=:]\s*([0-9]{1,12})", re.IGNORECASE | re.MULTILINE)
 _WORDS = re.compile(rb"[ \t\"']*[A-Za-z_]")
@@ -44,7 +46,7 @@ def read(raw: bytes, source: str) -> Entries:
     (3, [0, 1, 1, 2], True)
     """
     raw = raw.removeprefix(b"\xef\xbb\xbf")
-    header = header_lines(raw)
+    header = _header_lines(raw)
     values, line, _ = gather(raw, source, skip=header)
     if not len(values):
         raise ParseError(source, 0, "no numbers")
@@ -60,28 +62,62 @@ def read(raw: bytes, source: str) -> Entries:
     if width not in (2, 3):
         said = f"{len(rows)} lines of {width} numbers: neither a square matrix nor edges"
         raise ParseError(source, int(at[-1]), said, hint)
+    return _edges(rows, at, raw, source)
+
+
+def read_messages(raw: bytes, source: str) -> Entries:
+    """Return the messages of a list, each as an entry of its own.
+
+    Raises
+    ------
+    ParseError
+        With the line that has not three numbers, or none that make a message.
+
+    Examples
+    --------
+    >>> found = read_messages(b"src,dst,bytes\\n0,1,100\\n0,1,50\\n", "-")
+    >>> found.ranks, found.weight.tolist()
+    (2, [100.0, 50.0])
+    >>> read_messages(b"0 1 8\\n1 2\\n", "sent.txt")
+    Traceback (most recent call last):
+        ...
+    placement.errors.ParseError: sent.txt:2: 2 numbers, not 3: source, destination and bytes
+    """
+    raw = raw.removeprefix(b"\xef\xbb\xbf")
+    values, line, _ = gather(raw, source, skip=_header_lines(raw))
+    if not len(values):
+        raise ParseError(source, 0, "no messages", "write source, destination and bytes a line")
+    at, counts = np.unique(line, return_counts=True)
+    odd = np.flatnonzero(counts != 3)
+    if len(odd):
+        said = f"{counts[odd[0]]} numbers, not 3: source, destination and bytes"
+        raise ParseError(source, int(at[odd[0]]), said)
+    return _edges(values.reshape(-1, 3), at, raw, source)
+
+
+def _edges(rows: Floats, at: Ints, raw: bytes, source: str) -> Entries:
+    """Return lines of from, to and weight (1 where there is none) as entries."""
     ends = whole(rows[:, :2].ravel(), np.repeat(at, 2), source, "rank").reshape(-1, 2)
-    weight = rows[:, 2] if width == 3 else np.ones(len(rows))
-    ranks = stated_ranks(raw)
+    weight = rows[:, 2] if rows.shape[1] == 3 else np.ones(len(rows))
+    ranks = _stated_ranks(raw)
     n = int(ends.max()) + 1 if ranks is None else ranks
-    return check_entries(
-        Entries(n, ends[:, 0], ends[:, 1], weight, stated=ranks is not None), source, at
-    )
+    found = Entries(n, ends[:, 0], ends[:, 1], weight, stated=ranks is not None)
+    return check_entries(found, source, at)
 
 
-def stated_ranks(raw: bytes) -> int | None:
+def _stated_ranks(raw: bytes) -> int | None:
     """Return the rank count that a comment of a table states; None where none does.
 
     Examples
     --------
-    >>> stated_ranks(b"# ranks=64\\n0 1 8\\n")
+    >>> _stated_ranks(b"# ranks=64\\n0 1 8\\n")
     64
     """
     found = _RANKS.search(raw)
     return int(found[1]) if found else None
 
 
-def header_lines(raw: bytes) -> int:
+def _header_lines(raw: bytes) -> int:
     """Return how many lines of words stand at the beginning, comments above them counted."""
     for number, line in enumerate(raw[:65536].split(b"\n"), start=1):
         if line.strip() and not line.lstrip().startswith((b"#", b"%")):

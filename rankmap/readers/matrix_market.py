@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError, printable
-from rankmap.readers.entries import Entries, check_entries
-from rankmap.readers.text import gather, whole
+from rankmap.readers.entries import Entries, check_entries, gather, whole
 from rankmap.slots import MOST_SLOTS
 
 if TYPE_CHECKING:

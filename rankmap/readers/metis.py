@@ -14,8 +14,7 @@ import numpy as np
 
 from placement.errors import ParseError
 from rankmap.pattern.edges import distinct
-from rankmap.readers.entries import Entries, check_entries
-from rankmap.readers.text import gather, whole
+from rankmap.readers.entries import Entries, check_entries, gather, whole
 from rankmap.slots import MOST_SLOTS
 
 if TYPE_CHECKING:
