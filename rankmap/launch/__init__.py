@@ -37,7 +37,6 @@ __all__ = [
     "CRAY",
     "INTEL",
     "LAUNCH",
-    "LIBRARIES",
     "MPICH",
     "OPENMPI",
     "ORDER_OF_CRAY",
@@ -49,13 +48,11 @@ __all__ = [
     "is_mpiexec",
     "launcher",
     "programs",
-    "unclear_counts",
 ]
 
 #: Which MPI library the ranks use, as far as a launch depends on it.
 CRAY, OTHER = "cray-mpich", "other"
 MPICH, INTEL, OPENMPI = "mpich", "intel", "openmpi"
-LIBRARIES = (CRAY, MPICH, INTEL, OPENMPI, OTHER)
 
 #: Variable in which ranks find the order file that they were launched with; nobody else reads it.
 LAUNCH = "NIDMAP_LAUNCH"
@@ -140,8 +137,8 @@ class Launcher(ABC):
         Options by which the user binds them.
     bound : Bound or None
         The order with what binds its ranks, where that was asked for.
-    version : str
-        The launcher's version, '' where it was not asked.
+    major : int
+        The first number of its version, 0 where it was not asked.
     """
 
     options: ClassVar[OptionTable]
@@ -160,7 +157,7 @@ class Launcher(ABC):
     loose: ClassVar[tuple[str, str, str]] = ("", "none", "")
     binder: ClassVar[str] = ""
     binding_options: ClassVar[tuple[str, ...]] = ("cpu-bind",)
-    version: str = ""
+    major: int = 0
     bound: Bound | None = None
 
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
@@ -313,14 +310,6 @@ class Launcher(ABC):
     def known_options(self, options: tuple[str, ...], step: Parsed) -> tuple[str, ...]:
         """Return those of the options that bind ranks which this launcher takes."""
         return options
-
-
-def unclear_counts(ranks: int, nodes: int) -> LaunchError:
-    """Return what is said where it is not clear which node gets how many ranks."""
-    return LaunchError(
-        f"how many of {ranks} ranks each of {nodes} nodes gets is not clear",
-        "say it with --ppn",
-    )
 
 
 def even_ranks(order: Order) -> int:

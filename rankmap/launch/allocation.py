@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
     from placement.nodelist import NodeList
 
-__all__ = ["Allocation", "allocation", "dealt", "filled", "from_hosts", "job_id", "read_file"]
+__all__ = [
+    "Allocation", "allocation", "dealt", "filled", "from_hosts", "job_id", "read_file",
+    "unclear_counts",
+]  # fmt: skip
 
 #: One line of a host file: name, and slots as Hydra (``:2``) or Open MPI (``slots=2``) write them.
 _HOST = re.compile(r"([^\s:=#]+)(?::([0-9]{1,9}))?((?:\s+\S+)*)", re.ASCII)
@@ -86,12 +89,16 @@ class Allocation:
             return self.tasks
         room = None if self.cpus is None else self.cpus[:nodes] // cpus_per_task
         if room is None or room.sum() < ranks or room.min() < 1:
-            raise LaunchError(
-                f"how many of {ranks} ranks each of {nodes or len(self.nodes)} nodes gets"
-                " is not clear",
-                "say it with --ppn",
-            )
+            raise unclear_counts(ranks, nodes or len(self.nodes))
         return np.append(dealt(ranks, room), np.zeros(len(self.nodes) - len(room), dtype=np.int64))
+
+
+def unclear_counts(ranks: int, nodes: int) -> LaunchError:
+    """Return what is said where it is not clear which node gets how many ranks."""
+    return LaunchError(
+        f"how many of {ranks} ranks each of {nodes} nodes gets is not clear",
+        "say it with --ppn",
+    )
 
 
 def job_id(env: Mapping[str, str]) -> str:

@@ -15,9 +15,8 @@ from rankmap.launch import (
     Launcher,
     even_ranks,
     launcher,
-    unclear_counts,
 )
-from rankmap.launch.allocation import filled
+from rankmap.launch.allocation import filled, unclear_counts
 from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:

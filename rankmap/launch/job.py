@@ -163,7 +163,7 @@ def _find_launcher(
     if mpi not in ("auto", OTHER, library.name):
         raise LaunchError(f"{printable(program, 40)} belongs to {library.name}, not to {mpi}")
     how = find(program, library.name)
-    how.version = library.version
+    how.major = library.major
     return how, library.name
 
 

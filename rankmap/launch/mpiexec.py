@@ -46,9 +46,8 @@ from rankmap.launch import (
     Launcher,
     even_ranks,
     launcher,
-    unclear_counts,
 )
-from rankmap.launch.allocation import allocation, filled, from_hosts, read_file
+from rankmap.launch.allocation import allocation, filled, from_hosts, read_file, unclear_counts
 from rankmap.launch.options import OptionTable
 from rankmap.launch.queries import run_query
 
@@ -67,6 +66,9 @@ __all__ = ["Hydra", "IntelHydra", "Mpiexec", "OpenMpi", "Pals"]
 
 #: One argument of a command may not be longer (Linux: 128 KiB).
 _LONGEST = 120_000
+
+#: The first MPICH whose mpiexec obeys ``-rankmap``.
+MAPS = 5
 
 #: Open MPI's mappings that fill node after node, as we do; ``PE=`` says the cores of a rank.
 _PLAIN = re.compile(r"(?:slot|core|hwthread)?(?::PE=([0-9]{1,4}))?", re.IGNORECASE | re.ASCII)
@@ -156,16 +158,11 @@ class Hydra(_Hydra):
     def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
         """Return what the command says; MPICH 4 loses the order where Slurm starts its proxies."""
         step = super().read(argv, env)
-        if not self._maps() and self._is_started_by_slurm(step, env):
+        if self.major < MAPS and self._is_started_by_slurm(step, env):
             raise LaunchError(
                 "MPICH before 5 loses the order of its host file inside Slurm", "use srun"
             )
         return step
-
-    def _maps(self) -> bool:
-        """Tell whether this mpiexec obeys ``-rankmap``: MPICH 5 does."""
-        major = self.version.partition(".")[0]
-        return major.isdecimal() and int(major) >= 5
 
     def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
         """Return what leaves ranks unbound: nothing binds them by itself."""
@@ -177,11 +174,11 @@ class Hydra(_Hydra):
 
     def mapping(self, step: Parsed, env: Mapping[str, str]) -> ProcessMapping | None:
         """Return that of ``-rankmap``, which Hydra writes anew in words of its own."""
-        return HYDRA if self._maps() else super().mapping(step, env)
+        return HYDRA if self.major >= MAPS else super().mapping(step, env)
 
     def text(self, order: Order, launcher_order: str, step: Parsed) -> str:
         """Return each node once, with its ranks, as Slurm sorts them; in rank order for MPICH 4."""
-        if not self._maps():
+        if self.major < MAPS:
             return super().text(order, launcher_order, step)
         on = order.on.sorted()
         pairs = zip(on.names.tolist(), on.counts.tolist(), strict=True)
@@ -192,7 +189,7 @@ class Hydra(_Hydra):
     ) -> Launch:
         """Return the command with ``-f`` and ``-rankmap``."""
         words = ["-f", path]
-        if self._maps():
+        if self.major >= MAPS:
             words += ["-rankmap", rankmap(order.sorted())]
         elif np.count_nonzero(np.diff(order.node)) >= len(order.on.counts):
             raise LaunchError(
@@ -305,9 +302,10 @@ class OpenMpi(Mpiexec):
             _refuse_too_many(order.on, allocation)
         bare = step.without("map-by", *self.per_node_options)
         if self.bound or self._binds(order, step):
-            old = self.version.startswith("4.")
-            words = ["--rankfile", path] if old else ["--map-by", f"rankfile:file={path}"]
-        elif self.version.startswith("4."):
+            words = (
+                ["--rankfile", path] if self.major == 4 else ["--map-by", f"rankfile:file={path}"]
+            )
+        elif self.major == 4:
             bare = bare.without(*self.host_options, *self.file_options)
             words = ["--hostfile", path, "--mca", "rmaps", "seq"]
         else:

@@ -24,8 +24,8 @@ from rankmap.launch import (
     Launch,
     Launcher,
     launcher,
-    unclear_counts,
 )
+from rankmap.launch.allocation import unclear_counts
 from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:

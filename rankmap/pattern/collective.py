@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError, printable
-from rankmap.collectives import ROOTED, mpich, parts
+from rankmap.collectives import FAMILIES, ROOTED, mpich, parts
 from rankmap.pattern import Edges, Pattern, pattern
 
 if TYPE_CHECKING:
@@ -102,7 +102,5 @@ def _register(name: str) -> None:
         return Collective(name, int(value))
 
 
-for _name in (
-    "allgather", "allreduce", "barrier", "bcast", "gather", "reduce", "reducescatter", "scatter",
-):  # fmt: skip
+for _name in FAMILIES:
     _register(_name)

@@ -19,20 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = ["MEMORY_GBS", "Constants", "constants"]
 
-#: (mpi_us, hop_ns) by fabric: what the site configurations of that fabric assume.
+#: By fabric: what it calls itself, and the mpi_us and hop_ns that its sites' configurations assume.
 FABRICS = {
-    "aries": (1.3, 100.0),
-    "gemini": (1.5, 105.0),
-    "slingshot": (2.0, 350.0),
-    "infiniband": (1.2, 100.0),
-}
-
-#: What the fabrics call themselves.
-SPOKEN = {
-    "aries": "Aries",
-    "gemini": "Gemini",
-    "slingshot": "Slingshot",
-    "infiniband": "InfiniBand",
+    "aries": ("Aries", 1.3, 100.0),
+    "gemini": ("Gemini", 1.5, 105.0),
+    "slingshot": ("Slingshot", 2.0, 350.0),
+    "infiniband": ("InfiniBand", 1.2, 100.0),
 }
 
 #: The fabric that a synthetic machine's kind is taken for.
@@ -183,16 +175,15 @@ def constants(
         raise UsageError(f"latency {latency:g} us: it must be 0 to {MOST:g}")
     if latency == 0:
         return Constants(0.0, 0.0, 0.0, 0.0, source="switched off", **own)
-    fabric = _fabric(machine)
-    usual = FABRICS[fabric]
-    mpi = float(stated.get("mpi_us", usual[0])) if latency is None else latency
-    source = f"site {machine.site}" if "mpi_us" in stated else f"assumed, as on {SPOKEN[fabric]}"
+    name, mpi_us, hop_ns = FABRICS[_fabric(machine)]
+    mpi = float(stated.get("mpi_us", mpi_us)) if latency is None else latency
+    source = f"site {machine.site}" if "mpi_us" in stated else f"assumed, as on {name}"
     source = stated.get("latency_source", source)
     posting = {name: float(stated[name]) for name in ("message_us", "nic_us") if name in stated}
     own |= {**posting, "gap_us": float(stated.get("gap_us", 0.0)), "measured": frozenset(posting)}
     if latency is not None:
         source = f"latency as asked for, hops: {source}"
-    return Constants(mpi, float(stated.get("hop_ns", usual[1])), source=source, **own)
+    return Constants(mpi, float(stated.get("hop_ns", hop_ns)), source=source, **own)
 
 
 def _fabric(machine: Machine) -> str:

@@ -191,8 +191,10 @@ class Prediction:
     def sentence(self) -> str:
         """The prediction in one sentence, for a person."""
         asked = self.asked
+        sized = asked["bytes"] != 1 and asked["pattern"] != "barrier"
+        size = f" of {size_text(asked['bytes'])}" if sized else ""
         head = (
-            f"{time_text(self.time_s)} for {asked['pattern']}{_payload(asked)}"
+            f"{time_text(self.time_s)} for {asked['pattern']}{size}"
             f" on {asked['words']}{asked['how']}"
         )
         return f"{head}: {_binding(self)}; {_limit(self)}"
@@ -229,14 +231,6 @@ def worst_document(worst: Worst) -> dict[str, Any]:
         "bandwidth": worst.bandwidth if math.isfinite(worst.bandwidth) else None,
         "seconds": worst.seconds,
     }
-
-
-def _payload(asked: dict[str, Any]) -> str:
-    return (
-        ""
-        if asked["bytes"] == 1 or asked["pattern"] == "barrier"
-        else f" of {size_text(asked['bytes'])}"
-    )
 
 
 def longest(seconds: dict[str, float]) -> str:
