@@ -287,8 +287,16 @@ class Gains:
 
 
 def _alike(one: Placed, other: Placed) -> bool:
-    """Return whether the same ranks are on the same nodes, as the caller lists them."""
-    a, b = (np.asarray(getattr(placed.order, "slots", placed.order)) for placed in (one, other))
+    """Return whether the same ranks are on the same nodes, as the caller lists them.
+
+    Examples
+    --------
+    >>> _alike(Placed(np.array([3, 4])), Placed(np.array([3, 4]), np.array([0, 1])))
+    True
+    """
+    every: list[Any] = [getattr(each.order, "slots", each.order) for each in (one, other)]
+    in_turn = np.arange(max(len(slots) for slots in (*every, ()) if slots is not None))
+    a, b = (in_turn if slots is None else slots for slots in every)
     return np.array_equal(a, b) and np.array_equal(one.rows, other.rows)
 
 
