@@ -77,6 +77,8 @@ def check(machine, sent):
     assert largest(loads(machine, demand, "adaptive")) == pytest.approx(found.worst)
     assert found.worst <= best * (1 + TOLERANCE) * (1 + 1e-6)
     assert found.worst >= best * (1 - 1e-6)
+    busiest = divide(machine, demand, settled=False).worst
+    assert best * (1 - 1e-6) <= busiest <= found.worst * (1 + 1e-9)
     assert found.bound <= best * (1 + 1e-6)
     assert found.minimal == pytest.approx(minimal)
     if able and minimal <= best:
