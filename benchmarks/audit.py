@@ -24,7 +24,7 @@ from placement.errors import NidmapError
 from placement.specs import parse_spec
 from rankmap import orders
 from rankmap.predict import Predictor
-from rankmap.predict.asked import fitted
+from rankmap.predict.asked import fit_pattern
 
 #: auto is beaten where another is faster by more than this share: below it Slurm's choice is kept.
 BEATEN = 0.002
@@ -182,7 +182,7 @@ def best_of_all(asked, free, count):
                 continue
             seen.add((rows.tobytes(), order))
             on = asked.slots(rows)
-            made = orders.find(order)(fitted(asked.pattern, on), on)
+            made = orders.find(order)(fit_pattern(asked.pattern, on), on)
         except NidmapError:
             continue  # does not apply
         best = min(best, (asked.time(rows, made.slots), f"{strategy}, {order}"))

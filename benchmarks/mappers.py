@@ -72,17 +72,17 @@ def scale_free(n: int, seed: int) -> Any:
 
 def weighted(dims: tuple[int, ...], seed: int) -> Any:
     """Return a grid whose edges have random weights."""
-    from rankmap.pattern.graph import expanded, from_edges
+    from rankmap.pattern.graph import expand_pattern, from_edges
     from rankmap.pattern.structured import Stencil
 
-    a, b, _ = expanded(Stencil(dims)).upper()
+    a, b, _ = expand_pattern(Stencil(dims)).upper()
     weight = np.random.default_rng(seed).integers(1, 101, len(a)).astype(float)
     return from_edges(int(np.prod(dims)), a, b, weight)
 
 
 def cases(large: bool) -> Iterator[Case]:
     """Yield the graphs: 4,096 ranks on 128 nodes, or 65,536 ranks."""
-    from rankmap.pattern.graph import expanded
+    from rankmap.pattern.graph import expand_pattern
     from rankmap.pattern.structured import Stencil
 
     n, sizes, ppn = (65536, (4, 16, 32), 32) if large else (4096, (4, 8, 4), 32)
@@ -94,7 +94,7 @@ def cases(large: bool) -> Iterator[Case]:
         yield Case(f"scale-free {n}", scale_free(n, 4), sizes, (1, 2, 3), ppn)
         yield Case(f"scale-free {n}, 1:10:100", scale_free(n, 6), sizes, (1, 10, 100), ppn)
         yield Case("weighted grid 16x16x16", weighted((16, 16, 16), 7), sizes, (1, 2, 3), ppn)
-        stencil = expanded(Stencil((24, 24, 16)))
+        stencil = expand_pattern(Stencil((24, 24, 16)))
         yield Case("stencil 24x24x16", stencil, (4, 16, 6), (1, 2, 3), 24)
 
 

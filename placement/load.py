@@ -123,7 +123,7 @@ def build(sources: Sources) -> Machine:
         raise ParseError(
             sources.links_down[0], 0, "links that are down, and no machine", "-m MACHINE"
         )
-    machine = _assembled(sources)
+    machine = _assemble_sources(sources)
     if sources.site is not None and sources.site.hardware:
         machine = replace(machine, hardware=sources.site.hardware)
     for overlay in sources.overlays:
@@ -133,7 +133,7 @@ def build(sources: Sources) -> Machine:
     return sources.known.of(machine) if any(sources.known) else machine
 
 
-def _assembled(sources: Sources) -> Machine:
+def _assemble_sources(sources: Sources) -> Machine:
     if isinstance(sources.site, SyntheticSite) and not sources.dumps:
         return sources.site.machine
     from placement.dumps.assemble import assemble

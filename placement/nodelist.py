@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, SupportsIndex, overload
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import MAX_LENGTH, NAME
-from placement.support.regex import compiled
+from placement.support.regex import compile_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["NodeList"]
 
-_ALL_NAMES = compiled(rf"(?:{NAME.pattern}\n)*+", re.ASCII)
+_ALL_NAMES = compile_pattern(rf"(?:{NAME.pattern}\n)*+", re.ASCII)
 
 
 class NodeList(tuple[str, ...]):
@@ -54,7 +54,7 @@ class NodeList(tuple[str, ...]):
             return names
         if isinstance(names, str):
             raise TypeError("NodeList takes an iterable of names; use NodeList.parse for text")
-        return super().__new__(cls, _checked([str(name) for name in names]))
+        return super().__new__(cls, _check_names([str(name) for name in names]))
 
     @classmethod
     def parse(cls, text: str, source: str = "", most: int | None = None) -> NodeList:
@@ -214,7 +214,7 @@ class NodeList(tuple[str, ...]):
         return f"NodeList.parse({self.fold()!r})"
 
 
-def _checked(names: list[str]) -> list[str]:
+def _check_names(names: list[str]) -> list[str]:
     """Return the names, or raise for the first that is none."""
     if (
         _ALL_NAMES.fullmatch("\n".join([*names, ""]))

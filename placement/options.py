@@ -51,9 +51,9 @@ class Options:
             if sizes and not equals and place == 0:
                 self.sizes = key
             elif not key or not value:
-                raise self.wrong(f"{_quoted(word)} is not key=value", "commas separate options")
+                raise self.wrong(f"{_quote_text(word)} is not key=value", "commas separate options")
             elif key in self.given:
-                raise self.wrong(f"{_quoted(key)} is given twice")
+                raise self.wrong(f"{_quote_text(key)} is given twice")
             else:
                 self.given[key] = value
 
@@ -69,13 +69,15 @@ class Options:
 
                 near = get_close_matches(key, known, 1)
                 meant = f", is {near[0]} meant?" if near else ""
-                raise self.wrong(f"no option {_quoted(key)}{meant}", f"there are {_listed(known)}")
+                raise self.wrong(
+                    f"no option {_quote_text(key)}{meant}", f"there are {_join_words(known)}"
+                )
 
     def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
         """Return a value that is one of `choices`."""
         value = self.given.get(key, default)
         if value != default and value not in choices:
-            raise self.wrong(f"no {key} {_quoted(value)}", f"there are {_listed(choices)}")
+            raise self.wrong(f"no {key} {_quote_text(value)}", f"there are {_join_words(choices)}")
         return value
 
     def whole(self, key: str, default: int | None = None, most: int = 10**18) -> int:
@@ -90,7 +92,7 @@ class Options:
         """Return a part of a value that is a whole number above 0."""
         digits = text.isascii() and text.isdigit() and len(text) <= 18
         if not digits or not int(text):
-            shown = "0" if digits else _quoted(text)
+            shown = "0" if digits else _quote_text(text)
             raise self.wrong(f"{what}: {shown} is not a whole number above 0")
         if int(text) > most:
             raise self.wrong(f"{what}: {int(text)} is too many", f"at most {most} are possible")
@@ -116,7 +118,7 @@ class Options:
         except ValueError:
             value = math.nan
         if not least <= value < math.inf:
-            raise self.wrong(f"{key}: {_quoted(text)} is not a {what}")
+            raise self.wrong(f"{key}: {_quote_text(text)} is not a {what}")
         return value
 
     def speed(self, key: str, default: float) -> float:
@@ -129,9 +131,9 @@ class Options:
         return {k: self._figure(self.given[k], k, what, above) for k in keys if k in self.given}
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     return repr(printable(text.strip(), 40))
 
 
-def _listed(words: Collection[str]) -> str:
+def _join_words(words: Collection[str]) -> str:
     return ", ".join(words)

@@ -116,13 +116,13 @@ def plan(
     if predicting:
         choice = planners.find_predicting(name)(machine, request)
     else:
-        joined, warnings = _joined(machine, request, name)
+        joined, warnings = _keep_joined(machine, request, name)
         choice = Choice(_rows(machine, joined, name), warnings=warnings)
     _verify(machine, request, choice.rows, name)
     return _describe(machine, request, choice, name)
 
 
-def _joined(machine: Machine, request: Request, name: str) -> tuple[Request, tuple[str, ...]]:
+def _keep_joined(machine: Machine, request: Request, name: str) -> tuple[Request, tuple[str, ...]]:
     """Leave free only nodes that the links listed join, but for Slurm, which knows no links."""
     if machine.links is None or name.startswith("slurm-"):
         return request, ()

@@ -161,7 +161,7 @@ def _dragonfly(options: Options) -> Machine:
         extents=tuple(options.whole(k) for k in ("groups", "chassis", "blades", "nodes")),
         bandwidth=ARIES | options.speeds("injection", "green", "black", "blue"),
     )
-    return _machine(options, _wired(options, topology))
+    return _machine(options, _set_wiring(options, topology))
 
 
 def _slingshot(options: Options) -> Machine:
@@ -180,10 +180,10 @@ def _slingshot(options: Options) -> Machine:
         bandwidth=options.speeds("injection") | own,
         parameters={"nics": nics},
     )
-    return _machine(options, _wired(options, topology), nics=nics)
+    return _machine(options, _set_wiring(options, topology), nics=nics)
 
 
-def _wired(options: Options, topology: Topology) -> Topology:
+def _set_wiring(options: Options, topology: Topology) -> Topology:
     """State wiring and links a group pair, and refuse here what the wiring rule cannot make."""
     from placement.topologies.dragonfly import global_links
     from placement.topologies.wiring import DEFAULT, RULES
@@ -306,7 +306,7 @@ def _distances(options: Options, height: int) -> tuple[float, ...]:
 
 def _machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
     """Return the machine with every position of the topology filled."""
-    from placement.geometry import numbered
+    from placement.geometry import number_positions
     from placement.names.numbered import nid_names
 
     count = math.prod(topology.extents)
@@ -335,7 +335,7 @@ def _machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
         gpus=zero,
         features=empty,
         planned=np.zeros(count, dtype=np.bool_),
-        router=numbered(topology, coords).router,
+        router=number_positions(topology, coords).router,
         router_names=np.empty(0, dtype=np.str_),
         sources=(options.text,),
     )

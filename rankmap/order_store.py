@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from rankmap.slots import Slots
 
-__all__ = ["Wish", "arrange_and_store", "stored"]
+__all__ = ["Wish", "arrange_and_store", "stored_order"]
 
 #: Names the directory of the orders; none are kept where it is empty.
 FOLDER = "NIDMAP_ORDERS"
@@ -66,7 +66,7 @@ class Wish:
     machine_specs: tuple[str, ...] = ()
 
 
-def stored(slots: Slots, wish: Wish) -> Order | None:
+def stored_order(slots: Slots, wish: Wish) -> Order | None:
     """Return the order that is kept for these slots; None where none is, or more time may help."""
     path = _path(slots, wish)
     return _read(path, slots, wish.seconds) if path else None

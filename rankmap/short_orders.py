@@ -326,7 +326,7 @@ def _try_orders(front: _Front) -> None:
     """Try orders that may be short, then what can be put together of the best of them."""
     order, pattern, blocks = front.wanted, front.pattern, front.distance.blocks.T[::-1]
     for stretch in divisors(order.on.ppn or 1):
-        rough = _stretched(order, stretch)
+        rough = _stretch_order(order, stretch)
         front.try_orders([rough, *(renumber_nodes(rough, column) for column in blocks)])
         if len(front.short) > 1:  # more than the default order
             break
@@ -338,12 +338,12 @@ def _try_orders(front: _Front) -> None:
     boxes = _cheapest(_try_boxes(front), NESTED)
     both = [one.order for one in (*front.best, *boxes)]
     for level, outer, inner in itertools.product(front.units.levels[1:], both, both):
-        front.try_orders([_nested(outer, inner, front.units, level)])
+        front.try_orders([_nest_orders(outer, inner, front.units, level)])
     for one, other in itertools.permutations([one.order for one in front.best[:SHARING]], 2):
         front.try_orders(_side_by_side(one, other, front))
 
 
-def _stretched(order: Order, stretch: int) -> Order:
+def _stretch_order(order: Order, stretch: int) -> Order:
     """Return an order with stretches of so many ranks on one node, near what it was.
 
     Each stretch goes to the node that has most of its ranks, the clearest cases first.
@@ -397,7 +397,7 @@ def _grid(pattern: Pattern | None) -> GridPattern | None:
     return grid if isinstance(grid, GridPattern) else None
 
 
-def _nested(outer: Order, inner: Order, units: Units, level: Level) -> Order:
+def _nest_orders(outer: Order, inner: Order, units: Units, level: Level) -> Order:
     """Return one order's units of a level, inside of each of which ranks follow another order."""
     place = inverse(units.slots)
     unit = np.searchsorted(level.starts, place[outer.slots], side="right")

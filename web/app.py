@@ -122,14 +122,14 @@ def _json(raw: bytes) -> quart.Response:
     return _response(Document.of(raw).answer("", known))
 
 
-async def _asked(kind: type[S]) -> S:
+async def _read_question(kind: type[S]) -> S:
     """Return what is asked, by query or body; 400, 408, 413 or 415 where it is something else."""
     try:
         if quart.request.method != "POST":
             return msgspec.convert(quart.request.args.to_dict(), kind, strict=False)
         if quart.request.mimetype != JSON:
             raise UnsupportedMediaType("the body must be application/json")
-        return requests.decoded(await quart.request.get_data(cache=False, as_text=False), kind)
+        return requests.decode_body(await quart.request.get_data(cache=False, as_text=False), kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(printable(str(error), 300)) from None
 
@@ -166,8 +166,8 @@ async def _slowdowns() -> quart.Response:
     return _json(await _service().slowdowns())
 
 
-async def _recorded() -> quart.Response:
-    wanted, service = await _asked(requests.Recorded), _service()
+async def _recorded_pattern() -> quart.Response:
+    wanted, service = await _read_question(requests.Recorded), _service()
     recording = service.recording
     if recording is None or wanted.at >= len(recording.samples):
         raise UsageError(f"no sample {wanted.at} is replayed", "nidmap web serve --replay FILE")
@@ -206,7 +206,7 @@ def _figure(name: str, kind: type[msgspec.Struct]) -> Callable[[], Awaitable[qua
     """Return the view that answers one of `web.figures`."""
 
     async def view() -> quart.Response:
-        wanted, service = await _asked(kind), _service()
+        wanted, service = await _read_question(kind), _service()
         if LINES not in quart.request.headers.get("Accept", ""):
             return _json(await service.figure(name, wanted))
         lines = _lines(service, name, wanted)
@@ -233,34 +233,34 @@ async def _lines(service: Service, name: str, wanted: msgspec.Struct) -> AsyncIt
 
 
 async def _finish() -> quart.Response:
-    wanted = await _asked(requests.Finish)
+    wanted = await _read_question(requests.Finish)
     return _json(msgspec.json.encode({"told": _service().long.finish(wanted.question)}))
 
 
 async def _nodes() -> quart.Response:
-    from web.nodes import described
+    from web.nodes import describe_nodes
 
-    wanted, service = await _asked(requests.Nodes), _service()
-    return _json(await service.short.json(described, service.live.snapshot, wanted.nodes))
+    wanted, service = await _read_question(requests.Nodes), _service()
+    return _json(await service.short.json(describe_nodes, service.live.snapshot, wanted.nodes))
 
 
 async def _resolve() -> quart.Response:
     from web.resolve import resolve
 
-    wanted = await _asked(requests.Resolve)
+    wanted = await _read_question(requests.Resolve)
     return _json(await _service().short.json(resolve, wanted.text))
 
 
 async def _emit() -> quart.Response:
-    from web.nodes import emitted
+    from web.nodes import emit_nodes
 
-    return _json(await _service().short.json(emitted, await _asked(requests.Emit)))
+    return _json(await _service().short.json(emit_nodes, await _read_question(requests.Emit)))
 
 
 async def _export() -> quart.Response:
     from web.export import export, file_name
 
-    wanted, service = await _asked(requests.Export), _service()
+    wanted, service = await _read_question(requests.Export), _service()
     raw, _ = await service.short.call(export, service.live.snapshot, wanted)
     name, kind = file_name(service.machine, wanted.format)
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -273,7 +273,7 @@ _GET = {
     "/metrics": _metrics,
     "/api/v1/status": _status,
     "/api/v1/slowdowns": _slowdowns,
-    "/api/v1/recorded": _recorded,
+    "/api/v1/recorded": _recorded_pattern,
     "/api/v1/events": _events,
     "/api/v1/hops": _figure("hops", requests.Hops),
     "/api/v1/nodes": _nodes,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
 
-__all__ = ["FILE_PATTERNS", "coded", "document", "folded_rows"]
+__all__ = ["FILE_PATTERNS", "code_column", "document", "folded_rows"]
 
 SCHEMA = "nidmap.machine-columns/1"
 
@@ -42,12 +42,12 @@ _PATTERNS = (
 )
 
 
-def coded(values: NDArray[Any]) -> dict[str, list[Any]]:
+def code_column(values: NDArray[Any]) -> dict[str, list[Any]]:
     """Return a column as its distinct values and a code for each row.
 
     Examples
     --------
-    >>> coded(np.array(["up", "down", "up"]))
+    >>> code_column(np.array(["up", "down", "up"]))
     {'values': ['down', 'up'], 'codes': [1, 0, 1]}
     """
     distinct, codes = np.unique(values, return_inverse=True)
@@ -108,7 +108,7 @@ def _nodes(machine: Machine) -> dict[str, Any]:
         "name": machine.names.tolist(),
         "cname": machine.cname.tolist() if (machine.cname != "").any() else [],
         "coords": machine.coords.T.tolist(),
-        **{name: coded(getattr(machine, name)) for name in (*_WORDS, *_NUMBERS)},
+        **{name: code_column(getattr(machine, name)) for name in (*_WORDS, *_NUMBERS)},
         "router": first,
     }
 

@@ -98,10 +98,10 @@ def serve(
     origins = () if replay else _sources(machine, sources)
     from web import recording
     from web.guard import Guard, own_names, token_in
-    from web.server import bound, bound_socket, run
+    from web.server import bind_socket, bound_socket, run
     from web.service import Service
 
-    listening = bound_socket(os.path.expanduser(path)) if path else closing(bound(host, port))
+    listening = bound_socket(os.path.expanduser(path)) if path else closing(bind_socket(host, port))
     with listening as sock:
         guard = Guard(
             token="" if no_token else token_in(secret) if secret else secrets.token_urlsafe(24),
@@ -111,7 +111,8 @@ def serve(
             cookie=f"nidmap-{port if path else sock.getsockname()[1]}",
         )
         service = Service(
-            machine, origins, guard, prefix=_path_of(prefix), users=show_users, taken=_taken(specs),
+            machine, origins, guard, prefix=_path_of(prefix), users=show_users,
+            taken=_newest_dump(specs),
             recording=recording.read(machine, replay, show_users) if replay else None,
             every=refresh, plans=plans or 0, seconds=time_limit, streams=streams,
         )  # fmt: skip
@@ -164,7 +165,9 @@ def export(
 
     text = "" if nodes is None else read_list(nodes, "--nodes")[0]
     origins = _sources(machine, sources) if sources else ()
-    snapshot = ask(machine, origins, show_users) if origins else of_dump(machine, _taken(specs))
+    snapshot = (
+        ask(machine, origins, show_users) if origins else of_dump(machine, _newest_dump(specs))
+    )
     raw, sentence = exported(machine, snapshot, Export(form, text, **wanted))
     write_output(raw, output)
     say(sentence)
@@ -219,7 +222,7 @@ def _machine(specs: tuple[str, ...]) -> Machine:
     return machine_from(specs)
 
 
-def _taken(specs: tuple[str, ...]) -> float | None:
+def _newest_dump(specs: tuple[str, ...]) -> float | None:
     """Return when the newest of the machine's dumps was written; None where none is a file."""
     times = [os.stat(spec).st_mtime for spec in specs if os.path.isfile(spec)]
     return max(times, default=None)

@@ -71,7 +71,7 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
         holding = f", {len(now.jobs)} jobs" if now.jobs else ""
         sentence = f"{compute} compute nodes, {free} of them free{holding}"
     if wanted.format == "html":
-        more = {"describe": said, "hash": wanted.state, **_coloured(machine, now, marks, wanted)}
+        more = {"describe": said, "hash": wanted.state, **_colours_of(machine, now, marks, wanted)}
         return _page(machine, now, marks, more).encode(), sentence
     raw = picture(
         machine, now, marks, wanted.format, wanted.width, sentence=sentence,
@@ -91,7 +91,9 @@ def _marks(machine: Machine, wanted: Export) -> list[Mark]:
     return found
 
 
-def _coloured(machine: Machine, now: Snapshot, marks: list[Mark], wanted: Export) -> dict[str, Any]:
+def _colours_of(
+    machine: Machine, now: Snapshot, marks: list[Mark], wanted: Export
+) -> dict[str, Any]:
     """Return how a page colours its nodes, with the figures that it cannot ask a server for."""
     from web import figures
 
@@ -111,7 +113,7 @@ def _coloured(machine: Machine, now: Snapshot, marks: list[Mark], wanted: Export
 def _page(machine: Machine, now: Snapshot, marks: list[Mark], more: dict[str, Any]) -> str:
     from web import layout
     from web.columns import document
-    from web.page import exported
+    from web.page import export_page
 
     own = document(machine) | {"show_users": any(job.user for job in now.jobs), "live": False}
     data = {
@@ -127,4 +129,4 @@ def _page(machine: Machine, now: Snapshot, marks: list[Mark], more: dict[str, An
         **more,
         "made": datetime.now(timezone.utc).isoformat(timespec="seconds"),
     }
-    return exported(machine.name, data)
+    return export_page(machine.name, data)

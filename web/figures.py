@@ -76,11 +76,11 @@ def describe(machine: Machine, free: Mask, wanted: requests.Describe) -> dict[st
         "reason": "",
         "notes": [],
     }
-    said["sentence"] = _counted(machine, said)
+    said["sentence"] = _count_sentence(machine, said)
     try:
         model = _predictor(machine, wanted, len(rows))
         slots = model.slots(rows)
-        order = _arranged(model, slots, wanted)
+        order = _wanted_order(model, slots, wanted)
         found = model.ranged(slots, order)
         said["prediction"] = link_loads.document(found, wanted.links)
         said["notes"] = list(found.notes)
@@ -91,23 +91,23 @@ def describe(machine: Machine, free: Mask, wanted: requests.Describe) -> dict[st
     return said
 
 
-def _arranged(model: Predictor, slots: Slots, wanted: requests.Describe) -> Order | None:
+def _wanted_order(model: Predictor, slots: Slots, wanted: requests.Describe) -> Order | None:
     """Return the order that is asked for; None for the one that every launcher makes."""
     from rankmap.order import Order
-    from rankmap.predict.asked import fitted
+    from rankmap.predict.asked import fit_pattern
 
     if wanted.slots:
         return Order(np.array(wanted.slots), slots, wanted.order, wanted.pattern)
     if wanted.order in _AS_IS:
         return None
-    return _ordered(slots, fitted(model.pattern, slots), wanted.order, {"predictor": model})
+    return _new_order(slots, fit_pattern(model.pattern, slots), wanted.order, {"predictor": model})
 
 
-def _ordered(slots: Slots, pattern: Pattern, strategy: str, job: dict[str, Any]) -> Order:
+def _new_order(slots: Slots, pattern: Pattern, strategy: str, job: dict[str, Any]) -> Order:
     """Return a new order, as ``nidmap order`` makes it."""
     from rankmap.joint.by_strategy import order_by_strategy
 
-    return order_by_strategy(slots, pattern, _named(strategy), job)
+    return order_by_strategy(slots, pattern, _order_name(strategy), job)
 
 
 def _default(model: Predictor, free: Mask, placed: Placed, time: float) -> dict[str, Any] | None:
@@ -151,7 +151,7 @@ def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, fl
     "216 nodes in 3 groups, 54 blades; busiest: blue link g3-g7 at 3.2 x the mean \
 (the nodes' own links take longer); 1 to 1.21 x as fast as Slurm's own choice (topology/none)"
     """
-    parts = [_counted(machine, said)]
+    parts = [_count_sentence(machine, said)]
     if busiest is None:
         parts.append("nothing leaves a router")
     else:
@@ -166,7 +166,7 @@ def sentence(machine: Machine, said: dict[str, Any], busiest: tuple[str, str, fl
     return "; ".join(parts)
 
 
-def _counted(machine: Machine, said: dict[str, Any]) -> str:
+def _count_sentence(machine: Machine, said: dict[str, Any]) -> str:
     """Return the nodes and what they touch: the outermost level and the innermost."""
     from placement.plan import counted
 
@@ -187,14 +187,14 @@ def compare(machine: Machine, free: Mask, wanted: requests.Compare) -> dict[str,
     ``own_order``: the slot of every rank (None where rank r is on slot r), and
     the time without it.
     """
-    from rankmap.compare import DEFAULT_ORDER, compared
+    from rankmap.compare import DEFAULT_ORDER, compare_strategies
     from web import link_loads
 
-    found = compared(
+    found = compare_strategies(
         _predictor(machine, wanted, wanted.count),
         wanted.count,
         wanted.strategies,
-        [_named(order) for order in wanted.orders] or [DEFAULT_ORDER],
+        [_order_name(order) for order in wanted.orders] or [DEFAULT_ORDER],
         told=_report_row,
         progress=_report_search,
         candidates=_candidates(machine, free, wanted.from_),
@@ -276,7 +276,7 @@ def order(machine: Machine, free: Mask, wanted: requests.Order) -> dict[str, Any
     if wanted.slots:
         found = Order(np.array(wanted.slots), slots, wanted.strategy, wanted.pattern)
     else:
-        found = _ordered(slots, pattern, wanted.strategy, {})
+        found = _new_order(slots, pattern, wanted.strategy, {})
     return {
         "schema": "nidmap.page-order/1",
         "order": document(found),
@@ -360,7 +360,7 @@ def _pattern(spec: str) -> str:
     return spec
 
 
-def _named(strategy: str) -> str:
+def _order_name(strategy: str) -> str:
     """Return an order's name; options of other makers might name files, so none are taken."""
     from rankmap import orders
 

@@ -60,7 +60,7 @@ class Gateway:
             return
         scope = self._inside(scope)
         reply = _Reply(send)
-        answer = await self._answer(scope, _joined(scope["headers"]))
+        answer = await self._answer(scope, _join_headers(scope["headers"]))
         if answer is None:
             try:
                 await self._inner(scope, receive, reply)
@@ -111,7 +111,7 @@ class Gateway:
         return answer
 
 
-def _joined(pairs: list[tuple[bytes, bytes]]) -> dict[str, str]:
+def _join_headers(pairs: list[tuple[bytes, bytes]]) -> dict[str, str]:
     """Return the headers by lower-case name, repeated ones joined."""
     found: dict[str, str] = {}
     for name, value in pairs:

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from web.requests import Emit
     from web.snapshot import Snapshot
 
-__all__ = ["described", "emitted"]
+__all__ = ["describe_nodes", "emit_nodes"]
 
 #: Nodes that one answer describes.
 MOST = 1000
 
 
-def described(machine: Machine, now: Snapshot, text: str) -> dict[str, Any]:
+def describe_nodes(machine: Machine, now: Snapshot, text: str) -> dict[str, Any]:
     """Return all that is known of some nodes.
 
     Raises
@@ -64,7 +64,7 @@ def _node(
     }
 
 
-def emitted(machine: Machine, wanted: Emit) -> dict[str, Any]:
+def emit_nodes(machine: Machine, wanted: Emit) -> dict[str, Any]:
     """Return nodes as text in a format of ``nidmap plan --format``.
 
     Raises

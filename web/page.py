@@ -22,7 +22,7 @@ from placement.errors import NidmapError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["bundle", "exported", "shell"]
+__all__ = ["bundle", "export_page", "shell"]
 
 _HOME = Path(__file__).parent
 STATIC = _HOME / "static"
@@ -44,12 +44,12 @@ def shell(title: str) -> str:
     return _render(
         title=title,
         export=False,
-        head_assets=_trusted(f'<link rel="stylesheet" href="static/{STYLE}">'),
-        body_assets=_trusted(f'<script type="module" src="static/{ENTRY}"></script>'),
+        head_assets=_trust_html(f'<link rel="stylesheet" href="static/{STYLE}">'),
+        body_assets=_trust_html(f'<script type="module" src="static/{ENTRY}"></script>'),
     )
 
 
-def exported(title: str, data: Mapping[str, Any]) -> str:
+def export_page(title: str, data: Mapping[str, Any]) -> str:
     """Return the page with its style, its script and its data in it.
 
     Parameters
@@ -72,10 +72,12 @@ def exported(title: str, data: Mapping[str, Any]) -> str:
         f'<script type="application/json" id="nidmap-data">{_inert(data)}</script>'
         f"<script>{script}</script>"
     )
-    return _render(title=title, export=True, head_assets=_trusted(head), body_assets=_trusted(body))
+    return _render(
+        title=title, export=True, head_assets=_trust_html(head), body_assets=_trust_html(body)
+    )
 
 
-def _trusted(text: str) -> Markup:
+def _trust_html(text: str) -> Markup:
     """Mark our own files' text as HTML; what others wrote is in it as `_inert` JSON only."""
     return Markup(text)  # noqa: S704 - see above
 

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 __all__ = [
     "BODY", "TEXT", "Compare", "Describe", "Emit", "Export", "Finish", "Hops", "Mark", "Nodes",
-    "Order", "Plan", "Recorded", "Resolve", "View", "decoded",
+    "Order", "Plan", "Recorded", "Resolve", "View", "decode_body",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -187,7 +187,7 @@ class Export(Struct, forbid_unknown_fields=True):
     ] = ""  # fmt: skip
 
 
-def decoded(raw: bytes | str, kind: type[T]) -> T:
+def decode_body(raw: bytes | str, kind: type[T]) -> T:
     """Return a body as its Struct.
 
     Raises

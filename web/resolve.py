@@ -77,14 +77,14 @@ def resolve(machine: Machine, text: str) -> dict[str, Any]:
     found = _read(machine, text)
     if found["ok"] or len(text) > _LONGEST_WRAPPED:
         return found
-    for other in _unwrapped(text):
+    for other in _unwrap_words(text):
         bare = _read(machine, other) if other.strip() else found
         if bare["ok"] or bare["count"] > found["count"]:
             found = bare
     return found
 
 
-def _unwrapped(text: str) -> Iterator[str]:
+def _unwrap_words(text: str) -> Iterator[str]:
     """Yield a text without what may stand around its names, each of the same length.
 
     The last one is no text of the same length: the nodes of all jobs in what
@@ -92,15 +92,16 @@ def _unwrapped(text: str) -> Iterator[str]:
 
     Examples
     --------
-    >>> [other.split() for other in _unwrapped("#SBATCH -N 2 -w nid[00001-00002]")]
+    >>> [other.split() for other in _unwrap_words("#SBATCH -N 2 -w nid[00001-00002]")]
     [['nid[00001-00002]']]
-    >>> [other.split() for other in _unwrapped('["n1", "n2"]')]
+    >>> [other.split() for other in _unwrap_words('["n1", "n2"]')]
     [['n1', ',', 'n2']]
-    >>> [other.split() for other in _unwrapped("(n1:ncpus=4)+(n2:ncpus=4)")]
+    >>> [other.split() for other in _unwrap_words("(n1:ncpus=4)+(n2:ncpus=4)")]
     [['n1', 'n2']]
-    >>> list(_unwrapped("n1,n2"))
+    >>> list(_unwrap_words("n1,n2"))
     []
-    >>> list(_unwrapped('{"jobs": [{"job_id": 7, "job_state": "RUNNING", "nodes": "n[1-2]"}]}'))[-1]
+    >>> job = '{"job_id": 7, "job_state": "RUNNING", "nodes": "n[1-2]"}'
+    >>> list(_unwrap_words(f'{{"jobs": [{job}]}}'))[-1]
     'n[1-2]'
     """
     for bare in (_DIRECTIVE.sub(_blank_directive, text), _VNODE.sub(_blank_vnode, text),
@@ -182,15 +183,15 @@ def _names(machine: Machine, text: str, errors: list[_Problem]) -> NodeList:
         except ParseError as error:
             at = error.line - 1 if error.line or len(lines) > 1 else 0
             if not 0 <= at < len(lines) or "this row does not fit" in error.text:
-                errors.append(_noted(text, error))
+                errors.append(_note_problem(text, error))
                 return NodeList()
             kept, bad = _readable(machine, lines[at], at + 1)
-            errors += bad or [_noted(text, error)]
+            errors += bad or [_note_problem(text, error)]
             lines[at] = " ".join(kept) if bad else ""
     return NodeList()
 
 
-def _noted(text: str, error: ParseError) -> _Problem:
+def _note_problem(text: str, error: ParseError) -> _Problem:
     word = next(iter(_QUOTED.findall(error.text)), "")
     line, column = _place(text, word, error.line)
     return _Problem(word, line, column, error.text, error.hint)
@@ -217,7 +218,7 @@ def _looked_up(
     machine: Machine, text: str, names: NodeList, errors: list[_Problem]
 ) -> tuple[NDArray[np.int64], int]:
     """Return the rows of the names that there are, and how many more words are bad."""
-    known = _known(machine)
+    known = _known_words(machine)
     bad: dict[str, ParseError | None] = {}
     for tried, word in enumerate(w for w in dict.fromkeys(names) if w not in known):
         if len(bad) >= MOST_ERRORS and (tried > _MOST_TRIED or not _PLACE.match(word)):
@@ -236,7 +237,7 @@ def _looked_up(
     return rows, len(bad) - len(named)
 
 
-def _known(machine: Machine) -> set[str]:
+def _known_words(machine: Machine) -> set[str]:
     """Return the words that surely name one node: host names, cnames and NIDs."""
     words = set(machine.names.tolist())
     words.update(cname for cname in machine.cname.tolist() if cname)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from web.service import Service
 
-__all__ = ["bound", "bound_socket", "make_server", "run", "serve"]
+__all__ = ["bind_socket", "bound_socket", "make_server", "run", "serve"]
 
 #: Seconds in which the head of a request must have come.
 PATIENCE = 20.0
@@ -42,7 +42,7 @@ _M_ARENA_MAX = -8
 FILES = 4096
 
 
-def bound(host: str, port: int) -> socket.socket:
+def bind_socket(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 takes any free one.
 
     Raises
@@ -133,7 +133,7 @@ def run(service: Service, sock: socket.socket) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
     with contextlib.suppress(OSError, AttributeError):  # one heap a thread keeps what each needed
         ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
-    before = signal.signal(signal.SIGTERM, _terminated)  # uvicorn hands it on when it has ended
+    before = signal.signal(signal.SIGTERM, _end_tidily)  # uvicorn hands it on when it has ended
     try:
         asyncio.run(serve(service, make_server(service), sock))
     finally:
@@ -191,7 +191,7 @@ async def _close_idle(server: uvicorn.Server) -> None:
                 connection.transport.close()
 
 
-def _terminated(number: int, frame: object) -> None:
+def _end_tidily(number: int, frame: object) -> None:
     """Leave as a tool that SIGTERM has ended, but tidily."""
     del frame
     raise click.exceptions.Exit(128 + number)

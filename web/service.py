@@ -184,7 +184,7 @@ class Service:
         """Return `web.slowdowns.slowdowns` as JSON, made anew when the jobs have changed since."""
         version, since = self._judged
         old = version != self.live.snapshot.version and time.monotonic() - since > _JUDGED
-        failed = self._judging is not None and self._judging.done() and _failed(self._judging)
+        failed = self._judging is not None and self._judging.done() and _has_failed(self._judging)
         if self._judging is None or failed or old:
             self._judged = (self.live.snapshot.version, time.monotonic())
             asked = self.long.json(slowdowns, self.live.snapshot)
@@ -206,7 +206,7 @@ class Service:
         }
 
 
-def _failed(task: asyncio.Future[bytes]) -> bool:
+def _has_failed(task: asyncio.Future[bytes]) -> bool:
     return task.cancelled() or task.exception() is not None
 
 

@@ -45,7 +45,7 @@ def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
     said, late = [], False
     for job in sorted(now.jobs, key=lambda job: -len(job.rows)):
         late = late or report(lambda: {"text": f"{len(now.jobs)} jobs"})
-        said.append(_judged(model, free, job, late))
+        said.append(_judge_job(model, free, job, late))
     return {
         "schema": "nidmap.slowdowns/1",
         "pattern": "alltoall",
@@ -54,7 +54,7 @@ def slowdowns(machine: Machine, now: Snapshot) -> dict[str, Any]:
     }
 
 
-def _judged(model: Predictor, free: Mask, job: Job, late: bool) -> dict[str, Any]:
+def _judge_job(model: Predictor, free: Mask, job: Job, late: bool) -> dict[str, Any]:
     """Return one job's figures; without times where it is too late for them."""
     from placement.plan import plan, spans
 

@@ -19,7 +19,7 @@ from placement.lookup import find_rows
 from placement.machine import FREE_STATES
 from placement.scheduler.availability import counts_of
 from placement.support.reading import read_at_most
-from web.columns import coded, folded_rows
+from web.columns import code_column, folded_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -125,7 +125,7 @@ class Snapshot:
             "version": self.version,
             "source": self.source,
             **self.standing,
-            "state": coded(self.state),
+            "state": code_column(self.state),
             "planned": np.flatnonzero(self.planned).tolist(),
             "free": int(self.free(machine).sum()),
             "counts": counts_of(self.state[machine.compute]),
@@ -174,18 +174,20 @@ def _with_jobs(
     found = []
     for job, part in zip(jobs, np.split(every, ends[:-1]), strict=False):
         rows = np.sort(part)
-        name, partition = (_masked(text, hidden)[:_LONGEST] for text in (job.name, job.partition))
+        name, partition = (
+            _mask_names(text, hidden)[:_LONGEST] for text in (job.name, job.partition)
+        )
         user = job.user[:_LONGEST] if users else ""
         found.append(Job(job.id, rows[rows >= 0], name, partition, user))
     return replace(bare, jobs=tuple(job for job in found if len(job.rows)))
 
 
-def _masked(text: str, names: Iterable[str]) -> str:
+def _mask_names(text: str, names: Iterable[str]) -> str:
     """Return a text without the names in it: people put their own into their jobs' names.
 
     Examples
     --------
-    >>> _masked("Alice-run7", ["alice"]), _masked("run7", ["alice"])
+    >>> _mask_names("Alice-run7", ["alice"]), _mask_names("run7", ["alice"])
     ('…-run7', 'run7')
     """
     folded = text.casefold()

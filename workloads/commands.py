@@ -8,7 +8,7 @@ import click
 
 from placement.commands.common import LazyGroup
 from placement.errors import UsageError
-from workloads.launched import launched
+from workloads.launched import current_launch
 
 __all__ = ["PROGRAMS", "bench"]
 
@@ -41,13 +41,13 @@ class BenchGroup(LazyGroup):
         except (click.exceptions.Exit, click.Abort):
             raise
         except Exception as error:
-            if launched() is None:
+            if current_launch() is None:
                 raise
             raise click.exceptions.Exit(_say_once(error)) from None
 
 
 def _say_once(error: Exception) -> int:
-    from workloads.world import guarded
+    from workloads.world import run_guarded
 
     def fail() -> None:
         if not isinstance(error, click.UsageError):
@@ -55,7 +55,7 @@ def _say_once(error: Exception) -> int:
         command = error.ctx.command_path if error.ctx else "nidmap bench"
         raise UsageError(f"{error.format_message()} (see {command} --help)")
 
-    return guarded(fail)
+    return run_guarded(fail)
 
 
 @click.group(cls=BenchGroup)

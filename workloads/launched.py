@@ -19,9 +19,20 @@ from workloads.progress import TERMINAL
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["ENDING", "MPIEXEC", "STARTED", "Launched", "Launches", "become", "become_mpiexec",
-           "handle_signals", "launched", "mpiexec_words", "parse_count",
-           "rank_environment"]  # fmt: skip
+__all__ = [
+    "ENDING",
+    "MPIEXEC",
+    "STARTED",
+    "Launched",
+    "Launches",
+    "become",
+    "become_mpiexec",
+    "current_launch",
+    "handle_signals",
+    "mpiexec_words",
+    "parse_count",
+    "rank_environment",
+]  # fmt: skip
 
 #: Signals that ask a run to end.
 ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -65,7 +76,7 @@ class Launched(NamedTuple):
     size: int | None
 
 
-def launched(env: Mapping[str, str] | None = None) -> Launched | None:
+def current_launch(env: Mapping[str, str] | None = None) -> Launched | None:
     """Return the launch that this process is a rank of, None where it is of none.
 
     A batch script of Slurm is none, although SLURM_PROCID is set in it.
@@ -77,9 +88,9 @@ def launched(env: Mapping[str, str] | None = None) -> Launched | None:
 
     Examples
     --------
-    >>> launched({"PMI_RANK": "2", "PMI_SIZE": "4"})
+    >>> current_launch({"PMI_RANK": "2", "PMI_SIZE": "4"})
     Launched(by='mpiexec', rank=2, size=4)
-    >>> launched({"SLURM_PROCID": "0", "SLURM_JOB_ID": "17"}) is None
+    >>> current_launch({"SLURM_PROCID": "0", "SLURM_JOB_ID": "17"}) is None
     True
     """
     env = os.environ if env is None else env

@@ -1,10 +1,10 @@
 """The options that all programs share, and what stands around a program's command.
 
-`measured` turns a function into the callback of a click command that
+`bench_callback` turns a function into the callback of a click command that
 
 - has ``-n --repeat --warmup --seed --time-limit --json -o``;
 - outside a launch becomes ``mpiexec -n N`` with the same words;
-- inside one runs as a rank, behind `workloads.world.guarded`.
+- inside one runs as a rank, behind `workloads.world.run_guarded`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import click
 
 from placement.commands.common import machine_from, to_json, write_output
 from placement.commands.quantities import Bytes, Param
-from workloads.launched import become_mpiexec, launched
-from workloads.world import guarded, world
+from workloads.launched import become_mpiexec, current_launch
+from workloads.world import run_guarded, world
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,8 +30,19 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
 
-__all__ = ["Bytes", "Common", "Duration", "Number", "Param", "Sizes", "Words", "level_option",
-           "measured", "named_machine", "setting"]  # fmt: skip
+__all__ = [
+    "Bytes",
+    "Common",
+    "Duration",
+    "Number",
+    "Param",
+    "Sizes",
+    "Words",
+    "bench_callback",
+    "level_option",
+    "named_machine",
+    "setting",
+]  # fmt: skip
 
 
 class Duration(Param):
@@ -222,7 +233,7 @@ def _options(repeat: int, warmup: int) -> list[Callable[..., Any]]:
     ]
 
 
-def measured(
+def bench_callback(
     function: Callable[..., int | None] | None = None,
     *,
     repeat: int = 10,
@@ -246,26 +257,26 @@ def measured(
     --------
     >>> @click.command("hello")
     ... @click.option("--name", default="world")
-    ... @measured
+    ... @bench_callback
     ... def hello(common, name):
     ...     common.show({"hello": name}, f"hello {name}\\n")
     >>> sorted(option.name for option in hello.params)
     ['as_json', 'name', 'output', 'ranks', 'repeat', 'seed', 'time_limit', 'warmup']
     """
     if function is None:
-        return functools.partial(measured, repeat=repeat, warmup=warmup, outside=outside)
+        return functools.partial(bench_callback, repeat=repeat, warmup=warmup, outside=outside)
     main = function
 
     @functools.wraps(main)
     def callback(**options: Any) -> None:
         common = Common(**{name: options.pop(name) for name in Common.__slots__})
-        if launched() is None:
+        if current_launch() is None:
             code = outside(common, **options) if outside else None
             if code is not None:
                 return leave(code)
             if (common.ranks or 1) > 1:
                 become_mpiexec(common.ranks or 1)
-        return leave(guarded(lambda: run_rank(common, options)))
+        return leave(run_guarded(lambda: run_rank(common, options)))
 
     def run_rank(common: Common, options: dict[str, Any]) -> int | None:
         from workloads.results import check_name

@@ -26,7 +26,7 @@ from workloads.launched import ENDING, handle_signals
 from workloads.phases import reduce_over_ranks
 from workloads.progress import Progress
 from workloads.results import Journal
-from workloads.world import forget_segments, oversubscribed, processor, same, together
+from workloads.world import forget_segments, oversubscription, processor, same, together
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -335,9 +335,9 @@ def header_of(
     -------
     dict
         Complete on rank 0; the others have what they need of it
-        (``oversubscribed``).
+        (``oversubscription``).
     """
-    warning = oversubscribed(comm)
+    warning = oversubscription(comm)
     hosts = comm.gather(processor(comm), root=0)
     if hosts is None:
         return {"oversubscribed": warning}

@@ -6,7 +6,7 @@ Three rules keep a job from hanging:
   inside `together`, which holds no communication of the caller's: every rank
   then raises the same error;
 - what must be the same on all ranks goes through `same`;
-- an error that strikes one rank anywhere else ends the job: `guarded` says it
+- an error that strikes one rank anywhere else ends the job: `run_guarded` says it
   once and aborts within seconds.
 """
 
@@ -24,15 +24,25 @@ from operator import or_
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from placement.errors import LaunchError, NidmapError, UsageError, printable
-from workloads.launched import STARTED, launched, parse_count
+from workloads.launched import STARTED, current_launch, parse_count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mpi4py import MPI
 
-__all__ = ["DefectError", "decide_on_root", "forget_segments", "guarded", "interrupted",
-           "oversubscribed", "processor", "same", "together", "world"]  # fmt: skip
+__all__ = [
+    "DefectError",
+    "decide_on_root",
+    "forget_segments",
+    "interruption",
+    "oversubscription",
+    "processor",
+    "run_guarded",
+    "same",
+    "together",
+    "world",
+]  # fmt: skip
 
 T = TypeVar("T")
 
@@ -87,13 +97,13 @@ def _mpi() -> Any:
 
 def _refuse_mixed(library: str) -> None:
     """Refuse MPICH's library under Open MPI's launcher, which it would only abort in."""
-    launch = launched()
+    launch = current_launch()
     mixed = launch is not None and launch.by == "Open MPI" and library.startswith("MPICH")
     if mixed and "MPIR_CVAR_PMI_VERSION" not in os.environ:  # else it may be built to speak PMIx
-        raise LaunchError(f"Open MPI's launcher started this; {_mixed(library)}")
+        raise LaunchError(f"Open MPI's launcher started this; {_mixed_mpis(library)}")
 
 
-def _mixed(library: str) -> str:
+def _mixed_mpis(library: str) -> str:
     shown = printable(library.split("\n")[0].strip(" \0"), 60)
     return (
         f"two MPIs are mixed: the library is {' '.join(shown.split())}, "
@@ -119,7 +129,7 @@ def world(expected: int | None = None) -> MPI.Intracomm:
         On every rank alike: no MPI, or a world of another size.
     """
     comm: MPI.Intracomm = _mpi().COMM_WORLD
-    size, launch = comm.Get_size(), launched()
+    size, launch = comm.Get_size(), current_launch()
     for by, wanted in (
         (f"{launch.by} started" if launch else "", launch.size if launch else None),
         ("nidmap bench started", parse_count(os.environ.get(STARTED))),
@@ -127,7 +137,7 @@ def world(expected: int | None = None) -> MPI.Intracomm:
     ):
         if wanted is not None and wanted != size:
             text = f"the world has {size} rank{'s' * (size != 1)}, but {by} {wanted}"
-            mixed = f"; {_mixed(_mpi().Get_library_version())}" if size == 1 else ""
+            mixed = f"; {_mixed_mpis(_mpi().Get_library_version())}" if size == 1 else ""
             raise LaunchError(f"{text}{mixed}")
     if not _alarm:
         _alarm.append(comm.Dup())
@@ -167,7 +177,7 @@ def processor(comm: MPI.Intracomm) -> str:
     return os.environ.get("SLURMD_NODENAME") or str(_mpi().Get_processor_name())
 
 
-def oversubscribed(comm: MPI.Intracomm) -> str:
+def oversubscription(comm: MPI.Intracomm) -> str:
     """Return one line where ranks share cores, '' where each has its own. Collective.
 
     The cores of a node are those that its ranks may run on, and no more than
@@ -180,10 +190,10 @@ def oversubscribed(comm: MPI.Intracomm) -> str:
     """
     cores = sum(1 << core for core in os.sched_getaffinity(0))
     ranks = comm.gather((str(_mpi().Get_processor_name()), cores, _quota()), root=0)
-    return str(comm.bcast(_crowded(ranks or []), root=0))
+    return str(comm.bcast(_crowded_node(ranks or []), root=0))
 
 
-def _crowded(ranks: list[tuple[str, int, float]]) -> str:
+def _crowded_node(ranks: list[tuple[str, int, float]]) -> str:
     """Say which node is crowded most, of ranks with their node, cores and quota; '' for none."""
     nodes: dict[str, list[tuple[int, float]]] = {}
     for name, cores, quota in ranks:
@@ -312,7 +322,7 @@ def same(comm: MPI.Intracomm, **arguments: object) -> None:
                 raise UsageError(what, "all ranks must be given the same")
 
 
-def guarded(main: Callable[[], int | None]) -> int:
+def run_guarded(main: Callable[[], int | None]) -> int:
     """Run a rank's program so that no error of any rank leaves another one waiting.
 
     Where all ranks fail within a second, the lowest says its error and all
@@ -334,7 +344,7 @@ def guarded(main: Callable[[], int | None]) -> int:
     except NidmapError as error:
         return _fail(error)
     except KeyboardInterrupt:
-        return _fail(interrupted())
+        return _fail(interruption())
     except Exception as error:
         if os.environ.get("NIDMAP_DEBUG"):
             import traceback
@@ -347,7 +357,7 @@ def guarded(main: Callable[[], int | None]) -> int:
         return _fail(ours)
 
 
-def interrupted() -> NidmapError:
+def interruption() -> NidmapError:
     """Return the error of a run that was interrupted (exit code 130)."""
     error = NidmapError("interrupted")
     error.exit_code = 130
@@ -356,7 +366,7 @@ def interrupted() -> NidmapError:
 
 def _fail(error: NidmapError) -> int:
     """Say the error once over all ranks and return the exit code, or abort."""
-    told = launched()
+    told = current_launch()
     try:
         comm = _mpi().COMM_WORLD
         if not _alarm and told is not None and told.size in (None, comm.Get_size()):

@@ -19,7 +19,7 @@ from workloads.ab.running import measure
 from workloads.minicray.client import link_bytes
 from workloads.options import Common
 from workloads.session import quiet_barrier
-from workloads.world import guarded
+from workloads.world import run_guarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ def main() -> int:
     """Measure what the job's file says; return the exit code."""
     with open(sys.argv[1], encoding="utf-8") as stream:
         job = json.load(stream)
-    return guarded(lambda: _measure(job))
+    return run_guarded(lambda: _measure(job))
 
 
 def _measure(job: dict[str, Any]) -> int:

@@ -16,8 +16,8 @@ import numpy as np
 from placement.plan import plan
 from rankmap.orders import arrange
 from rankmap.predict import Predictor
-from rankmap.predict.asked import fitted
-from workloads.minicray.against import Side, expected, factor, total_demand
+from rankmap.predict.asked import fit_pattern
+from workloads.minicray.against import Side, expected_bytes, factor, total_demand
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +127,7 @@ def _other(
     if name.endswith(" order"):
         model = _predictor(case, machine)
         slots = model.slots(own)
-        order = arrange(slots, fitted(model.pattern, slots), name.removesuffix(" order"))
+        order = arrange(slots, fit_pattern(model.pattern, slots), name.removesuffix(" order"))
         return Arm(name, own, np.asarray(order.slots, dtype=np.int64))
     if name != "random":
         rows = plan(machine, case.nodes, strategy=name, candidates=may, seed=seed).rows
@@ -253,7 +253,7 @@ def _links(
 ) -> dict[str, Any]:
     """Return predicted bytes with headers, and counted bytes, of one run, link by link."""
     demand = total_demand(predictor.predict(arm.rows, arm.slots))
-    names, payload, wire = expected(predictor.machine, demand, "single", cluster.mtu)
+    names, payload, wire = expected_bytes(predictor.machine, demand, "single", cluster.mtu)
     counted = np.array([counts["links"][name] for name in names.tolist()]) / counts["runs"]
     side = Side(names, payload, wire, counted)
     error, judged = np.abs(side.error), side.judged

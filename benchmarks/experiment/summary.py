@@ -145,7 +145,7 @@ def _links(runs: Sequence[Run], strict: set[str]) -> dict[str, Any]:
 
 def text(found: Mapping[str, Any]) -> str:
     """Return the summary for a person."""
-    from placement.commands.tables import aligned
+    from placement.commands.tables import align_columns
 
     head = ("case", "arm", "gain", "least", "most", "faster", "slower", "predicted", "whole run")
     rows = [head]
@@ -154,7 +154,7 @@ def text(found: Mapping[str, Any]) -> str:
         counts = [f"{gain[key]} of {gain['seeds']}" for key in ("faster", "slower")]
         more = [f"{gain[key]:.2f}" for key in ("predicted", "whole_run")]
         rows.append((gain["case"], gain["arm"], *figures, *counts, *more))
-    return aligned(rows) + "\n\n" + "\n".join(_sentences(found)) + "\n"
+    return align_columns(rows) + "\n\n" + "\n".join(_sentences(found)) + "\n"
 
 
 def _sentences(found: Mapping[str, Any]) -> Iterable[str]:

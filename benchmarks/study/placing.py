@@ -16,7 +16,7 @@ from benchmarks.study.timing import POINT, Stepped, greener, predictor, rewired
 from benchmarks.study.verdict import inside, near, over
 from placement.plan import plan
 from rankmap.predict import Predictor
-from rankmap.predict.background import shared
+from rankmap.predict.background import shared_channels
 from rankmap.predict.gain import Gains, Placed
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def left(found: Busy, routing: str, setting: Setting) -> Any:
         return whole
     theirs = "minimal" if routing == "adaptive" else routing
     jobs = [replace(job, load=setting.load) for job in found.jobs]
-    return shared(found.machine, jobs, theirs).left(whole)
+    return shared_channels(found.machine, jobs, theirs).left(whole)
 
 
 def main_table(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:

@@ -62,7 +62,7 @@ def candidates(
     if slurm is not None:
         free = idle_rows(machine, slurm)
     elif source is not None:
-        free, named = _listed(machine, source)
+        free, named = _free_and_named(machine, source)
     return Candidates(
         free,
         named,
@@ -72,7 +72,7 @@ def candidates(
     )
 
 
-def _listed(machine: Machine, source: str) -> tuple[Mask, Mask | None]:
+def _free_and_named(machine: Machine, source: str) -> tuple[Mask, Mask | None]:
     """Return which nodes are free by a text of ``--from``, and which it names."""
     from placement.scheduler.availability import availability
 
@@ -137,13 +137,13 @@ def ask_slurm(
 
 def _without_held(found: SlurmNodes) -> SlurmNodes:
     """Return Slurm's nodes, those that other plans or pending jobs want counted as promised."""
-    from placement.slurm.leases import leased, pinned
+    from placement.slurm.leases import leased_nodes, pinned_nodes
 
     idle, notes = found.free, list(found.notes)
     planned = found.planned.copy()
     for held, words in (
-        (leased(), "your plans of the last minutes hold"),
-        (pinned(), "pending jobs name"),
+        (leased_nodes(), "your plans of the last minutes hold"),
+        (pinned_nodes(), "pending jobs name"),
     ):
         mine = np.isin(found.names, list(held))
         if (mine & idle).any():

@@ -129,12 +129,12 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--json`` and ``-o`` to a command that writes text or JSON; ``-o x.json`` means both."""
 
     @functools.wraps(command)
-    def called(*args: Any, as_json: bool, output: str | None, **options: Any) -> Any:
+    def run_command(*args: Any, as_json: bool, output: str | None, **options: Any) -> Any:
         wanted = as_json or format_of_name(output, {".json": "json"}, "text") == "json"
         return command(*args, as_json=wanted, output=output, **options)
 
     output = click.option("-o", "--output", metavar="FILE", help="Write there: text, or .json.")
-    return click.option("--json", "as_json", is_flag=True, help="All as JSON.")(output(called))
+    return click.option("--json", "as_json", is_flag=True, help="All as JSON.")(output(run_command))
 
 
 def machine_from(specs: tuple[str, ...]) -> Machine:
@@ -255,7 +255,7 @@ def _temporary(raw: bytes, path: str) -> str:
     try:
         nameless = os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600)
     except (OSError, AttributeError):
-        return _named(raw, folder, name)
+        return _write_beside(raw, folder, name)
     with os.fdopen(nameless, "wb") as stream:
         _store(stream, raw)
         temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
@@ -263,13 +263,13 @@ def _temporary(raw: bytes, path: str) -> str:
         try:
             os.link(f"/proc/self/fd/{nameless}", os.path.basename(temporary), dst_dir_fd=where)
         except OSError:
-            return _named(raw, folder, name)  # no /proc: a file with a name then
+            return _write_beside(raw, folder, name)  # no /proc: a file with a name then
         finally:
             os.close(where)
     return temporary
 
 
-def _named(raw: bytes, folder: str, name: str) -> str:
+def _write_beside(raw: bytes, folder: str, name: str) -> str:
     import tempfile
 
     handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)

@@ -68,12 +68,12 @@ def show(specs: tuple[str, ...], as_json: bool, output: str | None) -> None:
     if as_json:
         write_output(to_json(summary), output)
         return
-    from placement.commands.tables import aligned
+    from placement.commands.tables import align_columns
 
     facts = _facts(summary)
     width = max(len(word) for word, _ in facts)
     lines = "".join(f"{word:<{width}}  {text}\n" for word, text in facts)
-    write_output(f"{lines}\n{aligned(_link_rows(summary))}", output)
+    write_output(f"{lines}\n{align_columns(_link_rows(summary))}", output)
 
 
 def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
@@ -184,11 +184,11 @@ def export(specs: tuple[str, ...], name: str | None, output: str | None) -> None
     if not chosen:
         raise UsageError("no format", f"give --format, or -o with {', '.join(SUFFIXES)}")
     found = machine_from(specs)
-    write_output(_written(found, chosen), output)
+    write_output(_machine_text(found, chosen), output)
     say(f"{found.name} as {chosen}: {counted(len(found), 'node')}, wiring {wiring_text(found)}")
 
 
-def _written(found: Machine, name: str) -> str | bytes:
+def _machine_text(found: Machine, name: str) -> str | bytes:
     from placement import writers
     from placement.views import graph_files as graphs
 

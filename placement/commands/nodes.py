@@ -70,17 +70,17 @@ def _arranging(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that fold and expand share, and arrange what they name by them."""
 
     @functools.wraps(command)
-    def called(
+    def run_on_names(
         lists: tuple[str, ...], specs: tuple[str, ...], in_order: bool, unique: bool, **options: Any
     ) -> None:
         machine = machine_from(specs) if specs else None
-        names = _named(lists, machine)
+        names = _read_lists(lists, machine)
         names = names.unique if unique else names
         command(names.sorted() if in_order else names, machine, **options)
 
     by_number = click.option("--sort", "in_order", is_flag=True, help="Sort, numbers by value.")
     once = click.option("--unique", is_flag=True, help="Each node once.")
-    return _lists(machine_option(by_number(once(report_options(called)))))
+    return _lists(machine_option(by_number(once(report_options(run_on_names)))))
 
 
 @nodes.command()
@@ -157,7 +157,7 @@ def _words(names: NodeList, form: str, machine: Machine | None) -> list[str]:
     return [str(number) for number in numbers.tolist()]
 
 
-def _named(lists: tuple[str, ...], machine: Machine | None) -> NodeList:
+def _read_lists(lists: tuple[str, ...], machine: Machine | None) -> NodeList:
     """Read all lists; with a machine given, resolve them on it."""
     from placement.lookup import nodes_of, rows_of
     from placement.nodelist import NodeList
@@ -285,7 +285,7 @@ def nodes_document(machine: Machine, rows: Ints) -> dict[str, Any]:
 
 def _page(machine: Machine, rows: Ints) -> str:
     """Return the table and the summary for a person."""
-    from placement.commands.tables import aligned
+    from placement.commands.tables import align_columns
     from placement.plan import spans
 
     columns = _columns(machine, rows)
@@ -297,4 +297,4 @@ def _page(machine: Machine, rows: Ints) -> str:
     summary = f"{nodes} of {machine.name or 'the machine'}; they touch {touched}"
     words = [k for k, column in enumerate(shown.values()) if not isinstance(column[0], int)]
     table = [list(shown), *zip(*shown.values(), strict=True)]
-    return aligned(table, left=words) + summary + "\n"
+    return align_columns(table, left=words) + summary + "\n"

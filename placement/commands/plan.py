@@ -191,12 +191,12 @@ def report_of(form: str | None, as_json: bool, strategy: str | None, **given: An
     _refuse_contradictions(options)
     machine = machine_from(options.specs)
     if options.source != "idle":
-        offered = _offered(machine, options)
+        offered = _candidates_of(machine, options)
         return PlanReport(machine, _choose(machine, options, offered), options, offered)
     from placement.slurm.leases import lease, one_plan_at_a_time
 
     with one_plan_at_a_time():
-        offered = _offered(machine, options)
+        offered = _candidates_of(machine, options)
         chosen = _choose(machine, options, offered)
         if options.output is not None or not sys.stdout.isatty():
             lease(chosen.nodes)  # what is only looked at is in nobody's hands
@@ -258,7 +258,7 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
         )
 
 
-def _offered(machine: Machine, options: PlanOptions) -> Candidates:
+def _candidates_of(machine: Machine, options: PlanOptions) -> Candidates:
     """Return the nodes to choose from, asking Slurm what is idle where the options want that."""
     from placement.commands.candidates import ask_slurm, candidates
 

@@ -307,9 +307,9 @@ def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -
     if plan.strategy.startswith("blades"):
         from dataclasses import asdict
 
-        from placement.planners.blades_linked import joined
+        from placement.planners.blades_linked import count_joined
 
-        document["joined"] = asdict(joined(machine, plan.rows))
+        document["joined"] = asdict(count_joined(machine, plan.rows))
     return document
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import report_options, say, to_json, write_output
-from placement.commands.tables import aligned
+from placement.commands.tables import align_columns
 from placement.errors import SiteError, UsageError
 from placement.sites.overlay import Overlay
 
@@ -44,16 +44,16 @@ def list_sites(as_json: bool, output: str | None) -> None:
     """
     from placement.site import site_names
 
-    rows = [row for name in site_names() if (row := _listed(name)) is not None]
+    rows = [row for name in site_names() if (row := _list_entry(name)) is not None]
     if as_json:
         write_output(to_json(rows), output)
         return
     head = ("name", "system", "kind", "nodes", "scheduler")
     table = [head, *([row[key] for key in head] for row in rows)]
-    write_output(aligned(table, left=range(len(head))), output)
+    write_output(align_columns(table, left=range(len(head))), output)
 
 
-def _listed(name: str) -> dict[str, Any] | None:
+def _list_entry(name: str) -> dict[str, Any] | None:
     """Return one row of the list; a user's own broken file is said, and the list goes on."""
     from placement.site import load_site
 
@@ -89,11 +89,11 @@ def show(name: str, as_json: bool, output: str | None) -> None:
     from placement.site import load_configuration
 
     found = load_configuration(name)
-    text = to_json(_shown(found)) if as_json else f"{_about(found)}\n\n{_table(found)}"
+    text = to_json(_site_document(found)) if as_json else f"{_about(found)}\n\n{_table(found)}"
     write_output(text, output)
 
 
-def _shown(found: Site | Overlay) -> dict[str, Any]:
+def _site_document(found: Site | Overlay) -> dict[str, Any]:
     if isinstance(found, Overlay):
         about = found.config
         head = {"name": found.name, "title": about.title, "file": found.source, "overlay": True}
@@ -147,7 +147,7 @@ def _table(found: Site | Overlay) -> str:
         for key, f in found.figures()
         for interval in [f"; {_value(list(f.interval))}" if f.interval else ""]
     ]
-    return aligned([head, *rows], left=range(4))
+    return align_columns([head, *rows], left=range(4))
 
 
 def _value(value: Any) -> str:
@@ -185,13 +185,15 @@ def check(name: str, against: str | None, as_json: bool, output: str | None) -> 
         return 0
     if isinstance(found, Overlay):
         raise found.alone()
-    findings = _compared(found, against)
+    findings = _print_findings(found, against)
     differ = sum(f.agrees is False for f in findings)
     verdict |= {"dump": against, "agrees": not differ, "findings": [f._asdict() for f in findings]}
     head = ("what", found.name, against, "")
     rows = [[f.what, f.site, f.dump, _WORD[f.agrees]] for f in findings]
     last = f"{differ} of {len(findings)} differ" if differ else "no contradiction"
-    text = f"{aligned([head, *rows], left=range(4))}\n{found.name} against {against}: {last}\n"
+    text = (
+        f"{align_columns([head, *rows], left=range(4))}\n{found.name} against {against}: {last}\n"
+    )
     write_output(to_json(verdict) if as_json else text, output)
     return int(differ > 0)
 
@@ -199,7 +201,7 @@ def check(name: str, against: str | None, as_json: bool, output: str | None) -> 
 _WORD = {True: "agrees", False: "DIFFERS", None: "not compared"}
 
 
-def _compared(found: Site, against: str) -> Sequence[Finding]:
+def _print_findings(found: Site, against: str) -> Sequence[Finding]:
     from placement.readers import read
     from placement.sites.against import compare
 

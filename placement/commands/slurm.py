@@ -198,7 +198,7 @@ def _constraints(given: dict[str, Any]) -> tuple[dict[str, str], str]:
         if given.get(name) not in (None, "", "unset"):
             return {}, f"--{name} is set: submitted as written"
     count, ppn = _size(given)
-    report = _planned(_plan_words(given, words, count, ppn))
+    report = _report_of_words(_plan_words(given, words, count, ppn))
     found = {}
     outside = report.job.exclude
     if outside:
@@ -257,7 +257,7 @@ def _asked_segment(given: dict[str, Any]) -> str:
     return asked if asked.isdigit() and int(asked) else ""
 
 
-def _planned(line: list[str]) -> Any:
+def _report_of_words(line: list[str]) -> Any:
     """Return the report on a plan by the words of ``nidmap plan``."""
     from placement.commands.plan import plan, report_of
 

@@ -9,10 +9,10 @@ from placement.errors import printable
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-__all__ = ["aligned"]
+__all__ = ["align_columns"]
 
 
-def aligned(table: Sequence[Sequence[object]], left: Collection[int] = (0,)) -> str:
+def align_columns(table: Sequence[Sequence[object]], left: Collection[int] = (0,)) -> str:
     """Return rows in columns, control characters of foreign text escaped.
 
     Parameters
@@ -24,7 +24,7 @@ def aligned(table: Sequence[Sequence[object]], left: Collection[int] = (0,)) -> 
 
     Examples
     --------
-    >>> print(aligned([("class", "links"), ("x", "192")]), end="")
+    >>> print(align_columns([("class", "links"), ("x", "192")]), end="")
     class  links
     x        192
     """

@@ -86,7 +86,7 @@ def walk(extents: tuple[int, ...]) -> NDArray[np.int32]:
     extents : tuple of int
         At least 1 each.
     """
-    return _joined(extents, _root(extents), {})
+    return _join_parts(extents, _root(extents), {})
 
 
 def _cells(shape: tuple[int, ...], known: dict[tuple[int, ...], Cells]) -> Cells:
@@ -95,11 +95,11 @@ def _cells(shape: tuple[int, ...], known: dict[tuple[int, ...], Cells]) -> Cells
         if len(shape) < 2:
             known[shape] = np.arange(math.prod(shape), dtype=np.int32)[None][: len(shape)]
         else:
-            known[shape] = _joined(shape, parts(shape), known)
+            known[shape] = _join_parts(shape, parts(shape), known)
     return known[shape]
 
 
-def _joined(
+def _join_parts(
     box: tuple[int, ...], pieces: tuple[Part, ...], known: dict[tuple[int, ...], Cells]
 ) -> Cells:
     """Return the cells of a box, part after part."""
@@ -140,11 +140,11 @@ def _root(extents: tuple[int, ...]) -> tuple[Part, ...]:
 
 
 def _part(low: tuple[int, ...], size: tuple[int, ...], main: int) -> Part:
-    order = _turned(len(size), main)
+    order = _turn_axes(len(size), main)
     return Part(low, size, _real(size, order), (False,) * len(size))
 
 
-def _turned(n: int, main: int) -> tuple[int, ...]:
+def _turn_axes(n: int, main: int) -> tuple[int, ...]:
     """Return the axes 0 … n-1 turned so that `main` is the last."""
     return tuple((main + 1 + k) % n for k in range(n))
 
@@ -302,7 +302,7 @@ def _pattern(n: int, order: tuple[int, ...]) -> tuple[_Step, ...]:
             out[-1].side[main] = 2
         else:
             _cross(flip, at, side)
-            out.append(_Step(side, main, _turned(n, main), tuple(flip)))
+            out.append(_Step(side, main, _turn_axes(n, main), tuple(flip)))
             flip[main] = not flip[main]
         at = {a: place >> r & 1 for r, a in enumerate(order)}
     return tuple(out)

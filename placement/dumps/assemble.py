@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import placement.views.frames  # noqa: F401  # lets machines export themselves
-from placement.dumps.contradictions import absent_cabinets, contradictions, settled
+from placement.dumps.contradictions import absent_cabinets, contradictions, settle_dumps
 from placement.dumps.tables import fill, join
 from placement.errors import ParseError, place
 from placement.geometry import locate
@@ -102,7 +102,7 @@ def assemble(
     found = contradictions(dumps, site)
     if found and prefer != "last":
         raise found[0].error(len(found) - 1)
-    dumps = settled(dumps, found)
+    dumps = settle_dumps(dumps, found)
     dumps = _with_nodes(dumps) if site is None else dumps
     table = _in_order(_table(dumps, site, as_given=prefer == "last"))
     if found:

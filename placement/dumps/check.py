@@ -149,7 +149,7 @@ def check(machine: Machine, dumps: Sequence[Dump] = ()) -> list[Finding]:
     []
     """
     source = dumps[0].source if dumps else machine.name
-    checks = (_places, _names, _global_ports, _group_pairs, _holes, _switches, _unlinked)
+    checks = (_places, _names, _global_ports, _group_pairs, _holes, _switches, _find_unlinked)
     found = [_finding(source, fault) for one in checks for fault in one(machine)]
     told = {str(f.error(dump.source)) for dump in dumps for f in dump.faults}
     notes = [note for note in machine.notes if note not in told]
@@ -178,10 +178,10 @@ def _places(machine: Machine) -> Iterator[Fault]:
 
 def _names(machine: Machine) -> Iterator[Fault]:
     """Find nodes whose cname says another place or NID than they have."""
-    from placement.geometry.numbering import stated
+    from placement.geometry.numbering import numbering_of
     from placement.names.columns import parse_cnames
 
-    rule = stated(machine.topology)
+    rule = numbering_of(machine.topology)
     if rule is None:
         return
 
@@ -265,12 +265,12 @@ def _holes(machine: Machine) -> Iterator[Fault]:
 
 def _place(machine: Machine, level: str) -> str:
     """Name the first empty place of a level: its cname where there is one, else coordinates."""
-    from placement.geometry.numbering import stated
+    from placement.geometry.numbering import numbering_of
     from placement.names.columns import format_cnames
     from placement.views.summary import first_hole
 
     at, levels = first_hole(machine, level), machine.topology.levels
-    rule = stated(machine.topology)
+    rule = numbering_of(machine.topology)
     if rule is None or len(at) < len(levels) - 1:
         return " ".join(f"{word} {value}" for word, value in zip(levels, at, strict=False))
     whole = np.array([[*at, 0][: len(levels)]])
@@ -288,7 +288,7 @@ def _switches(machine: Machine) -> Iterator[Fault]:
         yield _remark("no-switch", text, "Slurm's topology plugin will not use them together")
 
 
-def _unlinked(machine: Machine) -> Iterator[Fault]:
+def _find_unlinked(machine: Machine) -> Iterator[Fault]:
     """Find routers with nodes and without a link, where others have links."""
     from placement.topologies import links, router_names
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
     from placement.topologies.source import Source
 
-__all__ = ["WHOLE", "Contradiction", "absent_cabinets", "contradictions", "settled"]
+__all__ = ["WHOLE", "Contradiction", "absent_cabinets", "contradictions", "settle_dumps"]
 
 #: A dump of fewer than this share of a site's nodes is an extract, and two dumps with fewer than
 #: this share of the shorter one in common are parts of one list: neither says what there is not.
@@ -87,7 +87,7 @@ def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> list[Co
     return pairs + [_no_cabinet(site, cabinets, dump) for dump, cabinets in absent if cabinets]
 
 
-def settled(dumps: Sequence[Dump], found: Sequence[Contradiction]) -> list[Dump]:
+def settle_dumps(dumps: Sequence[Dump], found: Sequence[Contradiction]) -> list[Dump]:
     """Return the dumps of which the last of each format that contradicts itself is left."""
     twice = {c.formats[1] for c in found if c.formats[0] == c.formats[1]}
     last = {dump.format: dump for dump in dumps}
@@ -138,7 +138,10 @@ def _between(one: Dump, other: Dump) -> Iterator[Contradiction]:
     alike = any({*formats} <= {*kind} for kind in (INVENTORY, STATES_ONLY))  # states of one kind
     for name in (*_ALWAYS, *(["state"] if alike else [])):
         for row in _differing(mine, theirs, name, rows, at).tolist():
-            now, before = _shown(name, theirs[name][row]), _shown(name, mine[name][at[row]])
+            now, before = (
+                _value_text(name, theirs[name][row]),
+                _value_text(name, mine[name][at[row]]),
+            )
             where = place(*mine.where(int(at[row])))
             text = f"{theirs.called(row)} is {now}, but {before} in {where}"
             yield Contradiction(*theirs.where(row), text, formats)
@@ -164,7 +167,7 @@ def _differing(
     return np.asarray(rows[differ.any(axis=1) if differ.ndim > 1 else differ])
 
 
-def _shown(name: str, value: object) -> str:
+def _value_text(name: str, value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"at ({','.join(map(str, value.tolist()))})"
     return str(value) if name in ("role", "state") else f"of {value} {name.replace('_mb', ' MB')}"

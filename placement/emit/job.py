@@ -93,11 +93,11 @@ def slurm_options(job: Job) -> list[str]:
         "switches": f"{job.switches}@00:10:00" if job.switches else None,
     }
     given = {name: str(value) for name, value in values.items() if value is not None}
-    options = [f"--{name}={_quoted(value)}" for name, value in given.items()]
+    options = [f"--{name}={_quote_word(value)}" for name, value in given.items()]
     return [*options, "--exclusive", *(["--contiguous"] if job.contiguous else [])]
 
 
-def _quoted(value: str) -> str:
+def _quote_word(value: str) -> str:
     """Quote as a shell would, which sbatch understands, only where something needs it."""
     if not value or not value.isprintable():
         raise UsageError(f"{printable(value)!r} is no name")
@@ -130,7 +130,7 @@ def pbs_options(job: Job, batch: str) -> list[str]:
     for name in ("constraint", "reservation"):
         if getattr(job, name) is not None:
             raise UsageError(f"a PBS header cannot say --{name}", "use --format sbatch")
-    queue = [f"-q {_quoted(job.partition)}"] if job.partition else []
+    queue = [f"-q {_quote_word(job.partition)}"] if job.partition else []
     if job.placement_set and batch in ("torque", "alps"):
         raise UsageError(f"{batch} has no placement sets", "leave --placement-set out")
     if job.select and batch in ("torque", "alps"):
@@ -141,7 +141,7 @@ def pbs_options(job: Job, batch: str) -> list[str]:
     ranks = f":mpiprocs={job.ppn}" if job.ppn else ""
     if job.placement_set:
         select = f"-l select={job.count + job.slack}{ranks}"
-        return [*queue, select, f"-l place=scatter:excl:group={_quoted(job.placement_set)}"]
+        return [*queue, select, f"-l place=scatter:excl:group={_quote_word(job.placement_set)}"]
     hosts = [(f"host={name}", 1) for name in job.nodelist]
     chunks = "+".join(f"{n}:{having}{ranks}" for having, n in job.select or hosts)
     return [*queue, f"-l select={chunks}", "-l place=scatter:excl"]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
     from placement.topologies.source import Source
 
-__all__ = ["Network", "locate", "numbered"]
+__all__ = ["Network", "locate", "number_positions"]
 
 
 def locate(
@@ -65,7 +65,7 @@ def locate(
     """
     given = None if site is None else site.topology()
     if given is not None and table.known("position").all():
-        return _positioned(table, dumps, given)
+        return _network_as_given(table, dumps, given)
     cabled = [d for d in dumps if d.fabric == "infiniband" and d.links is not None]
     if cabled:
         from placement.geometry import infiniband
@@ -86,19 +86,19 @@ def locate(
     return _cray(table, parts, dumps, site, places)
 
 
-def _positioned(table: Table, dumps: Sequence[Dump], given: Topology) -> Network:
+def _network_as_given(table: Table, dumps: Sequence[Dump], given: Topology) -> Network:
     """Return the network of a site or spec that places its own nodes."""
     coords = table["position"].astype(np.int32)
     lists = [d for d in dumps if d.links is not None and d.fabric == given.fabric]
     if given.fabric == "aries":
         from placement.geometry import aries
 
-        return aries.attached(given, coords, lists)
+        return aries.attach_routers(given, coords, lists)
     if given.fabric == "gemini":
         from placement.geometry import gemini
 
-        return gemini.attached(table, given, coords, lists)
-    return numbered(given, coords, _attachments(table, dumps))
+        return gemini.attach_routers(table, given, coords, lists)
+    return number_positions(given, coords, _attachments(table, dumps))
 
 
 def _attachments(table: Table, dumps: Sequence[Dump]) -> Ints | None:
@@ -111,7 +111,7 @@ def _attachments(table: Table, dumps: Sequence[Dump]) -> Ints | None:
     return None
 
 
-def numbered(
+def number_positions(
     topology: Topology, coords: NDArray[np.int32], switches: Ints | None = None
 ) -> Network:
     """Return a network all of whose positions have a router.
@@ -128,7 +128,7 @@ def numbered(
     if topology.kind.startswith("dragonfly") and topology.router_levels == 2:
         from placement.geometry import slingshot
 
-        return slingshot.attached(topology, coords, switches)
+        return slingshot.attach_switches(topology, coords, switches)
     extents = topology.extents[: topology.router_levels]
     first = grid.number(coords[:, : len(extents)], extents, topology.kind == "torus")
     nics = int(topology.parameters.get("up", (1,))[0]) if topology.kind == "fattree" else 1
@@ -154,7 +154,7 @@ def _cray(
         rule = numbering.numbering(table, parts, min(told) if len(told) == 1 else "")
     else:
         given = site.topology()
-        rule = numbering.stated(given)
+        rule = numbering.numbering_of(given)
         if rule is None:
             what = f"{printable(site.name)} is {given.fabric or given.kind}"
             raise table.error(0, f"its nodes are a Cray XC's or XE's, but {what}")

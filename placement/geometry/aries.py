@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from placement.names.xc import Xc
     from placement.records import Dump
 
-__all__ = ["BANDWIDTH", "LEVELS", "attached", "locate", "topology_of"]
+__all__ = ["BANDWIDTH", "LEVELS", "attach_routers", "locate", "topology_of"]
 
 LEVELS = ("group", "chassis", "blade", "node")
 
@@ -67,7 +67,7 @@ def locate(
     coords = xc.coords(parts)
     _refuse_other_coords(table, coords)
     topology, notes = _shape(coords, xc.positions, given)
-    network = attached(topology, coords, [d for d in dumps if d.fabric == "aries"], places)
+    network = attach_routers(topology, coords, [d for d in dumps if d.fabric == "aries"], places)
     return replace(network, nid=xc.nid(parts), notes=() if network.links else notes)
 
 
@@ -119,7 +119,7 @@ def topology_of(groups: int, positions: int, wiring: str, links: int) -> Topolog
     return Topology("dragonfly", LEVELS, extents, "aries", wiring, dict(BANDWIDTH), parameters)
 
 
-def attached(
+def attach_routers(
     topology: Topology,
     coords: NDArray[np.int32],
     dumps: Sequence[Dump],

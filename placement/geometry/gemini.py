@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from placement.records import Dump
     from placement.support.array_types import Ints
 
-__all__ = ["LEVELS", "attached", "locate", "topology_of"]
+__all__ = ["LEVELS", "attach_routers", "locate", "topology_of"]
 
 LEVELS = ("x", "y", "z", "node")
 
@@ -66,7 +66,7 @@ def locate(
     topology = _shape(np.vstack([coords, *reach]), rule if ruled else None, given)
     _refuse_outside(table, coords, topology)
     coords = np.column_stack([coords, parts[:, 4] % 2]).astype(np.int32)
-    network = attached(table, topology, coords, lists)
+    network = attach_routers(table, topology, coords, lists)
     return replace(network, nid=None if rule is None else rule.nid(parts))
 
 
@@ -120,7 +120,7 @@ def _refuse_outside(table: Table, coords: NDArray[np.int32], topology: Topology)
     refuse(table, ((coords < 0) | (coords >= np.array(extents))).any(axis=1), text)
 
 
-def attached(
+def attach_routers(
     table: Table, topology: Topology, coords: NDArray[np.int32], lists: Sequence[Dump]
 ) -> Network:
     """Return the network: every position has a Gemini, or those of the link lists do."""

@@ -87,7 +87,7 @@ def _with_spines(a: Ints, b: Ints, leaf: Mask) -> Islands | None:
     """Return the groups of a DragonFly+ whose leaves are known."""
     count = len(leaf)
     leaf = leaf | idle_leaves(a, b, leaf)
-    group = _held(a, b, leaf)
+    group = _first_switch(a, b, leaf)
     between = ~leaf[a] & ~leaf[b]
     if not between.any() or (leaf[a] & leaf[b]).any() or (group[a] == group[b])[between].any():
         return None
@@ -101,7 +101,7 @@ def _with_spines(a: Ints, b: Ints, leaf: Mask) -> Islands | None:
     return Islands("dragonfly+", group, (~leaf).astype(np.int64))
 
 
-def _held(a: Ints, b: Ints, leaf: Mask) -> Ints:
+def _first_switch(a: Ints, b: Ints, leaf: Mask) -> Ints:
     """Return a number for what the cables at leaves hold together: that of its first switch."""
     inside = leaf[a] | leaf[b]
     return components(len(leaf), a[inside], b[inside])
@@ -126,7 +126,7 @@ def idle_leaves(a: Ints, b: Ints, leaf: Mask) -> Mask:
     ...             np.array([True, False, False, False])).tolist()
     [False, True, False, False]
     """
-    count, group = len(leaf), _held(a, b, leaf)
+    count, group = len(leaf), _first_switch(a, b, leaf)
     alone = ~leaf & (np.bincount(np.concatenate([a[leaf[b]], b[leaf[a]]]), minlength=count) == 0)
     ends = np.concatenate([a, b]), np.concatenate([b, a])
     low, high = np.full(count, count), np.full(count, -1)

@@ -158,7 +158,7 @@ def aries(dumps: Sequence[Dump], topology: Topology) -> Listed:
     groups = max(topology.extents[0], int(coords[:, 0].max(initial=0)) + 1)
     topology = replace(topology, extents=(groups, *topology.extents[1:]))
     keys = grid.number(coords, topology.extents[:3])
-    order, ends = _indexed(dumps, names, keys)
+    order, ends = _index_links(dumps, names, keys)
     kinds = ("green", "black", "blue")
     single = {k: topology.bandwidth.get(k, np.nan) for k in kinds}
     kind = _kind_index(ends.kind, kinds)
@@ -178,10 +178,10 @@ def gemini(dumps: Sequence[Dump], topology: Topology) -> Listed:
     from placement.topologies.torus import link_bandwidth
 
     names, coords = router_lists(dumps)
-    coords = _placed(names, coords, topology, dumps[0].source)
+    coords = _router_coordinates(names, coords, topology, dumps[0].source)
     extents = topology.extents[:3]
     keys = grid.number(coords, extents, first_fastest=True)
-    order, ends = _indexed(dumps, names, keys)
+    order, ends = _index_links(dumps, names, keys)
     at = coords[order]
     kinds = ("x", "y", "z")
     axis = _kind_index(np.char.replace(np.char.replace(ends.kind, "+", ""), "-", ""), kinds)
@@ -196,14 +196,14 @@ def gemini(dumps: Sequence[Dump], topology: Topology) -> Listed:
 
 def _by_rule(names: Strs, printed: NDArray[np.int32], topology: Topology) -> NDArray[np.int32]:
     """Return the routers' coordinates: as printed, else by the rule that is stated."""
-    from placement.geometry.numbering import stated
+    from placement.geometry.numbering import numbering_of
 
-    rule = stated(topology) if (printed < 0).any() else None
+    rule = numbering_of(topology) if (printed < 0).any() else None
     ruled = printed if rule is None else rule.coords(blades(names))[:, :3]
     return np.where(printed[:, :1] >= 0, printed, ruled)
 
 
-def _placed(
+def _router_coordinates(
     names: Strs, printed: NDArray[np.int32], topology: Topology, source: str
 ) -> NDArray[np.int32]:
     """Return x, y, z of all Geminis: as printed, else by the numbering rule.
@@ -237,7 +237,7 @@ def _kind_index(words: Strs, kinds: Sequence[str]) -> NDArray[np.int8]:
     return np.asarray(np.argmax(words[:, None] == np.array(kinds), axis=1), dtype=np.int8)
 
 
-def _indexed(dumps: Sequence[Dump], names: Strs, position: Ints) -> tuple[Ints, _Ends]:
+def _index_links(dumps: Sequence[Dump], names: Strs, position: Ints) -> tuple[Ints, _Ends]:
     """Return the order of the routers by position, and each physical link once between them."""
     order = np.argsort(position, kind="stable")
     rank = np.argsort(order)

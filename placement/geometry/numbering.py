@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from placement.names.xc import Xc
     from placement.support.array_types import Ints
 
-__all__ = ["first_wrong", "most_follow", "numbering", "refuse_wrong_nids", "stated"]
+__all__ = ["first_wrong", "most_follow", "numbering", "numbering_of", "refuse_wrong_nids"]
 
 
 def numbering(table: Table, parts: NDArray[np.int32], fabric: str) -> Xc | Gemini | None:
@@ -103,7 +103,7 @@ def _majority(
     return voted[0] if voted is not None and 2 * voted[1].sum() > len(nid) else None
 
 
-def stated(topology: Topology) -> Xc | Gemini | None:
+def numbering_of(topology: Topology) -> Xc | Gemini | None:
     """Return the numbering that a network states, None where it states none."""
     from placement.names.gemini import Gemini
     from placement.names.xc import Xc

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
 
 
-__all__ = ["BANDWIDTH", "Groups", "attached", "locate", "parse_groups"]
+__all__ = ["BANDWIDTH", "Groups", "attach_switches", "locate", "parse_groups"]
 
 #: GB/s a direction: 200 Gb/s a NIC and a link.
 BANDWIDTH = {"injection": 25.0, "local": 25.0, "global": 25.0}
@@ -147,7 +147,7 @@ def locate(
     """
     chosen = groups or Groups()
     parts = _parts(table)
-    floor = _floor(parts, _listed(dumps), chosen)
+    floor = _floor(parts, _count_switches(dumps), chosen)
     own = floor.of_node
     # the nodes of a chassis divide evenly over its switches, in the order of their xnames
     switch = floor.first[own] + rank_within(own, *parts.T) * floor.switches[own] // floor.nodes[own]
@@ -167,7 +167,7 @@ def locate(
         bandwidth=dict(bandwidth or BANDWIDTH),
         parameters=parameters,
     )
-    return replace(attached(topology, coords), notes=_notes(groups, floor))
+    return replace(attach_switches(topology, coords), notes=_notes(groups, floor))
 
 
 def _notes(groups: Groups | None, floor: _Floor) -> tuple[str, ...]:
@@ -223,7 +223,7 @@ def _parts(table: Table) -> Ints:
     return out
 
 
-def _listed(dumps: Sequence[Dump]) -> dict[tuple[int, int], int]:
+def _count_switches(dumps: Sequence[Dump]) -> dict[tuple[int, int], int]:
     """Return how many switches are listed in each (cabinet, chassis)."""
     from placement.names.xname import Xname
 
@@ -263,7 +263,7 @@ def _group_keys(cabinet: Ints, chassis: Ints, groups: Groups) -> Ints:
     return (rank // groups.racks).astype(np.int64)
 
 
-def attached(
+def attach_switches(
     topology: Topology, coords: NDArray[np.int32], switches: Ints | None = None
 ) -> Network:
     """Return the network of a Slingshot machine: all switches of its groups, NICs by rule.

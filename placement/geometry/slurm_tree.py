@@ -84,7 +84,7 @@ def locate(table: Table, dump: Dump) -> Network:
     alone = forest.leaf_of < 0
     refuse(table, alone, lambda row: f"{table.called(row)} is on no switch of {dump.source}", hint)
     if forest.kind in ("block", "ring"):
-        forest = _rooted(_grouped(forest))
+        forest = _add_root(_group_blocks(forest))
     placed = place_forest(forest)
     return as_domains(placed) if forest.kind == "block" else placed
 
@@ -140,7 +140,7 @@ def _height(forest: Switches) -> int:
     return int(forest.level.max(initial=0)) + 1
 
 
-def _grouped(forest: Switches) -> Switches:
+def _group_blocks(forest: Switches) -> Switches:
     """Put consecutive blocks below one another by BlockSizes: 4,8 joins them in pairs."""
     below = np.arange(len(forest.names))
     blocks = len(below)
@@ -152,7 +152,7 @@ def _grouped(forest: Switches) -> Switches:
     return forest
 
 
-def _rooted(forest: Switches) -> Switches:
+def _add_root(forest: Switches) -> Switches:
     """Return the forest below one root."""
     roots = np.flatnonzero(forest.parent < 0)
     if len(roots) == 1:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import MAX_LENGTH, NAME, Piece
-from placement.support.regex import compiled, with_lines
+from placement.support.regex import compile_pattern, with_lines
 
 __all__ = ["MAX_CHARACTERS", "MAX_NAMES", "count", "expand"]
 
@@ -33,9 +33,9 @@ MAX_CHARACTERS = 64 * 2**20
 _DIGITS = 18  # of one number: an int64 surely holds it
 
 #: Text in which every word is surely a plain name.
-_PLAIN = compiled(r"[,\s]*+(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*+(?:[,\s]++|\Z))*+", re.ASCII)
+_PLAIN = compile_pattern(r"[,\s]*+(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*+(?:[,\s]++|\Z))*+", re.ASCII)
 #: A word with whole brackets, or whatever else stands between separators.
-_WORD = compiled(r"(?=[^\s,])[^\s,\[\]]*+(?:\[[^\[\]]*+\][^\s,\[\]]*+)*+(?![^\s,])|[^\s,]++")
+_WORD = compile_pattern(r"(?=[^\s,])[^\s,\[\]]*+(?:\[[^\[\]]*+\][^\s,\[\]]*+)*+(?![^\s,])|[^\s,]++")
 _INDEX = r"#(?:\d+(?:-\d+)?|\[[\d,\-]*\])(?=[\s,*]|\Z)"
 _COMMENT = re.compile(rf"(?!(?<![^\s,]){_INDEX})#[^\n]*|^[ \t]*\([^\n]*\)[ \t]*$", re.M)
 _BRACKET = re.compile(r"\[([^\[\]]*)\]")

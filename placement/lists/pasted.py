@@ -18,7 +18,7 @@ from placement.errors import ParseError
 from placement.lists import records, tables
 from placement.lists.piece import Piece
 from placement.support.reading import read_at_most
-from placement.support.regex import compiled
+from placement.support.regex import compile_pattern
 from placement.support.stdin import claim_stdin
 
 __all__ = ["MAX_BYTES", "pieces", "read_list"]
@@ -26,9 +26,9 @@ __all__ = ["MAX_BYTES", "pieces", "read_list"]
 #: Bytes of the largest list that is read.
 MAX_BYTES = 64 * 2**20
 
-_HEAD = compiled(r"^[^\S\n]*+([^\s#][^\n]*)", re.ASCII | re.M)
+_HEAD = compile_pattern(r"^[^\S\n]*+([^\s#][^\n]*)", re.ASCII | re.M)
 _RECORD = re.compile(r"(?:JobId|NodeName|StepId|ReservationName|PartitionName)=")
-_EXEC = compiled(
+_EXEC = compile_pattern(
     r"^[ \t]*+(exec_host|exec_vnode)[ \t]*+=[ \t]*+([^\n]*+(?:\n(?:\t|[ ]{8})[^\n]*+)*+)", re.M
 )
 _SLOTS = re.compile(r"[A-Za-z0-9_][\w.\-]*/\d[\w.\-/*+,\s]*", re.ASCII)
@@ -130,7 +130,7 @@ def read_list(argument: str, option: str = "") -> tuple[str, str]:
         return argument, option
     try:
         with open(path, "rb") as stream:
-            return _decoded(stream, path), path
+            return _decode_stream(stream, path), path
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a file name"
         raise ParseError(path or "@", 0, f"cannot be read: {reason}") from None
@@ -140,13 +140,13 @@ def _stdin() -> str:
     if sys.stdin is None:
         raise ParseError("-", 0, "standard input is closed")
     try:
-        return _decoded(sys.stdin.buffer, "-")
+        return _decode_stream(sys.stdin.buffer, "-")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "it is closed"
         raise ParseError("-", 0, f"standard input cannot be read: {reason}") from None
 
 
-def _decoded(stream: BinaryIO, source: str) -> str:
+def _decode_stream(stream: BinaryIO, source: str) -> str:
     """Return what a stream holds; bytes that are no text become a mark that no name may hold."""
     raw = read_at_most(stream, MAX_BYTES)
     if len(raw) > MAX_BYTES:

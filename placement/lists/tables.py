@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import Piece
-from placement.support.regex import compiled, with_lines
+from placement.support.regex import compile_pattern, with_lines
 
 __all__ = ["command_of", "table"]
 
@@ -37,7 +37,7 @@ _STATE = rf"(?:{_STATES})[*~#$@^!%+\-]*"
 _BARE = (
     (
         "squeue",
-        compiled(
+        compile_pattern(
             r"\s*\d[\d_\[\]\-%,+.]*+\s+\S++\s+\S.*\s(?P<state>[A-Z_]{1,12})"
             r"(?:\s+(?:[\d:\-]+|INVALID|UNLIMITED)){1,2}\s+(\d+)\s+(\S.*?)\s*",
             re.ASCII,
@@ -103,7 +103,7 @@ def table(text: str, source: str) -> tuple[list[Piece], bool] | None:
     words = first.text.split()
     at = next((k for k, word in enumerate(words) if word.upper() in _LISTS), None)
     if at is not None and all(word[0].isalpha() for word in words):
-        return _headed(_Header(first.text, words, at), rows, source)
+        return _read_headed(_Header(first.text, words, at), rows, source)
     for command, form, groups in _BARE:
         if form.fullmatch(first.text):
             found = [_bare(row, form, groups, source) for row in (first, *rows)]
@@ -163,7 +163,7 @@ class _Header:
         return extra if extra > 0 and (last or (before and not after)) else None
 
 
-def _headed(header: _Header, rows: Iterator[_Row], source: str) -> tuple[list[Piece], bool]:
+def _read_headed(header: _Header, rows: Iterator[_Row], source: str) -> tuple[list[Piece], bool]:
     """Read the rows under a header."""
     found: list[Piece] = []
     once = header.sinfo

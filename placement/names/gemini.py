@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from placement.names.numbering import Numbering, columns_of, marked
+from placement.names.numbering import Numbering, columns_of, mark_missing
 
 __all__ = ["Gemini"]
 
@@ -117,7 +117,7 @@ class Gemini(Numbering):
         z = np.where(y % 2 == 1, _Z - 1 - z, z)
         place = self._place((self.columns - b) % self.columns, y, z)
         good = (number >= 0) & (b < self.columns)
-        return marked(good, *place, 2 * (y % 2) + low)
+        return mark_missing(good, *place, 2 * (y % 2) + low)
 
     def _place(self, x: Ints, y: Ints, z: Ints) -> tuple[Ints, ...]:
         """Return col, row, cage, slot of the Gemini at x, y, z: the folds undone."""
@@ -151,7 +151,7 @@ class Gemini(Numbering):
         """
         columns = columns_of(parts, 5)
         xyz = _torus(self.columns, self.rows, columns)
-        return marked(self.inside(*columns), *xyz, columns[4] % 2)
+        return mark_missing(self.inside(*columns), *xyz, columns[4] % 2)
 
     def parts_of_coords(self, coords: ArrayLike) -> NDArray[np.int32]:
         """Return the places of torus coordinates.
@@ -174,7 +174,7 @@ class Gemini(Numbering):
         x, y, z, low = columns_of(coords, 4)
         limits = ((x, self.columns), (y, 2 * self.rows), (z, _Z), (low, 2))
         good = np.logical_and.reduce([(c >= 0) & (c < limit) for c, limit in limits])
-        return marked(good, *self._place(x, y, z), 2 * (y % 2) + low)
+        return mark_missing(good, *self._place(x, y, z), 2 * (y % 2) + low)
 
     @classmethod
     def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[Gemini, NDArray[np.bool_]] | None:

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Numbering", "columns_of", "marked"]
+__all__ = ["Numbering", "columns_of", "mark_missing"]
 
 Rule = TypeVar("Rule", bound="Numbering")
 
@@ -18,7 +18,7 @@ def columns_of(table: ArrayLike, width: int) -> list[NDArray[np.int64]]:
     return list(np.asarray(table, dtype=np.int64).reshape(-1, width).T)
 
 
-def marked(good: NDArray[np.bool_], *columns: NDArray[np.int64]) -> NDArray[np.int32]:
+def mark_missing(good: NDArray[np.bool_], *columns: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return the columns as int32 (n, k), rows that are not good as -1."""
     return np.where(good[:, None], np.stack(columns, axis=1), -1).astype(np.int32)
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from placement.names.numbering import Numbering, columns_of, marked
+from placement.names.numbering import Numbering, columns_of, mark_missing
 
 __all__ = ["Xc"]
 
@@ -108,7 +108,7 @@ class Xc(Numbering):
         row, col = np.divmod(cabinet, self.positions)
         cage, rest = np.divmod(rest, 64)
         slot, node = np.divmod(rest, 4)
-        return marked((number >= 0) & (row < _ROWS), col, row, cage, slot, node)
+        return mark_missing((number >= 0) & (row < _ROWS), col, row, cage, slot, node)
 
     def coords(self, parts: ArrayLike) -> NDArray[np.int32]:
         """Return the Aries coordinates of places.
@@ -132,7 +132,7 @@ class Xc(Numbering):
         col, row, cage, slot, node = columns_of(parts, 5)
         group = row * self.groups_a_row + col // 2
         good = self.inside(col, row, cage, slot, node)
-        return marked(good, group, cage + 3 * (col % 2), slot, node)
+        return mark_missing(good, group, cage + 3 * (col % 2), slot, node)
 
     def parts_of_coords(self, coords: ArrayLike) -> NDArray[np.int32]:
         """Return the places of Aries coordinates.
@@ -156,7 +156,7 @@ class Xc(Numbering):
         row, pair = np.divmod(group, self.groups_a_row)
         col, cage = 2 * pair + chassis // 3, chassis % 3
         good = self.inside(col, row, cage, slot, node) & (chassis >= 0) & (chassis < 6)
-        return marked(good, col, row, cage, slot, node)
+        return mark_missing(good, col, row, cage, slot, node)
 
     @classmethod
     def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[Xc, NDArray[np.bool_]] | None:

@@ -336,7 +336,7 @@ def divide(
     """
     ways = group_ways_of(machine)
     peak = float(max(demand.out.max(initial=0.0), 1e-300))
-    scaled = _rounded(demand * (1 / peak))  # the same steps whatever the unit
+    scaled = _round_demand(demand * (1 / peak))  # the same steps whatever the unit
     total, inner, far = ways.bytes(scaled, ways.linked | ways.valiant)
     free = ways.linked & ways.valiant
     forced = ways.valiant & ~ways.linked
@@ -346,7 +346,7 @@ def divide(
         fixed = far + ways.load(total.times(~free & ~forced), total.times(forced))
     variables = variables_of(ways, scaled, every, free)
     problem = _Loads(ways, variables, every, inner, fixed)
-    found, minimal = _solved(problem, tolerance, steps, enough / peak, settled)
+    found, minimal = _solve_division(problem, tolerance, steps, enough / peak, settled)
     load = fixed + problem.bytes(found.x)
     inside = float(inner.sum() - np.einsum("gss->", inner))
     everything = inside + float(total.between.sum())
@@ -363,7 +363,7 @@ def divide(
     )
 
 
-def _rounded(demand: Demand) -> Demand:
+def _round_demand(demand: Demand) -> Demand:
     """Return a demand to twelve digits: a solver's steps may hang on the last ones."""
     within = replace(demand.within, scale=_digits(demand.within.scale))
     return replace(demand, amount=_digits(demand.amount), within=within)
@@ -382,7 +382,7 @@ def _digits(numbers: Floats) -> Floats:
     return np.asarray(np.round(numbers * unit) / unit)
 
 
-def _solved(
+def _solve_division(
     problem: _Loads, tolerance: float, steps: int | None, enough: float, settled: bool
 ) -> tuple[Solution, float]:
     """Return the division, and the largest load were all on minimal ways; see `divide`."""

@@ -1,6 +1,6 @@
 """The least time that traffic can take, whatever the routing, and whatever the placement.
 
-*This placement* (`bound`). Bytes that leave a part of the network cross the
+*This placement* (`bound_demand`). Bytes that leave a part of the network cross the
 channels that leave it, by any routing. So for every part the bytes out over
 the bandwidth out is a lower bound, and so are a node's own bytes over its own
 links. The parts: single routers; the subtrees, groups, chassis … that the
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Floats, Ints
 
 
-__all__ = ["Bound", "best_bound", "bound"]
+__all__ = ["Bound", "best_bound", "bound_demand"]
 
 #: On axes longer than this only some thicknesses of slabs are looked at …
 ALL_SLABS = 64
@@ -115,7 +115,7 @@ class Family(NamedTuple):
 NOTHING = Bound(0.0, "", "nothing is limited")
 
 
-def bound(machine: Machine, demand: Demand) -> Bound:
+def bound_demand(machine: Machine, demand: Demand) -> Bound:
     """Return the least time of a demand where its nodes are, by any routing.
 
     Parameters
@@ -134,12 +134,12 @@ def bound(machine: Machine, demand: Demand) -> Bound:
     >>> from placement.network.demand import Demand
     >>> from placement.specs import parse_spec
     >>> m = parse_spec("fattree:leaf=4,leaves=2,spines=1,bw=1")
-    >>> bound(m, Demand.complete(m, np.arange(8), 1, 1e9))
+    >>> bound_demand(m, Demand.complete(m, np.arange(8), 1, 1e9))
     Bound(seconds=16.0, kind='cut', why='16 GB leave leaf0 over 1 GB/s')
     """
     found = [NOTHING, *_own_links(machine, demand)]
     for family in _families(machine):
-        folded = _folded(demand, family.unit)
+        folded = _fold_demand(demand, family.unit)
         found += [_cut(machine, folded, family.unit, parts) for parts in family.partitions]
     return max(found, key=lambda one: one.seconds)
 
@@ -228,7 +228,7 @@ def _best_own(
     return Bound(float(seconds), "injection", why)
 
 
-def _folded(demand: Demand, unit: Ints) -> Demand:
+def _fold_demand(demand: Demand, unit: Ints) -> Demand:
     """Return the demand between units; itself where each router is one."""
     count = int(unit.max(initial=-1)) + 1
     if count == len(unit):
@@ -254,7 +254,7 @@ def _cut(machine: Machine, demand: Demand, unit: Ints, parts: Partition) -> Boun
     row = int(np.argmax(seconds))
     leaves = bool(after[row] >= before[row])
     amount, gbs = (out[row], parts.out[row]) if leaves else (into[row], parts.into[row])
-    name = _called(machine, parts.name, np.flatnonzero(parts.label[unit] == row))
+    name = _part_name(machine, parts.name, np.flatnonzero(parts.label[unit] == row))
     verb = "leave" if leaves else "enter"
     why = f"{amount / GB:.3g} GB {verb} {name} over {gbs:.4g} GB/s"
     return Bound(float(seconds[row]), "cut", why)
@@ -267,7 +267,7 @@ def _time(amount: Floats, gbs: Floats) -> Floats:
     return found
 
 
-def _called(machine: Machine, name: str, inside: Ints) -> str:
+def _part_name(machine: Machine, name: str, inside: Ints) -> str:
     """Return a part's name: of a single router its own."""
     from placement.topologies import router_names
 
@@ -278,24 +278,24 @@ def _called(machine: Machine, name: str, inside: Ints) -> str:
 
 def _families(machine: Machine) -> list[Family]:
     """Return the partitions of a machine, made once."""
-    found: list[Family] = once(machine, "network cuts", lambda: list(_made(machine)))
+    found: list[Family] = once(machine, "network cuts", lambda: list(_make_families(machine)))
     return found
 
 
-def _made(machine: Machine) -> Iterator[Family]:
+def _make_families(machine: Machine) -> Iterator[Family]:
     from placement.topologies import router_coords
 
     coords = router_coords(machine).astype(np.int64)
     each = np.arange(len(coords))
     if machine.topology.kind != "torus":
         labels = [("router", each), *_subtrees(machine, coords)]
-        yield Family(each, tuple(_weighed(machine, each, *one) for one in labels))
+        yield Family(each, tuple(_weigh_partition(machine, each, *one) for one in labels))
         return
-    yield Family(each, (_weighed(machine, each, "router", each),))
+    yield Family(each, (_weigh_partition(machine, each, "router", each),))
     for axis, extent in enumerate(machine.topology.extents[: coords.shape[1]]):
         unit, word = coords[:, axis], machine.topology.levels[axis]
         slabs = tuple(
-            _weighed(machine, unit, f"slab of {width} in {word}", label, first > 0)
+            _weigh_partition(machine, unit, f"slab of {width} in {word}", label, first > 0)
             for width, first, label in _slabs(extent)
         )
         yield Family(unit, slabs)
@@ -320,7 +320,7 @@ def _slabs(extent: int) -> Iterator[tuple[int, int, Ints]]:
             yield width, first, (np.arange(extent) - first) % extent // width
 
 
-def _weighed(
+def _weigh_partition(
     machine: Machine, unit: Ints, name: str, label: Ints, shifted: bool = False
 ) -> Partition:
     source, target, gbs = _between_units(machine, unit)
@@ -363,7 +363,7 @@ def _least(count: int, out: float, pair: float, room: Ints, gbs: Floats) -> floa
     most, gbs = most[~unlimited], gbs[~unlimited]
 
     def fits(seconds: float) -> bool:
-        return held + float(_held(most, out, pair, seconds * gbs * GB).sum()) >= count
+        return held + float(_most_within(most, out, pair, seconds * gbs * GB).sum()) >= count
 
     high = float(np.max(_time(_out_of(most, out, pair), gbs), initial=0.0))
     if fits(0.0) or not fits(high * (1 + 1e-9)):
@@ -380,7 +380,7 @@ def _out_of(inside: Floats, out: float, pair: float) -> Floats:
     return np.maximum(inside * out - inside * (inside - 1) * pair, 0.0)
 
 
-def _held(most: Floats, out: float, pair: float, budget: Floats) -> Floats:
+def _most_within(most: Floats, out: float, pair: float, budget: Floats) -> Floats:
     """Return m(t): the largest n up to `most` that sends at most `budget` bytes out."""
     whole = _out_of(most, out, pair) <= budget
     b = out + pair

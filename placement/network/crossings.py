@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.support.arrays import mixed, product, summed
+from placement.support.arrays import mix_bits, product, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +82,7 @@ class Side:
 
 def _classes(far: NDArray[np.int16], ways: Floats) -> tuple[Ints, Ints]:
     """Return the class of each position (b, q), and a position of each class (b, c)."""
-    mark = mixed(np.arange(2 * far.shape[1])).reshape(2, -1) | 1
+    mark = mix_bits(np.arange(2 * far.shape[1])).reshape(2, -1) | 1
     profile = np.einsum("blq,l->bq", far.astype(np.int64), mark[0])
     profile += np.einsum("blq,l->bq", ways.astype(np.int64), mark[1])
     order = np.argsort(profile, axis=1, kind="stable")

@@ -165,7 +165,7 @@ class Demand:
             apart = a != b
             a, b, each = a[apart], b[apart], each[apart]
         out, into = (summed(end, each, len(machine)) for end in (a, b))
-        _attached(machine, np.flatnonzero((out != 0) | (into != 0)))
+        _require_routers(machine, np.flatnonzero((out != 0) | (into != 0)))
         listed = [(s, t, each[kept] * share) for s, t, kept, share in _ends(machine, a, b)]
         routers = router_count(machine)
         by_node = machine.topology.kind in BY_NODE and len(a)
@@ -245,7 +245,7 @@ class Demand:
         """
         count = np.broadcast_to(np.asarray(ranks, dtype=np.float64), np.shape(row))
         line, row, count = _once(np.asarray(line), np.asarray(row), count, len(machine))
-        _attached(machine, row)
+        _require_routers(machine, row)
         total = summed(line, count)
         sent = amount * count * (total[line] - count)
         out = summed(row, sent, len(machine))
@@ -436,7 +436,7 @@ def _nonzero(table: Floats, low: int) -> Iterator[Pairs]:
         yield source + low, target, table.reshape(-1)[place]
 
 
-def _attached(machine: Machine, rows: Ints) -> None:
+def _require_routers(machine: Machine, rows: Ints) -> None:
     """Raise where a node has no router."""
     lost = (machine.router[rows] < 0).all(axis=1)
     if lost.any():

@@ -309,11 +309,11 @@ def _cable(regular: Regular, level: int, lower: Ints, port: Ints) -> Ints:
 
 def regular_tree(machine: Machine) -> Regular | None:
     """Return the whole fat tree, None where the listed cables make none."""
-    found: Regular | None = once(machine, "network fattree", lambda: _made(machine))
+    found: Regular | None = once(machine, "network fattree", lambda: _make_regular(machine))
     return found
 
 
-def _made(machine: Machine) -> Regular | None:
+def _make_regular(machine: Machine) -> Regular | None:
     from placement.topologies.grid import number
 
     whole = shape(machine.topology) if machine.links is None else _two_levels(machine)

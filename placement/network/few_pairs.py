@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.support.arrays import ragged, summed
+from placement.support.arrays import ragged_ranges, summed
 
 if TYPE_CHECKING:
     from placement.network.demand import Demand
@@ -63,7 +63,7 @@ def loads(ways: GroupWays, demand: Demand, routing: str) -> Floats | None:
     tables = groups.count * groups.width**2
     if not many.all() or many.sum() > (MOST if routing == "shortest" else tables / NUMBERS):
         return None
-    one, row = ragged(first, many)
+    one, row = ragged_ranges(first, many)
     channel, message = ways.channel[row], far[one]
     s, t = demand.source[message], demand.target[message]
     a, b = (x[channel].astype(np.int64) for x in (groups.channels.source, groups.channels.target))

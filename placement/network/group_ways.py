@@ -437,11 +437,11 @@ def group_ways_of(machine: Machine) -> GroupWays:
     >>> found.gates[0, 1].tolist(), found.each[0, 1].tolist()
     ([0.5, 0.5, 0.0, 0.0], 0.5)
     """
-    found: GroupWays = once(machine, "network.group_ways", lambda: _joined(groups_of(machine)))
+    found: GroupWays = once(machine, "network.group_ways", lambda: _join_groups(groups_of(machine)))
     return found
 
 
-def _joined(groups: Groups) -> GroupWays:
+def _join_groups(groups: Groups) -> GroupWays:
     found, count = groups.bundles, groups.parts
     if count**2 * groups.width > MOST_BETWEEN:
         raise UsageError(f"{count} groups, or parts of groups, are too many to route")

@@ -170,11 +170,11 @@ def groups_of(machine: Machine) -> Groups:
     >>> found.count, found.width, found.local.most, len(found.bundles.low)
     (3, 8, 2, 3)
     """
-    found: Groups = once(machine, "network.groups", lambda: _made(machine))
+    found: Groups = once(machine, "network.groups", lambda: _make_groups(machine))
     return found
 
 
-def _made(machine: Machine) -> Groups:
+def _make_groups(machine: Machine) -> Groups:
     from placement.topologies import router_coords
 
     channels = from_links(machine)

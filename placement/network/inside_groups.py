@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.support.arrays import product, ragged, summed
+from placement.support.arrays import product, ragged_ranges, summed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +99,7 @@ class InsideGroups:
         for wiring, (first, over, share) in enumerate(self._turns):
             some = np.flatnonzero((hops == 2) & (shape == wiring))
             pair = u[some] * self.joined.shape[1] + v[some]
-            one, row = ragged(first[pair], np.diff(first)[pair])
+            one, row = ragged_ranges(first[pair], np.diff(first)[pair])
             which, at, part = some[one], over[row], amount[some[one]] * share[row]
             parts += [(which, u[which], at, part), (which, at, v[which], part)]
         pair, here, there, sent = (np.concatenate(column) for column in zip(*parts, strict=True))

@@ -155,7 +155,9 @@ def least_largest(
         wanted = centre / share - centre / rest - (centre / room) @ change
         each, weight = stiff @ change, float(stiff.sum())
         try:
-            both = _solved(change, stiff, low / share + high / rest, np.stack([wanted, each], 1)).T
+            both = _solve_normal(
+                change, stiff, low / share + high / rest, np.stack([wanted, each], 1)
+            ).T
         except np.linalg.LinAlgError:
             break  # the same
         above = float((centre / room).sum()) - 1
@@ -175,7 +177,7 @@ def least_largest(
     return found, proof, bound * size, step
 
 
-def _solved(change: Floats, stiff: Floats, own: Floats, wanted: Floats) -> Floats:
+def _solve_normal(change: Floats, stiff: Floats, own: Floats, wanted: Floats) -> Floats:
     """Return y of ``(change.T @ diag(stiff) @ change + diag(own)) @ y = wanted``.
 
     Where channels are fewer than variables by the matrix of channels (Woodbury's identity).

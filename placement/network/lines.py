@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.support.arrays import mixed, product, sum_by_pair, summed
+from placement.support.arrays import mix_bits, product, sum_by_pair, summed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Entries = tuple[Ints, Ints, Floats]
 
-__all__ = ["NO_LINES", "Lines", "matched", "product_over_lines"]
+__all__ = ["NO_LINES", "Lines", "match_lines", "product_over_lines"]
 
 #: Numbers that one dense table of lines may hold.
 _TABLE = 1 << 22
@@ -73,7 +73,7 @@ class Lines:
         """
         if len(self) < 2:
             return self
-        one = mixed(mixed(self.router) + self.weight.view(np.int64))
+        one = mix_bits(mix_bits(self.router) + self.weight.view(np.int64))
         first = np.searchsorted(self.line, np.arange(len(self)))
         look = np.add.reduceat(one, first)
         _, kept, which = np.unique(look, return_index=True, return_inverse=True)
@@ -213,7 +213,7 @@ def _add_listed(left: Entries, right: Entries, scale: Floats, out: Floats, colum
     chosen = np.flatnonzero(scale[left[0]])
     line, row, weight = left[0][chosen], left[1][chosen], left[2][chosen]
     start = np.searchsorted(right[0], np.arange(len(scale) + 1))
-    for entry, other in matched(line, start):
+    for entry, other in match_lines(line, start):
         amount = (weight * scale[line])[entry] * right[2][other]
         key = row[entry] * columns + right[1][other]
         if len(out) > 8 * len(key):  # a table much larger than the keys is not walked through
@@ -222,7 +222,7 @@ def _add_listed(left: Entries, right: Entries, scale: Floats, out: Floats, colum
             out += summed(key, amount, len(out))
 
 
-def matched(line: Ints, start: Ints) -> Iterator[tuple[Ints, Ints]]:
+def match_lines(line: Ints, start: Ints) -> Iterator[tuple[Ints, Ints]]:
     """Yield each entry with every entry of a second list that has its line, some at a time.
 
     Parameters
@@ -238,7 +238,7 @@ def matched(line: Ints, start: Ints) -> Iterator[tuple[Ints, Ints]]:
 
     Examples
     --------
-    >>> [[x.tolist() for x in both] for both in matched(np.array([0, 1]), np.array([0, 2, 3]))]
+    >>> [[x.tolist() for x in both] for both in match_lines(np.array([0, 1]), np.array([0, 2, 3]))]
     [[[0, 0, 1], [0, 1, 2]]]
     """
     each = np.diff(start)[line]

@@ -134,7 +134,7 @@ def variables_of(
         Group pairs whose bytes can be divided.
     """
     if len(demand.source) + _products(demand) <= MOST_PAIRS:
-        return Pairs(ways, *_listed(ways, demand, free))
+        return Pairs(ways, *_divisible_pairs(ways, demand, free))
     return Between(ways, every)
 
 
@@ -145,7 +145,9 @@ def _products(demand: Demand) -> int:
     return int((size**2).sum())
 
 
-def _listed(ways: GroupWays, demand: Demand, free: NDArray[np.bool_]) -> tuple[Ints, Ints, Floats]:
+def _divisible_pairs(
+    ways: GroupWays, demand: Demand, free: NDArray[np.bool_]
+) -> tuple[Ints, Ints, Floats]:
     """Return the router pairs that can be divided, ascending."""
     parts = [tuple(map(np.asarray, part)) for part in demand.blocks()]
     if not parts:

@@ -108,9 +108,9 @@ def _add_line(batch: Crossing, scale: float, weight: Floats, sums: _Sums) -> Non
     here, yonder = weight[batch.low], weight[batch.high]
     sent = scale * batch.each()
     before, after = batch.here.class_levels(), batch.yonder.class_levels()
-    out = _pushed(before, after, sent * batch.yonder.summed(yonder)[:, None, :], batch.total)
+    out = _push_loads(before, after, sent * batch.yonder.summed(yonder)[:, None, :], batch.total)
     back = np.swapaxes(sent * batch.here.summed(here)[:, :, None], 1, 2)
-    home = _pushed(after, before, back, np.swapaxes(batch.total, 1, 2))
+    home = _push_loads(after, before, back, np.swapaxes(batch.total, 1, 2))
     out = np.take_along_axis(out, batch.here.kind[:, None, :], axis=2) * here[:, None, :]
     home = np.take_along_axis(home, batch.yonder.kind[:, None, :], axis=2) * yonder[:, None, :]
     sums.add(batch, out, home, up=True)
@@ -124,12 +124,12 @@ def _add_pairs(batch: Crossing, sent: Floats, up: bool, sums: _Sums) -> None:
     place = batch.by_position()
     sent, total = sent * batch.each()[place], batch.total[place]
     before, after = batch.here.levels(), batch.yonder.levels()
-    out = _pushed(before, after, sent, total)
-    home = _pushed(after, before, np.swapaxes(sent, 1, 2), np.swapaxes(total, 1, 2))
+    out = _push_loads(before, after, sent, total)
+    home = _push_loads(after, before, np.swapaxes(sent, 1, 2), np.swapaxes(total, 1, 2))
     sums.add(batch, out, home, up)
 
 
-def _pushed(rows: list[Floats], columns: list[Floats], sent: Floats, total: Ints) -> Floats:
+def _push_loads(rows: list[Floats], columns: list[Floats], sent: Floats, total: Ints) -> Floats:
     """Return what goes between each row and each link.
 
     Parameters

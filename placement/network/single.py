@@ -22,7 +22,7 @@ from placement.network import shortest_paths
 from placement.network.crossings import crossings
 from placement.network.inside_groups import UNREACHED
 from placement.network.model import once
-from placement.network.switches import arrived
+from placement.network.switches import stop_at_switches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -211,7 +211,7 @@ class FirstHops:
     def __init__(self, groups: Groups) -> None:
         self._width = groups.width
         self._shape = groups.shape.astype(np.int32)
-        parts = [_listed(groups.local, shape) for shape in range(len(groups.local.length))]
+        parts = [_first_hops(groups.local, shape) for shape in range(len(groups.local.length))]
         self._hop = np.concatenate([hop for hop, _ in parts])
         self._count = np.concatenate([count for _, count in parts])
         self._start = (np.cumsum(self._count) - self._count).astype(np.int32)
@@ -245,7 +245,7 @@ class FirstHops:
         return found
 
 
-def _listed(local: InsideGroups, shape: int) -> tuple[Small, Small]:
+def _first_hops(local: InsideGroups, shape: int) -> tuple[Small, Small]:
     """Return the first hops of all pairs one after another, and how many each pair has.
 
     A pair that has none gets a hop from the router to itself, which no
@@ -400,4 +400,4 @@ def next_channel(ways: GroupWays, machine: Machine, nodes: Ints) -> Ints:
             found = _routes(ways, first, last).next
             table = found[goal[rows] - first, groups.place[own[rows]]]
             out[:, rows] = table[:, groups.group, groups.place].T
-    return arrived(machine, nodes, out)
+    return stop_at_switches(machine, nodes, out)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Floats, Ints
 
 
-__all__ = ["arrived", "channels", "graph", "hops", "loads", "next_channel"]
+__all__ = ["channels", "graph", "hops", "loads", "next_channel", "stop_at_switches"]
 
 #: Numbers of one table of routers by destinations.
 _TABLE = 1 << 22
@@ -48,11 +48,11 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     >>> channels(parse_spec("tree:2x2,bw=5")).names().tolist()[::2]
     ['level1-0->level2-0 up1', 'level2-0->level1-0 down1']
     """
-    found: Channels = once(machine, "network switches", lambda: _directed(machine))
+    found: Channels = once(machine, "network switches", lambda: _directed_channels(machine))
     return found
 
 
-def _directed(machine: Machine) -> Channels:
+def _directed_channels(machine: Machine) -> Channels:
     """Return the channels: a class ``up1`` of links is ``down1`` from the upper switch."""
     both, known = from_links(machine), links(machine).cable
     refuse_many(int(both.count.sum()), machine.name)
@@ -78,11 +78,11 @@ def _directed(machine: Machine) -> Channels:
 
 def graph(machine: Machine) -> Graph:
     """Return the switches as a graph whose paths climb and then descend, where those reach all."""
-    found: Graph = once(machine, "network switch graph", lambda: _layered(machine))
+    found: Graph = once(machine, "network switch graph", lambda: _cable_graph(machine))
     return found
 
 
-def _layered(machine: Machine) -> Graph:
+def _cable_graph(machine: Machine) -> Graph:
     routers, level, found = len(router_coords(machine)), _levels(machine), channels(machine)
     cable = found.earlier(slice(None))
     leaves = np.unique(machine.router[machine.router >= 0]).astype(np.int64)
@@ -207,7 +207,7 @@ def next_channel(machine: Machine, nodes: Ints) -> Ints:
 
     -1 where the node is attached to the switch, or no path leads there.
     """
-    return arrived(machine, nodes, _table(machine, nodes))
+    return stop_at_switches(machine, nodes, _table(machine, nodes))
 
 
 def _table(machine: Machine, nodes: Ints) -> Ints:
@@ -235,7 +235,7 @@ def _digits(machine: Machine) -> tuple[Ints, Ints]:
     return below[level], np.zeros(routers, dtype=np.int64)
 
 
-def arrived(machine: Machine, nodes: Ints, table: Ints) -> Ints:
+def stop_at_switches(machine: Machine, nodes: Ints, table: Ints) -> Ints:
     """Return a table of next channels with -1 at every switch that a node is attached to."""
     for switch in machine.router[nodes].T:
         there = np.flatnonzero(switch >= 0)

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.network import rings, shortest_paths
-from placement.network.lines import matched
+from placement.network.lines import match_lines
 from placement.network.model import Channels, once
 from placement.network.shortest_paths import graph_of
 from placement.network.torus_grid import grid_of
@@ -133,7 +133,7 @@ def loads(machine: Machine, demand: Demand, routing: str = "") -> Floats:
     if _is_cut(grid):
         listed: Iterable[tuple[Ints, Ints, Floats]] = demand.blocks()
     else:
-        listed = _listed(grid, demand)
+        listed = _listed_pairs(grid, demand)
         for weight, scale in _wide(grid, demand):
             _product(grid, weight, scale, dense)
     for source, target, amount in listed:
@@ -294,14 +294,14 @@ def _wide(grid: Grid, demand: Demand) -> Iterator[tuple[Floats, float]]:
         yield weight, float(lines.scale[line])
 
 
-def _listed(grid: Grid, demand: Demand) -> Iterator[tuple[Ints, Ints, Floats]]:
+def _listed_pairs(grid: Grid, demand: Demand) -> Iterator[tuple[Ints, Ints, Floats]]:
     """Yield routers and bytes of the listed pairs, and of all-to-alls with few pairs."""
     if len(demand.source):
         yield demand.source, demand.target, demand.amount
     lines = demand.within
     start, narrow = _narrow(grid, demand)
     chosen = np.flatnonzero(narrow[lines.line])
-    for entry, target in matched(lines.line[chosen], start):
+    for entry, target in match_lines(lines.line[chosen], start):
         source = chosen[entry]
         amount = lines.scale[lines.line[source]] * lines.weight[source] * lines.weight[target]
         yield lines.router[source], lines.router[target], amount

@@ -147,7 +147,7 @@ def next_channel(machine: Machine, routing: str, nodes: Ints) -> Ints:
         inside = np.flatnonzero(below >= 0)
         out[label[inside], inside] = forest.down[below[inside]]
     out[forest.ancestor[0][:, None] != above[0]] = -1
-    return switches.arrived(machine, nodes, out)
+    return switches.stop_at_switches(machine, nodes, out)
 
 
 def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
@@ -173,11 +173,11 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
 
 def forest_of(machine: Machine) -> Forest | None:
     """Return the tree, None where the links make none, or several cables join two switches."""
-    found: Forest | None = once(machine, "network forest", lambda: _rooted(machine))
+    found: Forest | None = once(machine, "network forest", lambda: _build_forest(machine))
     return found
 
 
-def _rooted(machine: Machine) -> Forest | None:
+def _build_forest(machine: Machine) -> Forest | None:
     both = channels(machine)
     half = len(both) // 2
     a, b = both.source[:half].astype(np.int64), both.target[:half].astype(np.int64)

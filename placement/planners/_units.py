@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints, Mask
 
 
-__all__ = ["free_rows", "needs", "nested"]
+__all__ = ["free_rows", "needs", "nested_units"]
 
 
 def free_rows(request: Request) -> tuple[Ints, Mask]:
@@ -48,7 +48,7 @@ def needs(machine: Machine, kind: str, strategy: str, instead: str) -> None:
         )
 
 
-def nested(machine: Machine, rows: Ints) -> list[Ints]:
+def nested_units(machine: Machine, rows: Ints) -> list[Ints]:
     """Return the number of the unit that each row sits in, level by level above the node.
 
     Parameters
@@ -68,7 +68,7 @@ def nested(machine: Machine, rows: Ints) -> list[Ints]:
     >>> import numpy as np
     >>> from placement.specs import parse_spec
     >>> machine = parse_spec("dragonfly:groups=2,chassis=2,blades=2,nodes=1")
-    >>> [level.tolist() for level in nested(machine, np.array([0, 3, 4, 5]))]
+    >>> [level.tolist() for level in nested_units(machine, np.array([0, 3, 4, 5]))]
     [[0, 0, 1, 1], [0, 1, 2, 2], [0, 1, 2, 3]]
     """
     coords = machine.coords[rows]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints, Mask
 
 
-__all__ = ["Joined", "blades_linked", "joined"]
+__all__ = ["Joined", "blades_linked", "count_joined"]
 
 #: Blades put down in all trials together: small jobs are tried from many starts, large from few.
 TRIALS = 6_000
@@ -49,7 +49,7 @@ class Joined:
     group_pairs: int
 
 
-def joined(machine: Machine, rows: Ints) -> Joined:
+def count_joined(machine: Machine, rows: Ints) -> Joined:
     """Count what the links between groups join directly in a set of nodes.
 
     Parameters
@@ -73,7 +73,7 @@ def joined(machine: Machine, rows: Ints) -> Joined:
     >>> import numpy as np
     >>> from placement.specs import parse_spec
     >>> machine = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=1,wiring=aligned")
-    >>> joined(machine, np.array([0, 2, 4, 5]))
+    >>> count_joined(machine, np.array([0, 2, 4, 5]))
     Joined(blades=4, pairs=3, groups=3, group_pairs=3)
     """
     a, b, group = _between(machine)

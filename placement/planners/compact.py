@@ -13,7 +13,7 @@ import numpy as np
 from placement.curves import hilbert_key
 from placement.planners import planner
 from placement.planners._fewest import fewest, largest
-from placement.planners._units import free_rows, nested
+from placement.planners._units import free_rows, nested_units
 from placement.planners.curve import curve_positions
 
 if TYPE_CHECKING:
@@ -77,19 +77,19 @@ def compact(machine: Machine, request: Request) -> Ints:
     if machine.topology.kind == "torus":
         chosen = nearest_together(machine, rows, must, request.count)
         return chosen[np.argsort(curve_positions(machine, chosen, hilbert_key), kind="stable")]
-    levels = nested(machine, rows)
-    inside = _chosen(levels, must, request.count)
+    levels = nested_units(machine, rows)
+    inside = _choose_members(levels, must, request.count)
     return np.sort(rows[_whole_units(levels[-1], must, inside)[: request.count]])
 
 
-def _chosen(levels: list[Ints], must: Mask, count: int) -> Mask:
+def _choose_members(levels: list[Ints], must: Mask, count: int) -> Mask:
     """Return the members in the fewest units."""
     together = levels[:TOGETHER]
     parents = [_above(inner, outer) for outer, inner in pairwise(together)]
-    units = fewest(parents, *_held(together[-1], must), count)
+    units = fewest(parents, *_units_held(together[-1], must), count)
     inside = np.isin(together[-1], units)
     for level in levels[TOGETHER:]:
-        size, forced = _held(np.where(inside, level + 1, 0), must)
+        size, forced = _units_held(np.where(inside, level + 1, 0), must)
         size[0] = 0  # all that is outside
         inside &= np.isin(level + 1, largest(size, forced, count))
     return inside
@@ -102,7 +102,7 @@ def _above(inner: Ints, outer: Ints) -> Ints:
     return above
 
 
-def _held(level: Ints, must: Mask) -> tuple[Ints, Mask]:
+def _units_held(level: Ints, must: Mask) -> tuple[Ints, Mask]:
     """Return how many members each unit holds, and which holds one that must be taken."""
     return np.bincount(level), np.bincount(level, weights=must) > 0
 
@@ -110,7 +110,7 @@ def _held(level: Ints, must: Mask) -> tuple[Ints, Mask]:
 def _whole_units(level: Ints, must: Mask, inside: Mask) -> Ints:
     """Return the members inside, what must be taken first, then unit by unit, the fullest first."""
     members = np.flatnonzero(inside)
-    size, forced = _held(level[members], must[members])
+    size, forced = _units_held(level[members], must[members])
     unit = level[members]
     order = np.lexsort((unit, -size[unit], ~forced[unit], ~must[members]))
     return members[order]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import PlanError
-from placement.planners._units import nested
+from placement.planners._units import nested_units
 from placement.planners.slurm_blocks import sizes_of
 from placement.support.quantities import counted, unit_name
 
@@ -77,7 +77,7 @@ def blocks_of(machine: Machine, segment: int) -> Blocks:
         units = [(of.astype(np.int64), "block")] if size else []
     else:
         rows = np.arange(len(machine))
-        units = list(zip(nested(machine, rows), machine.topology.levels, strict=False))
+        units = list(zip(nested_units(machine, rows), machine.topology.levels, strict=False))
         units.insert(0, (np.zeros(len(machine), dtype=np.int64), "machine"))
     for of, word in reversed(units):
         if np.bincount(of[machine.compute & (of >= 0)], minlength=1).max() >= segment:
@@ -133,7 +133,7 @@ def in_segments(
     blocks = blocks_of(machine, segment)
     room = blocks.whole(request, segment)
     _refuse_few(request, blocks, room, segment)
-    first = choose(machine, replace(request, free=_offered(request, blocks, room * segment)))
+    first = choose(machine, replace(request, free=_offer_blocks(request, blocks, room * segment)))
     shares = _shares(request, blocks, room, blocks.of[first], segment)
     inside = blocks.of[request.include]
     chosen = []
@@ -168,7 +168,7 @@ def _refuse_few(request: Request, blocks: Blocks, room: Ints, segment: int) -> N
         )
 
 
-def _offered(request: Request, blocks: Blocks, most: Ints) -> Mask:
+def _offer_blocks(request: Request, blocks: Blocks, most: Ints) -> Mask:
     """Return the mask of at most so many free nodes of each block, the included ones first."""
     must = np.zeros(len(request.free), dtype=bool)
     must[request.include] = True

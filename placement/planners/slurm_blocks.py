@@ -142,7 +142,7 @@ def _pick_one(job: Job, blocks: Switches) -> Ints | None:
     pool = lightest_that_fit(job, inside)
     if pool is None:
         return None
-    begun = _begun(job, blocks, level, pool.taken & ~job.must)
+    begun = _blocks_begun(job, blocks, level, pool.taken & ~job.must)
     if begun is None:
         return None
     used, left = begun
@@ -182,7 +182,9 @@ def _held_at_most(base: Ints, level: _Level, count: int) -> Ints:
     return np.asarray(table[:, : level.most].sum(axis=1))
 
 
-def _begun(job: Job, blocks: Switches, level: _Level, light: Mask) -> tuple[Mask, int] | None:
+def _blocks_begun(
+    job: Job, blocks: Switches, level: _Level, light: Mask
+) -> tuple[Mask, int] | None:
     """Return the base blocks in use by what is decided, and the lower blocks still to be begun.
 
     Counted as Slurm does: a lower block twice where a block with light nodes

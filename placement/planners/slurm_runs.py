@@ -104,7 +104,7 @@ def pick(job: Job) -> Ints | None:
     while left > 0:
         if not stretches:
             return None
-        offered = np.concatenate([_offered(runs, classes[-1], left) for classes in stretches])
+        offered = np.concatenate([_offer_runs(runs, classes[-1], left) for classes in stretches])
         best = _best(runs, np.sort(offered), left)
         chosen.append(_take(job, runs, best, left))
         left -= len(chosen[-1])
@@ -187,7 +187,7 @@ def _cut(runs: Ints, column: Ints) -> list[Ints]:
     return parts if len(runs) else []
 
 
-def _offered(runs: _Runs, lightest: Ints, left: int) -> Ints:
+def _offer_runs(runs: _Runs, lightest: Ints, left: int) -> Ints:
     """Return those of a stretch's lightest runs that can be the best for `left` nodes.
 
     While none of them is enough only the first can.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.planners import planner
-from placement.planners._units import free_rows, nested
+from placement.planners._units import free_rows, nested_units
 from placement.support.arrays import rank_within
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def spread(machine: Machine, request: Request) -> Ints:
     [0, 4, 8, 12]
     """
     rows, must = free_rows(request)
-    order = _even_order(nested(machine, rows), must)
+    order = _even_order(nested_units(machine, rows), must)
     return np.sort(rows[order[: request.count]])
 
 
@@ -101,7 +101,7 @@ def level_spread(machine: Machine, request: Request) -> Ints:
     [0, 1, 2]
     """
     rows, must = free_rows(request)
-    levels = nested(machine, rows)
+    levels = nested_units(machine, rows)
     depth, unit = _smallest(levels, must, request.count)
     inside = np.arange(len(rows)) if depth == 0 else np.flatnonzero(levels[depth - 1] == unit)
     order = _even_order([level[inside] for level in levels[depth:]], must[inside])
@@ -139,7 +139,7 @@ def _even_order(levels: list[Ints], must: Mask) -> Ints:
     Parameters
     ----------
     levels : list of int64 (k,)
-        Units of the members, outermost level first (see `placement.planners._units.nested`).
+        Units of the members, outermost level first (see `placement.planners._units.nested_units`).
     must : bool (k,)
 
     Returns

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.names.columns import write_names
-from placement.readers.faults import duplicates, in_order, listed
+from placement.readers.faults import duplicates, in_order, list_faults
 from placement.readers.rows import PARTS, Rows
 from placement.records import Dump, Fault, NodeRecords
 
@@ -107,7 +107,7 @@ def _node_faults(
 
     return [
         *duplicates(nid, line, "duplicate-nid", lambda row: f"NID {nid[row]}"),
-        *listed(np.flatnonzero(~fine), line, "cname", impossible),
+        *list_faults(np.flatnonzero(~fine), line, "cname", impossible),
         *duplicates(
             node_key(parts[fine]), line[fine], "duplicate-cname", lambda i: f"cname {some[i]}"
         ),
@@ -128,7 +128,7 @@ def hex_faults(line: Ints, nid: Ints, printed: NDArray[np.int64]) -> list[Fault]
     printed : int64 (n,)
         What stands under HEX; the NID itself where nothing does.
     """
-    return listed(
+    return list_faults(
         np.flatnonzero(printed != nid),
         line,
         "hex",
@@ -189,7 +189,7 @@ def _coordinate_faults(
     Gemini (n0 and n1, n2 and n3 of a blade) must share theirs.
     """
     far = np.flatnonzero(np.any(xyz > FARTHEST, axis=1))
-    found = listed(
+    found = list_faults(
         far, line, "coordinates", lambda row: f"{names[row]} cannot be at {_at(xyz[row])}"
     )
     if fabric == "aries":
@@ -198,7 +198,7 @@ def _coordinate_faults(
         _, first, of = np.unique(node_key(parts) // 2, return_index=True, return_inverse=True)
         expected, why = xyz[first[of]], "another node of its Gemini is at"
     wrong = np.any((expected != xyz) & (expected >= 0), axis=1) & _possible(parts)
-    return found + listed(
+    return found + list_faults(
         np.flatnonzero(wrong),
         line,
         "coordinates",

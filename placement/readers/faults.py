@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 
 from placement.records import Fault
 
-__all__ = ["MOST", "duplicates", "in_order", "listed"]
+__all__ = ["MOST", "duplicates", "in_order", "list_faults"]
 
 #: Faults of one kind that are listed; more are only counted.
 MOST = 100
 
 
-def listed(
+def list_faults(
     rows: NDArray[np.int64] | NDArray[np.intp],
     line: NDArray[np.int32],
     kind: str,
@@ -41,7 +41,7 @@ def listed(
     Examples
     --------
     >>> import numpy as np
-    >>> found = listed(np.arange(300), np.arange(1, 301), "hex", "row {}".format)
+    >>> found = list_faults(np.arange(300), np.arange(1, 301), "hex", "row {}".format)
     >>> len(found), found[0].line, found[-1].text
     (101, 1, '200 more of kind hex')
     """
@@ -81,7 +81,7 @@ def duplicates(
     earliest = np.empty(len(keys), dtype=np.int64)
     earliest[order] = order[np.flatnonzero(new)[np.cumsum(new) - 1]]
     rows = np.sort(order[~new])
-    return listed(
+    return list_faults(
         rows,
         line,
         kind,

@@ -71,17 +71,17 @@ def _take(fabric: Fabric, line: str, number: int) -> bool:
         return False
     kind, _, port, guid, width, rate, rest = match.groups()
     if rest.split(None, 1)[0] != "-":
-        fabric.port(number, fabric.end(guid, _KINDS[kind], _unquoted(rest)), int(port))
+        fabric.port(number, fabric.end(guid, _KINDS[kind], _strip_quotes(rest)), int(port))
         return True
     peer = _PEER.fullmatch(rest)
     if peer:
         quoted = re.fullmatch(r"'.*' - '.*'", peer[5])
         here, _, there = peer[5].partition("' - '" if quoted else " - ")
-        a = fabric.end(guid, _KINDS[kind], _unquoted(here))
-        b = fabric.end(peer[4], _KINDS[peer[1]], _unquoted(there))
+        a = fabric.end(guid, _KINDS[kind], _strip_quotes(here))
+        b = fabric.end(peer[4], _KINDS[peer[1]], _strip_quotes(there))
         fabric.port(number, a, int(port), b, int(peer[3]), bandwidth(width, rate))
     return bool(peer)
 
 
-def _unquoted(text: str) -> str:
+def _strip_quotes(text: str) -> str:
     return text.strip().strip("'").strip()

@@ -16,7 +16,7 @@ from placement.errors import ParseError
 from placement.names.columns import write_names
 from placement.readers import rows as r
 from placement.readers.cray import FARTHEST, LIMITS, node_key
-from placement.readers.faults import duplicates, listed
+from placement.readers.faults import duplicates, list_faults
 from placement.records import Fault, LinkRecords
 
 __all__ = ["END_A", "END_B", "XYZ_A", "XYZ_B", "Tiles", "end_pattern"]
@@ -120,7 +120,7 @@ class Tiles:
             where = f"from its other end (line {self.line[other]})"
             return f"{text(i)} is {here} here and {there} {where}"
 
-        return listed(self.disagreeing(kind, kind), self.line, "link-kind", words)
+        return list_faults(self.disagreeing(kind, kind), self.line, "link-kind", words)
 
     def faults(self) -> list[Fault]:
         """Find the coordinates, and return what is wrong with them and with the ends of links."""
@@ -146,7 +146,7 @@ class Tiles:
             what = self.name(seen[i]) if seen[i] >= 0 else "no router"
             return f"{sees} sees {what} (line {self.line[back[i]]})"
 
-        return listed(wrong, self.line, "one-ended-link", text, hint="was the list cut short?")
+        return list_faults(wrong, self.line, "one-ended-link", text, hint="was the list cut short?")
 
     def _lay_out(self) -> list[Fault]:
         """Set `coords`, and return where a router is printed with two different ones."""
@@ -163,7 +163,7 @@ class Tiles:
             own, first = xyz[i].tolist(), found[router[i]].tolist()
             return f"{self.names[router[i]]} is at {tuple(own)} here and at {tuple(first)} above"
 
-        return listed(wrong, line, "coordinates", text)
+        return list_faults(wrong, line, "coordinates", text)
 
     def links(self, kind: NDArray[np.str_], **more: NDArray[np.generic] | None) -> LinkRecords:
         """Return the tiles that see another one.

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from placement.readers import rows as r
 from placement.readers.cray import expected_coords, positions_of
-from placement.readers.faults import in_order, listed
+from placement.readers.faults import in_order, list_faults
 from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
 from placement.records import Dump, Fault
@@ -72,7 +72,7 @@ def read(text: str, source: str) -> Dump:
     faults += tiles.kind_faults(
         kind, lambda i: f"{tiles.name(tiles.ports[i])} -> {tiles.name(tiles.peers[i])}"
     )
-    faults += _missing(tiles) + _misplaced(tiles)
+    faults += _missing(tiles) + _find_misplaced(tiles)
     positions = positions_of(tiles.place[:, 0], tiles.place[:, 1], tiles.coords[:, 0])
     return Dump(
         "rtr-aries",
@@ -111,10 +111,10 @@ def _missing(tiles: Tiles) -> list[Fault]:
         return f"{listed_with}, l{first:02o} is missing"
 
     order = some[np.argsort(last[some], kind="stable")]
-    return listed(order, last, "missing-tiles", text, hint="was the list cut short?")
+    return list_faults(order, last, "missing-tiles", text, hint="was the list cut short?")
 
 
-def _misplaced(tiles: Tiles) -> list[Fault]:
+def _find_misplaced(tiles: Tiles) -> list[Fault]:
     """Return the routers whose coordinates contradict their names."""
     xyz = tiles.coords
     expected = expected_coords(tiles.place, xyz)
@@ -130,7 +130,7 @@ def _misplaced(tiles: Tiles) -> list[Fault]:
         return f"{tiles.names[i]} is at {_colons(xyz[i])}, {says}"
 
     order = wrong[np.argsort(first[wrong], kind="stable")]
-    return listed(order, first, "coordinates", text)
+    return list_faults(order, first, "coordinates", text)
 
 
 def _colons(xyz: NDArray[np.int32]) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.readers import rows as r
-from placement.readers.faults import in_order, listed
+from placement.readers.faults import in_order, list_faults
 from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
 from placement.records import Dump, Fault
@@ -132,7 +132,7 @@ def _direction_faults(
         def text(i: int) -> str:
             return f"{tiles.name(tiles.ports[i])}: {kind[i]} {words(i)}"
 
-        return listed(rows, tiles.line, "direction", text, fatal=False)
+        return list_faults(rows, tiles.line, "direction", text, fatal=False)
 
     printed, of = np.unique(kind, return_inverse=True)
     way = np.array([_WAYS.get(word, 0) for word in printed.tolist()])[of]

@@ -74,7 +74,7 @@ def read(text: str, source: str) -> Dump:
     base = [s for s in found if _is_base(s)]
     if not base:
         raise ParseError(source, found[0].line, f"no {kind} of its own, only aggregated ones")
-    switches, faults = w.resolve(kind, [_declared(s) for s in base], source)
+    switches, faults = w.resolve(kind, [_declare_switch(s) for s in base], source)
     parameters: dict[str, object] = {}
     if kind == "tree":
         faults += _missing_nodes(base, switches)
@@ -122,7 +122,7 @@ def _is_base(statement: Statement) -> bool:
     return statement.key != "aggregatedblock"
 
 
-def _declared(statement: Statement) -> w.Declared:
+def _declare_switch(statement: Statement) -> w.Declared:
     nodes = statement.rest.get("nodes", "")
     if statement.key != "switchname":
         return w.Declared(statement.value, nodes, line=statement.line)

@@ -89,12 +89,12 @@ def expand(text: str, source: str, line: int, what: str) -> tuple[str, ...]:
     return names
 
 
-def repeated(names: Iterable[str]) -> str:
+def first_repeat(names: Iterable[str]) -> str:
     """Return the first name that comes again, '' for none.
 
     Examples
     --------
-    >>> repeated(["a", "b", "b", "a"])
+    >>> first_repeat(["a", "b", "b", "a"])
     'b'
     """
     seen: set[str] = set()
@@ -168,7 +168,7 @@ def _expand_switch(row: Declared, source: str, both: bool, faults: list[Fault]) 
     below = []
     for folded, key, what in ((row.nodes, "Nodes", "node"), (children, "Switches", "switch")):
         names = expand(folded, source, row.line, key) if folded else ()
-        twice = repeated(names)
+        twice = first_repeat(names)
         if twice:
             text = f"{what} {printable(twice)} is listed twice below {printable(row.name)}"
             fault = Fault(row.line, f"repeated-{what}", text, "taken as one", fatal=False)

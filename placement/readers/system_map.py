@@ -12,7 +12,7 @@ import numpy as np
 from placement.names.columns import write_names
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump, hex_faults
-from placement.readers.faults import listed
+from placement.readers.faults import list_faults
 from placement.readers.plain import sniffing
 from placement.records import Dump, Fault
 
@@ -66,7 +66,7 @@ def read(text: str, source: str) -> Dump:
     home, node, nid = rows.table(_HOME), rows.table(r.PARTS), rows.number("nid")
     router = write_names(home, ("c", "-", "c", "s", "g"))
     wrong = np.any(node[:, :4] != home[:, :4], axis=1) | (node[:, 4] // 2 != home[:, 4])
-    faults = _hex_faults(rows, text) + listed(
+    faults = _hex_faults(rows, text) + list_faults(
         np.flatnonzero(wrong),
         rows.line,
         "router",

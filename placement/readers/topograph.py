@@ -62,7 +62,7 @@ def read(text: str, source: str) -> Dump:
         labels = dict(_instances(load_json(text, source), tree))
         counts = count_json_lines(text)
     else:
-        labels = dict(_modelled(parse_yaml(text, source), tree))
+        labels = dict(_read_model(parse_yaml(text, source), tree))
         counts = count_lines(split_lines(text, source))
     dump = states_dump("topograph", source, counts, [StatedNode(name, "up") for name in labels])
     return replace(dump, parameters={"labels": labels_of([*labels.values()])})
@@ -90,7 +90,7 @@ def _instances(root: Any, tree: Tree) -> Iterator[tuple[str, dict[str, str]]]:
         yield name, {**labels, **{f"{_TIER}{tier}": layer for tier, layer in enumerate(layers)}}
 
 
-def _modelled(root: Any, tree: Tree) -> Iterator[tuple[str, dict[str, str]]]:
+def _read_model(root: Any, tree: Tree) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the nodes of a model's blocks with their labels."""
     keys = tree.dictionary(root, "a model")
     above: dict[str, str] = {}

@@ -119,7 +119,7 @@ def read(text: str, source: str) -> Dump:
     stated = next((s for s in reversed(found) if s.key == "blocksizes"), None)
     sizes = sizes_of(stated.value.split(","), source, stated.line) if stated else ()
     line = stated.line if stated else 0
-    declared = [_declared(s) for s in found if s.key != "blocksizes"]
+    declared = [_declare_switch(s) for s in found if s.key != "blocksizes"]
     if not declared:
         raise ParseError(source, line, "block sizes without a block", "add BlockName lines")
     switches, faults = w.resolve(kind, declared, source)
@@ -230,7 +230,7 @@ def _kind(found: Sequence[Statement]) -> str:
     return kind
 
 
-def _declared(statement: Statement) -> w.Declared:
+def _declare_switch(statement: Statement) -> w.Declared:
     key, name, rest = statement.key, statement.value, statement.rest
     speed = rest.get("linkspeed", "1")
     if not (speed.isascii() and speed.isdigit()):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import ParseError, printable
-from placement.readers.slurm_switches import MAX_NODES, expand, repeated
+from placement.readers.slurm_switches import MAX_NODES, expand, first_repeat
 from placement.records import Fault, NodeRecords, SwitchRecord
 
 __all__ = ["Region", "Torus", "cell_coords", "read_torus"]
@@ -93,7 +93,7 @@ def read_torus(torus: Torus, source: str) -> tuple[SwitchRecord, NodeRecords | N
     names = np.array([name for _, _, listed in boxes for name in listed], dtype=np.str_)
     if len(names) > MAX_NODES:
         raise ParseError(source, torus.line, f"more than {MAX_NODES:,} nodes in one torus")
-    twice = repeated(names.tolist())
+    twice = first_repeat(names.tolist())
     if twice:
         text = f"torus {printable(torus.name)}: node {printable(twice)} stands in two cells"
         faults.append(Fault(torus.line, "duplicate-name", text))

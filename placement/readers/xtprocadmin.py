@@ -18,7 +18,7 @@ import numpy as np
 from placement.errors import printable
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump, hex_faults
-from placement.readers.faults import listed
+from placement.readers.faults import list_faults
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]
@@ -96,7 +96,7 @@ def read(text: str, source: str) -> Dump:
     """
     rows = r.Rows.read(text, source, "xtprocadmin", _Lines())
     x2 = rows.having("x2")
-    faults = listed(
+    faults = list_faults(
         np.flatnonzero(x2), rows.line, "x2-node", lambda _: "an X2 node, left out", fatal=False
     )
     if x2.any():

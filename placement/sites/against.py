@@ -104,7 +104,7 @@ class _Pair:
     def _usable(self, key: str) -> bool:
         """Return True where both sides have the column and it tells nodes apart."""
         columns = [getattr(side, key) for side in (self.site, self.dump)]
-        return all(c is not None and bool(_known(c).all()) for c in columns)
+        return all(c is not None and bool(_is_known(c).all()) for c in columns)
 
     @property
     def extract(self) -> bool:
@@ -117,18 +117,18 @@ class _Pair:
         if mine is None or theirs is None:
             return None
         mine, theirs = mine[self.here], theirs[self.there]
-        known = _known(mine) & _known(theirs)
+        known = _is_known(mine) & _is_known(theirs)
         return (mine[known], theirs[known]) if known.any() else None
 
 
-def _known(column: NDArray[Any]) -> NDArray[np.bool_]:
+def _is_known(column: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(column != "" if column.dtype.kind == "U" else column >= 0)
 
 
 def _counts(pair: _Pair) -> Iterator[Finding]:
     """Compare the numbers of compute and service nodes."""
     mine, theirs = pair.site.role, pair.dump.role
-    if theirs is None or mine is None or not _known(theirs).any():
+    if theirs is None or mine is None or not _is_known(theirs).any():
         return
     for role in ("compute", "service"):
         here, there = int((mine == role).sum()), int((theirs == role).sum())
@@ -139,7 +139,7 @@ def _counts(pair: _Pair) -> Iterator[Finding]:
 def _places(pair: _Pair) -> Iterator[Finding]:
     """Compare which nodes there are."""
     if not pair.key:
-        yield Finding("nodes", _called(pair.site), _called(pair.dump), False)
+        yield Finding("nodes", _side_name(pair.site), _side_name(pair.dump), False)
         return
     mine, theirs = getattr(pair.site, pair.key), getattr(pair.dump, pair.key)
     strange = np.delete(theirs, pair.there).astype(str)
@@ -165,10 +165,10 @@ def _one_sided(
         yield Finding(f"{what} not in the dump", _examples(missing), "none", False)
 
 
-def _called(nodes: NodeRecords) -> str:
+def _side_name(nodes: NodeRecords) -> str:
     """Return what the nodes of a side go by."""
     columns = (getattr(nodes, key) for key in ("name", "cname", "nid"))
-    found = (c for c in columns if c is not None and _known(c).any())
+    found = (c for c in columns if c is not None and _is_known(c).any())
     return f"called {next(found, ['nothing'])[0]} …"
 
 
@@ -214,12 +214,12 @@ def _nid_rule(pair: _Pair) -> Iterator[Finding]:
     text = f"holds on {len(nid)} nodes"
     if wrong:
         other = Xc.fit(parts, nid) or Gemini.fit(parts, nid)
-        fits = f"{_worded(other)} fits" if other else "no rule fits"
+        fits = f"{_rule_text(other)} fits" if other else "no rule fits"
         text = f"wrong on {wrong} of {len(nid)} nodes; {fits}"
-    yield Finding("NID rule", _worded(rule), text, not wrong)
+    yield Finding("NID rule", _rule_text(rule), text, not wrong)
 
 
-def _worded(rule: Xc | Gemini) -> str:
+def _rule_text(rule: Xc | Gemini) -> str:
     if isinstance(rule, Xc):
         return f"XC, {rule.positions} positions a row"
     return f"Gemini, {rule.columns} columns and {rule.rows} rows"
@@ -345,12 +345,12 @@ def _wiring(topology: Topology, real: Ints, groups: NDArray[np.int32]) -> Findin
         return Finding("wiring", topology.wiring, str(error), False)
     ends = [groups[made.g], *np.divmod(made.a, 16), groups[made.h], *np.divmod(made.b, 16)]
     rule = np.repeat(np.column_stack(ends).astype(np.int64), 2 * made.count, axis=0)
-    shared = _shared(rule, real)
+    shared = _count_shared(rule, real)
     text = f"{shared} of {len(real) // 2} links are the rule's"
     return Finding("wiring", topology.wiring, text, 2 * shared == len(rule) == len(real))
 
 
-def _shared(rule: Ints, real: Ints) -> int:
+def _count_shared(rule: Ints, real: Ints) -> int:
     """Return how many links both lists have, each as often as it occurs in both."""
     both = np.concatenate([rule, real])
     _, of = np.unique(both, axis=0, return_inverse=True)

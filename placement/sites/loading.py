@@ -99,8 +99,8 @@ one of aries, gemini, infiniband, infiniband-dragonfly+, slingshot
     tables = _tables(text, source)
     try:
         if _is_overlay(tables):
-            return Overlay(_converted(tables, OverlayConfig), source, text)
-        site = Site(_converted(tables, Config), source)
+            return Overlay(_convert_tables(tables, OverlayConfig), source, text)
+        site = Site(_convert_tables(tables, Config), source)
         site.layout, site.hardware  # noqa: B018  # laid out, which checks the figures together
     except WrongFigure as wrong:
         where = place(source, line_of(text, wrong.key))
@@ -134,15 +134,15 @@ def _syntax(message: str, text: str, source: str) -> SiteError:
 # --- what msgspec says, with the key named ----------------------------------
 
 
-def _converted(tables: dict[str, Any], kind: type[T]) -> T:
+def _convert_tables(tables: dict[str, Any], kind: type[T]) -> T:
     try:
         return msgspec.convert(tables, kind)
     except msgspec.ValidationError as error:
-        key, text = _explained(tables, str(error))
+        key, text = _explain_fault(tables, str(error))
     raise WrongFigure(key, text)
 
 
-def _explained(tables: dict[str, Any], message: str) -> tuple[str, str]:
+def _explain_fault(tables: dict[str, Any], message: str) -> tuple[str, str]:
     """Return the dotted key and what is wrong there."""
     words, _, path = message.partition(" - at `")
     key = _key(tables, re.findall(r"[A-Za-z_]\w*|\d+|\.\.\.", path.replace("$", "")))

@@ -66,12 +66,12 @@ def job_submit(folder: str, leaf: int) -> str:
 
 
 def _script(folder: str, name: str, settings: str) -> str:
-    path = _lua(os.path.join(os.path.abspath(folder), _kept(name)))
-    head = _HEAD.format(version=__version__, name=name, kept=_kept(name), path=path)
+    path = _lua(os.path.join(os.path.abspath(folder), _kept_name(name)))
+    head = _HEAD.format(version=__version__, name=name, kept=_kept_name(name), path=path)
     return head + settings + Path(__file__).with_name(name).read_text(encoding="utf-8")
 
 
-def _kept(name: str) -> str:
+def _kept_name(name: str) -> str:
     """Return what a site's own script is called while ours has its name."""
     return name.replace(".lua", ".site.lua")
 
@@ -92,7 +92,7 @@ def install(folder: str, name: str, text: str) -> str:
     OutputError
         It cannot be written.
     """
-    path, kept = os.path.join(folder, name), os.path.join(folder, _kept(name))
+    path, kept = os.path.join(folder, name), os.path.join(folder, _kept_name(name))
     chained = ""
     if os.path.exists(path) and not _is_ours(path):
         if os.path.exists(kept):
@@ -105,7 +105,7 @@ def install(folder: str, name: str, text: str) -> str:
 
 def remove(folder: str, name: str) -> str:
     """Take a script of ours away, put back what was there; return what was done, '' if nothing."""
-    path, kept = os.path.join(folder, name), os.path.join(folder, _kept(name))
+    path, kept = os.path.join(folder, name), os.path.join(folder, _kept_name(name))
     if not _is_ours(path):
         return ""
     if os.path.exists(kept):

@@ -24,7 +24,7 @@ from placement.support.user_cache import user_cache
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["FOLDER", "SECONDS", "lease", "leased", "one_plan_at_a_time", "pinned"]
+__all__ = ["FOLDER", "SECONDS", "lease", "leased_nodes", "one_plan_at_a_time", "pinned_nodes"]
 
 #: Names the directory of the leases; there are none where it is empty.
 FOLDER = "NIDMAP_LEASES"
@@ -82,7 +82,7 @@ def lease(nodes: NodeList, seconds: float = SECONDS) -> None:
         write_output(json.dumps(document), path)
 
 
-def leased() -> frozenset[str]:
+def leased_nodes() -> frozenset[str]:
     """Return the nodes that this user's other plans hold; leases that are over are removed."""
     found: set[str] = set()
     with contextlib.suppress(OSError), os.scandir(_folder() or os.devnull) as entries:
@@ -97,7 +97,7 @@ def leased() -> frozenset[str]:
     return frozenset(found)
 
 
-def pinned() -> frozenset[str]:
+def pinned_nodes() -> frozenset[str]:
     """Return the nodes that pending jobs name, anybody's; none where Slurm does not say."""
     with contextlib.suppress(LaunchError, NidmapError):
         lines = ask(["squeue", "-h", "-t", "PD", "-o", "%n"]).output.split()

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 __all__ = [
     "components",
     "find",
-    "mixed",
+    "mix_bits",
     "product",
-    "ragged",
+    "ragged_ranges",
     "rank_within",
     "solve",
     "sum_by_key",
@@ -151,13 +151,13 @@ def rank_within(unit: Array, *before: Array) -> Ints:
     return rank
 
 
-def ragged(first: Ints, many: Ints) -> tuple[Ints, Ints]:
+def ragged_ranges(first: Ints, many: Ints) -> tuple[Ints, Ints]:
     """Return (i, first[i]), (i, first[i] + 1), … for each i, `many[i]` of them, as two columns.
 
     Examples
     --------
     >>> import numpy as np
-    >>> [x.tolist() for x in ragged(np.array([7, 2]), np.array([2, 3]))]
+    >>> [x.tolist() for x in ragged_ranges(np.array([7, 2]), np.array([2, 3]))]
     [[0, 0, 1, 1, 1], [7, 8, 2, 3, 4]]
     """
     which = np.repeat(np.arange(len(many)), many)
@@ -236,14 +236,14 @@ def solve(matrix: Floats, wanted: Floats) -> Floats:
     return np.concatenate([alone - over @ second, second])
 
 
-def mixed(number: Ints) -> Ints:
+def mix_bits(number: Ints) -> Ints:
     """Return numbers that look random, the same for the same number: SplitMix64's finaliser.
 
     Sums of them (modulo 2^64) tell sets apart. numpy.random is slow to import.
 
     Examples
     --------
-    >>> len(set(mixed(np.arange(1000)).tolist()))
+    >>> len(set(mix_bits(np.arange(1000)).tolist()))
     1000
     """
     x = (number.view(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)

@@ -141,7 +141,7 @@ def run_child(
             start_new_session=True,
         )  # fmt: skip
         try:
-            while not _ended(process, min(deadline.left(), _BEAT)):
+            while not _has_ended(process, min(deadline.left(), _BEAT)):
                 on_wait()
                 if max(os.fstat(file.fileno()).st_size for file in (output, messages)) > MAX_BYTES:
                     raise LaunchError(f"{name} printed more than {MAX_BYTES // 2**20} MiB")
@@ -159,7 +159,7 @@ def run_child(
     return Answer(texts[0], texts[1], process.returncode)
 
 
-def _ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
     with suppress(subprocess.TimeoutExpired):
         process.wait(seconds)
     return process.returncode is not None

@@ -6,10 +6,10 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
-__all__ = ["compiled", "with_lines"]
+__all__ = ["compile_pattern", "with_lines"]
 
 
-def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
+def compile_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     r"""Compile a pattern whose possessive quantifiers only save time.
 
     Python 3.10 lacks ``*+``, ``++`` and ``?+``, and before 3.11.5 they match too much
@@ -19,7 +19,7 @@ def compiled(pattern: str, flags: int = 0) -> re.Pattern[str]:
 
     Examples
     --------
-    >>> compiled(r"[a-z]++\d*+").fullmatch("nid00012").group()
+    >>> compile_pattern(r"[a-z]++\d*+").fullmatch("nid00012").group()
     'nid00012'
     """
     if sys.version_info < (3, 11, 5):

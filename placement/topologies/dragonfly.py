@@ -43,17 +43,17 @@ def router_names(machine: Machine) -> Strs:
 
     coords = coords_of(machine)
     if machine.topology.router_levels == 2:
-        return _written("g%ds%d", coords)
+        return _write_names("g%ds%d", coords)
     positions = machine.topology.parameters.get("positions")
     if machine.topology.fabric != "aries" or not positions:
-        return _written("g%dc%db%d", coords)
+        return _write_names("g%dc%db%d", coords)
     from placement.names.xc import Xc
 
     whole = np.column_stack([coords, np.zeros(len(coords), dtype=np.int32)])
-    return _written("c%d-%dc%ds%da0", Xc(int(positions)).parts_of_coords(whole)[:, :4])
+    return _write_names("c%d-%dc%ds%da0", Xc(int(positions)).parts_of_coords(whole)[:, :4])
 
 
-def _written(form: str, rows: NDArray[np.int32]) -> Strs:
+def _write_names(form: str, rows: NDArray[np.int32]) -> Strs:
     return np.array([form % tuple(row) for row in rows.tolist()], dtype=np.str_)
 
 
@@ -63,12 +63,14 @@ def links(machine: Machine) -> Links:
 
     table = _Table(machine, coords_of(machine))
     if machine.topology.router_levels == 2:
-        return _joined(machine, [table.local(), table.between()], ("local", "global"))
+        return _join_links(machine, [table.local(), table.between()], ("local", "global"))
     parts = [table.green(), table.black(), table.between()]
-    return _joined(machine, parts, ("green", "black", "blue"))
+    return _join_links(machine, parts, ("green", "black", "blue"))
 
 
-def _joined(machine: Machine, parts: list[tuple[Ints, Ints, int]], names: tuple[str, ...]) -> Links:
+def _join_links(
+    machine: Machine, parts: list[tuple[Ints, Ints, int]], names: tuple[str, ...]
+) -> Links:
     """Put the classes together; the figure of a black bundle is that of all its links."""
     single = {n: machine.topology.bandwidth.get(n, math.nan) for n in names}
     if "black" in single:

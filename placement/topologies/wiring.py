@@ -150,7 +150,7 @@ def _spread(shape: Shape, count: int) -> tuple[Ints, ...]:
     return np.repeat(g, count), np.repeat(h, count), k
 
 
-def _aligned(shape: Shape) -> Cables:
+def _wire_aligned(shape: Shape) -> Cables:
     """Router r of every group to router r of every other (the job-placement paper's cube)."""
     g, h, k = _spread(shape, shape.routers)
     return Cables(g, h, k, k, shape.links // shape.routers)
@@ -198,4 +198,4 @@ def _same_chassis(shape: Shape) -> Cables:
 
 
 #: The rules by name.
-RULES = {"aligned": _aligned, "consecutive": _consecutive, "same-chassis": _same_chassis}
+RULES = {"aligned": _wire_aligned, "consecutive": _consecutive, "same-chassis": _same_chassis}

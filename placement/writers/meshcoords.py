@@ -32,4 +32,4 @@ def write(machine: Machine) -> str:
     nodes.refuse_states(machine, "meshcoords")
     columns = (machine.nid, machine.cname, machine.role, machine.cores, *xyz.T)
     header = _FORM % ("NID", "NODENAME", "TYPE", "CORES", "X", "Y", "Z")
-    return nodes.printed(_FORM, (c.tolist() for c in columns), header)
+    return nodes.print_columns(_FORM, (c.tolist() for c in columns), header)

@@ -12,7 +12,15 @@ from placement.errors import UsageError, printable
 from placement.machine import Machine
 from placement.names.columns import parse_cnames
 
-__all__ = ["coordinates", "kind_of", "parts", "printed", "refuse_roles", "refuse_states", "words"]
+__all__ = [
+    "coordinates",
+    "kind_of",
+    "parts",
+    "print_columns",
+    "refuse_roles",
+    "refuse_states",
+    "words",
+]
 
 _WORD = re.compile("[a-z][a-z_-]*", re.A)
 
@@ -22,7 +30,7 @@ def kind_of(machine: Machine) -> str:
     return f"a {machine.topology.kind} ({machine.topology.fabric or 'synthetic'})"
 
 
-def printed(form: str, columns: Iterable[Iterable[object]], *header: str) -> str:
+def print_columns(form: str, columns: Iterable[Iterable[object]], *header: str) -> str:
     """Return the text of a table: its header, and a line in `form` for each row of the columns."""
     return "\n".join((*header, *(form % row for row in zip(*columns, strict=True)), ""))
 

@@ -46,7 +46,7 @@ def write(machine: Machine) -> str:
     if kind == "tree":
         lines = list(_tree(machine, switches, rows))
     elif kind == "block":
-        lines = [*_blocks(switches, rows), *_aggregated(machine, switches)]
+        lines = [*_blocks(switches, rows), *_aggregate_blocks(machine, switches)]
     else:
         lines = [
             f"RingName={row.name}{_nodes(row.nodes)} RingSize={NodeList.length_of(row.nodes)}"
@@ -68,7 +68,7 @@ def _blocks(switches: Switches, rows: list[Declared]) -> Iterator[str]:
         yield f"BlockName={row.name} BlockIndex={index}{_nodes(row.nodes)}{size}"
 
 
-def _aggregated(machine: Machine, switches: Switches) -> Iterator[str]:
+def _aggregate_blocks(machine: Machine, switches: Switches) -> Iterator[str]:
     """Yield the blocks that the higher sizes make: runs of a power of two of base blocks."""
     count = len(switches.names)
     below = rows_below(switches)

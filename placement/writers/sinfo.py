@@ -57,7 +57,7 @@ def write(machine: Machine) -> str:
         columns["GRES"] = [f"gpu:{g}" if g else "(null)" for g in machine.gpus.tolist()]
     columns["AVAIL_FEATURES"] = [_feature(f) for f in machine.features.tolist()]
     form = "|".join(["%s"] * len(columns))
-    return nodes.printed(form, columns.values(), "|".join(columns))
+    return nodes.print_columns(form, columns.values(), "|".join(columns))
 
 
 def _feature(text: str) -> str:

@@ -36,4 +36,4 @@ def write(machine: Machine) -> str:
     gemini = [f"c{c}-{r}c{h}s{s}g{n // 2}" for c, r, h, s, n in place.tolist()]
     columns = (nids, map(hex, nids), machine.cname.tolist(), gemini, *xyz.T.tolist())
     header = (_FORM % ("nid", "hex", "node", "gemini", "x", "y", "z"), "-" * 60)
-    return nodes.printed(_FORM, columns, *header)
+    return nodes.print_columns(_FORM, columns, *header)

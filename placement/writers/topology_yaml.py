@@ -55,11 +55,13 @@ def write(machine: Machine) -> str:
     if kind == "flat":
         return "\n".join((*lines, "  flat: true", ""))
     switches, rows = switch_rows(machine, "topology-yaml")
-    lines += _torus(machine, switches) if kind == "torus3d" else _listed(kind, switches, rows)
+    lines += (
+        _torus(machine, switches) if kind == "torus3d" else _list_switches(kind, switches, rows)
+    )
     return "\n".join((*lines, ""))
 
 
-def _listed(kind: str, switches: Switches, rows: list[Declared]) -> Iterator[str]:
+def _list_switches(kind: str, switches: Switches, rows: list[Declared]) -> Iterator[str]:
     """Yield the switches, blocks or rings."""
     below, word = _LISTS[kind]
     yield f"  {kind}:"
@@ -68,14 +70,14 @@ def _listed(kind: str, switches: Switches, rows: list[Declared]) -> Iterator[str
         yield from (f"      - {size}" for size in switches.block_sizes)
     yield f"    {below}:"
     for row in rows:
-        yield f"      - {word}: {_quoted(row.name)}"
+        yield f"      - {word}: {_quote_value(row.name)}"
         if row.children:
-            yield f"        children: {_quoted(row.children)}"
+            yield f"        children: {_quote_value(row.children)}"
         if row.nodes:
-            yield f"        nodes: {_quoted(row.nodes)}"
+            yield f"        nodes: {_quote_value(row.nodes)}"
 
 
-def _quoted(text: str) -> str:
+def _quote_value(text: str) -> str:
     """Return a value in quotes where YAML would take it for something else than this text."""
     plain = text[:1].isalpha() and text.lower() not in ("null", "true", "false", "yes", "no")
     return text if plain and not set(text) & set(":#{}&*!|>'\"%@`") else f'"{text}"'
@@ -89,12 +91,12 @@ def _torus(machine: Machine, switches: Switches) -> Iterator[str]:
         raise UsageError("a torus3d topology has x, y, z and one node a cell", hint)
     extents = topology.extents[:3]
     yield from ("  torus3d:", "    toruses:")
-    yield f"      - name: {_quoted(switches.names[0])}"
+    yield f"      - name: {_quote_value(switches.names[0])}"
     yield f"        dims: {_triple(extents)}"
     order = np.lexsort(machine.coords[:, :3].T)
     names, coords = machine.names[order], machine.coords[order, :3]
     if len(names) == int(np.prod(extents)):
-        yield f"        nodes: {_quoted(fold_names(names))}"
+        yield f"        nodes: {_quote_value(fold_names(names))}"
     else:
         yield "        regions:"
         yield from _regions(names, coords)
@@ -110,7 +112,7 @@ def _regions(names: NDArray[np.str_], coords: NDArray[np.int32]) -> Iterator[str
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         yield f"          - anchor: {_triple(coords[start])}"
         yield f"            dims: {_triple((end - start, 1, 1))}"
-        yield f"            nodes: {_quoted(fold_names(names[start:end]))}"
+        yield f"            nodes: {_quote_value(fold_names(names[start:end]))}"
 
 
 def _placements(placements: Any) -> Iterator[str]:

@@ -31,4 +31,4 @@ def write(machine: Machine) -> str:
     xyz = nodes.coordinates(machine, "torus-coordinates", ("gemini",))
     nodes.refuse_states(machine, "torus-coordinates")
     columns = (machine.nid, machine.cname, machine.role, *xyz.T)
-    return nodes.printed(_FORM, (c.tolist() for c in columns))
+    return nodes.print_columns(_FORM, (c.tolist() for c in columns))

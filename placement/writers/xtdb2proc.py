@@ -43,4 +43,4 @@ def write(machine: Machine) -> str:
     )
     numbers = (*place[:, [4, 3, 2, 0, 1]].T.tolist(), *xyz.T.tolist())
     rest = (state, machine.role.tolist(), mode, machine.nid.tolist())
-    return nodes.printed(_FORM, (*numbers, *rest), *_COMMENT)
+    return nodes.print_columns(_FORM, (*numbers, *rest), *_COMMENT)

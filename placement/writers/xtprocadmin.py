@@ -44,4 +44,4 @@ def write(machine: Machine) -> str:
     if machine.cores.any():
         columns.append(machine.cores.tolist())
         form, header = f"{_FORM} %5s", (*_HEADER, "CORES")
-    return nodes.printed(form, columns, form % header)
+    return nodes.print_columns(form, columns, form % header)

@@ -146,7 +146,7 @@ def best_seats(inside: Floats, outside: Floats, between: Floats, to_nic: Floats)
         every = pairs.sum(axis=(1, 2)) / 2 + to_nic[ways] @ outside
         return np.asarray(ways[int(np.argmax(every <= every.min() * (1 + 1e-12)))])
     starts = [turn, _greedy(inside, between)]
-    found = [_exchanged(start, inside, outside, between, to_nic) for start in starts]
+    found = [_exchange_ranks(start, inside, outside, between, to_nic) for start in starts]
     costs = [seating_cost(seats, inside, outside, between, to_nic) for seats in (*found, turn)]
     least = min(costs)
     return turn if costs[-1] <= least * (1 + 1e-12) else found[int(np.argmin(costs[:-1]))]
@@ -168,7 +168,7 @@ def _greedy(inside: Floats, between: Floats) -> Ints:
     return seats
 
 
-def _exchanged(
+def _exchange_ranks(
     seats: Ints, inside: Floats, outside: Floats, between: Floats, to_nic: Floats
 ) -> Ints:
     """Return the places after the best exchanges of two ranks, until none is a gain."""

@@ -30,7 +30,7 @@ def _chain(ranks: int, root: int, size: float) -> list[Part]:
 def _scatter_then(allgather: Algorithm) -> Algorithm:
     """Return the broadcast of a block to each rank, and then of all to all."""
     return lambda ranks, root, size: [
-        *gathering.scattered(ranks, root, size / ranks),
+        *gathering.scatter_blocks(ranks, root, size / ranks),
         *allgather(ranks, root, size / ranks),
     ]
 

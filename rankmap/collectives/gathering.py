@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints
     from rankmap.collectives import Algorithm
 
-__all__ = ["ALLGATHER", "GATHER", "SCATTER", "doubling", "ring", "scattered"]
+__all__ = ["ALLGATHER", "GATHER", "SCATTER", "doubling", "ring", "scatter_blocks"]
 
 
-def scattered(ranks: int, root: int, block: float) -> list[Part]:
+def scatter_blocks(ranks: int, root: int, block: float) -> list[Part]:
     """Return a binomial scatter: each rank passes on what its subtree is to have."""
     levels = binomial(ranks)
 
@@ -57,12 +57,12 @@ def doubling(ranks: int, root: int, block: float) -> list[Part]:
         low = here >> k << k
         count = np.minimum(1 << k, ranks - low)
         on = there < ranks
-        steps.append(_shifted(here[on], there[on], low[on], count[on], ranks, root))
-        steps += _completed(k, ranks, root)
+        steps.append(_shift_step(here[on], there[on], low[on], count[on], ranks, root))
+        steps += _complete_steps(k, ranks, root)
     return [Part("doubling", len(steps), steps.__getitem__, block, ranks)]
 
 
-def _completed(k: int, ranks: int, root: int) -> list[Step]:
+def _complete_steps(k: int, ranks: int, root: int) -> list[Step]:
     """Return how those whose partner at distance 2^k does not exist get what it would have sent."""
     low = ranks >> (k + 1) << (k + 1)
     have = ranks - low - (1 << k)
@@ -75,11 +75,11 @@ def _completed(k: int, ranks: int, root: int) -> list[Step]:
         on = (v >> j & 1 == 0) & (place < have) & (place + (1 << j) >= have)
         if on.any():
             first = np.full(int(on.sum()), low + (1 << k))
-            found.append(_shifted(v[on], v[on] + (1 << j), first, have, ranks, root))
+            found.append(_shift_step(v[on], v[on] + (1 << j), first, have, ranks, root))
     return found
 
 
-def _shifted(
+def _shift_step(
     source: Ints, target: Ints, first: Ints, count: Ints | int, ranks: int, root: int
 ) -> Step:
     """Return a step of ranks and blocks that are counted from the root."""
@@ -125,11 +125,11 @@ def neighbor(ranks: int, root: int, block: float) -> list[Part]:
     return [Part("neighbor", rounds, step, block, ranks, alike=alike)]
 
 
-def _gathered(scatter: Algorithm) -> Algorithm:
+def _gather_blocks(scatter: Algorithm) -> Algorithm:
     """Return the gather that is a scatter backwards."""
     return lambda ranks, root, block: [backwards(p, "gather") for p in scatter(ranks, root, block)]
 
 
-SCATTER = {"binomial": scattered, "linear": _scattered_at_once}
-GATHER = {name: _gathered(scatter) for name, scatter in SCATTER.items()}
+SCATTER = {"binomial": scatter_blocks, "linear": _scattered_at_once}
+GATHER = {name: _gather_blocks(scatter) for name, scatter in SCATTER.items()}
 ALLGATHER = {"doubling": _doubling_or_bruck, "ring": ring, "bruck": bruck, "neighbor": neighbor}

@@ -174,7 +174,7 @@ def choose(call: str, size: float, ranks: int) -> str:
     ('scatter-doubling', 'neighbor', 'tree')
     """
     row = next(row for below, row in TABLE[call].items() if ranks < below)
-    limits, names = _parsed(row)
+    limits, names = _parse_row(row)
     chosen = names[bisect_right(limits, size) - 1]
     power = 1 << (ranks.bit_length() - 1)
     if chosen == "rabenseifner" and size < ELEMENT * power:  # fewer elements than ranks
@@ -185,6 +185,6 @@ def choose(call: str, size: float, ranks: int) -> str:
 
 
 @cache
-def _parsed(row: str) -> tuple[list[int], list[str]]:
+def _parse_row(row: str) -> tuple[list[int], list[str]]:
     pairs = [word.split(":") for word in row.split()]
     return [int(limit) for limit, _ in pairs], [name for _, name in pairs]

@@ -28,7 +28,7 @@ __all__ = [
     "Folded",
     "doubling",
     "halving",
-    "regathered",
+    "regather_blocks",
     "ring",
 ]
 
@@ -46,7 +46,7 @@ def _rabenseifner_all(ranks: int, root: int, size: float) -> list[Part]:
     return [
         *on.fold(block, on.power),
         halving(on, block),
-        regathered(on, block),
+        regather_blocks(on, block),
         *on.unfold(block, on.power),
     ]
 
@@ -141,18 +141,18 @@ def halving(on: Folded, block: float) -> Part:
 
     def step(k: int) -> Step:
         half = on.power >> (k + 1)
-        first = kept(place, k, on.power) + np.where(place >> k & 1, 0, half)
+        first = kept_block(place, k, on.power) + np.where(place >> k & 1, 0, half)
         return Step(on.rank(place), on.rank(place ^ (1 << k)), first, half)
 
     return Part("halving", on.power.bit_length() - 1, step, block, on.power, combine=True)
 
 
-def kept(place: Ints, k: int, power: int) -> Ints:
+def kept_block(place: Ints, k: int, power: int) -> Ints:
     """Return the first block that each place still has after k halvings.
 
     Examples
     --------
-    >>> kept(np.arange(4), 2, 4).tolist()
+    >>> kept_block(np.arange(4), 2, 4).tolist()
     [0, 2, 1, 3]
     """
     first = np.zeros_like(place)
@@ -161,14 +161,14 @@ def kept(place: Ints, k: int, power: int) -> Ints:
     return first
 
 
-def regathered(on: Folded, block: float) -> Part:
+def regather_blocks(on: Folded, block: float) -> Part:
     """Return `halving` backwards: everyone gets all blocks."""
     place = np.arange(on.power)
     rounds = on.power.bit_length() - 1
 
     def step(k: int) -> Step:
         j = rounds - 1 - k
-        first = kept(place, j + 1, on.power)
+        first = kept_block(place, j + 1, on.power)
         return Step(on.rank(place), on.rank(place ^ (1 << j)), first, on.power >> (j + 1))
 
     return Part("allgather", rounds, step, block, on.power)
@@ -209,13 +209,13 @@ def _rabenseifner(ranks: int, root: int, size: float) -> list[Part]:
         j = rounds - 1 - k
         sends = (place >> (j + 1) == home >> (j + 1)) & (place >> j != home >> j)
         here = place[sends]
-        first = kept(here, j + 1, on.power)
+        first = kept_block(here, j + 1, on.power)
         return Step(rank[here], rank[here ^ (1 << j)], first, on.power >> (j + 1))
 
     return [*found, Part("gather", rounds, step, block, on.power)]
 
 
-def _halved(ranks: int, root: int, block: float) -> list[Part]:
+def _halve_blocks(ranks: int, root: int, block: float) -> list[Part]:
     """Return recursive halving of everyone's blocks, the farthest partner first."""
     on = Folded(ranks)
     rounds = on.power.bit_length() - 1
@@ -235,13 +235,13 @@ def _halved(ranks: int, root: int, block: float) -> list[Part]:
     return found
 
 
-def _doubled(ranks: int, root: int, block: float) -> list[Part]:
+def _double_blocks(ranks: int, root: int, block: float) -> list[Part]:
     """Return recursive doubling of all blocks but those of the own half.
 
     Ranks that are no power of two take recursive halving.
     """
     if ranks & (ranks - 1):
-        return _halved(ranks, root, block)
+        return _halve_blocks(ranks, root, block)
     rank = np.arange(ranks)
 
     def step(k: int) -> Step:
@@ -260,11 +260,11 @@ def _butterfly(ranks: int, root: int, block: float) -> list[Part]:
     on = Folded(ranks)
     rounds = on.power.bit_length() - 1
     place = np.arange(on.power)
-    mirrored = kept(place, rounds, on.power)
+    mirrored = kept_block(place, rounds, on.power)
 
     def step(k: int) -> Step:
         half = on.power >> (k + 1)
-        low = kept(place, k, on.power) + np.where(place >> k & 1, 0, half)
+        low = kept_block(place, k, on.power) + np.where(place >> k & 1, 0, half)
         first = on.start(low)
         return Step(on.rank(place), on.rank(place ^ (1 << k)), first, on.start(low + half) - first)
 
@@ -326,9 +326,9 @@ REDUCE = {
     "rabenseifner": _rabenseifner,
 }
 REDUCESCATTER = {
-    "halving": _halved,
+    "halving": _halve_blocks,
     "pairwise": _pairwise,
-    "doubling": _doubled,
+    "doubling": _double_blocks,
     "butterfly": _butterfly,
     "ring": ring,
     "reduce-scatter": _reduced_and_scattered,

@@ -73,16 +73,16 @@ def compare(
     """
     from placement.commands.plan import bar
     from placement.scheduler.baseline import baseline_of, live_baseline
-    from rankmap.compare import compared
+    from rankmap.compare import compare_strategies
     from rankmap.pattern.structured import name_pattern
 
     wanted = name_pattern(pattern, grid)
     form = "json" if as_json else format_of_name(output, SUFFIXES, "text")
     machine = machine_from(specs)
     asked = predictor(machine, wanted, ppn, model)
-    offered = _offered(machine, count, source, exclude)
+    offered = _candidates_of(machine, count, source, exclude)
     with bar() as shown:
-        found = compared(
+        found = compare_strategies(
             asked,
             count,
             _words(strategies),
@@ -94,7 +94,7 @@ def compare(
             per_blade=per_blade,
             seed=seed,
         )
-    write_output(_written(found, form), output)
+    write_output(_comparison_text(found, form), output)
     if output not in (None, "-") or form != "text":
         say(f"nidmap: {found.sentence}")
 
@@ -104,7 +104,7 @@ def _words(text: str) -> list[str]:
     return [word.strip() for word in text.split(",") if word.strip()]
 
 
-def _written(found: Comparison, form: str) -> str | bytes:
+def _comparison_text(found: Comparison, form: str) -> str | bytes:
     """Return a comparison in a format."""
     if form == "json":
         return to_json(found.document())
@@ -121,7 +121,9 @@ def _written(found: Comparison, form: str) -> str | bytes:
     return as_csv(found) if form == "csv" else as_text(found)
 
 
-def _offered(machine: Machine, count: int, source: str | None, exclude: str | None) -> Candidates:
+def _candidates_of(
+    machine: Machine, count: int, source: str | None, exclude: str | None
+) -> Candidates:
     """Return the nodes to choose from, asking Slurm what is idle where the options want that."""
     from placement.commands.candidates import ask_slurm, candidates
 

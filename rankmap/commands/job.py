@@ -59,7 +59,7 @@ def report(
         raise ParseError(
             where, 0, f"no order that `nidmap run` kept for job {number}", "say --order-dir DIR"
         )
-    processes = _asked(job) if ask else []
+    processes = _ask_processes(job) if ask else []
     launches = [_launch(kept, job, processes, len(found) == 1, specs, pattern) for kept in found]
     document = {
         "schema": SCHEMA,
@@ -80,7 +80,7 @@ def _folders(job: Job | None, folder: str | None) -> list[str]:
     return [*own, os.curdir, tempfile.gettempdir()]
 
 
-def _asked(job: Job | None) -> list[Process]:
+def _ask_processes(job: Job | None) -> list[Process]:
     from rankmap.launch.job_ranks import query_processes
 
     if job is None or job.state != "RUNNING":
@@ -182,7 +182,7 @@ def _lines(launch: dict[str, Any]) -> list[str]:
     if launch["cost"] is not None:
         default = launch["default_cost"]
         found.append(f"  J         {launch['cost']:,}  (default order {default:,})")
-    found.append(f"  ranks     {_placed(launch)}")
+    found.append(f"  ranks     {_placement_sentence(launch)}")
     if launch["cpus"]:
         first = min(launch["cpus"])
         kinds, own = len(set(launch["cpus"].values())), launch["cpus"][first]
@@ -193,7 +193,7 @@ def _lines(launch: dict[str, Any]) -> list[str]:
     return found
 
 
-def _placed(launch: dict[str, Any]) -> str:
+def _placement_sentence(launch: dict[str, Any]) -> str:
     """Return in a sentence where the ranks are, and how that is known."""
     why = _KNOWN[launch["known"]]
     if launch["known"] == "planned":

@@ -78,7 +78,7 @@ class JobArguments:
 
 def job_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add machine, nodes, ranks and pattern; the command takes them as ``job``."""
-    return machine_option(_gathered(JobArguments, "job", _JOB, command))
+    return machine_option(_gather_options(JobArguments, "job", _JOB, command))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ class OrderArguments:
 
 def order_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add an order's file, its format, or a strategy; the command takes them as ``order``."""
-    return _gathered(OrderArguments, "order", _ORDER, command)
+    return _gather_options(OrderArguments, "order", _ORDER, command)
 
 
 def launcher_order(text: str, default: str | None = None) -> Callable[..., Any]:
@@ -111,7 +111,7 @@ def launcher_order(text: str, default: str | None = None) -> Callable[..., Any]:
     )
 
 
-def _added(
+def _add_options(
     options: Sequence[Callable[..., Any]], command: Callable[..., Any]
 ) -> Callable[..., Any]:
     """Return a command with options, the first of them first in its help."""
@@ -120,17 +120,17 @@ def _added(
     return command
 
 
-def _gathered(
+def _gather_options(
     kind: type[Any], word: str, options: Sequence[Callable[..., Any]], command: Callable[..., Any]
 ) -> Callable[..., Any]:
     """Return a command with options that it takes as one value, under a word."""
 
     @functools.wraps(command)
-    def called(**given: Any) -> Any:
+    def call_command(**given: Any) -> Any:
         own = kind(**{one.name: given.pop(one.name) for one in fields(kind)})
         return command(**{word: own}, **given)
 
-    return _added(options, called)
+    return _add_options(options, call_command)
 
 
 _ORDER = (
@@ -185,7 +185,7 @@ def sending_options(command: Callable[..., Any]) -> Callable[..., Any]:
         )
         for word, (kind, usual, metavar, text) in _SENDING.items()
     ]
-    return _added(options, command)
+    return _add_options(options, command)
 
 
 def job_of(model: dict[str, Any]) -> dict[str, Any]:

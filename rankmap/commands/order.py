@@ -166,7 +166,7 @@ def order(
     find(chosen)
     machine = job.machine()
     slots = job.slots(machine)
-    asked = _relaxed(strategy) if relax else strategy
+    asked = _add_relax(strategy) if relax else strategy
     sent = job_of(model)
     wish = Wish(wanted, asked, sent, machine_specs=machine_specs(job.specs))
     made = arrange_and_store(slots, wish)
@@ -318,7 +318,7 @@ def _run_inside(
     return run_inside(command, how, world, strict, dry_run)
 
 
-def _relaxed(strategy: str) -> str:
+def _add_relax(strategy: str) -> str:
     """Return a strategy with ``--relax``, which is the same as its option ``relax``."""
     name, _, options = strategy.partition(":")
     if name != "hierarchical":

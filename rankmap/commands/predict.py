@@ -92,9 +92,9 @@ def _copies(asked: Predictor, slots: Slots, order: Order | None) -> Copies | Non
     """Return what copying inside the nodes takes, where it is known what is in them."""
     from rankmap.binding import copies_inside
     from rankmap.orders import find
-    from rankmap.predict.asked import fitted
+    from rankmap.predict.asked import fit_pattern
 
-    pattern = fitted(asked.pattern, slots)
+    pattern = fit_pattern(asked.pattern, slots)
     return copies_inside(order or find("row-major")(pattern, slots), pattern, asked.size)
 
 
@@ -114,7 +114,7 @@ def _order_of(asked: Predictor, slots: Slots, given: OrderArguments) -> Order | 
 
 def _words(found: Prediction) -> str:
     """Return the prediction for a person: a sentence, terms, link classes, what was assumed."""
-    from placement.commands.tables import aligned
+    from placement.commands.tables import align_columns
     from placement.support.quantities import time_text
 
     worst = [("link class", "busiest for")]
@@ -122,7 +122,7 @@ def _words(found: Prediction) -> str:
     lines = [found.sentence, *_between(found), ""]
     width = max(len(term.name) for term in found.terms)
     lines += [f"{t.name:<{width}}  {time_text(t.seconds):>8}  {t.rests_on}" for t in found.terms]
-    lines += ["", aligned(worst)]
+    lines += ["", align_columns(worst)]
     if len(found.phases) > 1:
         lines.append(_phases(found))
     lines.append(f"wiring: {found.loads.wiring}; routing: {found.loads.routing}")
@@ -148,7 +148,7 @@ def _between(found: Prediction) -> list[str]:
 
 def _phases(found: Prediction) -> str:
     """Return a line for each phase."""
-    from placement.commands.tables import aligned
+    from placement.commands.tables import align_columns
     from placement.support.quantities import time_text
 
     rows = [("phase", "time", "limit", "binds")]
@@ -157,4 +157,4 @@ def _phases(found: Prediction) -> str:
         if binds == "link":
             binds = f"{worst.kind} {worst.name.rpartition(' ')[0] or worst.name}".strip()
         rows.append((one.name, time_text(one.seconds), time_text(one.bound_s), binds))
-    return aligned(rows)
+    return align_columns(rows)

@@ -139,7 +139,7 @@ def _words(found: dict[str, Any]) -> str:
     """Return the figures for a person."""
     lines = [
         f"J                  {found['cost']:,}  (default order {found['default_cost']:,})",
-        f"lower bound        {_bound(found)}",
+        f"lower bound        {_bound_text(found)}",
         f"hop-bytes          {found['hop_bytes']:,}",
         f"off-node weight    {found['off_node']:,}, at most {found['max_node_traffic']:,} a node",
         f"ranks a node       {found['min_ranks_a_node']} to {found['max_ranks_a_node']}",
@@ -155,7 +155,7 @@ def _words(found: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _bound(found: dict[str, Any]) -> str:
+def _bound_text(found: dict[str, Any]) -> str:
     if found["lower_bound"] <= 0:
         return "none known"
     gap = found["gap"]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Row = tuple[str, str, Plan, Prediction, Order | None]
 
-__all__ = ["DEFAULT_ORDER", "Comparison", "Entry", "compare", "compared"]
+__all__ = ["DEFAULT_ORDER", "Comparison", "Entry", "compare", "compare_strategies"]
 
 #: The order that every launcher makes where nobody says another.
 DEFAULT_ORDER = "row-major"
@@ -195,7 +195,7 @@ def compare(
     Raises
     ------
     PlanError, UsageError
-        As `compared`.
+        As `compare_strategies`.
 
     Examples
     --------
@@ -207,10 +207,10 @@ def compare(
     from rankmap.predict import Predictor
 
     asked = Predictor(machine, pattern, ppn, bytes, routing, **model)
-    return compared(asked, count, strategies, orders)
+    return compare_strategies(asked, count, strategies, orders)
 
 
-def compared(
+def compare_strategies(
     asked: Predictor,
     count: int,
     strategies: Sequence[str] = (),
@@ -259,7 +259,7 @@ def compared(
     >>> import nidmap
     >>> from rankmap.predict import Predictor
     >>> m = nidmap.load_machine("torus:4x4x4,bw=1")
-    >>> found = compared(Predictor(m, "alltoall", 1, 1e6), 8, ["hilbert"])
+    >>> found = compare_strategies(Predictor(m, "alltoall", 1, 1e6), 8, ["hilbert"])
     >>> [(entry.strategy, round(entry.ratio, 2)) for entry in found.entries]
     [('hilbert', 0.67), ('slurm-none', 1.0)]
     """
@@ -286,7 +286,7 @@ def compared(
         f"order {order}: {_how(placed)}" for (_, order, *_, placed), _ in found if _how(placed)
     ]
     said = dict.fromkeys((*notes, *(note for e in entries for note in e.found.notes)))
-    return Comparison(tuple(entries), _asked(entries[0]), tuple(said), own)
+    return Comparison(tuple(entries), _common_document(entries[0]), tuple(said), own)
 
 
 def _entry(one: Row, first: Row, gain: Gain) -> Entry:
@@ -376,7 +376,7 @@ def _how(placed: Order | None) -> str:
     return "chosen by predicted time" if said["by"] == "time" else f"chosen by J ({said['why']})"
 
 
-def _asked(entry: Entry) -> dict[str, Any]:
+def _common_document(entry: Entry) -> dict[str, Any]:
     """Return what is the same for all entries."""
     apart = {"order", "nodelist"}
     return {key: value for key, value in entry.found.asked.items() if key not in apart}

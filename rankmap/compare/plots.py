@@ -106,7 +106,7 @@ def _figure(found: Comparison, figure: Any) -> Any:
         shown[-1] = found.default
     height = 1.6 + 0.34 * len(shown)
     made = figure(figsize=(11.5, height + 4.6), layout="constrained")
-    made.suptitle(_wrapped(found.sentence), fontsize=11, fontweight="bold")
+    made.suptitle(_wrap_text(found.sentence), fontsize=11, fontweight="bold")
     top, bottom = made.subfigures(2, 1, height_ratios=[height, 4.4])
     left, right = top.subplots(1, 2, sharey=True, width_ratios=[3, 2])
     _times(left, shown)
@@ -115,7 +115,7 @@ def _figure(found: Comparison, figure: Any) -> Any:
     return made
 
 
-def _wrapped(text: str) -> str:
+def _wrap_text(text: str) -> str:
     import textwrap
 
     return "\n".join(textwrap.wrap(text, 100))

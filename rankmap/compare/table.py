@@ -6,7 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
-from placement.commands.tables import aligned
+from placement.commands.tables import align_columns
 
 if TYPE_CHECKING:
     from rankmap.compare import Comparison, Entry
@@ -58,7 +58,7 @@ def as_text(found: Comparison) -> str:
     """Return a comparison for a person: a sentence, the table, what was assumed."""
     table = [heads(found), *(cells(found, entry) for entry in found.entries)]
     loads = found.best.found.loads
-    lines = [found.sentence, "", aligned(table, left=_WORDS)]
+    lines = [found.sentence, "", align_columns(table, left=_WORDS)]
     lines.append(f"wiring: {loads.wiring}; routing: {loads.routing}")
     lines += [f"note: {note}" for note in found.notes]
     return "\n".join(lines) + "\n"

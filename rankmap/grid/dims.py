@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from rankmap.slots import Slots
 
 __all__ = [
-    "balanced",
+    "balanced_factors",
     "boxes_of",
     "dims",
     "divisors",
     "factorisations",
     "grid_for",
     "grids",
-    "turned",
+    "shape_turns",
 ]
 
 #: What a caller may ask for.
@@ -88,13 +88,13 @@ def dims(
     if prefer not in PREFERENCES:
         raise UsageError(f"no preference {prefer!r}", f"there are {', '.join(PREFERENCES)}")
     held = _ranks_a_node(machine, ppn)
-    best = None if prefer == "compact" or held is None else _tiled(n, ndims, held)
+    best = None if prefer == "compact" or held is None else _tiled_grid(n, ndims, held)
     if best is None and prefer == "node-balanced":
         raise UsageError(
             f"no grid of {ndims} dimensions for {n} ranks is tiled by boxes of a node's ranks",
             "give --ppn that divides them, or take the compact grid",
         )
-    return best or balanced(n, ndims)
+    return best or balanced_factors(n, ndims)
 
 
 def grid_for(n: int, ndims: int, slots: Slots | None) -> Shape:
@@ -110,13 +110,13 @@ def grid_for(n: int, ndims: int, slots: Slots | None) -> Shape:
 
 
 @lru_cache(maxsize=256)
-def balanced(n: int, ndims: int) -> Shape:
+def balanced_factors(n: int, ndims: int) -> Shape:
     """Return the factors of `n` whose sum is least, descending: the box of least surface.
 
     Examples
     --------
-    >>> balanced(24, 3), balanced(16, 3), balanced(6, 3), balanced(7, 2)
-    ((4, 3, 2), (4, 2, 2), (3, 2, 1), (7, 1))
+    >>> [balanced_factors(n, 3) for n in (24, 16, 6, 7)]
+    [(4, 3, 2), (4, 2, 2), (3, 2, 1), (7, 1, 1)]
     """
     return min(grids(n, ndims), key=lambda grid: (sum(n // e for e in grid), sum(grid), grid))
 
@@ -154,7 +154,7 @@ def _ranks_a_node(machine: Machine | None, ppn: int | Sequence[int] | None) -> i
     return int(cores[0]) if len(cores) == 1 and cores[0] > 0 else None
 
 
-def _tiled(n: int, ndims: int, held: int) -> Shape | None:
+def _tiled_grid(n: int, ndims: int, held: int) -> Shape | None:
     """Return the best grid that boxes of `held` ranks tile; None where there is none.
 
     The domain being given, what crosses a cut through it is its cross
@@ -172,12 +172,12 @@ def _tiled(n: int, ndims: int, held: int) -> Shape | None:
     return min(costs)[1] if costs else None
 
 
-def turned(shape: Sequence[int]) -> list[Shape]:
+def shape_turns(shape: Sequence[int]) -> list[Shape]:
     """Return the distinct orders of a shape's sides, the given one first.
 
     Examples
     --------
-    >>> turned((4, 2, 2))
+    >>> shape_turns((4, 2, 2))
     [(4, 2, 2), (2, 4, 2), (2, 2, 4)]
     """
     return list(dict.fromkeys(permutations(shape)))

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rankmap.arrays import Ints, Shape
     from rankmap.grid.boxes import Coarse
 
-__all__ = ["Layout", "box_of", "embeddings", "hops", "laid", "layouts"]
+__all__ = ["Layout", "box_of", "embeddings", "hops", "lay_grid", "layouts"]
 
 #: Ways to give axes to dimensions that are looked at for one grid.
 MOST_LAYOUTS = 4000
@@ -47,7 +47,7 @@ class Layout:
 
     def points(self, grid: Sequence[int], axes: int) -> Ints:
         """Return the point of the box for every cell of the grid, int64 (cells, axes)."""
-        found = laid(grid, [size for _, size in self.parts], self.given)
+        found = lay_grid(grid, [size for _, size in self.parts], self.given)
         out = np.zeros((len(found), axes), dtype=np.int64)
         for at, (axis, size) in enumerate(self.parts):
             digit = found[:, at]
@@ -119,7 +119,7 @@ def embeddings(grid: Sequence[int], box: Sequence[int]) -> Iterator[tuple[Shape,
     yield from give(0, tuple(grid), ((),) * len(grid))
 
 
-def laid(grid: Sequence[int], box: Sequence[int], axes: Sequence[Shape]) -> Ints:
+def lay_grid(grid: Sequence[int], box: Sequence[int], axes: Sequence[Shape]) -> Ints:
     """Return the point of the torus box for every cell of the grid, int64 (cells, axes).
 
     Parameters
@@ -131,7 +131,7 @@ def laid(grid: Sequence[int], box: Sequence[int], axes: Sequence[Shape]) -> Ints
 
     Examples
     --------
-    >>> laid((6,), (2, 3), ((0, 1),)).tolist()
+    >>> lay_grid((6,), (2, 3), ((0, 1),)).tolist()
     [[0, 0], [0, 1], [0, 2], [1, 2], [1, 1], [1, 0]]
     """
     count = math.prod(grid)

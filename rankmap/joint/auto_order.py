@@ -19,7 +19,7 @@ from rankmap.joint.budget import TUNING, Budget
 from rankmap.joint.given_nodes import fastest_order
 from rankmap.joint.job import predictor
 from rankmap.order import Order
-from rankmap.predict.asked import fitted
+from rankmap.predict.asked import fit_pattern
 from rankmap.predict.gain import Gain, Gains, Placed
 
 if TYPE_CHECKING:
@@ -110,13 +110,13 @@ def without_time(slots: Slots, routing: str = "") -> str:
 
 
 def _by_j(slots: Slots, pattern: str | Pattern, seconds: float, why: str) -> Order:
-    from rankmap.orders.auto import choose, described
+    from rankmap.orders.auto import choose, describe_choice
     from rankmap.pattern import parse_pattern
     from rankmap.score import plain
 
-    wanted = fitted(parse_pattern(pattern) if isinstance(pattern, str) else pattern, slots)
+    wanted = fit_pattern(parse_pattern(pattern) if isinstance(pattern, str) else pattern, slots)
     found = choose(wanted, slots, seconds)
-    made = described(found)
+    made = describe_choice(found)
     optimised = {
         "by": "J",
         "why": why,
@@ -132,8 +132,8 @@ def _by_j(slots: Slots, pattern: str | Pattern, seconds: float, why: str) -> Ord
 def _by_time(asked: Predictor, slots: Slots, pattern: str | Pattern, seconds: float) -> Order:
     from rankmap.refine import cache
 
-    wanted = fitted(asked.pattern, slots)
-    mapping = not math.isfinite(seconds) or cache.compiled()
+    wanted = fit_pattern(asked.pattern, slots)
+    mapping = not math.isfinite(seconds) or cache.kernels_compiled()
     others = _cheapest(slots, pattern, seconds)  # may have to compile first
     budget = Budget(watch=lambda _: progress.step(), seconds=seconds)
     found = fastest_order(asked, slots, budget, others, mapping)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankmap.joint.judge import State
-from rankmap.joint.node_sets import default, levels, planned
+from rankmap.joint.node_sets import default, levels, planner_sets
 from rankmap.orders.auto import choose
-from rankmap.predict.asked import fitted
+from rankmap.predict.asked import fit_pattern
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 
@@ -40,7 +40,7 @@ def cost(asked: Predictor, state: State) -> float:
     """
     slots = asked.slots(state.rows)
     node = slots.node if state.slots is None else slots.node[state.slots]
-    return cost_of(fitted(asked.pattern, slots), node, job_distance(slots))
+    return cost_of(fit_pattern(asked.pattern, slots), node, job_distance(slots))
 
 
 def cheapest(asked: Predictor, request: Request, budget: Budget) -> Found:
@@ -61,7 +61,7 @@ def cheapest(asked: Predictor, request: Request, budget: Budget) -> Found:
 
     machine, own = asked.machine, default(asked.machine, request)
     base = None if own is None else State(own, None, request.baseline.strategy)
-    sets = [*planned(machine, request), *levels(machine, request)]
+    sets = [*planner_sets(machine, request), *levels(machine, request)]
     starts = [*([base] if base else []), *(State(rows, None, name) for name, rows in sets)]
     once: dict[bytes, State] = {}
     for one in starts:
@@ -73,7 +73,7 @@ def cheapest(asked: Predictor, request: Request, budget: Budget) -> Found:
         if not budget.spend(budget.work / SETS, one.name):
             break
         slots = asked.slots(one.rows)
-        found = choose(fitted(asked.pattern, slots), slots, budget.work / 1e6 / SETS)
+        found = choose(fit_pattern(asked.pattern, slots), slots, budget.work / 1e6 / SETS)
         if found.cost < found.default_cost:
             ordered.append(State(one.rows, found.order.slots, f"{one.name}, {found.strategy}"))
     states = sorted([*plain, *ordered], key=lambda one: cost(asked, one))

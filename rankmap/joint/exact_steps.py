@@ -17,8 +17,8 @@ import numpy as np
 from placement.support.arrays import product
 from rankmap.joint import work
 from rankmap.joint.budget import TUNING
-from rankmap.joint.judge import POWER, State, exchanges, moved, norm
-from rankmap.predict.asked import fitted
+from rankmap.joint.judge import POWER, State, exchanges, move_nodes, norm
+from rankmap.predict.asked import fit_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,12 +82,12 @@ def _routes(asked: Predictor, rows: Ints) -> tuple[Ints, Floats]:
     found = routes(asked.machine, rows, asked.routing)
     if found is not None:
         return found
-    load = _sent(asked, rows)
+    load = _pair_routes(asked, rows)
     used = np.flatnonzero(load.any(axis=(0, 1)))
     return used, load[:, :, used]
 
 
-def _sent(asked: Predictor, rows: Ints) -> Floats:
+def _pair_routes(asked: Predictor, rows: Ints) -> Floats:
     """Return the same by sending a byte between every two nodes, over all channels.
 
     Nodes of the same router have the same routes, but where the routing
@@ -167,7 +167,7 @@ def traffic(asked: Predictor, rows: Ints, slots: Ints | None) -> tuple[list[Traf
     on = asked.slots(rows)
     found: list[Traffic] = []
     delay = np.zeros((len(rows), len(rows)))
-    for phase in asked.phases(fitted(asked.pattern, on), on, slots):
+    for phase in asked.phases(fit_pattern(asked.pattern, on), on, slots):
         gbs = asked.constants.memory_gbs
         inside = phase.inside / (gbs * GB) if gbs else 0.0
         if phase.steps:
@@ -232,7 +232,7 @@ class ExactSteps:
         while lost < TUNING.looks and self.spend(self._us(len(at))):
             places, before, news = self._looked_at(at), now, False
             for move in self._moves(at, places, now * (1 - TUNING.won_exactly)):
-                step = moved(at, [move])
+                step = move_nodes(at, [move])
                 if len(set(step.tolist())) < len(step):
                     continue  # another place has taken that node by now
                 after, grown = self._heat(step)
@@ -318,17 +318,17 @@ class ExactSteps:
         replace = np.zeros((len(self.must), len(places)))
         swap = np.full((len(places), len(at)), 0.0 if self.swaps else np.inf)
         for one in self.traffic:
-            changed = _changed(one.bytes, self.near, at, places, self.swaps)
+            changed = _step_changes(one.bytes, self.near, at, places, self.swaps)
             for total, load in zip((replace, swap), changed, strict=False):
                 total += one.times * np.maximum(one.floor, norm(load))
         if self.delay.any():
-            changed = _changed(self.delay, self.far, at, places, self.swaps)
+            changed = _step_changes(self.delay, self.far, at, places, self.swaps)
             for total, load in zip((replace, swap), changed, strict=False):
                 total += load[..., 0]
         return replace, swap
 
 
-def _changed(sent: Floats, cost: Floats, at: Ints, places: Ints, swaps: bool) -> list[Floats]:
+def _step_changes(sent: Floats, cost: Floats, at: Ints, places: Ints, swaps: bool) -> list[Floats]:
     """Return what is added up on each link after every step of some places.
 
     Parameters

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from rankmap.joint.judge import State
     from rankmap.predict import Predictor
 
-__all__ = ["exchanged"]
+__all__ = ["exchange_nodes"]
 
 
-def exchanged(asked: Predictor, state: State, spare: Ints, fixed: Ints, budget: Budget) -> State:
+def exchange_nodes(
+    asked: Predictor, state: State, spare: Ints, fixed: Ints, budget: Budget
+) -> State:
     """Return a state after exchanges of its nodes that make it faster; itself where none does.
 
     Parameters

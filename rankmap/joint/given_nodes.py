@@ -21,13 +21,13 @@ from placement.errors import NidmapError
 from placement.request import Request
 from rankmap.joint import work
 from rankmap.joint.budget import TUNING
-from rankmap.joint.followed import exchanged
+from rankmap.joint.followed import exchange_nodes
 from rankmap.joint.job import stand_in
 from rankmap.joint.judge import Judge, State
 from rankmap.joint.rank_orders import quick_orders, ranks_alike, ready, searched_orders
 from rankmap.joint.search import search
 from rankmap.order import Order
-from rankmap.predict.asked import fitted
+from rankmap.predict.asked import fit_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,7 +122,7 @@ def fastest_order(
     (0.003, 0.002, True)
     """
     assert slots.rows is not None
-    pattern = fitted(asked.pattern, slots)
+    pattern = fit_pattern(asked.pattern, slots)
     first = asked.time(slots.rows)
     plain = np.arange(len(slots))
     if len(slots.counts) == 1 or ranks_alike(pattern, asked.algorithms(pattern)):
@@ -135,13 +135,13 @@ def fastest_order(
     if mapping:
         ready(pattern)
     if mapping and slots.ppn is not None:
-        made, judged = _searched(quick, slots, budget)
+        made, judged = _search_orders(quick, slots, budget)
     else:
-        made, judged = _tried(quick, pattern, slots, budget, ready_made, mapping)
+        made, judged = _try_usual_orders(quick, pattern, slots, budget, ready_made, mapping)
     times = {name: asked.time(slots.rows, row) for name, row in (ready_made | made).items()}
     if asked.following and slots.ppn is not None:
         name = min(times, key=times.__getitem__)
-        made[FOLLOWED] = _followed(asked, slots, (ready_made | made)[name], budget)
+        made[FOLLOWED] = _exchange_whole_nodes(asked, slots, (ready_made | made)[name], budget)
         times[FOLLOWED] = asked.time(slots.rows, made[FOLLOWED])
     name = min(times, key=times.__getitem__)  # of equals the default, which stands first
     if times[name] >= first * (1 - ROUNDING):
@@ -151,14 +151,14 @@ def fastest_order(
     return Fastest(row, name, times[name], first, judged + len(times), same=same)
 
 
-def _followed(asked: Predictor, slots: Slots, row: Ints, budget: Budget) -> Ints:
+def _exchange_whole_nodes(asked: Predictor, slots: Slots, row: Ints, budget: Budget) -> Ints:
     """Return an order after exchanges of whole nodes that are judged as was asked."""
     assert slots.rows is not None
     assert slots.ppn is not None
     alike = copy(asked)
     alike.ppn = slots.ppn
     nowhere = slots.rows[:0]
-    found = exchanged(alike, State(slots.rows, row, FOLLOWED), nowhere, nowhere, budget)
+    found = exchange_nodes(alike, State(slots.rows, row, FOLLOWED), nowhere, nowhere, budget)
     return _place(slots, found.rows)[row // slots.ppn] * slots.ppn + row % slots.ppn
 
 
@@ -221,7 +221,7 @@ def _layouts(node: Ints) -> Iterator[Ints]:
         row[at + 1 :] = row[at + 1 :][::-1]
 
 
-def _searched(quick: Predictor, slots: Slots, budget: Budget) -> tuple[dict[str, Ints], int]:
+def _search_orders(quick: Predictor, slots: Slots, budget: Budget) -> tuple[dict[str, Ints], int]:
     """Return what the search of ``plan`` finds on these nodes, as slots of theirs."""
     assert slots.rows is not None
     ppn = int(slots.counts[0])
@@ -240,7 +240,7 @@ def _searched(quick: Predictor, slots: Slots, budget: Budget) -> tuple[dict[str,
     return made, found.judged
 
 
-def _tried(
+def _try_usual_orders(
     quick: Predictor,
     pattern: Pattern,
     slots: Slots,
@@ -276,11 +276,11 @@ def _tried(
             rows[name], worth[name] = row, judge.score(slots.rows, row)[0].soft
     best = min(worth, key=worth.__getitem__)
     budget.part(TUNING.steps + TUNING.prices, "exchanges")
-    row = _exchanged(judge, slots, rows[best], worth[best], budget)
+    row = _exchange_by_lot(judge, slots, rows[best], worth[best], budget)
     return {best: rows[best], f"{best}, then exchanges": row}, judge.judged
 
 
-def _exchanged(judge: Judge, slots: Slots, row: Ints, worth: float, budget: Budget) -> Ints:
+def _exchange_by_lot(judge: Judge, slots: Slots, row: Ints, worth: float, budget: Budget) -> Ints:
     """Return an order after exchanges drawn by lot that each made it better.
 
     Two ranks change places, or two nodes with as many ranks all of theirs.

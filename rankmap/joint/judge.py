@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from rankmap.joint import work
-from rankmap.predict.asked import fitted
+from rankmap.predict.asked import fit_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Sent = tuple["Exchange", Loads]
 
 
-__all__ = ["Exchange", "Judge", "Score", "State", "canonical", "exchanges", "moved", "norm"]
+__all__ = ["Exchange", "Judge", "Score", "State", "canonical", "exchanges", "move_nodes", "norm"]
 
 #: The power of the mean that stands for the largest of many times: of two links, one with nine
 #: tenths of the other's load counts as a twelfth of it, one with half of it as nothing.
@@ -134,7 +134,7 @@ class Judge:
         asked = self.asked
         self.judged += 1
         on = asked.slots(rows)
-        left, pattern = asked.left(on), fitted(asked.pattern, on)
+        left, pattern = asked.left(on), fit_pattern(asked.pattern, on)
         time, extra = asked.histogram(pattern, on), 0.0
         found = []
         for phase in asked.phases(pattern, on, slots):
@@ -183,7 +183,7 @@ def canonical(state: State, ppn: int | None) -> State:
     return State(state.rows[order], None if plain else slots, state.name)
 
 
-def moved(rows: Ints, moves: list[tuple[int, int]]) -> Ints:
+def move_nodes(rows: Ints, moves: list[tuple[int, int]]) -> Ints:
     """Return the nodes of all places after some steps.
 
     Parameters
@@ -194,7 +194,7 @@ def moved(rows: Ints, moves: list[tuple[int, int]]) -> Ints:
 
     Examples
     --------
-    >>> moved(np.array([7, 8, 9]), [(0, 4), (1, -1 - 2)]).tolist()
+    >>> move_nodes(np.array([7, 8, 9]), [(0, 4), (1, -1 - 2)]).tolist()
     [4, 9, 8]
     """
     out = rows.copy()

@@ -21,9 +21,9 @@ import numpy as np
 from placement import planners
 from placement.errors import PlanError, UsageError
 from placement.plan import counted
-from placement.planners._units import nested
+from placement.planners._units import nested_units
 from rankmap.joint.budget import TUNING
-from rankmap.joint.rank_orders import brick_shapes, bricked
+from rankmap.joint.rank_orders import brick_shapes, brick_slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     Shape = tuple[int, ...]
 
-__all__ = ["boxes", "default", "free_at_corners", "grid_on_boxes", "levels", "planned"]
+__all__ = ["boxes", "default", "free_at_corners", "grid_on_boxes", "levels", "planner_sets"]
 
 
 def default(machine: Machine, request: Request) -> Ints | None:
@@ -45,7 +45,7 @@ def default(machine: Machine, request: Request) -> Ints | None:
         return None
 
 
-def planned(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
+def planner_sets(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
     """Yield the name and the nodes of every planner that applies."""
     wanted = [(name, request) for name in planners.BUNDLED]
     wanted += [("blades", replace(request, per_blade=most)) for most in (2, 1)]
@@ -70,7 +70,7 @@ def levels(machine: Machine, request: Request) -> Iterator[tuple[str, Ints]]:
     """
     rows = request.rows()
     words = machine.topology.levels
-    for depth, unit in enumerate(nested(machine, rows)):
+    for depth, unit in enumerate(nested_units(machine, rows)):
         size = np.bincount(unit)
         must = np.isin(rows, request.include)
         forced = np.bincount(unit[must], minlength=len(size)) > 0
@@ -149,7 +149,7 @@ def grid_on_boxes(
         if rows.tobytes() in seen or not np.isin(request.include, rows).all():
             continue
         seen.add(rows.tobytes())
-        yield f"box {'x'.join(map(str, way.sides))}", rows, bricked(dims, way.brick)
+        yield f"box {'x'.join(map(str, way.sides))}", rows, brick_slots(dims, way.brick)
         if len(seen) == TUNING.shapes:
             return
 
@@ -160,14 +160,14 @@ def _ways(extents: Shape, nodes: int, dims: Shape, ppn: int) -> Iterator[_Way]:
         grid = tuple(d // b for d, b in zip(dims, brick, strict=True))
         for inner in brick_shapes(grid, nodes)[: TUNING.inner]:
             routers = tuple(g // i for g, i in zip(grid, inner, strict=True))
-            for axes in _assigned(routers, len(extents)):
+            for axes in _assign_axes(routers, len(extents)):
                 sides = _sides(routers, axes, len(extents))
                 if all(s <= e for s, e in zip(sides, extents, strict=True)):
                     cost = _steps(routers, brick, axes)
                     yield _Way(cost, sides, brick, inner, axes)
 
 
-def _assigned(grid: Shape, axes: int) -> Iterator[Shape]:
+def _assign_axes(grid: Shape, axes: int) -> Iterator[Shape]:
     """Yield the axis of each dimension, -1 for those of one place."""
     choices = [range(axes) if extent > 1 else (-1,) for extent in grid]
     yield from itertools.product(*choices)
@@ -274,7 +274,7 @@ def _shapes(machine: Machine, extents: Ints, grid: Ints, count: int) -> list[tup
     kinds = machine.topology.levels
     gbs = [machine.topology.bandwidth.get(kind, 1.0) for kind in kinds[: len(extents)]]
     best: dict[tuple[int, ...], float] = {}
-    for shape in itertools.product(*(_tried(int(extent)) for extent in extents)):
+    for shape in itertools.product(*(_sides_to_try(int(extent)) for extent in extents)):
         if math.prod(shape) * a_router < 0.6 * count:
             continue
         if math.prod(shape) * a_router > 4 * count + 8:
@@ -287,7 +287,7 @@ def _shapes(machine: Machine, extents: Ints, grid: Ints, count: int) -> list[tup
     return sorted(best, key=lambda shape: (best[shape], shape))[: 6 * TUNING.shapes]
 
 
-def _tried(extent: int) -> list[int]:
+def _sides_to_try(extent: int) -> list[int]:
     """Return the sides of boxes that are tried on an axis; of long axes only some."""
     if extent <= 12:
         return list(range(1, extent + 1))

@@ -20,7 +20,7 @@ from rankmap.joint import work
 from rankmap.joint.auto_order import without_time
 from rankmap.joint.budget import TUNING, Budget
 from rankmap.joint.cheapest import cheapest, cost
-from rankmap.joint.followed import exchanged
+from rankmap.joint.followed import exchange_nodes
 from rankmap.joint.job import predictor, stand_in
 from rankmap.joint.judge import State
 from rankmap.joint.node_sets import default
@@ -168,7 +168,7 @@ class _Answer:
                 *_copies(order, self.asked),
             ),
             order=order,
-            written=lambda form, path, limit: _written(
+            written=lambda form, path, limit: _order_text(
                 order, form or format_of(path), limit, self.asked
             ),
         )
@@ -242,7 +242,7 @@ class _Answer:
         """Return a state after exchanges with free nodes and of its own, judged as was asked."""
         spare = np.setdiff1d(self.request.rows(), state.rows)
         fixed = np.array(self.request.include, dtype=np.int64)
-        return exchanged(self.asked, state, spare, fixed, self.budget)
+        return exchange_nodes(self.asked, state, spare, fixed, self.budget)
 
     def _in_slurms_order(self, state: State) -> State:
         rows = state.rows[self.asked.slots(state.rows).sorting()]
@@ -323,9 +323,9 @@ def _clearly(best: Prediction, default: Prediction, gain: Gain | None) -> bool:
 def _copies(order: Order, asked: Predictor) -> Iterator[str]:
     """Yield what copying inside the nodes takes, where it is known what is in them."""
     from rankmap.binding import copies_inside
-    from rankmap.predict.asked import fitted
+    from rankmap.predict.asked import fit_pattern
 
-    found = copies_inside(order, fitted(asked.pattern, order.on), asked.size)
+    found = copies_inside(order, fit_pattern(asked.pattern, order.on), asked.size)
     if found:
         yield found.sentence()
 
@@ -348,7 +348,7 @@ def _same(a: Ints, b: Ints) -> bool:
     return np.array_equal(np.sort(a), np.sort(b))
 
 
-def _written(order: Order, form: str, limit: str | None, asked: Predictor) -> tuple[str, str]:
+def _order_text(order: Order, form: str, limit: str | None, asked: Predictor) -> tuple[str, str]:
     """Return an order as text of a format, and how its library is told it."""
     from rankmap.emit import emit
 
@@ -381,7 +381,7 @@ def why(
     if default is None:
         return f"{time_text(best.time_s)} expected; {base} would start no such job"
     if gain is None:
-        return _kept(best, base)
+        return _kept_sentence(best, base)
     if not default.time_s:
         return "no placement is faster than another: what is sent takes no time here"
     times = f"{time_text(best.time_s)} against {time_text(default.time_s)}"
@@ -393,7 +393,7 @@ def why(
     return f"{head}: {reason(best, default)}"
 
 
-def _kept(found: Prediction, base: str) -> str:
+def _kept_sentence(found: Prediction, base: str) -> str:
     if found.share > 0.999:
         return (
             f"{base} is already best: {time_text(found.time_s)},"

@@ -15,7 +15,7 @@ import numpy as np
 
 from placement.network.path_costs import path_costs
 from rankmap.joint.budget import TUNING
-from rankmap.joint.judge import POWER, State, moved
+from rankmap.joint.judge import POWER, State, move_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -174,7 +174,7 @@ class PricedSteps:
         for few in _fewer(moves):
             if not self.spend(self.judge.us):
                 return None
-            after = moved(rows, few)
+            after = move_nodes(rows, few)
             found, sent = self.judge.score(after, state.slots)
             if found.soft < score.soft * (1 - TUNING.won):
                 return after, found, sent, len(few)
@@ -234,7 +234,7 @@ class PricedSteps:
         places = rank[: min(most, int(movable.sum()))]
         if len(places) and self.free.sum() > len(rows):
             nodes, bills = self._offers(billed, rows, places, most)
-            yield from _matched(now[places][:, None] - bills, places, nodes)
+            yield from _match_savings(now[places][:, None] - bills, places, nodes)
 
     def _exchanged(self, billed: list[Bills], rows: Ints, most: int) -> Iterator[tuple[int, int]]:
         """Yield pairs of places that exchange their nodes, the largest saving first."""
@@ -282,7 +282,7 @@ def _prices(share: Floats, loads: Loads) -> Floats:
     return np.asarray(np.where(np.isfinite(gbs), steep / gbs, 0.0) / whole)
 
 
-def _matched(saving: Floats, places: Ints, nodes: Ints) -> Iterator[tuple[int, int]]:
+def _match_savings(saving: Floats, places: Ints, nodes: Ints) -> Iterator[tuple[int, int]]:
     """Yield (place, node) of the largest savings above 0, each place and node once."""
     left, taken = set(range(len(places))), set()
     order = np.argsort(-saving, axis=None, kind="stable")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "brick_shapes",
-    "bricked",
+    "brick_slots",
     "bricks",
     "indifferent",
     "node_by_node",
@@ -216,7 +216,7 @@ def node_by_node(
         nothing.
     """
     from rankmap.pattern.graph import from_edges
-    from rankmap.predict.summing import joined
+    from rankmap.predict.summing import join_sums
     from rankmap.refine.mapping import map_ranks
     from rankmap.score.distance import job_distance
     from rankmap.slots import Slots
@@ -225,7 +225,7 @@ def node_by_node(
     if ppn is None:
         return None
     together = np.arange(len(slots)) if grouping is None else grouping
-    sums = joined([one.flows() for one in asked.phases(pattern, slots, together)], nodes)
+    sums = join_sums([one.flows() for one in asked.phases(pattern, slots, together)], nodes)
     graph = from_edges(nodes, sums.source, sums.target, sums.weight)
     if not 0 < len(graph.indices) <= 2 * TUNING.most_edges:
         return None
@@ -280,12 +280,12 @@ def bricks(dims: tuple[int, ...], ppn: int) -> Iterator[tuple[str, Ints]]:
             yield f"{name} along a curve", np.asarray(key * ppn + place)
 
 
-def bricked(dims: tuple[int, ...], shape: tuple[int, ...]) -> Ints | None:
+def brick_slots(dims: tuple[int, ...], shape: tuple[int, ...]) -> Ints | None:
     """Return the slots of bricks of a shape, row by row; None where rank r has slot r.
 
     Examples
     --------
-    >>> bricked((2, 4), (2, 2)).tolist()
+    >>> brick_slots((2, 4), (2, 2)).tolist()
     [0, 1, 4, 5, 2, 3, 6, 7]
     """
     brick, many, place = _cut(dims, shape)

@@ -10,11 +10,11 @@ import numpy as np
 from rankmap.joint.budget import TUNING
 from rankmap.joint.exact_steps import ExactSteps, route_table
 from rankmap.joint.judge import Judge, State, canonical
-from rankmap.joint.node_sets import boxes, default, grid_on_boxes, levels, planned
+from rankmap.joint.node_sets import boxes, default, grid_on_boxes, levels, planner_sets
 from rankmap.joint.pairing import NodeSet, Pairing
 from rankmap.joint.priced_steps import PricedSteps
 from rankmap.joint.rank_orders import indifferent
-from rankmap.predict.asked import fitted
+from rankmap.predict.asked import fit_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -102,7 +102,7 @@ class _Search:
         self.default = default(asked.machine, request)
         first = self.rows[: request.count] if self.default is None else self.default
         on = asked.slots(first)
-        self.pattern, self.ppn = fitted(asked.pattern, on), on.ppn
+        self.pattern, self.ppn = fit_pattern(asked.pattern, on), on.ppn
         self.ordered = not indifferent(self.pattern, on, asked.algorithms(self.pattern))
         self.judge = Judge(asked, first)
         self.kept: list[tuple[float, float, int, State]] = []
@@ -159,7 +159,7 @@ class _Search:
         machine, request = self.asked.machine, self.request
         if self.default is not None:
             yield self.request.baseline.strategy, self.default, True
-        for name, rows in planned(machine, request):
+        for name, rows in planner_sets(machine, request):
             yield name, rows, True
         torus = machine.topology.kind == "torus"
         for name, rows in boxes(machine, request) if torus else levels(machine, request):

@@ -19,7 +19,7 @@ from placement.planners.segments import Blocks, blocks_of, in_segments
 from placement.support.quantities import unit_name
 from rankmap.joint.judge import State
 from rankmap.pattern.training import Training
-from rankmap.predict.asked import fitted
+from rankmap.predict.asked import fit_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -122,7 +122,7 @@ def whole_segments(asked: Predictor, request: Request, worth: Callable[[State], 
     on = asked.slots(request.rows()[: request.count])
     if request.segment:
         return _best(asked, request, worth, on.ppn or 1, request.segment)
-    pattern = fitted(asked.pattern, on)
+    pattern = fit_pattern(asked.pattern, on)
     if not isinstance(pattern, Training) or on.ppn is None:
         raise UsageError("--segment auto needs --pattern training:… and as many ranks on each node")
     refused = None

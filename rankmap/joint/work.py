@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rankmap.predict.asked import fitted
+from rankmap.predict.asked import fit_pattern
 
 if TYPE_CHECKING:
     from placement.support.array_types import Ints
@@ -36,7 +36,7 @@ def judging(asked: Predictor, rows: Ints) -> float:
         Any nodes that the job could have.
     """
     on = asked.slots(rows)
-    phases = list(asked.phases(fitted(asked.pattern, on), on, None))
+    phases = list(asked.phases(fit_pattern(asked.pattern, on), on, None))
     us = 400 + 0.15 * len(on)
     for phase in phases:
         a_look = 200 + 0.12 * len(asked.channels)

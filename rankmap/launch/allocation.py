@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from placement.nodelist import NodeList
 
 __all__ = [
-    "Allocation", "allocation", "dealt", "filled", "from_hosts", "job_id", "read_file",
+    "Allocation", "allocation", "deal_ranks", "fill_nodes", "from_hosts", "job_id", "read_file",
     "unclear_counts",
 ]  # fmt: skip
 
@@ -69,7 +69,7 @@ class Allocation:
         """Return how many of a step's ranks Slurm itself puts on each of the job's nodes.
 
         The job's own layout where it has as many ranks, otherwise what srun's
-        block distribution gives on the job's CPUs (`dealt`). A step of fewer
+        block distribution gives on the job's CPUs (`deal_ranks`). A step of fewer
         nodes, or of fewer ranks than nodes, is put on the first ones; the
         others get none.
 
@@ -90,7 +90,9 @@ class Allocation:
         room = None if self.cpus is None else self.cpus[:nodes] // cpus_per_task
         if room is None or room.sum() < ranks or room.min() < 1:
             raise unclear_counts(ranks, nodes or len(self.nodes))
-        return np.append(dealt(ranks, room), np.zeros(len(self.nodes) - len(room), dtype=np.int64))
+        return np.append(
+            deal_ranks(ranks, room), np.zeros(len(self.nodes) - len(room), dtype=np.int64)
+        )
 
 
 def unclear_counts(ranks: int, nodes: int) -> LaunchError:
@@ -198,7 +200,7 @@ def read_file(path: str) -> str:
         raise LaunchError(f"cannot read {printable(path, 60)}: {reason}") from None
 
 
-def filled(ranks: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
+def fill_nodes(ranks: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return ranks a node where each is filled before the next; nodes behind the last get none.
 
     Raises
@@ -208,7 +210,7 @@ def filled(ranks: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> filled(5, np.array([4, 4, 4])).tolist()
+    >>> fill_nodes(5, np.array([4, 4, 4])).tolist()
     [4, 1, 0]
     """
     before = np.cumsum(room) - room
@@ -243,7 +245,7 @@ def _nids(text: str) -> list[str]:
     return found
 
 
-def dealt(ranks: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
+def deal_ranks(ranks: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return ranks a node, dealt out one a node in turn to those that still have room.
 
     This is srun's block distribution of a step over all nodes of its job
@@ -258,8 +260,8 @@ def dealt(ranks: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
 
     Examples
     --------
-    >>> dealt(14, np.array([16, 16, 16])).tolist(), dealt(20, np.array([16, 16, 6])).tolist()
-    ([5, 5, 4], [7, 7, 6])
+    >>> [deal_ranks(n, np.array([16, 16, 6])).tolist() for n in (14, 20)]
+    [[5, 5, 4], [7, 7, 6]]
     """
     levels = np.sort(room)
     # Ranks placed once every node has as many as the k-th smallest one can take.

@@ -16,7 +16,7 @@ from rankmap.launch import (
     even_ranks,
     launcher,
 )
-from rankmap.launch.allocation import filled, unclear_counts
+from rankmap.launch.allocation import fill_nodes, unclear_counts
 from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Aprun(Launcher):
         per_node = step.number("pes-per-node")
         if per_node is None or -(-ranks // per_node) > nodes:
             raise unclear_counts(ranks, nodes)
-        return filled(ranks, np.full(nodes, per_node))
+        return fill_nodes(ranks, np.full(nodes, per_node))
 
     def launch(
         self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None

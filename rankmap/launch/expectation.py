@@ -62,7 +62,7 @@ def expectation(
             why = "no --pattern is given"
         if why:
             return Expectation(f"{UNKNOWN}: {why}")
-        return _stated(_gain(order, pattern, job, keeps_list))
+        return _state_gain(_gain(order, pattern, job, keeps_list))
     except NidmapError as error:
         return Expectation(f"{UNKNOWN}: {error.message}")
 
@@ -87,7 +87,7 @@ def default_order(order: Order, keeps_list: bool) -> Order:
 def _gain(order: Order, pattern: str, job: Mapping[str, Any], keeps_list: bool) -> Gain | None:
     """Return what an order wins; None where it is the default order."""
     from rankmap.joint.job import predictor
-    from rankmap.predict.asked import fitted
+    from rankmap.predict.asked import fit_pattern
     from rankmap.predict.gain import Gains, Placed
 
     on = order.on
@@ -95,13 +95,13 @@ def _gain(order: Order, pattern: str, job: Mapping[str, Any], keeps_list: bool) 
     assert on.machine is not None
     assert on.rows is not None
     asked, _ = predictor(on.machine, {**job, "pattern": pattern, "ppn": on.counts.tolist()})
-    fitted(asked.pattern, on)
+    fit_pattern(asked.pattern, on)
     if np.array_equal(base.node, order.node):
         return None
     return Gains(asked, Placed(on.rows, base.slots)).of(Placed(on.rows, order.slots))
 
 
-def _stated(gain: Gain | None) -> Expectation:
+def _state_gain(gain: Gain | None) -> Expectation:
     if gain is None:
         same = {"low": 1.0, "likely": 1.0, "high": 1.0, "unknowns": []}
         return Expectation("which is the default order", same)

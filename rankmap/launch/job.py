@@ -30,7 +30,7 @@ from rankmap.launch.launch_folder import (
 from rankmap.launch.mpi_library import mpi_library
 from rankmap.launch.queries import plain_host, query_rank_nodes, rank_printer
 from rankmap.order_file import format_named, read_order_file
-from rankmap.order_store import Wish, arrange_and_store, stored
+from rankmap.order_store import Wish, arrange_and_store, stored_order
 from rankmap.orders import arrange
 from rankmap.short_orders import fit_order
 
@@ -229,7 +229,7 @@ class Job:
         """Return the order that is kept for this job, None where none is."""
         if self.request.order_file is not None:
             return None
-        return stored(self.slots, self.request.wish)
+        return stored_order(self.slots, self.request.wish)
 
     def ordered(self, strategy: str = "") -> Order:
         """Return the order of a file, or a new one, by another strategy than was asked for."""

@@ -47,7 +47,7 @@ from rankmap.launch import (
     even_ranks,
     launcher,
 )
-from rankmap.launch.allocation import allocation, filled, from_hosts, read_file, unclear_counts
+from rankmap.launch.allocation import allocation, fill_nodes, from_hosts, read_file, unclear_counts
 from rankmap.launch.options import OptionTable
 from rankmap.launch.queries import run_query
 
@@ -108,10 +108,10 @@ class Mpiexec(Launcher):
         """Return the counts of nodes that are filled in order, each up to its slots."""
         per_node = self.per_node(step)
         if per_node:
-            return filled(ranks, np.full(nodes, per_node))
+            return fill_nodes(ranks, np.full(nodes, per_node))
         if allocation is None or allocation.tasks is None or len(allocation.tasks) != nodes:
             raise unclear_counts(ranks, nodes)
-        return filled(ranks, allocation.tasks)
+        return fill_nodes(ranks, allocation.tasks)
 
     def count(self, step: Parsed, order: Order) -> list[str]:
         """Return the words that say how many ranks start, unless the command has them."""
@@ -312,7 +312,7 @@ class OpenMpi(Mpiexec):
             cores = f":PE={self.cores(step)}" if self.cores(step) > 1 else ""
             words = ["--map-by", f"seq{cores}:OVERSUBSCRIBE:file={path}"]
         if allocation is None and "--hostfile" not in words:
-            words += ["--host", _listed(order)]
+            words += ["--host", _host_option(order)]
         return self.insert(bare, [*words, *self.count(step, order)], path)
 
     def _binds(self, order: Order, step: Parsed) -> bool:
@@ -405,7 +405,7 @@ def _mapping(step: Parsed) -> int:
     return max(1, int(cores or 1))
 
 
-def _listed(order: Order) -> str:
+def _host_option(order: Order) -> str:
     """Return the nodes as ``--host`` takes them: mpirun wants all of them allocated."""
     pairs = zip(order.on.names.tolist(), order.on.counts.tolist(), strict=True)
     text = ",".join(f"{name}:{count}" for name, count in pairs)

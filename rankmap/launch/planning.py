@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from types import FrameType
 
-__all__ = ["planned"]
+__all__ = ["last_result"]
 
 #: Signals that end the planning and not the job; a bare launcher would get them.
 _ENDING = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
@@ -45,7 +45,7 @@ class _GivenUpError(Exception):
     """The child is not waited for any longer."""
 
 
-def planned(work: Callable[[], Iterable[dict[str, Any]]], seconds: float) -> dict[str, Any]:
+def last_result(work: Callable[[], Iterable[dict[str, Any]]], seconds: float) -> dict[str, Any]:
     """Return the last thing that `work` yields in a child process, or ``{"unclear": why}``.
 
     Parameters
@@ -121,12 +121,12 @@ def _work(work: Callable[[], Iterable[dict[str, Any]]], mouth: int, seconds: flo
         _say(mouth, {**found, "last": True})
     except BaseException as error:  # whatever it is, the job starts without it
         with contextlib.suppress(BaseException):
-            _say(mouth, {"unclear": _said(error), "last": True})
+            _say(mouth, {"unclear": _error_text(error), "last": True})
     finally:
         os._exit(0)
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     from placement.errors import NidmapError, printable
 
     if isinstance(error, NidmapError):

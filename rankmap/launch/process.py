@@ -23,7 +23,7 @@ def job_environment(env: Mapping[str, str]) -> dict[str, str]:
     program must not see that.
     """
     kept = dict(env)
-    if "LC_CTYPE" in kept and not _given("LC_CTYPE"):
+    if "LC_CTYPE" in kept and not _was_given("LC_CTYPE"):
         del kept["LC_CTYPE"]
     return kept
 
@@ -49,7 +49,7 @@ def become(launch: Launch, env: Mapping[str, str]) -> None:
         raise LaunchError(f"cannot start {printable(launch.argv[0])}: {reason}") from None
 
 
-def _given(name: str) -> bool:
+def _was_given(name: str) -> bool:
     """Tell whether this process was started with the variable; True where that cannot be seen."""
     try:
         with open("/proc/self/environ", "rb") as stream:

@@ -16,7 +16,7 @@ from placement.commands.common import machine_from, machine_specs, say, to_json,
 from placement.errors import LaunchError, NidmapError, UsageError, printable
 from rankmap.launch import Launch
 from rankmap.launch.order_removal import remove_at_end
-from rankmap.launch.planning import planned
+from rankmap.launch.planning import last_result
 from rankmap.progress import step
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class RunCommand:
         """Become the launcher; come back only to say that it cannot be started."""
         from rankmap.launch.process import become, job_environment
 
-        found = planned(self._plan, self.options["patience"])
+        found = last_result(self._plan, self.options["patience"])
         if found.get("interrupted"):
             _discard(found)
             raise KeyboardInterrupt

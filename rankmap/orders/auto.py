@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 
-__all__ = ["Choice", "auto", "choose", "described"]
+__all__ = ["Choice", "auto", "choose", "describe_choice"]
 
 #: What every launcher does by itself.
 DEFAULT = "row-major"
@@ -136,10 +136,10 @@ def auto(pattern: Pattern, slots: Slots, options: str = "") -> Order:
     ``auto:seconds=2`` leaves out what is known to take longer.
     """
     seconds = number_option("auto", options, "seconds", math.inf, (0, math.inf))
-    return described(choose(pattern, slots, seconds))
+    return describe_choice(choose(pattern, slots, seconds))
 
 
-def described(found: Choice) -> Order:
+def describe_choice(found: Choice) -> Order:
     """Return the order that was chosen, with what is to be said of it."""
     mapped = any(name.startswith("graph") for name in found.tried) and not found.optimal
     said = filter(None, [found.words(), cache.remark() if mapped else ""])
@@ -179,7 +179,7 @@ def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> Choice:
         if name == "graph" and effort < 1:
             if effort < LEAST_EFFORT:
                 hint = " (its kernels are not compiled yet; nidmap order does that)"
-                hint = "" if cache.compiled() else hint
+                hint = "" if cache.kernels_compiled() else hint
                 best.left = f"graph is left out: not in {seconds:g} s{hint}"
                 best.failed[name] = best.left
                 continue
@@ -191,7 +191,7 @@ def choose(pattern: Pattern, slots: Slots, seconds: float = math.inf) -> Choice:
         else:
             best.keep(name, found, cost_of(pattern, found.node, distance))
     if not best.close and effort >= 1:
-        _polished(pattern, slots, distance, best)
+        _polish_best(pattern, slots, distance, best)
     if not best.optimal:
         _search_all(pattern, slots, distance, best)
     return best
@@ -215,7 +215,9 @@ def _search_all(pattern: Pattern, slots: Slots, distance: Distance, best: Choice
 def _effort(pattern: Pattern, slots: Slots, seconds: float) -> float:
     """Return with how much effort there is time to map a pattern as a graph, 0 for none."""
     whole = seconds_for(max(len(slots), 2048))  # few ranks are mapped several times
-    left = seconds - (0 if seconds == math.inf else LOADING if cache.compiled() else COMPILING)
+    left = seconds - (
+        0 if seconds == math.inf else LOADING if cache.kernels_compiled() else COMPILING
+    )
     if isinstance(pattern, Graph) or left >= 1.5 * whole:
         return min(1.0, left / whole)
     return 0.0  # other orders are good enough
@@ -231,7 +233,7 @@ def _candidates(pattern: Pattern, slots: Slots) -> Iterator[tuple[str, Pattern]]
         yield "graph", pattern
 
 
-def _polished(pattern: Pattern, slots: Slots, distance: Distance, best: Choice) -> None:
+def _polish_best(pattern: Pattern, slots: Slots, distance: Distance, best: Choice) -> None:
     """Anneal the best order of a structured pattern, as the graph's own has been."""
     if best.strategy in ("graph", DEFAULT) or "graph" in best.failed:
         return

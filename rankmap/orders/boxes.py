@@ -20,7 +20,7 @@ import numpy as np
 from rankmap.grid.boxes import cells_in, coarse, inside
 from rankmap.grid.carving import carve
 from rankmap.grid.dims import boxes_of, divisors
-from rankmap.grid.embedding import box_of, hops, laid, layouts
+from rankmap.grid.embedding import box_of, hops, lay_grid, layouts
 from rankmap.grid.halving import halve_together
 from rankmap.grid.lines import stretches, swap_along_lines
 from rankmap.order import Order
@@ -29,7 +29,7 @@ from rankmap.pattern.structured import GridPattern, Lines, Stencil
 from rankmap.permutation import inverse
 from rankmap.score.bounds import Bound, by_level_bound, capacities
 from rankmap.score.distance import Levels, job_distance
-from rankmap.score.grid_bounds import bound, most_inside
+from rankmap.score.grid_bounds import grid_bound, most_inside
 from rankmap.score.isoperimetry import shadows
 from rankmap.score.traffic import cost_of
 from rankmap.units import bisect_points, typical, units_of, unwrap
@@ -128,7 +128,7 @@ def _floor(pattern: GridPattern, slots: Slots, distance: Distance) -> tuple[floa
     """
     steps = () if isinstance(pattern, Lines) else tuple(pattern.steps())
     if all(sum(map(bool, offset)) == 1 for offset, _ in steps):
-        return (bound(pattern, slots, distance) or Bound(0.0, "")).value, True
+        return (grid_bound(pattern, slots, distance) or Bound(0.0, "")).value, True
     dims = pattern.dims or ()
     whole = float(inside(pattern, np.array([dims]))[0])
     every = sum(weight for _, weight in steps)
@@ -226,7 +226,7 @@ class _Ways:
                 yield stretches(self.dims, np.diff(self.levels[0].starts), turned)
         axes = [k for k, extent in enumerate(self.dims) if extent > 1]
         for order in itertools.permutations(axes):  # line by line, to and fro
-            points = laid((self.total,), self.dims, (order,))
+            points = lay_grid((self.total,), self.dims, (order,))
             yield np.asarray(np.ravel_multi_index(tuple(points.T), self.dims))
 
     def _chains(self) -> list[list[Chain]]:

@@ -18,7 +18,7 @@ import numpy as np
 from placement.errors import UsageError, printable
 from rankmap.grid.boxes import cells as numbered
 from rankmap.grid.dims import boxes_of
-from rankmap.grid.embedding import laid
+from rankmap.grid.embedding import lay_grid
 from rankmap.order import Order
 from rankmap.orders import ordering
 from rankmap.permutation import inverse
@@ -217,6 +217,6 @@ def _places(across: Shape, options: Options, dims: int) -> Ints:
     turned = numbered(tuple(across[k] for k in order))
     if options.walk == "P":  # every other row is walked backwards
         shape = turned.shape
-        points = laid((turned.size,), shape, (tuple(range(dims)),))
+        points = lay_grid((turned.size,), shape, (tuple(range(dims)),))
         turned = inverse(np.ravel_multi_index(tuple(points.T), shape)).reshape(shape)
     return np.asarray(turned.transpose(np.argsort(order)))

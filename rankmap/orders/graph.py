@@ -15,7 +15,7 @@ import numpy as np
 from placement.errors import UsageError, printable
 from rankmap.order import Order
 from rankmap.orders import ordering
-from rankmap.pattern.graph import Graph, expanded
+from rankmap.pattern.graph import Graph, expand_pattern
 from rankmap.pattern.structured import GridPattern, Lines
 from rankmap.refine.cache import remark
 from rankmap.score.distance import job_distance
@@ -42,7 +42,7 @@ def graph(pattern: Pattern, slots: Slots, options: str = "") -> Order:
     times as long, ``graph:effort=0.3`` less than a third.
     """
     effort = number_option("graph", options, "effort", 1.0, (0.01, 1000))
-    node = mapped(as_graph(pattern), slots, job_distance(slots), effort)
+    node = map_graph(as_graph(pattern), slots, job_distance(slots), effort)
     return replace(Order.of_nodes(node, slots), remark=remark())
 
 
@@ -73,7 +73,7 @@ def number_option(
     return number
 
 
-def mapped(found: Graph, slots: Slots, distance: Distance, effort: float = 1.0) -> Ints:
+def map_graph(found: Graph, slots: Slots, distance: Distance, effort: float = 1.0) -> Ints:
     """Return the node of each rank: the best of all where ranks are few enough to try them all."""
     from rankmap.refine import budget
     from rankmap.refine.exhaustive import search_all
@@ -110,7 +110,7 @@ def as_graph(pattern: Pattern, most: int = MOST_EDGES) -> Graph:
             f"pattern {pattern.spec} has more than {most} edges, too many for a graph",
             "strategy boxes works without them",
         )
-    return expanded(pattern)
+    return expand_pattern(pattern)
 
 
 def edge_count(pattern: Pattern, most: int) -> int:

@@ -30,7 +30,7 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from rankmap.grid.boxes import cells_in, inside
-from rankmap.grid.dims import balanced, factorisations, turned
+from rankmap.grid.dims import balanced_factors, factorisations, shape_turns
 from rankmap.order import Order
 from rankmap.orders import grid_of, ordering
 from rankmap.pattern.structured import GridPattern, Stencil
@@ -126,11 +126,15 @@ def chain_of(pattern: Pattern, slots: Slots, relax: bool = False) -> list[Shape]
     dims = pattern.dims or ()
     model = pattern if isinstance(pattern, GridPattern) else Stencil(dims)
     group = math.gcd(*slots.counts.tolist())
-    groups = [shape for shape in turned(balanced(group, len(dims))) if _divides(shape, dims)]
+    groups = [
+        shape for shape in shape_turns(balanced_factors(group, len(dims))) if _divides(shape, dims)
+    ]
     if not groups and relax:
         groups = list(factorisations(group, dims))
     if not groups:
-        tried = ", ".join("x".join(map(str, box)) for box in turned(balanced(group, len(dims))))
+        tried = ", ".join(
+            "x".join(map(str, box)) for box in shape_turns(balanced_factors(group, len(dims)))
+        )
         grid = "x".join(map(str, dims))
         raise UsageError(
             f"no multicore group of {group} units divides the grid {grid}: tried {tried}",
@@ -177,7 +181,7 @@ def _factors(size: int, box: Shape, dims: Shape, flat: bool) -> list[Shape]:
     left = tuple(extent // side for extent, side in zip(dims, box, strict=True))
     free = 2 if flat and len(dims) > 2 else len(dims)
     lead = (1,) * (len(dims) - free)
-    shapes = [(*lead, *shape) for shape in turned(balanced(size, free))]
+    shapes = [(*lead, *shape) for shape in shape_turns(balanced_factors(size, free))]
     fitting = [shape for shape in shapes if _divides(shape, left)]
     return fitting or list(itertools.islice(factorisations(size, left), MOST_OTHERS))
 

@@ -30,7 +30,7 @@ __all__ = [
     "PASSES",
     "STEPS",
     "Graph",
-    "expanded",
+    "expand_pattern",
     "from_edges",
     "from_entries",
     "recorded_entries",
@@ -155,7 +155,7 @@ def stencil_of(graph: Graph) -> Stencil | None:
     Examples
     --------
     >>> from rankmap.pattern.structured import Stencil
-    >>> stencil_of(expanded(Stencil((4, 3)))).spec
+    >>> stencil_of(expand_pattern(Stencil((4, 3)))).spec
     'stencil:4x3'
     """
     if "stencil" not in graph.known:
@@ -182,13 +182,13 @@ def from_edges(n: int, a: Ints, b: Ints, weight: Floats, **more: Any) -> Graph:
     return Graph(*symmetric_rows(n, a, b, weight), **more)
 
 
-def expanded(wanted: Pattern) -> Graph:
+def expand_pattern(wanted: Pattern) -> Graph:
     """Return any pattern's edges as a graph.
 
     Examples
     --------
     >>> from rankmap.pattern.structured import Stencil
-    >>> expanded(Stencil((2, 2))).indices.tolist()
+    >>> expand_pattern(Stencil((2, 2))).indices.tolist()
     [1, 2, 0, 3, 0, 3, 1, 2]
     """
     if isinstance(wanted, Graph):
@@ -245,7 +245,7 @@ def matrix(text: str) -> Pattern:
 
 
 @pattern("measured")
-def measured(text: str) -> Pattern:
+def measured_pattern(text: str) -> Pattern:
     """Build ``measured:FILE``: the bytes from rank to rank over all that was recorded.
 
     Collectives are taken as the messages of a usual algorithm. Messages that

@@ -94,10 +94,10 @@ def _one_each(to: Ints, text: str) -> Graph:
     ranks = np.arange(len(to))
     away = to != ranks
     count = int(away.sum())
-    return _listed(Entries(len(to), ranks[away], to[away], np.ones(count)), text)
+    return _messages_graph(Entries(len(to), ranks[away], to[away], np.ones(count)), text)
 
 
-def _listed(messages: Entries, text: str) -> Graph:
+def _messages_graph(messages: Entries, text: str) -> Graph:
     """Return the graph of a list of messages, which remembers every single one."""
     apart = (messages.a != messages.b) & (messages.weight > 0)
     kept = messages.a[apart], messages.b[apart], messages.weight[apart]
@@ -136,7 +136,7 @@ def sends(text: str) -> Pattern:
         raise UsageError(
             "pattern sends needs a file: sends:FILE", "source destination bytes a line"
         )
-    found = _listed(read_messages(file_bytes(text), text), f"sends:{text}")
+    found = _messages_graph(read_messages(file_bytes(text), text), f"sends:{text}")
     if not len(found.indices):
         raise empty(text)
     return found

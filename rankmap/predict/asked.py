@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rankmap.pattern import Pattern
     from rankmap.slots import Slots
 
-__all__ = ["MULTIPLIED", "USUAL_BYTES", "fitted", "parsed", "size_of"]
+__all__ = ["MULTIPLIED", "USUAL_BYTES", "fit_pattern", "parse_wanted", "size_of"]
 
 #: Patterns that say bytes themselves: ``--bytes`` multiplies them, and 1 is the default.
 MULTIPLIED = ("graph:", "matrix:", "measured:", "sends:", "training:")
@@ -32,7 +32,7 @@ WHAT = {
 }
 
 
-def parsed(wanted: str | Pattern) -> Pattern:
+def parse_wanted(wanted: str | Pattern) -> Pattern:
     """Return the pattern that a text names; what was measured keeps its directions and steps.
 
     Raises
@@ -65,7 +65,7 @@ def parsed(wanted: str | Pattern) -> Pattern:
     return made
 
 
-def fitted(wanted: Pattern, slots: Slots) -> Pattern:
+def fit_pattern(wanted: Pattern, slots: Slots) -> Pattern:
     """Return a pattern for exactly these slots.
 
     Raises

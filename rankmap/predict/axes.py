@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankmap.predict.phase import Phase
-from rankmap.predict.summing import Summed, joined, summed
+from rankmap.predict.summing import Summed, join_sums, sum_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,14 +60,16 @@ def _sums(axis: str, node: Ints, sent: float, nodes: int) -> Summed:
     if axis == "ep":
         members = node.shape[1]
         parts = [
-            summed(node.ravel(), np.roll(node, -d, axis=1).ravel(), sent / (members - 1), nodes)
+            sum_messages(
+                node.ravel(), np.roll(node, -d, axis=1).ravel(), sent / (members - 1), nodes
+            )
             for d in range(1, members)
         ]
-        return joined(parts, nodes)
+        return join_sums(parts, nodes)
     if axis == "pp":
-        ahead = summed(node[:, :-1].ravel(), node[:, 1:].ravel(), sent, nodes)
-        return joined([ahead, ahead.reversed()], nodes)
-    return summed(node.ravel(), np.roll(node, -1, axis=1).ravel(), sent, nodes)
+        ahead = sum_messages(node[:, :-1].ravel(), node[:, 1:].ravel(), sent, nodes)
+        return join_sums([ahead, ahead.reversed()], nodes)
+    return sum_messages(node.ravel(), np.roll(node, -1, axis=1).ravel(), sent, nodes)
 
 
 def _messages(pattern: Training, axis: str, members: int) -> tuple[float, float]:

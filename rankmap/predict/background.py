@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Floats, Ints
 
 
-__all__ = ["USUAL_LOAD", "Other", "Shared", "beside", "from_file", "from_slurm", "shared"]
+__all__ = ["USUAL_LOAD", "Other", "Shared", "beside", "from_file", "from_slurm", "shared_channels"]
 
 #: GB/s that each node of another job sends, where nobody says it [assumed].
 USUAL_LOAD = 1.0
@@ -92,7 +92,7 @@ class Shared:
         return np.maximum(bandwidth - self.rate, bandwidth / (1.0 + self.jobs))
 
 
-def shared(machine: Machine, others: Iterable[Other], routing: str) -> Shared:
+def shared_channels(machine: Machine, others: Iterable[Other], routing: str) -> Shared:
     """Return what jobs put on the channels of a machine under a routing.
 
     Raises
@@ -105,7 +105,7 @@ def shared(machine: Machine, others: Iterable[Other], routing: str) -> Shared:
     size = len(channels(machine, routing))
     rate, jobs = np.zeros(size), np.zeros(size, dtype=np.int64)
     for other in others:
-        checked(other.load)
+        check_load(other.load)
         if len(other.rows) < 2 or not other.load:
             continue
         where, each = other.sent(machine, routing)
@@ -114,7 +114,7 @@ def shared(machine: Machine, others: Iterable[Other], routing: str) -> Shared:
     return Shared(rate, jobs)
 
 
-def checked(load: float) -> float:
+def check_load(load: float) -> float:
     """Return a load in GB/s a node.
 
     Raises
@@ -144,7 +144,7 @@ def from_file(machine: Machine, text: str, source: str, load: float = USUAL_LOAD
     >>> [(j.rows.tolist(), j.load) for j in from_file(m, "0-1\\n4,5 load=2 # b\\n", "jobs")]
     [([0, 1], 1.0), ([4, 5], 2.0)]
     """
-    found = list(_jobs(machine, text, source, checked(load)))
+    found = list(_jobs(machine, text, source, check_load(load)))
     if not found:
         raise ParseError(source, 0, "names no job", "write one node list a line")
     return found
@@ -188,7 +188,7 @@ def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other],
     """
     from placement.slurm.jobs import running_jobs
 
-    checked(load)
+    check_load(load)
     order = np.argsort(machine.names)
     names = machine.names[order]
     found, lost = [], 0

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rankmap.predict.summing import Summed
 
 
-__all__ = ["LIKELY", "RANGE", "Filled", "Queues", "filled"]
+__all__ = ["LIKELY", "RANGE", "Filled", "Queues", "fill_links"]
 
 #: The share of all orders of bursts under which a phase ends sooner: the likely one, and both ends.
 #: Messages that are posted by a schedule without conflicts, as all-to-alls among the nodes of one
@@ -186,7 +186,7 @@ class Filled:
         return found
 
 
-def filled(job: Job, sums: Summed, loads: Loads, passes: float = 1.0) -> Filled:
+def fill_links(job: Job, sums: Summed, loads: Loads, passes: float = 1.0) -> Filled:
     """Return what messages between nodes send over each link.
 
     Parameters
@@ -200,11 +200,11 @@ def filled(job: Job, sums: Summed, loads: Loads, passes: float = 1.0) -> Filled:
     """
     size = float(sums.weight.sum() / max(1.0, sums.messages.sum())) / passes
     some = 0 < len(sums.source) <= MOST_PAIRS and job.machine.router.shape[1] == 1
-    found = _routed(job, sums, loads, size) if some else _unrouted(loads, size)
+    found = _fill_with_routes(job, sums, loads, size) if some else _fill_without_routes(loads, size)
     return replace(found, passes=passes)
 
 
-def _unrouted(loads: Loads, size: float) -> Filled:
+def _fill_without_routes(loads: Loads, size: float) -> Filled:
     """Return links without their routes: bursts arrive all the time, among many others."""
     every = np.concatenate([loads.load, loads.injection, loads.ejection])
     link = np.flatnonzero(every)
@@ -212,7 +212,7 @@ def _unrouted(loads: Loads, size: float) -> Filled:
     return Filled(link, every[link], np.where(from_node, 0.0, 1.0), None, size)
 
 
-def _routed(job: Job, sums: Summed, loads: Loads, size: float) -> Filled:
+def _fill_with_routes(job: Job, sums: Summed, loads: Loads, size: float) -> Filled:
     """Return links with what follows what, and with how each sender's bursts are mixed."""
     from placement.network.routes import walk
 

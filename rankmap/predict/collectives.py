@@ -13,7 +13,7 @@ from rankmap.collectives import parts
 from rankmap.predict.library import LIBRARIES, asked_library, chosen_by
 from rankmap.predict.lines import spread
 from rankmap.predict.phase import Phase, Sends
-from rankmap.predict.summing import Summed, joined, summed
+from rankmap.predict.summing import Summed, join_sums, sum_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rankmap.predict.phase import Job
 
 
-__all__ = ["chooser", "chosen", "phases"]
+__all__ = ["choose_algorithm", "chooser", "phases"]
 
 #: Of messages that are sent one by one so many are looked at, at least.
 LEAST_LOOKS = 64
@@ -38,7 +38,7 @@ def chooser(algorithm: str, mpi: str) -> Library | None:
     return asked_library(algorithm, mpi)
 
 
-def chosen(pattern: Collective, algorithm: str, size: float, mpi: str) -> str:
+def choose_algorithm(pattern: Collective, algorithm: str, size: float, mpi: str) -> str:
     """Return the algorithm of a collective.
 
     Parameters
@@ -56,8 +56,10 @@ def chosen(pattern: Collective, algorithm: str, size: float, mpi: str) -> str:
     --------
     >>> from rankmap.pattern import parse_pattern
     >>> bcast = parse_pattern("bcast").fit(64)
-    >>> chosen(bcast, "library", 1e6, "cray-mpich"), chosen(bcast, "openmpi", 1e6, "")
-    ('scatter-ring', 'knomial')
+    >>> choose_algorithm(bcast, "library", 1e6, "cray-mpich")
+    'scatter-ring'
+    >>> choose_algorithm(bcast, "openmpi", 1e6, "")
+    'knomial'
     """
     library = chooser(algorithm, mpi)
     if library is None:
@@ -78,7 +80,7 @@ def phases(
     size : float
         ``--bytes``.
     algorithm : str
-        As `chosen` returns it.
+        As `choose_algorithm` returns it.
     steps : int or None
         Steps that are looked at, at most, where they are much alike; None: all.
     """
@@ -129,13 +131,13 @@ class _Sums:
         """Add what goes between nodes in a step that stands for so many."""
         size = step.blocks * self.part.block
         node = self.job.node
-        found = summed(node[step.source], node[step.target], size, len(self.inside))
+        found = sum_messages(node[step.source], node[step.target], size, len(self.inside))
         self.steps.append((found, times))
 
     def phase(self) -> Phase:
         """Return the part as a phase."""
         part, job = self.part, self.job
-        total = joined([_scaled(found, times) for found, times in self.steps], len(job.rows))
+        total = join_sums([_scale_sum(found, times) for found, times in self.steps], len(job.rows))
         leaving = np.bincount(total.source, total.messages, minlength=len(job.rows))
         alone = part.steps == 1
         in_turn = sum(times for found, times in self.steps if len(found.source))
@@ -188,7 +190,7 @@ def _looks(part: Part, most: int | None) -> list[tuple[int, float]]:
     return [(k - 1, t) for k, t in zip(at, times, strict=True)]
 
 
-def _scaled(found: Summed, times: float) -> Summed:
+def _scale_sum(found: Summed, times: float) -> Summed:
     """Return what so many of a step come to."""
     return found._replace(
         messages=found.messages * times, weight=found.weight * times, inside=found.inside * times

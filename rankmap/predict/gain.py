@@ -15,7 +15,7 @@ states it. A gain is the ratio of two times under the same values:
 
 Routers that adapt lie between two ends that can be computed for certain: every packet
 keeps to its shortest paths, and traffic is spread so well that only the cuts of the
-network bind (`placement.network.bounds.bound`: no routing is faster). The likely value
+network bind (`placement.network.bounds.bound_demand`: no routing is faster). The likely value
 is the geometric mean of the two, and each end is what this unknown may do. A site may state
 how far towards the second end an exchange was measured to lie (``[sending] detours``): the
 likely value is half way between the mean and that then, and its lower end as far below as
@@ -34,9 +34,9 @@ import numpy as np
 
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Stencil
-from rankmap.predict.asked import fitted
-from rankmap.predict.background import USUAL_LOAD, Other, beside, shared
-from rankmap.predict.bursts import LIKELY, RANGE, filled
+from rankmap.predict.asked import fit_pattern
+from rankmap.predict.background import USUAL_LOAD, Other, beside, shared_channels
+from rankmap.predict.bursts import LIKELY, RANGE, fill_links
 from rankmap.predict.model import ARIES_PAYLOAD
 from rankmap.predict.phases import ALGORITHMS
 from rankmap.progress import step
@@ -437,7 +437,7 @@ class _Times:
     def __init__(self, asked: Model, placed: Placed) -> None:
         self.asked, self.placed = asked, placed
         self.slots = asked.slots(placed.rows)
-        self.pattern = fitted(asked.pattern, self.slots)
+        self.pattern = fit_pattern(asked.pattern, self.slots)
         self.histogram = asked.histogram(self.pattern, self.slots)
         self.adapts = _adapts(asked)
         self._phases: dict[tuple[str, bool], list[_Phase]] = {}
@@ -459,7 +459,9 @@ class _Times:
         if busy.sum() < 2:
             return None
         job = Other(np.flatnonzero(busy))
-        return shared(machine, beside([job], self.placed.rows), self.asked.routing).left(self.wire)
+        return shared_channels(machine, beside([job], self.placed.rows), self.asked.routing).left(
+            self.wire
+        )
 
     def phases(self, algorithm: str, staged: bool = False) -> list[_Phase]:
         """Return what is sent under an algorithm."""
@@ -485,7 +487,7 @@ class _Times:
                 loads = asked.loads(demand, self.least, message, settled=False)
                 steps.append(self._sent(demand, loads, times, message, None))
         queueing = asked.queueing and phase.steps is None and phase.total.total > 0
-        sent = filled(phase.job, phase.flows(), whole, phase.passes) if queueing else None
+        sent = fill_links(phase.job, phase.flows(), whole, phase.passes) if queueing else None
         return _Phase(
             self._sent(phase.total, whole, 1.0, phase.sent, sent),
             tuple(steps),
@@ -497,11 +499,11 @@ class _Times:
     def _sent(
         self, demand: Any, loads: Loads, times: float, message: float, sent: Filled | None
     ) -> _Sent:
-        from placement.network.bounds import bound
+        from placement.network.bounds import bound_demand
 
         used = np.flatnonzero(loads.load)
         own = np.maximum(loads.injection, loads.ejection) / (self.asked.injection * GB)
-        spread = bound(self.asked.machine, demand).seconds if self.adapts else 0.0
+        spread = bound_demand(self.asked.machine, demand).seconds if self.adapts else 0.0
         own_s = float(own.max(initial=0.0))
         return _Sent(times, used, loads.load[used], own_s, spread, message, sent)
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from placement.network.demand import Demand
 from rankmap.predict.phase import Phase, Sends
-from rankmap.predict.summing import Summed, joined, summed
+from rankmap.predict.summing import Summed, join_sums, sum_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,7 +72,7 @@ def phases(
             yield table.in_steps(name, list(_bruck(dims[axis])))
         else:
             yield table.in_steps(
-                name, _sampled(dims[axis], algorithm == "pairwise", steps or dims[axis])
+                name, _sample_steps(dims[axis], algorithm == "pairwise", steps or dims[axis])
             )
 
 
@@ -92,7 +92,7 @@ class _Table:
             self.node = np.arange(len(job.rows))
             self.ranks = job.counts
         else:
-            self.line, self.node, self.ranks = _counted(self.nodes, len(job.rows))
+            self.line, self.node, self.ranks = _ranks_on_lines(self.nodes, len(job.rows))
 
     def at_once(self, name: str) -> Phase:
         """Return the exchange with everything posted at once."""
@@ -106,7 +106,9 @@ class _Table:
             inside=self._most(self.ranks * (self.ranks - 1)) * self.part,
             a_pair=self.a_pair(),
             sent=(self.extent - 1) * self.part,
-            sends=lambda: self._sends(_sampled(self.extent, False, self.extent), together=True),
+            sends=lambda: self._sends(
+                _sample_steps(self.extent, False, self.extent), together=True
+            ),
             peers=self.peers,
         )
 
@@ -153,7 +155,7 @@ class _Table:
             sent=moved * self.part,
             shown=0 if exact else len(steps),
             sends=(lambda: self._sends(steps)) if exact else None,
-            peers=lambda: min(self.peers(), _met(steps) if doubled else math.inf),
+            peers=lambda: min(self.peers(), _partners_met(steps) if doubled else math.inf),
         )
 
     def flows(self) -> Summed:
@@ -175,7 +177,7 @@ class _Table:
         nodes, count = self.nodes, len(self.job.rows)
         for partner, blocks, times in steps:
             size = blocks * self.part
-            yield summed(nodes.ravel(), nodes[:, partner].ravel(), size, count), times
+            yield sum_messages(nodes.ravel(), nodes[:, partner].ravel(), size, count), times
 
     def _sends(self, steps: list[Step], together: bool = False) -> Sends:
         """Return what each rank sends in each step, or in one."""
@@ -187,19 +189,19 @@ class _Table:
 
     def _added(self, steps: Steps) -> Demand:
         """Return all steps together."""
-        return self.job.demand(joined([one for one, _ in steps()], len(self.job.rows)))
+        return self.job.demand(join_sums([one for one, _ in steps()], len(self.job.rows)))
 
     def _most(self, amount: Ints) -> float:
         """Return the largest sum over one node's lines."""
         return float(np.bincount(self.node, amount, minlength=len(self.job.rows)).max(initial=0))
 
 
-def _counted(nodes: Ints, count: int) -> tuple[Ints, Ints, Ints]:
+def _ranks_on_lines(nodes: Ints, count: int) -> tuple[Ints, Ints, Ints]:
     """Return (line, node, ranks) for each node that has ranks of a line.
 
     Examples
     --------
-    >>> [column.tolist() for column in _counted(np.array([[0, 0, 1], [1, 1, 1]]), 2)]
+    >>> [column.tolist() for column in _ranks_on_lines(np.array([[0, 0, 1], [1, 1, 1]]), 2)]
     [[0, 0, 1], [0, 1, 1], [2, 1, 3]]
     """
     line = np.arange(len(nodes))[:, None]
@@ -209,7 +211,7 @@ def _counted(nodes: Ints, count: int) -> tuple[Ints, Ints, Ints]:
     return line, node, np.diff(np.append(first, len(key)))
 
 
-def _met(steps: list[Step]) -> float:
+def _partners_met(steps: list[Step]) -> float:
     """Return with how many others each place of a line exchanges in steps that are all shifts."""
     ahead = {int(partner[0]) for partner, _, _ in steps}
     behind = {len(partner) - int(partner[0]) for partner, _, _ in steps}
@@ -234,12 +236,12 @@ def most_steps(channels: int, ranks: int, routing: str) -> int:
     return max(least, int(MOST_US / us))
 
 
-def _sampled(extent: int, exchange: bool, most: int) -> list[Step]:
+def _sample_steps(extent: int, exchange: bool, most: int) -> list[Step]:
     """Return the steps 1 … extent-1, or an even sample of them, each with its partners.
 
     Examples
     --------
-    >>> [(partner.tolist(), times) for partner, _, times in _sampled(4, True, 9)]
+    >>> [(partner.tolist(), times) for partner, _, times in _sample_steps(4, True, 9)]
     [([1, 0, 3, 2], 1.0), ([2, 3, 0, 1], 1.0), ([3, 2, 1, 0], 1.0)]
     """
     place = np.arange(extent)

@@ -12,8 +12,8 @@ from placement.errors import UsageError
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.graph import STEPS, Graph
 from rankmap.pattern.structured import Lines, Stencil
-from rankmap.predict.asked import fitted, parsed, size_of
-from rankmap.predict.bursts import filled
+from rankmap.predict.asked import fit_pattern, parse_wanted, size_of
+from rankmap.predict.bursts import fill_links
 from rankmap.predict.constants import constants
 from rankmap.predict.drift import course
 from rankmap.predict.lines import most_steps
@@ -128,7 +128,7 @@ class Model:
         from placement.network.model import injection_bandwidth
 
         self.machine = machine
-        self.pattern = parsed(pattern)
+        self.pattern = parse_wanted(pattern)
         self.ppn = ppn
         self.size, assumed = size_of(self.pattern, bytes)
         self.assumed = [assumed] if assumed else []
@@ -179,7 +179,7 @@ class Model:
         """
         slots = self.slots(rows)
         left = self.left(slots)
-        pattern = fitted(self.pattern, slots)
+        pattern = fit_pattern(self.pattern, slots)
         total = self.histogram(pattern, slots)
         for phase in self.phases(pattern, slots, order):
             total += sum(self.parts(phase, self.loads(phase.total, left, phase.sent), left))
@@ -189,7 +189,7 @@ class Model:
         """Yield the pattern's phases on these nodes."""
         assert slots.rows is not None
         placed = getattr(order, "slots", order)
-        node = slots.node if placed is None else slots.node[_checked(placed, len(slots))]
+        node = slots.node if placed is None else slots.node[_check_slots(placed, len(slots))]
         job = Job(self.machine, slots.rows, node, slots.counts)
         steps = self.steps or most_steps(len(self.channels), len(slots), self.routing)
         return phases(pattern, job, self.size, self.algorithm, steps)
@@ -203,14 +203,14 @@ class Model:
         """Return the channels with what is left of them; None where all of the wire is."""
         if not self.background:
             return None if self.constants.payload == 1 else self.channels
-        from rankmap.predict.background import beside, shared
+        from rankmap.predict.background import beside, shared_channels
 
         assert slots.rows is not None
         if self._busy[slots.rows].any():
-            found = shared(self.machine, beside(self.background, slots.rows), self.routing)
+            found = shared_channels(self.machine, beside(self.background, slots.rows), self.routing)
         else:
             if self._all is None:
-                self._all = shared(self.machine, self.background, self.routing)
+                self._all = shared_channels(self.machine, self.background, self.routing)
             found = self._all
         return replace(self.channels, bandwidth=found.left(self.channels.bandwidth))
 
@@ -354,7 +354,7 @@ class Model:
         elif phase.steps is not None:
             found["steps"] = self._in_steps(phase, left)
         elif self.queueing and phase.total.total:
-            sent = filled(phase.job, phase.flows(), loads, phase.passes)
+            sent = fill_links(phase.job, phase.flows(), loads, phase.passes)
             queues = self.queues(sent, loads.channels.bandwidth, found["process"])
             found["queues"] = max(found.values()) + queues.excess()
         if self.fair:
@@ -449,7 +449,7 @@ def _serves(found: Loads, for_s: float, enough: float, settled: bool) -> bool:
     return enough == for_s or (not settled and (for_s <= enough or not enough < worst <= for_s))
 
 
-def _checked(placed: Any, count: int) -> Ints:
+def _check_slots(placed: Any, count: int) -> Ints:
     """Return an order's slots.
 
     Raises

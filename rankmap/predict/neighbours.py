@@ -27,7 +27,7 @@ from rankmap.pattern.structured import GridPattern, Ring, Stencil
 from rankmap.predict.library import asked_library, chosen_by
 from rankmap.predict.lines import spread
 from rankmap.predict.phase import Phase, Sends
-from rankmap.predict.summing import Summed, by_size, joined, summed
+from rankmap.predict.summing import Summed, by_size, join_sums, sum_messages
 from rankmap.recording import Messages
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from rankmap.recording import Recording
 
 
-__all__ = ["directed", "phase", "remember", "remember_steps"]
+__all__ = ["directed_messages", "phase", "remember", "remember_steps"]
 
 #: Turns of an all-to-all in a recording that are looked at: of more an even sample.
 MOST_TURNS = 16
@@ -66,12 +66,12 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
     elif isinstance(pattern, Ring):
         on = len(job.node) > 1
         there = np.roll(job.node, -1)
-        sums = summed(job.node[: on * len(there)], there[: on * len(there)], size, nodes)
+        sums = sum_messages(job.node[: on * len(there)], there[: on * len(there)], size, nodes)
         most = float(on)
         sent = on * size
     else:
         both = list(_both_ways(pattern, job.node, size, nodes))
-        sums, most = joined(both, nodes), _partners(pattern)
+        sums, most = join_sums(both, nodes), _partners(pattern)
         if isinstance(pattern, Stencil) and pattern.staged:
             steps = partial(_one_by_one, both)
             in_turn = float(len(both))
@@ -142,7 +142,7 @@ def _recorded_steps(turns: list[_Turn], job: Job) -> Iterator[tuple[Summed, floa
     """Yield what goes between nodes in each step of a recording, and how many it stands for."""
     for one in turns:
         a, b = job.node[one.source], job.node[one.target]
-        yield summed(a, b, one.size, len(job.rows)), one.stands_for
+        yield sum_messages(a, b, one.size, len(job.rows)), one.stands_for
 
 
 def _recorded_sends(turns: list[_Turn], passes: float) -> Sends:
@@ -170,7 +170,7 @@ def _both_ways(pattern: Pattern, node: Ints, size: float, nodes: int) -> Iterato
     from rankmap.score.traffic import pairs_of_nodes
 
     for a, b, weight in pairs_of_nodes(pattern, node):
-        there = summed(np.asarray(a), np.asarray(b), weight * size, nodes)
+        there = sum_messages(np.asarray(a), np.asarray(b), weight * size, nodes)
         yield there
         yield there.reversed()
 
@@ -206,10 +206,10 @@ def _partners(pattern: Pattern, weighted: bool = False) -> float:
     where = list(zip(pattern.dims or (), pattern.periodic, strict=True))
     steps = [(offset, weight if weighted else 1.0) for offset, weight in pattern.steps()]
     steps += [(tuple(-s for s in offset), weight) for offset, weight in steps]
-    return float(sum(weight * _taken(where, offset) for offset, weight in steps))
+    return float(sum(weight * _sends_along(where, offset) for offset, weight in steps))
 
 
-def _taken(where: list[tuple[int, bool]], offset: tuple[int, ...]) -> bool:
+def _sends_along(where: list[tuple[int, bool]], offset: tuple[int, ...]) -> bool:
     """Return whether the best placed rank, in the middle of the grid, sends along an offset.
 
     In the middle of an extent of 2 is its first place, from where + leads on.
@@ -224,19 +224,19 @@ def _taken(where: list[tuple[int, bool]], offset: tuple[int, ...]) -> bool:
 
 def _matrix(pattern: Graph, job: Job, size: float) -> tuple[Summed, float, float]:
     """Return what goes between nodes, the messages of the busiest rank and the most it sends."""
-    a, b, weight = directed(pattern)
+    a, b, weight = directed_messages(pattern)
     most = float(np.bincount(a, minlength=1).max(initial=0))
-    found = summed(job.node[a], job.node[b], weight * size, len(job.rows))
+    found = sum_messages(job.node[a], job.node[b], weight * size, len(job.rows))
     return found, most, float(np.bincount(a, weight).max(initial=0.0)) * size
 
 
 def _messages(pattern: Graph, job: Job, size: float) -> Summed:
     """Return what goes between nodes, messages of different sizes apart."""
-    a, b, weight = directed(pattern)
+    a, b, weight = directed_messages(pattern)
     return by_size(job.node[a], job.node[b], weight * size, len(job.rows))
 
 
-def directed(pattern: Graph) -> tuple[Ints, Ints, NDArray[np.float64]]:
+def directed_messages(pattern: Graph) -> tuple[Ints, Ints, NDArray[np.float64]]:
     """Return who sends how much to whom: (from, to, weight) of each message.
 
     A list of messages and a measured matrix whose file can be read say it; for
@@ -247,7 +247,7 @@ def directed(pattern: Graph) -> tuple[Ints, Ints, NDArray[np.float64]]:
     --------
     >>> from rankmap.pattern.graph import from_edges
     >>> g = from_edges(2, np.array([0]), np.array([1]), np.array([4.0]))
-    >>> [column.tolist() for column in directed(g)]
+    >>> [column.tolist() for column in directed_messages(g)]
     [[0, 1], [1, 0], [4.0, 4.0]]
     """
     kept = pattern.known.get(DIRECTED)

@@ -56,9 +56,11 @@ def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
 
     if isinstance(pattern, Collective):
         known = (*algorithms_of(pattern.name), *ALGORITHMS[-1:], *LIBRARIES)
-        return _known(wanted or "library", known, f"for {pattern.name}")
+        return _require_known(wanted or "library", known, f"for {pattern.name}")
     if isinstance(pattern, Lines):
-        return _known(wanted or ALGORITHMS[0], (*ALGORITHMS, *LIBRARIES), "for an all-to-all")
+        return _require_known(
+            wanted or ALGORITHMS[0], (*ALGORITHMS, *LIBRARIES), "for an all-to-all"
+        )
     if wanted in ("", ALGORITHMS[0], "library"):
         return ALGORITHMS[0]
     raise UsageError(
@@ -67,7 +69,7 @@ def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
     )
 
 
-def _known(wanted: str, known: tuple[str, ...], what: str) -> str:
+def _require_known(wanted: str, known: tuple[str, ...], what: str) -> str:
     """Return a name that is among those known."""
     if wanted not in known:
         raise UsageError(
@@ -101,7 +103,7 @@ def algorithms(pattern: Pattern, algorithm: str, size: float, mpi: str) -> list[
     from rankmap.pattern.collective import Collective
 
     if isinstance(pattern, Collective):
-        return [collectives.chosen(pattern, algorithm, size, mpi)]
+        return [collectives.choose_algorithm(pattern, algorithm, size, mpi)]
     dims = pattern.dims or ()
     library = asked_library(algorithm, mpi)
     if library is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError
-from rankmap.predict.asked import fitted
+from rankmap.predict.asked import fit_pattern
 from rankmap.predict.gain import Placed, time_range
 from rankmap.predict.model import Model
 from rankmap.predict.report import report
@@ -52,7 +52,7 @@ class Predictor(Model):
     def on(self, slots: Slots, order: Order | Ints | None = None) -> Prediction:
         """Return the whole prediction for a job on slots that are known already."""
         with np.errstate(over="ignore", invalid="ignore"):  # refused below, in a sentence
-            found = report(self, fitted(self.pattern, slots), slots, order)
+            found = report(self, fit_pattern(self.pattern, slots), slots, order)
         if not math.isfinite(found.time_s):
             raise UsageError(
                 f"the bytes of {self.pattern.spec} add up to more than can be counted",

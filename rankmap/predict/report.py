@@ -16,7 +16,7 @@ from rankmap.predict.constants import PROBES, ROUNDS
 from rankmap.predict.library import asked_library
 from rankmap.predict.phase import Job, Phase
 from rankmap.predict.prediction import PhaseTime, Prediction, Term
-from rankmap.predict.summing import joined
+from rankmap.predict.summing import join_sums
 from rankmap.predict.terms import hops_by_class
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def report(
     timed: list[PhaseTime] = []
     for phase in found:
         loads = asked.loads(phase.total, left, phase.sent)
-        timed.append(_timed(asked, phase, loads, left))
+        timed.append(_time_phase(asked, phase, loads, left))
     whole = timed[0].loads
     for one in timed[1:]:
         whole = whole + one.loads
@@ -61,7 +61,7 @@ def report(
         bound_s=sum(one.bound_s for one in timed),
         bound_why="; ".join(dict.fromkeys(one.bound_why for one in timed)),
         notes=tuple(dict.fromkeys(_notes(asked, pattern, slots, found, whole))),
-        asked=_asked(asked, pattern, slots, order),
+        asked=_question_document(asked, pattern, slots, order),
     )
 
 
@@ -69,11 +69,11 @@ def _silent(asked: Model, slots: Slots) -> Phase:
     """Return the phase of a job that sends nothing."""
     assert slots.rows is not None
     job = Job(asked.machine, slots.rows, slots.node, slots.counts)
-    nothing = joined([], len(slots.counts))
+    nothing = join_sums([], len(slots.counts))
     return Phase("exchange", job.demand(nothing), job, lambda: nothing, in_turn=0.0)
 
 
-def _timed(asked: Model, phase: Phase, loads: Loads, left: Channels | None) -> PhaseTime:
+def _time_phase(asked: Model, phase: Phase, loads: Loads, left: Channels | None) -> PhaseTime:
     """Return a phase with its seconds, and what they are spent on."""
     limits = asked.limits(phase, loads, left)
     bandwidth = max(limits.values())
@@ -285,7 +285,7 @@ def _free(loads: Loads) -> list[str]:
     return [kind for kind, count in zip(found.kinds, many.tolist(), strict=True) if count]
 
 
-def _asked(asked: Model, pattern: Pattern, slots: Slots, order: Any) -> dict[str, Any]:
+def _question_document(asked: Model, pattern: Pattern, slots: Slots, order: Any) -> dict[str, Any]:
     """Return what was asked, as JSON takes it."""
     from placement.nodelist import NodeList
 

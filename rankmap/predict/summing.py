@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Floats, Ints
 
 
-__all__ = ["Summed", "by_size", "joined", "summed"]
+__all__ = ["Summed", "by_size", "join_sums", "sum_messages"]
 
 #: Pairs of nodes up to which a table of all of them is filled, where it is not too empty.
 _TABLE = 1 << 21
@@ -50,11 +50,11 @@ class Summed(NamedTuple):
     def a_pair(self) -> float:
         """Return the most that one node sends to a single other one."""
         nodes = len(self.inside)
-        _, _, total = _weighed(self.source * nodes + self.target, self.weight, nodes * nodes)
+        _, _, total = _weigh_keys(self.source * nodes + self.target, self.weight, nodes * nodes)
         return float(total.max(initial=0.0))
 
 
-def summed(source: Ints, target: Ints, weight: Any, nodes: int) -> Summed:
+def sum_messages(source: Ints, target: Ints, weight: Any, nodes: int) -> Summed:
     """Add messages up by their pair of nodes.
 
     Parameters
@@ -67,7 +67,7 @@ def summed(source: Ints, target: Ints, weight: Any, nodes: int) -> Summed:
 
     Examples
     --------
-    >>> found = summed(np.array([0, 0, 1]), np.array([1, 1, 1]), 2.0, 2)
+    >>> found = sum_messages(np.array([0, 0, 1]), np.array([1, 1, 1]), 2.0, 2)
     >>> found.source.tolist(), found.messages.tolist(), found.weight.tolist(), found.inside.tolist()
     ([0], [2.0], [4.0], [0.0, 2.0])
     """
@@ -81,7 +81,7 @@ def summed(source: Ints, target: Ints, weight: Any, nodes: int) -> Summed:
         found, count = _runs(key)
         total = count * float(weight)
     else:
-        found, count, total = _weighed(key, each[gone], nodes * nodes)
+        found, count, total = _weigh_keys(key, each[gone], nodes * nodes)
     one, other = np.divmod(found, nodes)
     return Summed(one, other, count, total, inside)
 
@@ -105,13 +105,13 @@ def by_size(source: Ints, target: Ints, weight: Floats, nodes: int) -> Summed:
     return Summed(*np.divmod(pair, nodes), count, count * each[size], inside)
 
 
-def joined(parts: list[Summed], nodes: int) -> Summed:
+def join_sums(parts: list[Summed], nodes: int) -> Summed:
     """Return several parts as one; a pair may stand in it once a part.
 
     Examples
     --------
-    >>> a = summed(np.array([0]), np.array([1]), 1.0, 2)
-    >>> joined([a, a.reversed()], 2).source.tolist()
+    >>> a = sum_messages(np.array([0]), np.array([1]), 1.0, 2)
+    >>> join_sums([a, a.reversed()], 2).source.tolist()
     [0, 1]
     """
     if not parts:
@@ -130,7 +130,7 @@ def _runs(key: Ints) -> tuple[Ints, Floats]:
     return key[first], np.diff(np.append(first, len(key))).astype(np.float64)
 
 
-def _weighed(key: Ints, weight: Floats, size: int) -> tuple[Ints, Floats, Floats]:
+def _weigh_keys(key: Ints, weight: Floats, size: int) -> tuple[Ints, Floats, Floats]:
     """Return each key once, how often it stood and the sum of its weights."""
     if size <= min(_TABLE, 16 * len(key)):
         count = np.bincount(key, minlength=size)

@@ -56,7 +56,7 @@ class Messages(NamedTuple):
         return Messages(*np.divmod(sums[0], max(ranks, 1)), *sums[1:])
 
 
-def joined(parts: Iterable[Messages]) -> Messages:
+def join_messages(parts: Iterable[Messages]) -> Messages:
     """Return all entries of several lists of messages."""
     none = Messages(*np.empty((4, 0), dtype=np.int64))
     return Messages(*(np.concatenate(column) for column in zip(none, *parts, strict=True)))
@@ -139,7 +139,7 @@ class Phase:
                 f"{self.kind} of {max(sizes, default=0)} ranks has too many pairs to write out",
                 "name the pattern instead: alltoall, fft:PxQ",
             )
-        return joined([self.sent, *(c.messages(self.kind) for c in self.collectives)])
+        return join_messages([self.sent, *(c.messages(self.kind) for c in self.collectives)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,4 +176,4 @@ class Recording:
         UsageError
             Where there would be more than `MOST_PAIRS` pairs.
         """
-        return joined(phase.messages() for phase in self.phases).by_pair(self.ranks)
+        return join_messages(phase.messages() for phase in self.phases).by_pair(self.ranks)

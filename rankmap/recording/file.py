@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.commands.common import write_output
 from placement.errors import ParseError, UsageError, printable
-from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, joined
+from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, join_messages
 from rankmap.slots import MOST_SLOTS
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def save_recording(recording: Recording, path: str) -> None:
     members = np.hstack([none, *(np.stack([c.members, c.calls, c.bytes]) for _, c in called)])
     columns: dict[str, Any] = {
         "recording": np.array(json.dumps(_header(recording))),
-        **dict(zip(_SENT, (numbers, *joined(sent)), strict=True)),
+        **dict(zip(_SENT, (numbers, *join_messages(sent)), strict=True)),
         **dict(zip(_CALLED, (*roots.T, start), strict=True)),
         **dict(zip(_MEMBERS, members, strict=True)),
         "shape": np.array([recording.ranks, recording.ranks]),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 
 from placement.errors import ParseError
-from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, joined
+from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, join_messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -195,7 +195,7 @@ def _phase(kind: str, sites: tuple[str, ...], parts: Parts, comms: Comms) -> Pha
         ", ".join(sites) or "many call sites",
         max(calls.values()),
         sum(calls.values()),
-        joined(_messages(rank, part.cells) for rank, part in parts),
+        join_messages(_messages(rank, part.cells) for rank, part in parts),
         () if kind == "barrier" else _collectives(even, comms),
     )
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rankmap.recording import Messages, joined
+from rankmap.recording import Messages, join_messages
 from rankmap.recording.words import NEARLY_EQUAL, stencil_in
 
 if TYPE_CHECKING:
@@ -103,13 +103,15 @@ def steps_in(recording: Recording) -> list[Step]:
         elif not any(other.joined_by(phase.calls, one) for other in groups):
             found.append(_Together(phase.calls, partners, [one]))
     steps = [
-        Step(joined(one.parts).by_pair(ranks), one.calls) if isinstance(one, _Together) else one
+        Step(join_messages(one.parts).by_pair(ranks), one.calls)
+        if isinstance(one, _Together)
+        else one
         for one in found
     ]
     size = [-int(one.sent.bytes.sum()) for one in steps]
     kept = set(np.argsort(size, kind="stable")[: MOST_STEPS - 1].tolist())
     rest += [one.sent for k, one in enumerate(steps) if k not in kept]
-    last = Step.of(joined(rest).by_pair(ranks))
+    last = Step.of(join_messages(rest).by_pair(ranks))
     every = (*(one for k, one in enumerate(steps) if k in kept), last)
     return [one for one in every if one.sent.bytes.sum()]
 

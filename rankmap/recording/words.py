@@ -10,7 +10,7 @@ import numpy as np
 from placement.support.quantities import size_text
 from rankmap.pattern.graph import from_edges, stencil_of
 from rankmap.pattern.structured import points
-from rankmap.recording import Messages, joined
+from rankmap.recording import Messages, join_messages
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +108,7 @@ def describe(recording: Recording) -> str:
        100 %  32 kB  messages to 1 partner a rank, one after the other, 10 steps  (app+0x1f)
     """
     sent = [phase.messages() for phase in recording.phases]
-    total = joined(sent).by_pair(recording.ranks)
+    total = join_messages(sent).by_pair(recording.ranks)
     whole = int(total.bytes.sum())
     many = len(recording.phases)
     lines = [
@@ -181,7 +181,9 @@ def _staged_stencils(recording: Recording) -> str:
             single.setdefault(phase.calls, []).append(phase)
     found = []
     for calls, phases in single.items():
-        stencil = stencil_in(joined(p.sent for p in phases), ranks) if len(phases) > 1 else None
+        stencil = (
+            stencil_in(join_messages(p.sent for p in phases), ranks) if len(phases) > 1 else None
+        )
         if stencil:
             what = f"{_stencil_words(stencil)}, staged by direction"
             found.append(f"{len(phases)} of these, with {_steps(calls)} each, are a {what}")
@@ -212,7 +214,7 @@ def _named_stencil(recording: Recording) -> str:
     ranks = recording.ranks
     alone = [p for p in recording.phases if p.kind == "point-to-point" and len(p.sent.source)]
     phases = [p for p in alone if stencil_in(p.sent, ranks, NEARLY_EQUAL)] or alone
-    sent = joined(p.sent for p in phases).by_pair(ranks)
+    sent = join_messages(p.sent for p in phases).by_pair(ranks)
     whole = sum(int(phase.messages().bytes.sum()) for phase in recording.phases)
     found = stencil_in(sent, ranks, NEARLY_EQUAL)
     if not found or found.reach > 1 or sent.bytes.sum() < _MOST * whole:
@@ -244,7 +246,7 @@ def _times(many: int) -> str:
 def document(recording: Recording) -> dict[str, Any]:
     """Return a recording's figures as JSON holds them (schema ``nidmap.pattern/1``)."""
     sent = [phase.messages() for phase in recording.phases]
-    total = joined(sent).by_pair(recording.ranks)
+    total = join_messages(sent).by_pair(recording.ranks)
     return {
         "schema": "nidmap.pattern/1",
         "ranks": recording.ranks,

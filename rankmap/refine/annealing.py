@@ -45,7 +45,7 @@ def shift(ptr: Ints, adj: Ints, w: Table, u: int, p: int, q: int, far: Table, co
 
 
 @kernel
-def filled(ptr: Ints, adj: Ints, w: Table, node: Ints, far: Table, outer: Table) -> Table:
+def fill_table(ptr: Ints, adj: Ints, w: Table, node: Ints, far: Table, outer: Table) -> Table:
     """Return what each rank would cost on each node, float32 (ranks, nodes)."""
     costs = np.zeros((len(node), len(far)), dtype=np.float32)
     if len(outer) > 0:
@@ -220,7 +220,7 @@ def anneal(
     before = cost_of_nodes(ptr, adj, w, node, far, outer)
     now = node.copy()
     load = slots.copy()
-    costs = filled(ptr, adj, w, now, far, outer)
+    costs = fill_table(ptr, adj, w, now, far, outer)
     move(ptr, adj, w, now, load, slots, far, costs, hot, 0.08, moves, state)
     settle(ptr, adj, w, now, load, slots, far, costs)
     first = np.zeros(len(slots) + 1, dtype=np.int64)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from placement.support.user_cache import user_cache
 
-__all__ = ["cache_folder", "compiled", "installed", "remark"]
+__all__ = ["cache_folder", "kernels_compiled", "numba_installed", "remark"]
 
 #: The kernels that are called from Python: their file and name.
 ENTRIES = ("multisection.multisect", "exchanges.replace_ranks", "annealing.anneal")
@@ -29,7 +29,7 @@ ENTRIES = ("multisection.multisect", "exchanges.replace_ranks", "annealing.annea
 INSTALL = "pip install 'nidmap[fast]'"
 
 
-def installed() -> bool:
+def numba_installed() -> bool:
     """Return whether numba is there and may compile (see numba's NUMBA_DISABLE_JIT)."""
     if os.environ.get("NUMBA_DISABLE_JIT", "") not in ("", "0"):
         return False
@@ -39,9 +39,9 @@ def installed() -> bool:
         return False
 
 
-def compiled() -> bool:
+def kernels_compiled() -> bool:
     """Return whether the kernels have been compiled by an earlier run, or none are wanted."""
-    if not installed():
+    if not numba_installed():
         return True
     folder = cache_folder()
     return folder is not None and all(any(folder.glob(f"*/{name}-*.nbi")) for name in ENTRIES)
@@ -49,7 +49,7 @@ def compiled() -> bool:
 
 def remark() -> str:
     """Return what a user should know of how graphs are mapped here, '' for nothing."""
-    if not installed():
+    if not numba_installed():
         return f"numba is not installed: mapped with less search ({INSTALL})"
     folder = cache_folder()
     if folder is None:

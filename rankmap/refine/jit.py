@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankmap.progress import step
-from rankmap.refine.cache import cache_folder, installed
+from rankmap.refine.cache import cache_folder, numba_installed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ Longs = NDArray[np.int64]
 State = NDArray[np.uint64]
 Table = NDArray[np.float32]
 
-if installed():
+if numba_installed():
     step()
     import numba
 
@@ -43,7 +43,7 @@ _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 def kernel(function: F) -> F:
     """Compile a function of arrays and numbers at its first call, or leave it as it is."""
-    if not installed():  # compiled whole numbers wrap around silently, numpy's own warn
+    if not numba_installed():  # compiled whole numbers wrap around silently, numpy's own warn
         return np.errstate(over="ignore")(function)
     folder = cache_folder()
     config: Any = numba.config
@@ -60,4 +60,8 @@ def inlined(function: F) -> F:
     A kernel is optimised again with every kernel that calls it, and with those
     that call these: a long chain of calls takes long to compile.
     """
-    return cast("F", numba.njit(inline="always", **_OPTIONS)(function)) if installed() else function
+    return (
+        cast("F", numba.njit(inline="always", **_OPTIONS)(function))
+        if numba_installed()
+        else function
+    )

@@ -19,7 +19,7 @@ import numpy as np
 from rankmap import progress
 from rankmap.pattern.edges import distinct
 from rankmap.refine import budget
-from rankmap.refine.cache import installed
+from rankmap.refine.cache import numba_installed
 from rankmap.refine.cuts import Cuts, cut_nodes
 
 if TYPE_CHECKING:
@@ -59,10 +59,10 @@ def map_ranks(
     --------
     >>> import nidmap
     >>> from rankmap.score.distance import machine_distance
-    >>> from rankmap.pattern.graph import expanded
+    >>> from rankmap.pattern.graph import expand_pattern
     >>> from rankmap.pattern.structured import Ring
     >>> d = machine_distance(nidmap.load_machine("tree:2x2"))
-    >>> node = map_ranks(expanded(Ring((8,))), np.full(4, 2), d)
+    >>> node = map_ranks(expand_pattern(Ring((8,))), np.full(4, 2), d)
     >>> np.bincount(node).tolist()
     [2, 2, 2, 2]
     """
@@ -70,7 +70,7 @@ def map_ranks(
     known = cut_nodes(distance, counts)
     held = np.append(0, np.cumsum(counts[known.order]))
     progress.step()
-    if installed():
+    if numba_installed():
         ranks = _bisect(graph, distance, known, held, effort, state)
     else:
         from rankmap.refine.plain import ROUNDS, Edges, bisect_down
@@ -134,7 +134,7 @@ def _improve(
         ranks = np.concatenate([by_node[first[p] : first[p + 1]] for p in nodes.tolist()])
         progress.step()
         piece = Piece(graph, node, nodes, np.sort(ranks), distance)
-        if piece.inner and installed():
+        if piece.inner and numba_installed():
             allowed = left * len(ranks)
             piece.improve(node, counts, known.priority()[low:high], hot, allowed, state)
         elif piece.inner:

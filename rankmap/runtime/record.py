@@ -294,12 +294,12 @@ def _counting(method: Callable[..., Any], name: str, count: Count) -> Callable[.
     """Wrap a method: what it sends is counted when it has returned."""
 
     @functools.wraps(method)
-    def counted(self: Any, *args: Any, **words: Any) -> Any:
+    def count_call(self: Any, *args: Any, **words: Any) -> Any:
         found = method(self, *args, **words)
         count(_Call(self, name, args, words, found))
         return found
 
-    return counted
+    return count_call
 
 
 def _counting_starts(method: Callable[..., Any], name: str, count: Count) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from rankmap.joint.by_strategy import order_by_strategy
 from rankmap.joint.job import predictor
 from rankmap.order import Order
 from rankmap.order_file import read_order_file
-from rankmap.order_store import Wish, stored
+from rankmap.order_store import Wish, stored_order
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
 from rankmap.permutation import inverse
@@ -193,7 +193,7 @@ def _kept_order(
     specs = machine or os.environ.get("NIDMAP_MACHINE", "")
     if not isinstance(pattern, str) or not isinstance(specs, str):
         return None
-    return stored(slots, Wish(pattern, "auto", job, seconds, tuple(specs.split())))
+    return stored_order(slots, Wish(pattern, "auto", job, seconds, tuple(specs.split())))
 
 
 def _reason(error: Exception) -> str:

@@ -167,8 +167,8 @@ def lower_bound(pattern: Pattern, slots: Slots, distance: Distance | None = None
     far = job_distance(slots) if distance is None else distance
     stencil = stencil_of(pattern) if isinstance(pattern, Graph) else None
     found = [
-        module.bound(form, slots, far)
-        for module in (bounds, grid_bounds)
+        bound(form, slots, far)
+        for bound in (bounds.counting_bound, grid_bounds.grid_bound)
         for form in (pattern, stencil)
         if form is not None
     ]

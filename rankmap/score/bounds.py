@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rankmap.pattern.graph import Graph, expanded
+from rankmap.pattern.graph import Graph, expand_pattern
 from rankmap.pattern.structured import Lines
 from rankmap.permutation import inverse
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 
-__all__ = ["Bound", "bound", "by_level_bound", "capacities", "cuts"]
+__all__ = ["Bound", "by_level_bound", "capacities", "counting_bound", "cuts"]
 
 #: Structured patterns of more ranks have bounds of their own and are not expanded for this one.
 MOST_EXPANDED = 1 << 16
@@ -76,7 +76,7 @@ def capacities(slots: Slots, distance: Distance) -> list[Ints]:
     return sizes
 
 
-def bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound | None:
+def counting_bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound | None:
     """Return the counting bound; None for structured patterns too large to expand.
 
     Examples
@@ -86,13 +86,13 @@ def bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound | None:
     >>> from rankmap.slots import slots_of
     >>> from rankmap.pattern.structured import Ring
     >>> on = slots_of(nidmap.load_machine("tree:2x2,dist=1:3"), None, 2)
-    >>> bound(Ring((8,)), on, job_distance(on))
+    >>> counting_bound(Ring((8,)), on, job_distance(on))
     Bound(value=6.0, why='counting')
     """
     if not isinstance(pattern, Graph):
         if isinstance(pattern, Lines) or (pattern.ranks or 0) > MOST_EXPANDED:
             return None
-        pattern = expanded(pattern)
+        pattern = expand_pattern(pattern)
     return Bound(by_level_bound(cuts(pattern, capacities(slots, distance)), distance), "counting")
 
 

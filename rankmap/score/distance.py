@@ -316,7 +316,7 @@ def job_distance(slots: Slots) -> Distance:
 def _torus(machine: Machine) -> Distance:
     axes = machine.topology.router_levels
     coords = machine.coords[:, :axes].astype(np.int64)
-    return Torus(coords, machine.topology.extents[:axes], _nested(coords)[:, 0])
+    return Torus(coords, machine.topology.extents[:axes], _nested_prefixes(coords)[:, 0])
 
 
 def _by_blocks(machine: Machine) -> Distance:
@@ -325,7 +325,7 @@ def _by_blocks(machine: Machine) -> Distance:
     These are as the machine states them, else the number of the level itself.
     """
     depth = machine.topology.router_levels
-    nested = _nested(machine.coords[:, :depth].astype(np.int64))
+    nested = _nested_prefixes(machine.coords[:, :depth].astype(np.int64))
     blocks = np.concatenate([nested, np.zeros((len(machine), 1), dtype=np.int64)], axis=1)
     names = (*reversed(machine.topology.levels[:depth]), "system")
     far = np.arange(len(names) + 1, dtype=np.float64)
@@ -340,7 +340,7 @@ def _by_blocks(machine: Machine) -> Distance:
     return Levels(blocks, names, far)
 
 
-def _nested(coords: Ints) -> Ints:
+def _nested_prefixes(coords: Ints) -> Ints:
     """Return one number a node for each prefix of its coordinates, the longest first.
 
     A node without a coordinate is in no block with any other.

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     #: Steps in the grid with their weights.
     Steps = list[tuple[Shape, float]]
 
-__all__ = ["bound", "most_inside"]
+__all__ = ["grid_bound", "most_inside"]
 
 #: Sets of more cells are bounded by their shadows instead of their slices (time is size squared).
 MOST_SLICED = 6144
@@ -46,7 +46,7 @@ MOST_NODES = 1024
 _fewest = lru_cache(maxsize=64)(fewest)
 
 
-def bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound | None:
+def grid_bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound | None:
     """Return the bound of a pattern on a grid; None where it has none.
 
     Parameters
@@ -64,7 +64,7 @@ def bound(pattern: Pattern, slots: Slots, distance: Distance) -> Bound | None:
     >>> from rankmap.slots import slots_of
     >>> from rankmap.pattern.structured import Stencil
     >>> on = slots_of(nidmap.load_machine("tree:4x16x6,dist=1:2:3"), None, 24)
-    >>> bound(Stencil((24, 24, 16)), on, job_distance(on))
+    >>> grid_bound(Stencil((24, 24, 16)), on, job_distance(on))
     Bound(value=14520.0, why='isoperimetric')
     """
     if not isinstance(pattern, GridPattern) or not pattern.dims:
@@ -101,7 +101,7 @@ def most_inside(pattern: GridPattern, sizes: Ints) -> dict[int, float]:
     wanted = np.unique(sizes).tolist()
     if isinstance(pattern, Lines):
         return {s: pattern.weight * lindsey(pattern.dims or (), s) for s in wanted}
-    lost = _lost(pattern, wanted)
+    lost = _least_lost(pattern, wanted)
     every = sum(weight for offset, weight in pattern.steps() if _moves(pattern, offset))
     return {s: max(0.0, float(every * s - lost(s))) for s in wanted}
 
@@ -114,7 +114,7 @@ def _moves(pattern: GridPattern, offset: Shape) -> bool:
     return any(step % extent for step, extent, _ in sides)
 
 
-def _lost(pattern: GridPattern, wanted: Sequence[int]) -> Callable[[int], float]:
+def _least_lost(pattern: GridPattern, wanted: Sequence[int]) -> Callable[[int], float]:
     """Return what a set of a size has at least fewer than all its cells' edges, as a function."""
     along: dict[int, float] = {}
     across: Steps = []
@@ -133,7 +133,7 @@ def _lost(pattern: GridPattern, wanted: Sequence[int]) -> Callable[[int], float]
     plane = len(dims) == 2 and min(dims) > 1 and not any(pattern.periodic)
     king = min(weights) if plane and len(weights) == 4 else 0.0
     return lambda size: max(
-        straight(size) + sum(_slanted(dims, g, size) for g in groups), king * _kings(size)
+        straight(size) + sum(_least_slanting(dims, g, size) for g in groups), king * _kings(size)
     )
 
 
@@ -190,7 +190,7 @@ def _independent(offsets: Steps) -> list[Steps]:
     return groups
 
 
-def _slanted(dims: Shape, group: Steps, size: int) -> float:
+def _least_slanting(dims: Shape, group: Steps, size: int) -> float:
     """Return the least weight of slanting lines that meet a set.
 
     Independent offsets span a lattice, or several side by side; in each the

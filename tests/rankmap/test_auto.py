@@ -14,7 +14,7 @@ from placement.errors import UsageError
 from rankmap.orders import arrange
 from rankmap.orders.auto import DEFAULT, choose
 from rankmap.pattern import parse_pattern
-from rankmap.pattern.graph import expanded, from_edges
+from rankmap.pattern.graph import expand_pattern, from_edges
 from rankmap.score import cost
 from rankmap.slots import slots_of
 from tests.effort import examples
@@ -86,7 +86,7 @@ def test_a_hopeless_strategy_does_not_stop_the_others(monkeypatch):
 def test_what_there_is_no_time_for_is_left_out_and_said():
     machine = nidmap.load_machine("tree:4x4x4,dist=1:2:3")
     on = slots_of(machine, None, 16)
-    graph = expanded(parse_pattern("stencil:1024").fit(1024))
+    graph = expand_pattern(parse_pattern("stencil:1024").fit(1024))
     some = from_edges(1024, *(end[1:] for end in graph.upper()))  # no stencil any more
     none = choose(some, on, 0.5)
     assert none.strategy == DEFAULT

@@ -11,7 +11,7 @@ from placement.errors import UsageError
 from placement.load import load_machine
 from rankmap import order_store
 from rankmap.joint import budget, by_strategy
-from rankmap.order_store import Wish, arrange_and_store, stored
+from rankmap.order_store import Wish, arrange_and_store, stored_order
 from rankmap.slots import slots_of
 
 GRAPH = "8 8 001\n" + "".join(f"{(r - 1) % 8 + 1} 9 {(r + 1) % 8 + 1} 9\n" for r in range(8))
@@ -46,7 +46,7 @@ def slots(nodes="0-3", ppn="4"):
 def take(on, pattern, strategy, specs=(), **more):
     """Return the order that is kept, else a new one."""
     wish = Wish(pattern, strategy, machine_specs=tuple(specs), **more)
-    return stored(on, wish) or arrange_and_store(on, wish)
+    return stored_order(on, wish) or arrange_and_store(on, wish)
 
 
 def test_what_is_kept_is_taken_without_thinking_and_is_the_same(folder, thinking):

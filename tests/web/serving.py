@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from tests.waiting import HANGS
 from tests.waiting import wait_until as until
 from web.guard import Guard, own_names
-from web.server import bound, make_server, serve
+from web.server import bind_socket, make_server, serve
 from web.service import Service
 
 #: Five jobs as ``squeue --json`` prints them; a hostile name, users and a job that waits.
@@ -74,7 +74,7 @@ class Site:
 @contextlib.contextmanager
 def running(machine, sources=(), token="", **options):
     """Serve a machine in this process until the block ends."""
-    sock = bound("127.0.0.1", 0)
+    sock = bind_socket("127.0.0.1", 0)
     port = sock.getsockname()[1]
     guard = Guard(token=token, names=own_names("127.0.0.1"), cookie=f"nidmap-{port}")
     service = Service(machine, sources, guard, **options)

@@ -19,7 +19,7 @@ import pytest
 from placement.errors import ParseError, PlanError, UsageError
 from tests.waiting import HANGS
 from tests.web.serving import run_async, running, squeue, until
-from web.server import bound, bound_socket
+from web.server import bind_socket, bound_socket
 from web.workers import MEMORY, BusyError, DefectError, Lane, TooSlowError, report
 
 
@@ -414,12 +414,12 @@ def test_a_defect_of_ours_is_a_500_without_a_traceback(small, capsys):
 
 
 def test_a_port_that_is_taken_is_said():
-    first = bound("127.0.0.1", 0)
+    first = bind_socket("127.0.0.1", 0)
     try:
         with pytest.raises(UsageError, match="cannot listen"):
-            bound("127.0.0.1", first.getsockname()[1])
+            bind_socket("127.0.0.1", first.getsockname()[1])
         with pytest.raises(UsageError, match=r"no\.such\.host\.invalid"):
-            bound("no.such.host.invalid", 0)
+            bind_socket("no.such.host.invalid", 0)
     finally:
         first.close()
 

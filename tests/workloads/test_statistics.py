@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workloads.ab.analysis import analyse, paired, pooled
+from workloads.ab.analysis import analyse, paired_ratios, pool_runs
 from workloads.ab.running import schedule
 from workloads.ab.statistics import FEWEST, interval
 from workloads.results import Run
@@ -200,7 +200,7 @@ def test_warm_ups_and_blocks_cut_short_do_not_count():
                 row["visit"], []
             ).append(row["max"])
     table = {key: list(visits.values()) for key, visits in table.items()}
-    (logs,) = paired(table, "default", "auto")
+    (logs,) = paired_ratios(table, "default", "auto")
     assert len(logs) == 11
     assert np.exp(logs) == pytest.approx(1 / 0.9)
 
@@ -219,13 +219,13 @@ def test_only_what_is_alike_is_pooled():
     header = {"workload": "fft", "workload_options": {"n": 8}, "ranks": 2, "arms": ARMS[:2]}
     rows = samples(rng, [1.0, 1.0])
     other = [{**row, "launch": "l9"} for row in rows]
-    _, both = pooled([Run("a", header, rows), Run("b", header, other)])
+    _, both = pool_runs([Run("a", header, rows), Run("b", header, other)])
     assert len(both) == 2 * len(rows)
     with pytest.raises(UsageError, match="the same launch is in a and b"):
-        pooled([Run("a", header, rows), Run("b", header, rows)])
+        pool_runs([Run("a", header, rows), Run("b", header, rows)])
     with pytest.raises(UsageError, match="another ranks: 4, not 2"):
-        pooled([Run("a", header, rows), Run("b", {**header, "ranks": 4}, other)])
+        pool_runs([Run("a", header, rows), Run("b", {**header, "ranks": 4}, other)])
     with pytest.raises(UsageError, match="other arms"):
-        pooled([Run("a", header, rows), Run("b", {**header, "arms": ARMS}, other)])
+        pool_runs([Run("a", header, rows), Run("b", {**header, "arms": ARMS}, other)])
     with pytest.raises(UsageError, match="no A/B samples"):
-        pooled([Run("a", header, rows), Run("b", {}, [])])
+        pool_runs([Run("a", header, rows), Run("b", {}, [])])

@@ -14,9 +14,9 @@ from placement.errors import LaunchError
 from tests.rankmap.mpis import with_mpi4py
 from tests.waiting import wait_until
 from tests.workloads.conftest import mpiexec, variables
-from workloads.launched import STARTED, Launches, _oversubscribe, launched, mpiexec_words
+from workloads.launched import STARTED, Launches, _oversubscribe, current_launch, mpiexec_words
 from workloads.results import load
-from workloads.world import _crowded
+from workloads.world import _crowded_node
 
 pytestmark = pytest.mark.mpi
 
@@ -200,24 +200,26 @@ def test_a_refusal_is_the_only_thing_said_where_ranks_share_cores(bench):
 
 def test_cores_are_counted_by_node_and_quota():
     free = float("inf")
-    assert _crowded([("a", 0b11, free), ("a", 0b11, free), ("b", 0b1, free)]) == ""
-    assert _crowded([("a", 0b01, free), ("a", 0b10, free)]) == ""
-    assert "2 ranks on 1 core of b" in _crowded([("a", 3, free), ("b", 1, free), ("b", 1, free)])
-    assert "3 ranks on 1.5 cores of a" in _crowded([("a", 0b1111, 1.5)] * 3)
+    assert _crowded_node([("a", 0b11, free), ("a", 0b11, free), ("b", 0b1, free)]) == ""
+    assert _crowded_node([("a", 0b01, free), ("a", 0b10, free)]) == ""
+    assert "2 ranks on 1 core of b" in _crowded_node(
+        [("a", 3, free), ("b", 1, free), ("b", 1, free)]
+    )
+    assert "3 ranks on 1.5 cores of a" in _crowded_node([("a", 0b1111, 1.5)] * 3)
 
 
 def test_a_launch_is_told_from_a_batch_script():
-    assert launched({}) is None
-    assert launched({"SLURM_PROCID": "0", "SLURM_JOB_ID": "9", "SLURM_NTASKS": "4"}) is None
+    assert current_launch({}) is None
+    assert current_launch({"SLURM_PROCID": "0", "SLURM_JOB_ID": "9", "SLURM_NTASKS": "4"}) is None
     interactive = {"SLURM_STEP_ID": str(0xFFFFFFFA), "SLURM_PROCID": "0"}
-    assert launched(interactive) is None
+    assert current_launch(interactive) is None
     step = {"SLURM_STEP_ID": "0", "SLURM_PROCID": "3", "SLURM_STEP_NUM_TASKS": "8"}
-    assert (launched(step).rank, launched(step).size) == (3, 8)
-    found = launched({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"})
+    assert (current_launch(step).rank, current_launch(step).size) == (3, 8)
+    found = current_launch({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"})
     assert (found.by, found.rank, found.size) == ("Open MPI", 1, 2)
-    assert launched({"PMIX_RANK": "5"}).size is None
-    assert launched({"PMI_RANK": "x", "PMI_SIZE": "4"}) is None
-    assert launched({STARTED: "4"}).size == 4
+    assert current_launch({"PMIX_RANK": "5"}).size is None
+    assert current_launch({"PMI_RANK": "x", "PMI_SIZE": "4"}) is None
+    assert current_launch({STARTED: "4"}).size == 4
 
 
 def test_the_mpiexec_may_be_given(tmp_path):

@@ -149,7 +149,7 @@ def _floor(machine: Machine, places: Ints, grouped: Ints | None) -> _Floor:
         chassis[0] + 2 * _CABINET.side,
         cages * (chassis[1] + 2) - 2 + _CABINET.top + 2 * _CABINET.side,
     )
-    columns, rows = (_filled(np.unique(places[:, k])) for k in (0, 1))
+    columns, rows = (_fill_gaps(np.unique(places[:, k])) for k in (0, 1))
     gap = np.full(len(columns), 8 if grouped is None else 12 + 2 * _GROUP.side)
     if grouped is not None:  # no gap where a group reaches into the next column
         same = np.diff(grouped[:, 0]) == 0
@@ -164,12 +164,12 @@ def _floor(machine: Machine, places: Ints, grouped: Ints | None) -> _Floor:
     return _Floor(slots, cages, upright, blade, chassis, cabinet, columns, rows, left, top)
 
 
-def _filled(values: Ints) -> Ints:
+def _fill_gaps(values: Ints) -> Ints:
     """Add what is missing between, where it is little.
 
     Examples
     --------
-    >>> _filled(np.array([0, 1, 3, 90])).tolist()
+    >>> _fill_gaps(np.array([0, 1, 3, 90])).tolist()
     [0, 1, 2, 3, 90]
     """
     every = np.arange(values[0], values[-1] + 1)

@@ -232,7 +232,7 @@ def _nodes(
     for mark in marks:
         marked[mark.rows] = True
     looks, plain = [], ~marked
-    for words, rows, fill in _coloured(machine, now, colour, look):
+    for words, rows, fill in _colour_rows(machine, now, colour, look):
         own = rows[(codes[rows] <= _BUSY) & ~marked[rows]]
         plain[own] = False
         looks.append((words, own, "square", fill, fill))
@@ -251,7 +251,7 @@ def _nodes(
             yield text, Glyphs(shape, view.x[own], view.y[own], fill, stroke)
 
 
-def _coloured(
+def _colour_rows(
     machine: Machine, now: Snapshot, colour: str, look: Theme
 ) -> Iterator[tuple[str, Ints, str]]:
     """Yield words, rows and a colour for each job or group; nothing for the states."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     #: By (launch, block, arm): the seconds of the repetitions of each visit that count.
     Table = dict[tuple[str, int, str], list[list[float]]]
 
-__all__ = ["analyse", "comparison_key", "credited_phase", "paired", "pooled"]
+__all__ = ["analyse", "comparison_key", "credited_phase", "paired_ratios", "pool_runs"]
 
 #: Phases that are compared, the one that an order can be credited with first.
 _PHASES = ("communication", "total")
@@ -40,7 +40,7 @@ def comparison_key(run: Run) -> list[Any]:
     return [*(run.header.get(name) for name in _ALIKE), arms]
 
 
-def pooled(runs: Sequence[Run]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def pool_runs(runs: Sequence[Run]) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """Return one header and all rows of runs that measured the same thing.
 
     Raises
@@ -100,7 +100,7 @@ def analyse(
         table = _visits(kept, phase)
         times += [_arm_times(table, arm["name"], phase) for arm in header["arms"]]
         for arm in others:
-            logs = paired(table, first["name"], arm["name"], visits)
+            logs = paired_ratios(table, first["name"], arm["name"], visits)
             found = interval(logs, level=nominal)
             comparisons.append(_compare(found, arm, first, phase))
     unsound = {c["phase"] for c in comparisons if c["same"] and c["shown"]}
@@ -126,7 +126,7 @@ def _visits(rows: Sequence[Mapping[str, Any]], phase: str) -> Table:
     return {key: list(of_arm.values()) for key, of_arm in visits.items()}
 
 
-def paired(
+def paired_ratios(
     table: Table, first: str, second: str, visits: int = _VISITS
 ) -> list[NDArray[np.float64]]:
     """Return log(time of first / time of second) of each whole block, by launch.

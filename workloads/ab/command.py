@@ -13,8 +13,8 @@ from placement.commands.common import machine_option, say
 from placement.errors import LaunchError, UsageError
 from workloads.ab.arms import Comparison
 from workloads.launched import Launches, mpiexec_words, parse_count, rank_environment
-from workloads.options import Common, level_option, measured, setting
-from workloads.world import interrupted
+from workloads.options import Common, bench_callback, level_option, setting
+from workloads.world import interruption
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,7 +67,7 @@ def _refuse_unnamed(options: Mapping[str, Any]) -> None:
               help="Measure nothing: pool the samples of launches that are done; may repeat.",
               )  # fmt: skip
 @level_option
-@measured(repeat=3, outside=_outside)
+@bench_callback(repeat=3, outside=_outside)
 def ab(common: Common, **options: Any) -> int:
     """Measure whether an order of ranks, or a set of nodes, helps a workload.
 
@@ -149,7 +149,7 @@ def _run_launches(ranks: int | None, launches: int) -> tuple[list[Run], bool]:
             if run is None or children.stopped:
                 break
     if not runs:
-        raise interrupted() if children.stopped else LaunchError("the launch failed")
+        raise interruption() if children.stopped else LaunchError("the launch failed")
     return runs, children.stopped
 
 
@@ -160,7 +160,7 @@ def _run_launch(children: Launches, ranks: int, number: int, path: str) -> Run |
     env = {**rank_environment(ranks), _LAUNCH: f"{number}:{path}"}
     command = [*mpiexec_words(ranks), sys.executable, *sys.orig_argv[1:]]
     code, _ = children.run(command, env)
-    children.stopped |= code == interrupted().exit_code
+    children.stopped |= code == interruption().exit_code
     if code and not children.stopped:
         say(f"nidmap: launch {number + 1} failed (code {code})")
         return None
@@ -171,12 +171,12 @@ def _run_launch(children: Launches, ranks: int, number: int, path: str) -> Run |
 
 def _pool(common: Common, runs: Sequence[Run], level: float, stopped: bool = False) -> int:
     """Put samples of several launches together; say what they say."""
-    from workloads.ab.analysis import pooled
+    from workloads.ab.analysis import pool_runs
     from workloads.ab.words import show_result
     from workloads.results import check_name, save
 
     check_name(common.output)
-    header, rows = pooled(runs)
+    header, rows = pool_runs(runs)
     ended = "interrupted" if stopped else header.get("ended", "complete")
     header = {**header, "ended": ended}
     if common.output:

@@ -130,7 +130,7 @@ def _exp(value: float) -> float:
     return 0.0 if value < 0 else math.inf
 
 
-def _trimmed(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _trimmed_mean(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the trimmed mean along the last axis, and its standard error.
 
     A fifth of the values at each end is left out of the mean and set to the
@@ -149,9 +149,9 @@ def _trimmed(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[
 def _estimate(launches: Sequence[NDArray[np.float64]]) -> tuple[float, float]:
     """Return the mean of the launches' trimmed means, and its standard error."""
     if len(launches) == 1:
-        mean, error = _trimmed(launches[0])
+        mean, error = _trimmed_mean(launches[0])
         return float(mean), float(error)
-    means = np.array([_trimmed(values)[0] for values in launches])
+    means = np.array([_trimmed_mean(values)[0] for values in launches])
     return float(means.mean()), float(means.std(ddof=1) / math.sqrt(len(means)))
 
 
@@ -166,7 +166,7 @@ def _quantile(
     for k, values in enumerate(launches):
         here = drawn == k
         again = values[rng.integers(0, len(values), (int(here.sum()), len(values)))]
-        means[here], errors[here] = _trimmed(again)
+        means[here], errors[here] = _trimmed_mean(again)
     error = errors[:, 0] if count == 1 else means.std(axis=1, ddof=1) / math.sqrt(count)
     off = np.abs(means.mean(axis=1) - centre)
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from placement.commands.common import to_json, write_output
-from placement.commands.tables import aligned
+from placement.commands.tables import align_columns
 from placement.errors import printable
 from placement.support.quantities import time_text
 from workloads.ab.analysis import analyse, credited_phase
@@ -95,7 +95,7 @@ def _times(header: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     for entry in found["arms"]:
         best, middle, spread = _figures(header, entry)
         rows.append([entry["arm"], entry["phase"], best, middle, f"± {spread}", entry["samples"]])
-    return aligned([["arm", "phase", "best", "median", "spread", "samples"], *rows])
+    return align_columns([["arm", "phase", "best", "median", "spread", "samples"], *rows])
 
 
 def _figures(header: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]:
@@ -118,7 +118,7 @@ def _comparisons(found: Mapping[str, Any]) -> str:
             "-" if entry["ratio"] is None else span, _ratio(entry["smallest"], "-"),
             entry["blocks"], entry["verdict"],
         ])  # fmt: skip
-    return aligned([head, *rows])
+    return align_columns([head, *rows])
 
 
 def _ratio(value: float | None, otherwise: str) -> str:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.tables import aligned
+from placement.commands.tables import align_columns
 from placement.errors import UsageError
 from placement.support.quantities import exact_size, rate_text, time_text
-from workloads.options import Common, Param, Sizes, measured, setting
+from workloads.options import Common, Param, Sizes, bench_callback, setting
 from workloads.places import Place, doubling, place
 from workloads.session import Session
 from workloads.world import together
@@ -54,7 +54,7 @@ class Counts(Param):
     0.0,
     "For alltoallv: sizes differ by up to this part, by the seed.",
 )
-@measured
+@bench_callback
 def alltoall(
     common: Common, sizes: tuple[int, ...], kind: str, ppn: str | tuple[int, ...], spread: float
 ) -> int:
@@ -157,4 +157,4 @@ def _show(session: Session) -> None:
         what = [exact_size(case["bytes"]), case["kind"], case["ppn"], case["ranks"]]
         rows.append([*what, *times, *map(rate_text, rate.values())])
     head = ["bytes", "call", "ppn", "ranks", "best", "median", "process", "node", "off node"]
-    session.common.show(document, aligned([head, *rows]))
+    session.common.show(document, align_columns([head, *rows]))

@@ -13,10 +13,10 @@ import click
 
 from placement.commands.common import machine_from, machine_option, say, to_json, write_output
 from placement.errors import LaunchError, OutputError, UsageError, printable
-from workloads.launched import MPIEXEC, become, become_mpiexec, launched, mpiexec_words
+from workloads.launched import MPIEXEC, become, become_mpiexec, current_launch, mpiexec_words
 from workloads.options import Common, Duration, leave, setting
 from workloads.progress import TERMINAL
-from workloads.world import decide_on_root, guarded, processor, together, world
+from workloads.world import decide_on_root, processor, run_guarded, together, world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,11 +80,11 @@ def calibrate(
     if dry_run:
         return _say_plan(specs, nodes, ppn, seed, launcher, ranks)
     common = Common(ranks=ranks, repeat=rounds, seed=seed, time_limit=time_limit, as_json=as_json)
-    if launched() is None:
+    if current_launch() is None:
         _check_output(output)
         machine_from(specs)  # what is wrong with it is said before anything starts
         _start(launcher, ranks)
-    return leave(guarded(lambda: _on_ranks(common, specs, seconds, output)))
+    return leave(run_guarded(lambda: _on_ranks(common, specs, seconds, output)))
 
 
 # --- starting ranks -----------------------------------------------------------
@@ -304,7 +304,7 @@ def _result(job: _Job, session: Rounds, sizes: dict[str, tuple[int, int]]) -> Re
         if a != b
     }
 
-    def passed(routing: str) -> dict[str, float]:
+    def hops_passed(routing: str) -> dict[str, float]:
         return {n: float(hops(job.machine, a, b, routing).sum()) for n, (a, b) in timed.items()}
 
     return result_of(
@@ -314,6 +314,6 @@ def _result(job: _Job, session: Rounds, sizes: dict[str, tuple[int, int]]) -> Re
         sizes,
         ppn=len(job.plan.seats[0]),
         node_set=job.plan.node_set,
-        hops=passed,
+        hops=hops_passed,
         assumed_node=job.assumed,
     )

@@ -151,7 +151,7 @@ def _per_gb(rounds: Rows, sizes: Sizes, name: str) -> Floats:
     return per_gb(short, long, sizes[name])
 
 
-def _measured(key: str, values: Floats, how: str, **more: Any) -> Measured:
+def _middle_of(key: str, values: Floats, how: str, **more: Any) -> Measured:
     """Return the middle of positive values, and the interval that `bench ab` would give it."""
     found = interval([np.log(values)])
     if found is None:
@@ -200,11 +200,11 @@ def _links(
             rate = share * stated
             if key == NODE and np.median(fastest) > np.median(rate):
                 rate = fastest
-            found.append(_measured(f"bandwidth.{key}", rate, how, unit="GB/s", stated=told))
+            found.append(_middle_of(f"bandwidth.{key}", rate, how, unit="GB/s", stated=told))
         if not of_node:
             shares.append(best.shares[kind])
             found.append(
-                _measured(f"stated.payload_{kind}", share, "share of the stated bandwidth")
+                _middle_of(f"stated.payload_{kind}", share, "share of the stated bandwidth")
             )
     if not shares:
         return found
@@ -243,19 +243,19 @@ def _rates(rounds: Rows, sizes: Sizes, ppn: int, node_set: int, width: int) -> d
 def _ranks(rounds: Rows, sizes: Sizes, ppn: int, rates: dict[int, Floats]) -> list[Measured]:
     """Return what ranks send: one, several of a node, and inside a node."""
     figures = [
-        _measured(f"stated.node_{count}_ranks", rate, f"a node, {count} of its ranks sending",
+        _middle_of(f"stated.node_{count}_ranks", rate, f"a node, {count} of its ranks sending",
                   unit="GB/s")
         for count, rate in rates.items()
     ]  # fmt: skip
     alone, how = rates[1], "one rank of each node sends"
     if "copies" in sizes:
         inside = ppn / _per_gb(rounds, sizes, "copies")
-        figures.append(_measured("sending.memory", inside, f"copies between {ppn} ranks of a node",
+        figures.append(_middle_of("sending.memory", inside, f"copies between {ppn} ranks of a node",
                                  unit="GB/s"))  # fmt: skip
         if np.median(alone) >= AS_FAST * np.median(rates[ppn]):
             how = "one rank fills its node's link; what it copies to ranks of its own node"
             alone = np.maximum(alone, inside / ppn)
-    return [*figures, _measured("sending.process", alone, how, unit="GB/s")]
+    return [*figures, _middle_of("sending.process", alone, how, unit="GB/s")]
 
 
 def _latencies(rounds: Rows, hops: dict[str, float]) -> list[Measured]:
@@ -268,12 +268,12 @@ def _latencies(rounds: Rows, hops: dict[str, float]) -> list[Measured]:
     for level, names in levels.items():
         us = 1e6 * np.array([np.median([one[name] for name in names]) for one in rounds])
         key = f"stated.latency_{level.replace(' ', '_')}"
-        figures.append(_measured(key, us, f"an empty message, {level}", unit="us"))
+        figures.append(_middle_of(key, us, f"an empty message, {level}", unit="us"))
     far = [name for names in levels.values() for name in names if name in hops]
     lines = np.array([_line([hops[name] for name in far], [one[name] for name in far])
                       for one in rounds])  # fmt: skip
     ways = f"{len(far)} pairs of nodes"
-    figures.append(_measured("latency.mpi_us", lines[:, 0] * 1e6, f"an empty message, {ways}",
+    figures.append(_middle_of("latency.mpi_us", lines[:, 0] * 1e6, f"an empty message, {ways}",
                              unit="us"))  # fmt: skip
     hop = float(np.median(lines[:, 1])) * 1e9
     if len({hops[name] for name in far}) > 1:
@@ -298,13 +298,13 @@ def _messages(rounds: Rows, sizes: Sizes, ppn: int) -> list[Measured]:
     ):
         if name in rounds[0]:
             us = 1e6 * np.array([one[name] for one in rounds])
-            figures.append(_measured(key, us, how, unit="us"))
+            figures.append(_middle_of(key, us, how, unit="us"))
     less, more = sizes["step"]
     gaps = np.array([more * one["step short"] - less * one["step long"] for one in rounds])
     gaps *= 1e6 / (more - less)
     how = f"a step of a staged exchange beyond its bytes ({GAP_BYTES >> 10} and twice as many KiB)"
     if (gaps > 0).all():
-        figures.append(_measured("sending.gap_us", gaps, how, unit="us"))
+        figures.append(_middle_of("sending.gap_us", gaps, how, unit="us"))
     else:
         figures.append(Measured("sending.gap_us", max(0.0, float(np.median(gaps))), how, "us"))
     return figures

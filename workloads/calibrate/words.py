@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from placement.commands.tables import aligned
+from placement.commands.tables import align_columns
 from workloads.calibrate.choice import margins
 
 if TYPE_CHECKING:
@@ -103,7 +103,9 @@ def table_text(result: Result) -> str:
         for one in result.figures
     ]
     lines = [*about_fit(result), *result.notes]
-    return f"{aligned([head, *rows], left=range(6))}\n" + "".join(f"{line}\n" for line in lines)
+    return f"{align_columns([head, *rows], left=range(6))}\n" + "".join(
+        f"{line}\n" for line in lines
+    )
 
 
 def _short(value: Any) -> str:
@@ -150,7 +152,7 @@ def plan_text(chosen: Chosen, levels: Sequence[str], ppn: int, command: str) -> 
                           zip(table.routings, table.times[k], strict=True))  # fmt: skip
         rows.append((one.name, len(one), ", ".join(sorted(binds)), times))
     head = ("flows", "number", "binds", "a GB each, by the stated figures")
-    lines = [aligned([head, *rows], left=(0, 2, 3))]
+    lines = [align_columns([head, *rows], left=(0, 2, 3))]
     lines += [f"latency: {', '.join(levels)}", f"ranks a node: {ppn}"]
     lines += [f"{a} and {b} cannot be told apart on these nodes" for a, b in chosen.alike]
     for routing in table.routings:

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from placement.commands.common import machine_option, say
-from placement.commands.tables import aligned
+from placement.commands.tables import align_columns
 from placement.errors import NidmapError, UsageError
 from placement.support.quantities import size_text, time_text
 from workloads.contention.problem import KINDS, PRINTED_N, WARN, Length, Sizes, length, sizes
 from workloads.contention.sets import PAPER, NodeSet, leaves, node_sets
 from workloads.memory import available
-from workloads.options import Bytes, Common, Number, Words, measured, named_machine, setting
+from workloads.options import Bytes, Common, Number, Words, bench_callback, named_machine, setting
 from workloads.places import place
 from workloads.session import Case, Session
 from workloads.world import decide_on_root, processor, together
@@ -66,7 +66,7 @@ def _lengths(ctx: click.Context, param: click.Parameter, value: str) -> tuple[Le
 )
 @click.option("--predict", is_flag=True, help="Print sizes and memory only (Tables 3.1 to 4.3).")
 @machine_option
-@measured
+@bench_callback
 def contention(
     common: Common,
     n: int,
@@ -215,7 +215,7 @@ def _predict(
             numbers: list[object] = [each, nodes, size.ranks, size.m, whole, size.local, local]
             rows.append([*numbers, size.block, block, node, f"{100 * used:.0f} % {verdict}"])
     document = {"schema": "nidmap.bench.contention-sizes/1", "memory": room, "cases": cases}
-    common.show(document, aligned([head, *rows]))
+    common.show(document, align_columns([head, *rows]))
     return 0
 
 
@@ -228,7 +228,7 @@ def _show(session: Session, cases: Sequence[_Measured]) -> None:
     ]
     columns = ["call", "m", "N", "p", "nodes in", "local", "block", "memory"]
     head = [*columns, "best", "median", "worst"]
-    session.common.show(document, aligned([head, *map(_row, cases)]) + _ratios(cases))
+    session.common.show(document, align_columns([head, *map(_row, cases)]) + _ratios(cases))
 
 
 def _row(case: _Measured) -> list[object]:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import machine_option, say
-from placement.commands.tables import aligned
+from placement.commands.tables import align_columns
 from placement.errors import UsageError
 from placement.support.quantities import time_text
-from workloads.options import Common, Words, measured, named_machine, setting
+from workloads.options import Common, Words, bench_callback, named_machine, setting
 from workloads.places import doubling
 from workloads.session import Session
 from workloads.world import decide_on_root, together
@@ -67,7 +67,7 @@ _WAYS = ("auto", "alltoall", "vector", "alltoallw", "shared")
 @click.option(
     "--level", default="", help="With --scaling and -m: break the fit at this level, e.g. chassis."
 )
-@measured
+@bench_callback
 def fft(
     common: Common,
     ways: tuple[str, ...],
@@ -95,7 +95,7 @@ def fft(
             if not session.over():
                 _case(session, ranks, way, options)
     if session.root:
-        fits = {way: _fitted(session, way, ends, level) for way in ways if scaling}
+        fits = {way: _fit_way(session, way, ends, level) for way in ways if scaling}
         if session.finished:
             _say_library(options["library"])
         _show(session, {way: fit for way, fit in fits.items() if fit})
@@ -147,7 +147,7 @@ def _say_library(chosen: str) -> None:
         say(f"nidmap: local FFTs by {used}; ducc0 is faster: pip install 'nidmap[fft]'")
 
 
-def _fitted(session: Session, way: str, ends: dict[str, int], level: str) -> Scaling | None:
+def _fit_way(session: Session, way: str, ends: dict[str, int], level: str) -> Scaling | None:
     """Return the fit of one way's times; None where there are too few."""
     from workloads.fft.scaling import fit_gamma
 
@@ -178,7 +178,7 @@ def _show(session: Session, fits: dict[str, Scaling]) -> None:
         times = [result.best(), *(result.median(phase) for phase in phases)]
         what = (result.labels[name] for name in ("transpose", "ranks", "grid"))
         rows.append([*what, *map(time_text, times)])
-    text = aligned(rows)
+    text = align_columns(rows)
     for way, fit in fits.items():
         text += f"{way}: {fit.whole}\n"
         where = f" ({fit.level})" if fit.level else ""

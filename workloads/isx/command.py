@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import to_json, write_output
-from placement.commands.tables import aligned
+from placement.commands.tables import align_columns
 from placement.errors import LaunchError, NidmapError, UsageError, printable
 from placement.support.quantities import rate_text, time_text
 from workloads.launched import Launches, mpiexec_words, rank_environment
-from workloads.options import Common, Number, Words, measured, setting
+from workloads.options import Common, Number, Words, bench_callback, setting
 from workloads.session import Case, Session
-from workloads.world import interrupted
+from workloads.world import interruption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,9 +64,9 @@ def _launch_jobs(jobs: int, ranks: int, output: str | None) -> tuple[list[dict[s
                 stem, suffix = os.path.splitext(output)
                 words += ["-o", f"{stem}.{job}{suffix}"]
             code, out = children.run(words, rank_environment(ranks), heard=True)
-            if children.stopped or code == interrupted().exit_code:
+            if children.stopped or code == interruption().exit_code:
                 if not documents:
-                    raise interrupted()
+                    raise interruption()
                 return documents, True
             documents.append(_document(code, out, job))
     return documents, False
@@ -85,7 +85,7 @@ def _document(code: int, out: bytes, job: int) -> dict[str, Any]:
     return document
 
 
-def _pooled(documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _pool_documents(documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return for each case the exchange's seconds of every job, and their minimum.
 
     A job's figure is that of its best repetition: the slowest rank's seconds,
@@ -97,7 +97,7 @@ def _pooled(documents: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     ...     seconds = {"KeyExchange": {"best": best, "best_mean": mean}}
     ...     case = {"exchange": "random", "sided": "two", "seconds": seconds}
     ...     return {"ranks": 4, "cases": [case]}
-    >>> _pooled([job(0.3, 0.2), job(0.2, 0.1)])
+    >>> _pool_documents([job(0.3, 0.2), job(0.2, 0.1)])
     [{'exchange': 'random', 'sided': 'two', 'slowest': 0.2, 'all_ranks': 0.4, 'jobs': [0.3, 0.2]}]
     """
     rows = []
@@ -127,7 +127,7 @@ def _run_jobs(common: Common, jobs: int, **_: Any) -> int | None:
     if common.as_json and common.output == "-":
         raise UsageError("the samples and the result cannot both go to standard output")
     documents, stopped = _launch_jobs(jobs, common.ranks or 1, common.output)
-    rows = _pooled(documents)
+    rows = _pool_documents(documents)
     head = ["exchange", "sides", "slowest rank", "all ranks", f"range over {len(documents)} jobs"]
     cells = [
         [
@@ -137,10 +137,10 @@ def _run_jobs(common: Common, jobs: int, **_: Any) -> int | None:
         ]
         for row in rows
     ]
-    text = "minimum over jobs of the exchange's best iteration\n" + aligned([head, *cells])
+    text = "minimum over jobs of the exchange's best iteration\n" + align_columns([head, *cells])
     document = {"schema": "nidmap.bench.isx-jobs/1", "minimum": rows, "jobs": documents}
     write_output(to_json(document) if common.as_json else text, None)
-    return interrupted().exit_code if stopped else 0
+    return interruption().exit_code if stopped else 0
 
 
 @click.command("isx")
@@ -173,7 +173,7 @@ def _run_jobs(common: Common, jobs: int, **_: Any) -> int | None:
     1,
     "Launches, one after another; the minimum over them is printed too.",
 )
-@measured(repeat=20, outside=_run_jobs)
+@bench_callback(repeat=20, outside=_run_jobs)
 def isx(common: Common, schemes: tuple[str, ...], sided: str, **options: Any) -> int:
     """Sort keys into a bucket a rank (ISx), timed by the paper's five stages.
 
@@ -244,7 +244,7 @@ def _show(session: Session, problem: Problem, model: Traffic, counted: Traffic) 
         ]
         rows.append([title, *rates])
     head = ["a node sends", "worst", "mean", "best", "off: worst", "mean", "best"]
-    text += [aligned([head, *rows])] if rows else []
+    text += [align_columns([head, *rows])] if rows else []
     session.common.show(document, "\n".join(text))
 
 
@@ -260,4 +260,4 @@ def _stages(title: str, result: Result) -> str:
         [word, *(time_text(entry[word]) for entry in summary.values())]
         for word in ("best", "median", "worst")
     ]
-    return aligned([[title, *result.phases], *rows])
+    return align_columns([[title, *result.phases], *rows])

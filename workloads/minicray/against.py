@@ -32,7 +32,15 @@ if TYPE_CHECKING:
     from placement.network import Demand, Loads
     from rankmap.predict import Prediction
 
-__all__ = ["Side", "defaults", "document", "expected", "side_by_side", "total_demand", "words"]
+__all__ = [
+    "Side",
+    "defaults",
+    "document",
+    "expected_bytes",
+    "side_by_side",
+    "total_demand",
+    "words",
+]
 
 #: Links with less of the busiest one's bytes are shown, not judged: barriers are as much.
 _LEAST = 0.05
@@ -131,7 +139,7 @@ def defaults(name: str, specs: tuple[str, ...], routing: str) -> tuple[tuple[str
     return specs or tuple(about["machine"]), routing or about["model"]
 
 
-def expected(
+def expected_bytes(
     machine: Machine, demand: Demand, routing: str, mtu: int
 ) -> tuple[NDArray[np.str_], NDArray[np.float64], NDArray[np.float64]]:
     """Return link names, bytes of messages, and bytes with headers and acknowledgements."""
@@ -170,7 +178,7 @@ def side_by_side(found: Prediction, name: str, times: float = 1.0) -> Side:
     about = client.ask(name, {"do": "status"})
     whole = total_demand(found)
     machine, routing = found.loads.channels.machine, found.loads.routing
-    names, payload, wire = expected(machine, whole * times, routing, int(about["mtu"]))
+    names, payload, wire = expected_bytes(machine, whole * times, routing, int(about["mtu"]))
     there = client.link_bytes(name)
     known = np.array([text in there for text in names.tolist()])
     if not known[wire > 0].all():
@@ -208,7 +216,7 @@ def document(found: Prediction, name: str, times: float) -> dict[str, Any]:
 
 def words(found: Prediction, name: str, times: float) -> str:
     """Return the comparison for a person: the busiest links, and how far counts are off."""
-    from placement.commands.tables import aligned
+    from placement.commands.tables import align_columns
     from placement.support.quantities import time_text
 
     side = side_by_side(found, name, times)
@@ -219,7 +227,7 @@ def words(found: Prediction, name: str, times: float) -> str:
         figures = (side.payload[k], side.wire[k], side.counted[k])
         rows.append((str(side.names[k]), *(f"{x:,.0f}" for x in figures), ratio))
     slow = f"on these links one run takes {time_text(seconds_here(found, name))}, latency apart"
-    return f"{aligned(rows)}\n{_sentence(side, times)}\n{slow}\n"
+    return f"{align_columns(rows)}\n{_sentence(side, times)}\n{slow}\n"
 
 
 def _sentence(side: Side, times: float) -> str:

@@ -144,12 +144,12 @@ def maps_ids() -> str:
     if not (shutil.which("newuidmap") and shutil.which("newgidmap")):
         return "slurmd needs several user ids, and newuidmap (package uidmap) is not installed"
     for path in ("/etc/subuid", "/etc/subgid"):
-        if not _listed(path):
+        if not _has_subordinate_ids(path):
             return f"slurmd needs several user ids, and {path} has none for this user"
     return ""
 
 
-def _listed(path: str) -> bool:
+def _has_subordinate_ids(path: str) -> bool:
     """Tell whether a file of subordinate ids has an entry for this user."""
     user = {str(os.getuid())}
     try:

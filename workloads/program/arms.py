@@ -150,19 +150,19 @@ def prepared_arms(
     """
     from rankmap.launch.launch_folder import discard_launch
 
-    wanted = _wanted(base, orders)
+    wanted = _runs_wanted(base, orders)
     made: list[_Made] = []
     try:
         for name, command in wanted.items():
             job = command.read_job(dry)
             made.append(_Made(name, command, job, job.prepared()))
-        yield _compared(base.command, made, control)
+        yield _compared_arms(base.command, made, control)
     finally:
         for one in made if not dry else ():
             discard_launch(one.prepared.path)
 
 
-def _wanted(base: RunCommand, orders: Sequence[str]) -> dict[str, RunCommand]:
+def _runs_wanted(base: RunCommand, orders: Sequence[str]) -> dict[str, RunCommand]:
     """Return by name the run whose order each arm has."""
     wanted: dict[str, RunCommand] = {}
     if base.options["order_file"] is not None:
@@ -177,7 +177,7 @@ def _wanted(base: RunCommand, orders: Sequence[str]) -> dict[str, RunCommand]:
     return wanted
 
 
-def _compared(command: tuple[str, ...], made: Sequence[_Made], control: bool) -> Compared:
+def _compared_arms(command: tuple[str, ...], made: Sequence[_Made], control: bool) -> Compared:
     """Return the arms of what was prepared; all must have the same ranks on the same nodes."""
     job, on = made[0].job, made[0].filled.on
     hosts, counts = on.names.tolist(), on.counts.tolist()

@@ -16,7 +16,7 @@ from placement import __version__
 from placement.commands.common import say, to_json, write_output
 from placement.errors import OutputError, UsageError, printable
 from rankmap.commands.order import launch_options, run_command
-from workloads.launched import launched
+from workloads.launched import current_launch
 from workloads.options import Duration, level_option, setting
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
     from workloads.program.timer import timer_of
     from workloads.results import check_name
 
-    told = launched()
+    told = current_launch()
     if told is not None and told.size != 1:
         raise UsageError("ab starts launches of its own, this is inside one")
     check_name(options["output"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from placement.commands.tables import aligned
+from placement.commands.tables import align_columns
 from placement.errors import printable
 from placement.support.quantities import exact_size, rate_text, time_text
 from workloads.results import csv_text
@@ -94,16 +94,16 @@ def _texts(section: Section) -> list[list[str]]:
     """Return the table as a person reads it, its head first."""
     names = _columns(section)
     head = [n.removesuffix("_bytes_per_s").removesuffix("_s").replace("_", " ") for n in names]
-    return [head, *([shown(n, row.get(n)) for n in names] for row in section.rows)]
+    return [head, *([value_text(n, row.get(n)) for n in names] for row in section.rows)]
 
 
-def shown(name: str, value: Any) -> str:
+def value_text(name: str, value: Any) -> str:
     """Return a value as a person reads it, by its column's name.
 
     Examples
     --------
-    >>> shown("median_s", 0.0012), shown("process_bytes_per_s", 2.1e9), shown("ratio", 1.0834)
-    ('1.2 ms', '2.1 GB/s', '1.083')
+    >>> value_text("median_s", 0.0012), value_text("process_bytes_per_s", 2.1e9)
+    ('1.2 ms', '2.1 GB/s')
     """
     if value is None or value == "":
         return ""
@@ -123,7 +123,7 @@ def shown(name: str, value: Any) -> str:
 def plain_text(said: Sequence[str], sections: Sequence[Section]) -> str:
     """Return the report for a terminal."""
     parts = ["".join(f"{line}\n" for line in said)]
-    parts += [f"{one.title}\n{aligned(_texts(one))}" for one in sections if one.rows]
+    parts += [f"{one.title}\n{align_columns(_texts(one))}" for one in sections if one.rows]
     return "\n".join(part for part in parts if part)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import NidmapError
-from workloads.ab.analysis import analyse, comparison_key, credited_phase, pooled
+from workloads.ab.analysis import analyse, comparison_key, credited_phase, pool_runs
 from workloads.ab.words import options_text, sentence
 from workloads.report.cases import read_cases, read_runs, series_of
 
@@ -183,7 +183,7 @@ def _comparisons(
     rows: list[Row] = []
     foretold: list[Row] = []
     for group in _alike_runs(runs):
-        header, samples = pooled(group)
+        header, samples = pool_runs(group)
         found = analyse(header, samples, level=level)
         source = " ".join(run.source for run in group)
         rows += [_comparison_row(header, entry, source) for entry in found["comparisons"]]

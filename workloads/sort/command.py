@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.tables import aligned
+from placement.commands.tables import align_columns
 from placement.support.quantities import time_text
-from workloads.options import Bytes, Common, Number, measured, setting
+from workloads.options import Bytes, Common, Number, bench_callback, setting
 from workloads.session import Session
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ _DTYPES = ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8", "pair")
     "Merge the runs that arrive, or sort anew as the paper does.",
 )
 @setting("--stable/--unstable", bool, True, "Order of equal keys.")
-@measured
+@bench_callback
 def sort(common: Common, items: tuple[int, ...], **options: Any) -> int:
     """Sort items that lie on all ranks (MP-sort), timed by the paper's five phases.
 
@@ -113,7 +113,7 @@ def _tables(result: Result, more: dict[str, Any]) -> str:
     ]
     return (
         f"{result.labels['items']} items a rank, {more['rounds']} rounds for the splitters\n"
-        + aligned([["phase", "best", "median", "worst", "mean rank"], *phases])
+        + align_columns([["phase", "best", "median", "worst", "mean rank"], *phases])
         + "\n"
-        + aligned([["exchange", "random", "counted"], *messages])
+        + align_columns([["exchange", "random", "counted"], *messages])
     )

@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from placement.commands.common import machine_option
-from placement.commands.tables import aligned
+from placement.commands.tables import align_columns
 from placement.errors import UsageError
 from placement.support.quantities import exact_size, rate_text, time_text
-from workloads.options import Bytes, Common, Sizes, Words, measured, setting
+from workloads.options import Bytes, Common, Sizes, Words, bench_callback, setting
 from workloads.session import Session
 
 __all__ = ["stencil"]
@@ -61,7 +61,7 @@ class Chunk(Bytes):
 @click.option("--copies", is_flag=True, help="Throughput of local copies: own, node's, remote.")
 @setting("--chunk", Chunk(whole=True), "auto", "With --copies: bytes of a transfer; auto tunes it.")
 @machine_option
-@measured
+@bench_callback
 def stencil(
     common: Common,
     sizes: tuple[int, ...] | None,
@@ -115,4 +115,4 @@ def _show(session: Session) -> None:
         if copies:
             case["throughput"] = case["bytes"] / result.median()
             rows[-1].append(rate_text(case["throughput"]))
-    session.common.show(document, aligned(rows) if finished else "")
+    session.common.show(document, align_columns(rows) if finished else "")

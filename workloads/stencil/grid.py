@@ -41,9 +41,9 @@ def grid_of(dims: str, ranks: int) -> tuple[int, int, int]:
     ((4, 3, 2), (8, 3, 1))
     """
     if dims == "auto":
-        from rankmap.grid.dims import balanced
+        from rankmap.grid.dims import balanced_factors
 
-        x, y, z = balanced(ranks, 3)
+        x, y, z = balanced_factors(ranks, 3)
     else:
         found = read_extents(dims, "grid", "e.g. 4x4x2, or auto")
         check_grid(found, ranks)

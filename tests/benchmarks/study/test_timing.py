@@ -12,7 +12,7 @@ from benchmarks.study.setting import COMMON, Setting, algorithm
 from benchmarks.study.timing import Exchange, Stepped, Transform, greener, predictor, rewired
 from placement.network import channels
 from rankmap.predict import Predictor
-from rankmap.predict.background import Other, shared
+from rankmap.predict.background import Other, shared_channels
 
 SPEC = "dragonfly:groups=3,chassis=2,blades=4,nodes=2,injection=10,global=12,wiring=same-chassis"
 MACHINE = nidmap.load_machine(SPEC)
@@ -36,7 +36,7 @@ def test_kept_steps_say_what_the_predictor_says(nodes, routing, how, load, proce
     expected = predictor(MACHINE, "fft:3x4", 1, how, setting, jobs, size).time(rows)
     kept = Stepped(predictor(MACHINE, "fft:3x4", 1, how, replace(COMMON, routing=routing)), rows)
     whole = channels(MACHINE, routing).bandwidth * payload
-    rest = shared(MACHINE, jobs, routing).left(whole) if load else whole
+    rest = shared_channels(MACHINE, jobs, routing).left(whole) if load else whole
     assert kept.seconds(rest, [size, size], process) == pytest.approx(expected)
 
 

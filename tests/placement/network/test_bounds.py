@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from placement.network import Demand, channels, loads, routings
-from placement.network.bounds import best_bound, bound
+from placement.network.bounds import best_bound, bound_demand
 from placement.specs import parse_spec
 from tests.effort import examples
 
@@ -27,10 +27,10 @@ SMALL = (
 
 
 def brute(machine, count):
-    """Return the least `bound` of an all-to-all over all placements of `count` nodes."""
+    """Return the least `bound_demand` of an all-to-all over all placements of `count` nodes."""
     rows = range(len(machine))
     every = (Demand.complete(machine, np.array(c), 1, 1e9) for c in combinations(rows, count))
-    return min(bound(machine, demand).seconds for demand in every)
+    return min(bound_demand(machine, demand).seconds for demand in every)
 
 
 @pytest.mark.parametrize("spec", SMALL)
@@ -48,7 +48,7 @@ def test_a_whole_machine_leaves_no_choice(spec):
     machine = parse_spec(spec)
     count = len(machine)
     found = best_bound(machine, count, out=(count - 1) * 1e9, pair=1e9).seconds
-    own = bound(machine, Demand.complete(machine, np.arange(count), 1, 1e9)).seconds
+    own = bound_demand(machine, Demand.complete(machine, np.arange(count), 1, 1e9)).seconds
     assert found == pytest.approx(own)
 
 
@@ -67,7 +67,7 @@ def test_no_routing_beats_the_bound(spec, seed):
     a, b = rng.integers(0, len(machine), (2, 12))
     demand = Demand.pairs(machine, a, b, rng.integers(1, 10, 12) * 1e8)
     demand += Demand.complete(machine, np.arange(4), 1, 1e8)
-    least = bound(machine, demand).seconds
+    least = bound_demand(machine, demand).seconds
     for routing in set(routings(machine)) - {"valiant", "adaptive"}:  # their own tests
         assert loads(machine, demand, routing).worst().seconds >= least * (1 - 1e-9)
 
@@ -88,7 +88,7 @@ def test_messages_of_any_placement_respect_the_best_bound(spec, seed):
     found = best_bound(
         machine, count, out=float(out.min()), pair=float(table.max()), busiest=float(out.max())
     )
-    assert found.seconds <= bound(machine, demand).seconds * (1 + 1e-9)
+    assert found.seconds <= bound_demand(machine, demand).seconds * (1 + 1e-9)
 
 
 def optimum(machine, demand):
@@ -123,7 +123,7 @@ def test_the_bound_is_below_the_optimum_of_all_routings(spec, seed):
     machine = parse_spec(spec)
     rows = np.random.default_rng(seed).permutation(len(machine))[:5]
     demand = Demand.complete(machine, rows, 1, 1e9)
-    cut = bound(machine, demand)
+    cut = bound_demand(machine, demand)
     if cut.kind == "cut":
         assert cut.seconds <= optimum(machine, demand) * (1 + 1e-7)
 
@@ -135,7 +135,7 @@ def test_bisection_of_a_whole_torus():
     assert found.seconds == pytest.approx(64 * 64 * 1e6 / (2 * 16 * 2e9))
     assert found.kind == "cut"
     rows = Demand.complete(machine, np.arange(count), 1, 1e6)
-    assert "slab of 4 in x" in bound(machine, rows).why
+    assert "slab of 4 in x" in bound_demand(machine, rows).why
 
 
 def test_nodes_that_may_be_taken_count_only():
@@ -152,7 +152,9 @@ def test_the_busiest_node_and_the_slowest_links():
     machine = parse_spec("torus:4,bw=100,injection=2")
     found = best_bound(machine, 2, out=1e9, pair=1e9, busiest=6e9)
     assert found.seconds == 3.0
-    assert bound(parse_spec("tree:4"), Demand.complete(parse_spec("tree:4"), np.arange(4), 1, 1.0))
+    assert bound_demand(
+        parse_spec("tree:4"), Demand.complete(parse_spec("tree:4"), np.arange(4), 1, 1.0)
+    )
 
 
 def test_what_cannot_be_bounded():

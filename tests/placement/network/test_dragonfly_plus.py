@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from placement.errors import UsageError
 from placement.network import Demand, hops, loads, next_channel, routings
 from placement.network.adaptive import divide
-from placement.network.bounds import bound
+from placement.network.bounds import bound_demand
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords, router_names
 from tests.effort import examples
@@ -77,7 +77,7 @@ def test_adaptive_is_the_best_division_of_all_paths(data):
     sent = data.draw(sent_on(machine))
     if sent and Reference(machine).connected(sent):
         found = check(machine, sent)
-        least = bound(machine, listed_demand(machine, sent))
+        least = bound_demand(machine, listed_demand(machine, sent))
         assert found.worst >= least.seconds * (1 - 1e-9) or least.kind != "cut"
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from placement.machine import Links
 from placement.planners.blades import blades
-from placement.planners.blades_linked import Joined, blades_linked, joined
+from placement.planners.blades_linked import Joined, blades_linked, count_joined
 from placement.request import Request
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords
@@ -77,7 +77,7 @@ def test_it_follows_the_links_of_a_dump_whatever_they_are(seed):
     )
     machine = replace(machine, links=listed, _cache={})
     rows = blades_linked(machine, Request(count=10, free=machine.free))
-    assert joined(machine, rows).pairs >= 10
+    assert count_joined(machine, rows).pairs >= 10
     assert len(np.unique(machine.router[rows, 0])) == 5
 
 
@@ -85,7 +85,7 @@ def test_it_follows_the_links_of_a_dump_whatever_they_are(seed):
 def test_it_joins_at_least_the_pairs_that_blades_joins(wiring):
     machine = parse_spec(f"dragonfly:groups=9,chassis=6,blades=16,nodes=4,wiring={wiring}")
     request = Request(count=216, free=machine.free)
-    ours, theirs = (joined(machine, p(machine, request)) for p in (blades_linked, blades))
+    ours, theirs = (count_joined(machine, p(machine, request)) for p in (blades_linked, blades))
     assert ours.blades == theirs.blades == 54
     assert ours.pairs >= theirs.pairs
     if wiring == "same-chassis":
@@ -95,7 +95,7 @@ def test_it_joins_at_least_the_pairs_that_blades_joins(wiring):
 def test_on_the_papers_cube_it_is_the_column():
     machine = parse_spec("dragonfly:groups=18,chassis=6,blades=16,nodes=4,wiring=aligned")
     request = Request(count=216, free=machine.free, per_blade=1)
-    found = joined(machine, blades_linked(machine, request))
+    found = count_joined(machine, blades_linked(machine, request))
     assert found == Joined(blades=216, pairs=12 * 18 * 17 // 2, groups=18, group_pairs=18 * 17 // 2)
 
 
@@ -105,7 +105,7 @@ def test_counts_are_those_of_the_list_of_links():
     group = router_coords(machine)[:, 0]
     routers = set(machine.router[rows, 0].tolist())
     inside = [(a, b) for a, b in edges(machine) if a in routers and b in routers]
-    assert joined(machine, rows) == Joined(
+    assert count_joined(machine, rows) == Joined(
         blades=len(routers),
         pairs=len(inside),
         groups=len({group[r] for r in routers}),

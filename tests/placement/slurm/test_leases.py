@@ -1,14 +1,14 @@
 """Leases: what a plan holds, for how long, and on which cluster."""
 
 from placement.nodelist import NodeList
-from placement.slurm.leases import lease, leased
+from placement.slurm.leases import lease, leased_nodes
 
 
 def test_a_lease_holds_its_nodes_until_it_is_over(tmp_path, monkeypatch):
     monkeypatch.setenv("NIDMAP_LEASES", str(tmp_path))
     lease(NodeList.parse("n[1-3]"))
     lease(NodeList.parse("n9"), seconds=-1)
-    assert leased() == {"n1", "n2", "n3"}
+    assert leased_nodes() == {"n1", "n2", "n3"}
     assert len([*tmp_path.glob("*.json")]) == 1
 
 
@@ -17,9 +17,9 @@ def test_another_cluster_s_nodes_of_the_same_names_are_free(tmp_path, monkeypatc
     monkeypatch.setenv("SLURM_CONF", "one/slurm.conf")
     lease(NodeList.parse("n[1-3]"))
     monkeypatch.setenv("SLURM_CONF", "two/slurm.conf")
-    assert leased() == set()
+    assert leased_nodes() == set()
     monkeypatch.setenv("SLURM_CONF", "one/slurm.conf")
-    assert leased() == {"n1", "n2", "n3"}
+    assert leased_nodes() == {"n1", "n2", "n3"}
 
 
 def test_a_damaged_lease_holds_nothing(tmp_path, monkeypatch):
@@ -28,4 +28,4 @@ def test_a_damaged_lease_holds_nothing(tmp_path, monkeypatch):
         ["", "[]", "{}", '{"until": "x"}', '{"until": 9e99, "nodes": "["}']
     ):
         (tmp_path / f"{number}.json").write_text(text)
-    assert leased() == set()
+    assert leased_nodes() == set()

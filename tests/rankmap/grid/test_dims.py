@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from placement.specs import parse_spec
-from rankmap.grid.dims import balanced, dims, grids
+from rankmap.grid.dims import balanced_factors, dims, grids
 from rankmap.orders import arrange
 from rankmap.pattern import parse_pattern
 from tests.effort import examples
@@ -38,7 +38,7 @@ def test_the_compact_grid_has_the_least_surface(n):
         if n // a % b == 0
     ]
     least = min(sum(n // e for e in grid) for grid in every)
-    assert sum(n // e for e in balanced(n, 3)) == least
+    assert sum(n // e for e in balanced_factors(n, 3)) == least
     assert set(grids(n, 3)) == {tuple(sorted(grid, reverse=True)) for grid in every}
 
 

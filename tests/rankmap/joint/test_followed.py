@@ -6,7 +6,7 @@ import pytest
 from nidmap import load_machine
 from rankmap.joint.auto_order import auto_order
 from rankmap.joint.budget import TUNING, Budget
-from rankmap.joint.followed import exchanged
+from rankmap.joint.followed import exchange_nodes
 from rankmap.joint.judge import State
 from rankmap.predict import Predictor
 from rankmap.predict.gain import Gain, Gains
@@ -26,12 +26,12 @@ def test_exchanges_make_a_plan_faster_and_keep_what_is_fixed():
     asked = Predictor(machine, "fft:2x3", 1, 20_000, algorithm="pairwise", latency=0)
     assert asked.following
     far, spare, fixed = np.array([0, 17, 4, 13, 8, 9]), np.array([1, 2, 3, 5]), np.array([17])
-    found = exchanged(asked, State(far, None, "far"), spare, fixed, Budget())
+    found = exchange_nodes(asked, State(far, None, "far"), spare, fixed, Budget())
     assert asked.time(found.rows) < asked.time(far)
     assert 17 in found.rows
     assert len(set(found.rows.tolist())) == 6
     assert set(found.rows.tolist()) <= {*far.tolist(), *spare.tolist()}
-    again = exchanged(asked, State(far, None, "far"), spare, fixed, Budget())
+    again = exchange_nodes(asked, State(far, None, "far"), spare, fixed, Budget())
     assert np.array_equal(found.rows, again.rows)
 
 

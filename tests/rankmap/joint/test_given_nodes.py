@@ -101,7 +101,7 @@ def test_a_search_in_haste_keeps_the_default_at_least_and_says_that_it_is_not_do
 
 
 def test_a_graph_is_ordered_without_what_would_have_to_be_compiled(tmp_path, monkeypatch):
-    monkeypatch.setattr("rankmap.refine.cache.compiled", lambda: False)
+    monkeypatch.setattr("rankmap.refine.cache.kernels_compiled", lambda: False)
     ranks = 36
     lines = [f"{(r - 6) % ranks + 1} {(r + 6) % ranks + 1}" for r in range(ranks)]
     (tmp_path / "a.graph").write_text(f"{ranks} {ranks}\n" + "\n".join(lines) + "\n")

@@ -12,7 +12,7 @@ from placement.plan import plan
 from placement.request import Request
 from placement.specs import parse_spec
 from rankmap.joint.budget import TUNING
-from rankmap.joint.node_sets import boxes, levels, planned
+from rankmap.joint.node_sets import boxes, levels, planner_sets
 from rankmap.pattern.graph import from_edges
 from rankmap.predict import predict
 from rankmap.predict.phases import ALGORITHMS
@@ -79,7 +79,7 @@ def cases(draw, spec):
 def starts_of(machine, free, count):
     """Yield every node list that the answer must not be slower than."""
     request = Request(count, free)
-    yield from planned(machine, request)
+    yield from planner_sets(machine, request)
     torus = machine.topology.kind == "torus"
     yield from boxes(machine, request) if torus else levels(machine, request)
     for name in planners.names():

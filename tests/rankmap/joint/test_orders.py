@@ -15,10 +15,10 @@ from placement.specs import parse_spec
 from rankmap import orders
 from rankmap.joint.budget import TUNING
 from rankmap.joint.node_sets import grid_on_boxes
-from rankmap.joint.rank_orders import brick_shapes, bricked, pieces, quick_orders
+from rankmap.joint.rank_orders import brick_shapes, brick_slots, pieces, quick_orders
 from rankmap.pattern import parse_pattern
 from rankmap.predict import Predictor
-from rankmap.predict.asked import fitted
+from rankmap.predict.asked import fit_pattern
 from rankmap.slots import Slots
 
 JOBS = [
@@ -65,7 +65,7 @@ def timed(asked, rows, order):
     """Return the seconds of an order on these nodes; infinite where it does not apply."""
     on = asked.slots(rows)
     try:
-        return asked.time(rows, orders.find(order)(fitted(asked.pattern, on), on))
+        return asked.time(rows, orders.find(order)(fit_pattern(asked.pattern, on), on))
     except NidmapError:
         return math.inf
 
@@ -133,7 +133,7 @@ def test_whole_rows_and_pieces(rows, columns, whole, data):
 
 def test_bricks_fill_the_grid():
     for shape in brick_shapes((6, 4, 2), 8):
-        slots = bricked((6, 4, 2), shape)
+        slots = brick_slots((6, 4, 2), shape)
         node = (np.arange(48) if slots is None else slots).reshape(6, 4, 2) // 8
         for k in range(6):
             cells = np.argwhere(node == k)

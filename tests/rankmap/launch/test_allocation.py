@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.errors import LaunchError, NidmapError, UsageError
-from rankmap.launch.allocation import allocation, dealt, filled
+from rankmap.launch.allocation import allocation, deal_ranks, fill_nodes
 
 JOB = {"SLURM_JOB_NODELIST": "nid[00003,00012,00020]", "SLURM_JOB_ID": "4711"}
 
@@ -83,9 +83,9 @@ def test_a_cobalt_job_is_a_list_of_nids():
 def test_filling_leaves_no_room_before_the_last_node(room, data):
     ranks = data.draw(st.integers(1, sum(room)))
     flat = [node for node, most in enumerate(room) for _ in range(most)][:ranks]
-    assert filled(ranks, np.array(room)).tolist() == [flat.count(k) for k in range(len(room))]
+    assert fill_nodes(ranks, np.array(room)).tolist() == [flat.count(k) for k in range(len(room))]
     with pytest.raises(LaunchError, match="slots"):
-        filled(sum(room) + 1, np.array(room))
+        fill_nodes(sum(room) + 1, np.array(room))
 
 
 @settings(deadline=None)
@@ -99,7 +99,7 @@ def test_dealing_equals_one_by_one(room, data):
             if left and expected[k] < most:
                 expected[k] += 1
                 left -= 1
-    assert dealt(ranks, np.array(room)).tolist() == expected
+    assert deal_ranks(ranks, np.array(room)).tolist() == expected
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from placement.errors import UsageError
 from rankmap.launch import planning
-from rankmap.launch.planning import planned
+from rankmap.launch.planning import last_result
 from rankmap.progress import step
 
 
@@ -23,7 +23,7 @@ def handlers():
 
 
 def test_the_last_answer_counts():
-    assert planned(lambda: iter([{"a": 1}, {"a": 2}]), 5) == {"a": 2, "last": True}
+    assert last_result(lambda: iter([{"a": 1}, {"a": 2}]), 5) == {"a": 2, "last": True}
 
 
 def test_the_best_so_far_counts_where_no_more_comes_in_time():
@@ -32,7 +32,7 @@ def test_the_best_so_far_counts_where_no_more_comes_in_time():
         time.sleep(60)
         yield {"a": 2}
 
-    assert planned(work, 0.5) == {
+    assert last_result(work, 0.5) == {
         "a": 1,
         "late": "planning stands still (--patience is 0.5, raise it)",
     }
@@ -40,7 +40,7 @@ def test_the_best_so_far_counts_where_no_more_comes_in_time():
 
 def test_an_answer_that_is_larger_than_a_pipe_arrives_whole():
     big = ["nid00012"] * 100_000
-    assert planned(lambda: iter([{"places": big}]), 10)["places"] == big
+    assert last_result(lambda: iter([{"places": big}]), 10)["places"] == big
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_child_that_fails_is_a_reason_and_nothing_more(monkeypatch, what, says
         what()
         yield {}
 
-    assert planned(work, 0.5)["unclear"] == says
+    assert last_result(work, 0.5)["unclear"] == says
     with pytest.raises(ChildProcessError):  # it has been waited for
         os.waitpid(started[0], os.WNOHANG)
 
@@ -72,7 +72,9 @@ def test_a_child_that_spins_without_a_word_is_given_up():
             pass
         yield
 
-    assert planned(work, 0.5)["unclear"] == "planning takes too long (--patience is 0.5, raise it)"
+    assert (
+        last_result(work, 0.5)["unclear"] == "planning takes too long (--patience is 0.5, raise it)"
+    )
 
 
 @pytest.fixture
@@ -126,7 +128,7 @@ def test_a_child_that_says_it_goes_on_is_heard(monkeypatch):
         return ""
 
     monkeypatch.setattr(planning._Watch, "too_long", too_long)
-    assert planned(work, 300)["a"] == 1
+    assert last_result(work, 300)["a"] == 1
 
 
 def test_an_error_of_ours_says_what_it_says():
@@ -134,7 +136,7 @@ def test_an_error_of_ours_says_what_it_says():
         raise UsageError("no pattern", "give one")
         yield
 
-    assert planned(work, 5)["unclear"] == "no pattern; give one"
+    assert last_result(work, 5)["unclear"] == "no pattern; give one"
 
 
 def test_what_the_child_prints_is_dropped(capfd):
@@ -143,5 +145,5 @@ def test_what_the_child_prints_is_dropped(capfd):
         os.write(2, b"noise")
         yield {"a": 1}
 
-    assert planned(work, 5)["a"] == 1
+    assert last_result(work, 5)["a"] == 1
     assert capfd.readouterr() == ("", "")

@@ -12,7 +12,7 @@ import pytest
 
 from rankmap.emit import emit, format_of
 from rankmap.emit.process_mapping import vector
-from rankmap.launch.allocation import dealt
+from rankmap.launch.allocation import deal_ranks
 from rankmap.order import Order
 from rankmap.orders import arrange
 from tests.rankmap.helpers import named, slots
@@ -223,7 +223,7 @@ def deals(output):
         deal = [counts[name] for name in job.nodes]
         seen += [deal, deal[:many]]
         expected.append(job.counts(int(ranks), nodes=many).tolist())
-        expected.append(dealt(int(ranks), job.cpus[:many]).tolist())
+        expected.append(deal_ranks(int(ranks), job.cpus[:many]).tolist())
     return seen, expected
 
 

@@ -15,7 +15,7 @@ from placement.errors import ParseError, UsageError
 from rankmap.orders import arrange
 from rankmap.orders.graph import as_graph
 from rankmap.pattern import parse_pattern
-from rankmap.pattern.graph import expanded, from_edges, stencil_of
+from rankmap.pattern.graph import expand_pattern, from_edges, stencil_of
 from rankmap.pattern.structured import Stencil
 from rankmap.score import lower_bound
 from rankmap.score.distance import job_distance
@@ -105,20 +105,20 @@ def test_a_stencil_is_known_again_with_all_its_edges(dims, wrap, reach, weights)
     made = Stencil(
         tuple(dims), wrap, tuple(map(float, weights[: len(dims)])), min(reach, len(dims))
     )
-    graph = expanded(made)
+    graph = expand_pattern(made)
     found = stencil_of(graph)
     if found is None:
         # Where extents of 2 or 3 wrap, several offsets fall on one pair of ranks.
         assert wrap
         assert min(dims) <= 3
         return
-    again = expanded(found)
+    again = expand_pattern(found)
     assert again.indices.tolist() == graph.indices.tolist()
     assert again.weights.tolist() == pytest.approx(graph.weights.tolist())
 
 
 def test_a_stencil_with_one_edge_changed_is_none():
-    graph = expanded(Stencil((4, 4)))
+    graph = expand_pattern(Stencil((4, 4)))
     a, b, weight = graph.upper()
     weight[3] += 1
     assert stencil_of(from_edges(16, a, b, weight)) is None
@@ -128,7 +128,7 @@ def test_a_stencil_with_one_edge_changed_is_none():
 def test_the_stencil_of_the_peers_meets_the_boxes():
     machine = nidmap.load_machine("tree:4x16x6,dist=1:2:3")
     on = slots_of(machine, None, 24)
-    graph = expanded(Stencil((24, 24, 16)))
+    graph = expand_pattern(Stencil((24, 24, 16)))
     assert cost_of(graph, arrange(on, graph, "graph").node, job_distance(on)) <= 14592
     assert lower_bound(graph, on).value <= 14520
 
@@ -154,7 +154,7 @@ def test_weights_that_only_hide_a_grid_do_not_hide_its_boxes(spec, above):
     machine = nidmap.load_machine(spec)
     on = slots_of(machine, None, 8)
     dims = Stencil((8, 8, 8))
-    a, b, _ = expanded(dims).upper()
+    a, b, _ = expand_pattern(dims).upper()
     weight = rng.integers(80, 121, len(a)).astype(float)
     where = rng.permutation(512)
     graph = from_edges(512, where[a], where[b], weight)

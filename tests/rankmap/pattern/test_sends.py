@@ -7,12 +7,14 @@ import nidmap
 from placement.errors import ParseError, UsageError
 from rankmap.pattern import parse_pattern
 from rankmap.predict import predict
-from rankmap.predict.neighbours import directed
+from rankmap.predict.neighbours import directed_messages
 
 
 def messages(spec, ranks):
     """Return (source, destination, bytes) of every message of a pattern."""
-    return list(zip(*(x.tolist() for x in directed(parse_pattern(spec).fit(ranks))), strict=True))
+    return list(
+        zip(*(x.tolist() for x in directed_messages(parse_pattern(spec).fit(ranks))), strict=True)
+    )
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 7, 64])

@@ -15,11 +15,11 @@ from placement.network import loads
 from placement.network.model import injection_bandwidth
 from placement.network.routes import walk
 from rankmap.predict import predict
-from rankmap.predict.bursts import Filled, Queues, filled
+from rankmap.predict.bursts import Filled, Queues, fill_links
 from rankmap.predict.gain import Gains, Placed, time_range
 from rankmap.predict.model import Model
 from rankmap.predict.phase import Job
-from rankmap.predict.summing import summed
+from rankmap.predict.summing import sum_messages
 
 BURST = 17896.0
 MACHINES = {
@@ -82,7 +82,7 @@ def routes(machine, sends):
 def job(machine, sends):
     a, b, bursts = np.array(sends).T
     rows = np.arange(len(machine))
-    sums = summed(a, b, bursts * BURST, len(rows))
+    sums = sum_messages(a, b, bursts * BURST, len(rows))
     return Job(machine, rows, rows, np.ones(len(rows), dtype=np.int64)), sums
 
 
@@ -117,7 +117,7 @@ def test_it_says_what_bursts_served_in_order_take(case):
     ways, bandwidth = routes(machine, sends)
     service = BURST / bandwidth / 1e9
     took = median(simulated(sends, ways, service, seed) for seed in range(3))
-    sent = filled(*job(machine, sends), loads_of(machine, sends))
+    sent = fill_links(*job(machine, sends), loads_of(machine, sends))
     fluid = (sent.load / bandwidth[sent.link]).max() / 1e9
     assert fluid <= took * (1 + 1e-9)
     assert fluid + sent.queues(bandwidth, BURST).excess() == pytest.approx(took, rel=0.06)
@@ -165,7 +165,7 @@ def test_random_orders_of_one_link_cross_as_often_as_the_formula_says():
 def test_what_a_node_sends_one_way_does_not_queue():
     machine = MACHINES["torus"]
     sends = [(0, 1, 50)]
-    assert filled(*job(machine, sends), loads_of(machine, sends)).mixed.max() == 0
+    assert fill_links(*job(machine, sends), loads_of(machine, sends)).mixed.max() == 0
 
 
 def test_small_bursts_flow():

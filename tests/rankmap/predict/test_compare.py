@@ -13,7 +13,7 @@ import pytest
 from placement.commands import run as nidmap
 from placement.plan import plan
 from placement.specs import parse_spec
-from rankmap.compare import compare, compared
+from rankmap.compare import compare, compare_strategies
 from rankmap.predict import Predictor
 
 DRAGONFLY = "dragonfly:groups=4,chassis=2,blades=4,nodes=4,injection=10,global=8"
@@ -62,7 +62,7 @@ def test_rows_are_sorted_and_stand_beside_the_default(tool):
 def test_a_row_is_what_plan_and_predict_say():
     machine = parse_spec(DRAGONFLY)
     asked = Predictor(machine, "alltoall", 2, 1e6)
-    found = compared(asked, 12, ["spread"])
+    found = compare_strategies(asked, 12, ["spread"])
     again = compare(machine, 12, "alltoall", ppn=2, bytes=1e6, strategies=["spread"])
     assert again.document() == found.document()
     for entry in found.entries:
@@ -178,7 +178,9 @@ def test_heat_is_the_traffic_between_groups():
     from rankmap.compare.plots import heat
 
     machine = parse_spec(DRAGONFLY)
-    (entry,) = compared(Predictor(machine, "alltoall", 2, 1e6), 64, ["slurm-none"]).entries
+    (entry,) = compare_strategies(
+        Predictor(machine, "alltoall", 2, 1e6), 64, ["slurm-none"]
+    ).entries
     table, level = heat(entry)
     group = machine.coords[entry.plan.rows, 0]
     ranks = 2.0 * np.bincount(group, minlength=4)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import nidmap
 from benchmarks.study.published import FFT
 from placement.machine import Machine
-from placement.network.bounds import bound
+from placement.network.bounds import bound_demand
 from rankmap.predict.gain import Gain, Gains, Placed, time_range
 from rankmap.predict.model import Model
 
@@ -84,7 +84,7 @@ def test_routers_that_adapt_lie_between_their_paths_and_the_cuts():
         asked = Model(machine, "alltoall", 1, 1e6, **given)
         slots = asked.slots(rows)
         (phase,) = asked.phases(asked.pattern.on(slots), slots, None)
-        ends.append((asked.time(rows), bound(machine, phase.total).seconds))
+        ends.append((asked.time(rows), bound_demand(machine, phase.total).seconds))
     (paths, even), (base_paths, base_even) = ends
     assert even <= paths
     assert base_even <= base_paths
@@ -159,7 +159,10 @@ def test_what_shaheen_states_of_detours_follows_from_its_published_alltoall():
     slots = asked.slots(rows)
     (phase,) = asked.phases(asked.pattern.on(slots), slots, None)
     sent = 32 * (len(slots) - 1) * 1e5
-    least, most = sent / asked.time(rows) / 1e9, sent / bound(machine, phase.total).seconds / 1e9
+    least, most = (
+        sent / asked.time(rows) / 1e9,
+        sent / bound_demand(machine, phase.total).seconds / 1e9,
+    )
     share = np.log(FFT.FULL_NODE_GBS[8] / least) / np.log(most / least)
     assert machine.topology.parameters["detours"] == pytest.approx(share, abs=0.01)
 

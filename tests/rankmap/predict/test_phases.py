@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from placement.errors import UsageError
 from placement.specs import parse_spec
 from rankmap.pattern.structured import Lines, Ring, Stencil
-from rankmap.predict.asked import fitted, parsed
+from rankmap.predict.asked import fit_pattern, parse_wanted
 from rankmap.predict.lines import spread
 from rankmap.predict.phase import Job
 from rankmap.predict.phases import algorithm_of, phases
@@ -155,7 +155,7 @@ def test_a_sample_stands_for_every_step_once(count, most):
 
 
 def test_training_sends_what_its_formulas_say():
-    pattern = parsed("training:tp=2,cp=2,dp=2,pp=2,layers=2,hidden=8,seq=16,microbatches=1")
+    pattern = parse_wanted("training:tp=2,cp=2,dp=2,pp=2,layers=2,hidden=8,seq=16,microbatches=1")
     job = Job(MACHINE, np.arange(16), np.arange(16), np.ones(16, dtype=np.int64))
     found = {phase.name: phase for phase in phases(pattern, job, 1.0, "at-once")}
     sent = pattern.sent()
@@ -168,7 +168,7 @@ def test_training_sends_what_its_formulas_say():
 
 
 def test_experts_exchange_all_to_all():
-    pattern = parsed("training:dp=4,ep=4,layers=1,hidden=4,seq=8,microbatches=1")
+    pattern = parse_wanted("training:dp=4,ep=4,layers=1,hidden=4,seq=8,microbatches=1")
     job = Job(MACHINE, np.arange(4), np.arange(4), np.ones(4, dtype=np.int64))
     found = {phase.name: phase for phase in phases(pattern, job, 1.0, "at-once")}
     table = found["ep"].total.table()[:4, :4]
@@ -180,7 +180,7 @@ def test_a_matrix_keeps_its_directions(tmp_path):
     path = tmp_path / "m.csv"
     path.write_text("0,10,0\n3,0,0\n0,4,0\n")
     slots = Slots(np.array(["a", "b", "c"]), np.ones(3, dtype=np.int64))
-    pattern = fitted(parsed(f"matrix:{path}"), slots)
+    pattern = fit_pattern(parse_wanted(f"matrix:{path}"), slots)
     job = Job(MACHINE, np.arange(3), np.arange(3), np.ones(3, dtype=np.int64))
     (phase,) = phases(pattern, job, 2.0, "at-once")
     assert phase.total.table()[:3, :3].tolist() == [[0, 20, 0], [6, 0, 0], [0, 8, 0]]
@@ -190,7 +190,7 @@ def test_a_matrix_keeps_its_directions(tmp_path):
 def test_a_graph_sends_its_weight_both_ways(tmp_path):
     path = tmp_path / "g.graph"
     path.write_text("3 2 1\n2 7\n1 7 3 5\n2 5\n")
-    pattern = parsed(f"graph:{path}")
+    pattern = parse_wanted(f"graph:{path}")
     job = Job(MACHINE, np.arange(3), np.arange(3), np.ones(3, dtype=np.int64))
     (phase,) = phases(pattern, job, 1.0, "at-once")
     assert phase.total.table()[:3, :3].tolist() == [[0, 7, 0], [7, 0, 5], [0, 5, 0]]
@@ -199,7 +199,7 @@ def test_a_graph_sends_its_weight_both_ways(tmp_path):
 def test_a_symmetric_matrix_states_both_directions(tmp_path):
     path = tmp_path / "s.mtx"
     path.write_text("%%MatrixMarket matrix coordinate real symmetric\n3 3 2\n2 1 5\n3 2 1\n")
-    pattern = parsed(f"matrix:{path}")
+    pattern = parse_wanted(f"matrix:{path}")
     job = Job(MACHINE, np.arange(3), np.arange(3), np.ones(3, dtype=np.int64))
     (phase,) = phases(pattern, job, 1.0, "at-once")
     assert phase.total.table()[:3, :3].tolist() == [[0, 5, 0], [5, 0, 1], [0, 1, 0]]
@@ -209,20 +209,20 @@ def test_a_matrix_with_fewer_ranks_than_slots_keeps_its_directions(tmp_path):
     path = tmp_path / "m.csv"
     path.write_text("0,1,10\n1,0,4\n")
     slots = Slots(np.array(["a", "b", "c"]), np.ones(3, dtype=np.int64))
-    pattern = parsed(f"matrix:{path}")
+    pattern = parse_wanted(f"matrix:{path}")
     if pattern.ranks is None:
-        pattern = fitted(pattern, slots)
+        pattern = fit_pattern(pattern, slots)
     job = Job(MACHINE, np.arange(3), np.arange(3), np.ones(3, dtype=np.int64))
     (phase,) = phases(pattern, job, 1.0, "at-once")
     assert phase.total.table()[:2, :2].tolist() == [[0, 10], [4, 0]]
 
 
 def test_algorithms_belong_to_all_to_alls():
-    assert algorithm_of(parsed("sort"), "") == "at-once"
-    assert algorithm_of(parsed("fft:4x4"), "bruck") == "bruck"
+    assert algorithm_of(parse_wanted("sort"), "") == "at-once"
+    assert algorithm_of(parse_wanted("fft:4x4"), "bruck") == "bruck"
     with pytest.raises(UsageError, match="no algorithm 'x' for an all-to-all; there are at-once"):
-        algorithm_of(parsed("alltoall"), "x")
-    assert algorithm_of(parsed("stencil:4x4"), "library") == "at-once"
+        algorithm_of(parse_wanted("alltoall"), "x")
+    assert algorithm_of(parse_wanted("stencil:4x4"), "library") == "at-once"
     for name in ("pairwise", "ring", "bruck"):
         with pytest.raises(UsageError, match="has none"):
-            algorithm_of(parsed("stencil:4x4"), name)
+            algorithm_of(parse_wanted("stencil:4x4"), name)

@@ -12,7 +12,7 @@ from rankmap.pattern.structured import Stencil
 from rankmap.predict import predict
 from rankmap.predict.gain import Placed, time_range
 from rankmap.predict.model import Model
-from rankmap.recording import Collective, Messages, Phase, Recording, joined
+from rankmap.recording import Collective, Messages, Phase, Recording, join_messages
 from rankmap.recording.file import save_recording
 from rankmap.recording.sequence import MOST_STEPS, steps_in
 from tests.effort import examples
@@ -94,7 +94,7 @@ def test_a_transpose_takes_its_rows_and_then_its_columns(tmp_path):
     both = seconds(tmp_path, machine, rows, columns)
     alone = seconds(tmp_path, machine, rows) + seconds(tmp_path, machine, columns)
     assert both == pytest.approx(alone, rel=1e-3)
-    once = joined(phase.messages() for phase in (rows, columns))
+    once = join_messages(phase.messages() for phase in (rows, columns))
     merged = Phase("point-to-point", "app", 1, 12, once)
     assert both > 1.05 * seconds(tmp_path, machine, merged)
     one_site = replace(rows, collectives=(*rows.collectives, *columns.collectives))

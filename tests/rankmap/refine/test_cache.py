@@ -106,8 +106,8 @@ def test_a_link_is_not_followed(tmp_path):
 
 def test_numba_can_be_told_to_stay_away(monkeypatch):
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-    assert not cache.installed()
-    assert cache.compiled()
+    assert not cache.numba_installed()
+    assert cache.kernels_compiled()
     assert "numba is not installed" in cache.remark()
 
 

@@ -14,7 +14,7 @@ from rankmap.pattern import parse_pattern
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.score import score
 from rankmap.score.distance import job_distance
-from rankmap.score.grid_bounds import bound, most_inside
+from rankmap.score.grid_bounds import grid_bound, most_inside
 from rankmap.score.isoperimetry import fewest, lindsey, shadows
 from rankmap.slots import slots_of
 from tests.effort import examples
@@ -135,7 +135,7 @@ def test_no_order_is_below_the_bound(data):
     pattern = parse_pattern(data.draw(st.sampled_from(specs))).fit(ranks)
     if math.factorial(ranks) > 50_000:
         return
-    assert bound(pattern, on, job_distance(on)).value <= least_cost(pattern, on) + 1e-9
+    assert grid_bound(pattern, on, job_distance(on)).value <= least_cost(pattern, on) + 1e-9
 
 
 def on_tree(ppn, nodes=None, tree="4x16x6,dist=1:2:3"):
@@ -144,7 +144,7 @@ def on_tree(ppn, nodes=None, tree="4x16x6,dist=1:2:3"):
 
 def test_the_known_bound_of_the_stencil_on_384_nodes():
     on = on_tree(24)
-    found = bound(Stencil((24, 24, 16)), on, job_distance(on))
+    found = grid_bound(Stencil((24, 24, 16)), on, job_distance(on))
     assert found == (14520.0, "isoperimetric")
 
 
@@ -166,5 +166,5 @@ def test_a_torus_that_the_grid_fits_is_proven():
 def test_patterns_without_a_grid_have_no_bound_here():
     on = on_tree(1, "#0-3")
     pattern = parse_pattern("training:tp=2,dp=2")
-    assert bound(pattern, on, job_distance(on)) is None
-    assert bound(pattern, on, job_distance(on)) is None
+    assert grid_bound(pattern, on, job_distance(on)) is None
+    assert grid_bound(pattern, on, job_distance(on)) is None

@@ -14,7 +14,7 @@ import nidmap
 from placement.commands import run
 from rankmap.order import Order
 from rankmap.pattern import parse_pattern
-from rankmap.pattern.graph import expanded
+from rankmap.pattern.graph import expand_pattern
 from rankmap.score import Bound, cost, meets, score
 from rankmap.score.distance import job_distance
 from rankmap.slots import slots_of
@@ -82,7 +82,7 @@ def test_expanding_changes_nothing():
     order = Order(np.arange(24)[::-1], on)
     for text in PATTERNS:
         pattern = parse_pattern(text).fit(24)
-        assert cost(order, expanded(pattern)) == pytest.approx(cost(order, pattern))
+        assert cost(order, expand_pattern(pattern)) == pytest.approx(cost(order, pattern))
 
 
 def test_a_bound_is_met_but_for_rounding():

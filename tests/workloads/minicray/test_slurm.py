@@ -117,7 +117,7 @@ def test_settings_follow_version_and_topology(version, topology, words):
 def test_ids_listed_by_name_or_number(tmp_path, monkeypatch):
     monkeypatch.setattr(slurm.os, "getuid", lambda: 65534)
     (tmp_path / "ids").write_text("other:1:2\n65534:100000:65536\n")
-    assert slurm._listed(str(tmp_path / "ids"))
+    assert slurm._has_subordinate_ids(str(tmp_path / "ids"))
     (tmp_path / "ids").write_text("other:1:2\n")
-    assert not slurm._listed(str(tmp_path / "ids"))
-    assert not slurm._listed(str(tmp_path / "none"))
+    assert not slurm._has_subordinate_ids(str(tmp_path / "ids"))
+    assert not slurm._has_subordinate_ids(str(tmp_path / "none"))
