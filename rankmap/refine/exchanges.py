@@ -182,7 +182,7 @@ def place_from_nothing(
     while done < len(todo):
         low, high = todo[done]
         done += 1
-        if high - low < 2:
+        if high - low < 2 or first[high] == first[low]:  # one node, or nodes without ranks
             continue
         cut = outermost_cut(some, priority, low, high)
         a, b, c = first[low], first[cut], first[high]

@@ -101,11 +101,11 @@ def test_kernels_that_are_not_compiled_yet_are_not_waited_for(monkeypatch):
     on = slots_of(nidmap.load_machine("tree:4x4x4,dist=1:2:3"), None, 16)
     rng = np.random.default_rng(5)
     any_edges = from_edges(1024, *rng.integers(0, 1024, (2, 3000)), np.ones(3000))
-    monkeypatch.setattr(cache, "compiled", lambda: False)
+    monkeypatch.setattr(cache, "kernels_compiled", lambda: False)
     found = choose(any_edges, on, 20.0)
     assert found.strategy == DEFAULT
     assert "graph is left out: not in 20 s (its kernels are not compiled yet" in found.words()
-    monkeypatch.setattr(cache, "compiled", lambda: True)
+    monkeypatch.setattr(cache, "kernels_compiled", lambda: True)
     assert choose(any_edges, on, 20.0).strategy == "graph"
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -219,6 +220,29 @@ def test_exchanges_replacement_and_annealing_lower_the_cost_and_keep_the_counts(
     assert all(later <= sooner + 1e-6 for sooner, later in itertools.pairwise(costs))
     assert costs[-2] - costs[-1] == pytest.approx(fall, abs=1e-6)
     assert np.bincount(node, minlength=4).tolist() == counts.tolist()
+
+
+EMPTY = """
+import numpy as np
+from tests.rankmap.refine.test_kernels import arrays, exchanges, fresh, placed, random_graph
+for ranks, edges, number, seed in ((2, 9, 176, 54), (4, 29, 663, 60), (3, 20, 635, 36)):
+    graph = random_graph(ranks, edges, number)
+    node, far, outer = placed(graph, seed)
+    counts = np.bincount(node, minlength=4)
+    assert 0 in counts
+    first = np.append(0, np.cumsum(counts))
+    state = fresh(seed)
+    exchanges.exchange_pairs(*arrays(graph), node, first, far, outer, 2, state)
+    exchanges.replace_ranks(*arrays(graph), node, first, far, outer, np.arange(4), 5.0, 1e5, state)
+    assert np.bincount(node, minlength=4).tolist() == counts.tolist()
+"""
+
+
+def test_nodes_without_ranks_part_without_a_write_outside_of_any_array():
+    command = [sys.executable, "-c", EMPTY]  # plain Python looks at every index
+    plain, here = {**os.environ, "NUMBA_DISABLE_JIT": "1"}, Path(__file__).parents[3]
+    done = subprocess.run(command, env=plain, capture_output=True, text=True, cwd=here)
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_nodes_nearest_to_two_are_chosen():

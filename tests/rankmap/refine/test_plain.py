@@ -118,6 +118,6 @@ def test_exact_counts_and_steps_that_never_cost(seed, spec):
     assert cost_of(graph, swapped, distance) <= cost_of(graph, node, distance) * (1 + 1e-9)
     monkey = pytest.MonkeyPatch()
     with monkey.context() as patch:
-        patch.setattr(mapping, "installed", lambda: False)
+        patch.setattr(mapping, "numba_installed", lambda: False)
         made = mapping.map_ranks(graph, counts, distance)
     assert np.bincount(made, minlength=8).tolist() == counts.tolist()
