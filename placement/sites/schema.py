@@ -220,6 +220,7 @@ class Sending(Table, frozen=True, kw_only=True):
     where they could not be told apart. ``burst`` is the bytes that an interface sends
     of a message before it turns to another one. ``detours`` is how far an exchange was
     measured to lie, by logarithms, from shortest paths (0) to what no routing can beat (1).
+    ``eager`` is the bytes up to which a message is done for its sender when it is handed over.
     """
 
     process: Figure[Amount] | None = None
@@ -231,6 +232,7 @@ class Sending(Table, frozen=True, kw_only=True):
     routing: Figure[Routings] | None = None
     burst: Figure[Amount] | None = None
     detours: Figure[Share] | None = None
+    eager: Figure[NotNegative] | None = None
 
 
 class Software(Table, frozen=True, kw_only=True):

@@ -89,6 +89,9 @@ class Constants:
     burst : float or None
         Bytes that an interface sends of a message before it turns to another one;
         None where nothing states it: then bytes flow, and nothing queues.
+    eager : float or None
+        Bytes up to which a message is done for its sender when it is handed over; None where
+        nothing states it.
     """
 
     mpi_us: float
@@ -103,6 +106,7 @@ class Constants:
     gap_us: float = 0.0
     measured: frozenset[str] = frozenset()
     burst: float | None = None
+    eager: float | None = None
     contact_s: float = 0.0
 
     @property
@@ -170,6 +174,7 @@ def constants(
         "contact_s": contact or 0.0,
         "memory_gbs": memory, "memory_source": memory_source,
         "process_gbs": process, "payload": payload, "burst": stated.get("burst"),
+        "eager": stated.get("eager"),
     }  # fmt: skip
     if latency is not None and not 0 <= latency <= MOST:
         raise UsageError(f"latency {latency:g} us: it must be 0 to {MOST:g}")

@@ -3,9 +3,10 @@
 No barrier parts the steps of an exchange: a rank begins its next one when all that it
 receives in this one is there and all that it sends is done, which it is when the receiver's
 acknowledgement is back. So ranks drift apart, data of different steps meet on a link, and the
-acknowledgement of a message that has long arrived queues behind them. All-to-alls that are posted
-at once are one such step; libraries post them in an order in which ranks do not collide,
-rank r to r + 1 first.
+acknowledgement of a message that has long arrived queues behind them. A message that the library
+sends eagerly is done when it is handed over: nobody waits for its acknowledgement. All-to-alls
+that are posted at once are one such step; libraries post them in an order in which ranks do not
+collide, rank r to r + 1 first.
 
 Ranks are followed here, packet by packet. A link serves packets in the order in which they
 come, s seconds each, and one that finds the link idle passes at once: packet n of a queue goes
@@ -35,6 +36,11 @@ __all__ = ["Course", "course"]
 
 #: Packets of a burst: the least that Linux sends as one (``tcp_min_tso_segs``).
 A_BURST = 2
+
+#: Bytes up to which libraries usually send a message eagerly: Open MPI's over TCP
+#: (``btl_tcp_eager_limit``); others begin to announce messages sooner (libfabric's rxm, which
+#: MPICH's ch4:ofi uses on TCP, at 16 kB, Cray MPICH at 8 kB on Aries and 16 kB on Slingshot).
+EAGER = 65536.0
 
 #: Packets of an exchange up to which its ranks are followed, and in all runs together.
 MOST_PACKETS = 20_000
@@ -77,25 +83,33 @@ class Course(NamedTuple):
     runs: int
     passes: float = 1.0
 
-    def seconds(self, bandwidth: Floats) -> float:
+    @property
+    def may_be_eager(self) -> bool:
+        """Whether ranks go through several steps, with messages that may be sent eagerly."""
+        sends = self.sends
+        return bool(sends.step.max(initial=0) and sends.size.min(initial=np.inf) <= EAGER)
+
+    def seconds(self, bandwidth: Floats, eager: float = 0.0) -> float:
         """Return from the first rank's beginning, or what came before, to the last one's end.
 
         Parameters
         ----------
         bandwidth : float64 (l,)
             GB/s of all links.
+        eager : float
+            Bytes up to which a message is done for its sender when it is handed over.
         """
         a_byte = 1 / (bandwidth * 1e9)
         first = [way[0] for way in self.there if way]
         apart = self.burst * float(a_byte[first].max(initial=0.0))
         begins = np.random.default_rng(0).random((self.runs, self.ranks)) * apart
-        each = (self._seconds(a_byte.tolist(), row) for row in begins.tolist())
+        each = (self._seconds(a_byte.tolist(), row, eager) for row in begins.tolist())
         return self.passes * median(each)
 
-    def _seconds(self, a_byte: list[float], begins: list[float]) -> float:
+    def _seconds(self, a_byte: list[float], begins: list[float], eager: float) -> float:
         """Return the seconds of one run."""
-        before = _Run(self, a_byte, self.head).end(begins) if self.head else 0.0
-        return _Run(self, a_byte, len(self.packets)).end(begins) - before
+        before = _Run(self, a_byte, self.head, eager).end(begins) if self.head else 0.0
+        return _Run(self, a_byte, len(self.packets), eager).end(begins) - before
 
 
 class _Run:
@@ -109,21 +123,24 @@ class _Run:
         Packets of each message that are not there.
     open : list of list of int
         Messages and acknowledgements that each rank still waits for in each step.
+    answered : list of bool
+        Whether a message is done for its sender only with its acknowledgement.
     early : list of list of int
         Messages that are there before their receiver has come to their step.
     """
 
-    def __init__(self, course: Course, a_byte: list[float], many: int) -> None:
+    def __init__(self, course: Course, a_byte: list[float], many: int, eager: float) -> None:
         sends = [column[:many] for column in course.sends]
         self.course, self.a_byte, self.packet = course, a_byte, course.burst / A_BURST
         self.step, self.source, self.target, self.size = (x.tolist() for x in sends)
         self.left = course.packets.tolist()
+        self.answered = [size > eager for size in self.size]
         steps = max(self.step, default=-1) + 1
         self.posts: list[Ways] = [[[] for _ in range(steps)] for _ in range(course.ranks)]
         self.open = [[0] * steps for _ in range(course.ranks)]
         for k, (s, a, b) in enumerate(zip(self.step, self.source, self.target, strict=True)):
             self.posts[a][s].append(k)
-            self.open[a][s] += 1
+            self.open[a][s] += self.answered[k]
             self.open[b][s] += 1
         self.at = [-1] * course.ranks
         self.early: Ways = [[] for _ in range(course.ranks)]
@@ -172,7 +189,9 @@ class _Run:
                 return
 
     def _take(self, k: int, now: float) -> None:
-        """Acknowledge a message, once its receiver has come to its step."""
+        """Acknowledge a message, once its receiver has come to its step; none that is eager."""
+        if not self.answered[k]:
+            return
         if self.step[k] > self.at[self.target[k]]:
             self.early[self.target[k]].append(k)
         else:

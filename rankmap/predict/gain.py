@@ -4,9 +4,10 @@ Loads of links are exact, but what programs and networks make of them is only pa
 known: whether routers send packets around full links, which algorithm the MPI library
 takes, what one rank can send, how much of the wire is payload, what other jobs send,
 what copies inside a node cost, whether an exchange is posted at once or dimension by
-dimension, in which order bursts meet, how far ranks run ahead from step to step. Each of
-these is an *unknown* with a likely value and another one, unless the caller or the site
-states it. A gain is the ratio of two times under the same values:
+dimension, in which order bursts meet, how far ranks run ahead from step to step, whether
+they wait until what they send is received. Each of these is an *unknown* with a likely value
+and another one, unless the caller or the site states it. A gain is the ratio of two times
+under the same values:
 
 * `likely` takes the likely value of every unknown;
 * each unknown alone set to its other value moves the gain by some factor;
@@ -37,6 +38,7 @@ from rankmap.pattern.structured import Stencil
 from rankmap.predict.asked import fit_pattern
 from rankmap.predict.background import USUAL_LOAD, Other, beside, shared_channels
 from rankmap.predict.bursts import LIKELY, RANGE, fill_links
+from rankmap.predict.drift import EAGER
 from rankmap.predict.model import ARIES_PAYLOAD
 from rankmap.predict.phases import ALGORITHMS
 from rankmap.progress import step
@@ -92,7 +94,7 @@ class Unknown(NamedTuple):
     ----------
     name : str
         ``routing``, ``algorithm``, ``process``, ``payload``, ``others``,
-        ``memory``, ``staging``, ``queues`` or ``overlap``.
+        ``memory``, ``staging``, ``queues``, ``overlap`` or ``eager``.
     question : str
         What one would have to know.
     low, high : float
@@ -199,6 +201,8 @@ class _Values(NamedTuple):
     overlap : tuple of float
         For each placement, 0: its steps follow each other; 1: ranks win by running ahead all that
         they may; -1: they lose by it.
+    eager : float
+        Bytes up to which a message is done for its sender when it is handed over.
     """
 
     spread: float
@@ -210,6 +214,7 @@ class _Values(NamedTuple):
     staged: bool = False
     queues: tuple[float, ...] = (LIKELY, LIKELY)
     overlap: tuple[float, ...] = (0.0, 0.0)
+    eager: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -355,6 +360,7 @@ def _likely(asked: Model) -> _Values:
         process=known.process_gbs,
         payload=known.payload,
         memory=known.memory_gbs,
+        eager=known.eager or 0.0,
     )
 
 
@@ -400,6 +406,9 @@ def _unknowns(
         end = 1 / math.sqrt(len(times))  # of independent placements, one up and one down
         ahead: list[dict[str, Any]] = [{"overlap": (end, -end)}, {"overlap": (-end, end)}]
         yield "overlap", "how far ranks run ahead of others from step to step", ahead
+    if asked.constants.eager is None and any(one.eager for one in times):
+        question = f"whether sends up to {EAGER / 1024:g} KiB wait for their receivers"
+        yield "eager", question, [{"eager": EAGER}]
     gbs, known = asked.constants.memory_gbs, asked.constants.memory_source != "assumed"
     if gbs is not None and not known and any(one.inside for one in times):
         question = f"whether the ranks of a node copy {gbs:g} GB/s together"
@@ -432,6 +441,8 @@ class _Times:
         Whether the pattern could be sent direction by direction, which nothing says.
     stepwise : bool
         Whether anything is sent in steps that no barrier parts.
+    eager : bool
+        Whether ranks that are followed have messages that may be sent eagerly.
     """
 
     def __init__(self, asked: Model, placed: Placed) -> None:
@@ -441,15 +452,17 @@ class _Times:
         self.histogram = asked.histogram(self.pattern, self.slots)
         self.adapts = _adapts(asked)
         self._phases: dict[tuple[str, bool], list[_Phase]] = {}
-        self._ends: dict[tuple[int, bytes], float] = {}
+        self._ends: dict[tuple[int, bytes, float], float] = {}
         left = asked.left(self.slots)
         usable = (asked.channels if left is None else left).bandwidth
         self.wire = usable / asked.constants.payload
         self.others = self._beside_others()
         least = self.wire if self.others is None else self.others
         self.least = replace(asked.channels, bandwidth=np.minimum(usable, least))
-        self.inside = any(one.inside for one in self.phases(asked.algorithm))
-        self.stepwise = any(one.steps for one in self.phases(asked.algorithm))
+        every = self.phases(asked.algorithm)
+        self.inside = any(one.inside for one in every)
+        self.stepwise = any(one.steps for one in every)
+        self.eager = any(one.course is not None and one.course.may_be_eager for one in every)
         self.staging = isinstance(self.pattern, Stencil) and not self.pattern.staged
 
     def _beside_others(self) -> Floats | None:
@@ -527,7 +540,7 @@ class _Times:
         steps = sum(one.times * took for one, took in zip(phase.steps, each, strict=True))
         whole = least = self._longest(phase.whole, values, wire, share)
         if phase.course is not None:
-            followed = self._followed(phase.course, wire * values.payload)
+            followed = self._followed(phase.course, wire * values.payload, values.eager)
             if phase.steps:
                 steps = followed
             elif share:
@@ -541,11 +554,11 @@ class _Times:
         won = AHEAD * max(0.0, steps - whole)
         return max(steps - overlap * (won if overlap > 0 else max(won, *each)), least)
 
-    def _followed(self, course: Course, wire: Floats) -> float:
+    def _followed(self, course: Course, wire: Floats, eager: float) -> float:
         """Return the seconds of ranks that are followed; kept, as few unknowns change the wire."""
-        key = id(course), wire.tobytes()
+        key = id(course), wire.tobytes(), eager
         if key not in self._ends:
-            self._ends[key] = course.seconds(self.asked.every_link(wire))
+            self._ends[key] = course.seconds(self.asked.every_link(wire), eager)
         return self._ends[key]
 
     def _longest(self, one: _Sent, values: _Values, wire: Floats, share: float) -> float:

@@ -350,7 +350,8 @@ class Model:
             name = "queues" if phase.steps is None else "steps"
             if followed.head:  # ranks that are ahead have done a part of it by then
                 del found["link"]
-            found[name] = followed.seconds(self.every_link(loads.channels.bandwidth))
+            wire = self.every_link(loads.channels.bandwidth)
+            found[name] = followed.seconds(wire, self.constants.eager or 0.0)
         elif phase.steps is not None:
             found["steps"] = self._in_steps(phase, left)
         elif self.queueing and phase.total.total:

@@ -1,11 +1,14 @@
 """Ranks that are followed from step to step, against what can be said by hand."""
 
+from collections import defaultdict
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import nidmap
 from rankmap.predict import Predictor
-from rankmap.predict.drift import MOST_PACKETS, Course
+from rankmap.predict.drift import EAGER, MOST_PACKETS, Course
 from rankmap.predict.gain import Gains, Placed
 from rankmap.predict.phase import Sends
 
@@ -14,13 +17,54 @@ PACKET = 1.0
 GBS = 1e-9  # a packet a second
 
 
-def ends(sends, ranks, links=None, head=0):
+def ends(sends, ranks, head=0, eager=0.0):
     """Return the seconds of messages (step, from, to, packets), each rank on a node of its own."""
     step, a, b, size = (np.array(column) for column in zip(*sends, strict=True))
     there = [[x, ranks + y] for x, y in zip(a.tolist(), b.tolist(), strict=True)]
     back = [[y, ranks + x] for x, y in zip(a.tolist(), b.tolist(), strict=True)]
     one = Course(Sends(step, a, b, size * PACKET), there, back, size, head, ranks, 2 * PACKET, 5)
-    return one.seconds(np.full(2 * ranks, GBS))
+    return one.seconds(np.full(2 * ranks, GBS), eager)
+
+
+def followed(sends, ranks, eager):
+    """Return the seconds of messages where every rank has a link of its own to each other one."""
+    step, a, b, size = (np.array(column) for column in zip(*sends, strict=True))
+    there, back = ([[x] for x in ways.tolist()] for ways in (a * ranks + b, b * ranks + a))
+    one = Course(Sends(step, a, b, size * PACKET), there, back, size, 0, ranks, 2 * PACKET, 5)
+    return one.seconds(np.full(ranks**2, GBS), eager)
+
+
+def by_hand(sends, ranks, eager):
+    """Return the same, step by step: when each rank begins it, and until when links are busy."""
+    begins, busy = [0.0] * ranks, defaultdict(float)
+    for step in range(max(one[0] for one in sends) + 1):
+        now = [one for one in sends if one[0] == step]
+        there = {}
+        for _, a, b, size in now:
+            there[a, b] = busy[a, b] = max(begins[a], busy[a, b]) + size
+        further = list(begins)
+        for _, a, b, size in now:
+            further[b] = max(further[b], there[a, b])
+            if size > eager:  # the receiver answers in this step, behind its own data
+                answer = max(there[a, b], begins[b], busy[b, a])
+                further[a] = max(further[a], answer)
+        begins = further
+    return max(begins)
+
+
+@pytest.mark.parametrize("eager", [0, 250, 1000])
+@pytest.mark.parametrize("seed", [0, 4, 9, 23])
+def test_ranks_take_what_they_take_by_hand_eager_or_not(seed, eager):
+    rng = np.random.default_rng(seed)
+    ways = [(s, a, b) for s in range(5) for a in range(5) for b in range(5) if a != b]
+    sends = [(*way, int(rng.integers(100, 400))) for way in ways if rng.random() < 0.2]
+    assert followed(sends, 5, eager) == pytest.approx(by_hand(sends, 5, eager), abs=10)
+
+
+def test_a_sender_waits_for_no_receiver_of_an_eager_message():
+    sends = [(0, 0, 1, 1), (0, 1, 3, 500), (1, 0, 2, 300)]
+    assert ends(sends, 4) == pytest.approx(800, abs=6)
+    assert ends(sends, 4, eager=1) == pytest.approx(500, abs=6)
 
 
 def test_a_message_takes_what_its_packets_take_behind_each_other():
@@ -102,3 +146,27 @@ def test_a_gain_is_likely_that_of_ranks_that_are_followed():
     found = Gains(one, Placed(slurm)).of(Placed(own))
     assert found.likely == pytest.approx(one.time(slurm) / one.time(own))
     assert found.low < found.likely < found.high
+
+
+def with_limit(eager):
+    """Return the torus that states up to how many bytes its MPI sends eagerly."""
+    known = {**TORUS.topology.parameters, "eager": eager}
+    return replace(TORUS, topology=replace(TORUS.topology, parameters=known), _cache={})
+
+
+def test_whether_messages_are_eager_is_an_unknown_where_they_are_small_and_nothing_states_it():
+    slurm, own = np.array([0, 1, 2, 3, 4, 5, 6, 17]), np.array([0, 1, 3, 4, 9, 10, 12, 13])
+    gains = {}
+    for name, machine, size in (
+        ("unknown", TORUS, 5e4), ("large", TORUS, 1.01 * EAGER),
+        ("eager", with_limit(EAGER), 5e4), ("never", with_limit(0.0), 5e4),
+    ):  # fmt: skip
+        one = Predictor(machine, "alltoall", 1, size, "single", algorithm="pairwise", latency=0)
+        gains[name] = Gains(one, Placed(slurm)).of(Placed(own))
+        assert gains[name].likely == pytest.approx(one.time(slurm) / one.time(own))
+    (unsure,) = [one for one in gains["unknown"].unknowns if one.name == "eager"]
+    both = sorted([gains["eager"].likely, gains["never"].likely])
+    assert [unsure.low, unsure.high] == pytest.approx(both)
+    assert gains["unknown"].likely == gains["never"].likely
+    for name in ("large", "eager", "never"):
+        assert "eager" not in [one.name for one in gains[name].unknowns]
