@@ -25,5 +25,5 @@ def small():
 @pytest.fixture(scope="session")
 def site(small):
     """A server of a small dragonfly, for all tests that leave it as it is."""
-    with running(small) as found:
+    with running(small, seconds=600.0) as found:  # a busy machine ends no search early
         yield found
