@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Floats
 
 
-__all__ = ["Problem", "Solution", "balance", "dot", "even", "refill"]
+__all__ = ["LONGER", "Problem", "Solution", "balance", "dot", "even", "refill"]
 
 #: The search, tuned on all-to-alls and shifts of 216 and 512 of 6,174 nodes, together and
 #: scattered: how sharp the softmax is at first (its k times the largest load), how much sharper it
@@ -119,6 +119,7 @@ def balance(
     tolerance: float,
     steps: int,
     enough: float = 0.0,
+    longer: float = LONGER,
 ) -> None:
     """Make the largest load of a solution nearly the least.
 
@@ -135,9 +136,11 @@ def balance(
         How many at most.
     enough : float
         A largest load that need not become less.
+    longer : float
+        How much longer a step is tried after one that held, until the first that does not.
     """
     sharpest = np.log(len(none)) / (SHARPEST * tolerance)
-    method = _Descent(problem, best, none)
+    method = _Descent(problem, best, none, longer)
     while best.worst > max(enough, best.bound * (1 + tolerance)) and best.steps < steps:
         if method.sharpness < sharpest and method.stalls():
             method.sharpen()
@@ -170,8 +173,8 @@ class _Descent:
         Since the softmax was made sharper.
     """
 
-    def __init__(self, problem: Problem, best: Solution, none: Floats) -> None:
-        self.problem, self.best, self.none = problem, best, none
+    def __init__(self, problem: Problem, best: Solution, none: Floats, longer: float) -> None:
+        self.problem, self.best, self.none, self.longer = problem, best, none, longer
         self.x, self.load = best.x, best.load
         weight = np.maximum(problem.weight, FLOOR * problem.weight.max())
         self.scale = problem.cap / weight
@@ -215,7 +218,7 @@ class _Descent:
         x, load, new = self._moved(value, slope)
         moved = not np.array_equal(x, self.ahead)
         self.best.improve(x, load)
-        self.length *= LONGER
+        self.length *= self.longer
         self.steps += 1
         if new > self.value:
             self._rest()
@@ -250,7 +253,7 @@ class _Descent:
             bent = dot(change * change, self.per_scale) / (2 * self.length)
             if new <= value + dot(slope, change) + bent + 1e-12 * value:
                 return x, load, new
-            self.length /= 2
+            self.length, self.longer = self.length / 2, LONGER
 
 
 def refill(problem: Problem, found: Solution, limit: float) -> None:
