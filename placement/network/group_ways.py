@@ -23,7 +23,7 @@ import numpy as np
 from placement.errors import UsageError
 from placement.network import shortest_paths
 from placement.network.groups import groups_of
-from placement.network.inside_groups import UNREACHED
+from placement.network.inside_groups import UNREACHED, lines_of_grid, lines_of_product
 from placement.network.model import has_spines, once
 from placement.support.arrays import product, summed
 
@@ -216,6 +216,11 @@ class GroupWays:
         return both * self.detour
 
     @cached_property
+    def apart(self) -> Ints:
+        """Pairs of positions of a group that no path inside joins, flat in a table of all."""
+        return np.flatnonzero(self.groups.local.length[self.groups.shape] >= UNREACHED)
+
+    @cached_property
     def one(self) -> Mask:
         """Whether two groups are the same, bool (count, count)."""
         return np.eye(self.count, dtype=bool)
@@ -269,9 +274,8 @@ class GroupWays:
         if valiant is not None:  # a third group passes on from gates to gates
             to_gates = product(over, self.gates_of).reshape(self.count, self.count, -1)
             home = home + to_gates.transpose(1, 0, 2)
-        flow = product(away, self.gates) + product(np.swapaxes(self.gates, 1, 2), home)
         out = np.zeros(len(self.groups.channels))
-        out[self.groups.inside] = self._inside(flow, inner)
+        out[self.groups.inside] = self._inside(away, home, inner)
         out[self.channel] = between.reshape(-1)[self.between] * self.share
         return out
 
@@ -280,15 +284,41 @@ class GroupWays:
         rows = table.reshape(-1, self.count)
         return self.over_links(rows).reshape(table.shape) * self.joins[:, None, :]
 
-    def _inside(self, flow: Floats, inner: Floats | None) -> Floats:
-        """Return the bytes on the channels inside groups."""
+    def _inside(self, away: Floats, home: Floats, inner: Floats | None) -> Floats:
+        """Return the bytes on the channels inside groups: to gates, from gates and others."""
         groups = self.groups
+        if self.on_lines is not None:
+            return groups.ways * self._along(away, home, inner).reshape(-1)[self.on_lines]
+        flow = product(away, self.gates) + product(np.swapaxes(self.gates, 1, 2), home)
         if self.count != groups.count:
             apart, flow = flow, np.zeros((groups.count, *flow.shape[1:]))
             np.add.at(flow, self.home, apart)
         return groups.inner(
             groups.local.carry(groups.shape, flow if inner is None else flow + inner)
         )
+
+    def _along(self, away: Floats, home: Floats, inner: Floats | None) -> Floats:
+        """Return the bytes along the rows and columns of groups that are all one full grid."""
+        sides = self.groups.local.grids[0]
+        assert sides is not None
+        left = np.concatenate([away, np.swapaxes(self.gates, 1, 2)], axis=2)
+        along = lines_of_product(sides, left, np.concatenate([self.gates, home], axis=1))
+        if inner is not None:
+            some = inner.any(axis=(1, 2))
+            along[some] += lines_of_grid(sides, inner[some])
+        return along
+
+    @cached_property
+    def on_lines(self) -> Ints | None:
+        """Where each channel inside groups stands in `_along`; None where not all are one grid."""
+        groups, grids = self.groups, self.groups.local.grids
+        if len(grids) > 1 or grids[0] is None or self.count != groups.count:
+            return None
+        chassis, blades = grids[0]
+        position, to = np.divmod(groups.spot, groups.width)
+        row, blade = np.divmod(to, blades)
+        same = position % groups.width // blades == row
+        return position * (blades + chassis) + np.where(same, blade, blades + row)
 
     def inside_price(self, price: Floats) -> Floats:
         """Return the price of ways inside groups, (machine's groups, positions, positions)."""
@@ -351,7 +381,7 @@ class GroupWays:
         every = np.arange(self.count)
         away[every, :, every] = home[every, :, every] = 0
         inner = inner_demand(groups, demand)
-        inner *= groups.local.length[groups.shape] < UNREACHED
+        inner.reshape(-1)[self.apart] = 0
         found, lost = Bytes(away, home), ~(joined | self.one)
         if not lost.any() or not found.between[lost].any():
             return found, inner, np.zeros(len(groups.channels))

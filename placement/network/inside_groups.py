@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Floats, Ints
 
 
-__all__ = ["UNREACHED", "InsideGroups"]
+__all__ = ["UNREACHED", "InsideGroups", "lines_of_grid", "lines_of_product"]
 
 #: Positions up to which the turns of all paths are listed.
 MOST_LISTED = 256
@@ -47,6 +47,8 @@ class InsideGroups:
         The longest shortest path.
     listed : bool
         Whether `few` can be asked: no path has three hops.
+    grids : list of (int, int) or None
+        Chassis and blades of each wiring that is the full grid of an Aries.
 
     Examples
     --------
@@ -72,7 +74,7 @@ class InsideGroups:
         self.most = len(self._at) - 1
         self.listed = self.most <= 2 and joined.shape[1] <= MOST_LISTED
         self._turns = [_turns(one) for one in joined] if self.listed else []
-        self._grids = [_grid_sides(one) if self.most == 2 else None for one in joined]
+        self.grids = [_grid_sides(one) if self.most == 2 else None for one in joined]
 
     def few(self, shape: Ints, u: Ints, v: Ints, amount: Floats) -> tuple[Ints, Ints, Ints, Floats]:
         """Return what pairs of positions send over one channel each: (pair, from, to, bytes).
@@ -149,9 +151,9 @@ class InsideGroups:
     ) -> Floats:
         """Return what the groups of each wiring make of their tables."""
         out = np.empty_like(table)
-        for wiring, sides in enumerate(self._grids):
+        for wiring, sides in enumerate(self.grids):
             own = shape == wiring
-            some = table if len(self._grids) == 1 else table[own]
+            some = table if len(self.grids) == 1 else table[own]
             found = over_paths(wiring, some) if sides is None else on_grid(sides, some)
             if some is table:
                 return found
@@ -240,21 +242,82 @@ def _grid_sides(joined: Floats) -> tuple[int, int] | None:
 
 
 def _carried_on_grid(sides: tuple[int, int], demand: Floats) -> Floats:
-    """Return `InsideGroups.carry` on grids: half of a pair's bytes go along the row first.
+    """Return `InsideGroups.carry` on grids."""
+    chassis, blades = sides
+    along = lines_of_grid(sides, demand).reshape(-1, chassis, blades, blades + chassis)
+    flow = np.zeros((len(demand), chassis, blades, chassis, blades))
+    c, b = np.arange(chassis), np.arange(blades)
+    flow[:, c, :, c, :] = np.moveaxis(along[..., :blades], 1, 0)
+    flow[:, :, b, :, b] = np.moveaxis(along[..., blades:], 2, 0)
+    return flow.reshape(demand.shape)
 
-    Sums along rows and columns are all that is needed: what leaves (c, b) for
-    column b', half of it turns into the row there, and the other half comes
-    out of the row that it went first.
+
+def lines_of_grid(sides: tuple[int, int], demand: Floats) -> Floats:
+    """Return what a demand puts on the rows and columns of grids.
+
+    Half of a pair's bytes go along the row first, so sums along rows and columns are
+    all that is needed: what leaves (c, b) for column b', half of it turns into the row
+    there, and the other half comes out of the row that it went first.
+
+    Parameters
+    ----------
+    sides : tuple of int
+        Chassis and blades.
+    demand : float64 (g, q, q)
+
+    Returns
+    -------
+    float64 (g, q, blades + chassis)
+        Bytes from each position to each blade of its row, and to each chassis of its column.
+    """
+    pairs = demand.reshape(-1, *sides, *sides)
+    return _turn_half(pairs.sum(axis=3), pairs.sum(axis=4), pairs.sum(axis=1), pairs.sum(axis=2))
+
+
+def lines_of_product(sides: tuple[int, int], left: Floats, right: Floats) -> Floats:
+    """Return `lines_of_grid` of the demand ``left @ right``, which is never made.
+
+    Parameters
+    ----------
+    sides : tuple of int
+    left : float64 (g, q, k)
+    right : float64 (g, k, q)
+
+    Examples
+    --------
+    >>> left, right = np.arange(24.0).reshape(1, 6, 4), np.arange(24.0).reshape(1, 4, 6)
+    >>> np.allclose(lines_of_product((2, 3), left, right), lines_of_grid((2, 3), left @ right))
+    True
     """
     chassis, blades = sides
-    pairs = demand.reshape(-1, chassis, blades, chassis, blades)
-    flow = np.zeros_like(pairs)
-    c, b = np.arange(chassis), np.arange(blades)
-    row = (pairs.sum(axis=3) + pairs.sum(axis=1).transpose(0, 2, 1, 3)) / 2
-    column = (pairs.sum(axis=4) + pairs.sum(axis=2).transpose(0, 1, 3, 2)) / 2
-    flow[:, c, :, c, :] = np.moveaxis(row, 1, 0)
-    flow[:, :, b, :, b] = np.moveaxis(column, 2, 0)
-    return flow.reshape(demand.shape)
+    ends, starts = right.reshape(*right.shape[:2], *sides), left.reshape(-1, *sides, left.shape[2])
+    leaving = product(left, np.concatenate([ends.sum(axis=2), ends.sum(axis=3)], axis=2))
+    entering = product(np.concatenate([starts.sum(axis=1), starts.sum(axis=2)], axis=1), right)
+    leaving = leaving.reshape(-1, *sides, blades + chassis)
+    entering = entering.reshape(-1, blades + chassis, *sides)
+    return _turn_half(
+        leaving[..., :blades], leaving[..., blades:], entering[:, :blades], entering[:, blades:]
+    )
+
+
+def _turn_half(
+    to_blade: Floats, to_chassis: Floats, of_blade: Floats, of_chassis: Floats
+) -> Floats:
+    """Return the bytes along rows and columns, from those by (position, goal's or start's line).
+
+    Parameters
+    ----------
+    to_blade, to_chassis : float64 (g, c, b, blade), (g, c, b, chassis)
+        Bytes from each position.
+    of_blade, of_chassis : float64 (g, blade, c, b), (g, chassis, c, b)
+        Bytes to each position.
+    """
+    row, column = (
+        to_blade + of_blade.transpose(0, 2, 1, 3),
+        to_chassis + of_chassis.transpose(0, 1, 3, 2),
+    )
+    both: Floats = np.concatenate([row, column], axis=3) / 2
+    return both.reshape(len(both), row.shape[1] * row.shape[2], both.shape[3])
 
 
 def _priced_on_grid(sides: tuple[int, int], price: Floats) -> Floats:

@@ -41,6 +41,8 @@ def summed(key: Ints, amount: Floats, size: int = 0) -> Floats:
     >>> summed(np.array([0, 2, 2]), np.array([1.0, 2.0, 3.0]), 4).tolist()
     [1.0, 0.0, 5.0, 0.0]
     """
+    if not len(key):
+        return np.zeros(size)
     return np.bincount(key, amount, minlength=size).astype(np.float64, copy=False)
 
 

@@ -453,6 +453,7 @@ class _Times:
         self.adapts = _adapts(asked)
         self._phases: dict[tuple[str, bool], list[_Phase]] = {}
         self._ends: dict[tuple[int, bytes, float], float] = {}
+        self._links: dict[tuple[int, int, float], float] = {}
         left = asked.left(self.slots)
         usable = (asked.channels if left is None else left).bandwidth
         self.wire = usable / asked.constants.payload
@@ -561,10 +562,17 @@ class _Times:
             self._ends[key] = course.seconds(self.asked.every_link(wire), eager)
         return self._ends[key]
 
+    def _busiest(self, one: _Sent, wire: Floats, payload: float) -> float:
+        """Return the seconds of the busiest link; kept, as few unknowns change the wire."""
+        key = id(one), id(wire), payload
+        if key not in self._links:
+            bandwidth = wire[one.channels] * (payload * GB)
+            self._links[key] = float((one.load / bandwidth).max(initial=0.0))
+        return self._links[key]
+
     def _longest(self, one: _Sent, values: _Values, wire: Floats, share: float) -> float:
         """Return what takes longest: links, a node's own link, or what a rank can send."""
-        bandwidth = wire[one.channels] * (values.payload * GB)
-        links = float((one.load / bandwidth).max(initial=0.0))
+        links = self._busiest(one, wire, values.payload)
         rank = one.message / (values.process * GB) if values.process else 0.0
         paths = max(links, one.own, rank)
         if one.filled is not None:
