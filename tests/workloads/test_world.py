@@ -24,12 +24,12 @@ pytestmark = pytest.mark.mpi
 PROGRAM = """
     import sys, time
     from placement.errors import NidmapError, ParseError, UsageError
-    from workloads.world import guarded, same, together, world
+    from workloads.world import run_guarded, same, together, world
     def main():
         comm = world()
         rank = comm.Get_rank()
         {body}
-    sys.exit(guarded(main))
+    sys.exit(run_guarded(main))
 """
 
 
