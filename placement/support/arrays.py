@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from placement.support.array_types import Array, Floats, Ints
 
 __all__ = [
     "components",
     "find",
+    "finish_bits",
     "mix_bits",
     "product",
     "ragged_ranges",
@@ -239,7 +242,7 @@ def solve(matrix: Floats, wanted: Floats) -> Floats:
 
 
 def mix_bits(number: Ints) -> Ints:
-    """Return numbers that look random, the same for the same number: SplitMix64's finaliser.
+    """Return numbers that look random, the same for the same number, by SplitMix64.
 
     Sums of them (modulo 2^64) tell sets apart. numpy.random is slow to import.
 
@@ -249,6 +252,17 @@ def mix_bits(number: Ints) -> Ints:
     1000
     """
     x = (number.view(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    return finish_bits(x).view(np.int64)
+
+
+def finish_bits(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Finish as SplitMix64 does: every bit depends on every bit.
+
+    Examples
+    --------
+    >>> finish_bits(np.array([0, 1], dtype=np.uint64)).tolist()
+    [0, 6238072747940578789]
+    """
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return (x ^ (x >> np.uint64(31))).view(np.int64)
+    return x ^ (x >> np.uint64(31))

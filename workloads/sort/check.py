@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import NidmapError
+from placement.support.arrays import finish_bits
 from workloads.sort.local import BLOCK
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["checksum", "faults", "in_order", "sortedness"]
 
 _ODD = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
-_MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
 def checksum(items: Array) -> NDArray[np.uint64]:
@@ -64,16 +64,9 @@ def _hashes(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
     for k, odd in enumerate(_ODD):
         value = np.full(len(rows), odd, np.uint64)
         for column in range(words):
-            value = _mix_bits((value ^ columns[:, column]) + np.uint64(odd))
+            value = finish_bits((value ^ columns[:, column]) + np.uint64(odd))
         sums[k] = value.sum(dtype=np.uint64)
     return sums
-
-
-def _mix_bits(value: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Finish as splitmix64 does: every bit depends on every bit."""
-    for shift, factor in zip((30, 27), _MIX, strict=True):
-        value = (value ^ (value >> np.uint64(shift))) * np.uint64(factor)
-    return value ^ (value >> np.uint64(31))
 
 
 def in_order(words: Sequence[Word]) -> Mask:
