@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, SupportsIndex, overload
+from collections.abc import Iterable
+from typing import SupportsIndex, overload
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import MAX_LENGTH, NAME
 from placement.support.regex import compile_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["NodeList"]
 

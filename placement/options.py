@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 from placement.errors import UsageError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
 
 __all__ = ["Options"]
 

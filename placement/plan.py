@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement import planners
 from placement.errors import PlanError, UsageError
+from placement.machine import Machine
 from placement.request import Baseline, Choice, Plan, Request
 from placement.scheduler.baseline import baseline_of
 from placement.scheduler.switches import forest_roots
+from placement.support.array_types import Ints, Mask
 from placement.support.quantities import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from placement.machine import Machine
-    from placement.support.array_types import Ints, Mask
 
 __all__ = ["counted", "overfull", "plan", "spans", "usual_strategy"]
 

@@ -43,20 +43,16 @@ turns to another one (`rankmap.predict.bursts`).
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 import placement.views.frames  # noqa: F401  # lets machines export themselves
 from placement.errors import UsageError, printable
 from placement.machine import Machine, Topology
 from placement.options import Options
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
 __all__ = ["MAX_NODES", "is_spec", "parse_spec"]
 

@@ -7,10 +7,7 @@ works, so work says itself when it has come further.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 __all__ = ["listen", "step"]
 

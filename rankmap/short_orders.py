@@ -19,27 +19,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from placement.errors import NidmapError
-from rankmap.emit.process_mapping import MAPPINGS, PMI2, parse_limit
+from rankmap.emit.process_mapping import MAPPINGS, PMI2, Mapping, parse_limit
 from rankmap.grid.boxes import cells_in, inside
 from rankmap.grid.dims import boxes_of, divisors
 from rankmap.order import Order
 from rankmap.orders import find
-from rankmap.pattern import parse_pattern
+from rankmap.pattern import Pattern, parse_pattern
 from rankmap.pattern.structured import GridPattern
 from rankmap.permutation import inverse
 from rankmap.progress import step
 from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
-from rankmap.units import units_of
+from rankmap.units import Level, Units, units_of
 
 if TYPE_CHECKING:
     import collections.abc
     from collections.abc import Callable, Iterable, Iterator
 
     from rankmap.arrays import Ints, Shape
-    from rankmap.emit.process_mapping import Mapping
-    from rankmap.pattern import Pattern
-    from rankmap.units import Level, Units
 
     JobWords = collections.abc.Mapping[str, Any]
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import NidmapError, UsageError
+from placement.machine import Machine
 from placement.topologies import links, router_names, wiring_text
 from placement.views.summary import summarise
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
 
 __all__ = ["FILE_PATTERNS", "code_column", "document", "folded_rows"]
 

@@ -12,11 +12,10 @@ from placement.errors import UsageError
 from placement.lookup import nodes_of, rows_of
 from web import requests
 from web.picture import Mark, picture
-from web.requests import Describe
+from web.requests import Describe, Export
 
 if TYPE_CHECKING:
     from placement.machine import Machine
-    from web.requests import Export
     from web.snapshot import Snapshot
 
 __all__ = ["export", "file_name"]

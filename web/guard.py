@@ -12,17 +12,14 @@ import shlex
 import socket
 import stat
 import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from werkzeug.http import parse_cookie
 
 from placement.errors import OutputError, UsageError, printable
 from web.answers import Answer, problem
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 __all__ = ["HEADERS", "Guard", "own_names", "token_in"]
 

@@ -6,21 +6,17 @@ import asyncio
 import contextlib
 import os
 import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from placement.errors import NidmapError, printable
 from placement.lookup import nodes_of
+from placement.machine import Machine
 from web.answers import Document, json_document
-from web.snapshot import SLURM, of_dump
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable
-
-    from placement.machine import Machine
-    from web.snapshot import Snapshot
+from web.snapshot import SLURM, Snapshot, of_dump
 
 __all__ = ["Live", "Streams"]
 

@@ -11,16 +11,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from markupsafe import Markup
 
 from placement.errors import NidmapError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["bundle", "export_page", "shell"]
 

@@ -10,22 +10,18 @@ from __future__ import annotations
 import gzip
 import time
 import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import NidmapError, OutputError, ParseError, printable
+from placement.machine import Machine
 from web.columns import folded_rows
 from web.snapshot import Job, Snapshot
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
 
 __all__ = ["Recording", "read", "record"]
 

@@ -16,7 +16,7 @@ from web.live import Live, Streams
 from web.page import STATIC
 from web.requests import BODY, TEXT
 from web.slowdowns import slowdowns
-from web.snapshot import ask, of_dump
+from web.snapshot import Snapshot, ask, of_dump
 from web.workers import Lane
 
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from web.recording import Recording
-    from web.snapshot import Snapshot
     from web.workers import Told
 
     #: The machine's columns, and the layout's views by id.

@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.errors import NidmapError, ParseError, printable
 from placement.lookup import find_rows
-from placement.machine import FREE_STATES
+from placement.machine import FREE_STATES, Machine
 from placement.scheduler.availability import counts_of
 from placement.support.reading import read_at_most
 from web.columns import code_column, folded_rows
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from placement.machine import Machine
     from placement.slurm.jobs import RunningJob
     from placement.slurm.nodes import SlurmNodes
 

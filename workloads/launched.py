@@ -10,14 +10,12 @@ import shlex
 import shutil
 import signal
 import sys
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from placement.errors import LaunchError, printable
 from workloads.progress import TERMINAL
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 __all__ = [
     "ENDING",

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, cast
 from placement import __version__
 from placement.commands.common import say
 from workloads.launched import ENDING, handle_signals
-from workloads.phases import reduce_over_ranks
+from workloads.phases import Trial, reduce_over_ranks
 from workloads.progress import Progress
 from workloads.results import Journal
 from workloads.world import forget_segments, oversubscription, processor, same, together
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from workloads.options import Common
-    from workloads.phases import Trial
 
 __all__ = ["Case", "Result", "Session", "header_of", "quiet_barrier"]
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from placement.errors import UsageError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["check_word", "read_extents"]
 

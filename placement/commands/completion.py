@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import click
 
 from placement.hooks import SERVICES, load
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    Completion = Callable[[click.Context, click.Parameter, str], list[str]]
+Completion = Callable[[click.Context, click.Parameter, str], list[str]]
 
 __all__ = ["among", "quiet_option"]
 

@@ -18,7 +18,7 @@ from placement.commands.common import (
     write_output,
 )
 from placement.commands.completion import among, quiet_option
-from placement.commands.plan_report import PlanOptions
+from placement.commands.plan_report import PlanOptions, PlanReport
 from placement.commands.quantities import Bytes, resource, segment
 from placement.emit import FORMATS
 from placement.errors import UsageError
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from placement.commands.candidates import Candidates
-    from placement.commands.plan_report import PlanReport
     from placement.machine import Machine
     from placement.request import Plan
     from placement.slurm.nodes import SlurmNodes

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
 
 from placement.errors import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 __all__ = ["align_columns"]
 

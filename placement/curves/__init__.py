@@ -8,19 +8,14 @@ coordinates with it, rank orders over a grid of processes.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from placement.curves import hilbert
 from placement.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from placement.support.array_types import Ints
+from placement.support.array_types import Ints
 
 __all__ = ["hilbert_curve", "hilbert_key", "morton_curve", "morton_key"]
 

@@ -22,18 +22,15 @@ leave walkable parts. In one to four dimensions there always is one.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from functools import cache
 from itertools import combinations, islice, permutations, product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from numpy.typing import NDArray
-
-    Cells = NDArray[np.int32]
+Cells = NDArray[np.int32]
 
 __all__ = ["parts", "walk"]
 

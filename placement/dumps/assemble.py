@@ -15,20 +15,17 @@ import numpy as np
 
 import placement.views.frames  # noqa: F401  # lets machines export themselves
 from placement.dumps.contradictions import absent_cabinets, contradictions, settle_dumps
-from placement.dumps.tables import fill, join
+from placement.dumps.tables import Table, fill, join
 from placement.errors import ParseError, place
-from placement.geometry import locate
-from placement.machine import Machine
+from placement.geometry import Network, locate
+from placement.machine import Machine, Switches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from placement.dumps.tables import Table
-    from placement.geometry import Network
     from placement.geometry.slingshot import Groups
-    from placement.machine import Switches
     from placement.records import Dump
     from placement.support.array_types import Ints, Strs
     from placement.topologies.source import Source

@@ -13,7 +13,7 @@ import numpy as np
 
 from placement.dumps.contradictions import contradictions
 from placement.errors import NidmapError, ParseError, place
-from placement.records import Fault
+from placement.records import Dump, Fault
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from placement.load import Sources
     from placement.machine import Machine
-    from placement.records import Dump
 
 __all__ = ["Finding", "check", "check_sources"]
 

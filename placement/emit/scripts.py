@@ -6,14 +6,9 @@ sits in no queue helps nobody.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from placement.emit.job import pbs_options, slurm_options
+from placement.emit.job import Emission, pbs_options, slurm_options
 from placement.emit.lists import nid_ranges
 from placement.errors import UsageError
-
-if TYPE_CHECKING:
-    from placement.emit.job import Emission
 
 __all__ = ["JOB_NODES", "aprun", "exclude", "inside_job", "pbs", "sbatch", "switches"]
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import ParseError, printable
-from placement.geometry.islands import find_islands, idle_leaves
+from placement.geometry.islands import Islands, find_islands, idle_leaves
 from placement.geometry.listed import wiring_of
 from placement.geometry.network import Network, refuse, seats
 from placement.machine import Topology
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from placement.dumps.tables import Table
-    from placement.geometry.islands import Islands
     from placement.records import Dump
     from placement.support.array_types import Floats, Ints, Mask, Strs
 

@@ -14,14 +14,12 @@ none where it is not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import components, product
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Floats, Ints, Mask
 
 __all__ = ["Islands", "find_islands", "idle_leaves"]
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from placement.errors import ParseError
 from placement.geometry.network import Network
-from placement.machine import LISTED
-from placement.records import NodeRecords
+from placement.machine import LISTED, Links, Topology
+from placement.records import Dump, NodeRecords
 from placement.support.arrays import find
 from placement.topologies import grid
 from placement.topologies.bundles import bundle
@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from placement.machine import Links, Topology
     from placement.names.gemini import Gemini
     from placement.names.xc import Xc
-    from placement.records import Dump
     from placement.support.array_types import Ints, Mask, Strs
 
 __all__ = ["Listed", "aries", "blades", "gemini", "router_lists", "wiring_of", "with_nodes"]

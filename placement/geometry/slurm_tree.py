@@ -15,14 +15,13 @@ import numpy as np
 
 from placement.geometry.network import Network, refuse, seats
 from placement.lookup import find_rows
-from placement.machine import Switches, Topology
+from placement.machine import Links, Switches, Topology
 from placement.support.arrays import rank_within
 from placement.topologies import grid
 from placement.topologies.bundles import bundle
 
 if TYPE_CHECKING:
     from placement.dumps.tables import Table
-    from placement.machine import Links
     from placement.records import Dump
     from placement.support.array_types import Ints, Strs
 

@@ -29,20 +29,15 @@ routing             where
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from types import ModuleType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import UsageError, printable
+from placement.machine import Machine
 from placement.network.demand import Demand
 from placement.network.model import Channels, Loads, Worst
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
 
 __all__ = [
     "SINGLE_PATH",

@@ -32,29 +32,22 @@ until the largest load is `TOLERANCE` above the bound or no more fit.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.machine import Machine
 from placement.network import dragonfly, linear_program
 from placement.network.balancing import LONGER, Solution, balance, dot, even, refill
-from placement.network.group_ways import Ways, group_ways_of
+from placement.network.demand import Demand
+from placement.network.group_ways import Bytes, GroupWays, Ways, group_ways_of
 from placement.network.model import has_spines
 from placement.network.pair_changes import PairChanges
-from placement.network.shares import Pairs, variables_of
+from placement.network.shares import Pairs, Variables, variables_of
 from placement.network.valiant import channels
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.machine import Machine
-    from placement.network.demand import Demand
-    from placement.network.group_ways import Bytes, GroupWays
-    from placement.network.shares import Variables
-    from placement.support.array_types import Floats, Ints
-
+from placement.support.array_types import Floats, Ints
 
 __all__ = ["TOLERANCE", "Division", "channels", "divide", "hops", "loads", "notes"]
 

@@ -16,13 +16,11 @@ load. So the gap between both is a certificate and not an estimate.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from placement.support.array_types import Floats
-
+from placement.support.array_types import Floats
 
 __all__ = ["LONGER", "Problem", "Solution", "balance", "dot", "even", "refill"]
 

@@ -26,25 +26,20 @@ own links: the N-th fastest of those eligible is as fast as the slowest used.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import UsageError
+from placement.machine import Machine
+from placement.network.demand import Demand
 from placement.network.lines import Lines
 from placement.network.model import GB, injection_bandwidth, once
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import sum_by_pair, summed
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
-    from placement.network.demand import Demand
-    from placement.support.array_types import Floats, Ints
-
 
 __all__ = ["Bound", "best_bound", "bound_demand"]
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from placement.machine import Machine
+from placement.support.array_types import Ints, Mask
 from placement.support.arrays import components
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Ints, Mask
-
 
 __all__ = ["connected_nodes"]
 

@@ -13,25 +13,20 @@ of their attachments (k x k).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import NidmapError, UsageError
+from placement.machine import Machine
 from placement.network.lines import NO_LINES, Lines
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import sum_by_pair, summed
 from placement.topologies import router_count
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
-    from placement.support.array_types import Floats, Ints
-
-    Pairs = tuple[Ints, Ints, Floats]
+Pairs = tuple[Ints, Ints, Floats]
 
 __all__ = ["Demand"]
 

@@ -22,21 +22,17 @@ list, and whatever routers are missing, the links are those of
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.machine import Machine
 from placement.network import few_pairs
+from placement.network.demand import Demand
 from placement.network.group_ways import group_ways_of
 from placement.network.groups import groups_of
+from placement.network.model import Channels
+from placement.support.array_types import Floats, Ints
 from placement.topologies import router_coords
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.network.demand import Demand
-    from placement.network.model import Channels
-    from placement.support.array_types import Floats, Ints
-
 
 __all__ = ["channels", "hops", "loads", "next_channel", "notes", "routings"]
 

@@ -12,18 +12,13 @@ and takes seconds for some thousands of flows of different sizes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from placement.errors import UsageError
+from placement.machine import Machine
 from placement.network.model import GB, injection_bandwidth
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import summed
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Floats, Ints
-
 
 __all__ = ["fair_ends", "share_fairly"]
 

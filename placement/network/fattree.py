@@ -22,24 +22,19 @@ traffic is split equally over all shortest paths that climb and then descend
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.machine import Machine
 from placement.network import switches
-from placement.network.demand import Everyone, Messages
+from placement.network.demand import Demand, Everyone, Messages
 from placement.network.lines import product_over_lines
 from placement.network.model import once
 from placement.network.shortest_paths import refuse_large_table
 from placement.network.switches import channels
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import summed
 from placement.topologies.fattree import Shape, shape
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.network.demand import Demand
-    from placement.support.array_types import Floats, Ints
-
 
 __all__ = [
     "by_residue",

@@ -16,23 +16,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from placement.errors import UsageError
+from placement.machine import Machine
 from placement.network import shortest_paths
-from placement.network.groups import groups_of
+from placement.network.demand import Demand
+from placement.network.groups import Groups, groups_of
 from placement.network.inside_groups import UNREACHED, lines_of_grid, lines_of_product
 from placement.network.model import has_spines, once
+from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import product, summed
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.network.demand import Demand
-    from placement.network.groups import Groups
-    from placement.support.array_types import Floats, Ints, Mask
-
 
 __all__ = ["Bytes", "GroupWays", "Ways", "group_ways_of", "inner_demand", "line_weights"]
 

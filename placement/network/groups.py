@@ -8,22 +8,16 @@ the cables of a DragonFly+, from leaf to spine too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import UsageError
+from placement.machine import Machine
 from placement.network.inside_groups import UNREACHED, InsideGroups
-from placement.network.model import from_links, has_spines, once
+from placement.network.model import Channels, from_links, has_spines, once
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import summed
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
-    from placement.network.model import Channels
-    from placement.support.array_types import Floats, Ints
-
 
 __all__ = ["Bundles", "Groups", "groups_of"]
 

@@ -7,17 +7,12 @@ is joined to nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import product, ragged_ranges, summed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from placement.support.array_types import Floats, Ints
-
 
 __all__ = ["UNREACHED", "InsideGroups", "lines_of_grid", "lines_of_product"]
 

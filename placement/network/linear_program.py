@@ -12,17 +12,13 @@ its cheaper way, are hardly better.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from placement.network.balancing import Problem
+from placement.network.balancing import Problem, Solution
 from placement.support import arrays
-
-if TYPE_CHECKING:
-    from placement.network.balancing import Solution
-    from placement.support.array_types import Floats, Ints
-
+from placement.support.array_types import Floats, Ints
 
 __all__ = ["FEW", "Listed", "least_largest", "solve"]
 

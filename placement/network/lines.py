@@ -7,21 +7,16 @@ this, 100,000 nodes are a few arrays and not a table of all pairs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import mix_bits, product, sum_by_pair, summed
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from placement.support.array_types import Floats, Ints
-
-    Entries = tuple[Ints, Ints, Floats]
+Entries = tuple[Ints, Ints, Floats]
 
 __all__ = ["NO_LINES", "Lines", "match_lines", "product_over_lines"]
 

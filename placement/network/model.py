@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
-    from placement.support.array_types import Floats
-
+from placement.machine import Machine
+from placement.support.array_types import Floats
 
 __all__ = ["Channels", "Loads", "Worst", "from_links", "injection_bandwidth", "once"]
 

@@ -9,15 +9,10 @@ ring from position E / 2 to 0 goes to - instead, as in SimGrid's torus.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import summed
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Floats, Ints
-
 
 __all__ = ["products", "segments", "split", "steps"]
 

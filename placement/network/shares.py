@@ -9,21 +9,14 @@ any division of router pairs (`saved`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.network.balancing import dot
-from placement.network.group_ways import Bytes
+from placement.network.demand import Demand
+from placement.network.group_ways import Bytes, GroupWays, Ways
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import summed
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.network.demand import Demand
-    from placement.network.group_ways import GroupWays, Ways
-    from placement.support.array_types import Floats, Ints
-
 
 __all__ = ["Between", "Pairs", "Variables", "variables_of"]
 

@@ -8,22 +8,16 @@ inside the two groups.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network.crossings import crossings
-from placement.network.group_ways import FEW_LINES, inner_demand, line_weights
+from placement.network.crossings import Crossing, crossings
+from placement.network.demand import Demand
+from placement.network.group_ways import FEW_LINES, GroupWays, inner_demand, line_weights
+from placement.network.groups import Groups
 from placement.network.lines import NO_LINES
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import product
-
-if TYPE_CHECKING:
-    from placement.network.crossings import Crossing
-    from placement.network.demand import Demand
-    from placement.network.group_ways import GroupWays
-    from placement.network.groups import Groups
-    from placement.support.array_types import Floats, Ints
-
 
 __all__ = ["hops", "loads"]
 

@@ -14,22 +14,17 @@ parallel links counted one by one; ``single`` takes one next hop a destination.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import NidmapError, UsageError, printable
+from placement.machine import Machine
+from placement.network.demand import Demand
+from placement.network.model import Channels
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import summed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from placement.machine import Machine
-    from placement.network.demand import Demand
-    from placement.network.model import Channels
-    from placement.support.array_types import Floats, Ints
-
 
 __all__ = [
     "BETWEEN_GROUPS",

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.network import shortest_paths
-from placement.network.crossings import crossings
-from placement.network.inside_groups import UNREACHED
+from placement.network.crossings import Crossing, Side, crossings
+from placement.network.inside_groups import UNREACHED, InsideGroups
 from placement.network.model import once
 from placement.network.switches import stop_at_switches
 
@@ -30,11 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from placement.network.crossings import Crossing, Side
     from placement.network.demand import Demand
     from placement.network.group_ways import GroupWays
     from placement.network.groups import Groups
-    from placement.network.inside_groups import InsideGroups
     from placement.support.array_types import Floats, Ints
 
     Small = NDArray[np.int32]

@@ -11,24 +11,18 @@ cables to the same switch the first ones of all switches come before the second.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from placement.machine import Machine
 from placement.network import shortest_paths
-from placement.network.demand import Messages
+from placement.network.demand import Demand, Everyone, Messages
 from placement.network.lines import product_over_lines
 from placement.network.model import Channels, from_links, once
+from placement.network.shortest_paths import Graph
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import summed
 from placement.topologies import links, router_coords
 from placement.topologies.bundles import refuse_many
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.network.demand import Demand, Everyone
-    from placement.network.shortest_paths import Graph
-    from placement.support.array_types import Floats, Ints
-
 
 __all__ = ["channels", "graph", "hops", "loads", "next_channel", "stop_at_switches"]
 

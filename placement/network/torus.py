@@ -24,27 +24,20 @@ is there to be compared with.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.machine import Machine
 from placement.network import rings, shortest_paths
+from placement.network.demand import Demand
 from placement.network.lines import match_lines
 from placement.network.model import Channels, once
-from placement.network.shortest_paths import graph_of
-from placement.network.torus_grid import grid_of
+from placement.network.shortest_paths import Graph, graph_of
+from placement.network.torus_grid import Grid, grid_of
+from placement.support.array_types import Floats, Ints, Mask
 from placement.topologies import router_count
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from placement.machine import Machine
-    from placement.network.demand import Demand
-    from placement.network.shortest_paths import Graph
-    from placement.network.torus_grid import Grid
-    from placement.support.array_types import Floats, Ints, Mask
-
 
 __all__ = ["channels", "hops", "loads", "next_channel", "notes"]
 

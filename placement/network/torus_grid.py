@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.machine import Machine
 from placement.network.model import once
+from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import find
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Floats, Ints, Mask
-
 
 __all__ = ["Grid", "grid_of"]
 

@@ -11,21 +11,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.machine import Machine
 from placement.network import switches
+from placement.network.demand import Demand
 from placement.network.model import once
 from placement.network.shortest_paths import no_path, refuse_large_table
 from placement.network.switches import channels
+from placement.support.array_types import Floats, Ints
 from placement.topologies import links, router_count
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.network.demand import Demand
-    from placement.support.array_types import Floats, Ints
-
 
 __all__ = [
     "channels",

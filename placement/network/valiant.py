@@ -24,18 +24,13 @@ between groups.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from placement.machine import Machine
+from placement.network.demand import Demand
 from placement.network.dragonfly import channels
 from placement.network.group_ways import group_ways_of
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.network.demand import Demand
-    from placement.support.array_types import Floats, Ints
-
+from placement.support.array_types import Floats, Ints
 
 __all__ = ["channels", "hops", "loads", "notes"]
 

@@ -22,15 +22,11 @@ two blades more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.support.array_types import Floats, Ints, Mask
-
+from placement.support.array_types import Floats, Ints, Mask
 
 __all__ = ["fewest", "fewest_children", "largest"]
 

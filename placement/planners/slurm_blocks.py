@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.machine import Switches
+from placement.machine import Machine, Switches
 from placement.planners import planner
-from placement.planners.slurm_job import choose, lightest_that_fit, switches_in_node_order
+from placement.planners.slurm_job import Job, choose, lightest_that_fit, switches_in_node_order
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.planners.slurm_job import Job
     from placement.request import Request
     from placement.support.array_types import Ints, Mask
 

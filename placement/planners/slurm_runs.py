@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.planners import planner
-from placement.planners.slurm_job import choose
+from placement.planners.slurm_job import Job, choose
 
 if TYPE_CHECKING:
     from placement.machine import Machine
-    from placement.planners.slurm_job import Job
     from placement.request import Request
     from placement.support.array_types import Ints, Mask
 

@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.planners import planner
-from placement.planners.slurm_job import choose, lightest_that_fit, switches_in_node_order
+from placement.planners.slurm_job import (
+    Job,
+    Pool,
+    choose,
+    lightest_that_fit,
+    switches_in_node_order,
+)
 from placement.planners.slurm_runs import pick
 from placement.scheduler.switches import forest_roots, subtree_sums
 
@@ -28,7 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from placement.machine import Machine, Switches
-    from placement.planners.slurm_job import Job, Pool
     from placement.request import Request
     from placement.support.array_types import Ints, Mask
 

@@ -10,14 +10,11 @@ prefixes and widths.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.names.columns import codes_of
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints, Strs
+from placement.support.array_types import Ints, Strs
 
 __all__ = ["slurm_order"]
 

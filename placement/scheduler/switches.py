@@ -12,17 +12,12 @@ above, and one root joins all.
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-from placement.machine import Switches
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
+from placement.machine import Machine, Switches
+from placement.support.array_types import Ints
 
 __all__ = ["forest_roots", "members", "slurm_switches", "subtree_sums"]
 

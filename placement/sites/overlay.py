@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct
 
 from placement.errors import SiteError, place, printable
+from placement.machine import Links, Machine, Topology
 from placement.sites.model import figures_in, sending_parameters
 from placement.sites.schema import Figure, OverlayConfig
 from placement.sites.where import line_of
-
-if TYPE_CHECKING:
-    from placement.machine import Links, Machine, Topology
 
 __all__ = ["Overlay"]
 

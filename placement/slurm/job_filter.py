@@ -13,15 +13,12 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from placement import __version__
 from placement.commands.common import write_output
 from placement.errors import OutputError, UsageError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["CLI_FILTER", "JOB_SUBMIT", "cli_filter", "install", "job_submit", "remove"]
 

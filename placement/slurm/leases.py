@@ -13,16 +13,13 @@ import fcntl
 import json
 import os
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from placement.commands.common import write_output
 from placement.errors import LaunchError, NidmapError
 from placement.nodelist import NodeList
 from placement.slurm.command import ask
 from placement.support.user_cache import user_cache
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["FOLDER", "SECONDS", "lease", "leased_nodes", "one_plan_at_a_time", "pinned_nodes"]
 

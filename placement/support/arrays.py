@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.support.array_types import Array, Floats, Ints
+from placement.support.array_types import Array, Floats, Ints
 
 __all__ = [
     "components",

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from placement.errors import UsageError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["format_of_name", "suffix_of"]
 

@@ -10,21 +10,16 @@ thing in `Machine.router`, in `Links` and here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import UsageError
-from placement.machine import LISTED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from types import ModuleType
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Links, Machine
-    from placement.support.array_types import Strs
+from placement.machine import LISTED, Links, Machine
+from placement.support.array_types import Strs
 
 __all__ = ["links", "router_coords", "router_count", "router_names", "wiring_text"]
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import UsageError
 from placement.machine import Links
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats, Ints
 
 __all__ = ["MAX_LINKS", "bundle", "pairs", "refuse_many"]
 

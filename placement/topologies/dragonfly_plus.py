@@ -10,22 +10,16 @@ group, then spines.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from placement.machine import Topology
+from placement.machine import Links, Machine, Topology
+from placement.support.array_types import Strs
 from placement.support.quantities import counted
 from placement.topologies.bundles import bundle, pairs, refuse_many
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Links, Machine
-    from placement.support.array_types import Strs
 
 __all__ = ["LEVELS", "links", "router_coords", "router_names", "topology_of", "wiring_text"]
 

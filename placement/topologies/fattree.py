@@ -16,19 +16,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import UsageError
+from placement.machine import Links, Machine, Topology
+from placement.support.array_types import Ints, Strs
 from placement.topologies import grid
 from placement.topologies.bundles import bundle, refuse_many
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.machine import Links, Machine, Topology
-    from placement.support.array_types import Ints, Strs
 
 __all__ = ["Shape", "links", "router_coords", "router_names", "shape", "wiring_text"]
 

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import ParseError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
+from placement.machine import Machine
+from placement.support.array_types import Ints
 
 __all__ = ["MAX_ROUTERS", "box", "from_nodes", "number", "refuse_huge"]
 

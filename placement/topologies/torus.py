@@ -8,20 +8,15 @@ cage against z between cages.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from placement.machine import Links, Machine
+from placement.support.array_types import Floats, Ints, Strs
 from placement.topologies import grid
 from placement.topologies.bundles import bundle, refuse_many
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Links, Machine
-    from placement.support.array_types import Floats, Ints, Strs
 
 __all__ = [
     "AXES",

@@ -9,15 +9,12 @@ says of routers that are not there is dropped by the caller.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError
+from placement.support.array_types import Ints
 from placement.topologies.bundles import pairs, refuse_many
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints
 
 __all__ = ["DEFAULT", "RULES", "Cables", "Shape", "cables", "check", "default_links"]
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import printable
-from placement.machine import EXPORTS
+from placement.machine import EXPORTS, Machine
 from placement.topologies import links, router_coords, router_names, wiring_text
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import pandas
     from numpy.typing import NDArray
 
-    from placement.machine import Machine
 
 __all__ = ["attachment_class", "injection", "to_networkx", "to_pandas"]
 

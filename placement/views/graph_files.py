@@ -6,17 +6,14 @@ import csv
 import io
 import json
 import math
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from placement.errors import UsageError
+from placement.machine import Machine
 from placement.topologies import router_coords
 from placement.views.frames import edge_data, edges, graph_routers, to_networkx, to_pandas
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from placement.machine import Machine
 
 __all__ = ["FORMATS", "write"]
 

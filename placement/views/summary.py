@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from placement.machine import Machine
+from placement.support.array_types import Ints
 from placement.topologies import links, router_count, wiring_text
 from placement.topologies.grid import number
 from placement.views.frames import attachment_class, injection
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
 
 __all__ = ["first_hole", "holes", "summarise"]
 

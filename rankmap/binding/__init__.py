@@ -8,7 +8,7 @@ binds: the options of a launcher, or a rankfile.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,10 +17,8 @@ from placement.hardware.lookup import hardware_of
 from rankmap.binding.arrange import arrange_inside
 from rankmap.binding.launchers import LAUNCHERS, Binding, bind_options
 from rankmap.binding.places import Place, places_on
-
-if TYPE_CHECKING:
-    from rankmap.order import Order
-    from rankmap.pattern import Pattern
+from rankmap.order import Order
+from rankmap.pattern import Pattern
 
 __all__ = ["BINDERS", "Bound", "Copies", "bind", "copies_inside"]
 

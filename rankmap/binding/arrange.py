@@ -9,21 +9,18 @@ on never changes, so everything between nodes stays as it was.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import permutations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from placement.hardware.model import NodeHardware
+from placement.support.array_types import Floats, Ints
 from rankmap.binding.places import costs_between, costs_to_nics, places_on
 from rankmap.order import Order
+from rankmap.pattern import Pattern
 from rankmap.pattern.structured import Lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.hardware.model import NodeHardware
-    from placement.support.array_types import Floats, Ints
-    from rankmap.pattern import Pattern
 
 __all__ = ["Arranged", "arrange_inside", "best_seats", "seating_cost"]
 

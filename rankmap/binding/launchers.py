@@ -6,14 +6,11 @@ MPICH_RANK_ORDER), or by rank (host files): what it binds is its own k-th proces
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from placement.lists.folding import fold
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from rankmap.binding.places import Place
+from rankmap.binding.places import Place
 
 __all__ = ["LAUNCHERS", "Binding", "bind_options"]
 

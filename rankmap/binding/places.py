@@ -10,19 +10,15 @@ Frontier the ranks that stand on cores 1-7, 9-15, … get the GPUs 4, 5, 2, 3, 6
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from placement.errors import UsageError
-from placement.hardware.model import LEVELS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from placement.hardware.model import Device, NodeHardware
-    from placement.support.array_types import Floats
+from placement.hardware.model import LEVELS, Device, NodeHardware
+from placement.support.array_types import Floats
 
 T = TypeVar("T")
 

@@ -6,16 +6,12 @@ levels from the root outwards, each as (parents, children).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from placement.support.array_types import Ints
 from rankmap.collectives import Part, Step, backwards
 
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints
-
-    Level = tuple[Ints, Ints]
+Level = tuple[Ints, Ints]
 
 __all__ = [
     "binary",

@@ -18,14 +18,11 @@ neighbor_*                    each neighbour what it is sent
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.support.array_types import Ints
 from rankmap.collectives import parts
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints
 
 __all__ = ["EVERY_PAIR", "messages", "steps"]
 

@@ -14,13 +14,18 @@ from placement.commands.common import (
 )
 from placement.commands.completion import among, quiet_option
 from placement.errors import UsageError
-from rankmap.commands.model import job_of, job_options, launcher_order, sending_options
+from rankmap.commands.model import (
+    JobArguments,
+    job_of,
+    job_options,
+    launcher_order,
+    sending_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from placement.machine import Machine
-    from rankmap.commands.model import JobArguments
     from rankmap.launch.run_command import RunCommand
     from rankmap.order import Order
     from rankmap.slots import Slots

@@ -14,11 +14,17 @@ from placement.commands.common import (
 )
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
-from rankmap.commands.model import job_options, model_options, order_options, predictor
+from rankmap.commands.model import (
+    JobArguments,
+    OrderArguments,
+    job_options,
+    model_options,
+    order_options,
+    predictor,
+)
 
 if TYPE_CHECKING:
     from rankmap.binding import Copies
-    from rankmap.commands.model import JobArguments, OrderArguments
     from rankmap.order import Order
     from rankmap.predict import Prediction, Predictor
     from rankmap.slots import Slots

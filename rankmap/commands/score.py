@@ -13,10 +13,16 @@ from placement.commands.common import (
     write_output,
 )
 from placement.errors import UsageError
-from rankmap.commands.model import job_of, job_options, order_options, sending_options
+from rankmap.commands.model import (
+    JobArguments,
+    OrderArguments,
+    job_of,
+    job_options,
+    order_options,
+    sending_options,
+)
 
 if TYPE_CHECKING:
-    from rankmap.commands.model import JobArguments, OrderArguments
     from rankmap.order import Order
     from rankmap.pattern import Pattern
     from rankmap.score import Score

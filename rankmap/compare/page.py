@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING
 
+from rankmap.compare import Comparison
 from rankmap.compare.plots import draw
 from rankmap.compare.table import cells, heads
-
-if TYPE_CHECKING:
-    from rankmap.compare import Comparison
 
 __all__ = ["page"]
 

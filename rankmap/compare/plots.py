@@ -6,17 +6,14 @@ matplotlib is loaded here and nowhere else; it is not needed for the table.
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
+from placement.support.array_types import Floats
 from placement.support.quantities import size_unit, time_unit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from placement.support.array_types import Floats
-    from rankmap.compare import Comparison, Entry
+from rankmap.compare import Comparison, Entry
 
 __all__ = ["draw", "heat"]
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING
 
 from placement.commands.tables import align_columns
-
-if TYPE_CHECKING:
-    from rankmap.compare import Comparison, Entry
+from rankmap.compare import Comparison, Entry
 
 __all__ = ["as_csv", "as_text", "cells", "levels"]
 

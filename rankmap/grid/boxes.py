@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankmap.grid.steps import window
-from rankmap.pattern.structured import Lines
+from rankmap.pattern.structured import GridPattern, Lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rankmap.arrays import Flags, Floats, Ints, Shape
-    from rankmap.pattern.structured import GridPattern
 
 __all__ = ["Coarse", "cells", "cells_in", "coarse", "inside"]
 

@@ -7,8 +7,9 @@ why that, stands in the order's remark and in its ``optimised``.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,19 +17,14 @@ from placement.errors import NidmapError, UsageError
 from placement.support.quantities import time_text
 from rankmap import progress
 from rankmap.joint.budget import TUNING, Budget
-from rankmap.joint.given_nodes import fastest_order
+from rankmap.joint.given_nodes import Fastest, fastest_order
 from rankmap.joint.job import predictor
 from rankmap.order import Order
+from rankmap.pattern import Pattern
+from rankmap.predict import Predictor
 from rankmap.predict.asked import fit_pattern
 from rankmap.predict.gain import Gain, Gains, Placed
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rankmap.joint.given_nodes import Fastest
-    from rankmap.pattern import Pattern
-    from rankmap.predict import Predictor
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["auto_order", "without_time"]
 

@@ -9,24 +9,20 @@ of small arrays: thousands of placements a second instead of a few.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import product
 from rankmap.joint import work
 from rankmap.joint.budget import TUNING
-from rankmap.joint.judge import POWER, State, exchanges, move_nodes, norm
+from rankmap.joint.judge import POWER, Score, State, exchanges, move_nodes, norm
+from rankmap.predict import Predictor
 from rankmap.predict.asked import fit_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from placement.support.array_types import Floats, Ints, Mask
-    from rankmap.joint.judge import Score
-    from rankmap.predict import Predictor
-    from rankmap.predict.summing import Summed
+from rankmap.predict.summing import Summed
 
 __all__ = ["ExactSteps", "RouteTable", "Traffic", "route_table", "traffic"]
 

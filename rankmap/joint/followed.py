@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankmap.joint import work
-from rankmap.joint.budget import TUNING
+from rankmap.joint.budget import TUNING, Budget
 
 if TYPE_CHECKING:
     from placement.support.array_types import Ints
-    from rankmap.joint.budget import Budget
     from rankmap.joint.judge import State
     from rankmap.predict import Predictor
 

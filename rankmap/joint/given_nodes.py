@@ -11,33 +11,27 @@ slots as they are, and then ranks, and nodes with as many, are exchanged.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import NidmapError
 from placement.request import Request
+from placement.support.array_types import Ints
 from rankmap.joint import work
-from rankmap.joint.budget import TUNING
+from rankmap.joint.budget import TUNING, Budget
 from rankmap.joint.followed import exchange_nodes
 from rankmap.joint.job import stand_in
 from rankmap.joint.judge import Judge, State
 from rankmap.joint.rank_orders import quick_orders, ranks_alike, ready, searched_orders
 from rankmap.joint.search import search
 from rankmap.order import Order
+from rankmap.pattern import Pattern
+from rankmap.predict import Predictor
 from rankmap.predict.asked import fit_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.support.array_types import Ints
-    from rankmap.joint.budget import Budget
-    from rankmap.pattern import Pattern
-    from rankmap.predict import Predictor
-    from rankmap.slots import Slots
-
+from rankmap.slots import Slots
 
 __all__ = ["Fastest", "fastest_order"]
 

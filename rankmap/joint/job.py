@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from placement.errors import UsageError, printable
+from placement.machine import Machine
 from placement.network import channels
+from placement.support.array_types import Ints
 from rankmap.joint import work
 from rankmap.joint.budget import TUNING
 from rankmap.pattern.structured import Lines, name_pattern
 from rankmap.predict import Predictor
+from rankmap.predict.background import Other
 from rankmap.predict.phases import ALGORITHMS
 from rankmap.slots import parse_counts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
-    from rankmap.predict.background import Other
 
 __all__ = ["ASSUMED", "KEYS", "predictor", "stand_in"]
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
+from placement.network import Loads
+from placement.support.array_types import Floats, Ints
 from rankmap.joint import work
+from rankmap.predict import Predictor
 from rankmap.predict.asked import fit_pattern
+from rankmap.predict.phase import Phase
+from rankmap.predict.summing import Summed
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from placement.network import Loads
-    from placement.support.array_types import Floats, Ints
-    from rankmap.predict import Predictor
-    from rankmap.predict.phase import Phase
-    from rankmap.predict.summing import Summed
-
-    Sent = tuple["Exchange", Loads]
+Sent = tuple["Exchange", Loads]
 
 
 __all__ = ["Exchange", "Judge", "Score", "State", "canonical", "exchanges", "move_nodes", "norm"]

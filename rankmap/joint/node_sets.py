@@ -13,26 +13,23 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from placement import planners
 from placement.errors import PlanError, UsageError
+from placement.machine import Machine
 from placement.plan import counted
 from placement.planners._units import nested_units
+from placement.request import Request
+from placement.support.array_types import Ints
 from rankmap.joint.budget import TUNING
 from rankmap.joint.rank_orders import brick_shapes, brick_slots
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.machine import Machine
-    from placement.request import Request
-    from placement.support.array_types import Ints
-
-    Shape = tuple[int, ...]
+Shape = tuple[int, ...]
 
 __all__ = ["boxes", "default", "free_at_corners", "grid_on_boxes", "levels", "planner_sets"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from placement import planners
 from placement.errors import NidmapError
 from rankmap.joint import work
-from rankmap.joint.budget import TUNING
+from rankmap.joint.budget import TUNING, Budget
 from rankmap.joint.judge import State, canonical
 from rankmap.joint.rank_orders import node_by_node, quick_orders, searched_orders
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from placement.request import Request
     from placement.support.array_types import Ints
-    from rankmap.joint.budget import Budget
     from rankmap.joint.rank_orders import Make
     from rankmap.pattern import Pattern
     from rankmap.predict import Predictor

@@ -6,14 +6,17 @@ against the scheduler's own choice, and why.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.errors import UsageError
+from placement.machine import Machine
 from placement.network.connected import connected_nodes
-from placement.request import Choice
+from placement.request import Baseline, Choice, Request
+from placement.support.array_types import Floats, Ints
 from placement.support.quantities import size_text, time_text
 from rankmap.emit import format_of
 from rankmap.joint import work
@@ -25,23 +28,14 @@ from rankmap.joint.job import predictor, stand_in
 from rankmap.joint.judge import State
 from rankmap.joint.node_sets import default
 from rankmap.joint.rank_orders import ready
-from rankmap.joint.search import search
-from rankmap.joint.segments import whole_segments
+from rankmap.joint.search import Found, search
+from rankmap.joint.segments import Segments, whole_segments
 from rankmap.order import Order
+from rankmap.predict import Prediction, Predictor
 from rankmap.predict.gain import Gain, Gains, Placed
+from rankmap.predict.prediction import PhaseTime
 from rankmap.score import plain
 from rankmap.short_orders import fit_format
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.machine import Machine
-    from placement.request import Baseline, Request
-    from placement.support.array_types import Floats, Ints
-    from rankmap.joint.search import Found
-    from rankmap.joint.segments import Segments
-    from rankmap.predict import Prediction, Predictor
-    from rankmap.predict.prediction import PhaseTime
 
 __all__ = ["auto", "reason", "why"]
 

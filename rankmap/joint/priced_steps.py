@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from placement.network.path_costs import path_costs
+from placement.network.path_costs import PathCosts, path_costs
 from rankmap.joint.budget import TUNING
 from rankmap.joint.judge import POWER, State, move_nodes
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from placement.network import Loads
-    from placement.network.path_costs import PathCosts
     from placement.support.array_types import Floats, Ints, Mask
     from rankmap.joint.judge import Exchange, Judge, Score, Sent
 

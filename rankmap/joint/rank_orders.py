@@ -5,26 +5,22 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from placement.errors import NidmapError
+from placement.support.array_types import Ints
 from rankmap import orders
 from rankmap.joint import work
 from rankmap.joint.budget import TUNING
+from rankmap.pattern import Pattern
 from rankmap.pattern.structured import Lines
+from rankmap.predict import Predictor
 from rankmap.predict.phases import ALGORITHMS
+from rankmap.slots import Slots
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from placement.support.array_types import Ints
-    from rankmap.pattern import Pattern
-    from rankmap.predict import Predictor
-    from rankmap.slots import Slots
-
-    Make = Callable[[Slots], Ints | None]
+Make = Callable[[Slots], Ints | None]
 
 __all__ = [
     "brick_shapes",

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.joint.budget import TUNING
+from placement.request import Request
+from placement.support.array_types import Ints
+from rankmap.joint.budget import TUNING, Budget
 from rankmap.joint.exact_steps import ExactSteps, route_table
-from rankmap.joint.judge import Judge, State, canonical
+from rankmap.joint.judge import Judge, Score, State, canonical
 from rankmap.joint.node_sets import boxes, default, grid_on_boxes, levels, planner_sets
 from rankmap.joint.pairing import NodeSet, Pairing
 from rankmap.joint.priced_steps import PricedSteps
 from rankmap.joint.rank_orders import indifferent
+from rankmap.predict import Predictor
 from rankmap.predict.asked import fit_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.request import Request
-    from placement.support.array_types import Ints
-    from rankmap.joint.budget import Budget
-    from rankmap.joint.judge import Score
-    from rankmap.predict import Predictor
-
 
 __all__ = ["Found", "search"]
 

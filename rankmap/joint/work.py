@@ -8,14 +8,9 @@ budget less well.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from placement.support.array_types import Ints
+from rankmap.predict import Predictor
 from rankmap.predict.asked import fit_pattern
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints
-    from rankmap.predict import Predictor
-
 
 __all__ = ["boxes", "every_step", "graph", "graph_by_node", "judging", "quick_order"]
 

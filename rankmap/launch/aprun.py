@@ -16,14 +16,12 @@ from rankmap.launch import (
     even_ranks,
     launcher,
 )
-from rankmap.launch.allocation import fill_nodes, unclear_counts
-from rankmap.launch.options import OptionTable
+from rankmap.launch.allocation import Allocation, fill_nodes, unclear_counts
+from rankmap.launch.options import OptionTable, Parsed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from rankmap.launch.allocation import Allocation
-    from rankmap.launch.options import Parsed
     from rankmap.order import Order
     from rankmap.slots import Slots
 

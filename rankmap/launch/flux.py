@@ -14,9 +14,10 @@ import numpy as np
 
 from placement.errors import LaunchError
 from rankmap.emit.process_mapping import FLUX
+from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, launcher
 from rankmap.launch.allocation import Allocation
-from rankmap.launch.options import OptionTable
+from rankmap.launch.options import OptionTable, Parsed
 from rankmap.launch.queries import run_query
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankmap.emit.process_mapping import Mapping as ProcessMapping
-    from rankmap.launch.options import Parsed
     from rankmap.order import Order
 
 __all__ = ["CrayFlux", "Flux"]

@@ -18,8 +18,8 @@ import numpy as np
 from placement.errors import LaunchError, NidmapError, UsageError, printable
 from placement.known import Known
 from rankmap import progress
-from rankmap.launch import CRAY, OTHER, Launch, find, is_mpiexec
-from rankmap.launch.expectation import expectation
+from rankmap.launch import CRAY, OTHER, Launch, Launcher, find, is_mpiexec
+from rankmap.launch.expectation import Expectation, expectation
 from rankmap.launch.launch_folder import (
     Prepared,
     discard_launch,
@@ -40,9 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from rankmap.launch import Launcher
     from rankmap.launch.allocation import Allocation
-    from rankmap.launch.expectation import Expectation
     from rankmap.launch.options import Parsed
     from rankmap.order import Order
     from rankmap.slots import Slots

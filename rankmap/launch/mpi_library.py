@@ -9,12 +9,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 from placement.errors import LaunchError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["MpiLibrary", "mpi_library"]
 

@@ -36,6 +36,7 @@ import numpy as np
 
 from placement.errors import LaunchError, printable
 from rankmap.emit.process_mapping import HYDRA, vector
+from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import (
     CRAY,
     INTEL,
@@ -47,8 +48,15 @@ from rankmap.launch import (
     even_ranks,
     launcher,
 )
-from rankmap.launch.allocation import allocation, fill_nodes, from_hosts, read_file, unclear_counts
-from rankmap.launch.options import OptionTable
+from rankmap.launch.allocation import (
+    Allocation,
+    allocation,
+    fill_nodes,
+    from_hosts,
+    read_file,
+    unclear_counts,
+)
+from rankmap.launch.options import OptionTable, Parsed
 from rankmap.launch.queries import run_query
 
 if TYPE_CHECKING:
@@ -56,9 +64,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from rankmap.emit.process_mapping import Mapping as ProcessMapping
-    from rankmap.launch.allocation import Allocation
-    from rankmap.launch.options import Parsed
     from rankmap.order import Order
     from rankmap.slots import Slots
 

@@ -11,13 +11,10 @@ leaves the command as it is.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from placement.errors import LaunchError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = ["OptionTable", "Parsed"]
 

@@ -19,13 +19,11 @@ import os
 import select
 import signal
 import time
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
+from typing import Any, NoReturn
 
 from rankmap.progress import listen
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from types import FrameType
 
 __all__ = ["last_result"]
 

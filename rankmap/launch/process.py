@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from placement.errors import LaunchError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from rankmap.launch import Launch
+from rankmap.launch import Launch
 
 __all__ = ["become", "job_environment"]
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from placement.errors import LaunchError, printable
 from placement.support.child import Deadline, run_child
+from rankmap.launch import Launch
 from rankmap.progress import step
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rankmap.launch import Launch
 
 __all__ = ["plain_host", "query_rank_nodes", "rank_printer", "run_query"]
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from placement.errors import LaunchError, printable
 from rankmap.emit.process_mapping import PMI2
+from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import (
     CRAY,
     LAUNCH,
@@ -25,17 +26,14 @@ from rankmap.launch import (
     Launcher,
     launcher,
 )
-from rankmap.launch.allocation import unclear_counts
-from rankmap.launch.options import OptionTable
+from rankmap.launch.allocation import Allocation, unclear_counts
+from rankmap.launch.options import OptionTable, Parsed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from rankmap.emit.process_mapping import Mapping as ProcessMapping
-    from rankmap.launch.allocation import Allocation
-    from rankmap.launch.options import Parsed
     from rankmap.order import Order
 
 __all__ = ["CraySrun", "HostfileSrun"]

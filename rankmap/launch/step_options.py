@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from placement.errors import LaunchError
 from rankmap.launch import LAUNCH
 from rankmap.launch.order_removal import remove_at_end
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 __all__ = ["step_options"]
 

@@ -24,14 +24,13 @@ from rankmap.pattern.structured import Lines
 from rankmap.refine import cache
 from rankmap.refine.budget import seconds_for
 from rankmap.score import Bound, lower_bound, meets, plain
-from rankmap.score.distance import job_distance
+from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rankmap.pattern import Pattern
-    from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 
 __all__ = ["Choice", "auto", "choose", "describe_choice"]

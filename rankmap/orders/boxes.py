@@ -28,20 +28,18 @@ from rankmap.orders import grid_of, ordering
 from rankmap.pattern.structured import GridPattern, Lines, Stencil
 from rankmap.permutation import inverse
 from rankmap.score.bounds import Bound, by_level_bound, capacities
-from rankmap.score.distance import Levels, job_distance
+from rankmap.score.distance import Distance, Levels, job_distance
 from rankmap.score.grid_bounds import grid_bound, most_inside
 from rankmap.score.isoperimetry import shadows
 from rankmap.score.traffic import cost_of
-from rankmap.units import bisect_points, typical, units_of, unwrap
+from rankmap.units import Level, Units, bisect_points, typical, units_of, unwrap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rankmap.arrays import Floats, Ints, Shape
     from rankmap.pattern import Pattern
-    from rankmap.score.distance import Distance
     from rankmap.slots import Slots
-    from rankmap.units import Level, Units
 
     #: Nested boxes, the smallest first; and such chains with what each costs.
     Chain = list[Shape]

@@ -18,13 +18,12 @@ from rankmap.orders import ordering
 from rankmap.pattern.graph import Graph, expand_pattern
 from rankmap.pattern.structured import GridPattern, Lines
 from rankmap.refine.cache import remark
-from rankmap.score.distance import job_distance
+from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of
 
 if TYPE_CHECKING:
     from rankmap.arrays import Ints
     from rankmap.pattern import Pattern
-    from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 
 __all__ = ["as_graph", "graph", "number_option"]

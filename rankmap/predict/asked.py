@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.pattern import parse_pattern
-
-if TYPE_CHECKING:
-    from rankmap.pattern import Pattern
-    from rankmap.slots import Slots
+from rankmap.pattern import Pattern, parse_pattern
+from rankmap.slots import Slots
 
 __all__ = ["MULTIPLIED", "USUAL_BYTES", "fit_pattern", "parse_wanted", "size_of"]
 

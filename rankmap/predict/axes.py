@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.predict.phase import Phase
+from rankmap.predict.phase import Job, Phase
 from rankmap.predict.summing import Summed, join_sums, sum_messages
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from placement.support.array_types import Ints
     from rankmap.pattern.training import Training
-    from rankmap.predict.phase import Job
 
 
 __all__ = ["phases"]

@@ -9,20 +9,16 @@ job keeps at least an equal share, 1 of 1 + the number of jobs on that channel.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.errors import ParseError, UsageError, printable
+from placement.machine import Machine
+from placement.support.array_types import Floats, Ints
 from rankmap.predict.constants import MOST
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from placement.machine import Machine
-    from placement.support.array_types import Floats, Ints
-
 
 __all__ = ["USUAL_LOAD", "Other", "Shared", "beside", "from_file", "from_slurm", "shared_channels"]
 

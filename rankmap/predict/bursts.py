@@ -33,18 +33,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from placement.network import Loads
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import sum_by_key, summed
-
-if TYPE_CHECKING:
-    from placement.network import Loads
-    from placement.support.array_types import Floats, Ints
-    from rankmap.predict.phase import Job
-    from rankmap.predict.summing import Summed
-
+from rankmap.predict.phase import Job
+from rankmap.predict.summing import Summed
 
 __all__ = ["LIKELY", "RANGE", "Filled", "Queues", "fill_links"]
 

@@ -5,25 +5,17 @@ A step is as long as its own busiest link. Combining what arrives costs nothing 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
-from rankmap.collectives import parts
-from rankmap.predict.library import LIBRARIES, asked_library, chosen_by
+from placement.support.array_types import Floats, Ints
+from rankmap.collectives import Part, Step, parts
+from rankmap.pattern.collective import Collective
+from rankmap.predict.library import LIBRARIES, Library, asked_library, chosen_by
 from rankmap.predict.lines import spread
-from rankmap.predict.phase import Phase, Sends
+from rankmap.predict.phase import Job, Phase, Sends
 from rankmap.predict.summing import Summed, join_sums, sum_messages
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.support.array_types import Floats, Ints
-    from rankmap.collectives import Part, Step
-    from rankmap.pattern.collective import Collective
-    from rankmap.predict.library import Library
-    from rankmap.predict.phase import Job
-
 
 __all__ = ["choose_algorithm", "chooser", "phases"]
 

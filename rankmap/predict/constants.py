@@ -10,12 +10,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from placement.errors import UsageError
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
+from placement.machine import Machine
 
 __all__ = ["MEMORY_GBS", "Constants", "constants"]
 

@@ -20,17 +20,14 @@ from __future__ import annotations
 
 import heapq
 from statistics import median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from rankmap.predict.phase import Sends
+from placement.support.array_types import Floats, Ints
+from rankmap.predict.phase import Job, Phase, Sends
 
-if TYPE_CHECKING:
-    from placement.support.array_types import Floats, Ints
-    from rankmap.predict.phase import Job, Phase
-
-    Ways = list[list[int]]
+Ways = list[list[int]]
 
 __all__ = ["Course", "course"]
 

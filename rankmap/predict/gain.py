@@ -37,9 +37,9 @@ from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Stencil
 from rankmap.predict.asked import fit_pattern
 from rankmap.predict.background import USUAL_LOAD, Other, beside, shared_channels
-from rankmap.predict.bursts import LIKELY, RANGE, fill_links
-from rankmap.predict.drift import EAGER
-from rankmap.predict.model import ARIES_PAYLOAD
+from rankmap.predict.bursts import LIKELY, RANGE, Filled, fill_links
+from rankmap.predict.drift import EAGER, Course
+from rankmap.predict.model import ARIES_PAYLOAD, Model
 from rankmap.predict.phases import ALGORITHMS
 from rankmap.progress import step
 
@@ -49,9 +49,6 @@ if TYPE_CHECKING:
     from placement.network import Loads
     from placement.support.array_types import Floats, Ints
     from rankmap.order import Order
-    from rankmap.predict.bursts import Filled
-    from rankmap.predict.drift import Course
-    from rankmap.predict.model import Model
     from rankmap.predict.phase import Phase
 
 

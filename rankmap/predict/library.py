@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from rankmap.collectives import mpich, openmpi
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 __all__ = ["LIBRARIES", "Library", "asked_library", "chosen_by", "library_of"]
 

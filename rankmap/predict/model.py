@@ -13,11 +13,11 @@ from rankmap.pattern.collective import Collective
 from rankmap.pattern.graph import STEPS, Graph
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.predict.asked import fit_pattern, parse_wanted, size_of
-from rankmap.predict.bursts import fill_links
+from rankmap.predict.bursts import Filled, Queues, fill_links
 from rankmap.predict.constants import constants
-from rankmap.predict.drift import course
+from rankmap.predict.drift import Course, course
 from rankmap.predict.lines import most_steps
-from rankmap.predict.phase import Job
+from rankmap.predict.phase import Job, Phase
 from rankmap.predict.phases import algorithm_of, algorithms, phases
 from rankmap.predict.terms import contact_s, histogram_s, hops_by_class, latency_s, messages_s
 from rankmap.slots import Slots, parse_counts
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from rankmap.order import Order
     from rankmap.pattern import Pattern
     from rankmap.predict.background import Other, Shared
-    from rankmap.predict.bursts import Filled, Queues
-    from rankmap.predict.drift import Course
-    from rankmap.predict.phase import Phase
 
 
 __all__ = ["Model"]

@@ -17,29 +17,22 @@ measured   the same
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from placement.support.array_types import Floats, Ints
+from rankmap.pattern import Pattern
 from rankmap.pattern.graph import DIRECTED, PASSES, STEPS, Graph
 from rankmap.pattern.structured import GridPattern, Ring, Stencil
 from rankmap.predict.library import asked_library, chosen_by
 from rankmap.predict.lines import spread
-from rankmap.predict.phase import Phase, Sends
+from rankmap.predict.phase import Job, Phase, Sends
 from rankmap.predict.summing import Summed, by_size, join_sums, sum_messages
-from rankmap.recording import Messages
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from placement.support.array_types import Floats, Ints
-    from rankmap.pattern import Pattern
-    from rankmap.predict.phase import Job
-    from rankmap.recording import Recording
-
+from rankmap.recording import Messages, Recording
 
 __all__ = ["directed_messages", "phase", "remember", "remember_steps"]
 

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from placement.machine import Machine
 from placement.network.demand import Demand
+from placement.support.array_types import Floats, Ints
+from rankmap.predict.summing import Summed
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from placement.machine import Machine
-    from placement.support.array_types import Floats, Ints
-    from rankmap.predict.summing import Summed
-
-    Steps = Callable[[], Iterator[tuple[Summed, float]]]
+Steps = Callable[[], Iterator[tuple[Summed, float]]]
 
 __all__ = ["Job", "Phase", "Sends"]
 

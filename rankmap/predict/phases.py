@@ -8,18 +8,14 @@ stencil the grid of nodes against itself, shifted.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from placement.errors import UsageError, printable
+from rankmap.pattern import Pattern
 from rankmap.predict import axes, collectives, lines, neighbours
 from rankmap.predict.library import LIBRARIES, asked_library, chosen_by
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rankmap.pattern import Pattern
-    from rankmap.predict.phase import Job, Phase
+from rankmap.predict.phase import Job, Phase
 
 __all__ = ["ALGORITHMS", "algorithm_of", "algorithms", "phases"]
 

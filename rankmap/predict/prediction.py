@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from placement.network import Loads, Worst
+from placement.network.demand import Demand
 from placement.support.quantities import size_text, time_text
-
-if TYPE_CHECKING:
-    from placement.network import Loads, Worst
-    from placement.network.demand import Demand
-    from rankmap.predict.gain import Gain
+from rankmap.predict.gain import Gain
 
 __all__ = ["PhaseTime", "Prediction", "Term"]
 

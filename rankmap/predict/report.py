@@ -12,7 +12,7 @@ from rankmap.pattern.collective import Collective
 from rankmap.pattern.graph import Graph
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.predict.collectives import chooser
-from rankmap.predict.constants import PROBES, ROUNDS
+from rankmap.predict.constants import PROBES, ROUNDS, Constants
 from rankmap.predict.library import asked_library
 from rankmap.predict.phase import Job, Phase
 from rankmap.predict.prediction import PhaseTime, Prediction, Term
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from placement.network import Channels, Loads
     from rankmap.order import Order
     from rankmap.pattern import Pattern
-    from rankmap.predict.constants import Constants
     from rankmap.predict.model import Model
     from rankmap.slots import Slots
 

@@ -8,18 +8,13 @@ routings that have one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from placement.errors import UsageError
-
-if TYPE_CHECKING:
-    from placement.network import Channels
-    from placement.support.array_types import Floats
-    from rankmap.predict.phase import Job
-    from rankmap.predict.summing import Summed
-
+from placement.network import Channels
+from placement.support.array_types import Floats
+from rankmap.predict.phase import Job
+from rankmap.predict.summing import Summed
 
 __all__ = ["fair_seconds"]
 

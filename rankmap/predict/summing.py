@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from placement.support.array_types import Floats, Ints
-
+from placement.support.array_types import Floats, Ints
 
 __all__ = ["Summed", "by_size", "join_sums", "sum_messages"]
 

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.predict.constants import COUNTER, PROBES, ROUNDS
-
-if TYPE_CHECKING:
-    from placement.network import Loads
-    from rankmap.predict.constants import Constants
-    from rankmap.predict.phase import Phase
+from placement.network import Loads
+from rankmap.predict.constants import COUNTER, PROBES, ROUNDS, Constants
+from rankmap.predict.phase import Phase
 
 __all__ = ["contact_s", "histogram_s", "hops_by_class", "latency_s", "messages_s"]
 

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 from placement.errors import LaunchError, NidmapError
 from rankmap.launch import is_mpiexec
 from rankmap.preload.build import build, checks_addresses, find_compiler, program_abi
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 __all__ = ["library_for", "preload"]
 

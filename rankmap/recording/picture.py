@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from placement.support.quantities import size_text
 from rankmap.compare.plots import picture
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rankmap.recording import Recording
+from rankmap.recording import Recording
 
 __all__ = ["draw_matrix"]
 

@@ -11,19 +11,15 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from placement.commands.common import say
 from placement.errors import LaunchError, NidmapError, UsageError, printable
 from rankmap.launch.process import job_environment
 from rankmap.preload.loading import library_for, preload
+from rankmap.recording import Recording
 from rankmap.recording.raw import Window, read_raw
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rankmap.recording import Recording
 
 __all__ = ["PCONTROL", "check_reorder", "parse_window", "run_recorded"]
 

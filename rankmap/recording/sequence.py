@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from rankmap.recording import Messages, join_messages
+from rankmap.recording import Collective, Messages, Phase, Recording, join_messages
 from rankmap.recording.words import NEARLY_EQUAL, stencil_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from rankmap.arrays import Ints
-    from rankmap.recording import Collective, Phase, Recording
 
 __all__ = ["MOST_STEPS", "Step", "steps_in"]
 

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.support.quantities import size_text
 from rankmap.pattern.graph import from_edges, stencil_of
-from rankmap.pattern.structured import points
-from rankmap.recording import Messages, join_messages
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from rankmap.pattern.structured import Stencil
-    from rankmap.recording import Collective, Phase, Recording
+from rankmap.pattern.structured import Stencil, points
+from rankmap.recording import Collective, Messages, Phase, Recording, join_messages
 
 __all__ = ["NEARLY_EQUAL", "describe", "document", "grid_lines", "named_pattern", "stencil_in"]
 

@@ -13,16 +13,13 @@ annealing" (Science 1983); for mappings, S. H. Bokhari, "On the mapping problem"
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rankmap.refine.exchanges import cost_of_nodes
-from rankmap.refine.jit import kernel
+from rankmap.refine.jit import Ints, Longs, State, Table, kernel
 from rankmap.refine.work import draw, tick
-
-if TYPE_CHECKING:
-    from rankmap.refine.jit import Ints, Longs, State, Table
 
 __all__ = ["anneal"]
 

@@ -9,17 +9,14 @@ contracted, and the better one refined on the coarse graph.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rankmap.refine.coarsening import COARSE, coarsen, label_clusters, sum_sizes
 from rankmap.refine.halves import balance, cost_of_halves, refine_halves, size_of_half
-from rankmap.refine.jit import kernel
+from rankmap.refine.jit import Bytes, Floats, Ints, State, kernel
 from rankmap.refine.work import draw, tick
-
-if TYPE_CHECKING:
-    from rankmap.refine.jit import Bytes, Floats, Ints, State
 
 __all__ = ["bisect", "bisect_from_nothing", "extremes", "refine_again"]
 

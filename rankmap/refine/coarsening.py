@@ -8,15 +8,12 @@ clustering" (SEA 2014). Vertices have whole sizes: the ranks that a coarse one s
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from rankmap.refine.jit import kernel
+from rankmap.refine.jit import Bytes, Floats, Ints, State, kernel
 from rankmap.refine.work import shuffle, tick
-
-if TYPE_CHECKING:
-    from rankmap.refine.jit import Bytes, Floats, Ints, State
 
 __all__ = ["COARSE", "coarsen", "label_clusters", "sum_sizes"]
 

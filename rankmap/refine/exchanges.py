@@ -10,13 +10,11 @@ is better on the real distances to all other ranks stays.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from rankmap.refine.bisection import bisect_from_nothing, extremes, refine_again
 from rankmap.refine.halves import cost_of_halves
-from rankmap.refine.jit import inlined, kernel
+from rankmap.refine.jit import Floats, Ints, Longs, Reals, State, inlined, kernel
 from rankmap.refine.subgraph import (
     add_pull,
     bias_at_cut,
@@ -27,9 +25,6 @@ from rankmap.refine.subgraph import (
     ranks_by_node,
 )  # fmt: skip
 from rankmap.refine.work import draw, tick
-
-if TYPE_CHECKING:
-    from rankmap.refine.jit import Floats, Ints, Longs, Reals, State
 
 __all__ = ["cost_of_nodes", "exchange_pairs", "replace_ranks"]
 

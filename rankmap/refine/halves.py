@@ -12,15 +12,10 @@ with it in half 1 than in half 0.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from rankmap.refine.jit import kernel
+from rankmap.refine.jit import Bytes, Flags, Floats, Ints, Longs, State, kernel
 from rankmap.refine.work import tick
-
-if TYPE_CHECKING:
-    from rankmap.refine.jit import Bytes, Flags, Floats, Ints, Longs, State
 
 __all__ = ["balance", "cost_of_halves", "drop", "push", "refine_halves", "size_of_half"]
 

@@ -6,7 +6,8 @@ Importing numba costs a third of a second, so only who maps a graph does it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,7 @@ from numpy.typing import NDArray
 from rankmap.progress import step
 from rankmap.refine.cache import cache_folder, numba_installed
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = [
     "Bytes", "Flags", "Floats", "Ints", "Longs", "Reals", "State", "Table", "inlined", "kernel",

@@ -6,14 +6,12 @@ M. F. Faraj, A. van der Grinten, H. Meyerhenke, J. L. Träff and C. Schulz,
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from rankmap.refine.bisection import bisect
 from rankmap.refine.budget import MOST_ANEW
 from rankmap.refine.exchanges import exchange_pairs, replace_ranks
-from rankmap.refine.jit import inlined, kernel
+from rankmap.refine.jit import Floats, Ints, Longs, State, inlined, kernel
 from rankmap.refine.subgraph import (
     add_pull,
     deal_halves,
@@ -23,9 +21,6 @@ from rankmap.refine.subgraph import (
     talkers_first,
 )  # fmt: skip
 from rankmap.refine.work import tick
-
-if TYPE_CHECKING:
-    from rankmap.refine.jit import Floats, Ints, Longs, State
 
 __all__ = ["multisect"]
 

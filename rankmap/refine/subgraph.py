@@ -7,14 +7,9 @@ standard-cell VLSI circuits" (IEEE Trans. CAD 1985).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from rankmap.refine.jit import kernel
-
-if TYPE_CHECKING:
-    from rankmap.refine.jit import Bytes, Floats, Ints, Longs
+from rankmap.refine.jit import Bytes, Floats, Ints, Longs, kernel
 
 __all__ = [
     "add_pull", "bias_at_cut", "deal_halves", "induced_graph", "note_side", "outer_costs",

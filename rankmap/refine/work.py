@@ -7,14 +7,11 @@ question has the same answer on any machine.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from rankmap.refine.jit import kernel
-
-if TYPE_CHECKING:
-    from rankmap.refine.jit import Ints, State
+from rankmap.refine.jit import Ints, State, kernel
 
 __all__ = ["draw", "shuffle", "tick"]
 

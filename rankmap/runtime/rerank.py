@@ -15,7 +15,7 @@ from rankmap.order import Order
 from rankmap.order_file import read_order_file
 from rankmap.order_store import Wish, stored_order
 from rankmap.orders import arrange
-from rankmap.pattern import parse_pattern
+from rankmap.pattern import Pattern, parse_pattern
 from rankmap.permutation import inverse
 from rankmap.score import cost
 from rankmap.slots import Slots, slots_of
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from rankmap.arrays import Ints
-    from rankmap.pattern import Pattern
 
 __all__ = ["Reranked", "rerank"]
 

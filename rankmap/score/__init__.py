@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rankmap.score.bounds import Bound
-from rankmap.score.distance import job_distance
+from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of, traffic
 
 if TYPE_CHECKING:
     from rankmap.order import Order
     from rankmap.pattern import Pattern
-    from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 
 __all__ = ["Bound", "Score", "cost", "lower_bound", "meets", "score"]

@@ -8,12 +8,10 @@ boxes of its network: groups of switches, leaf modules.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from placement.machine import Machine
 from web.layout.boxes import CELL, PITCH, Boxes, Pad, Text, View
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
 
 __all__ = ["CELL", "PITCH", "Boxes", "Pad", "Text", "View", "document", "layout", "parts"]
 

@@ -15,19 +15,15 @@ chassis, slot, node; the shorter ones are those of blades, chassis and cabinets.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from placement.machine import Machine
 from placement.names.columns import parse_cnames
+from placement.support.array_types import Ints
 from web.layout.boxes import CELL, PITCH, Boxes, Pad, Text, View, distinct, middles, place_boxes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
-
 
 __all__ = ["applies", "view"]
 

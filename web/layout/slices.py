@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from placement.machine import Machine
+from placement.support.array_types import Ints
 from web.layout.boxes import PITCH, Pad, Text, View, columns_of, distinct, middles, place_boxes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
-
 
 __all__ = ["view", "views"]
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.machine import Machine
+from placement.support.array_types import Ints
 from placement.topologies import router_count, router_names
 from web.layout.boxes import (
     CELL,
@@ -25,11 +26,6 @@ from web.layout.boxes import (
     middles,
     place_boxes,
 )
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
-
 
 __all__ = ["view"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from placement.errors import UsageError, printable
-from placement.machine import FREE_STATES
-from web.layout import CELL, layout
+from placement.machine import FREE_STATES, Machine
+from web.layout import CELL, Boxes, View, layout
 from web.picture.palette import THEMES, Theme
 
 if TYPE_CHECKING:
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from placement.machine import Machine
     from placement.support.array_types import Ints
-    from web.layout import Boxes, View
     from web.snapshot import Snapshot
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import UsageError, printable
-from workloads.ab.statistics import FEWEST, interval
+from workloads.ab.statistics import FEWEST, Interval, interval
 from workloads.ab.stopping import nominal_level
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from workloads.ab.statistics import Interval
     from workloads.results import Run
 
     #: By (launch, block, arm): the seconds of the repetitions of each visit that count.

@@ -21,7 +21,7 @@ from placement.commands.common import say
 from placement.errors import printable
 from workloads.ab.arms import Arm, Comparison, arms_of, node_sets
 from workloads.ab.programs import arguments, maker, message_of, pattern_of
-from workloads.phases import reduce_over_ranks
+from workloads.phases import Trial, reduce_over_ranks
 from workloads.progress import Progress
 from workloads.session import Session, quiet_barrier
 from workloads.world import decide_on_root, processor, together
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from workloads.options import Common
-    from workloads.phases import Trial
 
 __all__ = ["Side", "measure", "say_notes", "schedule"]
 

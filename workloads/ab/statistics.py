@@ -13,15 +13,11 @@ for 1 to 10 launches, normal, heavy-tailed and skewed noise.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 __all__ = ["FEWEST", "Interval", "interval"]
 

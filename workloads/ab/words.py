@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from placement.commands.common import to_json, write_output
 from placement.commands.tables import align_columns
 from placement.errors import printable
 from placement.support.quantities import time_text
 from workloads.ab.analysis import analyse, credited_phase
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 #: A predicted range ends where its third digit does: so much beyond it is still inside.
 _SAME = 0.005

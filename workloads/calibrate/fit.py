@@ -11,19 +11,13 @@ sets in which a class binds, the one counts in which it does so most clearly.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from workloads.calibrate.choice import ENOUGH, margins
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    from placement.support.array_types import Floats
-    from workloads.calibrate.choice import Table
-
+from placement.support.array_types import Floats
+from workloads.calibrate.choice import ENOUGH, Table, margins
 
 __all__ = ["Fit", "Network", "fit_network", "fit_shares"]
 

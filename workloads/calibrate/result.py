@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from workloads.ab.statistics import interval
-from workloads.calibrate.choice import NODE
-from workloads.calibrate.fit import fit_network
+from workloads.calibrate.choice import NODE, Chosen
+from workloads.calibrate.fit import Network, fit_network
 from workloads.calibrate.readings import GAP_BYTES, per_gb
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.support.array_types import Floats
-    from workloads.calibrate.choice import Chosen
-    from workloads.calibrate.fit import Network
 
     Rows = Sequence[dict[str, float]]
     Sizes = dict[str, tuple[int, int]]

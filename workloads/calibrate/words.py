@@ -6,12 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from placement.commands.tables import align_columns
-from workloads.calibrate.choice import margins
+from workloads.calibrate.choice import Chosen, margins
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from workloads.calibrate.choice import Chosen
     from workloads.calibrate.result import Measured, Result
 
 __all__ = ["about_fit", "document", "overlay_text", "plan_text", "table_text"]

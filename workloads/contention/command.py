@@ -17,7 +17,7 @@ from workloads.contention.sets import PAPER, NodeSet, leaves, node_sets
 from workloads.memory import available
 from workloads.options import Bytes, Common, Number, Words, bench_callback, named_machine, setting
 from workloads.places import place
-from workloads.session import Case, Session
+from workloads.session import Case, Result, Session
 from workloads.world import decide_on_root, processor, together
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from mpi4py import MPI
 
-    from workloads.session import Result
 
 __all__ = ["contention"]
 

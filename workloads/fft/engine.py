@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from workloads.fft.exchange import METHODS, Pool
-from workloads.fft.local import chunks
+from workloads.fft.exchange import METHODS, Exchange, Pool
+from workloads.fft.local import Local, chunks
 from workloads.fft.window import Window, choose_method
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from placement.support.array_types import Array
-    from workloads.fft.exchange import Exchange
-    from workloads.fft.local import Local
     from workloads.fft.plan import Layout, Swap
     from workloads.phases import Phases
 

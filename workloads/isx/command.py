@@ -17,14 +17,13 @@ from placement.errors import LaunchError, NidmapError, UsageError, printable
 from placement.support.quantities import rate_text, time_text
 from workloads.launched import Launches, mpiexec_words, rank_environment
 from workloads.options import Common, Number, Words, bench_callback, setting
-from workloads.session import Case, Session
+from workloads.session import Case, Result, Session
 from workloads.world import interruption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from workloads.isx.problem import Problem, Traffic
-    from workloads.session import Result
 
 __all__ = ["isx"]
 

@@ -6,16 +6,14 @@ counter would wait for its own last increment.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from numpy.typing import NDArray
+
+from placement.support.array_types import Ints
 from rankmap.refine.jit import inlined, kernel
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from placement.support.array_types import Ints
-
-    Keys = NDArray[Any]
+Keys = NDArray[Any]
 
 __all__ = ["count_keys", "deal_keys"]
 

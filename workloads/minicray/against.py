@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import UsageError
-from placement.network import loads
+from placement.network import Demand, Loads, loads
 from workloads.minicray import client
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from placement.network import Demand, Loads
     from rankmap.predict import Prediction
 
 __all__ = [

@@ -5,19 +5,16 @@ from __future__ import annotations
 import os
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from placement.commands.common import say
 from placement.errors import UsageError
 from workloads.minicray import client
 from workloads.minicray import net as lay
+from workloads.minicray.client import Standing
 from workloads.minicray.daemon import HOME
-from workloads.minicray.slurm import find_slurm, slurm_files, slurm_start
-
-if TYPE_CHECKING:
-    from workloads.minicray.client import Standing
-    from workloads.minicray.net import Net
-    from workloads.minicray.slurm import Slurm
+from workloads.minicray.net import Net
+from workloads.minicray.slurm import Slurm, find_slurm, slurm_files, slurm_start
 
 __all__ = ["blueprint", "build_minicray"]
 

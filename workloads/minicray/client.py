@@ -17,17 +17,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from placement.errors import LaunchError, UsageError, printable
 from placement.support.child import start_child
 from workloads.launched import handle_signals
 from workloads.minicray.daemon import CONTROL, Daemon
 from workloads.minicray.messages import receive, same_user, send
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["DEFAULT_NAME", "Standing", "ask", "down", "link_bytes", "run", "start"]
 

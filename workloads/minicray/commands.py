@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from placement.commands.common import machine_option, machine_specs, say
 from placement.errors import UsageError
 from workloads.minicray import client
+from workloads.minicray.client import Standing
 from workloads.options import setting
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from workloads.minicray.client import Standing
 
 __all__ = ["minicray"]
 

@@ -21,17 +21,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from placement.errors import LaunchError, NidmapError
 from placement.support.child import Deadline, run_child, start_child
 from workloads.minicray.kernel import batch, enter, knob, mount, path, refuse_missing, set_host_name
 from workloads.minicray.messages import receive, same_user, send
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = ["CONTROL", "FINALIZE", "HOME", "JOB", "Daemon", "main"]
 

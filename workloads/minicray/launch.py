@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from placement.errors import LaunchError, UsageError, printable
 from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI
 from rankmap.launch.mpi_library import MpiLibrary, mpi_library
 from rankmap.preload.build import program_abi
 from workloads.minicray.daemon import FINALIZE, HOME, MPI
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["launch_command", "launch_environment", "node_count"]
 

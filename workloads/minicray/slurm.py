@@ -8,7 +8,7 @@ import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from placement.errors import LaunchError, UsageError, printable
 from placement.machine import FREE_STATES
@@ -16,9 +16,7 @@ from placement.support.child import Deadline, run_child
 from workloads.minicray import net as lay
 from workloads.minicray.client import may_administer
 from workloads.minicray.daemon import HOME
-
-if TYPE_CHECKING:
-    from workloads.minicray.net import Net
+from workloads.minicray.net import Net
 
 __all__ = ["CONF", "TOPOLOGIES", "Slurm", "cgroup_conf", "find_slurm", "maps_ids", "slurm_files",
            "slurm_start", "version_of"]  # fmt: skip

@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from placement.errors import ParseError, UsageError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["UNITS", "Timer", "timer_of"]
 

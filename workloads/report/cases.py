@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.errors import ParseError
-from workloads.results import read_run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from workloads.results import Run
+from workloads.results import Run, read_run
 
 __all__ = ["Case", "Series", "case_work", "read_cases", "read_runs", "series_of"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from placement.errors import NidmapError
 from workloads.ab.analysis import analyse, comparison_key, credited_phase, pool_runs
 from workloads.ab.words import options_text, sentence
-from workloads.report.cases import read_cases, read_runs, series_of
+from workloads.report.cases import Case, Series, read_cases, read_runs, series_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints
     from workloads.fft.scaling import Fit
-    from workloads.report.cases import Case, Series
     from workloads.results import Run
 
 __all__ = ["Fitted", "Section", "build", "predict_arms", "slots_of_arm"]

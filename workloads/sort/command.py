@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from placement.commands.tables import align_columns
 from placement.support.quantities import time_text
 from workloads.options import Bytes, Common, Number, bench_callback, setting
-from workloads.session import Session
-
-if TYPE_CHECKING:
-    from workloads.session import Result
+from workloads.session import Result, Session
 
 __all__ = ["sort"]
 

@@ -6,15 +6,13 @@ seed and a number of ranks, on any machine.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.errors import UsageError
+from placement.support.array_types import Array
 from workloads.words import check_word
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Array
 
 __all__ = ["DTYPES", "KINDS", "item_type", "keys_type", "make"]
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from placement.errors import UsageError, printable
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    Word = NDArray[Any]
-    #: A field, two or more fields, the keys themselves, or what makes keys of items.
-    Key = str | Sequence[str] | NDArray[Any] | Callable[[NDArray[Any]], ArrayLike] | None
+Word = NDArray[Any]
+Key = str | Sequence[str] | NDArray[Any] | Callable[[NDArray[Any]], ArrayLike] | None
 
 __all__ = ["Fields", "checked_items", "fields_of", "key_words", "words_of"]
 

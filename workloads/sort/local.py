@@ -12,18 +12,15 @@ order takes is its own packed words and little more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Word = NDArray[Any]
-    Codes = NDArray[np.uint64]
-    Places = NDArray[np.int64] | NDArray[np.uint32]
+Word = NDArray[Any]
+Codes = NDArray[np.uint64]
+Places = NDArray[np.int64] | NDArray[np.uint32]
 
 __all__ = ["flat", "gather", "gather_last", "order", "short", "sort_keys"]
 

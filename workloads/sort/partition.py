@@ -6,7 +6,7 @@ only; `workloads.sort.api` checks what users give and calls `run`.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,6 @@ from workloads.words import check_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextlib import AbstractContextManager
 
     from placement.support.array_types import Array, Ints
     from workloads.sort.keys import Fields, Word

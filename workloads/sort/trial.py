@@ -12,7 +12,7 @@ from workloads.phases import Phases
 from workloads.sort.check import checksum, faults, refuse, sortedness
 from workloads.sort.data import item_type, make
 from workloads.sort.keys import key_words
-from workloads.sort.load import count_messages, expect_messages
+from workloads.sort.load import Messages, count_messages, expect_messages
 from workloads.sort.partition import Job, Plan, Seen, run
 from workloads.sort.ranks import Ranks
 from workloads.words import check_word
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from mpi4py import MPI
 
     from placement.support.array_types import Array, Ints
-    from workloads.sort.load import Messages
 
 __all__ = ["PHASES", "TARGETS", "Sort", "trial"]
 

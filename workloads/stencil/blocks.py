@@ -23,7 +23,7 @@ import numpy as np
 
 from placement.errors import UsageError, printable
 from workloads.fft.local import chunks
-from workloads.fft.plan import cuts
+from workloads.fft.plan import Part, cuts
 from workloads.memory import fits
 from workloads.node_memory import NodeMemory
 from workloads.phases import seconds_of
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
     from placement.support.array_types import Array
-    from workloads.fft.plan import Part
 
     Region = tuple[slice, ...]
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from placement.errors import UsageError
 from workloads.words import read_extents
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 __all__ = ["NONE", "OPPOSITE", "check_grid", "grid_of", "neighbours"]
 

@@ -11,7 +11,7 @@ from placement.support.quantities import exact_size
 from workloads.memory import fits
 from workloads.phases import seconds_of
 from workloads.stencil.grid import NONE, OPPOSITE, grid_of
-from workloads.stencil.halo import METHODS
+from workloads.stencil.halo import METHODS, Halo
 from workloads.words import check_word
 from workloads.world import same, together
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mpi4py import MPI
     from numpy.typing import NDArray
 
-    from workloads.stencil.halo import Halo
 
 __all__ = ["Stencil", "pattern", "trial"]
 
