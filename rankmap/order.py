@@ -15,9 +15,7 @@ from placement.errors import PlanError
 from rankmap.permutation import broken, inverse
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints, Strs
     from rankmap.slots import Slots
 
 __all__ = ["Order"]
@@ -113,7 +111,7 @@ class Order:
         return self.on.node[self.slots]
 
     @property
-    def hosts(self) -> NDArray[np.str_]:
+    def hosts(self) -> Strs:
         """Host name of each rank, str (n,)."""
         return self.on.names[self.node]
 

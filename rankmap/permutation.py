@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints
 
 __all__ = ["Broken", "broken", "inverse"]
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import collections.abc
     from collections.abc import Callable, Iterable, Iterator
 
-    from rankmap.arrays import Ints, Shape
+    from placement.support.array_types import Ints, Shape
 
     JobWords = collections.abc.Mapping[str, Any]
 

@@ -19,11 +19,9 @@ from placement.errors import ParseError, PlanError, UsageError, printable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.nodelist import NodeList
-    from rankmap.arrays import Array, Ints
+    from placement.support.array_types import Array, Ints, Strs
 
     #: Nodes as a user of Python may name them.
     Nodes = str | NodeList | Sequence[str] | Ints | None
@@ -61,7 +59,7 @@ class Slots:
     (5, [0, 3], [0, 0, 0, 1, 1])
     """
 
-    names: NDArray[np.str_]
+    names: Strs
     counts: Ints
     machine: Machine | None = None
     rows: Ints | None = None
@@ -268,7 +266,7 @@ def _rows(machine: Machine, nodes: Nodes, source: str, repeats: bool) -> Ints:
     return rows_of(machine, text, source=source, repeats=repeats)
 
 
-def _names(nodes: Nodes, source: str) -> NDArray[np.str_]:
+def _names(nodes: Nodes, source: str) -> Strs:
     """Return the names of nodes of which no more is known."""
     if nodes is None or isinstance(nodes, np.ndarray):
         raise UsageError("no nodes given, and no machine to take them from")

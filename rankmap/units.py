@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Floats, Ints, Shape
+    from placement.support.array_types import Floats, Ints, Shape
     from rankmap.score.distance import Distance
     from rankmap.slots import Slots
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import NidmapError, UsageError
 from placement.machine import Machine
+from placement.support.array_types import Array, Ints
 from placement.topologies import links, router_names, wiring_text
 from placement.views.summary import summarise
 
@@ -38,7 +38,7 @@ _PATTERNS = (
 )
 
 
-def code_column(values: NDArray[Any]) -> dict[str, list[Any]]:
+def code_column(values: Array) -> dict[str, list[Any]]:
     """Return a column as its distinct values and a code for each row.
 
     Examples
@@ -50,7 +50,7 @@ def code_column(values: NDArray[Any]) -> dict[str, list[Any]]:
     return {"values": distinct.tolist(), "codes": codes.reshape(-1).tolist()}
 
 
-def folded_rows(rows: Iterable[int] | NDArray[np.int64]) -> str:
+def folded_rows(rows: Iterable[int] | Ints) -> str:
     """Return rows as ranges, the order kept.
 
     Examples

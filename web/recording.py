@@ -16,10 +16,10 @@ from typing import Any
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import NidmapError, OutputError, ParseError, printable
 from placement.machine import Machine
+from placement.support.array_types import Ints
 from web.columns import folded_rows
 from web.snapshot import Job, Snapshot
 
@@ -106,7 +106,7 @@ def _sample(now: Snapshot) -> _Sample:
     return _Sample(now.taken or time.time(), words, planned, jobs)
 
 
-def _rows(text: str, count: int) -> NDArray[np.int64]:
+def _rows(text: str, count: int) -> Ints:
     """Return the rows of some ranges; ValueError where one is not among `count`."""
     parts = [part.split("-") for part in text.split(",") if part]
     ends = [(int(part[0]), int(part[-1])) for part in parts]

@@ -19,9 +19,8 @@ from placement.nodelist import NodeList
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Ints
 
 __all__ = ["MOST_ERRORS", "resolve"]
 
@@ -159,9 +158,7 @@ class _Problem(NamedTuple):
     hint: str
 
 
-def _document(
-    machine: Machine, rows: NDArray[np.int64], errors: list[_Problem], more: int
-) -> dict[str, Any]:
+def _document(machine: Machine, rows: Ints, errors: list[_Problem], more: int) -> dict[str, Any]:
     once = np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int64)
     return {
         "ok": not errors,
@@ -216,7 +213,7 @@ def _readable(machine: Machine, line: str, number: int) -> tuple[list[str], list
 
 def _looked_up(
     machine: Machine, text: str, names: NodeList, errors: list[_Problem]
-) -> tuple[NDArray[np.int64], int]:
+) -> tuple[Ints, int]:
     """Return the rows of the names that there are, and how many more words are bad."""
     known = _known_words(machine)
     bad: dict[str, ParseError | None] = {}

@@ -16,10 +16,8 @@ from placement.errors import NidmapError
 from web.workers import report
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
-    from placement.support.array_types import Mask
+    from placement.support.array_types import Ints, Mask
     from rankmap.predict import Predictor
     from web.snapshot import Job, Snapshot
 
@@ -77,7 +75,7 @@ def _judge_job(model: Predictor, free: Mask, job: Job, late: bool) -> dict[str, 
     return said
 
 
-def _mean_hops(machine: Machine, rows: NDArray[np.int64]) -> float | None:
+def _mean_hops(machine: Machine, rows: Ints) -> float | None:
     """Return the links between two nodes of a job in the mean, by minimal paths of a sample."""
     from placement.network import hops
 

@@ -24,10 +24,9 @@ from web.columns import code_column, folded_rows
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
     from placement.slurm.jobs import RunningJob
     from placement.slurm.nodes import SlurmNodes
+    from placement.support.array_types import Ints, Mask, Strs
 
 __all__ = ["SLURM", "Job", "Snapshot", "ask", "of_dump", "usual"]
 
@@ -56,7 +55,7 @@ class Job:
     """
 
     id: str
-    rows: NDArray[np.int64]
+    rows: Ints
     name: str = ""
     partition: str = ""
     user: str = ""
@@ -95,8 +94,8 @@ class Snapshot:
     """
 
     source: str
-    state: NDArray[np.str_]
-    planned: NDArray[np.bool_]
+    state: Strs
+    planned: Mask
     jobs: tuple[Job, ...] = ()
     unknown: int = 0
     notes: tuple[str, ...] = ()
@@ -105,7 +104,7 @@ class Snapshot:
     error: str = ""
     version: int = 1
 
-    def free(self, machine: Machine) -> NDArray[np.bool_]:
+    def free(self, machine: Machine) -> Mask:
         """Mask of the compute nodes that a plan may use now."""
         usable = np.isin(self.state, FREE_STATES) & ~self.planned
         for job in self.jobs:

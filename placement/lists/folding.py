@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.names.numbered import name_numbers
+from placement.support.array_types import Mask
 
 __all__ = ["fold", "numeric_order"]
 
@@ -59,7 +59,7 @@ def fold(names: Sequence[str]) -> str:
     return ",".join(groups)
 
 
-def _joints(names: Sequence[str]) -> tuple[list[int], NDArray[np.bool_], NDArray[np.bool_]]:
+def _joints(names: Sequence[str]) -> tuple[list[int], Mask, Mask]:
     """Compare every name with the one before it.
 
     Returns

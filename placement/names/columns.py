@@ -11,6 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from placement.support.array_types import Strs
+
 __all__ = ["LIMITS", "codes_of", "format_cnames", "parse_cnames", "strings_of", "write_names"]
 
 #: How many cages a cabinet, slots a cage and nodes a slot there can be.
@@ -44,7 +46,7 @@ def codes_of(names: ArrayLike, longest: int | None = None) -> NDArray[np.uint32]
     return codes if longest is None else codes[:, :longest]
 
 
-def strings_of(codes: NDArray[np.uint32]) -> NDArray[np.str_]:
+def strings_of(codes: NDArray[np.uint32]) -> Strs:
     """Return rows of code points as strings; the opposite of `codes_of`."""
     rows = np.ascontiguousarray(codes)
     if rows.size == 0:
@@ -52,9 +54,7 @@ def strings_of(codes: NDArray[np.uint32]) -> NDArray[np.str_]:
     return rows.view(f"U{rows.shape[1]}").reshape(len(rows))
 
 
-def write_names(
-    table: NDArray[np.integer], before: Sequence[str], width: int = 1
-) -> NDArray[np.str_]:
+def write_names(table: NDArray[np.integer], before: Sequence[str], width: int = 1) -> Strs:
     """Write rows of numbers as names.
 
     Parameters
@@ -140,7 +140,7 @@ def parse_cnames(names: ArrayLike) -> NDArray[np.int32]:
     return np.where(good[:, None], value[:, 1:], np.int32(-1)).astype(np.int32)
 
 
-def format_cnames(parts: ArrayLike) -> NDArray[np.str_]:
+def format_cnames(parts: ArrayLike) -> Strs:
     """Write node cnames.
 
     Parameters

@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from placement.names.numbering import Numbering, columns_of, mark_missing
+from placement.support.array_types import Ints, Mask
 
 __all__ = ["Gemini"]
 
-Ints = NDArray[np.int64]
 
 _SLOTS = 8  # blades a cage
 _Z = 24  # blades a cabinet, the length of the z axis
@@ -69,7 +69,7 @@ class Gemini(Numbering):
         """How many columns, rows, cages, slots and nodes there are."""
         return self.columns, self.rows, 3, _SLOTS, 4
 
-    def nid(self, parts: ArrayLike) -> NDArray[np.int64]:
+    def nid(self, parts: ArrayLike) -> Ints:
         """Return the NIDs of places.
 
         Parameters
@@ -177,7 +177,7 @@ class Gemini(Numbering):
         return mark_missing(good, *self._place(x, y, z), 2 * (y % 2) + low)
 
     @classmethod
-    def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[Gemini, NDArray[np.bool_]] | None:
+    def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[Gemini, Mask] | None:
         """Find the columns and rows of cabinets with which most nodes agree, and which do.
 
         The fewest rows, then the fewest columns, where several do.
@@ -195,7 +195,7 @@ class Gemini(Numbering):
         table = np.asarray(parts, dtype=np.int64).reshape(-1, 5)
         number = np.asarray(nid, dtype=np.int64).reshape(-1)
         silent = (table < 0).any(axis=1) | (number < 0) | (table[:, 3] >= _SLOTS)
-        best: tuple[Gemini, NDArray[np.bool_]] | None = None
+        best: tuple[Gemini, Mask] | None = None
         for shape in _candidates(table[~silent], number[~silent]):
             found = cls(*shape)
             agrees = found.nid(table) == number

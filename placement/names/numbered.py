@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from placement.names.columns import codes_of, strings_of, write_names
+from placement.support.array_types import Ints, Mask, Strs
 
 __all__ = ["name_numbers", "nid_names"]
 
@@ -14,7 +15,7 @@ _DIGITS = 18
 _ZERO = ord("0")
 
 
-def nid_names(numbers: ArrayLike, width: int = 5, prefix: str = "nid") -> NDArray[np.str_]:
+def nid_names(numbers: ArrayLike, width: int = 5, prefix: str = "nid") -> Strs:
     """Write numbers as node names.
 
     Parameters
@@ -39,7 +40,7 @@ def nid_names(numbers: ArrayLike, width: int = 5, prefix: str = "nid") -> NDArra
     return write_names(np.asarray(numbers, dtype=np.int64)[:, None], (prefix,), width)
 
 
-def name_numbers(names: ArrayLike) -> tuple[NDArray[np.str_], NDArray[np.int64], NDArray[np.int32]]:
+def name_numbers(names: ArrayLike) -> tuple[Strs, Ints, NDArray[np.int32]]:
     """Part names from the number they end in.
 
     Parameters
@@ -76,7 +77,7 @@ def name_numbers(names: ArrayLike) -> tuple[NDArray[np.str_], NDArray[np.int64],
     return strings_of(np.where(places < first[:, None], codes, np.uint32(0))), numbers, widths
 
 
-def _behind_last(mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+def _behind_last(mask: Mask) -> NDArray[np.intp]:
     """Return the place behind the last True of each row, 0 where it has none."""
     last = mask.shape[1] - np.argmax(mask[:, ::-1], axis=1)
     return np.where(mask.any(axis=1), last, 0)

@@ -8,17 +8,19 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from placement.support.array_types import Ints, Mask
+
 __all__ = ["Numbering", "columns_of", "mark_missing"]
 
 Rule = TypeVar("Rule", bound="Numbering")
 
 
-def columns_of(table: ArrayLike, width: int) -> list[NDArray[np.int64]]:
+def columns_of(table: ArrayLike, width: int) -> list[Ints]:
     """Return the columns of an (n, width) table of whole numbers."""
     return list(np.asarray(table, dtype=np.int64).reshape(-1, width).T)
 
 
-def mark_missing(good: NDArray[np.bool_], *columns: NDArray[np.int64]) -> NDArray[np.int32]:
+def mark_missing(good: Mask, *columns: Ints) -> NDArray[np.int32]:
     """Return the columns as int32 (n, k), rows that are not good as -1."""
     return np.where(good[:, None], np.stack(columns, axis=1), -1).astype(np.int32)
 
@@ -39,9 +41,7 @@ class Numbering(ABC):
 
     @classmethod
     @abstractmethod
-    def vote(
-        cls: type[Rule], parts: ArrayLike, nid: ArrayLike
-    ) -> tuple[Rule, NDArray[np.bool_]] | None:
+    def vote(cls: type[Rule], parts: ArrayLike, nid: ArrayLike) -> tuple[Rule, Mask] | None:
         """Find the numbering with which most nodes agree, and which do.
 
         Parameters
@@ -77,7 +77,7 @@ class Numbering(ABC):
         found = cls.vote(parts, nid)
         return None if found is None or not found[1].all() else found[0]
 
-    def inside(self, *parts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def inside(self, *parts: Ints) -> Mask:
         """Return which places, given by their five columns, are inside the machine."""
         inside = [(p >= 0) & (p < limit) for p, limit in zip(parts, self.limits, strict=True)]
         return np.asarray(np.logical_and.reduce(inside))

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from placement.names.numbering import Numbering, columns_of, mark_missing
+from placement.support.array_types import Ints, Mask
 
 __all__ = ["Xc"]
 
@@ -63,7 +64,7 @@ class Xc(Numbering):
         """How many columns, rows, cages, slots and nodes there are."""
         return self.positions, _ROWS, 3, 16, 4
 
-    def nid(self, parts: ArrayLike) -> NDArray[np.int64]:
+    def nid(self, parts: ArrayLike) -> Ints:
         """Return the NIDs of places.
 
         Parameters
@@ -159,7 +160,7 @@ class Xc(Numbering):
         return mark_missing(good, col, row, cage, slot, node)
 
     @classmethod
-    def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[Xc, NDArray[np.bool_]] | None:
+    def vote(cls, parts: ArrayLike, nid: ArrayLike) -> tuple[Xc, Mask] | None:
         """Find the number of positions with which most nodes agree, and which do.
 
         Where only the first row of cabinets is there, so that any P would
@@ -186,7 +187,7 @@ class Xc(Numbering):
         return found, silent | (found.nid(table) == number)
 
 
-def _positions(parts: NDArray[np.int64], nid: NDArray[np.int64]) -> int | None:
+def _positions(parts: Ints, nid: Ints) -> int | None:
     """Return the P that most nodes imply; the smallest even one where all are in row 0."""
     col, row, cage, slot, node = parts.T
     cabinet, rest = np.divmod(nid, _CABINET)

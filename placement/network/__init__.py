@@ -38,6 +38,7 @@ from placement.errors import UsageError, printable
 from placement.machine import Machine
 from placement.network.demand import Demand
 from placement.network.model import Channels, Loads, Worst
+from placement.support.array_types import Floats, Ints
 
 __all__ = [
     "SINGLE_PATH",
@@ -224,9 +225,7 @@ def loads(
     )
 
 
-def hops(
-    machine: Machine, source: NDArray[np.int64], target: NDArray[np.int64], routing: str = ""
-) -> NDArray[np.float64]:
+def hops(machine: Machine, source: Ints, target: Ints, routing: str = "") -> Floats:
     """Return the expected channels of each class on the way between routers.
 
     Parameters
@@ -256,12 +255,12 @@ def hops(
     [[1.0, 0.0, 0.0], [1.0, 0.0, 1.0]]
     """
     routing = _routing(machine, routing)
-    found: NDArray[np.float64] = _module(machine, routing).hops(machine, source, target, routing)
+    found: Floats = _module(machine, routing).hops(machine, source, target, routing)
     return found
 
 
 def next_channel(
-    machine: Machine, routing: str = "single", nodes: NDArray[np.int64] | None = None
+    machine: Machine, routing: str = "single", nodes: Ints | None = None
 ) -> NDArray[np.int32]:
     """Return the channel by which a router forwards to a node.
 
@@ -296,5 +295,5 @@ def next_channel(
     if routing not in SINGLE_PATH:
         raise UsageError(f"routing {routing} has several paths", "take single")
     goals = np.arange(len(machine)) if nodes is None else nodes
-    found: NDArray[np.int64] = _module(machine, routing).next_channel(machine, routing, goals)
+    found: Ints = _module(machine, routing).next_channel(machine, routing, goals)
     return found.astype(np.int32)

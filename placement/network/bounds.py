@@ -31,14 +31,13 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network.demand import Demand
 from placement.network.lines import Lines
 from placement.network.model import GB, injection_bandwidth, once
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import sum_by_pair, summed
 
 __all__ = ["Bound", "best_bound", "bound_demand"]
@@ -146,7 +145,7 @@ def best_bound(
     out: float,
     pair: float,
     busiest: float = 0.0,
-    among: NDArray[np.bool_] | None = None,
+    among: Mask | None = None,
 ) -> Bound:
     """Return the least time of any placement of some nodes, by any routing.
 
@@ -213,9 +212,7 @@ def _own_links(machine: Machine, demand: Demand) -> Iterator[Bound]:
             yield Bound(float(seconds[row]), kind, why)
 
 
-def _best_own(
-    machine: Machine, count: int, eligible: NDArray[np.bool_], out: float, busiest: float
-) -> Bound:
+def _best_own(machine: Machine, count: int, eligible: Mask, out: float, busiest: float) -> Bound:
     """Return what the nodes' own links allow the fastest nodes."""
     fast = np.sort(injection_bandwidth(machine)[eligible])[::-1]
     seconds = max(out / (fast[count - 1] * GB), busiest / (fast[0] * GB))
@@ -299,7 +296,7 @@ def _make_families(machine: Machine) -> Iterator[Family]:
 def _subtrees(machine: Machine, coords: Ints) -> Iterator[tuple[str, Ints]]:
     """Yield groups, chassis … or the subtrees of each level."""
     for level in range(1, machine.topology.router_levels + 1):
-        inside: NDArray[np.bool_] = np.asarray((coords[:, :level] >= 0).all(axis=1))
+        inside: Mask = np.asarray((coords[:, :level] >= 0).all(axis=1))
         own = -1 - np.arange(len(coords))  # a switch above the parts is one of its own
         table = np.where(inside[:, None], coords[:, :level], own[:, None])
         _, label = np.unique(table, axis=0, return_inverse=True)
@@ -337,7 +334,7 @@ def _between_units(machine: Machine, unit: Ints) -> tuple[Ints, Ints, Floats]:
     return sum_by_pair(unit[found.source], unit[found.target], found.bandwidth, count)
 
 
-def _room(machine: Machine, part: Ints, parts: int, eligible: NDArray[np.bool_]) -> Ints | None:
+def _room(machine: Machine, part: Ints, parts: int, eligible: Mask) -> Ints | None:
     """Return how many eligible nodes each part has; None where a node is in two parts."""
     table = machine.router[eligible]
     label: Ints = np.where(table >= 0, part[table], -1)

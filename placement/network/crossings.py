@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.network.groups import Groups
-    from placement.support.array_types import Floats, Ints
+    from placement.support.array_types import Floats, Ints, Mask
 
 
 __all__ = ["Crossing", "Side", "crossings"]
@@ -118,7 +118,7 @@ class Crossing:
     low: Ints
     high: Ints
     bundle: Ints
-    there: NDArray[np.bool_]
+    there: Mask
     here: Side
     yonder: Side
     count: Floats

@@ -17,12 +17,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import NidmapError, UsageError
 from placement.machine import Machine
 from placement.network.lines import NO_LINES, Lines
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import sum_by_pair, summed
 from placement.topologies import router_count
 
@@ -450,7 +449,7 @@ def _nics(machine: Machine) -> Floats:
 
 def _ends(
     machine: Machine, a: Ints, b: Ints
-) -> Iterator[tuple[Ints, Ints, NDArray[np.bool_] | slice, Floats | float]]:
+) -> Iterator[tuple[Ints, Ints, Mask | slice, Floats | float]]:
     """Yield for each pair of attachments the routers, which messages have it, and their share."""
     table = machine.router
     if table.shape[1] == 1:

@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network.inside_groups import UNREACHED, InsideGroups
 from placement.network.model import Channels, from_links, has_spines, once
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import summed
 
 __all__ = ["Bundles", "Groups", "groups_of"]
@@ -238,7 +237,7 @@ def _wirings(
     return shape, InsideGroups(joined[first])
 
 
-def _bundles(channels: Channels, across: NDArray[np.bool_], group: Ints, place: Ints) -> Bundles:
+def _bundles(channels: Channels, across: Mask, group: Ints, place: Ints) -> Bundles:
     """Return the rows between groups; of two channels of a link the first half has one each."""
     half = len(channels) // 2
     rows = np.flatnonzero(across[:half])
@@ -255,7 +254,7 @@ def _bundles(channels: Channels, across: NDArray[np.bool_], group: Ints, place: 
     return Bundles(group[a[first]], group[b[first]], ends, place[a], place[b], times, up, down)
 
 
-def _parts(local: InsideGroups, shape: Ints, exists: NDArray[np.bool_]) -> Ints:
+def _parts(local: InsideGroups, shape: Ints, exists: Mask) -> Ints:
     """Return a number for the connected part of its group that each position is in."""
     leader = np.argmax(local.length < UNREACHED, axis=2)[shape]
     own = leader == np.arange(leader.shape[1])

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import mix_bits, product, sum_by_pair, summed
 
 Entries = tuple[Ints, Ints, Floats]
@@ -85,7 +84,7 @@ class Lines:
         """Return the lines with `factor` times the bytes."""
         return Lines(self.line, self.router, self.weight, self.scale * factor)
 
-    def among(self, chosen: NDArray[np.bool_], place: Ints, size: int) -> Floats:
+    def among(self, chosen: Mask, place: Ints, size: int) -> Floats:
         """Return the bytes between the chosen entries, by places 0 … size-1.
 
         Parameters

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from placement.errors import UsageError
 from placement.machine import Machine
-from placement.support.array_types import Floats
+from placement.support.array_types import Floats, Ints, Strs
 
 __all__ = ["Channels", "Loads", "Worst", "from_links", "injection_bandwidth", "once"]
 
@@ -54,7 +54,7 @@ class Channels:
     def __len__(self) -> int:
         return len(self.source)
 
-    def names(self, rows: NDArray[np.int64] | slice | None = None) -> NDArray[np.str_]:
+    def names(self, rows: Ints | slice | None = None) -> Strs:
         """Return ``c0-0c0s0a0->c0-0c0s1a0 green`` for these channels (None: for all).
 
         Each name is one channel's: of several of a class from one router to
@@ -79,7 +79,7 @@ class Channels:
         parts = zip(source, target, words, again, strict=True)
         return np.array([f"{a}->{b} {word}{nth}" for a, b, word, nth in parts], dtype=np.str_)
 
-    def earlier(self, some: NDArray[np.int64] | slice) -> NDArray[np.int64]:
+    def earlier(self, some: Ints | slice) -> Ints:
         """Return how many channels before each of these have its ends and its class."""
         key = self.source.astype(np.int64) << 40 | self.target.astype(np.int64) << 8 | self.kind
         wanted = np.arange(len(key))[some]

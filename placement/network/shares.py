@@ -10,12 +10,11 @@ any division of router pairs (`saved`).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.network.balancing import dot
 from placement.network.demand import Demand
 from placement.network.group_ways import Bytes, GroupWays, Ways
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import summed
 
 __all__ = ["Between", "Pairs", "Variables", "variables_of"]
@@ -112,9 +111,7 @@ class Between:
 Variables = Pairs | Between
 
 
-def variables_of(
-    ways: GroupWays, demand: Demand, every: Bytes, free: NDArray[np.bool_]
-) -> Variables:
+def variables_of(ways: GroupWays, demand: Demand, every: Bytes, free: Mask) -> Variables:
     """Return the finest variables that the size of the demand allows.
 
     Parameters
@@ -138,9 +135,7 @@ def _products(demand: Demand) -> int:
     return int((size**2).sum())
 
 
-def _divisible_pairs(
-    ways: GroupWays, demand: Demand, free: NDArray[np.bool_]
-) -> tuple[Ints, Ints, Floats]:
+def _divisible_pairs(ways: GroupWays, demand: Demand, free: Mask) -> tuple[Ints, Ints, Floats]:
     """Return the router pairs that can be divided, ascending."""
     parts = [tuple(map(np.asarray, part)) for part in demand.blocks()]
     if not parts:

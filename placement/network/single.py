@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from placement.network.demand import Demand
     from placement.network.group_ways import GroupWays
     from placement.network.groups import Groups
-    from placement.support.array_types import Floats, Ints
+    from placement.support.array_types import Floats, Ints, Mask
 
     Small = NDArray[np.int32]
 
@@ -287,7 +287,7 @@ class _Links:
         self._at = first[:, None, :] + kinds[1].astype(np.int32)[:, :, None]
         self.total = total.astype(np.int16).take(self._at)
 
-    def _list(self, before: Ints, after: Ints, total: Ints, exists: NDArray[np.bool_]) -> None:
+    def _list(self, before: Ints, after: Ints, total: Ints, exists: Mask) -> None:
         """List the best links between any two classes one after another."""
         far = np.swapaxes(before, 1, 2)[:, :, None, :] + np.swapaxes(after, 1, 2)[:, None, :, :]
         best = (far == total[:, :, :, None]) & exists[:, None, None, :]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.records import Fault
+from placement.support.array_types import Ints
 
 __all__ = ["MOST", "duplicates", "in_order", "list_faults"]
 
@@ -16,7 +17,7 @@ MOST = 100
 
 
 def list_faults(
-    rows: NDArray[np.int64] | NDArray[np.intp],
+    rows: Ints | NDArray[np.intp],
     line: NDArray[np.int32],
     kind: str,
     text: Callable[[int], str],
@@ -52,7 +53,7 @@ def list_faults(
 
 
 def duplicates(
-    keys: NDArray[np.int64], line: NDArray[np.int32], kind: str, name: Callable[[int], str]
+    keys: Ints, line: NDArray[np.int32], kind: str, name: Callable[[int], str]
 ) -> list[Fault]:
     """Return a fault for every row whose key stood on an earlier line.
 

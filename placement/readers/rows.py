@@ -22,6 +22,7 @@ from placement.readers import resembling
 from placement.readers.plain import two_formats
 from placement.readers.shapes import BIGGEST, numbers_in, pieces
 from placement.records import LineCounts
+from placement.support.array_types import Ints, Mask, Strs
 
 #: More nodes, and more tiles, than this are refused: three times what the
 #: largest lists known have (160,000 nodes; 553,000 tiles).
@@ -167,7 +168,7 @@ class Rows:
     line: NDArray[np.int32]
     kind: NDArray[np.int32]
     kinds: Sequence[Row]
-    first: NDArray[np.int64]
+    first: Ints
     numbers: NDArray[np.int32]
 
     def __len__(self) -> int:
@@ -211,16 +212,16 @@ class Rows:
         """Return several numbers of each row as int32 (n, len(names))."""
         return np.stack([self.number(name) for name in names], axis=1)
 
-    def word(self, name: str) -> NDArray[np.str_]:
+    def word(self, name: str) -> Strs:
         """Return one word of each row, '' where a row has it not."""
         return np.array([kind.words.get(name, "") for kind in self.kinds], dtype=np.str_)[self.kind]
 
-    def having(self, name: str) -> NDArray[np.bool_]:
+    def having(self, name: str) -> Mask:
         """Return which rows have the number or word `name`."""
         has = [name in kind.at or name in kind.words for kind in self.kinds]
         return np.array(has, dtype=np.bool_)[self.kind]
 
-    def chosen(self, which: NDArray[np.bool_]) -> Rows:
+    def chosen(self, which: Mask) -> Rows:
         """Return only some of the rows (the counts stay those of the dump)."""
         return replace(self, line=self.line[which], kind=self.kind[which], first=self.first[which])
 

@@ -18,10 +18,10 @@ from placement.readers import rows as r
 from placement.readers.cray import FARTHEST, LIMITS, node_key
 from placement.readers.faults import duplicates, list_faults
 from placement.records import Fault, LinkRecords
+from placement.support.array_types import Ints, Strs
 
 __all__ = ["END_A", "END_B", "XYZ_A", "XYZ_B", "Tiles", "end_pattern"]
 
-Longs = NDArray[np.int64]
 
 #: Names of the numbers at the two ends: place, router on the blade, tile; coordinates.
 END_A = ("acol", "arow", "acage", "aslot", "achip", "atile")
@@ -106,12 +106,12 @@ class Tiles:
         router, tile = divmod(int(port), _PLACES)
         return f"{self.names[router]}l{tile:02o}"
 
-    def disagreeing(self, here: NDArray[np.generic], there: NDArray[np.generic]) -> Longs:
+    def disagreeing(self, here: NDArray[np.generic], there: NDArray[np.generic]) -> Ints:
         """Return the links whose value in `here` is not that of their other end in `there`."""
         both = np.flatnonzero((self.back >= 0) & (self.peers[self.back] == self.ports))
         return np.asarray(both[here[both] != there[self.back[both]]])
 
-    def kind_faults(self, kind: NDArray[np.str_], text: Callable[[int], str]) -> list[Fault]:
+    def kind_faults(self, kind: Strs, text: Callable[[int], str]) -> list[Fault]:
         """Return the links that are of different kinds at their two ends."""
 
         def words(i: int) -> str:
@@ -165,7 +165,7 @@ class Tiles:
 
         return list_faults(wrong, line, "coordinates", text)
 
-    def links(self, kind: NDArray[np.str_], **more: NDArray[np.generic] | None) -> LinkRecords:
+    def links(self, kind: Strs, **more: NDArray[np.generic] | None) -> LinkRecords:
         """Return the tiles that see another one.
 
         Parameters
@@ -187,7 +187,7 @@ class Tiles:
         )
 
 
-def _places(keys: Longs) -> NDArray[np.int32]:
+def _places(keys: Ints) -> NDArray[np.int32]:
     """Return column, row, cage, slot and router number of routers' keys: `node_key` undone."""
     place = np.empty((len(keys), 5), dtype=np.int32)
     rest, place[:, 4] = np.divmod(keys, 2)

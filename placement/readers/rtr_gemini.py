@@ -21,6 +21,7 @@ from placement.readers.faults import in_order, list_faults
 from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
 from placement.records import Dump, Fault
+from placement.support.array_types import Ints, Strs
 
 __all__ = ["MEDIA", "read", "sniff"]
 
@@ -123,12 +124,10 @@ def _tile(word: str, numbers: tuple[str, ...], xyz: tuple[str, ...]) -> r.Column
     return _END._replace(numbers=numbers + xyz if "(" in word else numbers)
 
 
-def _direction_faults(
-    tiles: Tiles, kind: NDArray[np.str_], extents: NDArray[np.int32]
-) -> list[Fault]:
+def _direction_faults(tiles: Tiles, kind: Strs, extents: NDArray[np.int32]) -> list[Fault]:
     """Return remarks on links that do not go where their direction says."""
 
-    def remark(rows: NDArray[np.int64], words: Callable[[int], str]) -> list[Fault]:
+    def remark(rows: Ints, words: Callable[[int], str]) -> list[Fault]:
         def text(i: int) -> str:
             return f"{tiles.name(tiles.ports[i])}: {kind[i]} {words(i)}"
 

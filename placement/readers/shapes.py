@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.errors import ParseError
+from placement.support.array_types import Ints, Mask
 
 __all__ = ["BIGGEST", "LONGEST_LINE", "Piece", "numbers_in", "pieces"]
 
@@ -52,7 +53,7 @@ class Piece(NamedTuple):
 
     line: int
     shapes: tuple[str, ...]
-    first: NDArray[np.int64]
+    first: Ints
     numbers: NDArray[np.int32]
 
 
@@ -121,7 +122,7 @@ def _piece(text: str, line: int) -> Piece:
 
 def _numbers(
     data: NDArray[np.uint8],
-) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Mask, Ints, Ints]:
     """Return a mask of the bytes in numbers, where the x of hexadecimal ones are, and false ones.
 
     A false one (``00x1f``, ``8x1``) must not make the shape of a true one.
@@ -145,10 +146,10 @@ def _numbers(
 
 def _shapes(
     data: NDArray[np.uint8],
-    inside: NDArray[np.bool_],
-    start: NDArray[np.int64],
-    hexed: NDArray[np.int64],
-    false: NDArray[np.int64],
+    inside: Mask,
+    start: Ints,
+    hexed: Ints,
+    false: Ints,
 ) -> tuple[str, ...]:
     """Write each line with its numbers as 0 and its blanks squeezed."""
     blank = (data <= 32) & (data != 10)
@@ -167,9 +168,9 @@ def _shapes(
 
 def _values(
     data: NDArray[np.uint8],
-    start: NDArray[np.int64],
-    length: NDArray[np.int64],
-    hexed: NDArray[np.int64],
+    start: Ints,
+    length: Ints,
+    hexed: Ints,
 ) -> NDArray[np.int32]:
     """Return the numbers that start at `start` and are `length` digits long."""
     value = (data[start] - np.uint8(48)).astype(np.int64)

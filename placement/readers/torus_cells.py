@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from placement.errors import ParseError, printable
 from placement.readers.slurm_switches import MAX_NODES, expand, first_repeat
 from placement.records import Fault, NodeRecords, SwitchRecord
+from placement.support.array_types import Strs
 
 __all__ = ["Region", "Torus", "cell_coords", "read_torus"]
 
@@ -158,7 +159,7 @@ def _placement_faults(torus: Torus) -> Iterator[Fault]:
                 break
 
 
-def _overlaps(torus: Torus, coords: NDArray[np.int32], names: NDArray[np.str_]) -> Iterator[Fault]:
+def _overlaps(torus: Torus, coords: NDArray[np.int32], names: Strs) -> Iterator[Fault]:
     """Find a cell that two regions fill."""
     _, first, of = np.unique(coords, axis=0, return_index=True, return_inverse=True)
     second = np.flatnonzero(first[of.ravel()] != np.arange(len(coords)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from placement.names.gemini import Gemini
 from placement.names.xc import Xc
 from placement.records import Dump, LinkRecords, NodeRecords
 from placement.sites.model import CLASSES, Site
-from placement.support.array_types import Ints
+from placement.support.array_types import Array, Ints, Mask, Strs
 from placement.topologies.wiring import Shape, cables
 
 __all__ = ["Finding", "compare"]
@@ -48,7 +48,7 @@ class Finding(NamedTuple):
     agrees: bool | None
 
 
-def _examples(words: NDArray[np.str_], most: int = 3) -> str:
+def _examples(words: Strs, most: int = 3) -> str:
     """Return the first few of many, and how many there are: ``4 (a, b, c, …)``."""
     shown = ", ".join(words[:most].tolist())
     return f"{len(words)} ({shown}{', …' if len(words) > most else ''})"
@@ -111,7 +111,7 @@ class _Pair:
         """True where the dump lists only a part of the machine."""
         return len(self.dump) < WHOLE * len(self.site)
 
-    def column(self, key: str) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    def column(self, key: str) -> tuple[Array, Array] | None:
         """Return one column of both sides for the nodes in common, where both know it."""
         mine, theirs = getattr(self.site, key), getattr(self.dump, key)
         if mine is None or theirs is None:
@@ -121,7 +121,7 @@ class _Pair:
         return (mine[known], theirs[known]) if known.any() else None
 
 
-def _is_known(column: NDArray[Any]) -> NDArray[np.bool_]:
+def _is_known(column: Array) -> Mask:
     return np.asarray(column != "" if column.dtype.kind == "U" else column >= 0)
 
 
@@ -155,9 +155,7 @@ def _places(pair: _Pair) -> Iterator[Finding]:
         yield Finding(f"places (by {pair.key})", "all known", f"{len(pair.there)}", True)
 
 
-def _one_sided(
-    what: str, missing: NDArray[np.str_], strange: NDArray[np.str_], pair: _Pair
-) -> Iterator[Finding]:
+def _one_sided(what: str, missing: Strs, strange: Strs, pair: _Pair) -> Iterator[Finding]:
     """Name what only the dump has; what only the configuration has, unless it is an extract."""
     if len(strange):
         yield Finding(f"{what} not configured", "none", _examples(strange), False)

@@ -31,6 +31,7 @@ from placement.sites.shared import (
     node_names,
     same,
 )
+from placement.support.array_types import Ints, Mask
 
 __all__ = ["COMPUTE", "SERVICE", "VACANT", "cabinet_count", "floor", "lay_out", "select"]
 
@@ -94,7 +95,7 @@ def _cray_topology(
     return aries.topology_of(int(present[-1]) + 1, columns, wiring, links)
 
 
-def _partitions(config: Config, places: NDArray[np.int8]) -> NDArray[np.int64]:
+def _partitions(config: Config, places: NDArray[np.int8]) -> Ints:
     """Return the number of the partition that each place belongs to, -1 where none is known."""
     of = np.full(places.shape, -1, np.int64)
     compute = places == COMPUTE
@@ -165,7 +166,7 @@ def cabinet_count(places: NDArray[np.int8]) -> int:
     return int((places != VACANT).any(axis=(2, 3, 4)).sum())
 
 
-def select(key: str, selectors: Sequence[str], shape: tuple[int, ...]) -> NDArray[np.bool_]:
+def select(key: str, selectors: Sequence[str], shape: tuple[int, ...]) -> Mask:
     """Return the mask of the places that any of the selectors names.
 
     Examples

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import NidmapError
 from placement.machine import Topology
@@ -11,6 +10,7 @@ from placement.nodelist import NodeList
 from placement.records import NodeRecords
 from placement.sites.schema import Config, FatTree, Figure
 from placement.sites.shared import ON_SLINGSHOT, Layout, WrongFigure, forbid, inventory, same
+from placement.support.array_types import Ints, Mask, Strs
 
 __all__ = ["lay_out"]
 
@@ -56,9 +56,9 @@ def _expand(key: str, figure: Figure[str] | None) -> list[str]:
 def _leaf_rows(
     config: Config,
     network: FatTree,
-    name: NDArray[np.str_],
-    service: NDArray[np.bool_],
-    leaf: NDArray[np.int64],
+    name: Strs,
+    service: Mask,
+    leaf: Ints,
 ) -> Layout:
     spines, uplinks = network.spines.value, network.uplinks.value
     if uplinks % spines:

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import printable
 from placement.machine import Topology
 from placement.names.numbered import nid_names
 from placement.records import NodeRecords
 from placement.sites.schema import Config, Figure
+from placement.support.array_types import Ints, Strs
 
 __all__ = ["FIELDS", "node_names"]
 
@@ -60,7 +60,7 @@ class Layout(NamedTuple):
 
     topology: Topology
     nodes: NodeRecords
-    attachments: NDArray[np.int64] | None = None
+    attachments: Ints | None = None
 
 
 def same(key: str, figure: Figure[Any] | None, found: object, what: str) -> None:
@@ -100,7 +100,7 @@ def whole(figure: Figure[int] | None) -> int:
     return figure.value if figure else 0
 
 
-def inventory(config: Config, of: NDArray[np.int64]) -> dict[str, Any]:
+def inventory(config: Config, of: Ints) -> dict[str, Any]:
     """Return what is in each node, by the number of its partition.
 
     Parameters
@@ -133,9 +133,7 @@ _FIELD = re.compile(r"\{([^{}]*)\}")
 _FORM = re.compile(r"([a-z]+)(?::0?([1-9]\d?))?", re.ASCII)
 
 
-def node_names(
-    key: str, template: str, numbers: Mapping[str, NDArray[np.int64]]
-) -> NDArray[np.str_]:
+def node_names(key: str, template: str, numbers: Mapping[str, Ints]) -> Strs:
     """Return one name a node.
 
     Parameters
@@ -173,9 +171,7 @@ def node_names(
     return np.char.add(names, pieces[-1]) if pieces[-1] else names
 
 
-def _digits(
-    key: str, text: str, numbers: Mapping[str, NDArray[np.int64]]
-) -> tuple[NDArray[np.int64], int]:
+def _digits(key: str, text: str, numbers: Mapping[str, Ints]) -> tuple[Ints, int]:
     """Return the numbers of one field and the width asked for."""
     form = _FORM.fullmatch(text)
     if form is None or form[1] not in FIELDS:

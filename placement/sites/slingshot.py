@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.machine import Topology
 from placement.records import NodeRecords
@@ -30,11 +29,10 @@ from placement.sites.shared import (
     same,
     whole,
 )
+from placement.support.array_types import Array, Ints
 from placement.topologies.dragonfly_plus import topology_of
 
 __all__ = ["Seats", "lay_out", "seats"]
-
-Ints = NDArray[np.int64]
 
 
 def lay_out(config: Config, network: Slingshot | DragonflyPlus) -> Layout:
@@ -63,7 +61,7 @@ def _rows(
     config: Config,
     network: Slingshot | DragonflyPlus,
     sizes: list[int],
-    columns: dict[str, NDArray[Any]],
+    columns: dict[str, Array],
 ) -> Layout:
     nid, name, switches = columns["nid"], columns["name"], columns["switches"]
     for column, what in ((nid[nid >= 0], "NID"), (name, "name")):
@@ -219,10 +217,10 @@ class Seats(NamedTuple):
         The group's switches that the node's NICs sit on, its own first.
     """
 
-    group: NDArray[np.int64]
-    place: NDArray[np.int64]
-    node: NDArray[np.int64]
-    switches: NDArray[np.int64]
+    group: Ints
+    place: Ints
+    node: Ints
+    switches: Ints
 
 
 def seats(partition: Partition) -> Seats:
@@ -257,7 +255,7 @@ def seats(partition: Partition) -> Seats:
     return Seats(group, place, node, (place // of_chassis * switches)[:, None] + round_block)
 
 
-def group_sizes(partition: Partition) -> NDArray[np.int64]:
+def group_sizes(partition: Partition) -> Ints:
     """Return how many nodes each group of the partition has."""
     key = f"partition.{partition.name}"
     if partition.groups is None:

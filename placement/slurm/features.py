@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import ParseError, UsageError, printable
+from placement.support.array_types import Mask, Strs
 
 __all__ = ["with_features"]
 
@@ -22,7 +22,7 @@ _TOKEN = re.compile(r"[&|,()]|[^&|,()\s]+")
 _ODD = re.compile(r"[\[\]*!\s]")
 
 
-def with_features(expression: str, features: NDArray[np.str_]) -> NDArray[np.bool_]:
+def with_features(expression: str, features: Strs) -> Mask:
     """Return which nodes have the features that an expression asks for.
 
     Parameters
@@ -58,7 +58,7 @@ def with_features(expression: str, features: NDArray[np.str_]) -> NDArray[np.boo
 class _Expression:
     """One expression on one table of features."""
 
-    def __init__(self, text: str, features: NDArray[np.str_]) -> None:
+    def __init__(self, text: str, features: Strs) -> None:
         self.text = text
         if not text.strip() or _ODD.search(text):
             hint = "features joined by & and |, parentheses around"
@@ -69,7 +69,7 @@ class _Expression:
         self.tokens: Iterator[str] = iter(_TOKEN.findall(text))
         self.token = next(self.tokens, "")
 
-    def value(self) -> NDArray[np.bool_]:
+    def value(self) -> Mask:
         """Return the whole expression's value for each node."""
         found = self._chain(inside=False)
         if self.token:
@@ -83,7 +83,7 @@ class _Expression:
         token, self.token = self.token, next(self.tokens, "")
         return token
 
-    def _chain(self, inside: bool) -> NDArray[np.bool_]:
+    def _chain(self, inside: bool) -> Mask:
         """Read features and operators up to the end or a closing parenthesis."""
         value = self._term(inside)
         while self.token in ("&", ",", "|"):
@@ -92,7 +92,7 @@ class _Expression:
             value = value | other if operator == "|" else value & other
         return value
 
-    def _term(self, inside: bool) -> NDArray[np.bool_]:
+    def _term(self, inside: bool) -> Mask:
         word = self._take()
         if word == "(":
             if inside:

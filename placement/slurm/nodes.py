@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.dumps.tables import Table
 from placement.errors import LaunchError, ParseError, UsageError, printable
@@ -18,6 +17,7 @@ from placement.scheduler.node_order import slurm_order
 from placement.slurm.command import Deadline, ask, slurm_deadline
 from placement.slurm.features import with_features
 from placement.slurm.reservations import Reservation, reservations
+from placement.support.array_types import Ints, Mask, Strs
 
 __all__ = ["SlurmNodes", "free_nodes", "topology"]
 
@@ -51,14 +51,14 @@ class SlurmNodes:
         What the user should know of the answer.
     """
 
-    names: NDArray[np.str_]
-    state: NDArray[np.str_]
-    planned: NDArray[np.bool_]
-    weight: NDArray[np.int64] | None
-    features: NDArray[np.str_]
-    partitions: NDArray[np.str_]
-    cores: NDArray[np.int64]
-    memory_mb: NDArray[np.int64]
+    names: Strs
+    state: Strs
+    planned: Mask
+    weight: Ints | None
+    features: Strs
+    partitions: Strs
+    cores: Ints
+    memory_mb: Ints
     default_partition: str = ""
     partition: str | None = None
     notes: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class SlurmNodes:
         return len(self.names)
 
     @property
-    def free(self) -> NDArray[np.bool_]:
+    def free(self) -> Mask:
         """Mask of the nodes that a job could have at once."""
         return np.asarray((self.state == "idle") & ~self.planned)
 
@@ -222,7 +222,7 @@ def _reserve(found: SlurmNodes, held: tuple[Reservation, ...], wanted: str | Non
     return _take(found, inside)
 
 
-def _take(found: SlurmNodes, mask: NDArray[np.bool_]) -> SlurmNodes:
+def _take(found: SlurmNodes, mask: Mask) -> SlurmNodes:
     """Return the rows of a mask."""
     values = ((field.name, getattr(found, field.name)) for field in fields(found))
     kept: dict[str, Any] = {k: v[mask] for k, v in values if isinstance(v, np.ndarray)}

@@ -7,10 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Floats", "Ints", "Mask", "Strs"]
+__all__ = ["Array", "Floats", "Ints", "Mask", "Shape", "Strs"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Strs = NDArray[np.str_]
+
+#: Extents of a grid, or of a box in one.
+Shape = tuple[int, ...]

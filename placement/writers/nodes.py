@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from placement.errors import UsageError, printable
 from placement.machine import Machine
 from placement.names.columns import parse_cnames
+from placement.support.array_types import Strs
 
 __all__ = [
     "coordinates",
@@ -63,7 +64,7 @@ def parts(machine: Machine, name: str) -> NDArray[np.int32]:
     return found
 
 
-def words(column: NDArray[np.str_], name: str) -> list[str]:
+def words(column: Strs, name: str) -> list[str]:
     """Return a column of single words, ``-`` for ''.
 
     Raises

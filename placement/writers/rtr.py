@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from placement.errors import UsageError, printable
 from placement.machine import Links, Machine
+from placement.support.array_types import Ints
 from placement.support.arrays import rank_within
 from placement.topologies import router_coords, router_names
 from placement.writers.nodes import kind_of
@@ -100,9 +101,7 @@ def links_of(machine: Machine, name: str, kinds: Sequence[str], tiles: int) -> L
     return links
 
 
-def deal(
-    a: NDArray[np.int64], b: NDArray[np.int64], sort: NDArray[np.int64], back: NDArray[np.int64]
-) -> NDArray[np.int64]:
+def deal(a: Ints, b: Ints, sort: Ints, back: Ints) -> Ints:
     """Deal tiles to both ends of links.
 
     Parameters

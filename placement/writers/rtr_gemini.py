@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import UsageError
 from placement.machine import Links, Machine
 from placement.readers.rtr_gemini import MEDIA
+from placement.support.array_types import Floats, Ints, Strs
 from placement.topologies import router_coords
 from placement.topologies.torus import link_bandwidth
 from placement.writers.rtr import Routers, deal, links_of
 
 __all__ = ["write"]
 
-Ints = NDArray[np.int64]
 
 _AXES = ("x", "y", "z")
 _DIRECTIONS = ("X+", "X-", "Y+", "Y-", "Z+", "Z-")
@@ -65,7 +64,7 @@ def write(machine: Machine) -> str:
     return "\n".join((*(line for _, _, line in sorted(lines)), ""))
 
 
-def _bandwidths(machine: Machine, links: Links, axis: Ints) -> list[NDArray[np.float64]]:
+def _bandwidths(machine: Machine, links: Links, axis: Ints) -> list[Floats]:
     """Return GB/s of each bundle's links up from `a`, and of those up from `b`."""
     coords, figures = router_coords(machine), machine.topology.bandwidth
     axes = axis.astype(np.int8)
@@ -76,7 +75,7 @@ def _bandwidths(machine: Machine, links: Links, axis: Ints) -> list[NDArray[np.f
 
 
 def _upward(
-    machine: Machine, links: Links, axis: Ints, routers: Routers, figures: list[NDArray[np.float64]]
+    machine: Machine, links: Links, axis: Ints, routers: Routers, figures: list[Floats]
 ) -> Ints:
     """Return how many links of each bundle go up their axis from `a`.
 
@@ -102,7 +101,7 @@ def _upward(
     return np.where(up & down, either, np.where(up, links.count, 0))
 
 
-def _media(links: Links, ways: Ints, figures: list[NDArray[np.float64]]) -> NDArray[np.str_]:
+def _media(links: Links, ways: Ints, figures: list[Floats]) -> Strs:
     """Return the ends of the lines of links up from `a` and of those up from `b`, (2, bundles).
 
     They say the link type as far as its bandwidth tells.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from placement.errors import UsageError, printable
 from placement.machine import Machine
+from placement.support.array_types import Ints
 from placement.writers import nodes
 
 __all__ = ["write"]
@@ -46,7 +47,7 @@ def write(machine: Machine) -> str:
     return '{"Hardware": {\n' + ",\n".join(lines) + '\n},\n"Networks": {}}\n'
 
 
-def _places(machine: Machine) -> NDArray[np.int64]:
+def _places(machine: Machine) -> Ints:
     """Return cabinet, chassis, slot, board and node of every xname."""
     found = [_XNAME.fullmatch(name) for name in machine.cname.tolist()]
     if not all(found):
@@ -75,7 +76,7 @@ def _entry(
     return f"{json.dumps(xname)}: {json.dumps({**entry, 'ExtraProperties': extra})}"
 
 
-def _switches(machine: Machine, places: NDArray[np.int64]) -> Iterator[str]:
+def _switches(machine: Machine, places: Ints) -> Iterator[str]:
     """Yield the switches, none where they are what a reader assumes anyway."""
     for (cabinet, chassis), count in sorted(_counts(machine, places).items()):
         for slot in range(count):
@@ -83,7 +84,7 @@ def _switches(machine: Machine, places: NDArray[np.int64]) -> Iterator[str]:
             yield _entry(f"{module}b0", module, ("rtr_bmc", "RouterBMC"), True, {})
 
 
-def _counts(machine: Machine, places: NDArray[np.int64]) -> dict[tuple[int, int], int]:
+def _counts(machine: Machine, places: Ints) -> dict[tuple[int, int], int]:
     """Return the switches of each chassis, {} where they are one for sixteen NICs.
 
     A chassis' nodes divide evenly over its switches, in order, so that its
@@ -107,9 +108,7 @@ def _counts(machine: Machine, places: NDArray[np.int64]) -> dict[tuple[int, int]
     return {} if counts == assumed else counts
 
 
-def _of_group(
-    switch: NDArray[np.int32], places: NDArray[np.int64], size: int
-) -> dict[tuple[int, int], int]:
+def _of_group(switch: NDArray[np.int32], places: Ints, size: int) -> dict[tuple[int, int], int]:
     """Return the switches of each chassis of one group."""
     key = places[:, 0] * 8 + places[:, 1]
     chassis = np.unique(key)

@@ -7,13 +7,13 @@ are written like others, and service nodes are on no switch that Slurm knows.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import UsageError
 from placement.machine import Machine, Switches
 from placement.nodelist import NodeList
 from placement.readers.slurm_switches import Declared
 from placement.scheduler.switches import members, slurm_switches
+from placement.support.array_types import Ints, Strs
 
 __all__ = ["fold_names", "rows_below", "switch_rows"]
 
@@ -54,12 +54,12 @@ def switch_rows(machine: Machine, name: str) -> tuple[Switches, list[Declared]]:
     return switches, [Declared(*row[:3], level=row[3]) for row in zip(*columns, strict=True)]
 
 
-def fold_names(names: NDArray[np.str_]) -> str:
+def fold_names(names: Strs) -> str:
     """Return node names as one folded list, in their order."""
     return NodeList(names.tolist()).fold()
 
 
-def rows_below(switches: Switches) -> list[NDArray[np.int64]]:
+def rows_below(switches: Switches) -> list[Ints]:
     """Return the rows of all nodes below each switch, ascending.
 
     Examples

@@ -20,7 +20,7 @@ from rankmap.order import Order
 from rankmap.permutation import inverse
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints
     from rankmap.slots import Slots
 
 __all__ = ["SCHEMA", "document", "read", "write"]

@@ -42,15 +42,13 @@ from rankmap.order import Order
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints, Strs
     from rankmap.slots import Slots
 
 __all__ = ["NodeLines", "nodes_of", "runs"]
 
 
-def runs(order: Order) -> tuple[NDArray[np.str_], Ints]:
+def runs(order: Order) -> tuple[Strs, Ints]:
     """Return the host and the length of each run of consecutive ranks on one node.
 
     Examples

@@ -22,7 +22,7 @@ from rankmap.permutation import inverse
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints
     from rankmap.slots import Slots
 
 __all__ = ["read", "write"]

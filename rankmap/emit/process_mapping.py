@@ -19,7 +19,7 @@ import numpy as np
 from placement.errors import UsageError, printable
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints
 
 __all__ = [
     "CRAY_MPICH",

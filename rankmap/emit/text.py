@@ -13,7 +13,7 @@ from rankmap.permutation import broken
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints
 
 __all__ = [
     "CUT_SHORT",

@@ -15,7 +15,7 @@ from rankmap.pattern.structured import GridPattern, Lines
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rankmap.arrays import Flags, Floats, Ints, Shape
+    from placement.support.array_types import Floats, Ints, Mask, Shape
 
 __all__ = ["Coarse", "cells", "cells_in", "coarse", "inside"]
 
@@ -38,7 +38,7 @@ class Coarse:
     steps: tuple[tuple[Shape, float], ...] = ()
     lines: tuple[float, ...] = ()
 
-    def cut(self, a: Flags, b: Flags) -> Floats:
+    def cut(self, a: Mask, b: Mask) -> Floats:
         """Return the weight between two sets of cells of one window of the grid.
 
         Parameters

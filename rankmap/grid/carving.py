@@ -19,7 +19,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints
     from rankmap.grid.boxes import Coarse
 
 __all__ = ["carve", "carve_fast"]

@@ -21,7 +21,7 @@ from rankmap.grid.steps import step_ends
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rankmap.arrays import Ints, Shape
+    from placement.support.array_types import Ints, Shape
     from rankmap.grid.boxes import Coarse
 
 __all__ = ["Layout", "box_of", "embeddings", "hops", "lay_grid", "layouts"]

@@ -22,7 +22,7 @@ from rankmap.grid.steps import step_ends
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rankmap.arrays import Flags, Floats, Ints
+    from placement.support.array_types import Floats, Ints, Mask
     from rankmap.grid.boxes import Coarse
 
 __all__ = ["halve_together"]
@@ -98,7 +98,7 @@ class _Plan:
         at = int(places[np.argmin(np.abs(2 * places - len(nodes)))])
         return nodes[order[:at]], nodes[order[at:]]
 
-    def _sides(self, cells: Ints, centres: list[Floats], size: int) -> Flags:
+    def _sides(self, cells: Ints, centres: list[Floats], size: int) -> Mask:
         """Return which cells, so many, go to the first centre."""
         pull = self._pull(cells, centres)
         apart = float(self._hops(centres[0], centres[1]))

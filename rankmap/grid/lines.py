@@ -19,7 +19,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rankmap.arrays import Floats, Ints
+    from placement.support.array_types import Floats, Ints
 
 __all__ = ["stretches", "swap_along_lines"]
 

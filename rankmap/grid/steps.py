@@ -10,7 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rankmap.arrays import Array, Shape
+    from placement.support.array_types import Array, Shape
 
     Window = tuple[slice, ...]
 

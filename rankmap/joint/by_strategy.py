@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.nodelist import NodeList
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints
     from rankmap.order import Order
     from rankmap.pattern import Pattern
     from rankmap.slots import Slots

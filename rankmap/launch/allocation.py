@@ -18,9 +18,8 @@ from rankmap.slots import parse_counts
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
     from placement.nodelist import NodeList
+    from placement.support.array_types import Ints
 
 __all__ = [
     "Allocation", "allocation", "deal_ranks", "fill_nodes", "from_hosts", "job_id", "read_file",
@@ -57,15 +56,13 @@ class Allocation:
     """
 
     nodes: NodeList
-    tasks: NDArray[np.int64] | None
-    cpus: NDArray[np.int64] | None
+    tasks: Ints | None
+    cpus: Ints | None
     ranks: int | None
     job: str = ""
     per_node: int | None = None
 
-    def counts(
-        self, ranks: int, cpus_per_task: int = 1, nodes: int | None = None
-    ) -> NDArray[np.int64]:
+    def counts(self, ranks: int, cpus_per_task: int = 1, nodes: int | None = None) -> Ints:
         """Return how many of a step's ranks Slurm itself puts on each of the job's nodes.
 
         The job's own layout where it has as many ranks, otherwise what srun's
@@ -200,7 +197,7 @@ def read_file(path: str) -> str:
         raise LaunchError(f"cannot read {printable(path, 60)}: {reason}") from None
 
 
-def fill_nodes(ranks: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
+def fill_nodes(ranks: int, room: Ints) -> Ints:
     """Return ranks a node where each is filled before the next; nodes behind the last get none.
 
     Raises
@@ -214,7 +211,7 @@ def fill_nodes(ranks: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
     [4, 1, 0]
     """
     before = np.cumsum(room) - room
-    counts: NDArray[np.int64] = np.clip(ranks - before, 0, room)
+    counts: Ints = np.clip(ranks - before, 0, room)
     if int(counts.sum()) != ranks:
         raise LaunchError(f"{ranks} ranks to start, but {int(room.sum())} slots")
     return counts
@@ -245,7 +242,7 @@ def _nids(text: str) -> list[str]:
     return found
 
 
-def deal_ranks(ranks: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
+def deal_ranks(ranks: int, room: Ints) -> Ints:
     """Return ranks a node, dealt out one a node in turn to those that still have room.
 
     This is srun's block distribution of a step over all nodes of its job
@@ -275,7 +272,7 @@ def deal_ranks(ranks: int, room: NDArray[np.int64]) -> NDArray[np.int64]:
     return counts
 
 
-def _per_node(env: Mapping[str, str], name: str, nodes: int) -> NDArray[np.int64] | None:
+def _per_node(env: Mapping[str, str], name: str, nodes: int) -> Ints | None:
     text = env.get(name, "")
     if not text:
         return None

@@ -20,8 +20,7 @@ from rankmap.launch.allocation import Allocation, fill_nodes, unclear_counts
 from rankmap.launch.options import OptionTable, Parsed
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Ints
     from rankmap.order import Order
     from rankmap.slots import Slots
 
@@ -51,9 +50,7 @@ class Aprun(Launcher):
     variables = ORDER_OF_CRAY
     loose = ("cc", "none", "-cc none")
 
-    def counts(
-        self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None
-    ) -> NDArray[np.int64]:
+    def counts(self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None) -> Ints:
         """Return aprun's own counts: ``-N`` ranks on each node, the last one taking the rest."""
         per_node = step.number("pes-per-node")
         if per_node is None or -(-ranks // per_node) > nodes:

@@ -23,8 +23,7 @@ from rankmap.launch.queries import run_query
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Ints
     from rankmap.order import Order
 
 __all__ = ["CrayFlux", "Flux"]
@@ -65,9 +64,7 @@ class Flux(Launcher):
         job = env.get("FLUX_JOB_ID", "")
         return Allocation(NodeList.parse(text, "flux getattr hostlist"), None, None, None, job)
 
-    def counts(
-        self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None
-    ) -> NDArray[np.int64]:
+    def counts(self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None) -> Ints:
         """Return even counts over all nodes: Flux's own where ``-N`` is all of them."""
         if step.number("nodes") not in (None, nodes) or ranks % nodes:
             raise LaunchError(

@@ -37,9 +37,8 @@ from rankmap.short_orders import fit_order
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Ints
     from rankmap.launch.allocation import Allocation
     from rankmap.launch.options import Parsed
     from rankmap.order import Order
@@ -337,7 +336,7 @@ class Job:
         self._refuse_too_many_cores(slots)
         return slots
 
-    def _own_counts(self, ranks: int, slots: Slots) -> NDArray[np.int64]:
+    def _own_counts(self, ranks: int, slots: Slots) -> Ints:
         """Return the launcher's own ranks a node, for the nodes as they are listed."""
         from rankmap.permutation import inverse
 
@@ -368,7 +367,7 @@ class Job:
             return order.onto(self._query_node_order(order))
         return order.sorted()
 
-    def _query_node_order(self, order: Order) -> NDArray[np.int64]:
+    def _query_node_order(self, order: Order) -> Ints:
         """Return the positions of the nodes in the order that the launcher itself says."""
         try:
             bare = self.how.launch(self.step, order.sorted(), "", self.allocation)

@@ -62,8 +62,7 @@ from rankmap.launch.queries import run_query
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Ints
     from rankmap.order import Order
     from rankmap.slots import Slots
 
@@ -107,9 +106,7 @@ class Mpiexec(Launcher):
             return from_hosts(read_file(paths[0]), paths[0])
         return allocation(env)
 
-    def counts(
-        self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None
-    ) -> NDArray[np.int64]:
+    def counts(self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None) -> Ints:
         """Return the counts of nodes that are filled in order, each up to its slots."""
         per_node = self.per_node(step)
         if per_node:

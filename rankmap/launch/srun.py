@@ -32,8 +32,7 @@ from rankmap.launch.options import OptionTable, Parsed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Ints
     from rankmap.order import Order
 
 __all__ = ["CraySrun", "HostfileSrun"]
@@ -95,9 +94,7 @@ class Srun(Launcher):
             return super().ranks(step, nodes, None)
         return (per_node or 1) * (step.number("nodes") or nodes)
 
-    def counts(
-        self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None
-    ) -> NDArray[np.int64]:
+    def counts(self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None) -> Ints:
         """Return srun's own counts; so many a node hold where they divide exactly."""
         per_node = self.per_node(step) or (allocation.per_node if allocation else None)
         wanted = step.number("nodes") or nodes

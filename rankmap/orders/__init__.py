@@ -17,7 +17,7 @@ from rankmap.order import Order
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rankmap.arrays import Shape
+    from placement.support.array_types import Shape
     from rankmap.pattern import Pattern
     from rankmap.slots import Slots
 

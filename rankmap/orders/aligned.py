@@ -19,7 +19,7 @@ from rankmap.order import Order
 from rankmap.orders import ordering
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Ints, Shape
+    from placement.support.array_types import Ints, Shape
     from rankmap.pattern import Pattern
     from rankmap.slots import Slots
 

@@ -37,7 +37,7 @@ from rankmap.units import Level, Units, bisect_points, typical, units_of, unwrap
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rankmap.arrays import Floats, Ints, Shape
+    from placement.support.array_types import Floats, Ints, Shape
     from rankmap.pattern import Pattern
     from rankmap.slots import Slots
 

@@ -26,7 +26,7 @@ from rankmap.permutation import inverse
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rankmap.arrays import Ints, Shape
+    from placement.support.array_types import Ints, Shape
     from rankmap.pattern import Pattern
     from rankmap.slots import Slots
 

@@ -22,7 +22,7 @@ from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints
     from rankmap.pattern import Pattern
     from rankmap.slots import Slots
 

@@ -38,7 +38,7 @@ from rankmap.permutation import inverse
 from rankmap.units import slots_by_node
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Ints, Shape
+    from placement.support.array_types import Ints, Shape
     from rankmap.pattern import Pattern
     from rankmap.slots import Slots
 

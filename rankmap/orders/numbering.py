@@ -19,7 +19,7 @@ from rankmap.permutation import inverse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rankmap.arrays import Array, Ints, Shape
+    from placement.support.array_types import Array, Ints, Shape
     from rankmap.pattern import Pattern
     from rankmap.slots import Slots
 

@@ -18,7 +18,7 @@ from placement.support.registry import Registry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from rankmap.arrays import Floats, Ints
+    from placement.support.array_types import Floats, Ints
     from rankmap.slots import Slots
 
     Builder = Callable[[str], "Pattern"]

@@ -19,7 +19,7 @@ from rankmap.pattern import Edges, Pattern, pattern
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rankmap.arrays import Shape
+    from placement.support.array_types import Shape
 
 __all__ = ["Collective"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from placement.support.arrays import sum_by_key
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Floats, Ints
+    from placement.support.array_types import Floats, Ints
     from rankmap.pattern import Pattern
 
 __all__ = ["distinct", "every_edge", "symmetric_rows"]

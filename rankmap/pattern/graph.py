@@ -20,7 +20,7 @@ from rankmap.pattern.edges import every_edge, symmetric_rows
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rankmap.arrays import Floats, Ints
+    from placement.support.array_types import Floats, Ints
     from rankmap.pattern.structured import Stencil
     from rankmap.readers.entries import Entries
     from rankmap.recording import Recording

@@ -19,7 +19,7 @@ from rankmap.pattern.structured import Stencil
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rankmap.arrays import Floats, Ints
+    from placement.support.array_types import Floats, Ints
 
 __all__ = ["recognise_stencil"]
 

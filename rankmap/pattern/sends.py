@@ -17,7 +17,7 @@ from rankmap.pattern.graph import DIRECTED, Graph, from_entries
 from rankmap.pattern.structured import parse_extents
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints
     from rankmap.readers.entries import Entries
 
 __all__ = ["Permutation", "Transposition"]

@@ -22,7 +22,7 @@ from rankmap.pattern import Edges, Pattern, UnsizedPattern, pattern
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rankmap.arrays import Shape
+    from placement.support.array_types import Shape
     from rankmap.slots import Slots
 
     Step = tuple[Shape, float]

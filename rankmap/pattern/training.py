@@ -45,7 +45,7 @@ from rankmap.slots import MOST_SLOTS
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rankmap.arrays import Ints, Shape
+    from placement.support.array_types import Ints, Shape
     from rankmap.pattern.structured import Step
 
 __all__ = ["AXES", "DEFAULT_ORDER", "Sizes", "Training"]

@@ -16,11 +16,9 @@ from rankmap.predict.predictor import Predictor
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.nodelist import NodeList
+    from placement.support.array_types import Ints
     from rankmap.order import Order
     from rankmap.pattern import Pattern
     from rankmap.predict.background import Other
@@ -30,10 +28,10 @@ __all__ = ["Prediction", "Predictor", "predict"]
 
 def predict(
     machine: Machine,
-    nodes: str | NodeList | Sequence[str] | NDArray[np.int64] | None = None,
+    nodes: str | NodeList | Sequence[str] | Ints | None = None,
     pattern: str | Pattern = "alltoall",
     *,
-    order: Order | NDArray[np.int64] | None = None,
+    order: Order | Ints | None = None,
     ppn: str | int | Sequence[int] | None = None,
     bytes: float | None = None,  # noqa: A002 - the name of the command's option
     routing: str = "",

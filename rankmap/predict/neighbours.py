@@ -22,7 +22,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.support.array_types import Floats, Ints
 from rankmap.pattern import Pattern
@@ -229,7 +228,7 @@ def _messages(pattern: Graph, job: Job, size: float) -> Summed:
     return by_size(job.node[a], job.node[b], weight * size, len(job.rows))
 
 
-def directed_messages(pattern: Graph) -> tuple[Ints, Ints, NDArray[np.float64]]:
+def directed_messages(pattern: Graph) -> tuple[Ints, Ints, Floats]:
     """Return who sends how much to whom: (from, to, weight) of each message.
 
     A list of messages and a measured matrix whose file can be read say it; for
@@ -245,7 +244,7 @@ def directed_messages(pattern: Graph) -> tuple[Ints, Ints, NDArray[np.float64]]:
     """
     kept = pattern.known.get(DIRECTED)
     if kept is not None:
-        found: tuple[Ints, Ints, NDArray[np.float64]] = kept
+        found: tuple[Ints, Ints, Floats] = kept
         return found
     half = 0.5 if pattern.text.startswith(("matrix:", "measured:")) else 1.0
     return pattern.row, pattern.indices, pattern.weights * half

@@ -22,9 +22,8 @@ from rankmap.predict.terms import hops_by_class
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
-
     from placement.network import Channels, Loads
+    from placement.support.array_types import Ints
     from rankmap.order import Order
     from rankmap.pattern import Pattern
     from rankmap.predict.model import Model
@@ -36,9 +35,7 @@ __all__ = ["limit", "report"]
 ROUNDING = 1e-9
 
 
-def report(
-    asked: Model, pattern: Pattern, slots: Slots, order: Order | NDArray[np.int64] | None
-) -> Prediction:
+def report(asked: Model, pattern: Pattern, slots: Slots, order: Order | Ints | None) -> Prediction:
     """Return the prediction for a pattern that is fitted to slots."""
     found = list(asked.phases(pattern, slots, order)) or [_silent(asked, slots)]
     left = asked.left(slots)

@@ -20,7 +20,7 @@ from placement.errors import ParseError
 from rankmap.readers.entries import Entries, check_entries, gather, whole
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Floats, Ints
+    from placement.support.array_types import Floats, Ints
 
 __all__ = ["read", "read_messages"]
 

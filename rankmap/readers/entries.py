@@ -13,7 +13,7 @@ from placement.support.reading import read_at_most
 from rankmap.slots import MOST_SLOTS
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Flags, Floats, Ints
+    from placement.support.array_types import Floats, Ints, Mask
 
 __all__ = ["Entries", "Numbers", "check_entries", "empty", "file_bytes", "gather", "whole"]
 
@@ -73,7 +73,7 @@ def check_entries(entries: Entries, source: str, lines: Ints | None = None) -> E
         ranks than any machine has.
     """
 
-    def refuse(bad: Flags, text: str) -> None:
+    def refuse(bad: Mask, text: str) -> None:
         if bad.any():
             at = int(np.argmax(bad))
             pair = f"{entries.a[at]} to {entries.b[at]}"

@@ -18,7 +18,7 @@ from rankmap.readers.entries import Entries, check_entries, gather, whole
 from rankmap.slots import MOST_SLOTS
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Floats, Ints
+    from placement.support.array_types import Floats, Ints
 
 __all__ = ["read"]
 

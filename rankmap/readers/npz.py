@@ -15,7 +15,7 @@ from rankmap.readers.entries import Entries, check_entries
 from rankmap.slots import MOST_SLOTS
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Array
+    from placement.support.array_types import Array
 
 __all__ = ["read"]
 

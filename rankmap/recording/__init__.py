@@ -21,7 +21,7 @@ from rankmap.collectives import usual
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints
 
 __all__ = ["KINDS", "MOST_PAIRS", "Collective", "Messages", "Phase", "Recording"]
 

@@ -20,7 +20,7 @@ from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, joi
 from rankmap.slots import MOST_SLOTS
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints
 
 __all__ = ["SCHEMA", "load_recording", "save_recording"]
 

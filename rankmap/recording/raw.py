@@ -19,7 +19,7 @@ from rankmap.recording import KINDS, Collective, Messages, Phase, Recording, joi
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints
 
     #: A rank and its part of a phase; the members of each communicator.
     Parts = list[tuple[int, "_Part"]]

@@ -21,7 +21,7 @@ from rankmap.recording.words import NEARLY_EQUAL, stencil_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints
 
 __all__ = ["MOST_STEPS", "Step", "steps_in"]
 

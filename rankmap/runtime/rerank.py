@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from placement.machine import Machine
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints
 
 __all__ = ["Reranked", "rerank"]
 

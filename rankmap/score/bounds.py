@@ -21,7 +21,7 @@ from rankmap.pattern.structured import Lines
 from rankmap.permutation import inverse
 
 if TYPE_CHECKING:
-    from rankmap.arrays import Floats, Ints
+    from placement.support.array_types import Floats, Ints
     from rankmap.pattern import Pattern
     from rankmap.score.distance import Distance
     from rankmap.slots import Slots

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from placement.machine import Machine
-    from rankmap.arrays import Array, Floats, Ints
+    from placement.support.array_types import Array, Floats, Ints
     from rankmap.slots import Slots
 
 __all__ = ["Distance", "Levels", "Routers", "Torus", "job_distance", "machine_distance"]

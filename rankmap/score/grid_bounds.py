@@ -25,7 +25,7 @@ from rankmap.score.isoperimetry import fewest, lindsey, shadows
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rankmap.arrays import Ints, Shape
+    from placement.support.array_types import Ints, Shape
     from rankmap.pattern import Pattern
     from rankmap.score.distance import Distance
     from rankmap.slots import Slots

@@ -28,7 +28,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rankmap.arrays import Floats
+    from placement.support.array_types import Floats
 
 __all__ = ["fewest", "lindsey", "shadows"]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.machine import Machine
-    from rankmap.arrays import Ints
+    from placement.support.array_types import Ints
 
     Lengths = NDArray[np.uint8]
     Sums = NDArray[np.uint16]

@@ -17,7 +17,7 @@ from rankmap.pattern.structured import GridPattern, Lines
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rankmap.arrays import Array, Floats, Ints
+    from placement.support.array_types import Array, Floats, Ints
     from rankmap.pattern import Pattern
     from rankmap.score.distance import Distance
 

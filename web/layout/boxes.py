@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from placement.machine import Machine
-from placement.support.array_types import Ints
+from placement.support.array_types import Ints, Mask
 from placement.topologies import router_count
 
 __all__ = [
@@ -82,7 +82,7 @@ class Boxes:
     label: tuple[str, ...]
     parent: Ints
     pad: Pad
-    vacant: NDArray[np.bool_]
+    vacant: Mask
 
     def __len__(self) -> int:
         return len(self.x)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from placement.support.array_types import Ints
+    from placement.support.array_types import Ints, Mask
     from web.snapshot import Snapshot
 
 
@@ -210,7 +210,7 @@ def _boxes(view: View, look: Theme) -> Iterator[Rectangles | Glyphs | Word]:
         yield Word(text.x, text.y, text.text, text.size, look.faint, text.anchor)
 
 
-def _some(boxes: Boxes, mask: NDArray[np.bool_], fill: str, stroke: str) -> Rectangles:
+def _some(boxes: Boxes, mask: Mask, fill: str, stroke: str) -> Rectangles:
     return Rectangles(boxes.x[mask], boxes.y[mask], boxes.w[mask], boxes.h[mask], fill, stroke)
 
 

@@ -15,8 +15,7 @@ from workloads.ab.stopping import nominal_level
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Floats
     from workloads.results import Run
 
     #: By (launch, block, arm): the seconds of the repetitions of each visit that count.
@@ -125,9 +124,7 @@ def _visits(rows: Sequence[Mapping[str, Any]], phase: str) -> Table:
     return {key: list(of_arm.values()) for key, of_arm in visits.items()}
 
 
-def paired_ratios(
-    table: Table, first: str, second: str, visits: int = _VISITS
-) -> list[NDArray[np.float64]]:
+def paired_ratios(table: Table, first: str, second: str, visits: int = _VISITS) -> list[Floats]:
     """Return log(time of first / time of second) of each whole block, by launch.
 
     A block's time of an arm is the geometric mean over its visits of the

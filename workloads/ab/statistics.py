@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from placement.support.array_types import Floats
 
 __all__ = ["FEWEST", "Interval", "interval"]
 
@@ -72,7 +73,7 @@ class Interval:
 
 
 def interval(
-    launches: Sequence[NDArray[np.float64]],
+    launches: Sequence[Floats],
     *,
     level: float = 0.95,
     resamples: int = 4000,
@@ -126,7 +127,7 @@ def _exp(value: float) -> float:
     return 0.0 if value < 0 else math.inf
 
 
-def _trimmed_mean(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _trimmed_mean(values: Floats) -> tuple[Floats, Floats]:
     """Return the trimmed mean along the last axis, and its standard error.
 
     A fifth of the values at each end is left out of the mean and set to the
@@ -142,7 +143,7 @@ def _trimmed_mean(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDA
     return mean, spread / ((n - 2 * cut) / n * math.sqrt(n))
 
 
-def _estimate(launches: Sequence[NDArray[np.float64]]) -> tuple[float, float]:
+def _estimate(launches: Sequence[Floats]) -> tuple[float, float]:
     """Return the mean of the launches' trimmed means, and its standard error."""
     if len(launches) == 1:
         mean, error = _trimmed_mean(launches[0])
@@ -152,7 +153,7 @@ def _estimate(launches: Sequence[NDArray[np.float64]]) -> tuple[float, float]:
 
 
 def _quantile(
-    launches: Sequence[NDArray[np.float64]], centre: float, level: float, resamples: int, seed: int
+    launches: Sequence[Floats], centre: float, level: float, resamples: int, seed: int
 ) -> float:
     """Return the resamples' quantile of |estimate - centre| / standard error."""
     rng = np.random.default_rng(seed)

@@ -21,10 +21,8 @@ from workloads.world import decide_on_root, processor, run_guarded, together, wo
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Ints
     from rankmap.launch.allocation import Allocation
     from workloads.calibrate.choice import Chosen
     from workloads.calibrate.result import Result
@@ -188,7 +186,7 @@ def _say_plan(
     write_output(plan_text(chosen, levels, each, shlex.join(own)), None)
 
 
-def _choose(machine: Machine, rows: NDArray[np.int64], seed: int) -> Chosen:
+def _choose(machine: Machine, rows: Ints, seed: int) -> Chosen:
     from workloads.calibrate.choice import choose_sets
     from workloads.calibrate.flows import candidates
 
@@ -214,7 +212,7 @@ class _Job:
 
     plan: _Plan
     machine: Machine
-    rows: NDArray[np.int64]
+    rows: Ints
     assumed: bool
 
 

@@ -26,9 +26,8 @@ from placement.network import Demand, Loads, loads
 from workloads.minicray import client
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Floats, Mask, Strs
     from rankmap.predict import Prediction
 
 __all__ = [
@@ -64,18 +63,18 @@ class Side:
         Bytes: of messages, with headers and acknowledgements, by the kernel.
     """
 
-    names: NDArray[np.str_]
-    payload: NDArray[np.float64]
-    wire: NDArray[np.float64]
-    counted: NDArray[np.float64]
+    names: Strs
+    payload: Floats
+    wire: Floats
+    counted: Floats
 
     @property
-    def judged(self) -> NDArray[np.bool_]:
+    def judged(self) -> Mask:
         """The links that carry enough to be judged."""
         return np.asarray(self.wire >= _LEAST * self.wire.max(initial=1.0))
 
     @property
-    def error(self) -> NDArray[np.float64]:
+    def error(self) -> Floats:
         """How far the counts of these are off, as a part of what was predicted."""
         some = self.judged
         return np.asarray(self.counted[some] / self.wire[some] - 1)
@@ -140,7 +139,7 @@ def defaults(name: str, specs: tuple[str, ...], routing: str) -> tuple[tuple[str
 
 def expected_bytes(
     machine: Machine, demand: Demand, routing: str, mtu: int
-) -> tuple[NDArray[np.str_], NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Strs, Floats, Floats]:
     """Return link names, bytes of messages, and bytes with headers and acknowledgements."""
     plain, wire = loads(machine, demand, routing), wire_loads(machine, demand, routing, mtu)
     names = machine.names.tolist()

@@ -14,9 +14,8 @@ from placement.errors import UsageError, printable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
+    from placement.support.array_types import Floats, Ints
 
 __all__ = ["LOGIN", "host_names", "notes", "refuse_large", "refuse_rates", "rows"]
 
@@ -40,7 +39,7 @@ _SMALLER = "name a smaller machine, such as minicray:dragonfly"
 _HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", re.ASCII)
 
 
-def rows(machine: Machine) -> NDArray[np.int64]:
+def rows(machine: Machine) -> Ints:
     """Return the nodes that get a namespace: compute nodes with a place in the network.
 
     Raises
@@ -63,7 +62,7 @@ def rows(machine: Machine) -> NDArray[np.int64]:
     return found
 
 
-def notes(machine: Machine, chosen: NDArray[np.int64]) -> Iterable[str]:
+def notes(machine: Machine, chosen: Ints) -> Iterable[str]:
     """Yield what of the machine the mini-Cray leaves out."""
     service = int((~machine.compute).sum())
     lost = len(machine) - service - len(chosen)
@@ -114,7 +113,7 @@ def _is_address(name: str) -> bool:
     return False
 
 
-def refuse_rates(own: float, gbs: NDArray[np.float64], factor: float) -> None:
+def refuse_rates(own: float, gbs: Floats, factor: float) -> None:
     """Refuse a scale at which some link is slower or faster than can be emulated."""
     every = np.append(gbs, own) * 1e9 / factor
     if every.min() < _SLOWEST or every.max() > _FASTEST:

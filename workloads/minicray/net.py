@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from placement.machine import Machine
     from placement.network.model import Channels
-    from placement.support.array_types import Ints
+    from placement.support.array_types import Floats, Ints
 
 
 __all__ = ["BUDGET", "LOGIN", "MANAGEMENT", "MTU", "Net", "design", "next_hops"]
@@ -74,14 +74,14 @@ class Net:
     """
 
     machine: Machine
-    rows: NDArray[np.int64]
+    rows: Ints
     names: tuple[str, ...]
     router: NDArray[np.int32]
     channels: Channels
-    hops: NDArray[np.int64]
+    hops: Ints
     scale: float
     node_rate: float
-    rates: NDArray[np.float64]
+    rates: Floats
     notes: tuple[str, ...] = ()
     ecmp: bool = False
 

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from placement.errors import UsageError, printable
+from placement.support.array_types import Array
 
 Word = NDArray[Any]
-Key = str | Sequence[str] | NDArray[Any] | Callable[[NDArray[Any]], ArrayLike] | None
+Key = str | Sequence[str] | Array | Callable[[Array], ArrayLike] | None
 
 __all__ = ["Fields", "checked_items", "fields_of", "key_words", "words_of"]
 
@@ -19,7 +20,7 @@ __all__ = ["Fields", "checked_items", "fields_of", "key_words", "words_of"]
 Fields = tuple[str, ...]
 
 
-def checked_items(items: ArrayLike) -> NDArray[Any]:
+def checked_items(items: ArrayLike) -> Array:
     """Return the items as a C-contiguous array with one item a row.
 
     Raises
@@ -41,7 +42,7 @@ def checked_items(items: ArrayLike) -> NDArray[Any]:
     return np.ascontiguousarray(given)
 
 
-def fields_of(items: NDArray[Any], key: Key) -> Fields | None:
+def fields_of(items: Array, key: Key) -> Fields | None:
     """Return the fields of the items that are the key, None where it is apart from them.
 
     Without a key, whole numbers are their own keys, and a structured dtype
@@ -67,7 +68,7 @@ def fields_of(items: NDArray[Any], key: Key) -> Fields | None:
     )
 
 
-def _own_fields(items: NDArray[Any]) -> Fields:
+def _own_fields(items: Array) -> Fields:
     if items.dtype.names is None:
         if items.ndim > 1:
             hint = "give key= an array or a function"
@@ -80,7 +81,7 @@ def _own_fields(items: NDArray[Any]) -> Fields:
     return items.dtype.names
 
 
-def _named_fields(items: NDArray[Any], names: Fields) -> Fields:
+def _named_fields(items: Array, names: Fields) -> Fields:
     """Return the fields of these names; one that is itself a pair stands for its parts."""
     known = items.dtype.names
     for name in names:
@@ -92,7 +93,7 @@ def _named_fields(items: NDArray[Any], names: Fields) -> Fields:
     return tuple(f"{names[0]}\0{name}" for name in inner) if len(names) == 1 and inner else names
 
 
-def words_of(items: NDArray[Any], fields: Fields) -> list[Word]:
+def words_of(items: Array, fields: Fields) -> list[Word]:
     """Return the key words of items as views of their fields (see `fields_of`)."""
     if not fields:
         return [items]
@@ -100,7 +101,7 @@ def words_of(items: NDArray[Any], fields: Fields) -> list[Word]:
     return [items[name][inner] if inner else items[name] for name, _, inner in split]
 
 
-def key_words(items: NDArray[Any], key: Key) -> tuple[list[Word], Fields | None]:
+def key_words(items: Array, key: Key) -> tuple[list[Word], Fields | None]:
     """Return the key words of items, most significant first, and the fields they are.
 
     Parameters
@@ -137,7 +138,7 @@ def key_words(items: NDArray[Any], key: Key) -> tuple[list[Word], Fields | None]
     return [_whole(w).astype(w.dtype.newbyteorder("="), copy=False) for w in words], None
 
 
-def _call_key(key: Callable[[NDArray[Any]], ArrayLike], items: NDArray[Any]) -> ArrayLike:
+def _call_key(key: Callable[[Array], ArrayLike], items: Array) -> ArrayLike:
     try:
         return key(items)
     except Exception as error:

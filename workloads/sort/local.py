@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from placement.support.array_types import Array, Ints, Mask
+
 Word = NDArray[Any]
 Codes = NDArray[np.uint64]
-Places = NDArray[np.int64] | NDArray[np.uint32]
+Places = Ints | NDArray[np.uint32]
 
 __all__ = ["flat", "gather", "gather_last", "order", "short", "sort_keys"]
 
@@ -96,7 +98,7 @@ class _Column:
         self.words, self.low, self.widths = words, low, widths
         self.count, self.bits = len(words[0]), sum(widths)
 
-    def at(self, where: slice | NDArray[Any]) -> Codes:
+    def at(self, where: slice | Array) -> Codes:
         """Return the codes of some items."""
         codes: Codes | None = None
         for word, low, width in zip(self.words, self.low, self.widths, strict=True):
@@ -161,13 +163,13 @@ def _pack(packed: Codes, column: _Column, before: Places | None, drop: int, plac
         packed[start:end] = part
 
 
-def _unpack_places(packed: Codes, places: int) -> NDArray[np.int64]:
+def _unpack_places(packed: Codes, places: int) -> Ints:
     """Return the places of packed words, in their memory."""
     packed &= np.uint64((1 << places) - 1)
     return packed.view(np.int64)
 
 
-def _through(before: Places | None, found: NDArray[np.int64]) -> Places:
+def _through(before: Places | None, found: Ints) -> Places:
     """Return ``before[found]``, in the memory of `found`."""
     if before is not None:
         for start in range(0, len(found), BLOCK):
@@ -186,7 +188,7 @@ def _order_by_halves(packed: Codes, column: _Column, before: Places | None, plac
     return _through(by_low, _unpack_places(packed, places))
 
 
-def _find_ties(packed: Codes, places: int) -> NDArray[np.bool_]:
+def _find_ties(packed: Codes, places: int) -> Mask:
     """Return which words share their high bits with a neighbour."""
     tied = np.zeros(len(packed), np.bool_)
     for start in range(0, len(packed) - 1, BLOCK):
@@ -199,7 +201,7 @@ def _find_ties(packed: Codes, places: int) -> NDArray[np.bool_]:
 
 def _part_ties(
     packed: Codes,
-    at: NDArray[np.int64],
+    at: Ints,
     column: _Column,
     before: Places | None,
     drop: int,
@@ -219,7 +221,7 @@ def _part_ties(
         packed[at] = few[_order(_Column([codes], [0], [int(codes.max()).bit_length()]), None, 0)]
 
 
-def flat(items: NDArray[Any]) -> NDArray[Any]:
+def flat(items: Array) -> Array:
     """Return a C-contiguous array of items as one opaque value each, without a copy.
 
     Parameters
@@ -239,7 +241,7 @@ def flat(items: NDArray[Any]) -> NDArray[Any]:
     return items.reshape(len(items), -1).view(kind)[:, 0]
 
 
-def gather(items: NDArray[Any], places: Places) -> NDArray[Any]:
+def gather(items: Array, places: Places) -> Array:
     """Return ``items[places]``, flat, without a temporary array of places."""
     out = np.empty(len(places), items.dtype)
     for start in range(0, len(places), BLOCK):
@@ -249,7 +251,7 @@ def gather(items: NDArray[Any], places: Places) -> NDArray[Any]:
     return out
 
 
-def gather_last(items: NDArray[Any], places: Places) -> NDArray[Any]:
+def gather_last(items: Array, places: Places) -> Array:
     """Do as `gather` and use the places up: items of their size get their memory."""
     if items.dtype.itemsize != places.itemsize:
         return gather(items, places)
