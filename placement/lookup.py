@@ -155,7 +155,7 @@ def _by_cname(machine: Machine, words: list[str]) -> list[int]:
 
 def _by_number(machine: Machine, words: list[str]) -> Ints:
     """Return the rows of bare NIDs and of indices; -1 for what is neither."""
-    from placement.names.numbered import name_numbers
+    from placement.names.columns import name_numbers
 
     prefixes, numbers, widths = name_numbers(np.array(words, dtype=np.str_))
     prefixes = np.char.rstrip(prefixes, "0")  # 20 digits are a number too, if enough are 0
@@ -212,7 +212,7 @@ def _in_cname(machine: Machine, word: str) -> Mask:
 
 def _in_xname(machine: Machine, word: str) -> Mask:
     """Return the mask of the nodes whose xname begins with all of `word`."""
-    from placement.names.xname import Xname
+    from placement.names.cname import Xname
 
     place = Xname.parse(word)
     start = str(place)
@@ -258,7 +258,7 @@ def _no_nid(machine: Machine, nid: int, where: str = "") -> tuple[str, str]:
 
 def _unknown(machine: Machine, word: str) -> tuple[str, str]:
     """Return what to say of a word that names no node, and names like it."""
-    from placement.names.numbered import name_numbers
+    from placement.names.columns import name_numbers
 
     shown = f"'{printable(word)}'"
     if word.isdecimal():

@@ -303,7 +303,7 @@ def _distances(options: Options, height: int) -> tuple[float, ...]:
 def _machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
     """Return the machine with every position of the topology filled."""
     from placement.geometry import number_positions
-    from placement.names.numbered import nid_names
+    from placement.names.columns import nid_names
 
     count = math.prod(topology.extents)
     if count > MAX_NODES:

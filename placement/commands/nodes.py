@@ -140,7 +140,7 @@ def _words(names: NodeList, form: str, machine: Machine | None) -> list[str]:
     import numpy as np
 
     from placement.lookup import rows_of
-    from placement.names.numbered import name_numbers
+    from placement.names.columns import name_numbers
 
     if machine is not None:
         rows = rows_of(machine, names, repeats=True)

@@ -186,7 +186,7 @@ def _in_order(table: Table) -> Table:
 
 def _numbers(table: Table) -> Ints:
     """Return the numbers that the names end in where they tell all nodes apart, else the index."""
-    from placement.names.numbered import name_numbers
+    from placement.names.columns import name_numbers
 
     prefixes, numbers, _ = name_numbers(table["name"])
     alike = len(np.unique(prefixes)) == 1 and bool((numbers >= 0).all())
@@ -223,7 +223,7 @@ def _machine(table: Table, network: Network, name: str) -> Machine:
 
 def _names(table: Table, nid: Ints) -> Strs:
     """Return the host names: as given, else by NID, else by cname."""
-    from placement.names.numbered import nid_names
+    from placement.names.columns import nid_names
 
     known = table.known("name")
     if known.all():

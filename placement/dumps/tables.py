@@ -222,7 +222,7 @@ def _nids(records: NodeRecords) -> Ints:
     given = np.full(len(records), -1) if records.nid is None else records.nid.astype(np.int64)
     if records.name is None or (given >= 0).all():
         return given
-    from placement.names.numbered import name_numbers
+    from placement.names.columns import name_numbers
 
     prefixes, numbers, _ = name_numbers(records.name)
     return np.where((given < 0) & (prefixes == "nid"), numbers, given)

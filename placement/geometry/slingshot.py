@@ -207,8 +207,7 @@ class _Floor:
 
 def _parts(table: Table) -> Ints:
     """Return int64 (n, 5): cabinet, chassis, slot, board, node of each xname."""
-    from placement.names.cname import BadNameError
-    from placement.names.xname import Xname
+    from placement.names.cname import BadNameError, Xname
 
     out = np.empty((len(table), 5), dtype=np.int64)
     for row, text in enumerate(table["cname"].tolist()):
@@ -225,7 +224,7 @@ def _parts(table: Table) -> Ints:
 
 def _count_switches(dumps: Sequence[Dump]) -> dict[tuple[int, int], int]:
     """Return how many switches are listed in each (cabinet, chassis)."""
-    from placement.names.xname import Xname
+    from placement.names.cname import Xname
 
     own = [d.routers for d in dumps if d.routers is not None and d.fabric in ("slingshot", "")]
     names = [Xname.parse(text) for routers in own for text in routers.tolist()]

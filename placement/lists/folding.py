@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from placement.names.numbered import name_numbers
+from placement.names.columns import name_numbers
 from placement.support.array_types import Mask
 
 __all__ = ["fold", "numeric_order"]

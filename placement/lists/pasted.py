@@ -12,27 +12,40 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator
+from itertools import islice
 from typing import BinaryIO
 
-from placement.errors import ParseError
-from placement.lists import records, tables
+from placement.errors import ParseError, printable
 from placement.lists.piece import Piece
+from placement.lists.tables import table
 from placement.support.reading import read_at_most
-from placement.support.regex import compile_pattern
+from placement.support.regex import compile_pattern, with_lines
 from placement.support.stdin import claim_stdin
-
-__all__ = ["MAX_BYTES", "pieces", "read_list"]
 
 #: Bytes of the largest list that is read.
 MAX_BYTES = 64 * 2**20
 
 _HEAD = compile_pattern(r"^[^\S\n]*+([^\s#][^\n]*)", re.ASCII | re.M)
-_RECORD = re.compile(r"(?:JobId|NodeName|StepId|ReservationName|PartitionName)=")
 _EXEC = compile_pattern(
     r"^[ \t]*+(exec_host|exec_vnode)[ \t]*+=[ \t]*+([^\n]*+(?:\n(?:\t|[ ]{8})[^\n]*+)*+)", re.M
 )
 _SLOTS = re.compile(r"[A-Za-z0-9_][\w.\-]*/\d[\w.\-/*+,\s]*", re.ASCII)
-_RANK = re.compile(r"rank\s+\d+\s*=")
+#: The field of each kind of record that says its nodes.
+_FIELDS = {
+    **dict.fromkeys(("JobId", "StepId"), "NodeList"),
+    "NodeName": "NodeName",
+    **dict.fromkeys(("ReservationName", "PartitionName"), "Nodes"),
+}
+_BEGIN = re.compile(rf"^[ \t]*({'|'.join(_FIELDS)})=", re.M)
+_NONE = ("", "(null)", "None")
+_JOB_STATE = re.compile(r"\s(?:Job)?State=(\S+)")
+_SLOT = re.compile(
+    r"([A-Za-z0-9_][\w.\-]*)/(?:(\d+)\*(\d{1,9})|(\d{1,9}(?:-\d{1,9})?(?:,\d{1,9}(?:-\d{1,9})?)*))",
+    re.ASCII,
+)
+_VNODE = re.compile(r"\(?([A-Za-z0-9_][\w.\-]*)(?::[^+()]*)?\)?", re.ASCII)
+_RANK = re.compile(r"rank\s+(\d+)\s*=\s*(\S+)(?:\s+slot\s*=\s*\S+)?", re.ASCII)
 
 
 def pieces(text: str, source: str) -> tuple[list[Piece], bool]:
@@ -68,29 +81,175 @@ def pieces(text: str, source: str) -> tuple[list[Piece], bool]:
     if first is None:
         return [Piece(text)], False
     head, source = first[1], source or "node list"
-    if _RECORD.match(head):
-        return records.scontrol(text, source), False
+    if _BEGIN.match(head):
+        return scontrol(text, source), False
     if head[0] == "{" and '"R_lite"' in text:
-        return records.flux_resource_set(text, source), False
-    if "exec_" in text or _SLOTS.fullmatch(head) or _RANK.match(head):
-        return _launchers(text, source, head), False
-    table = tables.table(text, source) if len(text) > len(head) or " " in head else None
-    return table or ([Piece(text)], False)
+        return flux_resource_set(text, source), False
+    if re.match(r"rank\s+\d+\s*=", head):
+        return rankfile(text, source), False
+    if "exec_" in text or _SLOTS.fullmatch(head):
+        return _pbs_hosts(text, source, head), False
+    found = table(text, source) if len(text) > len(head) or " " in head else None
+    return found or ([Piece(text)], False)
 
 
-def _launchers(text: str, source: str, head: str) -> list[Piece]:
-    """Read what PBS and Open MPI write; host list text where it is neither."""
-    if _RANK.match(head):
-        return records.rankfile(text, source)
+def _pbs_hosts(text: str, source: str, head: str) -> list[Piece]:
+    """Read the nodes of a job as PBS writes them; host list text where it does not."""
     said = list(_EXEC.finditer(text))
     hosts = [match for match in said if match[1] == "exec_host"]
     found: list[Piece] = []
     for match in hosts or said:
         line = text.count("\n", 0, match.start()) + 1
-        found += records.exec_host("".join(match[2].split()), line, source, vnodes=not hosts)
+        found += exec_host("".join(match[2].split()), line, source, vnodes=not hosts)
     if not said and _SLOTS.fullmatch(head):
-        return records.exec_host("".join(text.split()), 1, source)
+        return exec_host("".join(text.split()), 1, source)
     return found if said else [Piece(text)]
+
+
+def scontrol(text: str, source: str) -> list[Piece]:
+    """Return the node lists of ``scontrol show job``, ``node``, ``step`` and the like.
+
+    A job that has no nodes yet has ``NodeList=(null)``; ``ReqNodeList`` and
+    ``ExcNodeList`` are what it asked for, not what it has.
+
+    Raises
+    ------
+    ParseError
+        Where a record has two fields of that name: the name of a job may
+        hold anything, a forged field included.
+
+    Examples
+    --------
+    >>> scontrol("JobId=7 JobName=a\\n   ReqNodeList=(null)\\n   NodeList=n[1-2]\\n", "")
+    [Piece(text='n[1-2]', line=3, expected=0)]
+    """
+    return [
+        piece
+        for begin, line, record in split_records(text, _BEGIN)
+        for piece in _record(record, begin[1], line, source)
+    ]
+
+
+def split_records(text: str, begin: re.Pattern[str]) -> Iterator[tuple[re.Match[str], int, str]]:
+    """Yield the beginning of each record of a text, its line and the whole record."""
+    begins = list(begin.finditer(text))
+    ends = [match.start() for match in begins[1:]] + [len(text)]
+    for (match, line), end in zip(with_lines(begins, text), ends, strict=True):
+        yield match, line, text[match.start() : end]
+
+
+def _record(record: str, kind: str, line: int, source: str) -> list[Piece]:
+    field = _FIELDS[kind]
+    fields = re.finditer(rf"(?:^|(?<=\s)){field}=(\S*)", record)
+    values = [
+        (value[1], line + record.count("\n", 0, value.start()))
+        for value in islice(fields, 2)  # a second one is refused
+    ]
+    if len(values) > 1:
+        hint = "a job's name may hold anything: paste the output of squeue -h -j ID -o %N"
+        raise ParseError(source, values[1][1], f"{field}= twice in one {kind} record", hint)
+    state = _JOB_STATE.search(record) if field == "NodeList" else None
+    named = state[1] if state else ""
+    return [Piece(value, at, state=named) for value, at in values if value not in _NONE]
+
+
+def exec_host(value: str, line: int, source: str, *, vnodes: bool = False) -> list[Piece]:
+    """Return the nodes of PBS's ``exec_host``, each once a slot.
+
+    Parameters
+    ----------
+    value : str
+        ``n1/0*24+n2/0*24`` (PBS: index and count), ``n1/0+n1/1`` or
+        ``n1/0-23`` (Torque: slots by number), without white space.
+    line : int
+    source : str
+    vnodes : bool
+        True for ``exec_vnode``, ``(n1:ncpus=24)+(n2:ncpus=24)``: each once.
+
+    Raises
+    ------
+    ParseError
+        Where a part is none of these.
+
+    Examples
+    --------
+    >>> [piece.text for piece in exec_host("n1/0*24+n2/0-3,5", 1, "")]
+    ['n1:24', 'n2:5']
+    """
+    found: list[Piece] = []
+    for part in value.split("+"):
+        match = (_VNODE if vnodes else _SLOT).fullmatch(part)
+        if match is None:
+            what = f"'{printable(part)}' is no part of a PBS host list"
+            raise ParseError(source, line, what, "one looks like node1/0*24")
+        slots = 1 if vnodes else _slots(match)
+        found.append(Piece(match[1] if slots == 1 else f"{match[1]}:{slots}", line))
+    return found
+
+
+def _slots(match: re.Match[str]) -> int:
+    """Return how many slots one part of ``exec_host`` says."""
+    if match[3]:
+        return int(match[3])
+    ends = (item.partition("-") for item in match[4].split(","))
+    return sum(int(high) - int(low) + 1 if dash else 1 for low, dash, high in ends)
+
+
+def rankfile(text: str, source: str) -> list[Piece]:
+    """Return the nodes of an Open MPI rank file in the order of its ranks.
+
+    Raises
+    ------
+    ParseError
+        At a line that is not ``rank N=node slot=…``, and where a rank is
+        missing or named twice.
+
+    Examples
+    --------
+    >>> [p.text for p in rankfile("rank 1=b slot=0\\nrank 0=a slot=0\\n", "")]
+    ['a', 'b']
+    """
+    ranks: dict[int, Piece] = {}
+    for number, line in enumerate(text.split("\n"), start=1):
+        body = line.partition("#")[0].strip()
+        if not body:
+            continue
+        match = _RANK.fullmatch(body)
+        if match is None or len(match[1]) > 9 or int(match[1]) in ranks:
+            hint = "each rank once, as in: rank 0=node1 slot=0"
+            raise ParseError(source, number, f"'{printable(body)}' does not fit a rank file", hint)
+        ranks[int(match[1])] = Piece(match[2], number)
+    missing = next((r for r in range(len(ranks)) if r not in ranks), None)
+    if missing is not None:
+        raise ParseError(source, 0, f"rank {missing} is missing from the rank file")
+    return [ranks[r] for r in range(len(ranks))]
+
+
+def flux_resource_set(text: str, source: str) -> list[Piece]:
+    """Return the nodes of Flux's R, as ``flux job info ID R`` or ``flux resource R`` print it.
+
+    Raises
+    ------
+    ParseError
+        Where it is not JSON, or names no nodes (an R without ``nodelist``
+        knows only the ranks of brokers).
+
+    Examples
+    --------
+    >>> flux_resource_set('{"version":1,"execution":{"R_lite":[],"nodelist":["n[1-2]"]}}', "")
+    [Piece(text='n[1-2]', line=1, expected=0)]
+    """
+    import json
+
+    try:
+        found = json.loads(text)["execution"]["nodelist"]
+    except (ValueError, RecursionError):
+        raise ParseError(source, 0, "not the JSON of a Flux R", "is it whole?") from None
+    except (KeyError, TypeError):
+        raise ParseError(source, 0, "a Flux R without a nodelist") from None
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise ParseError(source, 0, "a Flux R whose nodelist is no list of names")
+    return [Piece(names) for names in found]
 
 
 def read_list(argument: str, option: str = "") -> tuple[str, str]:

@@ -1,4 +1,9 @@
-"""One Cray cname, from a whole cabinet (``c0-0``) to one accelerator (``c0-0c1s2n3a0``)."""
+"""One component by its name: a Cray's cname, or an HPE xname (``x1000c0s3b1n0``).
+
+A cname names anything from a whole cabinet (``c0-0``) to one accelerator
+(``c0-0c1s2n3a0``). From an xname follow no NID and no dragonfly group: the NID is read
+from the System Layout Service or from Slurm, the group from a site's own table.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +13,9 @@ from dataclasses import dataclass
 from placement.errors import ParseError, printable
 from placement.names.columns import LIMITS
 
-__all__ = ["BadNameError", "Cname"]
+__all__ = ["BadNameError", "Cname", "Xname"]
 
-_FORM = re.compile(
+_CNAME = re.compile(
     r"c(?P<col>\d{1,4})-(?P<row>\d{1,4})"
     r"(?:c(?P<cage>\d{1,4})"
     r"(?:s(?P<slot>\d{1,4})"
@@ -18,6 +23,17 @@ _FORM = re.compile(
     r"|(?:a(?P<aries>\d)|g(?P<gemini>\d))(?:l(?P<tile>[0-7]{2}))?)?)?)?",
     re.ASCII | re.IGNORECASE,
 )
+
+
+_XNAME = re.compile(
+    r"x(?P<cabinet>\d{1,5})"
+    r"(?:c(?P<chassis>\d{1,3})"
+    r"(?:s(?P<slot>\d{1,3})(?:b(?P<board>\d{1,3})(?:n(?P<node>\d{1,3})(?:h(?P<nic>\d{1,3}))?)?)?"
+    r"|r(?P<switch>\d{1,3})(?P<below>b\d{1,3}|a\d{1,3}(?:l\d{1,3})?|j\d{1,3}(?:p\d{1,3})?)?)?)?",
+    re.ASCII | re.IGNORECASE,
+)
+_ZEROS = re.compile(r"(?<=[a-z])0+(?=\d)", re.ASCII)
+_XNAME_LIMITS = {"cabinet": 9999, "chassis": 7, "nic": 3}
 
 
 class BadNameError(ParseError, ValueError):
@@ -94,7 +110,7 @@ class Cname:
         ...
         placement.names.cname.BadNameError: c0-0c3s0n0: cage 3 is impossible; a cabinet has ...
         """
-        match, shown = _FORM.fullmatch(text), printable(text)
+        match, shown = _CNAME.fullmatch(text), printable(text)
         if match is None:
             hint = "one looks like c11-2c0s15n3 or c0-0c1"
             raise BadNameError(shown or "''", 0, "not a cname", hint)
@@ -122,3 +138,81 @@ class Cname:
         """The columns col, row, cage, slot, node, -1 where the name leaves one out."""
         cage, slot, node = (-1 if p is None else p for p in (self.cage, self.slot, self.node))
         return self.col, self.row, cage, slot, node
+
+
+@dataclass(frozen=True, slots=True)
+class Xname:
+    """A component of a Cray EX; parts that the name leaves out are None.
+
+    Attributes
+    ----------
+    cabinet : int
+        0 to 9999.
+    chassis : int or None
+        0 to 7.
+    slot, board, node : int or None
+        Of a node: its blade, the board on it and the node on that.
+    nic : int or None
+        Network card of the node, 0 to 3.
+    switch : int or None
+        Of a switch: its slot.
+    below : str
+        Part of a switch: ``b0`` its controller, ``a0l12`` a link of its
+        ASIC, ``j3p1`` a port of a jack; '' for the whole.
+
+    Examples
+    --------
+    >>> Xname.parse("X1000c0S03b1n0")
+    Xname(cabinet=1000, chassis=0, slot=3, board=1, node=0, nic=None, switch=None, below='')
+    >>> str(Xname.parse("x3000c0r015j1p0"))
+    'x3000c0r15j1p0'
+    """
+
+    cabinet: int
+    chassis: int | None = None
+    slot: int | None = None
+    board: int | None = None
+    node: int | None = None
+    nic: int | None = None
+    switch: int | None = None
+    below: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Xname:
+        """Read an xname, upper or lower case, with or without leading zeros.
+
+        Raises
+        ------
+        BadNameError
+            Where it is not an xname, or names a cabinet, chassis or network
+            card that there cannot be.
+
+        Examples
+        --------
+        >>> Xname.parse("x1000c9s0b0n0")
+        Traceback (most recent call last):
+        ...
+        placement.names.cname.BadNameError: x1000c9s0b0n0: chassis 9 is impossible; there are 0 to 7
+        """
+        match, shown = _XNAME.fullmatch(text), printable(text)
+        if match is None:
+            hint = "a node's looks like x1000c0s3b1n0"
+            raise BadNameError(shown or "''", 0, "not an xname", hint)
+        found = match.groupdict()
+        below = _ZEROS.sub("", (found.pop("below") or "").lower())
+        values = {k: v and int(v) for k, v in found.items()}
+        for part, most in _XNAME_LIMITS.items():
+            if (values[part] or 0) > most:
+                what = f"{part} {values[part]} is impossible"
+                raise BadNameError(shown, 0, what, f"there are 0 to {most}")
+        return cls(below=below, **values)  # type: ignore[arg-type]  # a match has a cabinet
+
+    @property
+    def is_node(self) -> bool:
+        """True for the name of one whole node."""
+        return self.node is not None and self.nic is None
+
+    def __str__(self) -> str:
+        numbers = (self.cabinet, self.chassis, self.slot, self.board)
+        letters = zip("xcsbnhr", (*numbers, self.node, self.nic, self.switch), strict=True)
+        return "".join(f"{k}{v}" for k, v in letters if v is not None) + self.below

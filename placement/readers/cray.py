@@ -1,4 +1,4 @@
-"""What the Cray formats share: cnames from numbers, and what is possible in them.
+"""What the Cray formats share: cnames from numbers, what is possible in them, and faults in bulk.
 
 A cabinet has cages 0 to 2, a cage slots 0 to 15 (0 to 7 on XT and XE), a
 blade nodes 0 to 3. On XC the printed coordinates are (group, chassis, slot)
@@ -8,25 +8,26 @@ link lists of Edison and Theta (2,304 routers).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from placement.names.columns import write_names
-from placement.readers.faults import duplicates, in_order, list_faults
 from placement.readers.rows import PARTS, Rows
 from placement.records import Dump, Fault, NodeRecords
+from placement.support.array_types import Ints, Mask, Strs
 
-__all__ = ["LIMITS", "cray_dump", "expected_coords", "node_key", "positions_of"]
-
-Ints = NDArray[np.int32]
+Numbers = NDArray[np.int32]
 
 #: The highest column, row, cage, slot and node that a cname can name.
 LIMITS = (999, 999, 2, 15, 3)
 
 #: The highest coordinate taken for real.
 FARTHEST = 65_535
+
+#: Faults of one kind that are listed; more are only counted.
+MOST = 100
 
 _WHAT = ("columns", "rows", "cages", "slots", "nodes")
 
@@ -36,7 +37,7 @@ def cray_dump(
     name: str,
     *,
     fabric: str = "",
-    router: NDArray[np.str_] | None = None,
+    router: Strs | None = None,
     faults: Sequence[Fault] = (),
 ) -> Dump:
     """Return the dump that rows of Cray nodes make.
@@ -80,7 +81,7 @@ def cray_dump(
     return Dump(name, rows.source, rows.counts, nodes, fabric=fabric, faults=in_order(found))
 
 
-def node_key(parts: Ints) -> NDArray[np.int64]:
+def node_key(parts: Numbers) -> Ints:
     """Return one number a node or blade, in the order of columns, rows, cages, slots, nodes.
 
     Examples
@@ -94,9 +95,7 @@ def node_key(parts: Ints) -> NDArray[np.int64]:
     return key
 
 
-def _node_faults(
-    line: Ints, nid: NDArray[np.int64], parts: Ints, names: NDArray[np.str_]
-) -> list[Fault]:
+def _node_faults(line: Numbers, nid: Ints, parts: Numbers, names: Strs) -> list[Fault]:
     """Return what is wrong with the NIDs and cnames of a list of nodes."""
     fine = _possible(parts)
     some = names[fine]
@@ -114,12 +113,12 @@ def _node_faults(
     ]
 
 
-def _possible(parts: Ints) -> NDArray[np.bool_]:
+def _possible(parts: Numbers) -> Mask:
     """Return which rows of (column, row, cage, slot, node) can exist."""
     return np.asarray(np.all((parts >= 0) & (parts <= np.array(LIMITS)), axis=1))
 
 
-def hex_faults(line: Ints, nid: Ints, printed: NDArray[np.int64]) -> list[Fault]:
+def hex_faults(line: Numbers, nid: Numbers, printed: Ints) -> list[Fault]:
     """Return the rows whose NID in hexadecimal is another one.
 
     Parameters
@@ -136,7 +135,7 @@ def hex_faults(line: Ints, nid: Ints, printed: NDArray[np.int64]) -> list[Fault]
     )
 
 
-def positions_of(col: Ints, row: Ints, group: Ints) -> int:
+def positions_of(col: Numbers, row: Numbers, group: Numbers) -> int:
     """Return how many cabinet positions a row of cabinets has on an XC, 0 where unknown.
 
     From ``group = row * (positions / 2) + col // 2``: the value that most
@@ -157,7 +156,7 @@ def positions_of(col: Ints, row: Ints, group: Ints) -> int:
     return 2 * best if 2 * votes[best] > np.count_nonzero(later) else 0
 
 
-def expected_coords(parts: Ints, xyz: Ints) -> Ints:
+def expected_coords(parts: Numbers, xyz: Numbers) -> Numbers:
     """Return the (group, chassis, slot) that XC cnames stand for; -1 where a group is unknown.
 
     Parameters
@@ -173,7 +172,7 @@ def expected_coords(parts: Ints, xyz: Ints) -> Ints:
     return np.stack([group, cage + 3 * (col % 2), slot], axis=1).astype(np.int32)
 
 
-def _fabric(parts: Ints, xyz: Ints) -> str:
+def _fabric(parts: Numbers, xyz: Numbers) -> str:
     """Return ``aries`` where most coordinates are those of an XC's cnames, else ``gemini``."""
     expected = expected_coords(parts, xyz)
     same = np.all((expected == xyz) | (expected < 0), axis=1)
@@ -181,7 +180,7 @@ def _fabric(parts: Ints, xyz: Ints) -> str:
 
 
 def _coordinate_faults(
-    line: Ints, parts: Ints, xyz: Ints, names: NDArray[np.str_], fabric: str
+    line: Numbers, parts: Numbers, xyz: Numbers, names: Strs, fabric: str
 ) -> list[Fault]:
     """Return the coordinates that cannot be, or that contradict a cname.
 
@@ -206,5 +205,83 @@ def _coordinate_faults(
     )
 
 
-def _at(xyz: Ints) -> str:
+def _at(xyz: Numbers) -> str:
     return "(" + ",".join("?" if x < 0 else str(x) for x in xyz.tolist()) + ")"
+
+
+def list_faults(
+    rows: Ints,
+    line: Numbers,
+    kind: str,
+    text: Callable[[int], str],
+    *,
+    hint: str = "",
+    fatal: bool = True,
+) -> list[Fault]:
+    """Return one fault a row, at most `MOST`, and one that counts the rest.
+
+    Parameters
+    ----------
+    rows : int (k,)
+        The faulty rows, in the order of their lines.
+    line : int32 (n,)
+        Line of every row.
+    kind : str
+    text : callable
+        Says of a row what is wrong with it.
+    hint : str
+    fatal : bool
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> found = list_faults(np.arange(300), np.arange(1, 301), "hex", "row {}".format)
+    >>> len(found), found[0].line, found[-1].text
+    (101, 1, '200 more of kind hex')
+    """
+    said = [(row, text(row)) for row in rows[:MOST].tolist()]
+    if len(rows) > MOST:
+        said.append((rows[MOST], f"{len(rows) - MOST} more of kind {kind}"))
+    return [Fault(int(line[row]), kind, words, hint, fatal) for row, words in said]
+
+
+def duplicates(keys: Ints, line: Numbers, kind: str, name: Callable[[int], str]) -> list[Fault]:
+    """Return a fault for every row whose key stood on an earlier line.
+
+    Parameters
+    ----------
+    keys : int64 (n,)
+    line : int32 (n,)
+    kind : str
+        ``duplicate-nid`` …
+    name : callable
+        What to call a row's key in the message.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> [fault] = duplicates(np.array([7, 8, 7]), np.array([2, 3, 4]), "duplicate-nid",
+    ...                      lambda row: "NID 7")
+    >>> fault.line, fault.text
+    (4, 'NID 7 again, first on line 2')
+    """
+    if bool(np.all(keys[1:] > keys[:-1])):
+        return []
+    order = np.argsort(keys, kind="stable")
+    new = np.ones(len(keys), dtype=np.bool_)
+    new[1:] = keys[order][1:] != keys[order][:-1]
+    earliest = np.empty(len(keys), dtype=np.int64)
+    earliest[order] = order[np.flatnonzero(new)[np.cumsum(new) - 1]]
+    rows = np.sort(order[~new])
+    return list_faults(
+        rows,
+        line,
+        kind,
+        lambda row: f"{name(row)} again, first on line {line[earliest[row]]}",
+        hint="was the dump taken twice?",
+    )
+
+
+def in_order(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+    """Return the faults by line, fatal ones first where they share one."""
+    return tuple(sorted(faults, key=lambda fault: (fault.line, not fault.fatal)))

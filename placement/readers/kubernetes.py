@@ -17,11 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.errors import ParseError, printable
-from placement.readers.json_text import count_json_lines, load_json
-from placement.readers.node_states import StatedNode, states_dump
+from placement.readers.node_states import StatedNode, states_dump, worst
 from placement.readers.plain import count_lines, sniffing, split_lines
-from placement.readers.slurm_states import worst
-from placement.readers.yaml_tree import Tree, is_null, line_of, parse_documents
+from placement.readers.trees import (
+    Tree,
+    count_json_lines,
+    is_null,
+    line_of,
+    load_json,
+    parse_documents,
+)
 from placement.records import Dump, Fault
 
 __all__ = ["NAME", "labels_of", "read", "sniff"]

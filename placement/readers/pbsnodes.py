@@ -12,10 +12,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from placement.errors import ParseError, printable
-from placement.readers.json_text import count_json_lines, load_json
-from placement.readers.node_states import StatedNode, states_dump
+from placement.readers.node_states import StatedNode, states_dump, worst
 from placement.readers.plain import count_lines, split_lines, strange_line
-from placement.readers.slurm_states import worst
+from placement.readers.trees import count_json_lines, load_json
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]

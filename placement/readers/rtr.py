@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from placement.errors import ParseError
 from placement.names.columns import write_names
 from placement.readers import rows as r
-from placement.readers.cray import FARTHEST, LIMITS, node_key
-from placement.readers.faults import duplicates, list_faults
+from placement.readers.cray import FARTHEST, LIMITS, duplicates, list_faults, node_key
 from placement.records import Fault, LinkRecords
 from placement.support.array_types import Ints, Strs
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from placement.readers import rows as r
-from placement.readers.faults import in_order, list_faults
+from placement.readers.cray import in_order, list_faults
 from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
 from placement.records import Dump, Fault

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 
 from placement.errors import ParseError, printable
-from placement.lists.records import split_records
+from placement.lists.pasted import split_records
 from placement.readers.node_states import StatedNode, slurm_state, states_dump
 from placement.readers.plain import count_lines, sniffing, split_lines
 from placement.readers.sinfo import gpus_of

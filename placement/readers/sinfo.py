@@ -19,9 +19,8 @@ from dataclasses import replace
 import numpy as np
 
 from placement.errors import ParseError, printable
-from placement.readers.node_states import StatedNode, slurm_state, states_dump
+from placement.readers.node_states import StatedNode, is_known, node_state, slurm_state, states_dump
 from placement.readers.plain import count_lines, refuse_empty, split_lines, strange_line
-from placement.readers.slurm_states import is_known, node_state
 from placement.readers.slurm_switches import MAX_NODES, expand
 from placement.records import Dump, Fault, LineCounts
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.errors import ParseError, printable
-from placement.readers.json_text import count_json_lines, load_json
+from placement.readers.trees import count_json_lines, load_json
 from placement.records import Dump, Fault, NodeRecords
 from placement.support.regex import with_lines
 

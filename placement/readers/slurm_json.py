@@ -14,10 +14,10 @@ from typing import Any
 
 from placement.errors import ParseError, printable
 from placement.readers.job_list import BUSY
-from placement.readers.json_text import count_json_lines, load_json
 from placement.readers.node_states import StatedNode, slurm_state, states_dump
 from placement.readers.sinfo import gpus_of
 from placement.readers.slurm_switches import expand
+from placement.readers.trees import count_json_lines, load_json
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]

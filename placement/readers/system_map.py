@@ -11,8 +11,7 @@ import numpy as np
 
 from placement.names.columns import write_names
 from placement.readers import rows as r
-from placement.readers.cray import cray_dump, hex_faults
-from placement.readers.faults import list_faults
+from placement.readers.cray import cray_dump, hex_faults, list_faults
 from placement.readers.plain import sniffing
 from placement.records import Dump, Fault
 

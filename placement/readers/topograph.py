@@ -14,12 +14,11 @@ from dataclasses import replace
 from typing import Any
 
 from placement.errors import printable
-from placement.readers.json_text import count_json_lines, load_json
 from placement.readers.kubernetes import NAME, labels_of
 from placement.readers.node_states import StatedNode, states_dump
 from placement.readers.plain import count_lines, sniffing, split_lines
 from placement.readers.slurm_switches import MAX_LEVELS, expand
-from placement.readers.yaml_tree import Tree, line_of, parse_yaml
+from placement.readers.trees import Tree, count_json_lines, line_of, load_json, parse_yaml
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]

@@ -16,7 +16,7 @@ from placement.errors import printable
 from placement.readers import rows as r
 from placement.readers.cray import cray_dump
 from placement.readers.plain import sniffing
-from placement.readers.shapes import numbers_in
+from placement.readers.rows import numbers_in
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]

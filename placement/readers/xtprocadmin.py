@@ -17,8 +17,7 @@ import numpy as np
 
 from placement.errors import printable
 from placement.readers import rows as r
-from placement.readers.cray import cray_dump, hex_faults
-from placement.readers.faults import list_faults
+from placement.readers.cray import cray_dump, hex_faults, list_faults
 from placement.records import Dump
 
 __all__ = ["read", "sniff"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from placement.errors import printable
 from placement.machine import Topology
-from placement.names.numbered import nid_names
+from placement.names.columns import nid_names
 from placement.records import NodeRecords
 from placement.sites.schema import Config, Figure
 from placement.support.array_types import Ints, Strs

@@ -81,7 +81,7 @@ class Aprun(Launcher):
 def _nids(on: Slots) -> str:
     """Return the nodes as ``aprun -L`` takes them: ``12-15,40``."""
     from placement.emit.lists import nid_ranges
-    from placement.names.numbered import name_numbers
+    from placement.names.columns import name_numbers
 
     if on.machine is not None and on.rows is not None:
         nids = on.machine.nid[on.rows]

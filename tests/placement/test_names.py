@@ -8,12 +8,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from placement.errors import ParseError
-from placement.names.cname import BadNameError, Cname
-from placement.names.columns import format_cnames, parse_cnames
+from placement.names.cname import BadNameError, Cname, Xname
+from placement.names.columns import format_cnames, name_numbers, nid_names, parse_cnames
 from placement.names.gemini import Gemini
-from placement.names.numbered import name_numbers, nid_names
 from placement.names.xc import Xc
-from placement.names.xname import Xname
 
 xc_parts = st.tuples(
     st.integers(0, 40), st.integers(0, 9), st.integers(0, 2), st.integers(0, 15), st.integers(0, 3)

@@ -10,7 +10,7 @@ from placement.dumps.assemble import assemble
 from placement.errors import ParseError
 from placement.load import load_machine
 from placement.readers import read_text, recognise
-from placement.readers.slurm_states import node_state
+from placement.readers.node_states import node_state
 from placement.scheduler.availability import availability
 
 BASES = ("IDLE", "ALLOCATED", "MIXED", "DOWN", "UNKNOWN", "FUTURE", "ERROR")

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from placement.errors import ParseError
 from placement.readers import read_text
+from placement.readers.node_states import ORDER, node_state, worst
 from placement.readers.sinfo import QUERY, read, sniff
-from placement.readers.slurm_states import ORDER, node_state, worst
 
 # --- states ------------------------------------------------------------------
 

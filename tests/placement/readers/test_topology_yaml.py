@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from placement.errors import ParseError
 from placement.readers import read_text
 from placement.readers.topology_conf import read as read_conf
-from placement.readers.topology_yaml import read, sniff
-from placement.readers.torus_cells import cell_coords
+from placement.readers.topology_yaml import cell_coords, read, sniff
 from tests.placement.readers.fabric_shapes import topology_conf, topology_yaml, trees
 
 HEAD = "- topology: t\n  cluster_default: true\n"

@@ -209,7 +209,7 @@ def test_more_kinds_of_row_than_any_dump_has_are_refused(monkeypatch):
 
 
 def test_a_big_dump_crosses_pieces(monkeypatch):
-    monkeypatch.setattr("placement.readers.shapes._PIECE", 1000)
+    monkeypatch.setattr("placement.readers.rows._PIECE", 1000)
     lines = [row(nid, xc(12, nid), "compute" if nid % 3 else "service") for nid in range(3000)]
     found = read(dump(*lines), "x")
     assert found.nodes.nid.tolist() == list(range(3000))

@@ -1,6 +1,6 @@
-"""YAML as a tree of plain text with line numbers, safe on foreign input.
+"""JSON and YAML from files that anybody may have written: bounded, with errors at their line.
 
-Nothing is constructed from tags and nothing is resolved: a value is the text
+Of YAML nothing is constructed from tags and nothing is resolved: a value is the text
 that stands there. Texts, lists and dictionaries are Python's, each with its line,
 so that who reads them can take JSON's as well. The tree is built from the parser's
 events without recursion; aliases are refused (Slurm's own reader refuses them too),
@@ -9,17 +9,63 @@ so that no few lines can stand for gigabytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from placement.errors import ParseError, printable
+from placement.records import LineCounts
 
-__all__ = ["Tree", "is_null", "line_of", "parse_documents", "parse_yaml"]
-
+#: Values in a file of JSON at most; a machine of 10,000 nodes has some 300,000.
+MAX_JSON = 1_500_000
+#: Keys and values of YAML that are read at most: seven for each switch that Slurm can count.
+MAX_YAML = 460_000
 #: topology.yaml nests nine levels deep at most.
 MAX_DEPTH = 32
-#: Keys and values that are read at most: seven for each switch that Slurm can count.
-MAX_ITEMS = 460_000
+
+
+def load_json(
+    text: str, source: str, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
+    """Parse JSON, refusing what would take the memory or the stack.
+
+    Parameters
+    ----------
+    text : str
+    source : str
+    pairs : callable or None
+        What makes an object of its names and values; None makes a dict.
+
+    Raises
+    ------
+    ParseError
+        Where it is not JSON (with the line), or too much of it.
+
+    Examples
+    --------
+    >>> load_json('{"a": [1,]}', "x.json")
+    Traceback (most recent call last):
+        ...
+    placement.errors.ParseError: x.json:1: not JSON: Expecting value; is it whole?
+    """
+    if text.count(",") + text.count("{") + text.count("[") > MAX_JSON:
+        raise ParseError(source, 0, f"more than {MAX_JSON:,} values", "no machine has as many")
+    try:
+        return json.loads(text, object_pairs_hook=pairs)
+    except json.JSONDecodeError as error:
+        raise ParseError(source, error.lineno, f"not JSON: {error.msg}", "is it whole?") from None
+    except RecursionError:
+        raise ParseError(source, 0, "nested too deeply for a dump of a machine") from None
+    except ValueError:  # Python refuses to convert thousands of digits
+        raise ParseError(source, 0, "a number with thousands of digits") from None
+
+
+def count_json_lines(text: str) -> LineCounts:
+    """Count lines: those that are not blank are rows."""
+    lines = text.split("\n")
+    lines = lines if lines[-1] else lines[:-1]
+    rows = sum(bool(line.strip(" \t\r")) for line in lines)
+    return LineCounts(rows=rows, blank=len(lines) - rows)
 
 
 class _Text(str):
@@ -146,8 +192,8 @@ def parse_documents(text: str, source: str) -> list[Any]:
     opened: list[_List | _Dict] = [stream]
     for count, event in enumerate(_events(text, source)):
         line, name = event.start_mark.line + 1, type(event).__name__
-        if count > MAX_ITEMS:
-            raise ParseError(source, line, f"more than {MAX_ITEMS:,} keys and values")
+        if count > MAX_YAML:
+            raise ParseError(source, line, f"more than {MAX_YAML:,} keys and values")
         if name == "AliasEvent":
             what = f"alias *{printable(str(event.anchor))} is not supported"
             raise ParseError(source, line, what, "write the value out, as Slurm wants it too")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import ParseError
-from placement.readers import shapes
+from placement.readers import rows
 
 NUMBER = re.compile(r"(?<![^ \t\r])0x[0-9a-f]+|[0-9]+")
 
@@ -22,7 +22,7 @@ def slow_shape(line):
 
 def slow_numbers(line):
     found = [int(word, 16 if "x" in word else 10) for word in NUMBER.findall(line.lower())]
-    return [n if n <= shapes.BIGGEST else -1 for n in found]
+    return [n if n <= rows.BIGGEST else -1 for n in found]
 
 
 def same(found, line):
@@ -47,7 +47,7 @@ LINES = st.lists(
 @given(lines=LINES)
 def test_shapes_and_numbers_are_those_of_a_slow_reading(lines):
     text = "\n".join(lines)
-    whole = list(shapes.pieces(text, ""))
+    whole = list(rows.pieces(text, ""))
     wanted = lines if text else []
     if text.endswith("\n"):
         wanted = lines[:-1]
@@ -56,7 +56,7 @@ def test_shapes_and_numbers_are_those_of_a_slow_reading(lines):
         for i, line in enumerate(wanted):
             found = piece.numbers[piece.first[i] : piece.first[i + 1]].tolist()
             assert same(found, line)
-            assert shapes.numbers_in(piece.shapes[i]) == len(found)
+            assert rows.numbers_in(piece.shapes[i]) == len(found)
 
 
 @pytest.mark.parametrize(
@@ -72,14 +72,14 @@ def test_shapes_and_numbers_are_those_of_a_slow_reading(lines):
     ],
 )
 def test_a_number_too_big_is_minus_one(word, number):
-    [piece] = shapes.pieces(word, "")
+    [piece] = rows.pieces(word, "")
     assert piece.numbers.tolist()[0] == number
 
 
 def test_pieces_of_a_long_text_know_their_lines(monkeypatch):
-    monkeypatch.setattr(shapes, "_PIECE", 40)
+    monkeypatch.setattr(rows, "_PIECE", 40)
     lines = [f"line {i} of {i * i}" for i in range(50)]
-    found = list(shapes.pieces("\n".join(lines), ""))
+    found = list(rows.pieces("\n".join(lines), ""))
     assert len(found) > 10
     assert [x for piece in found for x in piece.shapes] == ["line 0 of 0"] * 50
     assert found[0].line == 1
@@ -92,13 +92,13 @@ def test_pieces_of_a_long_text_know_their_lines(monkeypatch):
 
 @pytest.mark.parametrize("before", [0, 3])
 def test_a_line_of_megabytes_is_refused_by_its_number(before):
-    text = "a\n" * before + "1 " * shapes.LONGEST_LINE + "\nb\n"
+    text = "a\n" * before + "1 " * rows.LONGEST_LINE + "\nb\n"
     with pytest.raises(ParseError) as caught:
-        list(shapes.pieces(text, "long.txt"))
+        list(rows.pieces(text, "long.txt"))
     assert str(caught.value).startswith(f"long.txt:{before + 1}: is longer than")
 
 
 def test_a_line_longer_than_a_piece_is_refused(monkeypatch):
-    monkeypatch.setattr(shapes, "_PIECE", 2 * shapes.LONGEST_LINE)
+    monkeypatch.setattr(rows, "_PIECE", 2 * rows.LONGEST_LINE)
     with pytest.raises(ParseError, match=":2: is longer"):
-        list(shapes.pieces("a\n" + "x" * 5 * shapes.LONGEST_LINE, "long.txt"))
+        list(rows.pieces("a\n" + "x" * 5 * rows.LONGEST_LINE, "long.txt"))
