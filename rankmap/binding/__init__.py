@@ -8,22 +8,21 @@ binds: the options of a launcher, or a rankfile.
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from placement.errors import UsageError
 from placement.hardware.lookup import hardware_of
+from placement.lists.folding import fold
 from rankmap.binding.arrange import arrange_inside
-from rankmap.binding.launchers import LAUNCHERS, Binding, bind_options
 from rankmap.binding.places import Place, places_on
 from rankmap.order import Order
 from rankmap.pattern import Pattern
 
-__all__ = ["BINDERS", "Bound", "Copies", "bind", "copies_inside"]
-
-#: What can be told to bind: a launcher by its options, or Open MPI by its rankfile.
-BINDERS = (*LAUNCHERS, "openmpi")
+__all__ = ["Bound", "Copies", "bind", "copies_inside"]
 
 #: Formats of orders that name nodes alone, so that processes of a node are counted by rank.
 NODES_ALONE = ("slurm", "seq", "hydra", "intel", "torchrun", "mpijob")
@@ -126,16 +125,24 @@ class Bound(NamedTuple):
     order : Order
     places : dict of int to list of Place
         Those of a node, by its count of ranks.
-    binding : Binding
-        Empty for Open MPI, whose rankfile says it all.
+    options : tuple of str
+        Words for the launcher's command line; none for Open MPI, whose rankfile says it all.
+    variables : dict of str to str
+        To be set in the job's environment.
     remark : str
         What it is worth and what that rests on, in one line.
     """
 
     order: Order
     places: dict[int, list[Place]]
-    binding: Binding
+    options: tuple[str, ...]
+    variables: dict[str, str]
     remark: str
+
+    def lines(self) -> str:
+        """Return what binds as a shell takes it: variables first, then the options."""
+        sets = [f"export {name}={shlex.quote(text)}\n" for name, text in self.variables.items()]
+        return "".join(sets) + shlex.join(self.options) + "\n"
 
     def cores(self) -> dict[int, list[tuple[int, ...]]]:
         """Return the cores of each place of a node, by its count of ranks."""
@@ -145,8 +152,8 @@ class Bound(NamedTuple):
         """Return the binding of nodes with as many ranks each as JSON takes it."""
         (places,) = self.places.values()
         return {
-            "options": list(self.binding.options),
-            "variables": self.binding.variables,
+            "options": list(self.options),
+            "variables": self.variables,
             "places": [place._asdict() for place in places],
         }
 
@@ -161,7 +168,7 @@ def bind(order: Order, pattern: Pattern, binder: str, form: str) -> Bound:
     pattern : Pattern
         Fitted to the order's slots.
     binder : str
-        One of `BINDERS`.
+        A launcher of `LAUNCHERS`, or ``openmpi``, which takes a rankfile.
     form : str
         The format that the order is written in (`rankmap.emit`).
 
@@ -179,8 +186,8 @@ def bind(order: Order, pattern: Pattern, binder: str, form: str) -> Bound:
     >>> from rankmap.slots import slots_of
     >>> on = slots_of(nidmap.load_machine("polaris"), "#0-1", 4)
     >>> ring = parse_pattern("ring").on(on)
-    >>> bind(find("row-major")(ring, on), ring, "srun", "mpich").binding.options[1]
-    '--gpu-bind=map:3,2,1,0'
+    >>> bind(find("row-major")(ring, on), ring, "srun", "mpich").options
+    ('--cpu-bind=mask_cpu:0xff,0xff00,0xff0000,0xff000000', '--gpu-bind=map:3,2,1,0')
     """
     on = order.on
     if on.machine is None or on.rows is None:
@@ -198,15 +205,81 @@ def bind(order: Order, pattern: Pattern, binder: str, form: str) -> Bound:
     by_rank = form in NODES_ALONE
     found = arrange_inside(order, pattern, hardware, alike=by_rank)
     of_count = {ranks: places_on(hardware, ranks) for ranks in np.unique(on.counts).tolist()}
-    binding = Binding((), {})
+    options: tuple[str, ...] = ()
+    variables: dict[str, str] = {}
     if on.ppn is not None and binder != "openmpi":
         places = of_count[on.ppn]
-        local = np.argsort(found.order.ranks[: len(places)]) if by_rank else np.arange(len(places))
-        binding = bind_options(binder, places, local.tolist(), by_rank)
+        if by_rank:
+            places = [places[k] for k in np.argsort(found.order.ranks[: len(places)])]
+        options = LAUNCHERS[binder](places)
+        variables = _nic_variables(places, by_rank) if binder != "hydra" else {}
     where = f"inside the nodes ({hardware.sentence()}; {hardware.source})"
     rests_on = _rests_on(hardware.bandwidth, hardware.mark)
     if found.cost < 0.995 * found.before:
         what = f"copies cost {found.cost / found.before:.2f} of what they do with ranks in turn"
     else:
         what = "ranks sit in turn: no other way was found to cost less"
-    return Bound(found.order, of_count, binding, f"{where} {what}, {rests_on}")
+    return Bound(found.order, of_count, options, variables, f"{where} {what}, {rests_on}")
+
+
+def _srun(places: Sequence[Place]) -> tuple[str, ...]:
+    """Return masks of CPUs, and a number of a GPU each or masks where ranks have several."""
+    masks = ",".join(hex(sum(1 << pu for pu in place.pus)) for place in places)
+    cpus = f"--cpu-bind=mask_cpu:{masks}"
+    if not all(place.gpus for place in places):
+        return (cpus,)
+    if all(len(place.gpus) == 1 for place in places):
+        return cpus, "--gpu-bind=map:" + ",".join(str(place.gpus[0]) for place in places)
+    masks = ",".join(hex(sum(1 << gpu for gpu in place.gpus)) for place in places)
+    return cpus, f"--gpu-bind=mask:{masks}"
+
+
+def _pals(places: Sequence[Place]) -> tuple[str, ...]:
+    cpus = "--cpu-bind=list:" + ":".join(_ranges(place.pus) for place in places)
+    if not all(place.gpus for place in places):
+        return (cpus,)
+    # numbers of the driver, as in its manual's lists
+    return cpus, "--gpu-bind=list:" + ":".join(_ranges(place.gpus) for place in places)
+
+
+#: What makes a launcher bind: its options, from the places of a node's ranks. It counts them
+#: by slot where MPI itself reorders them, as with MPICH_RANK_ORDER, or by rank (host files):
+#: what it binds is its own k-th process of a node.
+LAUNCHERS: dict[str, Callable[[Sequence[Place]], tuple[str, ...]]] = {
+    "srun": _srun,
+    "hydra": lambda places: (
+        "-bind-to",
+        "user:" + ",".join("+".join(map(str, place.pus)) for place in places),
+    ),
+    "pals": _pals,
+    "aprun": lambda places: ("-cc", ":".join(_ranges(place.pus) for place in places)),
+}
+
+
+def _nic_variables(places: Sequence[Place], by_rank: bool) -> dict[str, str]:
+    """Return Cray MPICH's choice of NICs where the nodes have several.
+
+    Only where a launcher counts processes by their ranks in MPI can it be told which of them
+    uses which NIC; else it is told to take the nearest.
+    """
+    nics = sorted({place.nic for place in places})
+    if len(nics) < 2:
+        return {}
+    if not by_rank:
+        return {"MPICH_OFI_NIC_POLICY": "NUMA"}
+    ranks = {
+        nic: ",".join(str(k) for k, place in enumerate(places) if place.nic == nic) for nic in nics
+    }
+    mapping = "; ".join(f"{nic}:{ranks[nic]}" for nic in nics)
+    return {"MPICH_OFI_NIC_POLICY": "USER", "MPICH_OFI_NIC_MAPPING": mapping}
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return numbers as ``0-3,8``.
+
+    Examples
+    --------
+    >>> _ranges([0, 1, 2, 8, 10, 11])
+    '0-2,8,10-11'
+    """
+    return fold([str(number) for number in numbers]).strip("[]")

@@ -10,13 +10,14 @@ on never changes, so everything between nodes stays as it was.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
 
 from placement.hardware.model import NodeHardware
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Array, Floats, Ints
 from rankmap.binding.places import costs_between, costs_to_nics, places_on
 from rankmap.order import Order
 from rankmap.pattern import Pattern
@@ -94,8 +95,7 @@ def arrange_inside(
         busiest = max(busiest, _longest(seen[key], inside, between))
         busiest_before = max(busiest_before, _longest(turn, inside, between))
         slots[members] = low + seen[key]
-    made = Order(slots, order.on, order.strategy, order.pattern, order.remark, order.optimised)
-    return Arranged(made, total, before, busiest, busiest_before)
+    return Arranged(replace(order, slots=slots), total, before, busiest, busiest_before)
 
 
 def _longest(seats: Ints, inside: Floats, between: Floats) -> float:
@@ -195,32 +195,28 @@ def _traffic(order: Order, pattern: Pattern) -> Iterator[tuple[Ints, Floats, Flo
         every = pattern.weight * sum(extent - 1 for extent in pattern.dims or ())
         for low, count in zip(first.tolist(), counts.tolist(), strict=True):
             members = ranks[low : low + count]
-            inside = _line_weights(pattern, members)
+            coords = np.stack(np.unravel_index(members, pattern.dims or ()))
+            lines_apart = (coords[:, :, None] != coords[:, None, :]).sum(axis=0)
+            inside = np.where(lines_apart == 1, pattern.weight, 0.0)
             yield members, inside, every - inside.sum(axis=1)
         return
-    edges, degree = _edges_inside(pattern, order)
-    ends = np.searchsorted(edges.node, np.arange(len(counts) + 1))
+    (node, a, b, weight), degree = _edges_inside(pattern, order)
+    ends = np.searchsorted(node, np.arange(len(counts) + 1))
     for at, (low, count) in enumerate(zip(first.tolist(), counts.tolist(), strict=True)):
         members = ranks[low : low + count]
         inside = np.zeros((count, count))
         mine = slice(ends[at], ends[at + 1])
-        a, b = order.slots[edges.a[mine]] - low, order.slots[edges.b[mine]] - low
-        np.add.at(inside, (a, b), edges.weight[mine])
+        places = order.slots[a[mine]] - low, order.slots[b[mine]] - low
+        np.add.at(inside, places, weight[mine])
         inside += inside.T
         yield members, inside, degree[members] - inside.sum(axis=1)
 
 
-class _Inside(NamedTuple):
-    """The edges within nodes, node by node: (m,) each."""
+def _edges_inside(pattern: Pattern, order: Order) -> tuple[list[Array], Floats]:
+    """Return the edges within nodes, and the weight of all edges of each rank.
 
-    node: Ints
-    a: Ints
-    b: Ints
-    weight: Floats
-
-
-def _edges_inside(pattern: Pattern, order: Order) -> tuple[_Inside, Floats]:
-    """Return the edges within nodes, and the weight of all edges of each rank."""
+    The edges are node, both ranks and weight, (m,) each, node by node.
+    """
     node, degree = order.node, np.zeros(len(order))
     kept = []
     for block in pattern.edges():
@@ -231,11 +227,4 @@ def _edges_inside(pattern: Pattern, order: Order) -> tuple[_Inside, Floats]:
     none = np.zeros(0, np.int64)
     columns = [np.concatenate([none, *column]) for column in zip(*kept, strict=True)] or [none] * 4
     by_node = np.argsort(columns[0], kind="stable")
-    return _Inside(*(column[by_node] for column in columns)), degree
-
-
-def _line_weights(pattern: Lines, ranks: Ints) -> Floats:
-    """Return the weights between some ranks of an all-to-all along lines, float64 (k, k)."""
-    coords = np.stack(np.unravel_index(ranks, pattern.dims or ()))
-    apart = (coords[:, :, None] != coords[:, None, :]).sum(axis=0)
-    return np.where(apart == 1, pattern.weight, 0.0)
+    return [column[by_node] for column in columns], degree

@@ -220,7 +220,7 @@ def _bind(
         write_output(openmpi.write(found.order, places=found.cores()), output)
     else:
         write_output(emit(found.order, form, launcher_order), output)
-        write_output(found.binding.lines(), None)
+        write_output(found.lines(), None)
     say(f"nidmap: {found.remark}")
 
 

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from placement.commands.common import say, to_json, write_output
 from placement.errors import NidmapError, UsageError, printable
 
+if TYPE_CHECKING:
+    from rankmap.recording import Recording
+
 __all__ = ["pattern", "preload", "record"]
 
 #: Formats of a matrix as a picture.
 PICTURES = (".png", ".svg")
+
+#: Rows and columns that a picture shows one by one; more ranks share them.
+_MOST_ROWS = 512
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -57,7 +65,6 @@ def record(
     from rankmap.recording import running
     from rankmap.recording.file import save_recording
 
-    running.parse_window(window)
     if link:
         write_output(link_line(find_compiler(command, os.environ, "", mpicc)) + "\n", None)
         return 0
@@ -118,13 +125,50 @@ def show(file: str, as_json: bool, output: str | None) -> None:
         )
     found = load_recording(file)
     if ending in PICTURES:
-        from rankmap.recording.picture import draw_matrix
-
-        write_output(draw_matrix(found, ending[1:]), output)
+        write_output(_draw_matrix(found, ending[1:]), output)
     elif as_json or ending == ".json":
         write_output(to_json(document(found)), output)
     else:
         write_output(describe(found) + "\n", output)
+
+
+def _draw_matrix(recording: Recording, form: str) -> bytes:
+    """Return the matrix of a recording as ``svg`` or ``png``, logarithmic in the bytes.
+
+    Raises
+    ------
+    UsageError
+        matplotlib is not there.
+    """
+    import numpy as np
+
+    from placement.support.quantities import size_text
+    from rankmap.compare.plots import picture
+
+    total, edge = recording.total(), recording.ranks
+    share = -(-edge // _MOST_ROWS)  # so many ranks share a row
+    table = np.zeros((-(-edge // share),) * 2)
+    np.add.at(table, (total.source // share, total.target // share), total.bytes)
+
+    def draw(new: Callable[..., Any]) -> Any:
+        from matplotlib.colors import LogNorm
+
+        figure = new(figsize=(6.4, 5.4), layout="constrained")
+        axes = figure.subplots()
+        seen = table[table > 0]
+        image = axes.imshow(
+            np.ma.masked_equal(table, 0),
+            norm=LogNorm(float(seen.min()), float(seen.max())) if len(seen) else None,
+            cmap="viridis", extent=(-0.5, edge - 0.5, edge - 0.5, -0.5), interpolation="nearest",
+        )  # fmt: skip
+        axes.set(xlabel="receiving rank", ylabel="sending rank")
+        each = "" if share == 1 else f", {share} ranks a row"
+        axes.set_title(f"{edge} ranks, {size_text(float(table.sum()))} in all{each}")
+        bar = figure.colorbar(image, label="bytes")
+        bar.ax.yaxis.set_major_formatter(lambda value, _: size_text(value))
+        return figure
+
+    return picture(form, draw, {})
 
 
 @click.group()

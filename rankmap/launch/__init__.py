@@ -132,7 +132,7 @@ class Launcher(ABC):
     loose : (str, str, str)
         The option and its value that leave ranks unbound, and both as a user writes them.
     binder : str
-        What binds its ranks to cores (`rankmap.binding.BINDERS`), '' for nothing that is known.
+        What binds its ranks to cores (`rankmap.binding.bind`), '' for nothing that is known.
     binding_options : tuple of str
         Options by which the user binds them.
     bound : Bound or None
@@ -300,12 +300,9 @@ class Launcher(ABC):
         """Return a launch with words right behind the launcher's own name, and its variables."""
         argv, first = step.argv, self.first
         env = {name: text.format(path=path) for name, text in self.variables.items()}
-        binding = self.bound.binding if self.bound else None
-        more = self.known_options(binding.options, step) if binding else ()
-        return Launch(
-            (*argv[:first], *words, *more, *argv[first:]),
-            {**env, **(binding.variables if binding else {})},
-        )
+        more = self.known_options(self.bound.options, step) if self.bound else ()
+        env |= self.bound.variables if self.bound else {}
+        return Launch((*argv[:first], *words, *more, *argv[first:]), env)
 
     def known_options(self, options: tuple[str, ...], step: Parsed) -> tuple[str, ...]:
         """Return those of the options that bind ranks which this launcher takes."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -293,7 +292,7 @@ def run_inside(
     env = job_environment(os.environ)
     try:
         launch = _asking_launch(command, how, world, env)
-    except (NidmapError, OSError, subprocess.SubprocessError) as error:
+    except (NidmapError, OSError) as error:
         _tell({}, str(error), strict)
         if strict:
             return REFUSED
@@ -310,7 +309,7 @@ def _asking_launch(
 ) -> Launch:
     """Return the launch of a command whose ranks ask."""
     from placement.load import load_machine
-    from rankmap.preload.loading import library_for, preload
+    from rankmap.preload.build import library_for, preload
     from rankmap.runtime.answer import asking_command
 
     specs = how.machine.split()

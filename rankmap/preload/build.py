@@ -1,36 +1,33 @@
-"""Build the library that stands between a program and its MPI, by the program's own compiler.
+"""Build the library that stands between a program and its MPI, and load it before the program.
 
-One source serves three binary interfaces: MPICH's (MPICH, Cray, Intel,
-MVAPICH), Open MPI's, and the standard one of MPI 5. A build is kept in the
-user's cache under a name made of the source, the MPI and the architecture.
+The program's own compiler builds it. One source serves three binary interfaces:
+MPICH's (MPICH, Cray, Intel, MVAPICH), Open MPI's, and the standard one of MPI 5.
+A build is kept in the user's cache under a name made of the source, the MPI and the
+architecture.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from placement.errors import LaunchError, OutputError, printable
+from placement.errors import LaunchError, NidmapError, OutputError, printable
+from placement.support.child import Deadline, run_child
+from rankmap.launch import is_mpiexec
 
 __all__ = [
-    "ABI",
-    "Compiler",
-    "build",
-    "checks_addresses",
-    "compiler_for",
-    "find_compiler",
-    "link_line",
+    "ABI", "Compiler", "build", "find_compiler", "library_for", "link_line", "preload",
     "program_abi",
-]
+]  # fmt: skip
 
 #: Flags of the user's own for the compiler.
 FLAGS = "NIDMAP_CFLAGS"
@@ -106,11 +103,7 @@ def program_abi(command: Sequence[str], env: Mapping[str, str]) -> str:
         libraries; '' where no word tells (a script, Python).
     """
     static = ""
-    for word in command[1:]:
-        path = shutil.which(word, path=env.get("PATH", os.defpath))
-        raw = _elf(path) if path else b""
-        if not raw:
-            continue
+    for raw in _binaries(command, env):
         if b"NIDMAP_RECORD_WINDOW" in raw:
             return "linked"
         for abi, pattern in _NEEDS:
@@ -121,23 +114,18 @@ def program_abi(command: Sequence[str], env: Mapping[str, str]) -> str:
     return static
 
 
-def checks_addresses(command: Sequence[str], env: Mapping[str, str]) -> bool:
-    """Tell whether a command's program is built with GCC's or Clang's address sanitizer.
-
-    It ends at once where another library is loaded before its own, unless it is told not to.
-    """
-    paths = (shutil.which(word, path=env.get("PATH", os.defpath)) for word in command[1:])
-    return any(b"libasan.so" in _elf(path) for path in paths if path)
-
-
-def _elf(path: str) -> bytes:
-    """Return a binary program's content; b'' for anything else."""
-    try:
-        with open(path, "rb") as file:
+def _binaries(command: Sequence[str], env: Mapping[str, str]) -> Iterator[bytes]:
+    """Yield the content of each binary program among the words behind a command's launcher."""
+    for path in filter(None, (_which(word, env) for word in command[1:])):
+        with contextlib.suppress(OSError), open(path, "rb") as file:
             head = file.read(4)
-            return head + file.read(1 << 28) if head == b"\x7fELF" else b""
-    except OSError:
-        return b""
+            if head == b"\x7fELF":
+                yield head + file.read(1 << 28)
+
+
+def _which(program: str, env: Mapping[str, str]) -> str | None:
+    """Return the path of a program by an environment's PATH; None where there is none."""
+    return shutil.which(program, path=env.get("PATH", os.defpath))
 
 
 def find_compiler(
@@ -157,8 +145,8 @@ def find_compiler(
     asked = named or env.get("NIDMAP_MPICC", "")
     tried = []
     for name in [asked] if asked else _candidates(command, env):
-        path = shutil.which(name, path=env.get("PATH", os.defpath))
-        found = compiler_for(path, env) if path else None
+        path = _which(name, env)
+        found = _probe_compiler(path, env) if path else None
         if found and abi in ("", found.abi):
             return found
         if found:
@@ -175,7 +163,7 @@ def find_compiler(
 
 def _candidates(command: Sequence[str], env: Mapping[str, str]) -> list[str]:
     names = ["mpicc", "mpicc_abi", "mpicc.mpich", "mpicc.openmpi"]
-    launcher = shutil.which(command[0], path=env.get("PATH", os.defpath)) if command else None
+    launcher = _which(command[0], env) if command else None
     folders = []
     if launcher:
         folders = [os.path.dirname(launcher), os.path.dirname(os.path.realpath(launcher))]
@@ -184,21 +172,13 @@ def _candidates(command: Sequence[str], env: Mapping[str, str]) -> list[str]:
     return [*cray, *dict.fromkeys(beside), *names]
 
 
-def compiler_for(path: str, env: Mapping[str, str]) -> Compiler | None:
+def _probe_compiler(path: str, env: Mapping[str, str]) -> Compiler | None:
     """Return what an MPI compiler is for; None where it does not compile MPI programs."""
     try:
-        done = subprocess.run(
-            [path, "-E", "-x", "c", "-"],
-            input=_PROBE,
-            env=dict(env),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        answer = run_child([path, "-E", "-x", "c", "-"], env, Deadline(60), script=_PROBE)
+    except LaunchError:
         return None
-    said = re.search(r"^nidmap_abi (\w+) (.*)$", done.stdout, re.MULTILINE)
+    said = re.search(r"^nidmap_abi (\w+) (.*)$", answer.output, re.MULTILINE)
     return Compiler(path, said[1], ".".join(said[2].split())) if said else None
 
 
@@ -212,7 +192,9 @@ def build(compiler: Compiler, env: Mapping[str, str]) -> str:
     OutputError
         Where the cache cannot be written.
     """
-    folder = _cache(env) / _key(compiler, env)
+    home = Path(env.get("HOME", tempfile.gettempdir())) / ".cache"
+    cache = Path(env.get("XDG_CACHE_HOME") or home) / "nidmap" / "preload"
+    folder = cache / _key(compiler, env)
     path = folder / LIBRARY
     if path.is_file() and path.stat().st_uid == os.getuid():
         return str(path)
@@ -233,8 +215,7 @@ def _compile(compiler: Compiler, env: Mapping[str, str], work: str, made: str) -
     thing = os.path.join(work, "nidmap_mpi.o")
     flags = (*_FLAGS, *shlex.split(env.get(FLAGS, "")))
     _call([compiler.path, *flags, "-c", str(SOURCE), "-o", thing], env)
-    plain = shutil.which(env.get("CC", "") or "cc", path=env.get("PATH", os.defpath))
-    linker = [plain or compiler.path, "-shared", "-o"]
+    linker = [_which(env.get("CC", "") or "cc", env) or compiler.path, "-shared", "-o"]
     bare, keep = ["-nostdlib", "-x", "c", os.devnull], "-Wl,--no-as-needed,-z,lazy"
     empty = {name: os.path.join(work, name) for name in _SYSTEM}
     try:
@@ -247,17 +228,10 @@ def _compile(compiler: Compiler, env: Mapping[str, str], work: str, made: str) -
 
 
 def _call(words: Sequence[str], env: Mapping[str, str]) -> None:
-    done = subprocess.run(
-        words, env=dict(env), capture_output=True, text=True, timeout=300, check=False
-    )
-    if done.returncode:
-        said = printable(next(iter(done.stderr.strip().splitlines()), "no reason"), 200)
+    answer = run_child(words, env, Deadline(300))
+    if answer.code:
+        said = answer.complaint or "no reason"
         raise LaunchError(f"{printable(words[0], 60)} cannot build the recorder: {said}")
-
-
-def _cache(env: Mapping[str, str]) -> Path:
-    home = Path(env.get("HOME", tempfile.gettempdir())) / ".cache"
-    return Path(env.get("XDG_CACHE_HOME") or home) / "nidmap" / "preload"
 
 
 def _key(compiler: Compiler, env: Mapping[str, str]) -> str:
@@ -284,3 +258,68 @@ def link_line(compiler: Compiler) -> str:
     ['mpicc', '-O2', '-DNIDMAP_STATIC']
     """
     return f"{compiler.path} -O2 -DNIDMAP_STATIC -o app app.o {SOURCE}"
+
+
+def library_for(command: Sequence[str], env: Mapping[str, str], mpicc: str = "") -> str:
+    """Return the library for a command's program; '' where it is linked with it already.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Launcher, options, program.
+    env : mapping of str to str
+    mpicc : str
+        The MPI compiler; '' looks for it.
+
+    Raises
+    ------
+    LaunchError
+        A static program without it, or no compiler to build it.
+    OutputError
+        Where the cache cannot be written.
+    """
+    abi = program_abi(command, env)
+    if abi == "linked":
+        return ""
+    if abi == "static":
+        raise LaunchError(
+            "the program is linked statically, so that nothing can be loaded before it",
+            "link it by the line that nidmap record --link prints",
+        )
+    return build(find_compiler(command, env, abi, mpicc), env)
+
+
+def preload(
+    command: Sequence[str], library: str, variables: Mapping[str, str], env: Mapping[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """Return the command, and what its environment needs, so that its ranks load a library first.
+
+    A program that is linked with the library needs none (``''``).
+
+    Launchers pass the environment on by themselves, but for Open MPI's on
+    other nodes: that gets options of its own right behind its name.
+
+    Examples
+    --------
+    >>> preload(["srun", "./app"], "/x.so", {"NIDMAP_RECORD": "/r"}, {"LD_PRELOAD": "/y.so"})[1]
+    {'LD_PRELOAD': '/x.so:/y.so', 'NIDMAP_RECORD': '/r'}
+    """
+    before = ":".join(path for path in (library, env.get("LD_PRELOAD", "")) if path)
+    more = {"LD_PRELOAD": before, **variables}
+    # GCC's and Clang's address sanitizer ends a program that loads another library before its own.
+    if any(b"libasan.so" in raw for raw in _binaries(command, env)):
+        options = env.get("ASAN_OPTIONS", "")
+        more["ASAN_OPTIONS"] = f"{options}:verify_asan_link_order=0".lstrip(":")
+    return [command[0], *_passing(command, list(more), env), *command[1:]], more
+
+
+def _passing(command: Sequence[str], names: Sequence[str], env: Mapping[str, str]) -> list[str]:
+    """Return the launcher's options that pass variables on to other nodes."""
+    if not is_mpiexec(command[0]):
+        return []
+    from rankmap.launch.mpi_library import mpi_library
+
+    with contextlib.suppress(NidmapError):
+        if mpi_library(command[0], env).name == "openmpi":
+            return [word for name in names for word in ("-x", name)]
+    return []

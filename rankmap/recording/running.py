@@ -7,17 +7,16 @@ import dataclasses
 import os
 import re
 import shlex
-import shutil
 import signal
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from placement.commands.common import say
 from placement.errors import LaunchError, NidmapError, UsageError, printable
+from placement.support.child import start_child
 from rankmap.launch.process import job_environment
-from rankmap.preload.loading import library_for, preload
+from rankmap.preload.build import library_for, preload
 from rankmap.recording import Recording
 from rankmap.recording.raw import Window, read_raw
 
@@ -100,7 +99,7 @@ def run_recorded(
         variables = {"NIDMAP_RECORD": raw, "NIDMAP_RECORD_WINDOW": counting}
         argv, more = preload(command, library, variables, env)
         env |= more
-    except (NidmapError, OSError, subprocess.SubprocessError) as error:
+    except (NidmapError, OSError) as error:
         if strict:
             raise LaunchError(str(error)) from None
         say(f"nidmap: {error}; the program runs unrecorded")
@@ -151,16 +150,10 @@ def _run(argv: Sequence[str], env: Mapping[str, str]) -> int:
     """
     before = {signal.SIGINT: signal.signal(signal.SIGINT, signal.SIG_IGN)}
     try:
-        if shutil.which(argv[0], path=env.get("PATH", os.defpath)) is None:
-            raise FileNotFoundError(2, "no such program")
-        child = subprocess.Popen(argv, env=dict(env), preexec_fn=_as_started)
-    except OSError as error:
-        signal.signal(signal.SIGINT, before[signal.SIGINT])
-        raise LaunchError(f"cannot start {printable(argv[0])}: {error.strerror or error}") from None
-    for name in _PASSED_ON:
-        number = getattr(signal, name)
-        before[number] = signal.signal(number, lambda got, _: child.send_signal(got))
-    try:
+        child = start_child(argv, env=dict(env), preexec_fn=_reset_signals)
+        for name in _PASSED_ON:
+            number = getattr(signal, name)
+            before[number] = signal.signal(number, lambda got, _: child.send_signal(got))
         code = child.wait()
     finally:
         for number, handler in before.items():
@@ -169,7 +162,7 @@ def _run(argv: Sequence[str], env: Mapping[str, str]) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _as_started() -> None:
+def _reset_signals() -> None:
     """Give the program the signals' meaning that it would have without us."""
     for changed in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(changed, signal.SIG_DFL)

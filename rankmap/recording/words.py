@@ -68,7 +68,9 @@ def grid_lines(collectives: Sequence[Collective], ranks: int) -> str:
     'the 3 rows of a 3x4 grid'
     """
     lines = {tuple(c.members.tolist()) for c in collectives}
-    parts = [grid_lines(some, ranks) for some in _by_size(collectives)] if lines else []
+    sizes = {len(c.members) for c in collectives}
+    by_size = [[c for c in collectives if len(c.members) == n] for n in sizes]
+    parts = [grid_lines(some, ranks) for some in by_size] if len(sizes) == 2 else []
     if len(parts) == 2 and all(parts):
         across, down = sorted(parts, key=lambda part: "columns" in part)
         if across.split()[-2:] == down.split()[-2:]:
@@ -80,14 +82,6 @@ def grid_lines(collectives: Sequence[Collective], ranks: int) -> str:
         return f"the {many} rows of a {many}x{size} grid"
     columns = {tuple(range(i, ranks, many)) for i in range(many)}
     return f"the {many} columns of a {size}x{many} grid" if lines == columns else ""
-
-
-def _by_size(collectives: Sequence[Collective]) -> list[list[Collective]]:
-    """Return collectives by the size of their communicators, where there are two sizes."""
-    sizes = {len(c.members) for c in collectives}
-    return (
-        [[c for c in collectives if len(c.members) == n] for n in sizes] if len(sizes) == 2 else []
-    )
 
 
 def describe(recording: Recording) -> str:

@@ -103,7 +103,7 @@ def test_nodes_of_different_counts_need_a_rankfile():
     for form in ("mpich", "slurm"):
         with pytest.raises(UsageError, match="one list cannot bind nodes of 2 and of 4 ranks"):
             bind(order, ring, "srun", form)
-    assert bind(order, ring, "openmpi", "openmpi").binding.options == ()
+    assert bind(order, ring, "openmpi", "openmpi").options == ()
     places = bind(order, ring, "openmpi", "openmpi").places
     assert {count: len(some) for count, some in places.items()} == {2: 2, 4: 4}
     with pytest.raises(UsageError, match="does not go with"):
