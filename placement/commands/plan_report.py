@@ -307,7 +307,7 @@ def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -
     if plan.strategy.startswith("blades"):
         from dataclasses import asdict
 
-        from placement.planners.blades_linked import count_joined
+        from placement.planners.blades import count_joined
 
         document["joined"] = asdict(count_joined(machine, plan.rows))
     return document

@@ -33,7 +33,7 @@ BASELINE = "Slurm 22.05.8, select/cons_tres with CR_Core, whole nodes"
 #: Where each bundled planner lives: imported only when it is asked for.
 BUNDLED = {
     "blades": "blades",
-    "blades-linked": "blades_linked",
+    "blades-linked": "blades",
     "compact": "compact",
     "hilbert": "curve",
     "hilbert-groups": "curve",
@@ -44,7 +44,7 @@ BUNDLED = {
     "random": "no_topology",
     "slurm-block": "slurm_blocks",
     "slurm-dragonfly": "slurm_switches",
-    "slurm-none": "slurm_runs",
+    "slurm-none": "slurm_job",
     "slurm-tree": "slurm_switches",
     "spread": "spread",
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints, Mask
 
 
-__all__ = ["free_rows", "needs", "nested_units"]
+__all__ = ["free_rows", "nested_units"]
 
 
 def free_rows(request: Request) -> tuple[Ints, Mask]:
@@ -32,20 +32,6 @@ def free_rows(request: Request) -> tuple[Ints, Mask]:
     if int(must.sum()) > request.count:
         raise UsageError(f"{int(must.sum())} nodes are included, but only {request.count} wanted")
     return rows, must
-
-
-def needs(machine: Machine, kind: str, strategy: str, instead: str) -> None:
-    """Refuse a strategy on a machine of another kind.
-
-    Raises
-    ------
-    UsageError
-    """
-    if machine.topology.kind != kind:
-        raise UsageError(
-            f"strategy {strategy} needs a {kind}, and {machine.name} is a {machine.topology.kind}",
-            f"there {instead} fit",
-        )
 
 
 def nested_units(machine: Machine, rows: Ints) -> list[Ints]:

@@ -1,23 +1,34 @@
-"""Planner ``blades``: directly connected blades, one position in all groups."""
+"""Planners ``blades`` and ``blades-linked``: blades that are joined directly between groups.
+
+``blades`` takes one position in all groups, ``blades-linked`` what the machine's own links join.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from placement.errors import PlanError, UsageError
 from placement.planners import planner
-from placement.planners._units import free_rows, needs
+from placement.planners._units import free_rows
 from placement.support.arrays import rank_within
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from placement.machine import Machine
     from placement.request import Request
     from placement.support.array_types import Ints, Mask
 
 
-__all__ = ["blades", "column_places", "refuse_short", "turns"]
+__all__ = ["Joined", "blades", "blades_linked", "count_joined"]
+
+#: Blades put down in all trials together: small jobs are tried from many starts, large from few.
+TRIALS = 6_000
+#: Exchanges of one blade for another after a trial, at most.
+EXCHANGES = 400
 
 
 @planner("blades")
@@ -67,61 +78,74 @@ def blades(machine: Machine, request: Request) -> Ints:
     >>> blades(machine, Request(count=7, free=machine.free)).tolist()
     [0, 8, 16, 1, 9, 17, 2]
     """
-    needs(machine, "dragonfly", "blades", "compact, spread, hilbert, morton and random")
-    rows, must = free_rows(request)
-    column, slot, group = column_places(machine, rows, must, request.per_blade)
-    within = (slot < request.per_blade) | must
-    refuse_short(request, len(rows), int(within.sum()))
-    turn = turns(machine, column[within], must[within], request.count)[column]
-    order = np.lexsort((group, slot, turn))
-    order = order[within[order]]
-    others = order[~must[order]][: request.count - int(must.sum())]
-    taken = must.copy()
+    free = _places(machine, request, "blades")
+    order = np.lexsort((free.group, free.slot, free.turn))
+    order = order[free.usable[order]]
+    others = order[~free.must[order]][: request.count - int(free.must.sum())]
+    taken = free.must.copy()
     taken[others] = True
-    return rows[order[taken[order]]]
+    return free.rows[order[taken[order]]]
 
 
-def column_places(
-    machine: Machine, rows: Ints, must: Mask, per_blade: int
-) -> tuple[Ints, Ints, Ints]:
-    """Return where rows of a dragonfly sit.
+class _Places(NamedTuple):
+    """Where the free nodes of a dragonfly sit, and which of them the job may have.
 
-    Parameters
+    Attributes
     ----------
-    machine : Machine
     rows : int64 (k,)
     must : bool (k,)
-        Those that count first on their blade.
-    per_blade : int
-        Only looked at: it must make sense.
-
-    Returns
-    -------
-    column, slot, group : int64 (k,)
-        Position in the group (chassis-major), rank among the rows of the same
-        blade, and group.
-
-    Raises
-    ------
-    UsageError
-        Where `per_blade` is below 1.
+        Those that are taken in any case.
+    slot, group : int64 (k,)
+        Rank among the rows of the same blade, those that must be taken first, and group.
+    turn : int64 (k,)
+        The turn of its column.
+    usable : bool (k,)
+        At most `per_blade` of each blade, and those that must be taken.
     """
-    if per_blade < 1:
-        raise UsageError(f"{per_blade} nodes a blade: at least 1 is needed")
+
+    rows: Ints
+    must: Mask
+    slot: Ints
+    group: Ints
+    turn: Ints
+    usable: Mask
+
+
+def _places(machine: Machine, request: Request, strategy: str) -> _Places:
+    """Return where the free nodes sit, refusing what the strategy cannot serve."""
+    kind = machine.topology.kind
+    if kind != "dragonfly":
+        raise UsageError(
+            f"strategy {strategy} needs a dragonfly, and {machine.name} is a {kind}",
+            "there compact, spread, hilbert, morton and random fit",
+        )
+    rows, must = free_rows(request)
+    if request.per_blade < 1:
+        raise UsageError(f"{request.per_blade} nodes a blade: at least 1 is needed")
     coords = machine.coords[rows].astype(np.int64)
     column = np.zeros(len(rows), dtype=np.int64)
     for axis in range(1, coords.shape[1] - 1):
         column = column * machine.topology.extents[axis] + coords[:, axis]
     group = coords[:, 0]
     blade = group * _columns(machine) + column
-    return column, rank_within(blade, ~must, coords[:, -1]), group
+    slot = rank_within(blade, ~must, coords[:, -1])
+    usable = (slot < request.per_blade) | must
+    reach = int(usable.sum())
+    if reach < request.count:
+        raise PlanError(
+            f"{request.count} nodes wanted, and with {request.per_blade} a blade only {reach} "
+            f"of {len(rows)} free nodes can be taken: {request.count - reach} missing",
+            "take more with --per-blade, or strategy compact, spread or hilbert",
+        )
+    turn = _turns(machine, column[usable], must[usable], request.count)[column]
+    return _Places(rows, must, slot, group, turn, usable)
 
 
 def _columns(machine: Machine) -> int:
     return int(np.prod(machine.topology.extents[1:-1]))
 
 
-def turns(machine: Machine, column: Ints, must: Mask, count: int) -> Ints:
+def _turns(machine: Machine, column: Ints, must: Mask, count: int) -> Ints:
     """Return the turn of every column.
 
     Parameters
@@ -172,16 +196,240 @@ def _slices_from_each(room: Ints, forced: Ints, count: int) -> Ints:
     return touched
 
 
-def refuse_short(request: Request, free: int, reach: int) -> None:
-    """Refuse a job for which too few nodes are left with `per_blade` a blade.
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """What direct links between groups join in a set of nodes.
+
+    Attributes
+    ----------
+    blades : int
+        Blades (switches) that the nodes sit on.
+    pairs : int
+        Pairs of these blades with a link between them.
+    groups : int
+        Groups that the nodes sit in.
+    group_pairs : int
+        Pairs of these groups with a link between blades of the set.
+    """
+
+    blades: int
+    pairs: int
+    groups: int
+    group_pairs: int
+
+
+def count_joined(machine: Machine, rows: Ints) -> Joined:
+    """Count what the links between groups join directly in a set of nodes.
+
+    Parameters
+    ----------
+    machine : Machine
+        A dragonfly.
+    rows : int64 (k,)
+        For a node of several NICs its first router counts.
+
+    Returns
+    -------
+    Joined
+
+    Raises
+    ------
+    UsageError
+        Where the wiring rule cannot be applied to the machine.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from placement.specs import parse_spec
+    >>> machine = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=1,wiring=aligned")
+    >>> count_joined(machine, np.array([0, 2, 4, 5]))
+    Joined(blades=4, pairs=3, groups=3, group_pairs=3)
+    """
+    a, b, group = _between(machine)
+    chosen = np.zeros(len(group), dtype=bool)
+    chosen[machine.router[rows, 0]] = True
+    both = chosen[a] & chosen[b]
+    g, h = group[a[both]].astype(np.int64), group[b[both]].astype(np.int64)
+    key = np.minimum(g, h) * (int(group.max(initial=0)) + 1) + np.maximum(g, h)
+    return Joined(
+        blades=int(chosen.sum()),
+        pairs=int(both.sum()),
+        groups=len(np.unique(group[chosen])),
+        group_pairs=len(np.unique(key)),
+    )
+
+
+def _between(machine: Machine) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+    """Return the two ends of the links between groups, and the group of every router."""
+    from placement.topologies import links, router_coords
+
+    found = links(machine)
+    group = router_coords(machine)[:, 0]
+    apart = group[found.a] != group[found.b]
+    return found.a[apart], found.b[apart], group
+
+
+@planner("blades-linked")
+def blades_linked(machine: Machine, request: Request) -> Ints:
+    """Take the blades that links between groups join directly, as many pairs as can be found.
+
+    `blades` believes that a blade position is joined to its like in all
+    groups; on the machines whose links are known it is not (on Edison and
+    Theta a blade reaches two other groups at most). This planner goes by the
+    links, listed by a dump or made by the wiring rule, and looks for the set
+    of blades with most pairs joined directly between groups. That is the
+    densest subgraph of given size, for which no fast exact way is known: sets
+    are grown blade by blade from several starts, always by the blade joined
+    to most of those there, and then improved by exchanges. On small machines
+    the set found has been held against the best of all.
+
+    Parameters
+    ----------
+    machine : Machine
+        A dragonfly.
+    request : Request
+        `per_blade` as for `blades`. The blades of included nodes are in the set.
+
+    Returns
+    -------
+    int64 (count,)
+        Rows in the order of `blades`: column, then first, second … node of
+        each blade, then group.
 
     Raises
     ------
     PlanError
+        Where too few nodes are free, or too few with `per_blade` a blade.
+    UsageError
+        Where the machine is no dragonfly, `per_blade` is below 1, or the
+        wiring rule cannot be applied to the machine.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> from placement.request import Request
+    >>> machine = parse_spec("dragonfly:groups=3,chassis=1,blades=2,nodes=1,wiring=aligned")
+    >>> blades_linked(machine, Request(count=3, free=machine.free)).tolist()
+    [0, 2, 4]
     """
-    if reach < request.count:
-        raise PlanError(
-            f"{request.count} nodes wanted, and with {request.per_blade} a blade only {reach} "
-            f"of {free} free nodes can be taken: {request.count - reach} missing",
-            "take more with --per-blade, or strategy compact, spread or hilbert",
-        )
+    free = _places(machine, request, "blades-linked")
+    router = machine.router[free.rows, 0]
+    place = _Search(machine, free, request.count).best()[router]
+    taken = np.lexsort((free.slot, place, ~free.must, ~free.usable))[: request.count]
+    order = np.lexsort((free.group[taken], free.slot[taken], free.turn[taken]))
+    return free.rows[taken[order]]
+
+
+class _Search:
+    """The search for the set of blades (routers).
+
+    Parameters
+    ----------
+    machine : Machine
+    free : _Places
+        The routers of those that must be taken are in the set.
+    count : int
+        Nodes wanted.
+    """
+
+    def __init__(self, machine: Machine, free: _Places, count: int) -> None:
+        a, b, group = _between(machine)
+        router = machine.router[free.rows, 0]
+        #: Nodes that may be taken of each router.
+        self.room = np.bincount(router[free.usable], minlength=len(group))
+        usable = (self.room[a] > 0) & (self.room[b] > 0)
+        tail = np.concatenate([a[usable], b[usable]])
+        head = np.concatenate([b[usable], a[usable]]).astype(np.int64)
+        degree = np.bincount(tail, minlength=len(group))
+        #: Routers joined to router i: near[start[i]:start[i + 1]].
+        self.start = np.concatenate([[0], np.cumsum(degree)])
+        self.near = head[np.argsort(tail, kind="stable")]
+        self.turn = np.zeros(len(group), dtype=np.int64)
+        self.turn[router[free.usable]] = free.turn[free.usable]
+        #: Which router goes first where links do not tell: most nodes, most links, first turn.
+        self.rank = np.argsort(np.lexsort((self.turn, -degree, -self.room)))
+        self.forced, self.count = np.unique(router[free.must]), count
+        self.held = np.zeros(len(group), dtype=bool)
+        self.held[self.forced] = True
+
+    def best(self) -> Ints:
+        """Return, for each router, its place in the best set found; far behind where not in it.
+
+        The routers with most links inside come first, so that a surplus of
+        nodes is left on those with fewest.
+        """
+        trials = [self._columns(), *(self._trial(first) for first in self._firsts())]
+        found = max(trials, key=lambda chosen: int(self._inside(chosen)[chosen].sum()))
+        return np.argsort(np.lexsort((self.rank, -self._inside(found), ~found)))
+
+    def _firsts(self) -> Ints:
+        """Return the routers to start trials from: evenly out of the ranking."""
+        order = np.argsort(self.rank)[: int((self.room > 0).sum())]
+        needed = int(np.searchsorted(np.cumsum(self.room[order]), self.count)) + 1
+        trials = max(1, min(len(order), TRIALS // needed))
+        return order[np.arange(trials) * len(order) // trials]
+
+    def _columns(self) -> Mask:
+        """Return the blades that `blades` would take, improved by exchanges."""
+        chosen = self.held.copy()
+        rest = np.flatnonzero(~chosen & (self.room > 0))
+        rest = rest[np.argsort(self.turn[rest], kind="stable")]
+        more = self.count - int(self.room[chosen].sum())
+        if more > 0:
+            chosen[rest[: int(np.searchsorted(np.cumsum(self.room[rest]), more)) + 1]] = True
+        self._exchange(chosen, int(self.room[chosen].sum()) - self.count)
+        return chosen
+
+    def _trial(self, first: int) -> Mask:
+        """Grow a set from `first` (and what must be in), then improve it by exchanges."""
+        chosen = np.zeros(len(self.room), dtype=bool)
+        score = -self.rank - np.where(self.room > 0, 0, 1 << 40)
+        have = 0
+        for router in [*self.forced.tolist(), first]:
+            have += self._add(chosen, score, router)
+        while have < self.count:
+            have += self._add(chosen, score, int(np.argmax(score)))
+        self._exchange(chosen, have - self.count)
+        return chosen
+
+    def _add(self, chosen: Mask, score: Ints, router: int) -> int:
+        """Put a router into the set and return the nodes it brings."""
+        if chosen[router]:
+            return 0
+        chosen[router] = True
+        score[router] -= 1 << 50
+        score[self._near(router)] += len(score)
+        return int(self.room[router])
+
+    def _near(self, router: int) -> Ints:
+        return self.near[self.start[router] : self.start[router + 1]]
+
+    def _inside(self, chosen: Mask) -> Ints:
+        """Return how many of the set each router is joined to."""
+        total = np.concatenate([[0], np.cumsum(chosen[self.near])])
+        return np.asarray(total[self.start[1:]] - total[self.start[:-1]])
+
+    def _exchange(self, chosen: Mask, surplus: int) -> None:
+        """Exchange the loosest router of the set for a better one while that adds pairs."""
+        inside = self._inside(chosen)
+        for _ in range(EXCHANGES):
+            swap = self._swap(chosen, inside, surplus)
+            if swap is None:
+                return
+            out, into = swap
+            chosen[out], chosen[into] = False, True
+            inside[self._near(out)] -= 1
+            inside[self._near(into)] += 1
+            surplus += int(self.room[into] - self.room[out])
+
+    def _swap(self, chosen: Mask, inside: Ints, surplus: int) -> tuple[int, int] | None:
+        """Return the router to leave the set and the one to enter it; None where none helps."""
+        leaving = chosen & ~self.held
+        far = np.iinfo(np.int64).max
+        gain = inside * len(chosen) - self.rank
+        out = int(np.argmin(np.where(leaving, gain, far)))
+        gain[self._near(out)] -= len(chosen)
+        fits = ~chosen & (self.room >= max(1, int(self.room[out]) - surplus))
+        into = int(np.argmax(np.where(fits, gain, -far)))
+        more = int(inside[into]) - int((self._near(out) == into).any())
+        return (out, into) if leaving[out] and fits[into] and more > inside[out] else None

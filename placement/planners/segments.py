@@ -18,7 +18,7 @@ import numpy as np
 
 from placement.errors import PlanError
 from placement.planners._units import nested_units
-from placement.planners.slurm_blocks import sizes_of
+from placement.scheduler.switches import block_sizes
 from placement.support.quantities import counted, unit_name
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def blocks_of(machine: Machine, segment: int) -> Blocks:
     """
     switches = machine.switches
     if switches is not None and switches.kind == "block":
-        base, *_ = sizes = sizes_of(switches)
+        base, *_ = sizes = block_sizes(switches)
         size = next((size for size in sizes if size >= segment), 0)
         of = np.where(switches.leaf_of >= 0, switches.leaf_of // max(1, size // base), -1)
         units = [(of.astype(np.int64), "block")] if size else []

@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.machine import Machine, Switches
 from placement.planners import planner
 from placement.planners.slurm_job import Job, choose, lightest_that_fit, switches_in_node_order
+from placement.scheduler.switches import block_sizes
 
 if TYPE_CHECKING:
+    from placement.machine import Machine, Switches
     from placement.request import Request
     from placement.support.array_types import Ints, Mask
 
 
-__all__ = ["pick_blocks", "sizes_of", "slurm_block"]
+__all__ = ["pick_blocks", "slurm_block"]
 
 
 @planner("slurm-block")
@@ -100,26 +101,8 @@ class _Level:
         return self.many != self.lower * self.most
 
 
-def sizes_of(blocks: Switches) -> list[int]:
-    """Return the sizes of blocks in nodes, the base blocks' first; without ``BlockSizes`` five.
-
-    Slurm takes the first block's nodes for the base size then, and all powers
-    of two of it up to 16.
-
-    Examples
-    --------
-    >>> leaf = np.array([0, 0, 1, 1], dtype=np.int32)
-    >>> sizes_of(Switches(("a", "b"), np.array([-1, -1]), np.array([0, 0]), leaf, "block"))
-    [2, 4, 8, 16, 32]
-    """
-    if blocks.block_sizes:
-        return sorted(blocks.block_sizes)
-    base = max(1, int((blocks.leaf_of == 0).sum()))
-    return [base << level for level in range(5)]
-
-
 def _level(size: int, blocks: Switches) -> _Level:
-    base, *_ = sizes = sizes_of(blocks)
+    base, *_ = sizes = block_sizes(blocks)
     need = -(-size // base)
     lower = max((s // base for s in sizes if s // base < need), default=1)
     many = min((s // base for s in sizes if s // base >= need), default=len(blocks.names))

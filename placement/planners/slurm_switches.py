@@ -25,9 +25,9 @@ from placement.planners.slurm_job import (
     Pool,
     choose,
     lightest_that_fit,
+    pick,
     switches_in_node_order,
 )
-from placement.planners.slurm_runs import pick
 from placement.scheduler.switches import forest_roots, subtree_sums
 
 if TYPE_CHECKING:

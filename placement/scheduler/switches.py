@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from placement.machine import Machine, Switches
 from placement.support.array_types import Ints
 
-__all__ = ["forest_roots", "members", "slurm_switches", "subtree_sums"]
+__all__ = ["block_sizes", "forest_roots", "members", "slurm_switches", "subtree_sums"]
 
 
 def slurm_switches(machine: Machine) -> Switches:
@@ -66,6 +66,24 @@ def members(switches: Switches) -> list[Ints]:
     rows = np.argsort(switches.leaf_of, kind="stable")
     ends = np.searchsorted(switches.leaf_of[rows], np.arange(len(switches.names) + 1))
     return [rows[a:b] for a, b in pairwise(ends)]
+
+
+def block_sizes(blocks: Switches) -> list[int]:
+    """Return the sizes of blocks in nodes, the base blocks' first; without ``BlockSizes`` five.
+
+    Slurm takes the first block's nodes for the base size then, and all powers
+    of two of it up to 16.
+
+    Examples
+    --------
+    >>> leaf = np.array([0, 0, 1, 1], dtype=np.int32)
+    >>> block_sizes(Switches(("a", "b"), np.array([-1, -1]), np.array([0, 0]), leaf, "block"))
+    [2, 4, 8, 16, 32]
+    """
+    if blocks.block_sizes:
+        return sorted(blocks.block_sizes)
+    base = max(1, int((blocks.leaf_of == 0).sum()))
+    return [base << level for level in range(5)]
 
 
 def subtree_sums(switches: Switches, at_leaf: Ints, combine: np.ufunc = np.add) -> Ints:

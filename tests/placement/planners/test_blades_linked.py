@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from placement.machine import Links
-from placement.planners.blades import blades
-from placement.planners.blades_linked import Joined, blades_linked, count_joined
+from placement.planners.blades import Joined, blades, blades_linked, count_joined
 from placement.request import Request
 from placement.specs import parse_spec
 from placement.topologies import links, router_coords

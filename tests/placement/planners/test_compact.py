@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.planners._fewest import fewest
-from placement.planners.compact import compact
+from placement.planners.compact import compact, fewest
 from placement.request import Request
 from placement.specs import parse_spec
 
