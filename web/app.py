@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import sys
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import msgspec
@@ -20,6 +20,11 @@ from werkzeug.exceptions import BadRequest, HTTPException, UnsupportedMediaType
 from placement.errors import NidmapError, UsageError, printable
 from web import requests
 from web.answers import JSON, Answer, Document, problem, problem_of, unpacks
+from web.export import export, file_name
+from web.nodes import describe_nodes, emit_nodes, resolve
+from web.openapi import Path, document
+from web.page import shell
+from web.slowdowns import metrics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -27,8 +32,6 @@ if TYPE_CHECKING:
     from web.service import Service
 
 __all__ = ["make_app"]
-
-S = TypeVar("S", bound=msgspec.Struct)
 
 #: Seconds in which a request's body must have come.
 PATIENCE = 20.0
@@ -60,16 +63,24 @@ def make_app(service: Service) -> quart.Quart:
     app.register_error_handler(HTTPException, _http_error)
     app.register_error_handler(NidmapError, _nidmap_error)
     app.register_error_handler(Exception, _defect)
-    app.extensions["nidmap"] = service
-    for method, views in (("GET", _GET), ("POST", _POST)):
-        for path, view in views.items():
-            app.add_url_rule(path, path, view, methods=[method])
+    for path in (*_BESIDE, *_PATHS):
+        if path.answer is not None:
+            view = _view(service, path.answer, path.asked)
+            app.add_url_rule(path.url, path.url, view, methods=[path.method])
     return app
 
 
-def _service() -> Service:
-    service: Service = quart.current_app.extensions["nidmap"]
-    return service
+def _view(
+    service: Service, answer: Callable[..., Awaitable[Any]], asked: type[msgspec.Struct] | None
+) -> Callable[[], Awaitable[quart.Response]]:
+    """Return the view of one path; where its answer is bytes they are JSON."""
+
+    async def view() -> quart.Response:
+        wanted = await _read_question(asked) if asked else None
+        found: quart.Response | bytes = await answer(service, wanted)
+        return _json(found) if isinstance(found, bytes) else found
+
+    return view
 
 
 # --- answers --------------------------------------------------------------------------
@@ -98,6 +109,13 @@ def _response(answer: Answer) -> quart.Response:
     return quart.Response(answer.raw, answer.status, answer.headers)
 
 
+def _stream(parts: AsyncIterator[bytes], kind: str) -> quart.Response:
+    """Return what comes bit by bit, for however long."""
+    response = quart.Response(parts, headers=_AT_ONCE, content_type=kind)
+    response.timeout = None
+    return response
+
+
 async def _http_error(error: HTTPException) -> quart.Response:
     kept = {k: v for k, v in error.get_headers() if k in ("Allow", "Retry-After")}
     return _response(problem(error.code or 500, error.description or "", headers=kept))
@@ -122,7 +140,7 @@ def _json(raw: bytes) -> quart.Response:
     return _response(Document.of(raw).answer("", known))
 
 
-async def _read_question(kind: type[S]) -> S:
+async def _read_question(kind: type[msgspec.Struct]) -> msgspec.Struct:
     """Return what is asked, by query or body; 400, 408, 413 or 415 where it is something else."""
     try:
         if quart.request.method != "POST":
@@ -137,84 +155,89 @@ async def _read_question(kind: type[S]) -> S:
 # --- the page, and what is read -------------------------------------------------------
 
 
-async def _page() -> quart.Response:
-    from web.page import shell
-
-    service, guard = _service(), _service().guard
+async def _page(service: Service, _: None) -> quart.Response:
     if "token" not in quart.request.args:
         title = service.machine.name
         return quart.Response(shell(title), content_type="text/html; charset=utf-8")
-    response = quart.Response(b"", 303, {"Location": "./"})  # whatever a proxy calls it
-    if guard.token:
+    response, guard = quart.Response(b"", 303, {"Location": "./"}), service.guard
+    if guard.token:  # the place is relative, whatever a proxy calls it
         response.set_cookie(
             guard.cookie, guard.token, httponly=True, samesite="Lax", path=quote(service.prefix)
         )
     return response
 
 
-async def _openapi() -> quart.Response:
-    from web.openapi import document
-
-    return _json(msgspec.json.encode(document()))
-
-
-async def _status() -> quart.Response:
-    return quart.Response(msgspec.json.encode(_service().status()), content_type=JSON)
+async def _openapi(service: Service, _: None) -> bytes:
+    del service
+    return msgspec.json.encode(document(_PATHS))
 
 
-async def _slowdowns() -> quart.Response:
-    return _json(await _service().slowdowns())
+async def _status(service: Service, _: None) -> quart.Response:
+    return quart.Response(msgspec.json.encode(service.status()), content_type=JSON)
 
 
-async def _recorded_pattern() -> quart.Response:
-    wanted, service = await _read_question(requests.Recorded), _service()
+async def _slowdowns(service: Service, _: None) -> bytes:
+    return await service.slowdowns()
+
+
+async def _recorded(service: Service, wanted: requests.Recorded) -> bytes:
     recording = service.recording
     if recording is None or wanted.at >= len(recording.samples):
         raise UsageError(f"no sample {wanted.at} is replayed", "nidmap web serve --replay FILE")
 
-    def document() -> bytes:
+    def encode_sample() -> bytes:
         return msgspec.json.encode(recording.snapshot(wanted.at).document(service.machine))
 
-    return _json(await asyncio.to_thread(document))
+    return await asyncio.to_thread(encode_sample)
 
 
-async def _metrics() -> quart.Response:
-    from web.slowdowns import metrics
-
-    service = _service()
+async def _metrics(service: Service, _: None) -> quart.Response:
     judged = msgspec.json.decode(await service.slowdowns())
     text = metrics(service.machine, service.live.snapshot, judged["jobs"])
     return quart.Response(text, content_type=_OPENMETRICS)
 
 
-async def _events() -> quart.Response:
-    streams = _service().streams
+async def _events(service: Service, _: None) -> quart.Response:
     if quart.request.method == "HEAD":
         return quart.Response(b"", content_type=_STREAM)
-    if streams.full:
+    if service.streams.full:
         hint, again = "ask /api/v1/state every half minute instead", {"Retry-After": "30"}
         return _response(problem(503, "too many viewers have a stream open", hint, again))
-    response = quart.Response(streams.events(), headers=_AT_ONCE, content_type=_STREAM)
-    response.timeout = None
-    return response
+    return _stream(service.streams.events(), _STREAM)
 
 
 # --- what is calculated ---------------------------------------------------------------
 
 
-def _figure(name: str, kind: type[msgspec.Struct]) -> Callable[[], Awaitable[quart.Response]]:
-    """Return the view that answers one of `web.figures`."""
+async def _nodes(service: Service, wanted: requests.Nodes) -> bytes:
+    return await service.short.json(describe_nodes, service.live.snapshot, wanted.nodes)
 
-    async def view() -> quart.Response:
-        wanted, service = await _read_question(kind), _service()
-        if LINES not in quart.request.headers.get("Accept", ""):
-            return _json(await service.figure(name, wanted))
-        lines = _lines(service, name, wanted)
-        response = quart.Response(lines, headers=_AT_ONCE, content_type=LINES)
-        response.timeout = None
-        return response
 
-    return view
+async def _resolve(service: Service, wanted: requests.Resolve) -> bytes:
+    return await service.short.json(resolve, wanted.text)
+
+
+async def _emit(service: Service, wanted: requests.Emit) -> bytes:
+    return await service.short.json(emit_nodes, wanted)
+
+
+async def _export(service: Service, wanted: requests.Export) -> quart.Response:
+    raw, _ = await service.short.call(export, service.live.snapshot, wanted)
+    name, kind = file_name(service.machine, wanted.format)
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return quart.Response(raw, headers=headers, content_type=kind)
+
+
+async def _finish(service: Service, wanted: requests.Finish) -> bytes:
+    return msgspec.json.encode({"told": service.long.finish(wanted.question)})
+
+
+async def _figure(service: Service, wanted: msgspec.Struct) -> quart.Response | bytes:
+    """Answer one of `web.figures`, which is called as its path is."""
+    name = quart.request.path.rpartition("/")[2]
+    if LINES not in quart.request.headers.get("Accept", ""):
+        return await service.figure(name, wanted)
+    return _stream(_lines(service, name, wanted), LINES)
 
 
 async def _lines(service: Service, name: str, wanted: msgspec.Struct) -> AsyncIterator[bytes]:
@@ -232,60 +255,57 @@ async def _lines(service: Service, name: str, wanted: msgspec.Struct) -> AsyncIt
         job.cancel()
 
 
-async def _finish() -> quart.Response:
-    wanted = await _read_question(requests.Finish)
-    return _json(msgspec.json.encode({"told": _service().long.finish(wanted.question)}))
+#: What is no part of the API.
+_BESIDE = (
+    Path("GET", "/", _page, None, "The page."),
+    Path("GET", "/openapi.json", _openapi, None, "The API for programs."),
+    Path("GET", "/metrics", _metrics, None, "Figures of the jobs and the free nodes."),
+)
 
-
-async def _nodes() -> quart.Response:
-    from web.nodes import describe_nodes
-
-    wanted, service = await _read_question(requests.Nodes), _service()
-    return _json(await service.short.json(describe_nodes, service.live.snapshot, wanted.nodes))
-
-
-async def _resolve() -> quart.Response:
-    from web.resolve import resolve
-
-    wanted = await _read_question(requests.Resolve)
-    return _json(await _service().short.json(resolve, wanted.text))
-
-
-async def _emit() -> quart.Response:
-    from web.nodes import emit_nodes
-
-    return _json(await _service().short.json(emit_nodes, await _read_question(requests.Emit)))
-
-
-async def _export() -> quart.Response:
-    from web.export import export, file_name
-
-    wanted, service = await _read_question(requests.Export), _service()
-    raw, _ = await service.short.call(export, service.live.snapshot, wanted)
-    name, kind = file_name(service.machine, wanted.format)
-    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return quart.Response(raw, headers=headers, content_type=kind)
-
-
-_GET = {
-    "/": _page,
-    "/openapi.json": _openapi,
-    "/metrics": _metrics,
-    "/api/v1/status": _status,
-    "/api/v1/slowdowns": _slowdowns,
-    "/api/v1/recorded": _recorded_pattern,
-    "/api/v1/events": _events,
-    "/api/v1/hops": _figure("hops", requests.Hops),
-    "/api/v1/nodes": _nodes,
-}
-
-_POST = {
-    "/api/v1/describe": _figure("describe", requests.Describe),
-    "/api/v1/compare": _figure("compare", requests.Compare),
-    "/api/v1/plan": _figure("plan", requests.Plan),
-    "/api/v1/order": _figure("order", requests.Order),
-    "/api/v1/finish": _finish,
-    "/api/v1/resolve": _resolve,
-    "/api/v1/emit": _emit,
-    "/api/v1/export": _export,
-}
+#: The API as it is described; what has no answer here lies ready (`Service.document`).
+_PATHS = (
+    Path("GET", "/api/v1/machine", None, None,
+         "The machine in compact columns; never changes while the server runs.",
+         "schema name kind levels count nodes routers choices"),
+    Path("GET", "/api/v1/layout", None, requests.View,
+         "Where everything stands: boxes and nodes in units; all views, or one.", "schema views"),
+    Path("GET", "/api/v1/state", None, None,
+         "States of the nodes and the jobs on them, with the time of the data.",
+         "schema version source taken stale error state jobs"),
+    Path("GET", "/api/v1/jobs", None, None,
+         "The jobs that hold nodes, each with its node list.", "jobs taken stale"),
+    Path("GET", "/api/v1/slowdowns", _slowdowns, None,
+         "The jobs, the slowest against its best placement first.",
+         "schema pattern jobs taken stale"),
+    Path("GET", "/api/v1/recorded", _recorded, requests.Recorded,
+         "States and jobs as of one sample of the recording that is replayed.",
+         "schema version source taken stale error state jobs"),
+    Path("GET", "/api/v1/nodes", _nodes, requests.Nodes,
+         "All that is known of some nodes.", "nodes"),
+    Path("GET", "/api/v1/hops", _figure, requests.Hops, "Links from one node to all.", "from hops"),
+    Path("GET", "/api/v1/status", _status, None,
+         "How the server is doing.", "machine version streams calculations"),
+    Path("GET", "/api/v1/events", _events, None,
+         "A stream that says when the state is new; see /api/v1/state.", kinds=(_STREAM,)),
+    Path("POST", "/api/v1/resolve", _resolve, requests.Resolve,
+         "What a pasted text names; bad words are named where they stand.",
+         "ok count rows nodelist errors"),
+    Path("POST", "/api/v1/describe", _figure, requests.Describe,
+         "What a set of nodes is worth: a sentence, and what its wires carry.",
+         "sentence count touches prediction default"),
+    Path("POST", "/api/v1/compare", _figure, requests.Compare,
+         "Plans side by side, as nidmap compare makes them. Who accepts application/x-ndjson gets"
+         " a line of progress at times, and the answer or a problem in the last one.",
+         "rows sentence notes"),
+    Path("POST", "/api/v1/plan", _figure, requests.Plan,
+         "One plan, as nidmap plan makes it.", "schema strategy count nodelist why"),
+    Path("POST", "/api/v1/order", _figure, requests.Order,
+         "The slot of every rank, and the file for the launcher.",
+         "schema order node_rows text"),
+    Path("POST", "/api/v1/finish", _finish, requests.Finish,
+         "Let the search of a question end with the best so far.", "told"),
+    Path("POST", "/api/v1/emit", _emit, requests.Emit,
+         "Nodes written in a scheduler's format.", "format count text"),
+    Path("POST", "/api/v1/export", _export, requests.Export,
+         "A file to take away.", kinds=("image/svg+xml", "image/png", "text/html")),
+)  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 from placement.errors import UsageError
 from placement.lookup import nodes_of, rows_of
 from web import requests
-from web.picture import Mark, picture
+from web.picture.scene import Mark, draw_scene
 from web.requests import Describe, Export
 
 if TYPE_CHECKING:
@@ -72,11 +72,10 @@ def export(machine: Machine, now: Snapshot, wanted: Export) -> tuple[bytes, str]
     if wanted.format == "html":
         more = {"describe": said, "hash": wanted.state, **_colours_of(machine, now, marks, wanted)}
         return _page(machine, now, marks, more).encode(), sentence
-    raw = picture(
-        machine, now, marks, wanted.format, wanted.width, sentence=sentence,
-        view=wanted.view, colour=wanted.colour, theme=wanted.theme,
-    )  # fmt: skip
-    return raw, sentence
+    from web.picture.files import png, svg
+
+    scene = draw_scene(machine, now, marks, wanted, sentence)
+    return svg(scene) if wanted.format == "svg" else png(scene, wanted.width), sentence
 
 
 def _marks(machine: Machine, wanted: Export) -> list[Mark]:

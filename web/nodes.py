@@ -1,22 +1,264 @@
-"""Nodes for people: what is known of them now, and lists to take away."""
+"""Nodes for people: those that a pasted text names, what is known of them, lists to take away.
+
+What stands around a list where it was copied from is blanked, so that every
+word keeps its place, and every bad word is named where it stands.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import contextlib
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from placement.errors import UsageError
+import numpy as np
+
+from placement.errors import NidmapError, ParseError, UsageError, printable
 from placement.lookup import nodes_of, rows_of
 from placement.nodelist import NodeList
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from placement.machine import Machine
+    from placement.support.array_types import Ints
     from web.requests import Emit
     from web.snapshot import Snapshot
 
-__all__ = ["describe_nodes", "emit_nodes"]
+__all__ = ["MOST_ERRORS", "describe_nodes", "emit_nodes", "resolve"]
 
 #: Nodes that one answer describes.
 MOST = 1000
+
+#: Bad words that are named; more are counted.
+MOST_ERRORS = 20
+
+#: Words that are looked up one by one when so many are bad already.
+_MOST_TRIED = 500
+
+#: Characters of a text up to which what stands around its names is looked for.
+_LONGEST_WRAPPED = 200_000
+
+_QUOTED = re.compile(r"'([^']{1,80})'")
+_WORD = re.compile(r"(?:[^\s,\[\]]|\[[^\[\]]*\]|[\[\]])+")
+
+_DIRECTIVE = re.compile(r"^\s*#\s?SBATCH\b.*$", re.MULTILINE)
+_NODELIST = re.compile(r"(?:^|\s)(?:-w[ =]?|--nodelist[ =])([^\s'\"]+|'[^']*'|\"[^\"]*\")")
+_VNODE = re.compile(r"\(([A-Za-z][\w.-]*)((?::[\w.]+=[\w.]+)*)\)\+?")
+_QUOTED_LIST = re.compile(r"(\s*)[\[(](\s*['\"].*['\"]\s*(?:,\s*)?)[\])](\s*)", re.DOTALL)
+
+#: What programs write around names: quotes of shells and of JSON, semicolons.
+_MARKS = str.maketrans({'"': " ", "'": " ", "`": " ", ";": ","})
+
+#: Words that may name several nodes: ranges, indices, places.
+_PLACE = re.compile(r"\d+-\d+|#|[cCxX]\d+[-cC]")
+
+
+def resolve(machine: Machine, text: str) -> dict[str, Any]:
+    """Return the rows that a pasted text names, and what in it names nothing.
+
+    Parameters
+    ----------
+    machine : Machine
+    text : str
+        Anything that `placement.nodelist.NodeList.parse` reads; also with what
+        stands around a list in a batch script, in quotes, in JSON, in PBS's
+        vnodes, and what ``squeue --json`` prints.
+
+    Returns
+    -------
+    dict
+        ``ok``, ``count``, ``rows`` (in the order given, each once),
+        ``repeated``, ``nodelist``, ``errors`` (token, line, column, message,
+        hint) and ``more_errors``.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> found = resolve(parse_spec("torus:4x4"), "nid00002 nope 5-6")
+    >>> found["rows"], found["errors"][0]["token"], found["errors"][0]["column"]
+    ([2, 5, 6], 'nope', 10)
+    """
+    found = _read(machine, text)
+    if found["ok"] or len(text) > _LONGEST_WRAPPED:
+        return found
+    for other in _unwrap_words(text):
+        bare = _read(machine, other) if other.strip() else found
+        if bare["ok"] or bare["count"] > found["count"]:
+            found = bare
+    return found
+
+
+def _unwrap_words(text: str) -> Iterator[str]:
+    """Yield a text without what may stand around its names, each of the same length.
+
+    The last one is no text of the same length: the nodes of all jobs in what
+    ``squeue --json`` printed.
+
+    Examples
+    --------
+    >>> [other.split() for other in _unwrap_words("#SBATCH -N 2 -w nid[00001-00002]")]
+    [['nid[00001-00002]']]
+    >>> [other.split() for other in _unwrap_words('["n1", "n2"]')]
+    [['n1', ',', 'n2']]
+    >>> [other.split() for other in _unwrap_words("(n1:ncpus=4)+(n2:ncpus=4)")]
+    [['n1', 'n2']]
+    >>> list(_unwrap_words("n1,n2"))
+    []
+    >>> job = '{"job_id": 7, "job_state": "RUNNING", "nodes": "n[1-2]"}'
+    >>> list(_unwrap_words(f'{{"jobs": [{job}]}}'))[-1]
+    'n[1-2]'
+    """
+    for bare in (_DIRECTIVE.sub(_blank_directive, text), _VNODE.sub(_blank_vnode, text),
+                 _blank_quotes(text)):  # fmt: skip
+        if bare != text:
+            yield bare
+    if text.lstrip().startswith("{"):
+        from placement.slurm.jobs import jobs_in
+
+        with contextlib.suppress(NidmapError):
+            yield ",".join(job.nodes.fold() for job in jobs_in(text) or ())
+
+
+def _blank_directive(match: re.Match[str]) -> str:
+    """Keep the nodes of one ``#SBATCH`` line."""
+    line = match.group()
+    kept = [" "] * len(line)
+    for found in _NODELIST.finditer(line):
+        kept[found.start(1) : found.end(1)] = found.group(1)
+    return _blank_quotes("".join(kept))
+
+
+def _blank_vnode(match: re.Match[str]) -> str:
+    """Keep the name in ``(nid00136:ncpus=64)+``."""
+    return f" {match.group(1)}".ljust(len(match.group()))
+
+
+def _blank_quotes(text: str) -> str:
+    """Blank quotes, and the brackets of a list of quoted words."""
+    listed = _QUOTED_LIST.fullmatch(text)
+    return (" ".join(listed.groups()) if listed else text).translate(_MARKS)
+
+
+def _read(machine: Machine, text: str) -> dict[str, Any]:
+    """Return the rows that a text names as it stands, and what in it names nothing."""
+    try:
+        return _document(machine, rows_of(machine, text, repeats=True), [], 0)
+    except ParseError:
+        pass  # word by word then
+    errors: list[_Problem] = []
+    names = _names(machine, text, errors)
+    if not names and not errors:
+        errors.append(_Problem("", 0, 0, "names no node", "paste names, NIDs or a job's nodes"))
+    rows, more = _looked_up(machine, text, names, errors)
+    return _document(machine, rows, errors[:MOST_ERRORS], more + max(0, len(errors) - MOST_ERRORS))
+
+
+class _Problem(NamedTuple):
+    """A word that names nothing, and where it stands (from 1; 0: not known)."""
+
+    token: str
+    line: int
+    column: int
+    message: str
+    hint: str
+
+
+def _document(machine: Machine, rows: Ints, errors: list[_Problem], more: int) -> dict[str, Any]:
+    once = np.array(list(dict.fromkeys(rows.tolist())), dtype=np.int64)
+    return {
+        "ok": not errors,
+        "count": len(once),
+        "rows": once.tolist(),
+        "repeated": len(rows) - len(once),
+        "nodelist": nodes_of(machine, once).fold() if len(once) else "",
+        "errors": [problem._asdict() for problem in errors],
+        "more_errors": more,
+    }
+
+
+def _names(machine: Machine, text: str, errors: list[_Problem]) -> NodeList:
+    """Return the names in a text, words that cannot be read left out and noted."""
+    lines = text.split("\n")
+    for _ in range(MOST_ERRORS):
+        try:
+            return NodeList.parse("\n".join(lines), most=len(machine))
+        except ParseError as error:
+            at = error.line - 1 if error.line or len(lines) > 1 else 0
+            if not 0 <= at < len(lines) or "this row does not fit" in error.text:
+                errors.append(_note_problem(text, error))
+                return NodeList()
+            kept, bad = _readable(machine, lines[at], at + 1)
+            errors += bad or [_note_problem(text, error)]
+            lines[at] = " ".join(kept) if bad else ""
+    return NodeList()
+
+
+def _note_problem(text: str, error: ParseError) -> _Problem:
+    word = next(iter(_QUOTED.findall(error.text)), "")
+    line, column = _place(text, word, error.line)
+    return _Problem(word, line, column, error.text, error.hint)
+
+
+def _readable(machine: Machine, line: str, number: int) -> tuple[list[str], list[_Problem]]:
+    """Return the words of a line that can be read, and the others, up to the limit."""
+    kept: list[str] = []
+    bad: list[_Problem] = []
+    for match in _WORD.finditer(line):
+        word = match.group()
+        try:
+            NodeList.parse(word, most=len(machine))
+            kept.append(word)
+        except ParseError as error:
+            shown = printable(word)
+            bad.append(_Problem(shown, number, match.start() + 1, error.text, error.hint))
+        if len(bad) > MOST_ERRORS:
+            break
+    return kept, bad
+
+
+def _looked_up(
+    machine: Machine, text: str, names: NodeList, errors: list[_Problem]
+) -> tuple[Ints, int]:
+    """Return the rows of the names that there are, and how many more words are bad."""
+    known = _known_words(machine)
+    bad: dict[str, ParseError | None] = {}
+    for tried, word in enumerate(w for w in dict.fromkeys(names) if w not in known):
+        if len(bad) >= MOST_ERRORS and (tried > _MOST_TRIED or not _PLACE.match(word)):
+            bad[word] = None
+            continue
+        try:
+            rows_of(machine, [word], repeats=True)
+        except ParseError as error:
+            bad[word] = error
+    named = [(word, why) for word, why in bad.items() if why is not None]
+    for word, why in named:
+        line, column = _place(text, word)
+        errors.append(_Problem(printable(word), line, column, why.text, why.hint))
+    good = [word for word in names if word not in bad]
+    rows = rows_of(machine, good, repeats=True) if good else np.empty(0, dtype=np.int64)
+    return rows, len(bad) - len(named)
+
+
+def _known_words(machine: Machine) -> set[str]:
+    """Return the words that surely name one node: host names, cnames and NIDs."""
+    words = set(machine.names.tolist())
+    words.update(cname for cname in machine.cname.tolist() if cname)
+    words.update(map(str, machine.nid[machine.nid >= 0].tolist()))
+    return words
+
+
+def _place(text: str, word: str, line: int = 0) -> tuple[int, int]:
+    """Return the line and column, from 1, at which a word stands by itself."""
+    if not word:
+        return line, 0
+    match = re.search(rf"(?<![^\s,]){re.escape(word)}(?![^\s,*:])", text)
+    if match is None:
+        return line, 0
+    begin = text.rfind("\n", 0, match.start()) + 1
+    return text.count("\n", 0, begin) + 1, match.start() - begin + 1
+
+
+# --- what is known of nodes, and lists to take away ------------------------------------
 
 
 def describe_nodes(machine: Machine, now: Snapshot, text: str) -> dict[str, Any]:

@@ -2,84 +2,42 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from web import requests
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
 
-__all__ = ["document"]
+__all__ = ["Path", "document"]
 
 
-class _Path(NamedTuple):
-    """One path of the API: what it is for, what it is asked, the answer's keys or its kinds."""
+class Path(NamedTuple):
+    """One path that the server answers.
 
+    Attributes
+    ----------
+    method, url : str
+    answer : callable or None
+        Takes the service and what is asked, and returns a response, or the bytes of JSON.
+    asked : Struct or None
+        What is asked: in the query of a GET, in the body of a POST.
+    summary : str
+        What it is for.
+    keys : str
+        Those that every answer has; '' for what is no JSON.
+    kinds : tuple of str
+        Media types of its answers.
+    """
+
+    method: str
+    url: str
+    answer: Callable[..., Awaitable[Any]] | None
+    asked: type[msgspec.Struct] | None
     summary: str
     keys: str = ""
-    asked: type[msgspec.Struct] | None = None
     kinds: tuple[str, ...] = ("application/json",)
 
-
-_GETS = {
-    "machine": _Path(
-        "The machine in compact columns; never changes while the server runs.",
-        "schema name kind levels count nodes routers choices",
-    ),
-    "layout": _Path(
-        "Where everything stands: boxes and nodes in units; all views, or one.",
-        "schema views", requests.View,
-    ),
-    "state": _Path(
-        "States of the nodes and the jobs on them, with the time of the data.",
-        "schema version source taken stale error state jobs",
-    ),
-    "jobs": _Path("The jobs that hold nodes, each with its node list.", "jobs taken stale"),
-    "slowdowns": _Path(
-        "The jobs, the slowest against its best placement first.", "schema pattern jobs taken stale"
-    ),
-    "recorded": _Path(
-        "States and jobs as of one sample of the recording that is replayed.",
-        "schema version source taken stale error state jobs", requests.Recorded,
-    ),
-    "nodes": _Path("All that is known of some nodes.", "nodes", requests.Nodes),
-    "hops": _Path("Links from one node to all.", "from hops", requests.Hops),
-    "status": _Path("How the server is doing.", "machine version streams calculations"),
-    "events": _Path(
-        "A stream that says when the state is new; see /api/v1/state.",
-        kinds=("text/event-stream",),
-    ),
-}  # fmt: skip
-
-_POSTS = {
-    "resolve": _Path(
-        "What a pasted text names; bad words are named where they stand.",
-        "ok count rows nodelist errors", requests.Resolve,
-    ),
-    "describe": _Path(
-        "What a set of nodes is worth: a sentence, and what its wires carry.",
-        "sentence count touches prediction default", requests.Describe,
-    ),
-    "compare": _Path(
-        "Plans side by side, as nidmap compare makes them. Who accepts application/x-ndjson gets"
-        " a line of progress at times, and the answer or a problem in the last one.",
-        "rows sentence notes", requests.Compare,
-    ),
-    "plan": _Path(
-        "One plan, as nidmap plan makes it.",
-        "schema strategy count nodelist why", requests.Plan,
-    ),
-    "order": _Path(
-        "The slot of every rank, and the file for the launcher.",
-        "schema order node_rows text", requests.Order,
-    ),
-    "finish": _Path(
-        "Let the search of a question end with the best so far.", "told", requests.Finish
-    ),
-    "emit": _Path("Nodes written in a scheduler's format.", "format count text", requests.Emit),
-    "export": _Path(
-        "A file to take away.", "", requests.Export, ("image/svg+xml", "image/png", "text/html"),
-    ),
-}  # fmt: skip
 
 #: Answers that any path may give, and those that a calculation may give besides.
 _ALWAYS = {
@@ -103,19 +61,18 @@ _CALCULATED = {
 }
 
 
-def document() -> dict[str, Any]:
-    """Return the API's description in OpenAPI 3.1.
+def document(api: Sequence[Path]) -> dict[str, Any]:
+    """Return the description of an API in OpenAPI 3.1.
 
     Examples
     --------
-    >>> found = document()
-    >>> found["openapi"], "/api/v1/machine" in found["paths"]
-    ('3.1.0', True)
+    >>> found = document([Path("GET", "/api/v1/jobs", None, None, "The jobs.", "jobs")])
+    >>> found["openapi"], found["paths"]["/api/v1/jobs"]["get"]["operationId"]
+    ('3.1.0', 'jobs')
     """
-    kinds = [path.asked for path in (*_GETS.values(), *_POSTS.values()) if path.asked]
+    kinds = [path.asked for path in api if path.asked]
     _, schemas = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-    paths = {f"/api/v1/{name}": {"get": _get(name, path, schemas)} for name, path in _GETS.items()}
-    paths |= {f"/api/v1/{name}": {"post": _post(name, path)} for name, path in _POSTS.items()}
+    paths = {path.url: {path.method.lower(): _operation(path, schemas)} for path in api}
     words = ("type", "title", "detail", "hint")
     schemas["Problem"] = {
         "type": "object",
@@ -140,37 +97,30 @@ def document() -> dict[str, Any]:
     }
 
 
-def _get(name: str, path: _Path, schemas: dict[str, Any]) -> dict[str, Any]:
-    """Return a GET; the fields of what it is asked are its parameters."""
-    asked = schemas.pop(path.asked.__name__) if path.asked else {"properties": {}}
-    parameters = [
-        {"name": field, "in": "query", "required": field in asked["required"], "schema": schema}
-        for field, schema in asked["properties"].items()
-    ]
-    statuses = _ALWAYS | (_CALCULATED if path.asked else {})
-    if name == "events":
-        statuses = statuses | {503: _CALCULATED[503]}
+def _operation(path: Path, schemas: dict[str, Any]) -> dict[str, Any]:
+    """Return what is said of one path; the fields that a GET asks leave the schemas."""
+    asked, statuses = path.asked.__name__ if path.asked else "", _ALWAYS
+    if path.asked:
+        statuses = statuses | _CALCULATED
+    if path.method == "POST":
+        body = {"application/json": {"schema": {"$ref": f"#/components/schemas/{asked}"}}}
+        said: dict[str, Any] = {"requestBody": {"required": True, "content": body}}
     else:
-        statuses = statuses | {304: "as the caller has it (If-None-Match)"}
-    return _operation(name, path, statuses, parameters=parameters)
-
-
-def _post(name: str, path: _Path) -> dict[str, Any]:
-    """Return a POST; what it is asked is its body."""
-    asked = path.asked.__name__ if path.asked else ""
-    body = {"application/json": {"schema": {"$ref": f"#/components/schemas/{asked}"}}}
-    return _operation(
-        name, path, _ALWAYS | _CALCULATED, requestBody={"required": True, "content": body}
-    )
-
-
-def _operation(name: str, path: _Path, statuses: dict[int, str], **asked: Any) -> dict[str, Any]:
+        fields = schemas.pop(asked) if asked else {"properties": {}}
+        said = {"parameters": [
+            {"name": name, "in": "query", "required": name in fields["required"], "schema": schema}
+            for name, schema in fields["properties"].items()
+        ]}  # fmt: skip
+        event = "text/event-stream" in path.kinds
+        more = {503: _CALCULATED[503]} if event else {304: "as the caller has it (If-None-Match)"}
+        statuses = statuses | more
     answer = {"type": "object", "required": path.keys.split()} if path.keys else {"type": "string"}
-    content = {kind: {"schema": answer} for kind in path.kinds}
     problem = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     responses: dict[str, Any] = {
         str(status): {"description": text} | ({"content": problem} if status >= 400 else {})
         for status, text in sorted(statuses.items())
     }
+    content = {kind: {"schema": answer} for kind in path.kinds}
     responses["200"] = {"description": "the answer", "content": content}
-    return {"operationId": name, "summary": path.summary, **asked, "responses": responses}
+    name = path.url.rpartition("/")[2]
+    return {"operationId": name, "summary": path.summary, **said, "responses": responses}

@@ -18,9 +18,9 @@ from placement.errors import NidmapError, UsageError
 from tests.web.machines import in_states
 from web.layout import CELL, layout
 from web.page import ENTRY, STATIC, bundle, shell
-from web.picture import Mark, picture
-from web.picture.palette import THEMES
-from web.picture.scene import KINDS, draw_scene, kinds
+from web.picture.files import png, svg
+from web.picture.scene import KINDS, THEMES, Mark, draw_scene, kinds
+from web.requests import Export
 from web.snapshot import of_dump
 
 FIRST = THEMES["light"].hues[0]
@@ -36,6 +36,10 @@ def run(*argv, text=None):
     )  # fmt: skip
 
 
+def scene_of(machine, *marks, **look):
+    return draw_scene(machine, of_dump(machine), marks, Export(**look))
+
+
 def squares(text):
     """Return the corners of an SVG's node squares by fill."""
     found = {}
@@ -49,7 +53,7 @@ def squares(text):
 def test_a_mark_stands_where_its_nodes_are(name):
     machine = nidmap.load_machine(name)
     rows = np.flatnonzero(machine.compute)[5:60]
-    text = picture(machine, of_dump(machine), [Mark("mine", rows)], "svg").decode()
+    text = svg(scene_of(machine, Mark("mine", rows))).decode()
     view = layout(machine)[0]
     right = (max(view.width, 420) - view.width) // 2  # a small machine stands in the middle
     wanted = set(zip((view.x[rows] + right).tolist(), view.y[rows].tolist(), strict=True))
@@ -69,7 +73,7 @@ def test_states_differ_in_shape_and_colour(small):
     codes = kinds(machine, of_dump(machine))
     words = [list(KINDS)[code] for code in codes[:9]]
     assert words == ["free"] * 3 + ["down", "busy", "busy", "down", "held", "free"]
-    text = picture(machine, of_dump(machine), [], "svg").decode()
+    text = svg(scene_of(machine)).decode()
     for line in ("123 free", "2 allocated", "2 down", "1 reserved, planned or draining"):
         assert line in text
 
@@ -78,7 +82,7 @@ def test_states_differ_in_shape_and_colour(small):
 @pytest.mark.parametrize("colour", ["state", "job", "group"])
 def test_png(small, theme, colour):
     image = pytest.importorskip("PIL.Image")
-    raw = picture(small, of_dump(small), [], "png", 500, theme=theme, colour=colour)
+    raw = png(scene_of(small, theme=theme, colour=colour), 500)
     made = image.open(io.BytesIO(raw))
     assert (made.format, made.width) == ("PNG", 500)
     assert len(made.convert("RGB").getcolors(100_000)) > 3
@@ -87,9 +91,8 @@ def test_png(small, theme, colour):
 def test_png_shows_the_mark_where_the_svg_does(small):
     image = pytest.importorskip("PIL.Image")
     rows = np.arange(0, 64)
-    raw = picture(small, of_dump(small), [Mark("", rows)], "png", 8000)
-    made = image.open(io.BytesIO(raw)).convert("RGB")
-    drawn = draw_scene(small, of_dump(small), [Mark("", rows)])
+    drawn = scene_of(small, Mark("", rows))
+    made = image.open(io.BytesIO(png(drawn, 8000))).convert("RGB")
     scale = made.width / drawn.width
     view = layout(small)[0]
     marks = next(p for p in drawn.parts if getattr(p, "fill", "") == FIRST)
@@ -107,11 +110,11 @@ def _near(found, wanted):
 
 def test_too_large_a_picture_is_refused():
     machine = nidmap.load_machine("dragonfly:groups=1,chassis=1,blades=2000,nodes=1")
-    raw = picture(machine, of_dump(machine), [], "svg")
+    raw = svg(scene_of(machine))
     assert raw.startswith(b"<svg")
     tall = nidmap.load_machine("torus:2x5000")
     with pytest.raises(UsageError, match="too large"):
-        picture(tall, of_dump(tall), [], "png", 8000)
+        png(scene_of(tall), 8000)
 
 
 # --- the command ---------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import numpy as np
 from placement.errors import UsageError, printable
 from placement.machine import FREE_STATES, Machine
 from web.layout import CELL, Boxes, View, layout
-from web.picture.palette import THEMES, Theme
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -19,11 +18,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.support.array_types import Ints, Mask
+    from web.requests import Export
     from web.snapshot import Snapshot
 
 
 __all__ = [
-    "KINDS", "Glyphs", "Kind", "Mark", "Rectangles", "Scene", "Word", "draw_scene", "kinds",
+    "KINDS", "THEMES", "Glyphs", "Mark", "Rectangles", "Scene", "Word", "draw_scene", "kinds",
 ]  # fmt: skip
 
 MARGIN = 16
@@ -33,6 +33,54 @@ _LEAST_LABEL = 26
 
 #: Jobs that have a line of the legend of their own.
 _MOST_LINES = 12
+
+
+class Theme(NamedTuple):
+    """Colours of a picture's ground, of what is no job's, and of marks, jobs and groups.
+
+    The hues of marks, jobs and groups can be told apart with any colour vision:
+    by CIEDE2000 they are at least 12 apart also as people without one kind of
+    cones see them (tests/web/test_colours.py simulates that after Machado,
+    Oliveira and Fernandes, IEEE TVCG 15, 2009). What a node's state is can be
+    seen by its shape as well.
+    """
+
+    ground: str
+    text: str
+    faint: str
+    frame: str
+    inner: str
+    box: str
+    free: str
+    edge: str
+    busy: str
+    held: str
+    down: str
+    service: str
+    vacant: str
+    outline: str
+    hues: tuple[str, ...]
+
+
+#: The page's colours: the same as in ``static/theme.js``.
+THEMES = {
+    "light": Theme(
+        ground="#fbfcfd", text="#16202a", faint="#52606d", frame="#d3d9df", inner="#d3d9df",
+        box="#eef1f4", free="#c9d5dd", edge="#6087a3", busy="#3c5568", held="#a86905",
+        down="#a0231d", service="#8a7a5a", vacant="#c3cad2", outline="#16202a",
+        hues=(
+            "#3280fc", "#cf075c", "#00654d", "#858a00", "#5b43b5", "#a26e9b", "#860309", "#73065a",
+        ),
+    ),
+    "dark": Theme(
+        ground="#161c22", text="#e8edf2", faint="#a3b1bd", frame="#36424d", inner="#36424d",
+        box="#1e262e", free="#344552", edge="#6b93b0", busy="#a9c3d6", held="#e0a545",
+        down="#da655b", service="#c7b893", vacant="#4a5763", outline="#e8edf2",
+        hues=(
+            "#3f7bf5", "#ef93a1", "#3fe6d2", "#aca907", "#acb6ff", "#a6678d", "#d9ee97", "#6f8049",
+        ),
+    ),
+}  # fmt: skip
 
 
 class Mark(NamedTuple):
@@ -136,14 +184,7 @@ def kinds(machine: Machine, now: Snapshot) -> NDArray[np.int8]:
 
 
 def draw_scene(
-    machine: Machine,
-    now: Snapshot,
-    marks: Sequence[Mark] = (),
-    *,
-    view: str = "",
-    colour: str = "state",
-    theme: str = "light",
-    sentence: str = "",
+    machine: Machine, now: Snapshot, marks: Sequence[Mark], wanted: Export, sentence: str = ""
 ) -> Scene:
     """Return a picture of a machine.
 
@@ -152,12 +193,10 @@ def draw_scene(
     machine : Machine
     now : Snapshot
     marks : sequence of Mark
-    view : str
-        A view of `web.layout.layout`; '' is the first.
-    colour : str
-        ``state``, ``job`` or ``group``: what nodes outside the marks are coloured by.
-    theme : str
-        ``light`` or ``dark``.
+    wanted : Export
+        Of which ``view`` counts (of `web.layout.layout`; '' is the first),
+        ``colour`` (what nodes outside the marks are coloured by: ``state``,
+        ``job`` or ``group``) and ``theme``.
     sentence : str
         What stands above it.
 
@@ -167,15 +206,16 @@ def draw_scene(
         The machine has no such view.
     """
     views = {one.id: one for one in layout(machine)}
-    if view and view not in views:
-        raise UsageError(f"no view {printable(view)!r}", f"there are {', '.join(views)}")
-    chosen, look = views[view or next(iter(views))], THEMES[theme]
-    width = max(chosen.width, 420)
-    nodes = list(_nodes(machine, now, marks, chosen, colour, look))
+    if wanted.view and wanted.view not in views:
+        what = f"no view {printable(wanted.view)!r}"
+        raise UsageError(what, f"there are {', '.join(views)}")
+    view, look = views[wanted.view or next(iter(views))], THEMES[wanted.theme]
+    width = max(view.width, 420)
+    nodes = list(_nodes(machine, now, marks, view, wanted.colour, look))
     head, top = _head(machine.name, sentence, width, look)
-    foot, bottom = _legend(nodes, len(chosen.vacant), width, top + chosen.height, look)
-    right = (width - chosen.width) // 2
-    inside: tuple[Any, ...] = (*_boxes(chosen, look), *(glyphs for _, glyphs in nodes))
+    foot, bottom = _legend(nodes, len(view.vacant), width, top + view.height, look)
+    right = (width - view.width) // 2
+    inside: tuple[Any, ...] = (*_boxes(view, look), *(glyphs for _, glyphs in nodes))
     moved = (part._replace(x=part.x + right, y=part.y + top) for part in inside)
     return Scene(width, bottom, look.ground, machine.name, sentence, (*head, *moved, *foot))
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from placement.errors import ParseError
 from placement.lookup import rows_of
 from placement.specs import parse_spec
-from web.resolve import MOST_ERRORS, resolve
+from web.nodes import MOST_ERRORS, resolve
 
 MACHINE = parse_spec("dragonfly:groups=3,chassis=2,blades=4,nodes=4")
 NAMES = MACHINE.names.tolist()
