@@ -7,16 +7,14 @@ left over, or there is an error instead of an order.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.errors import PlanError
+from placement.support.array_types import Ints, Strs
 from rankmap.permutation import broken, inverse
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints, Strs
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["Order"]
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints
+from placement.support.array_types import Ints
 
 __all__ = ["Broken", "broken", "inverse"]
 

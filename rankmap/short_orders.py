@@ -10,15 +10,18 @@ with another's; of those that fit, the best is taken.
 
 from __future__ import annotations
 
+import collections.abc
 import contextlib
 import itertools
 import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from placement.errors import NidmapError
+from placement.support.array_types import Ints, Shape
 from rankmap.emit.process_mapping import MAPPINGS, PMI2, Mapping, parse_limit
 from rankmap.grid.boxes import cells_in, inside
 from rankmap.grid.dims import boxes_of, divisors
@@ -32,13 +35,7 @@ from rankmap.score.distance import job_distance
 from rankmap.score.traffic import cost_of
 from rankmap.units import Level, Units, units_of
 
-if TYPE_CHECKING:
-    import collections.abc
-    from collections.abc import Callable, Iterable, Iterator
-
-    from placement.support.array_types import Ints, Shape
-
-    JobWords = collections.abc.Mapping[str, Any]
+JobWords = collections.abc.Mapping[str, Any]
 
 __all__ = ["ShortOrder", "fit_format", "fit_order", "renumber_nodes", "shorten_order"]
 

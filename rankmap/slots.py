@@ -8,6 +8,7 @@ its number: not the NID, and not the order in which a launcher takes nodes.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -15,13 +16,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import ParseError, PlanError, UsageError, printable
+from placement.support.array_types import Array, Ints, Strs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from placement.machine import Machine
     from placement.nodelist import NodeList
-    from placement.support.array_types import Array, Ints, Strs
 
     #: Nodes as a user of Python may name them.
     Nodes = str | NodeList | Sequence[str] | Ints | None

@@ -8,14 +8,12 @@ and how much farther apart ranks are that part there.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from placement.support.array_types import Floats, Ints, Shape
-    from rankmap.score.distance import Distance
-    from rankmap.slots import Slots
+from placement.support.array_types import Floats, Ints, Shape
+from rankmap.score.distance import Distance
+from rankmap.slots import Slots
 
 __all__ = ["Level", "Units", "bisect_points", "slots_by_node", "typical", "units_of", "unwrap"]
 

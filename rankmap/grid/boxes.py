@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.support.array_types import Floats, Ints, Mask, Shape
 from rankmap.grid.steps import window
 from rankmap.pattern.structured import GridPattern, Lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from placement.support.array_types import Floats, Ints, Mask, Shape
 
 __all__ = ["Coarse", "cells", "cells_in", "coarse", "inside"]
 

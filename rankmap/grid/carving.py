@@ -12,15 +12,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from placement.support.array_types import Ints
-    from rankmap.grid.boxes import Coarse
+from placement.support.array_types import Ints
+from rankmap.grid.boxes import Coarse
 
 __all__ = ["carve", "carve_fast"]
 

@@ -10,6 +10,7 @@ left over, and of these the one that cuts the domain least between nodes.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import permutations
 from typing import TYPE_CHECKING
@@ -17,13 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError
+from placement.support.array_types import Ints, Shape
+from rankmap.slots import Slots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from placement.machine import Machine
-    from placement.support.array_types import Ints, Shape
-    from rankmap.slots import Slots
 
 __all__ = [
     "balanced_factors",

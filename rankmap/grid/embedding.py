@@ -11,18 +11,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.support.array_types import Ints, Shape
+from rankmap.grid.boxes import Coarse
 from rankmap.grid.steps import step_ends
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from placement.support.array_types import Ints, Shape
-    from rankmap.grid.boxes import Coarse
 
 __all__ = ["Layout", "box_of", "embeddings", "hops", "lay_grid", "layouts"]
 

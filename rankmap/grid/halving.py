@@ -13,17 +13,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from placement.support.array_types import Floats, Ints, Mask
+from rankmap.grid.boxes import Coarse
 from rankmap.grid.steps import step_ends
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from placement.support.array_types import Floats, Ints, Mask
-    from rankmap.grid.boxes import Coarse
 
 __all__ = ["halve_together"]
 

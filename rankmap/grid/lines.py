@@ -12,14 +12,11 @@ weighed in a few array operations.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats, Ints
 
 __all__ = ["stretches", "swap_along_lines"]
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from placement.support.array_types import Array, Shape
 
-    from placement.support.array_types import Array, Shape
-
-    Window = tuple[slice, ...]
+Window = tuple[slice, ...]
 
 __all__ = ["step_ends", "window"]
 

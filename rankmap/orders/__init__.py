@@ -8,22 +8,18 @@ distributions add theirs under the entry point group ``nidmap.orders``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from placement.errors import PlanError, UsageError, printable
+from placement.support.array_types import Shape
 from placement.support.registry import Registry
 from rankmap.order import Order
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from placement.support.array_types import Shape
-    from rankmap.pattern import Pattern
-    from rankmap.slots import Slots
-
-    Ordering = Callable[[Pattern, Slots], Order]
+from rankmap.pattern import Pattern, parse_pattern
+from rankmap.slots import Slots
 
 __all__ = ["arrange", "find", "grid_of", "names", "ordering"]
+
+Ordering = Callable[[Pattern, Slots], Order]
 
 #: Where each bundled ordering lives: imported only when it is asked for.
 BUNDLED = {
@@ -105,8 +101,6 @@ def arrange(slots: Slots, pattern: str | Pattern, strategy: str) -> Order:
     Every ordering, also one of another distribution, is held to the
     contract: an `Order` on exactly these slots.
     """
-    from rankmap.pattern import parse_pattern
-
     wanted = parse_pattern(pattern) if isinstance(pattern, str) else pattern
     try:
         fitted = wanted.on(slots)

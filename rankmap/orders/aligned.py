@@ -10,18 +10,14 @@ groups; then every pair of a row or a column is one router hop.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from placement.errors import UsageError
+from placement.support.array_types import Ints, Shape
 from rankmap.order import Order
 from rankmap.orders import ordering
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints, Shape
-    from rankmap.pattern import Pattern
-    from rankmap.slots import Slots
+from rankmap.pattern import Pattern
+from rankmap.slots import Slots
 
 __all__ = ["aligned"]
 

@@ -9,8 +9,8 @@ is known to take, never on a clock: the same question has the same answer.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from rankmap import orders, progress
 from rankmap.order import Order
 from rankmap.orders import ordering
 from rankmap.orders.graph import as_graph, edge_count, number_option
+from rankmap.pattern import Pattern
 from rankmap.pattern.graph import Graph, stencil_of
 from rankmap.pattern.structured import Lines
 from rankmap.refine import cache
@@ -26,12 +27,7 @@ from rankmap.refine.budget import seconds_for
 from rankmap.score import Bound, lower_bound, meets, plain
 from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from rankmap.pattern import Pattern
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["Choice", "auto", "choose", "describe_choice"]
 

@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from placement.support.array_types import Floats, Ints, Shape
 from rankmap.grid.boxes import cells_in, coarse, inside
 from rankmap.grid.carving import carve
 from rankmap.grid.dims import boxes_of, divisors
@@ -25,6 +26,7 @@ from rankmap.grid.halving import halve_together
 from rankmap.grid.lines import stretches, swap_along_lines
 from rankmap.order import Order
 from rankmap.orders import grid_of, ordering
+from rankmap.pattern import Pattern
 from rankmap.pattern.structured import GridPattern, Lines, Stencil
 from rankmap.permutation import inverse
 from rankmap.score.bounds import Bound, by_level_bound, capacities
@@ -32,18 +34,12 @@ from rankmap.score.distance import Distance, Levels, job_distance
 from rankmap.score.grid_bounds import grid_bound, most_inside
 from rankmap.score.isoperimetry import shadows
 from rankmap.score.traffic import cost_of
+from rankmap.slots import Slots
 from rankmap.units import Level, Units, bisect_points, typical, units_of, unwrap
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from placement.support.array_types import Floats, Ints, Shape
-    from rankmap.pattern import Pattern
-    from rankmap.slots import Slots
-
-    #: Nested boxes, the smallest first; and such chains with what each costs.
-    Chain = list[Shape]
-    Costs = list[tuple[float, Chain]]
+#: Nested boxes, the smallest first; and such chains with what each costs.
+Chain = list[Shape]
+Costs = list[tuple[float, Chain]]
 
 __all__ = ["boxes"]
 

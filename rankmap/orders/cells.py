@@ -10,25 +10,21 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError, printable
+from placement.support.array_types import Ints, Shape
 from rankmap.grid.boxes import cells as numbered
 from rankmap.grid.dims import boxes_of
 from rankmap.grid.embedding import lay_grid
 from rankmap.order import Order
 from rankmap.orders import ordering
+from rankmap.pattern import Pattern
 from rankmap.permutation import inverse
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.support.array_types import Ints, Shape
-    from rankmap.pattern import Pattern
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["Options", "cells", "rank_list"]
 

@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError, printable
+from placement.support.array_types import Ints
 from rankmap.order import Order
 from rankmap.orders import ordering
+from rankmap.pattern import Pattern
 from rankmap.pattern.graph import Graph, expand_pattern
 from rankmap.pattern.structured import GridPattern, Lines
 from rankmap.refine.cache import remark
 from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints
-    from rankmap.pattern import Pattern
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["as_graph", "graph", "number_option"]
 

@@ -24,26 +24,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError, printable
+from placement.support.array_types import Ints, Shape
 from rankmap.grid.boxes import cells_in, inside
 from rankmap.grid.dims import balanced_factors, factorisations, shape_turns
 from rankmap.order import Order
 from rankmap.orders import grid_of, ordering
+from rankmap.pattern import Pattern
 from rankmap.pattern.structured import GridPattern, Stencil
 from rankmap.permutation import inverse
+from rankmap.slots import Slots
 from rankmap.units import slots_by_node
 
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints, Shape
-    from rankmap.pattern import Pattern
-    from rankmap.slots import Slots
-
-    #: By the outermost block: the weight parted, and the blocks from the innermost on.
-    Chains = dict[Shape, tuple[float, list[Shape]]]
+#: By the outermost block: the weight parted, and the blocks from the innermost on.
+Chains = dict[Shape, tuple[float, list[Shape]]]
 
 __all__ = ["chain_of", "hierarchical", "sorted_nodes"]
 

@@ -8,20 +8,16 @@ a compact patch of the grid.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
+from placement.support.array_types import Array, Ints, Shape
 from rankmap.order import Order
 from rankmap.orders import grid_of, ordering
+from rankmap.pattern import Pattern
 from rankmap.permutation import inverse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from placement.support.array_types import Array, Ints, Shape
-    from rankmap.pattern import Pattern
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["column_major", "folded", "hilbert", "morton", "round_robin", "row_major"]
 

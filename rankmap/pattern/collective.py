@@ -7,19 +7,15 @@ edges, for J and for orders, they are those of MPICH's algorithm for 1 MB.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError, printable
+from placement.support.array_types import Shape
 from rankmap.collectives import FAMILIES, ROOTED, mpich, parts
 from rankmap.pattern import Edges, Pattern, pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.support.array_types import Shape
 
 __all__ = ["Collective"]
 

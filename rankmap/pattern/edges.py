@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from placement.support.array_types import Floats, Ints
 from placement.support.arrays import sum_by_key
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Floats, Ints
-    from rankmap.pattern import Pattern
+from rankmap.pattern import Pattern
 
 __all__ = ["distinct", "every_edge", "symmetric_rows"]
 

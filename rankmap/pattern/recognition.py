@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
+from placement.support.array_types import Floats, Ints
 from rankmap.pattern.edges import every_edge, symmetric_rows
 from rankmap.pattern.structured import Stencil
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.support.array_types import Floats, Ints
 
 __all__ = ["recognise_stencil"]
 

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError, printable
+from placement.support.array_types import Ints
 from rankmap.pattern import Pattern, UnsizedPattern, pattern
 from rankmap.pattern.graph import DIRECTED, Graph, from_entries
 from rankmap.pattern.structured import parse_extents
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints
-    from rankmap.readers.entries import Entries
+from rankmap.readers.csv import read_messages
+from rankmap.readers.entries import Entries, empty, file_bytes
 
 __all__ = ["Permutation", "Transposition"]
 
@@ -89,8 +87,6 @@ class Transposition(UnsizedPattern):
 
 def _one_each(to: Ints, text: str) -> Graph:
     """Return the pattern in which rank r sends one message to rank ``to[r]``."""
-    from rankmap.readers.entries import Entries
-
     ranks = np.arange(len(to))
     away = to != ranks
     count = int(away.sum())
@@ -129,9 +125,6 @@ def transposition(text: str) -> Pattern:
 @pattern("sends")
 def sends(text: str) -> Pattern:
     """Build ``sends:FILE``: a message a line, its source, destination and bytes."""
-    from rankmap.readers.csv import read_messages
-    from rankmap.readers.entries import empty, file_bytes
-
     if not text:
         raise UsageError(
             "pattern sends needs a file: sends:FILE", "source destination bytes a line"

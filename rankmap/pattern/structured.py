@@ -10,24 +10,20 @@ from __future__ import annotations
 import itertools
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError, printable
+from placement.support.array_types import Shape
 from rankmap.grid.steps import step_ends
 from rankmap.pattern import Edges, Pattern, UnsizedPattern, pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.support.array_types import Shape
-    from rankmap.slots import Slots
-
-    Step = tuple[Shape, float]
+from rankmap.slots import Slots
 
 __all__ = ["AutoStencil", "GridPattern", "Lines", "Ring", "Stencil", "parse_extents"]
+
+Step = tuple[Shape, float]
 
 #: No machine runs more ranks; a larger extent is a slip of the finger.
 MOST_RANKS = 1 << 40

@@ -31,22 +31,17 @@ counts with half of what a rank sends.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError, printable
+from placement.support.array_types import Ints, Shape
 from placement.support.arrays import components
 from rankmap.pattern import Edges, Pattern, pattern
-from rankmap.pattern.structured import GridPattern
+from rankmap.pattern.structured import GridPattern, Step
 from rankmap.slots import MOST_SLOTS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from placement.support.array_types import Ints, Shape
-    from rankmap.pattern.structured import Step
 
 __all__ = ["AXES", "DEFAULT_ORDER", "Sizes", "Training"]
 

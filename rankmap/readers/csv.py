@@ -12,15 +12,12 @@ entries, two lines of the same two ranks are two messages.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import ParseError
+from placement.support.array_types import Floats, Ints
 from rankmap.readers.entries import Entries, check_entries, gather, whole
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Floats, Ints
 
 __all__ = ["read", "read_messages"]
 

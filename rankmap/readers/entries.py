@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.support.array_types import Floats, Ints, Mask
 from placement.support.reading import read_at_most
 from rankmap.slots import MOST_SLOTS
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Floats, Ints, Mask
 
 __all__ = ["Entries", "Numbers", "check_entries", "empty", "file_bytes", "gather", "whole"]
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from placement.errors import ParseError, printable
+from placement.support.array_types import Floats, Ints
 from rankmap.readers.entries import Entries, check_entries, gather, whole
 from rankmap.slots import MOST_SLOTS
 
-if TYPE_CHECKING:
-    from placement.support.array_types import Floats, Ints
-
-    #: From, to, weight and line of every entry.
-    Columns = tuple[Ints, Ints, Floats, Ints]
+#: From, to, weight and line of every entry.
+Columns = tuple[Ints, Ints, Floats, Ints]
 
 __all__ = ["read"]
 

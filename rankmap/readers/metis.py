@@ -8,17 +8,13 @@ of both its ends.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from placement.errors import ParseError
+from placement.support.array_types import Floats, Ints
 from rankmap.pattern.edges import distinct
 from rankmap.readers.entries import Entries, check_entries, gather, whole
 from rankmap.slots import MOST_SLOTS
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Floats, Ints
 
 __all__ = ["read"]
 

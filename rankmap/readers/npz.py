@@ -6,16 +6,14 @@ import io
 import math
 import warnings
 import zipfile
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 
 from placement.errors import NidmapError, ParseError, printable
+from placement.support.array_types import Array
 from rankmap.readers.entries import Entries, check_entries
 from rankmap.slots import MOST_SLOTS
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Array
 
 __all__ = ["read"]
 

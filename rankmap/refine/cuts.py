@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
+from placement.support.array_types import Ints
+from rankmap.score.distance import Distance
 from rankmap.units import unwrap
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from rankmap.refine.jit import Longs
-    from rankmap.score.distance import Distance
-
-    Chooser = Callable[[int, int], int]
+Chooser = Callable[[int, int], int]
 
 __all__ = ["Cuts", "cut_nodes"]
 
@@ -30,17 +27,17 @@ class Cuts(NamedTuple):
         Nodes ``low … cut - 1`` and ``cut … high - 1`` of that order part; outer ones first.
     """
 
-    order: Longs
-    cuts: Longs
+    order: Ints
+    cuts: Ints
 
-    def priority(self) -> Longs:
+    def priority(self) -> Ints:
         """Return which cut parts each node of the order from the one before, int64 (nodes,)."""
         out = np.zeros(len(self.order), dtype=np.int64)
         out[self.cuts[:, 1]] = np.arange(len(self.cuts))
         return out
 
 
-def cut_nodes(distance: Distance, counts: Longs) -> Cuts:
+def cut_nodes(distance: Distance, counts: Ints) -> Cuts:
     """Return how the machine takes the nodes apart.
 
     Parameters
@@ -61,7 +58,7 @@ def cut_nodes(distance: Distance, counts: Longs) -> Cuts:
     return _torus_cuts(distance, counts) if torus else _block_cuts(distance, counts)
 
 
-def _block_cuts(distance: Distance, counts: Longs) -> Cuts:
+def _block_cuts(distance: Distance, counts: Ints) -> Cuts:
     """Return cuts between blocks, the outermost first."""
     columns = np.stack([np.unique(c, return_inverse=True)[1] for c in distance.blocks.T])
     order = np.lexsort(columns)
@@ -80,7 +77,7 @@ def _block_cuts(distance: Distance, counts: Longs) -> Cuts:
     return Cuts(order, cuts[np.argsort(-level, kind="stable")])
 
 
-def _torus_cuts(distance: Distance, counts: Longs) -> Cuts:
+def _torus_cuts(distance: Distance, counts: Ints) -> Cuts:
     """Return cuts that halve the longest side of the nodes each time, the largest parts first."""
     assert distance.coords is not None
     place = unwrap(distance.coords, distance.extents)
@@ -104,7 +101,7 @@ def _torus_cuts(distance: Distance, counts: Longs) -> Cuts:
     return Cuts(order, cuts[np.argsort(cuts[:, 0] - cuts[:, 2], kind="stable")])
 
 
-def _cut_again(nodes: int, choose: Chooser) -> Longs:
+def _cut_again(nodes: int, choose: Chooser) -> Ints:
     """Return a cut of all nodes, of both its sides, and so on, as `choose` says, (nodes - 1, 3)."""
     cuts, todo = [], [(0, nodes)]
     while todo:

@@ -11,16 +11,14 @@ places with each other count once; ranks without edges take what slots are left.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from placement.support.array_types import Floats, Ints, Mask
+from rankmap.pattern.graph import Graph
+from rankmap.score.distance import Distance
 from rankmap.score.traffic import cost_of
-
-if TYPE_CHECKING:
-    from rankmap.pattern.graph import Graph
-    from rankmap.refine.jit import Flags, Floats, Longs
-    from rankmap.score.distance import Distance
 
 __all__ = ["MOST_RANKS", "search_all"]
 
@@ -48,13 +46,13 @@ class _Partial(NamedTuple):
         Of the edges from each rank to come, on each node, to placed ranks.
     """
 
-    node: Longs
-    room: Longs
+    node: Ints
+    room: Ints
     cost: Floats
     table: Floats
 
 
-def search_all(graph: Graph, node: Longs, counts: Longs, distance: Distance) -> Longs | None:
+def search_all(graph: Graph, node: Ints, counts: Ints, distance: Distance) -> Ints | None:
     """Return nodes of the ranks that no others are better than; None where they are too many.
 
     Parameters
@@ -96,7 +94,7 @@ def search_all(graph: Graph, node: Longs, counts: Longs, distance: Distance) -> 
     return best
 
 
-def _placing_order(weight: Floats) -> Longs:
+def _placing_order(weight: Floats) -> Ints:
     """Return the ranks so that each has much weight to those before it; the heaviest first."""
     order: list[int] = []
     tie = 1e-6 * weight.sum(axis=1)
@@ -107,7 +105,7 @@ def _placing_order(weight: Floats) -> Longs:
     return np.array(order)
 
 
-def _twins(far: Floats, counts: Longs) -> Longs:
+def _twins(far: Floats, counts: Ints) -> Ints:
     """Return for each node the first that it may change places with, all distances the same."""
     first = np.arange(len(far))
     for q in range(len(far)):
@@ -119,7 +117,7 @@ def _twins(far: Floats, counts: Longs) -> Longs:
     return first
 
 
-def _branch(weight: Floats, far: Floats, counts: Longs, twin: Longs, known: float) -> Longs | None:
+def _branch(weight: Floats, far: Floats, counts: Ints, twin: Ints, known: float) -> Ints | None:
     """Return the nodes of the ranks in placing order, empty where none is below `known`."""
     n, nodes = len(weight), len(far)
     below = known - ROUNDING * abs(known)
@@ -146,7 +144,7 @@ def _branch(weight: Floats, far: Floats, counts: Longs, twin: Longs, known: floa
     return np.asarray(some.node[int(np.argmin(some.cost))])
 
 
-def _first_of_twins(room: Longs, counts: Longs, twin: Longs) -> Flags:
+def _first_of_twins(room: Ints, counts: Ints, twin: Ints) -> Mask:
     """Return which nodes are no repetition: of empty twins only the first is tried."""
     empty = room == counts
     out = np.ones(room.shape, dtype=bool)
@@ -156,7 +154,7 @@ def _first_of_twins(room: Longs, counts: Longs, twin: Longs) -> Flags:
     return out
 
 
-def _rest(weight: Floats, far: Floats, counts: Longs) -> Floats:
+def _rest(weight: Floats, far: Floats, counts: Ints) -> Floats:
     """Return half of what ranks' edges among each other cost at least, (ranks, nodes).
 
     The heaviest edges go to the nearest slots: a rank's own node has one less.

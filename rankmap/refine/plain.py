@@ -11,17 +11,15 @@ J. There is no annealing and nothing is tried twice: less search than the kernel
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import sum_by_key
 from rankmap import progress
 from rankmap.permutation import inverse
-
-if TYPE_CHECKING:
-    from rankmap.refine.cuts import Cuts
-    from rankmap.refine.jit import Flags, Floats, Longs
+from rankmap.refine.cuts import Cuts
 
 __all__ = ["Edges", "bisect_down", "swap_ranks"]
 
@@ -44,16 +42,16 @@ class Edges(NamedTuple):
     weight : float64 (2m,)
     """
 
-    row: Longs
-    col: Longs
+    row: Ints
+    col: Ints
     weight: Floats
 
-    def among(self, kept: Flags) -> Edges:
+    def among(self, kept: Mask) -> Edges:
         """Return some of the edges."""
         return Edges(self.row[kept], self.col[kept], self.weight[kept])
 
 
-def bisect_down(edges: Edges, held: Longs, known: Cuts, seed: int, rounds: int) -> Longs:
+def bisect_down(edges: Edges, held: Ints, known: Cuts, seed: int, rounds: int) -> Ints:
     """Return the ranks in slot order, cut by cut with little weight between both sides.
 
     Parameters
@@ -81,7 +79,7 @@ def bisect_down(edges: Edges, held: Longs, known: Cuts, seed: int, rounds: int) 
     return np.lexsort((place, block))
 
 
-def _by_depth(cuts: Longs) -> list[Longs]:
+def _by_depth(cuts: Ints) -> list[Ints]:
     """Return cuts by how many others lie around each, outermost first."""
     depth: dict[tuple[int, int], int] = {}
     found: dict[int, list[tuple[int, int, int]]] = {}
@@ -92,7 +90,7 @@ def _by_depth(cuts: Longs) -> list[Longs]:
     return [np.array(found[here], dtype=np.int64) for here in sorted(found)]
 
 
-def _swap_sides(edges: Edges, block: Longs, side: Longs, rounds: int) -> Longs:
+def _swap_sides(edges: Edges, block: Ints, side: Ints, rounds: int) -> Ints:
     """Let pairs of ranks of one block change sides while less weight lies between the sides."""
     n = len(side)
     for _ in range(rounds):
@@ -107,7 +105,7 @@ def _swap_sides(edges: Edges, block: Longs, side: Longs, rounds: int) -> Longs:
     return side
 
 
-def _best_pairs(gain: Floats, block: Longs, side: Longs) -> tuple[Longs, Longs]:
+def _best_pairs(gain: Floats, block: Ints, side: Ints) -> tuple[Ints, Ints]:
     """Return the k-th best ranks of both sides of each block, where the two gain together."""
     order = np.lexsort((-gain, side, block))
     group = np.append(True, (np.diff(block[order]) != 0) | (np.diff(side[order]) != 0))
@@ -124,8 +122,8 @@ def _best_pairs(gain: Floats, block: Longs, side: Longs) -> tuple[Longs, Longs]:
 
 
 def _independent(
-    u: Longs, v: Longs, gain: Floats, shared: float | Floats, edges: Edges, n: int
-) -> tuple[Longs, Longs]:
+    u: Ints, v: Ints, gain: Floats, shared: float | Floats, edges: Edges, n: int
+) -> tuple[Ints, Ints]:
     """Return the pairs that gain more than every other pair that an edge joins them with.
 
     Their gains add up. `shared` times the weight of an edge between its two
@@ -143,7 +141,7 @@ def _independent(
     return u[kept], v[kept]
 
 
-def order_by_matching(edges: Edges, n: int, rng: np.random.Generator) -> Longs:
+def order_by_matching(edges: Edges, n: int, rng: np.random.Generator) -> Ints:
     """Return the ranks in a row in which those that talk much stand together.
 
     Examples
@@ -168,7 +166,7 @@ def order_by_matching(edges: Edges, n: int, rng: np.random.Generator) -> Longs:
     return row
 
 
-def _match(edges: Edges, size: Floats, rng: np.random.Generator) -> Longs:
+def _match(edges: Edges, size: Floats, rng: np.random.Generator) -> Ints:
     """Return which vertices become one: pairs that like each other best, and who is left joins."""
     n = len(size)
     noise = rng.random(n)
@@ -197,7 +195,7 @@ def _match(edges: Edges, size: Floats, rng: np.random.Generator) -> Longs:
     return np.asarray(np.unique(label, return_inverse=True)[1].reshape(-1))
 
 
-def _contract(edges: Edges, of: Longs, many: int) -> Edges:
+def _contract(edges: Edges, of: Ints, many: int) -> Edges:
     """Return the edges between clusters, those of one pair added up."""
     a, b = of[edges.row], of[edges.col]
     kept = a != b
@@ -205,7 +203,7 @@ def _contract(edges: Edges, of: Longs, many: int) -> Edges:
     return Edges(*np.divmod(key, many), weight)
 
 
-def swap_ranks(edges: Edges, node: Longs, far: Floats, outer: Floats, rounds: int) -> Longs:
+def swap_ranks(edges: Edges, node: Ints, far: Floats, outer: Floats, rounds: int) -> Ints:
     """Return nodes of ranks after pairs of them have changed places, J being lower if any did.
 
     Parameters
@@ -237,7 +235,7 @@ def swap_ranks(edges: Edges, node: Longs, far: Floats, outer: Floats, rounds: in
     return node
 
 
-def _add_costs(table: Floats, edges: Edges, far: Floats, node: Longs) -> None:
+def _add_costs(table: Floats, edges: Edges, far: Floats, node: Ints) -> None:
     """Add to a table (ranks, nodes) what edges cost with their first rank on each node."""
     order = np.argsort(edges.row, kind="stable")
     for low in range(0, len(order), EDGES_AT_ONCE):
@@ -248,7 +246,7 @@ def _add_costs(table: Floats, edges: Edges, far: Floats, node: Longs) -> None:
         table[row[start]] += np.add.reduceat(cost, start)
 
 
-def _best_swaps(more: Floats, node: Longs, nodes: int) -> tuple[Longs, Longs, Floats]:
+def _best_swaps(more: Floats, node: Ints, nodes: int) -> tuple[Ints, Ints, Floats]:
     """Return pairs of ranks that gain by changing nodes, no rank twice, the best first."""
     order = np.argsort(node, kind="stable")
     here = np.flatnonzero(np.bincount(node, minlength=nodes))

@@ -8,16 +8,14 @@ the same slots can be below; an order that meets it is optimal.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rankmap.order import Order
+from rankmap.pattern import Pattern, parse_pattern
 from rankmap.score.bounds import Bound
 from rankmap.score.distance import Distance, job_distance
 from rankmap.score.traffic import cost_of, traffic
-
-if TYPE_CHECKING:
-    from rankmap.order import Order
-    from rankmap.pattern import Pattern
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["Bound", "Score", "cost", "lower_bound", "meets", "score"]
 
@@ -193,8 +191,6 @@ def plain(value: float) -> float | int:
 
 
 def _fit_pattern(order: Order, pattern: Pattern | str | None) -> Pattern:
-    from rankmap.pattern import parse_pattern
-
     wanted = order.pattern if pattern is None else pattern
     found = parse_pattern(wanted) if isinstance(wanted, str) else wanted
     return found.on(order.on)

@@ -12,19 +12,17 @@ one being taken:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from placement.support.array_types import Floats, Ints
+from rankmap.pattern import Pattern
 from rankmap.pattern.graph import Graph, expand_pattern
 from rankmap.pattern.structured import Lines
 from rankmap.permutation import inverse
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Floats, Ints
-    from rankmap.pattern import Pattern
-    from rankmap.score.distance import Distance
-    from rankmap.slots import Slots
+from rankmap.score.distance import Distance
+from rankmap.slots import Slots
 
 __all__ = ["Bound", "by_level_bound", "capacities", "counting_bound", "cuts"]
 

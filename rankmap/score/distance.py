@@ -25,19 +25,18 @@ Every network has *blocks* too, nested sets of nodes (blade, chassis, group,
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import NidmapError
+from placement.support.array_types import Array, Floats, Ints
 from rankmap.score.paths import UNREACHED, paths
+from rankmap.slots import Slots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from placement.machine import Machine
-    from placement.support.array_types import Array, Floats, Ints
-    from rankmap.slots import Slots
 
 __all__ = ["Distance", "Levels", "Routers", "Torus", "job_distance", "machine_distance"]
 

@@ -12,26 +12,19 @@ many slots are near.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.support.array_types import Ints, Shape
 from rankmap.grid.boxes import inside
-from rankmap.pattern.structured import GridPattern, Lines
+from rankmap.pattern import Pattern
+from rankmap.pattern.structured import GridPattern, Lines, Step
 from rankmap.score.bounds import Bound, by_level_bound, capacities
+from rankmap.score.distance import Distance
 from rankmap.score.isoperimetry import fewest, lindsey, shadows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from placement.support.array_types import Ints, Shape
-    from rankmap.pattern import Pattern
-    from rankmap.score.distance import Distance
-    from rankmap.slots import Slots
-
-    #: Steps in the grid with their weights.
-    Steps = list[tuple[Shape, float]]
+from rankmap.slots import Slots
 
 __all__ = ["grid_bound", "most_inside"]
 
@@ -117,7 +110,7 @@ def _moves(pattern: GridPattern, offset: Shape) -> bool:
 def _least_lost(pattern: GridPattern, wanted: Sequence[int]) -> Callable[[int], float]:
     """Return what a set of a size has at least fewer than all its cells' edges, as a function."""
     along: dict[int, float] = {}
-    across: Steps = []
+    across: list[Step] = []
     for offset, weight in pattern.steps():
         axes = [k for k, step in enumerate(offset) if step]
         if not weight or not _moves(pattern, offset):
@@ -176,9 +169,9 @@ def _straight(
     return least
 
 
-def _independent(offsets: Steps) -> list[Steps]:
+def _independent(offsets: list[Step]) -> list[list[Step]]:
     """Return slanting offsets in groups of linearly independent ones."""
-    groups: list[Steps] = []
+    groups: list[list[Step]] = []
     for one in offsets:
         for group in groups:
             rows = np.array([offset for offset, _ in [*group, one]])
@@ -190,7 +183,7 @@ def _independent(offsets: Steps) -> list[Steps]:
     return groups
 
 
-def _least_slanting(dims: Shape, group: Steps, size: int) -> float:
+def _least_slanting(dims: Shape, group: list[Step], size: int) -> float:
     """Return the least weight of slanting lines that meet a set.
 
     Independent offsets span a lattice, or several side by side; in each the

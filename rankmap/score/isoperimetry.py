@@ -21,14 +21,11 @@ at least s^(d-1) (L. H. Loomis and H. Whitney, Bull. AMS 55, 1949).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from placement.support.array_types import Floats
+from placement.support.array_types import Floats
 
 __all__ = ["fewest", "lindsey", "shadows"]
 

@@ -7,19 +7,16 @@ ranks that each line has in each block.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from placement.support.array_types import Array, Floats, Ints
 from rankmap.grid.steps import step_ends
+from rankmap.pattern import Pattern
 from rankmap.pattern.structured import GridPattern, Lines
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.support.array_types import Array, Floats, Ints
-    from rankmap.pattern import Pattern
-    from rankmap.score.distance import Distance
+from rankmap.score.distance import Distance
 
 __all__ = ["Traffic", "cost_of", "pairs_of_nodes", "traffic"]
 
