@@ -9,7 +9,7 @@ row a node, in NID order where NIDs are known.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from placement.support.array_types import Floats, Ints, Mask, Strs
 
 __all__ = ["EXPORTS", "FREE_STATES", "LISTED", "Links", "Machine", "Switches", "Topology"]
+
+T = TypeVar("T")
 
 #: States (of a dump or of Slurm) in which a node may be planned on.
 FREE_STATES = ("up", "idle")
@@ -278,6 +280,13 @@ class Machine:
                 f"its levels are {', '.join(self.topology.levels)}",
             )
         return self.coords[:, self.topology.levels.index(level)]
+
+    def once(self, key: str, make: Callable[[], T]) -> T:
+        """Return what was made of this machine before under `key`, or make it: it never changes."""
+        if key not in self._cache:
+            self._cache[key] = make()
+        found: T = self._cache[key]
+        return found
 
     def to_pandas(self) -> pandas.DataFrame:
         """Return one row a node as a pandas table (see `placement.views.frames.to_pandas`)."""

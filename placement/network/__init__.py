@@ -68,9 +68,6 @@ SINGLE_PATH = ("single", "dimension-order", "dimension-order-simgrid", "d-mod-k"
 #: Kinds that may be irregular: their module says which routings apply to a machine.
 BY_SHAPE = ("dragonfly+", "fattree", "tree")
 
-#: Routings that have a module of their own.
-OWN = ("valiant", "adaptive")
-
 
 def routings(machine: Machine) -> tuple[str, ...]:
     """Return the names of the routings that apply to a machine, the default first.
@@ -118,12 +115,12 @@ def _routing(machine: Machine, routing: str) -> str:
 
 
 def _module(machine: Machine, routing: str) -> ModuleType:
-    own = routing in OWN
-    return import_module(f"placement.network.{routing}") if own else _kind(machine.topology.kind)
+    """Return the module of a routing: that of the machine's kind, but ``adaptive`` has its own."""
+    return _kind(routing if routing == "adaptive" else machine.topology.kind)
 
 
 def _kind(kind: str) -> ModuleType:
-    """Return the module of a kind; a DragonFly+ is routed as any dragonfly."""
+    """Return a module by its name; a DragonFly+ is routed as any dragonfly."""
     return import_module(f"placement.network.{kind.removesuffix('+')}")
 
 

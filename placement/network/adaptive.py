@@ -42,11 +42,11 @@ from placement.machine import Machine
 from placement.network import dragonfly, linear_program
 from placement.network.balancing import LONGER, Solution, balance, dot, even, refill
 from placement.network.demand import Demand
+from placement.network.dragonfly import channels
 from placement.network.group_ways import Bytes, GroupWays, Ways, group_ways_of
 from placement.network.model import has_spines
 from placement.network.pair_changes import PairChanges
 from placement.network.shares import Pairs, Variables, variables_of
-from placement.network.valiant import channels
 from placement.support.array_types import Floats, Ints
 
 __all__ = ["TOLERANCE", "Division", "channels", "divide", "hops", "loads", "notes"]

@@ -36,7 +36,7 @@ from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network.demand import Demand
 from placement.network.lines import Lines
-from placement.network.model import GB, injection_bandwidth, once
+from placement.network.model import GB, injection_bandwidth
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import sum_by_pair, summed
 
@@ -270,8 +270,7 @@ def _part_name(machine: Machine, name: str, inside: Ints) -> str:
 
 def _families(machine: Machine) -> list[Family]:
     """Return the partitions of a machine, made once."""
-    found: list[Family] = once(machine, "network cuts", lambda: list(_make_families(machine)))
-    return found
+    return machine.once("network cuts", lambda: list(_make_families(machine)))
 
 
 def _make_families(machine: Machine) -> Iterator[Family]:

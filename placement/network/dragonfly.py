@@ -1,6 +1,6 @@
-"""Dragonflies, Aries, Slingshot and DragonFly+: ``minimal``, ``shortest`` and ``single``.
+"""Dragonflies, Aries, Slingshot and DragonFly+: all routings but ``adaptive``.
 
-All take at most one global (blue) hop. A black bundle counts as one link,
+Most take at most one global (blue) hop. A black bundle counts as one link,
 parallel blue links count one by one:
 
 ``shortest``
@@ -10,13 +10,31 @@ parallel blue links count one by one:
     then, inside both groups, over all shortest paths (green then black, and
     black then green);
 ``single``
-    one of the paths of ``shortest``, the next hop by (router, destination).
+    one of the paths of ``shortest``, the next hop by (router, destination);
+``valiant``
+    over a random third group, minimal to it and from it. Each pair's traffic is
+    split equally over all third groups: those that are neither the source's
+    nor the destination's and have links to both. To the third group it takes
+    the ``minimal`` routing, and it has arrived there at the router where the
+    link ends. From that router it takes the ``minimal`` routing on: again every
+    link between the third group and the destination's has an equal share,
+    whichever link it came by, and so bytes go from every entering router to
+    every leaving one over all shortest paths inside the third group (none where
+    the two are one router).
+
+Under ``valiant`` a pair inside one group is routed minimally, as
+``val_dragonflynew`` and ``ugal_dragonflynew`` do it in BookSim, the simulator of
+the dragonfly's own authors (Kim, Dally, Scott and Abts, ISCA 2008): there is no
+link between groups to relieve. SST's and CODES' Valiant would take another
+router of the same group; none leaves the group. Where there is no third group
+(fewer than three groups, or none linked to both ends) the pair is routed
+minimally too.
 
 Where no path with one global hop joins two routers (groups without a link of
-their own, a group in pieces), all three take the fewest global hops and of
-such paths the shortest; `notes` says so. Whatever the wiring rule or the link
-list, and whatever routers are missing, the links are those of
-`placement.topologies.links`.
+their own, a group in pieces), all take the fewest global hops and of such paths
+the shortest, but ``valiant`` a third group where there is one; `notes` says so.
+Whatever the wiring rule or the link list, and whatever routers are missing,
+the links are those of `placement.topologies.links`.
 """
 
 from __future__ import annotations
@@ -36,6 +54,8 @@ from placement.topologies import router_coords
 
 __all__ = ["channels", "hops", "loads", "next_channel", "notes", "routings"]
 
+
+FEW = "fewer than three groups: valiant is the same as minimal"
 
 #: Of a DragonFly+; where a leaf lacks all cables to a spine the last comes first.
 ON_SPINES = ("minimal", "single", "valiant", "adaptive", "shortest")
@@ -72,8 +92,17 @@ def channels(machine: Machine, routing: str = "") -> Channels:
 
 
 def notes(machine: Machine, routing: str) -> tuple[str, ...]:
-    """Return what has to be said of the routes, one sentence each."""
+    """Return what has to be said of the routes, one sentence each.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> notes(parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=1"), "valiant")
+    ('fewer than three groups: valiant is the same as minimal',)
+    """
     ways = group_ways_of(machine)
+    if routing == "valiant":
+        return () if ways.count > 2 else (FEW,)
     if ways.whole:
         return ()
     pairs = ways.count * (ways.count - 1) // 2
@@ -93,12 +122,12 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     machine : Machine
     demand : Demand
     routing : str
-        ``minimal``, ``shortest`` or ``single``.
+        ``minimal``, ``shortest``, ``single`` or ``valiant``.
 
     Raises
     ------
     UsageError
-        Where the links are unknown.
+        Where the links are unknown, or there are too many groups.
     NidmapError
         Where no path joins two routers that exchange bytes.
 
@@ -110,17 +139,23 @@ def loads(machine: Machine, demand: Demand, routing: str) -> Floats:
     >>> m = parse_spec("dragonfly:groups=1,chassis=2,blades=2,nodes=1")
     >>> loads(m, Demand.pairs(m, np.array([0]), np.array([3]), 8.0), "minimal").tolist()
     [4.0, 4.0, 4.0, 4.0, 0.0, 0.0, 0.0, 0.0]
+    >>> m = parse_spec("dragonfly:groups=4,chassis=1,blades=1,nodes=1,global=1")
+    >>> load = loads(m, Demand.pairs(m, np.array([0]), np.array([1]), 1.0), "valiant")
+    >>> {str(n): float(x) for n, x in zip(channels(m).names(), load) if x}
+    {'g0c0b0->g2c0b0 blue': 0.5, 'g0c0b0->g3c0b0 blue': 0.5, 'g2c0b0->g1c0b0 blue': 0.5, \
+'g3c0b0->g1c0b0 blue': 0.5}
     """
     ways = group_ways_of(machine)
-    few = few_pairs.loads(ways, demand, routing) if routing != "single" else None
-    if few is not None:
-        load = few
-    elif routing == "minimal":
+    if routing == "valiant":
+        over = ways.valiant
+        every, inner, far = ways.bytes(demand, ways.linked | over)
+        return far + ways.load(every.times(~over), every.times(over), inner)
+    load = few_pairs.loads(ways, demand, routing) if routing != "single" else None
+    if load is None and routing == "minimal":
         every, inner, far = ways.bytes(demand, ways.linked)
         load = far + ways.load(every, None, inner)
-    else:
-        found: Floats = import_module(f"placement.network.{routing}").loads(ways, demand)
-        load = found
+    elif load is None:
+        load = import_module(f"placement.network.{routing}").loads(ways, demand)
     return np.maximum(load, 0)  # what is subtracted for nodes of several switches may round
 
 
@@ -144,8 +179,8 @@ def hops(machine: Machine, source: Ints, target: Ints, routing: str) -> Floats:
     """
     ways = group_ways_of(machine)
     source, target = np.asarray(source, dtype=np.int64), np.asarray(target, dtype=np.int64)
-    if routing == "minimal":
-        return ways.hops(source, target)
+    if routing in ("minimal", "valiant"):
+        return ways.hops(source, target, ways.valiant if routing == "valiant" else None)
     found: Floats = import_module(f"placement.network.{routing}").hops(ways, source, target)
     return found
 

@@ -29,7 +29,6 @@ from placement.machine import Machine
 from placement.network import switches
 from placement.network.demand import Demand, Everyone, Messages
 from placement.network.lines import product_over_lines
-from placement.network.model import once
 from placement.network.shortest_paths import refuse_large_table
 from placement.network.switches import channels
 from placement.support.array_types import Floats, Ints
@@ -304,8 +303,7 @@ def _cable(regular: Regular, level: int, lower: Ints, port: Ints) -> Ints:
 
 def regular_tree(machine: Machine) -> Regular | None:
     """Return the whole fat tree, None where the listed cables make none."""
-    found: Regular | None = once(machine, "network fattree", lambda: _make_regular(machine))
-    return found
+    return machine.once("network fattree", lambda: _make_regular(machine))
 
 
 def _make_regular(machine: Machine) -> Regular | None:

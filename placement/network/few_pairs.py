@@ -1,4 +1,4 @@
-"""Loads of a few listed router pairs of a dragonfly, link by link.
+"""What a few listed router pairs of a dragonfly put on its links, link by link.
 
 A step of a stepwise exchange is a message a node: tables of all routers by
 all groups would be empty almost everywhere. Here each pair looks at the links
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from placement.network.group_ways import GroupWays
     from placement.support.array_types import Floats, Ints
 
+    Links = tuple[Ints, Ints, Floats]
+    Stretches = tuple[Ints, Ints, Ints, Floats]
 
-__all__ = ["loads"]
+
+__all__ = ["follow", "loads"]
 
 #: Pairs times the links between their groups, at most: `shortest` goes through tables link by
 #: link, `minimal` through so many numbers of them for each.
@@ -57,51 +60,69 @@ def loads(ways: GroupWays, demand: Demand, routing: str) -> Floats | None:
     if len(demand.within) or not groups.local.listed:
         return None
     g, h = unit[demand.source], unit[demand.target]
-    far, near = np.flatnonzero(g != h), np.flatnonzero(g == h)
-    pair = g[far] * ways.count + h[far]
-    first, many = ways.first[pair], np.diff(ways.first)[pair]
+    many = np.diff(ways.first)[g * ways.count + h]
     tables = groups.count * groups.width**2
-    if not many.all() or many.sum() > (MOST if routing == "shortest" else tables / NUMBERS):
+    most = MOST if routing == "shortest" else tables / NUMBERS
+    if not many[g != h].all() or many.sum() > most:
         return None
-    one, row = ragged_ranges(first, many)
-    channel, message = ways.channel[row], far[one]
-    s, t = demand.source[message], demand.target[message]
-    a, b = (x[channel].astype(np.int64) for x in (groups.channels.source, groups.channels.target))
-    share = ways.share[row]
-    if routing == "shortest":
-        share = share * _on_shortest(ways, (s, a), (b, t), np.cumsum(many) - many)
-        share /= summed(one, share, len(far))[one]
-    sent = share * demand.amount[message]
-    out = summed(channel, sent, len(groups.channels))
-    out[groups.inside] = groups.inner(
-        groups.carry(
-            np.concatenate([demand.source[near], s, b]),
-            np.concatenate([demand.target[near], a, t]),
-            np.concatenate([demand.amount[near], sent, sent]),
-        )
-    )
+    links, stretches = follow(ways, demand.source, demand.target, routing)
+    pair, channel, share = links
+    out = summed(channel, share * demand.amount[pair], len(groups.channels))
+    pair, start, end, share = stretches
+    _, spot, sent = groups.spots(start, end, share * demand.amount[pair])
+    out[groups.inside] = groups.inner(summed(spot, sent, tables))
     return out
 
 
-def _on_shortest(
-    ways: GroupWays, before: tuple[Ints, Ints], after: tuple[Ints, Ints], first: Ints
-) -> Floats:
-    """Return the number of paths over each pair's links; 0 where another link is nearer.
+def follow(ways: GroupWays, source: Ints, target: Ints, routing: str) -> tuple[Links, Stretches]:
+    """Return which links between groups router pairs take, and where they go inside groups.
 
     Parameters
     ----------
     ways : GroupWays
-    before, after : two int64 (m,)
-        Routers on both sides of each link, between which paths lie.
-    first : int64 (p,)
-        Where the links of each pair begin.
+    source, target : int64 (p,)
+        Routers of one group, or of two that a link joins.
+    routing : str
+        ``minimal`` or ``shortest``.
+
+    Returns
+    -------
+    pair, channel : int64 (m,)
+        Place of the pair, and a link.
+    share : float64 (m,)
+        Of the pair's bytes.
+    pair, start, end : int64 (n,)
+        Place of the pair, and two routers of a group between which its bytes take all
+        shortest paths.
+    share : float64 (n,)
     """
+    groups, unit = ways.groups, ways.unit
+    between = unit[source] * ways.count + unit[target]
+    one, row = ragged_ranges(ways.first[between], np.diff(ways.first)[between])
+    channel, share = ways.channel[row], ways.share[row]
+    if routing == "shortest":
+        share = share * _on_shortest(ways, one, channel, source, target)
+        used = np.flatnonzero(share)
+        one, channel, share = one[used], channel[used], share[used]
+        share = share / summed(one, share, len(source))[one]
+    leave, enter = groups.channels.source[channel], groups.channels.target[channel]
+    near = np.flatnonzero(unit[source] == unit[target])
+    start = np.concatenate([source[near], source[one], enter])
+    end = np.concatenate([target[near], leave, target[one]])
+    shares = np.concatenate([np.ones(len(near)), share, share])
+    return (one, channel, share), (np.concatenate([near, one, one]), start, end, shares)
+
+
+def _on_shortest(ways: GroupWays, pair: Ints, link: Ints, source: Ints, target: Ints) -> Floats:
+    """Return the number of paths of a pair over each of its links; 0 where another is nearer."""
     groups, local = ways.groups, ways.groups.local
+    leave, enter = groups.channels.source[link], groups.channels.target[link]
     here, there = (
         (groups.shape[groups.group[u]], groups.place[u], groups.place[v])
-        for u, v in (before, after)
+        for u, v in ((source[pair], leave), (enter, target[pair]))
     )
     hops = local.length[here].astype(np.int64) + local.length[there]
+    first = np.flatnonzero(np.diff(pair, prepend=-1))
     least = np.minimum.reduceat(hops, first) if len(first) else hops
     nearest = hops == np.repeat(least, np.diff(np.append(first, len(hops))))
     return np.where(nearest, local.ways[here] * local.ways[there], 0.0)

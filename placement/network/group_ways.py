@@ -26,7 +26,7 @@ from placement.network import shortest_paths
 from placement.network.demand import Demand
 from placement.network.groups import Groups, groups_of
 from placement.network.inside_groups import UNREACHED, lines_of_grid, lines_of_product
-from placement.network.model import has_spines, once
+from placement.network.model import has_spines
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import product, summed
 
@@ -463,8 +463,7 @@ def group_ways_of(machine: Machine) -> GroupWays:
     >>> found.gates[0, 1].tolist(), found.each[0, 1].tolist()
     ([0.5, 0.5, 0.0, 0.0], 0.5)
     """
-    found: GroupWays = once(machine, "network.group_ways", lambda: _join_groups(groups_of(machine)))
-    return found
+    return machine.once("network.group_ways", lambda: _join_groups(groups_of(machine)))
 
 
 def _join_groups(groups: Groups) -> GroupWays:

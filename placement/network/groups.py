@@ -14,7 +14,7 @@ import numpy as np
 from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network.inside_groups import UNREACHED, InsideGroups
-from placement.network.model import Channels, from_links, has_spines, once
+from placement.network.model import Channels, from_links, has_spines
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import summed
 
@@ -126,8 +126,8 @@ class Groups:
         found: Floats = self.ways * flow.reshape(-1)[self.spot]
         return found
 
-    def carry(self, source: Ints, target: Ints, amount: Floats) -> Floats:
-        """Return what pairs of routers of one group put on its channels: tables as `inner` reads.
+    def spots(self, source: Ints, target: Ints, amount: Floats) -> tuple[Ints, Ints, Floats]:
+        """Return what pairs of routers of one group put on its channels, one by one.
 
         Only where `InsideGroups.listed`.
 
@@ -135,11 +135,16 @@ class Groups:
         ----------
         source, target : int64 (m,)
         amount : float64 (m,)
+
+        Returns
+        -------
+        pair, spot : int64 (n,)
+            Place of the pair, and where a channel stands in tables.
+        amount : float64 (n,)
         """
         group, places = self.group[source], (self.place[source], self.place[target])
         pair, u, v, sent = self.local.few(self.shape[group], *places, amount)
-        key = (group[pair] * self.width + u) * self.width + v
-        return summed(key, sent, self.count * self.width**2)
+        return pair, (group[pair] * self.width + u) * self.width + v, sent
 
     def table(self, of_channels: Floats) -> Floats:
         """Return what is known of all channels as tables (groups, positions, positions)."""
@@ -163,8 +168,7 @@ def groups_of(machine: Machine) -> Groups:
     >>> found.count, found.width, found.local.most, len(found.bundles.low)
     (3, 8, 2, 3)
     """
-    found: Groups = once(machine, "network.groups", lambda: _make_groups(machine))
-    return found
+    return machine.once("network.groups", lambda: _make_groups(machine))
 
 
 def _make_groups(machine: Machine) -> Groups:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from placement.errors import UsageError
 from placement.machine import Machine
 from placement.support.array_types import Floats, Ints, Strs
 
-__all__ = ["Channels", "Loads", "Worst", "from_links", "injection_bandwidth", "once"]
+__all__ = ["Channels", "Loads", "Worst", "from_links", "injection_bandwidth"]
 
 #: Bytes of a GB.
 GB = 1e9
@@ -151,13 +150,6 @@ def injection_bandwidth(machine: Machine) -> Floats:
     one = float(figures.get("injection", figures.get("up0", np.inf)))
     nics = np.maximum(1, (machine.router >= 0).sum(axis=1))
     return np.asarray(one * nics, dtype=np.float64)
-
-
-def once(machine: Machine, key: str, make: Callable[[], Any]) -> Any:
-    """Return what was made of a machine before under `key`, or make it: machines never change."""
-    if key not in machine._cache:
-        machine._cache[key] = make()
-    return machine._cache[key]
 
 
 class Worst(NamedTuple):

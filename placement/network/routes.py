@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network import channels, next_channel
+from placement.network import channels, few_pairs, next_channel
 from placement.network.tree import joined_above
+from placement.support.arrays import summed
 
 if TYPE_CHECKING:
     from placement.machine import Machine
-    from placement.network.group_ways import GroupWays
-    from placement.network.groups import Groups
     from placement.support.array_types import Floats, Ints
 
 
@@ -117,67 +116,39 @@ def walk(machine: Machine, a: Ints, b: Ints, routing: str) -> tuple[Ints, Ints]:
 
 
 def _on_dragonfly(machine: Machine, rows: Ints) -> tuple[Ints, Floats] | None:
-    """Return the routes under ``minimal``; None where groups lack a link of their own."""
+    """Return the routes under ``minimal``; None where links are missing."""
     from placement.network.group_ways import group_ways_of
 
     ways = group_ways_of(machine)
-    if not ways.whole:
+    groups = ways.groups
+    if not (ways.whole and groups.local.listed):
         return None
     attached = machine.router[rows].astype(np.int64)
     routers = np.unique(attached[attached >= 0])
-    used, share = _between_routers(ways, routers)
-    weight = np.zeros((len(rows), len(routers)))
-    node, column = np.nonzero(attached >= 0)
-    np.add.at(weight, (node, np.searchsorted(routers, attached[node, column])), 1.0)
-    weight /= np.maximum(1, weight.sum(axis=1))[:, None]
-    found = np.einsum("ia,jb,abc->ijc", weight, weight, share, optimize=True)
+    count = len(routers)
+    ends = np.repeat(routers, count), np.tile(routers, count)
+    links, (pair, start, end, share) = few_pairs.follow(ways, *ends, "minimal")
+    stretch, spot, part = groups.spots(start, end, share)
+    spots, inside = _tabulate(pair[stretch], spot, part, count**2)
+    own = np.flatnonzero(np.isin(groups.spot, spots))
+    inside = inside[:, np.searchsorted(spots, groups.spot[own])] * groups.ways[own]
+    used, across = _tabulate(*links, count**2)
+    channel = np.concatenate([groups.inside[own], used])
+    order = np.argsort(channel)
+    channel = channel[order]
+    between = np.concatenate([inside, across], axis=1)[:, order].reshape(count, count, -1)
+    there, place = attached >= 0, np.searchsorted(routers, attached)
+    weight = there / np.maximum(1, there.sum(axis=1))[:, None]
+    found = np.zeros((len(rows), len(rows), len(channel)))
+    for i, j in np.ndindex(attached.shape[1], attached.shape[1]):
+        both = weight[:, i, None] * weight[:, j]
+        found += both[:, :, None] * between[place[:, i, None], place[:, j]]
     found[np.arange(len(rows)), np.arange(len(rows))] = 0.0
-    return used, found
+    return channel, found
 
 
-def _between_routers(ways: GroupWays, routers: Ints) -> tuple[Ints, Floats]:
-    """Return the channels that are used, and the share of a message on each, float64 (k, k, c).
-
-    What a router's messages put on the links of its own group depends on the
-    group they go to, and what arrives on that group they come from.
-    """
-    groups, count = ways.groups, len(routers)
-    group, place = ways.unit[routers], groups.place[routers]
-    home = groups.group[groups.channels.source[groups.inside]]
-    ends = [np.isin(end, group) for end in np.divmod(ways.between, ways.count)]
-    near = np.flatnonzero(np.isin(home, group))
-    across = np.flatnonzero(ends[0] & ends[1])
-    channel = np.concatenate([groups.inside[near], ways.channel[across]])
-    out = np.zeros((count, count, len(channel)))
-    for i, g in enumerate(group.tolist()):
-        own = np.flatnonzero(home[near] == g)
-        sent, got = (_inside(groups, g, int(place[i]), channel[own], way) for way in (True, False))
-        for j, h in enumerate(group.tolist()):
-            if g == h:
-                out[i, j, own] = sent[place[j]]
-                continue
-            out[i, j, own] += ways.gates[g, h] @ sent
-            out[j, i, own] += ways.gates[g, h] @ got
-            links = np.flatnonzero(ways.between[across] == g * ways.count + h)
-            out[i, j, len(near) + links] = ways.share[across[links]]
-    used = np.flatnonzero(out.any(axis=(0, 1)))
-    used = used[np.argsort(channel[used])]
-    return channel[used], out[:, :, used]
-
-
-def _inside(groups: Groups, group: int, at: int, own: Ints, leaving: bool) -> Floats:
-    """Return the share on the channels of a group of what goes to, or comes from, each position.
-
-    Of a message from `at` to each position, or (not `leaving`) from each to `at`.
-
-    Returns
-    -------
-    float64 (positions, channels)
-    """
-    shape, channels = groups.shape[group], groups.channels
-    ways, length = groups.local.ways[shape], groups.local.length[shape].astype(np.int64)
-    u, v = groups.place[channels.source[own]], groups.place[channels.target[own]]
-    near, far = (u, v) if leaving else (v, u)
-    on = length[at, near] + 1 + length[:, far] == length[at][:, None]
-    paths = ways[at, near] * groups.local.joined[shape, u, v] * ways[:, far]
-    return np.asarray(np.where(on, paths, 0.0) / np.maximum(ways[at], 1.0)[:, None])
+def _tabulate(row: Ints, key: Ints, share: Floats, rows: int) -> tuple[Ints, Floats]:
+    """Return the keys there are, and the sum of the shares by row and key, (rows, keys)."""
+    keys, column = np.unique(key, return_inverse=True)
+    size = rows, len(keys)
+    return keys, summed(row * len(keys) + column, share, rows * len(keys)).reshape(size)

@@ -11,17 +11,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from placement.network import few_pairs
 from placement.network.crossings import Crossing, crossings
 from placement.network.demand import Demand
 from placement.network.group_ways import FEW_LINES, GroupWays, inner_demand, line_weights
 from placement.network.groups import Groups
 from placement.network.lines import NO_LINES
 from placement.support.array_types import Floats, Ints
-from placement.support.arrays import product
+from placement.support.arrays import product, summed
 
 __all__ = ["hops", "loads"]
 
-#: Numbers of one table of router pairs by links.
+#: Router pairs times links that are looked at together.
 _NUMBERS = 1 << 20
 
 
@@ -163,38 +164,18 @@ def hops(ways: GroupWays, source: Ints, target: Ints) -> Floats:
     NidmapError
         Where no path joins two of them.
     """
-    groups, found, kinds = ways.groups, ways.groups.bundles, ways.groups.channels.kind
+    groups, kinds = ways.groups, ways.groups.channels.kind
     out = ways.hops(source, target)
-    inside = [
-        groups.local.priced(groups.shape, groups.table((kinds == kind).astype(np.float64)))
-        for kind in range(out.shape[1])
-    ]
+    prices = [ways.inside_price((kinds == k).astype(np.float64)) for k in range(out.shape[1])]
     rows = np.flatnonzero(ways.linked[ways.unit[source], ways.unit[target]])
-    many = np.diff(found.first)
-    step = max(1, _NUMBERS // int(many.max(initial=1)))
+    step = max(1, _NUMBERS // max(1, int(np.diff(ways.first).max(initial=1))))
     for some in np.split(rows, np.arange(step, len(rows), step)):
-        a, b = source[some], target[some]
-        turned = groups.group[a] > groups.group[b]
-        a, b = np.where(turned, b, a), np.where(turned, a, b)
-        g, h = groups.group[a], groups.group[b]
-        pair = np.searchsorted(found.low * groups.count + found.high, g * groups.count + h)
-        column = np.arange(int(many[pair].max(initial=0)))
-        there = column < many[pair][:, None]
-        link = found.first[pair][:, None] + np.where(there, column, 0)
-        at = g[:, None], found.a[link], groups.place[a][:, None]
-        to = h[:, None], found.b[link], groups.place[b][:, None]
-        share = np.where(there, found.times[link], 0) * _paths(groups, at, to)
-        share /= np.maximum(share.sum(axis=1, keepdims=True), 1)
-        for kind, table in enumerate(inside):
-            each = table[at] + table[to] + (kinds[found.up[link]] == kind)
-            out[some, kind] = (share * each).sum(axis=1)
+        (pair, channel, share), inside = few_pairs.follow(
+            ways, source[some], target[some], "shortest"
+        )
+        at, start, end, part = inside
+        spot = groups.slot[start] * groups.width + groups.place[end]
+        for kind, price in enumerate(prices):
+            out[some, kind] = summed(pair, share * (kinds[channel] == kind), len(some))
+            out[some, kind] += summed(at, part * price.take(spot), len(some))
     return out
-
-
-def _paths(groups: Groups, at: tuple[Ints, ...], to: tuple[Ints, ...]) -> Floats:
-    """Return the number of shortest paths over each link, 0 where others are shorter."""
-    local = groups.local
-    at, to = ((groups.shape[end[0]], *end[1:]) for end in (at, to))
-    far = local.length[at].astype(np.int64) + local.length[to]
-    near = far == far.min(axis=1, keepdims=True, initial=1 << 20)
-    return np.where(near, local.ways[at] * local.ways[to], 0)

@@ -21,7 +21,6 @@ import numpy as np
 from placement.network import shortest_paths
 from placement.network.crossings import Crossing, Side, crossings
 from placement.network.inside_groups import UNREACHED, InsideGroups
-from placement.network.model import once
 from placement.network.switches import stop_at_switches
 
 if TYPE_CHECKING:
@@ -74,7 +73,7 @@ class Routes:
         self.next = np.full(size, -1, dtype=np.int32)
         self.steps = np.zeros(size, dtype=np.int16)
         machine = groups.channels.machine
-        self._inner: FirstHops = once(machine, "network.first_hops", lambda: FirstHops(groups))
+        self._inner = machine.once("network.first_hops", lambda: FirstHops(groups))
         self._inside()
         found = groups.bundles
         wanted = [(x >= first) & (x < last) for x in (found.low, found.high)]
@@ -332,8 +331,7 @@ def _routes(ways: GroupWays, first: int, last: int) -> Routes:
     if (first, last) != (0, ways.groups.count):
         return Routes(ways, first, last)
     machine = ways.groups.channels.machine
-    found: Routes = once(machine, "network.single", lambda: Routes(ways, first, last))
-    return found
+    return machine.once("network.single", lambda: Routes(ways, first, last))
 
 
 def loads(ways: GroupWays, demand: Demand) -> Floats:

@@ -17,7 +17,7 @@ from placement.machine import Machine
 from placement.network import shortest_paths
 from placement.network.demand import Demand, Everyone, Messages
 from placement.network.lines import product_over_lines
-from placement.network.model import Channels, from_links, once
+from placement.network.model import Channels, from_links
 from placement.network.shortest_paths import Graph
 from placement.support.array_types import Floats, Ints
 from placement.support.arrays import summed
@@ -42,8 +42,7 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     >>> channels(parse_spec("tree:2x2,bw=5")).names().tolist()[::2]
     ['level1-0->level2-0 up1', 'level2-0->level1-0 down1']
     """
-    found: Channels = once(machine, "network switches", lambda: _directed_channels(machine))
-    return found
+    return machine.once("network switches", lambda: _directed_channels(machine))
 
 
 def _directed_channels(machine: Machine) -> Channels:
@@ -72,8 +71,7 @@ def _directed_channels(machine: Machine) -> Channels:
 
 def graph(machine: Machine) -> Graph:
     """Return the switches as a graph whose paths climb and then descend, where those reach all."""
-    found: Graph = once(machine, "network switch graph", lambda: _cable_graph(machine))
-    return found
+    return machine.once("network switch graph", lambda: _cable_graph(machine))
 
 
 def _cable_graph(machine: Machine) -> Graph:

@@ -33,7 +33,7 @@ from placement.machine import Machine
 from placement.network import rings, shortest_paths
 from placement.network.demand import Demand
 from placement.network.lines import match_lines
-from placement.network.model import Channels, once
+from placement.network.model import Channels
 from placement.network.shortest_paths import Graph, graph_of
 from placement.network.torus_grid import Grid, grid_of
 from placement.support.array_types import Floats, Ints, Mask
@@ -70,8 +70,7 @@ def channels(machine: Machine, routing: str = "") -> Channels:
     >>> two.names().tolist(), two.bandwidth.tolist()
     (['x0y0->x1y0 x', 'x1y0->x0y0 x', 'x0y0->x1y0 x#2', 'x1y0->x0y0 x#2'], [5.0, 5.0, 5.0, 5.0])
     """
-    found: Channels = once(machine, "network torus channels", lambda: _channels(machine))
-    return found
+    return machine.once("network torus channels", lambda: _channels(machine))
 
 
 def _channels(machine: Machine) -> Channels:
@@ -261,12 +260,10 @@ def _stuck(grid: Grid, at: Ints, to: Ints) -> Mask:
 def _search(machine: Machine) -> Graph:
     """Return the routers as a graph, every direction of an axis one way."""
     two = channels(machine)
-    found: Graph = once(
-        machine,
+    return machine.once(
         "network torus graph",
         lambda: graph_of(two, router_count(machine), count=np.ones(len(two))),
     )
-    return found
 
 
 def _narrow(grid: Grid, demand: Demand) -> tuple[Ints, Mask]:

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 
 from placement.machine import Machine
-from placement.network.model import once
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import find
 
@@ -101,8 +100,7 @@ class Grid:
 
 def grid_of(machine: Machine) -> Grid:
     """Return the grid of a torus, made once a machine."""
-    found: Grid = once(machine, "network torus", lambda: _grid(machine))
-    return found
+    return machine.once("network torus", lambda: _grid(machine))
 
 
 def _grid(machine: Machine) -> Grid:

@@ -17,7 +17,6 @@ import numpy as np
 from placement.machine import Machine
 from placement.network import switches
 from placement.network.demand import Demand
-from placement.network.model import once
 from placement.network.shortest_paths import no_path, refuse_large_table
 from placement.network.switches import channels
 from placement.support.array_types import Floats, Ints
@@ -169,8 +168,7 @@ def notes(machine: Machine, routing: str = "") -> tuple[str, ...]:
 
 def forest_of(machine: Machine) -> Forest | None:
     """Return the tree, None where the links make none, or several cables join two switches."""
-    found: Forest | None = once(machine, "network forest", lambda: _build_forest(machine))
-    return found
+    return machine.once("network forest", lambda: _build_forest(machine))
 
 
 def _build_forest(machine: Machine) -> Forest | None:

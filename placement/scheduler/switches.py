@@ -48,10 +48,7 @@ def slurm_switches(machine: Machine) -> Switches:
     """
     if machine.switches is not None:
         return machine.switches
-    if "slurm_switches" not in machine._cache:
-        machine._cache["slurm_switches"] = _derive_switches(machine)
-    found: Switches = machine._cache["slurm_switches"]
-    return found
+    return machine.once("slurm_switches", lambda: _derive_switches(machine))
 
 
 def members(switches: Switches) -> list[Ints]:

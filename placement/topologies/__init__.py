@@ -10,9 +10,7 @@ thing in `Machine.router`, in `Links` and here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +57,7 @@ def links(machine: Machine) -> Links:
     """
     if machine.links is not None:
         return machine.links
-    found: Links = _once(machine, "links", lambda: _kind(machine).links(machine))
+    found: Links = machine.once("links", lambda: _kind(machine).links(machine))
     return found
 
 
@@ -79,8 +77,8 @@ def router_coords(machine: Machine) -> NDArray[np.int32]:
     """
     if machine.router_coords is not None:
         return machine.router_coords
-    found: NDArray[np.int32] = _once(
-        machine, "router_coords", lambda: _kind(machine).router_coords(machine)
+    found: NDArray[np.int32] = machine.once(
+        "router_coords", lambda: _kind(machine).router_coords(machine)
     )
     return found
 
@@ -105,7 +103,7 @@ def router_names(machine: Machine) -> Strs:
     """
     if len(machine.router_names):
         return machine.router_names
-    found: Strs = _once(machine, "router_names", lambda: _kind(machine).router_names(machine))
+    found: Strs = machine.once("router_names", lambda: _kind(machine).router_names(machine))
     return found
 
 
@@ -133,11 +131,3 @@ def _kind(machine: Machine) -> ModuleType:
     if kind not in KINDS:
         raise UsageError(f"no network of kind {kind!r}", f"there are {', '.join(KINDS)}")
     return import_module(f"placement.topologies.{KINDS[kind]}")
-
-
-def _once(machine: Machine, key: str, make: Callable[[], Any]) -> Any:
-    """Return what was made before under `key`, or make it: machines never change."""
-    cache = machine._cache
-    if key not in cache:
-        cache[key] = make()
-    return cache[key]
