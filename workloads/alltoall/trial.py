@@ -27,16 +27,26 @@ KINDS = ("alltoall", "alltoallv")
 _ENOUGH = 1 << 16
 
 
-def trial(
-    comm: MPI.Intracomm,
-    *,
-    bytes: int = 65536,  # noqa: A002  # the option's name
-    kind: str = "alltoall",
-    spread: float = 0.0,
-    inner: int = 0,
-    seed: int = 0,
-) -> AllToAll:
-    """Return an all-to-all, its blocks filled. Collective.
+def pattern(ranks: int) -> str:
+    """Return who talks to whom: everybody to everybody."""
+    return "alltoall"
+
+
+def calls(bytes: int) -> int:  # noqa: A002  # the option's name
+    """Return how many calls one timed repetition holds.
+
+    Examples
+    --------
+    >>> calls(8), calls(16384), calls(1 << 22)
+    (64, 4, 1)
+    """
+    return max(1, min(64, _ENOUGH // max(bytes, 1)))
+
+
+class AllToAll:
+    """Blocks from every rank to every rank, and what each should hold. Collective.
+
+    Memory: twice the local blocks, ``2 * size * bytes``.
 
     Parameters
     ----------
@@ -56,36 +66,6 @@ def trial(
     ------
     UsageError, NidmapError
         On all ranks alike: sizes that make no sense, or do not fit.
-    """
-    with together(comm):
-        if bytes < 0 or inner < 0 or not 0 <= spread <= 1:
-            raise UsageError("bytes and inner are at least 0, spread between 0 and 1")
-        check_word("kind of all-to-all", kind, KINDS)
-        if spread and kind == "alltoall":
-            raise UsageError("blocks of different sizes need alltoallv")
-    return AllToAll(comm, bytes, kind, spread, inner or calls(bytes), seed)
-
-
-def pattern(ranks: int) -> str:
-    """Return who talks to whom: everybody to everybody."""
-    return "alltoall"
-
-
-def calls(bytes: int) -> int:  # noqa: A002  # the option's name
-    """Return how many calls one timed repetition holds.
-
-    Examples
-    --------
-    >>> calls(8), calls(16384), calls(1 << 22)
-    (64, 4, 1)
-    """
-    return max(1, min(64, _ENOUGH // max(bytes, 1)))
-
-
-class AllToAll:
-    """Blocks from every rank to every rank, and what each should hold.
-
-    Memory: twice the local blocks, ``2 * size * bytes``.
 
     Attributes
     ----------
@@ -97,13 +77,26 @@ class AllToAll:
     """
 
     def __init__(
-        self, comm: MPI.Intracomm, size: int, kind: str, spread: float, inner: int, seed: int
+        self,
+        comm: MPI.Intracomm,
+        *,
+        bytes: int = 65536,  # noqa: A002  # the option's name
+        kind: str = "alltoall",
+        spread: float = 0.0,
+        inner: int = 0,
+        seed: int = 0,
     ) -> None:
-        self.comm, self.kind, self.inner = comm, kind, inner
+        with together(comm):
+            if bytes < 0 or inner < 0 or not 0 <= spread <= 1:
+                raise UsageError("bytes and inner are at least 0, spread between 0 and 1")
+            check_word("kind of all-to-all", kind, KINDS)
+            if spread and kind == "alltoall":
+                raise UsageError("blocks of different sizes need alltoallv")
+        self.comm, self.kind, self.inner = comm, kind, inner or calls(bytes)
         rank, ranks = comm.Get_rank(), range(comm.Get_size())
-        self._out = [_block_bytes(size, spread, seed, rank, other) for other in ranks]
-        self._in = [_block_bytes(size, spread, seed, other, rank) for other in ranks]
-        fits(comm, sum(self._out) + sum(self._in), f"an all-to-all of {exact_size(size)} a pair")
+        self._out = [_block_bytes(bytes, spread, seed, rank, other) for other in ranks]
+        self._in = [_block_bytes(bytes, spread, seed, other, rank) for other in ranks]
+        fits(comm, sum(self._out) + sum(self._in), f"an all-to-all of {exact_size(bytes)} a pair")
         with together(comm):
             blocks = (_block(rank, other, count) for other, count in enumerate(self._out))
             self._send = bytearray().join(blocks)
@@ -135,6 +128,9 @@ class AllToAll:
                 if seen[at : at + count] != _block(other, rank, count):
                     raise NidmapError(f"the block from rank {other} did not arrive as it was sent")
                 at += count
+
+
+trial = AllToAll
 
 
 def _block_bytes(size: int, spread: float, seed: int, source: int, target: int) -> int:

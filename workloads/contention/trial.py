@@ -16,7 +16,7 @@ import numpy as np
 
 from placement.errors import NidmapError
 from placement.support.quantities import exact_size
-from workloads.contention.problem import COUNTS, PRINTED_N, Sizes, sizes
+from workloads.contention.problem import COUNTS, PRINTED_N, sizes
 from workloads.memory import fits
 from workloads.phases import seconds_of
 from workloads.places import place
@@ -95,16 +95,10 @@ class Buffers:
         self.filled: object = None
 
 
-def trial(
-    comm: MPI.Intracomm,
-    *,
-    n: int = PRINTED_N,
-    m: int = 1,
-    kind: str = "alltoallv-double",
-    buffers: Buffers | None = None,
-    seed: int = 0,
-) -> Contention:
-    """Return an all-to-all with its arrays made. Collective.
+class Contention:
+    """Blocks of vectors from every process to every process. Collective.
+
+    Memory: twice the local array, ``2 * n / p * m * 8`` bytes for doubles.
 
     Parameters
     ----------
@@ -116,28 +110,12 @@ def trial(
     buffers : Buffers or None
         None: arrays of its own.
     seed : int
-        Nothing here is drawn; for the sake of `workloads.trial.Trial`.
+        Nothing here is drawn; for the sake of `workloads.phases.Trial`.
 
     Raises
     ------
     UsageError, NidmapError
         On all ranks alike: sizes that do not divide, or do not fit the memory.
-    """
-    same(comm, n=n, m=m, kind=kind)
-    here = place(comm)
-    with together(comm):
-        size = sizes(n, m, comm.Get_size(), here.nodes, kind)
-    if buffers is None:
-        fits(comm, size.rank_need, f"an all-to-all of {exact_size(size.local_bytes)} a rank", 1.0)
-        with together(comm):
-            buffers = Buffers(size.local_bytes)
-    return Contention(comm, size, buffers)
-
-
-class Contention:
-    """Blocks of vectors from every process to every process.
-
-    Memory: twice the local array, ``2 * n / p * m * 8`` bytes for doubles.
 
     Attributes
     ----------
@@ -145,9 +123,25 @@ class Contention:
     sizes : Sizes
     """
 
-    def __init__(self, comm: MPI.Intracomm, size: Sizes, buffers: Buffers) -> None:
-        self.comm, self.sizes, self.buffers = comm, size, buffers
-        self.rank = comm.Get_rank()
+    def __init__(
+        self,
+        comm: MPI.Intracomm,
+        *,
+        n: int = PRINTED_N,
+        m: int = 1,
+        kind: str = "alltoallv-double",
+        buffers: Buffers | None = None,
+        seed: int = 0,
+    ) -> None:
+        same(comm, n=n, m=m, kind=kind)
+        self.comm, self.rank, nodes = comm, comm.Get_rank(), place(comm).nodes
+        with together(comm):
+            self.sizes = size = sizes(n, m, comm.Get_size(), nodes, kind)
+        if buffers is None:
+            what = f"an all-to-all of {exact_size(size.local_bytes)} a rank"
+            fits(comm, size.rank_need, what, 1.0)
+        with together(comm):
+            self.buffers = buffers or Buffers(size.local_bytes)
         self._done = False
         numbers = unsorted_ints(size.n, size.ranks, self.rank)
         self._send = send_counts(numbers, size.ranks, size.n // size.ranks)
@@ -214,6 +208,9 @@ class Contention:
                 error = NidmapError("the all-to-all did not bring the sorted array")
                 error.exit_code = 1
                 raise error
+
+
+trial = Contention
 
 
 def _blocks(array: Array, ints: NDArray[np.int32]) -> Iterator[tuple[Array, Array]]:

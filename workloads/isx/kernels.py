@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from numpy.typing import NDArray
-
-from placement.support.array_types import Ints
+from placement.support.array_types import Array, Ints
 from rankmap.refine.jit import inlined, kernel
-
-Keys = NDArray[Any]
 
 __all__ = ["count_keys", "deal_keys"]
 
@@ -25,7 +21,7 @@ def bucket_of(key: Any, by: Any, shifted: bool) -> Any:
 
 
 @kernel
-def count_keys(keys: Keys, by: Any, shifted: bool, counts: Ints) -> None:
+def count_keys(keys: Array, by: Any, shifted: bool, counts: Ints) -> None:
     """Add to counts (4, buckets) the keys of each bucket."""
     whole = len(keys) // 4 * 4
     for i in range(0, whole, 4):
@@ -36,7 +32,7 @@ def count_keys(keys: Keys, by: Any, shifted: bool, counts: Ints) -> None:
 
 
 @kernel
-def deal_keys(keys: Keys, by: Any, shifted: bool, starts: Ints, out: Keys) -> None:
+def deal_keys(keys: Array, by: Any, shifted: bool, starts: Ints, out: Array) -> None:
     """Write each key at its bucket's start, which moves on."""
     for key in keys:
         bucket = bucket_of(key, by, shifted)

@@ -12,11 +12,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-    from numpy.typing import NDArray
 
-    from placement.support.array_types import Ints
-
-    Keys = NDArray[Any]
+    from placement.support.array_types import Array, Ints
 
 __all__ = ["SCHEMES", "SIDES", "Window", "order"]
 
@@ -67,7 +64,7 @@ class Window:
         self._data = MPI.Win.Allocate(max(room, 1) * dtype.itemsize, dtype.itemsize, comm=comm)
         self._flag = MPI.Win.Allocate(8, 8, comm=comm)
         data, flag = (cast("Any", window.tomemory()) for window in (self._data, self._flag))
-        self.keys: Keys = np.frombuffer(data, dtype)[:room]
+        self.keys: Array = np.frombuffer(data, dtype)[:room]
         np.frombuffer(flag, np.int64)[0] = 0
         self._expected = 0
         self._data.Lock_all()
@@ -76,7 +73,7 @@ class Window:
         comm.Barrier()
 
     def put(
-        self, scheme: str, turns: list[int], keys: Keys, send: Ints, receive: Ints, places: Ints
+        self, scheme: str, turns: list[int], keys: Array, send: Ints, receive: Ints, places: Ints
     ) -> None:
         """Put each bucket into its rank's window, notify it, and wait for one's own keys.
 

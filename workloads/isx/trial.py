@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from workloads.isx.buckets import fill_buckets
 from workloads.isx.problem import Problem, Traffic, count_traffic, model_traffic, problem
 from workloads.isx.schemes import SCHEMES, SIDES, Window, order
 from workloads.memory import fits
@@ -21,32 +20,22 @@ from workloads.world import same, together
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-    from numpy.typing import NDArray
 
-    from placement.support.array_types import Ints
+    from placement.support.array_types import Array, Ints
 
-    Keys = NDArray[Any]
-
-__all__ = ["STAGES", "Isx", "Variant", "trial"]
+__all__ = ["STAGES", "Isx", "Variant", "fill_buckets", "trial"]
 
 #: The paper's five stages; the first is not in the total.
 STAGES = ("KeyGeneration", "LocalBucketing", "AssignBuckets", "KeyExchange", "LocalSort")
 
+#: From so many keys on loops are compiled: loading the compiler takes half a second a process.
+COMPILED = 1 << 16
 
-def trial(
-    comm: MPI.Intracomm,
-    *,
-    mode: str = "weak",
-    keys: int = 1 << 20,
-    dtype: str = "i4",
-    max_key: int = 1 << 28,
-    width: int = 8192,
-    bucketing: str = "auto",
-    exchange: str = "alltoallv",
-    sided: str = "two",
-    seed: int = 0,
-) -> Isx:
-    """Return a bucket sort with its buffers made and its loops compiled. Collective.
+
+class Isx:
+    """Keys, their buckets and room for what arrives, its loops compiled. Collective.
+
+    Memory: 3 times the local keys (keys, bucketed keys, received keys).
 
     Parameters
     ----------
@@ -63,23 +52,6 @@ def trial(
     ------
     UsageError, NidmapError
         On all ranks alike: what makes no sense, or does not fit the memory.
-    """
-    how: dict[str, Any] = {"dtype": dtype, "max_key": max_key, "width": width}
-    how["bucketing"] = bucketing
-    same(comm, mode=mode, keys=keys, **how, exchange=exchange, sided=sided, seed=seed)
-    with together(comm):
-        what = problem(mode, comm.Get_size(), keys, **how)
-        check_word("exchange", exchange, SCHEMES)
-        check_word("number of sides", sided, SIDES)
-    size = what.itemsize * what.count(comm.Get_rank())
-    fits(comm, int(3.2 * size), f"a bucket sort of {what.keys} keys")
-    return Isx(comm, what, exchange, sided, seed)
-
-
-class Isx:
-    """Keys, their buckets and room for what arrives.
-
-    Memory: 3 times the local keys (keys, bucketed keys, received keys).
 
     Attributes
     ----------
@@ -92,19 +64,39 @@ class Isx:
     """
 
     def __init__(
-        self, comm: MPI.Intracomm, what: Problem, exchange: str, sided: str, seed: int
+        self,
+        comm: MPI.Intracomm,
+        *,
+        mode: str = "weak",
+        keys: int = 1 << 20,
+        dtype: str = "i4",
+        max_key: int = 1 << 28,
+        width: int = 8192,
+        bucketing: str = "auto",
+        exchange: str = "alltoallv",
+        sided: str = "two",
+        seed: int = 0,
     ) -> None:
-        self.comm, self.problem, self.exchange, self.sided = comm, what, exchange, sided
+        how: dict[str, Any] = {"dtype": dtype, "max_key": max_key, "width": width}
+        how["bucketing"] = bucketing
+        same(comm, mode=mode, keys=keys, **how, exchange=exchange, sided=sided, seed=seed)
+        self.comm, self.exchange, self.sided = comm, exchange, sided
         self.ranks, self.seed = Ranks(comm), seed
-        self._window: Window | None = None
-        self._result: Keys | None = None
         with together(comm):
-            keys = what.generate(self.ranks.rank, seed)
-            self._bucketed = np.empty_like(keys)
-            self.send = fill_buckets(what, keys, self._bucketed)  # compiles its loops, too
-            self._before = checksum(keys)
+            self.problem = problem(mode, self.ranks.size, keys, **how)
+            check_word("exchange", exchange, SCHEMES)
+            check_word("number of sides", sided, SIDES)
+        size = self.problem.itemsize * self.problem.count(self.ranks.rank)
+        fits(comm, int(3.2 * size), f"a bucket sort of {self.problem.keys} keys")
+        self._window: Window | None = None
+        self._result: Array | None = None
+        with together(comm):
+            mine = self.problem.generate(self.ranks.rank, seed)
+            self._bucketed = np.empty_like(mine)
+            self.send = fill_buckets(self.problem, mine, self._bucketed)  # compiles its loops, too
+            self._before = checksum(mine)
         self.receive = self.ranks.swap(self.send)
-        self._room: Keys = np.empty(int(self.receive.sum()), keys.dtype)
+        self._room: Array = np.empty(int(self.receive.sum()), mine.dtype)
 
     def run(self) -> dict[str, float]:
         """Sort once and return this rank's seconds; the total is without the generation."""
@@ -134,7 +126,7 @@ class Isx:
         talk = watch.seconds["AssignBuckets"] + watch.seconds["KeyExchange"]
         return {"total": total, "communication": talk, **watch.seconds}
 
-    def _exchange(self, turns: list[int], places: Ints) -> Keys:
+    def _exchange(self, turns: list[int], places: Ints) -> Array:
         """Bring every bucket to its rank; `places`: where in each window ours belong."""
         if self.sided == "put":
             assert self._window is not None
@@ -176,6 +168,42 @@ class Isx:
         if self._window is not None:
             self._window.free()
             self._window = None
+
+
+trial = Isx
+
+
+def fill_buckets(problem: Problem, keys: Array, out: Array) -> Ints:
+    """Write the keys to `out`, bucket after bucket, and return the keys of each (P,).
+
+    Keys of a bucket keep their order.
+
+    Parameters
+    ----------
+    problem : Problem
+    keys, out : (n,) of the problem's dtype
+
+    Examples
+    --------
+    >>> keys, out = np.array([5, 1, 4, 0], "i4"), np.empty(4, "i4")
+    >>> fill_buckets(problem("weak", 2, 2, max_key=8), keys, out).tolist(), out.tolist()
+    ([2, 2], [1, 0, 5, 4])
+    """
+    kind: type[Any] = np.uint32 if problem.dtype == "i4" else np.uint64
+    plain, dealt = keys.view(kind), out.view(kind)
+    shifted = problem.shift is not None
+    by = kind(problem.shift if shifted else problem.width)
+    if len(keys) < COMPILED:
+        numbers = (plain >> by if shifted else plain // by).astype(np.int64)
+        np.take(plain, np.argsort(numbers, kind="stable"), out=dealt)
+        return np.bincount(numbers, minlength=problem.ranks)
+    from workloads.isx.kernels import count_keys, deal_keys
+
+    counts = np.zeros((4, problem.ranks), np.int64)
+    count_keys(plain, by, shifted, counts)
+    sizes: Ints = counts.sum(axis=0)
+    deal_keys(plain, by, shifted, np.cumsum(sizes) - sizes, dealt)
+    return sizes
 
 
 @dataclass(frozen=True, slots=True)

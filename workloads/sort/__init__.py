@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from workloads.sort.api import mpsort
+    from workloads.sort.partition import mpsort
 
 __all__ = ["mpsort"]
 
@@ -23,6 +23,6 @@ def __getattr__(name: str) -> Any:
     """Load `mpsort` when it is asked for: the command's help needs no numpy."""
     if name != "mpsort":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from workloads.sort.api import mpsort
+    from workloads.sort.partition import mpsort
 
     return mpsort

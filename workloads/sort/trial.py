@@ -1,8 +1,16 @@
-"""One sort on a communicator, ready to be repeated: data of its own, every result checked."""
+"""One sort on a communicator, ready to be repeated: data of its own, every result checked.
+
+And the messages of its exchange, predicted and counted, as in section 3.2 of
+Feng et al. (2015): items drawn at random and dealt to P ranks make messages
+whose sizes follow a Poisson distribution with mean N/P^2 (N items over all
+ranks), so that many are empty where that mean is small.
+"""
 
 from __future__ import annotations
 
+import math
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +20,6 @@ from workloads.phases import Phases
 from workloads.sort.check import checksum, faults, refuse, sortedness
 from workloads.sort.data import item_type, make
 from workloads.sort.keys import key_words
-from workloads.sort.load import Messages, count_messages, expect_messages
 from workloads.sort.partition import Job, Plan, Seen, run
 from workloads.sort.ranks import Ranks
 from workloads.words import check_word
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
 
     from placement.support.array_types import Array, Ints
 
-__all__ = ["PHASES", "TARGETS", "Sort", "trial"]
+__all__ = ["PHASES", "TARGETS", "Messages", "Sort", "count_messages", "expect_messages", "trial"]
 
 #: The paper's names, in order.
 PHASES = ("LocalSort1", "FindEdges", "SolveLayout", "Exchange", "LocalSort2")
@@ -32,23 +39,11 @@ PHASES = ("LocalSort1", "FindEdges", "SolveLayout", "Exchange", "LocalSort2")
 TARGETS = ("brought", "even", "ramp", "first")
 
 
-def trial(
-    comm: MPI.Intracomm,
-    *,
-    items: int = 1_000_000,
-    data: str = "random",
-    key_bits: int = 56,
-    dtype: str = "u8",
-    payload: int = 0,
-    target: str = "brought",
-    stable: bool = True,
-    splitters: str = "histogram",
-    exchange: str = "auto",
-    final: str = "auto",
-    algorithm: str = "mpsort",
-    seed: int = 0,
-) -> Sort:
-    """Return a sort with its data made. Collective.
+class Sort:
+    """Items on every rank, sorted anew in each repetition. Collective.
+
+    Memory: at most 3.5 times the local items, those kept for the next
+    repetition counted (see `workloads.sort.mpsort`).
 
     Parameters
     ----------
@@ -67,28 +62,6 @@ def trial(
     ------
     UsageError, NidmapError
         On all ranks alike: unknown words, or data that do not fit the memory.
-    """
-    plan = Plan(stable, splitters, exchange, final, algorithm)
-    how: dict[str, Any] = {"seed": seed, "bits": key_bits, "dtype": dtype, "payload": payload}
-    same(comm, items=items, data=data, target=target, plan=plan, **how)
-    rank, size = comm.Get_rank(), comm.Get_size()
-    with together(comm):
-        plan.check()
-        check_word("target", target, TARGETS)
-        make(data, 0, 1, 0, **how)  # words and numbers are right
-    everything = items * size if "one" in (data, target) or target == "first" else 0
-    need = 3.5 * max(items, everything if rank == 0 else 0) * item_type(dtype, payload).itemsize
-    fits(comm, int(need), f"a sort of {items} items a rank")
-    with together(comm):
-        mine = make(data, rank, size, items, **how)
-    return Sort(comm, mine, target, plan)
-
-
-class Sort:
-    """Items on every rank, sorted anew in each repetition.
-
-    Memory: at most 3.5 times the local items, those kept for the next
-    repetition counted (see `workloads.sort.mpsort`).
 
     Attributes
     ----------
@@ -97,26 +70,53 @@ class Sort:
         What the last repetition did.
     """
 
-    def __init__(self, comm: MPI.Intracomm, items: Array, target: str, plan: Plan) -> None:
-        self.comm, self.plan = comm, plan
-        self.ranks = Ranks(comm)
-        self.items = items
-        self.key = "key" if "key" in (items.dtype.names or ()) else None
-        self.brought = self.ranks.share(np.array(len(items)))
+    def __init__(
+        self,
+        comm: MPI.Intracomm,
+        *,
+        items: int = 1_000_000,
+        data: str = "random",
+        key_bits: int = 56,
+        dtype: str = "u8",
+        payload: int = 0,
+        target: str = "brought",
+        stable: bool = True,
+        splitters: str = "histogram",
+        exchange: str = "auto",
+        final: str = "auto",
+        algorithm: str = "mpsort",
+        seed: int = 0,
+    ) -> None:
+        self.comm, self.ranks = comm, Ranks(comm)
+        self.plan = Plan(stable, splitters, exchange, final, algorithm)
+        how: dict[str, Any] = {"seed": seed, "bits": key_bits, "dtype": dtype, "payload": payload}
+        same(comm, items=items, data=data, target=target, plan=self.plan, **how)
+        rank, size = self.ranks.rank, self.ranks.size
+        with together(comm):
+            self.plan.check()
+            check_word("target", target, TARGETS)
+            make(data, 0, 1, 0, **how)  # words and numbers are right
+        everything = items * size if "one" in (data, target) or target == "first" else 0
+        most = max(items, everything if rank == 0 else 0) * item_type(dtype, payload).itemsize
+        fits(comm, int(3.5 * most), f"a sort of {items} items a rank")
+        with together(comm):
+            self.items = make(data, rank, size, items, **how)
+        self.key = "key" if "key" in (self.items.dtype.names or ()) else None
+        self.brought = self.ranks.share(np.array(len(self.items)))
         self.counts = targets(target, self.brought)
-        self.before = checksum(items)
+        self.before = checksum(self.items)
         self.seen = Seen()
         self.result: Array | None = None
 
     def run(self) -> dict[str, float]:
         """Sort once and return this rank's seconds."""
         self.result = None  # not beside the next one
-        self.seen = Seen()
         phases = Phases(PHASES)
+        self.seen = Seen(watch=phases)
         began = time.perf_counter()
         words, fields = key_words(self.items, self.key)
         job = Job(self.items, words, fields)
-        self.result = run(self.ranks, job, self.brought, self.counts, self.plan, phases, self.seen)
+        self.result = run(self.ranks, job, self.brought, self.counts, self.plan, self.seen)
         total = time.perf_counter() - began
         exchanged = sum(phases.seconds[name] for name in PHASES[1:4])
         return {"total": total, "communication": exchanged, **phases.seconds}
@@ -143,6 +143,9 @@ class Sort:
         return random, count_messages(self.ranks, self.seen.sent)
 
 
+trial = Sort
+
+
 def targets(name: str, brought: Ints) -> Ints:
     """Return how many items each rank gets (P,).
 
@@ -159,3 +162,98 @@ def targets(name: str, brought: Ints) -> Ints:
     ends = int(brought.sum()) * weight // weight[-1]
     counts: Ints = np.diff(ends, prepend=0).astype(np.int64)
     return counts
+
+
+@dataclass(frozen=True, slots=True)
+class Messages:
+    """The P x P messages of one exchange, those to oneself among them.
+
+    Attributes
+    ----------
+    mean, deviation : float
+        Items a message, and their standard deviation.
+    empty : float
+        Share of messages without any item, 0 to 1.
+    largest : float
+        Items of the largest message.
+    imbalance : float
+        Deviation by mean: 0.1 is the paper's "10 percent message imbalance".
+    ranks_imbalance : float
+        Items of the busiest rank (received) by the mean over ranks, minus 1.
+    """
+
+    mean: float
+    deviation: float
+    empty: float
+    largest: float
+    imbalance: float
+    ranks_imbalance: float
+
+
+def expect_messages(items: int, ranks: int) -> Messages:
+    """Return what random keys make of `items` over all ranks.
+
+    Every rank has and gets N/P items whatever the data, the layout being
+    exact: only messages differ, and less than Poisson numbers would, by
+    (1 - 1/P), their sums over each row and column being given. With the
+    paper's thousands of ranks that factor is 1.
+
+    Examples
+    --------
+    >>> run = expect_messages(10_000_000 * 160_000, 160_000)
+    >>> run.mean, round(run.imbalance, 3)       # the paper's 62.5 items (it says 100)
+    (62.5, 0.126)
+    >>> round(expect_messages(100_000 * 160_000, 160_000).empty, 3)
+    0.535
+    """
+    mean = items / ranks**2
+    deviation = math.sqrt(mean) * (1 - 1 / ranks)
+    return Messages(
+        mean=mean,
+        deviation=deviation,
+        empty=math.exp(-mean),
+        largest=_largest(mean, ranks**2),
+        imbalance=deviation / mean if mean else 0.0,
+        ranks_imbalance=(-(-items // ranks) * ranks / items - 1) if items else 0.0,
+    )
+
+
+def _largest(mean: float, draws: int) -> float:
+    """Return the median of the largest of so many Poisson numbers.
+
+    The smallest k of which more lie above with less than an even chance:
+    draws * P(X > k) <= log 2.
+    """
+    if not mean:
+        return 0.0
+    reach = 12 * math.sqrt(mean) + 60
+    first = max(math.floor(mean - reach), 0)
+    k = np.arange(first, math.ceil(mean + reach) + 1)
+    logs = k * math.log(mean) - mean - np.array([math.lgamma(n + 1) for n in k.tolist()])
+    tail = np.cumsum(np.exp(logs)[::-1])[::-1]
+    above = np.append(tail[1:], 0.0)
+    return float(k[np.argmax(above <= math.log(2) / draws)])
+
+
+def count_messages(ranks: Ranks, sent: Ints) -> Messages:
+    """Return what one exchange was. Collective; no rank holds the P x P matrix.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    sent : int64 (P,)
+        Items that this rank sent to each.
+    """
+    total, empty = ranks.total(np.array([sent.sum(), np.count_nonzero(sent == 0)])).tolist()
+    size = ranks.size
+    mean = total / size**2
+    deviation = math.sqrt(float(ranks.total(np.array(((sent - mean) ** 2).sum()))) / size**2)
+    busiest = float(ranks.total(np.ascontiguousarray(sent)).max())
+    return Messages(
+        mean=mean,
+        deviation=deviation,
+        empty=empty / size**2,
+        largest=float(-ranks.least(np.array(-sent.max()))),
+        imbalance=deviation / mean if mean else 0.0,
+        ranks_imbalance=busiest * size / total - 1 if total else 0.0,
+    )

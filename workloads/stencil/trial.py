@@ -1,26 +1,43 @@
-"""One halo exchange on a communicator, ready to be repeated."""
+"""One halo exchange on a communicator, ready to be repeated.
+
+Six messages are brought to six neighbours in one of these ways.
+
+``put``
+    a blocking one-sided put to each, as DART's: MPI_Put and MPI_Win_flush,
+    one after the other. Where the neighbour is on the same node and shared
+    windows are on, the bytes are written into its memory instead (the
+    "zero-copy model" of DART-MPI).
+``put-all``
+    all six puts, then one flush.
+``sendrecv``
+    MPI_Sendrecv along each axis, up and down.
+``neighbor``
+    one MPI_Neighbor_alltoall on a Cartesian communicator.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import NidmapError, UsageError
 from placement.support.quantities import exact_size
 from workloads.memory import fits
+from workloads.node_memory import NodeMemory
 from workloads.phases import seconds_of
-from workloads.stencil.grid import NONE, OPPOSITE, grid_of
-from workloads.stencil.halo import METHODS, Halo
+from workloads.stencil.grid import NONE, OPPOSITE, grid_of, neighbours
 from workloads.words import check_word
 from workloads.world import same, together
 
 if TYPE_CHECKING:
     from mpi4py import MPI
-    from numpy.typing import NDArray
 
+__all__ = ["METHODS", "Halo", "pattern", "trial"]
 
-__all__ = ["Stencil", "pattern", "trial"]
+Bytes = NDArray[np.uint8]
 
 
 def trial(
@@ -33,7 +50,7 @@ def trial(
     iterations: int = 100,
     shm: bool = True,
     seed: int = 0,
-) -> Stencil:
+) -> Halo:
     """Return a halo exchange, its blocks filled. Collective.
 
     Parameters
@@ -47,7 +64,7 @@ def trial(
     periodic : bool
         Whether the grid wraps around: then each unit has six neighbours.
     method : str
-        One of `workloads.stencil.halo.METHODS`.
+        One of `METHODS`.
     iterations : int
         Exchanges of one repetition.
     shm : bool
@@ -70,8 +87,9 @@ def trial(
     given = {"bytes": bytes, "dims": grid, "periodic": periodic, "method": method}
     same(comm, **given, iterations=iterations, shm=shm, seed=seed)
     fits(comm, 12 * bytes, f"a halo of {exact_size(bytes)} a side")
-    made = METHODS[method](comm, bytes, grid=grid, periodic=periodic, shared=shm)
-    return Stencil(made, grid, iterations, seed)
+    made = METHODS[method](comm, bytes, grid, periodic, iterations, seed)
+    made.prepare(shm)
+    return made
 
 
 def pattern(ranks: int, dims: str = "auto", periodic: bool = False) -> str:
@@ -86,36 +104,72 @@ def pattern(ranks: int, dims: str = "auto", periodic: bool = False) -> str:
     return f"stencil:{grid}{',periodic' if periodic else ''}"
 
 
-class Stencil:
-    """A halo exchange over and over.
+class Halo(ABC):
+    """Six blocks out and six in, over and over. Collective.
 
     Memory: twelve messages.
 
-    Attributes
+    Parameters
     ----------
+    comm : mpi4py.MPI.Intracomm
+    size : int
+        Bytes of a block.
     grid : tuple of int
+        Extents of the grid of units.
+    periodic : bool
+        Whether it wraps around.
     iterations : int
         Exchanges of one repetition.
+    seed : int
+        Of the blocks' bytes.
+
+    Attributes
+    ----------
+    neighbours : tuple of int
+        Six ranks, `NONE` where there is none.
+    out, into : uint8 (6, size)
+        Blocks by direction: what goes that way, and what came from there.
+    loose : bool
+        Whether blocks of one rank in several directions may change places.
     """
 
-    def __init__(self, made: Halo, grid: tuple[int, int, int], iterations: int, seed: int) -> None:
-        self.grid, self.iterations = grid, iterations
-        self._halo, self._seed = made, seed
-        comm = made.comm
-        for way in range(6):
-            made.out[way] = _block(seed, comm.Get_rank(), way, made.out.shape[1])
+    loose = False
+
+    def __init__(
+        self, comm: MPI.Intracomm, size: int, grid: tuple[int, int, int], periodic: bool,
+        iterations: int, seed: int,
+    ) -> None:  # fmt: skip
+        self.comm, self.size, self.grid, self.periodic = comm, size, grid, periodic
+        self.iterations, self._seed = iterations, seed
+        rank = comm.Get_rank()
+        self.neighbours = neighbours(rank, grid, periodic)
+        self.out: Bytes = np.stack([_block(seed, rank, way, size) for way in range(6)])
+        self.into: Bytes = np.zeros((6, size), np.uint8)
+
+    @abstractmethod
+    def prepare(self, shared: bool) -> None:
+        """Make what the exchanges need.
+
+        Parameters
+        ----------
+        shared : bool
+            Whether puts to neighbours on the same node are written to their memory.
+        """
+
+    @abstractmethod
+    def exchange(self) -> None:
+        """Send all blocks."""
 
     def run(self) -> dict[str, float]:
         """Exchange `iterations` times and return the seconds of one."""
-        spent = seconds_of(self._halo.exchange, self.iterations)
+        spent = seconds_of(self.exchange, self.iterations)
         return {"total": spent, "communication": spent}
 
     def verify(self) -> None:
         """Raise on all ranks where a block is not what the neighbour sent."""
-        made = self._halo
-        made.settle()
-        with together(made.comm):
-            for way, rank in enumerate(made.neighbours):
+        self.settle()
+        with together(self.comm):
+            for way, rank in enumerate(self.neighbours):
                 if rank != NONE and not self._right(way, rank):
                     raise NidmapError(f"the block from rank {rank} did not arrive as it was sent")
 
@@ -125,18 +179,145 @@ class Stencil:
         Where one rank is the neighbour in several directions, MPI does not
         say which of its blocks a neighbour collective brings where.
         """
-        made = self._halo
         ways = [OPPOSITE[way]]
-        if made.loose:
-            ways = [OPPOSITE[other] for other in range(6) if made.neighbours[other] == rank]
-        size = made.into.shape[1]
-        return any(np.array_equal(made.into[way], _block(self._seed, rank, w, size)) for w in ways)
+        if self.loose:
+            ways = [OPPOSITE[other] for other in range(6) if self.neighbours[other] == rank]
+        blocks = (_block(self._seed, rank, w, self.size) for w in ways)
+        return any(np.array_equal(self.into[way], block) for block in blocks)
+
+    def settle(self) -> None:
+        """Wait until what all ranks sent is in `into`. Collective."""
+        self.comm.Barrier()
 
     def close(self) -> None:
         """Free what MPI keeps. Collective."""
-        self._halo.close()
+        self.comm.Barrier()
 
 
-def _block(seed: int, rank: int, way: int, size: int) -> NDArray[np.uint8]:
+class Put(Halo):
+    """``put``: one after the other, each complete before the next."""
+
+    overlap = False
+
+    def prepare(self, shared: bool) -> None:
+        """Open the windows that neighbours put into."""
+        from mpi4py import MPI
+
+        comm, size = self.comm, self.size
+        self._memory = NodeMemory(comm, 6 * size) if shared else None
+        self._near: dict[int, Bytes] = {}
+        if self._memory is not None:
+            raw = self._memory.mine
+            self._near = {rank: self._blocks(raw) for rank, raw in self._memory.near.items()}
+            self._window = MPI.Win.Create(raw, 1, comm=comm)
+        else:
+            self._window = MPI.Win.Allocate(6 * size, 1, comm=comm)
+            raw = np.frombuffer(cast("Any", self._window.tomemory()), np.uint8)
+        self.into = self._blocks(raw)
+        self.into[...] = 0
+        if shared:
+            self._near[comm.Get_rank()] = self.into  # where the grid wraps around
+        self._window.Lock_all(MPI.MODE_NOCHECK)
+        self._steps = [
+            (rank, OPPOSITE[way], [self.out[way], size, MPI.BYTE])
+            for way, rank in enumerate(self.neighbours)
+            if rank != NONE
+        ]
+        comm.Barrier()  # nobody puts before all have cleared their blocks
+
+    def _blocks(self, raw: Bytes) -> Bytes:
+        """Return the six blocks in the bytes that hold them."""
+        return raw[: 6 * self.size].reshape(6, self.size)
+
+    def exchange(self) -> None:
+        """Put each block into its neighbour's memory."""
+        window, overlap = self._window, self.overlap
+        for rank, way, block in self._steps:
+            near = self._near.get(rank)
+            if near is not None:
+                near[way] = block[0]
+            else:
+                window.Put(block, rank, way * self.size)
+                if not overlap:
+                    window.Flush(rank)
+        if overlap:
+            window.Flush_all()
+
+    def settle(self) -> None:
+        """Wait until what all ranks put is visible. Collective."""
+        self._window.Flush_all()
+        self._window.Sync()
+        self.comm.Barrier()
+        self._window.Sync()
+
+    def close(self) -> None:
+        """Free the windows. Collective."""
+        self.comm.Barrier()
+        self._window.Unlock_all()
+        self._near.clear()
+        self.into = np.zeros((6, 0), np.uint8)
+        self._window.Free()
+        if self._memory is not None:
+            self._memory.close()
+
+
+class PutAll(Put):
+    """``put-all``: all on their way at once."""
+
+    overlap = True
+
+
+class SendRecv(Halo):
+    """``sendrecv``."""
+
+    def prepare(self, shared: bool) -> None:
+        """Lay out the six messages."""
+        from mpi4py import MPI
+
+        ranks = [MPI.PROC_NULL if rank == NONE else rank for rank in self.neighbours]
+        out, into = (
+            [[block, self.size, MPI.BYTE] for block in side] for side in (self.out, self.into)
+        )
+        self._steps = [
+            (out[way], ranks[way], into[back], ranks[back]) for way, back in enumerate(OPPOSITE)
+        ]
+
+    def exchange(self) -> None:
+        """Send one way along each axis while receiving from the other."""
+        for out, target, into, source in self._steps:
+            self.comm.Sendrecv(out, target, 0, into, source, 0)
+
+
+class Neighbor(Halo):
+    """``neighbor``: one collective on a Cartesian communicator."""
+
+    loose = True
+
+    def prepare(self, shared: bool) -> None:
+        """Make the Cartesian communicator."""
+        from mpi4py import MPI
+
+        self._cart = self.comm.Create_cart(list(self.grid), [self.periodic] * 3, reorder=False)
+        self._out, self._into = ([side, self.size, MPI.BYTE] for side in (self.out, self.into))
+
+    def exchange(self) -> None:
+        """Exchange all six blocks."""
+        self._cart.Neighbor_alltoall(self._out, self._into)
+
+    def close(self) -> None:
+        """Free the Cartesian communicator. Collective."""
+        self._cart.Free()
+
+
+#: The ways to exchange.
+METHODS: dict[str, type[Halo]] = {
+    "put": Put,
+    "put-all": PutAll,
+    "sendrecv": SendRecv,
+    "neighbor": Neighbor,
+}
+
+
+def _block(seed: int, rank: int, way: int, size: int) -> Bytes:
     """Return the bytes that a rank sends in a direction."""
     return np.random.default_rng([seed, rank, way]).integers(0, 256, size, np.uint8)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import UsageError
-from workloads.isx import buckets, kernels
+from workloads.isx import kernels, trial
 from workloads.isx.problem import model_traffic, problem
 from workloads.isx.schemes import order
 
@@ -80,9 +80,9 @@ def test_few_keys_are_bucketed_as_many_are(monkeypatch, ranks, dtype, bucketing)
     keys = what.generate(ranks - 1, 5)
     found = []
     for compiled in (10**9, 0):
-        monkeypatch.setattr(buckets, "COMPILED", compiled)
+        monkeypatch.setattr(trial, "COMPILED", compiled)
         out = np.empty_like(keys)
-        found.append((buckets.fill_buckets(what, keys, out).tolist(), out.tolist()))
+        found.append((trial.fill_buckets(what, keys, out).tolist(), out.tolist()))
     assert found[0] == found[1]
     assert found[0][0] == np.bincount(keys // what.width, minlength=ranks).tolist()
     assert found[0][1] == keys[np.argsort(keys // what.width, kind="stable")].tolist()

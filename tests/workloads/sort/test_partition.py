@@ -9,8 +9,8 @@ from tests.effort import examples
 from tests.workloads.sort.simulated import simulate
 from workloads.sort.check import checksum, faults, in_order
 from workloads.sort.keys import key_words
-from workloads.sort.load import count_messages, expect_messages
 from workloads.sort.partition import EXCHANGES, FINALS, Job, Plan, Seen, run
+from workloads.sort.trial import count_messages, expect_messages
 
 INTS = ["i1", "u1", "<i2", ">u4", "<i8", ">i8", "<u8"]
 
@@ -77,7 +77,7 @@ def test_every_sort_is_the_stable_sort_of_all(problem):
         items, key = each[ranks.rank]
         words, fields = key_words(items, key)
         seen = Seen()
-        out = run(ranks, Job(items, words, fields), brought, counts, plan, None, seen)
+        out = run(ranks, Job(items, words, fields), brought, counts, plan, seen)
         assert out.dtype == items.dtype
         return out
 
@@ -98,7 +98,7 @@ def test_an_item_crosses_the_network_once_and_log_p_times_when_merged():
         def main(ranks, algorithm=algorithm):
             seen = Seen()
             job = Job(keys[ranks.rank], [keys[ranks.rank]], ())
-            run(ranks, job, counts, counts, Plan(algorithm=algorithm), None, seen)
+            run(ranks, job, counts, counts, Plan(algorithm=algorithm), seen)
             return seen.moved
 
         moved[algorithm] = sum(simulate(8, main)) / keys.size

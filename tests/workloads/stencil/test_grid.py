@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import NidmapError, UsageError
 from workloads.stencil.grid import NONE, OPPOSITE, grid_of, neighbours
-from workloads.stencil.kinds import per_repetition
-from workloads.stencil.pairs import levels, partners
+from workloads.stencil.kinds import meeting_levels, partners, per_repetition
 
 extents = st.tuples(st.integers(1, 6), st.integers(1, 6), st.integers(1, 6))
 
@@ -53,10 +52,10 @@ def test_grids_that_are_none(dims):
 def test_levels_of_a_dragonfly_and_hops_of_a_torus():
     machine = nidmap.load_machine("dragonfly:groups=2,chassis=2,blades=2,nodes=2")
     hosts = [f"nid{k:05d}" for k in (0, 0, 1, 2, 4, 8)]
-    found = levels(hosts, [0, 0, 0, 0, 0, 0], machine)
+    found = meeting_levels(hosts, [0, 0, 0, 0, 0, 0], machine)
     assert found == ["self", "socket", "blade", "chassis", "group", "system"]
     torus = nidmap.load_machine("torus:4x4x4,nodes=2")
-    assert levels(["nid00000", "nid00001", "nid00002", "nid00004"], [0] * 4, torus)[1:] == [
+    assert meeting_levels(["nid00000", "nid00001", "nid00002", "nid00004"], [0] * 4, torus)[1:] == [
         "0 hops",
         "1 hop",
         "2 hops",
@@ -65,7 +64,7 @@ def test_levels_of_a_dragonfly_and_hops_of_a_torus():
 
 def test_an_unknown_host_is_an_error_with_a_hint():
     with pytest.raises(NidmapError, match="login1"):
-        levels(["login1", "nid00000"], [0, 0], nidmap.load_machine("tree:2x2"))
+        meeting_levels(["login1", "nid00000"], [0, 0], nidmap.load_machine("tree:2x2"))
 
 
 @given(st.lists(st.sampled_from(["socket", "node", "blade", "group"])), st.integers(1, 5))
