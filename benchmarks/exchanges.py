@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-#: MPICH takes pairwise exchange for all-to-alls of such messages (`rankmap.predict.library`).
+#: MPICH takes pairwise exchange for all-to-alls of such messages (`rankmap.predict.algorithms`).
 LONG = 50_000
 
 

@@ -31,8 +31,8 @@ import numpy as np
 
 from nidmap import load_machine
 from placement.nodelist import NodeList
+from rankmap.predict import Predictor
 from rankmap.predict.gain import Gains, Placed
-from rankmap.predict.model import Model
 from workloads.ab.statistics import FEWEST, interval
 
 #: What is compared with ``default``.
@@ -90,7 +90,7 @@ def predicted(asked, found):
         return Placed(rows, None if slots is None else np.array(slots))
 
     size = float(asked.bytes) if asked.bytes else None
-    gains = Gains(Model(machine, asked.pattern, 1, size), placed(found["given"]))
+    gains = Gains(Predictor(machine, asked.pattern, 1, size), placed(found["given"]))
     where = {name: placed("", path) for name, path in found["orders"].items()}
     where["nodes"] = placed(found["plan"])
     return {name: gains.of(where[name])[:3] for name in ARMS}

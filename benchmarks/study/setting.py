@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.study.published import TARA
 from rankmap.collectives import mpich
-from rankmap.predict.library import LIBRARIES, chosen_by
+from rankmap.predict.algorithms import LIBRARIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,7 +76,7 @@ def algorithm(call: str, size: float, ranks: int) -> str:
     >>> algorithm("alltoall", 8, 64), algorithm("alltoall", 1e6, 64), algorithm("alltoallv", 1e6, 8)
     ('bruck', 'pairwise', 'at-once')
     """
-    return chosen_by(MPICH, size, ranks, call)
+    return MPICH.choose(call, size, ranks)
 
 
 def contact_s() -> float:

@@ -15,8 +15,8 @@ from rankmap.joint import work
 from rankmap.joint.budget import TUNING
 from rankmap.pattern.structured import Lines, name_pattern
 from rankmap.predict import Predictor
+from rankmap.predict.algorithms import ALGORITHMS
 from rankmap.predict.background import Other
-from rankmap.predict.phases import ALGORITHMS
 from rankmap.slots import parse_counts
 
 __all__ = ["ASSUMED", "KEYS", "predictor", "stand_in"]

@@ -17,7 +17,7 @@ from rankmap.joint.budget import TUNING
 from rankmap.pattern import Pattern
 from rankmap.pattern.structured import Lines
 from rankmap.predict import Predictor
-from rankmap.predict.phases import ALGORITHMS
+from rankmap.predict.algorithms import ALGORITHMS
 from rankmap.slots import Slots
 
 Make = Callable[[Slots], Ints | None]

@@ -8,22 +8,64 @@ docs/prediction.md lists every constant with its source.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
+import numpy as np
+
+from placement.errors import UsageError
+from placement.machine import Machine
+from placement.nodelist import NodeList
+from placement.support.array_types import Ints
+from rankmap.order import Order
+from rankmap.pattern import Pattern
+from rankmap.predict.asked import fit_pattern
+from rankmap.predict.gain import Placed, time_range
+from rankmap.predict.model import Model
 from rankmap.predict.prediction import Prediction
-from rankmap.predict.predictor import Predictor
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from placement.machine import Machine
-    from placement.nodelist import NodeList
-    from placement.support.array_types import Ints
-    from rankmap.order import Order
-    from rankmap.pattern import Pattern
-    from rankmap.predict.background import Other
+from rankmap.predict.report import report
+from rankmap.slots import Slots, slots_of
 
 __all__ = ["Prediction", "Predictor", "predict"]
+
+
+class Predictor(Model):
+    """Predicts one pattern on one machine, for one set of nodes and order after another.
+
+    Takes what `Model` takes.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> m = nidmap.load_machine("torus:4x4,bw=1")
+    >>> one = Predictor(m, "alltoall", 1, 1e9, latency=0)
+    >>> one.predict(np.arange(4)).bottleneck.name
+    'x0y0->x1y0 x'
+    """
+
+    def predict(self, rows: Ints, order: Order | Ints | None = None) -> Prediction:
+        """Return the whole prediction for a job on these nodes; see `time`."""
+        return self.on(self.slots(rows), order)
+
+    def ranged(self, slots: Slots, order: Order | Ints | None = None) -> Prediction:
+        """Return the prediction with its range over what is not known of the machine."""
+        found = self.on(slots, order)
+        if self.fair or slots.rows is None:
+            return found
+        return replace(found, between=time_range(self, Placed(slots.rows, order)))
+
+    def on(self, slots: Slots, order: Order | Ints | None = None) -> Prediction:
+        """Return the whole prediction for a job on slots that are known already."""
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below, in a sentence
+            found = report(self, fit_pattern(self.pattern, slots), slots, order)
+        if not math.isfinite(found.time_s):
+            raise UsageError(
+                f"the bytes of {self.pattern.spec} add up to more than can be counted",
+                "are its weights right?",
+            )
+        return found
 
 
 def predict(
@@ -33,16 +75,8 @@ def predict(
     *,
     order: Order | Ints | None = None,
     ppn: str | int | Sequence[int] | None = None,
-    bytes: float | None = None,  # noqa: A002 - the name of the command's option
-    routing: str = "",
     algorithm: str = "library",
-    latency: float | None = None,
-    memory: float | None = None,
-    background: Sequence[Other] = (),
-    fair: bool = False,
-    process: float | None = None,
-    payload: float | None = None,
-    first_contact: float | None = None,
+    **model: Any,
 ) -> Prediction:
     """Predict the time of a pattern on a job's nodes.
 
@@ -58,34 +92,12 @@ def predict(
         Slot of each rank; None: rank r on slot r.
     ppn : str, int, sequence of int or None
         Ranks on each node; None: as often as the list names it.
-    bytes : float or None
-        Payload of one message: each ordered pair of an all-to-all, each
-        directed neighbour of a stencil, a rank's whole local data for
-        ``sort``; multiplies what ``graph:``, ``matrix:`` and ``training:``
-        say. None: 1 MB, or 1 for these three.
-    routing : str
-        See `placement.network.routings`; '' is the machine's default.
     algorithm : str
         ``at-once``, ``pairwise`` … for an all-to-all, others for other collectives;
         ``library`` is what the machine's MPI does at that size.
-    latency : float or None
-        Latency of a short message in us; 0 switches off all that does not
-        grow with the bytes; None: as the machine states, or its fabric has.
-    memory : float or None
-        GB/s inside a node; None: as the site states, else 20; inf: it costs nothing.
-    background : sequence of rankmap.predict.background.Other
-        Jobs beside this one.
-    fair : bool
-        Share links max-min fairly in time instead of taking the busiest
-        link's load over bandwidth.
-    process : float or None
-        GB/s that one rank can send at most; None: as the site states, else
-        only its node limits it; inf: only its node limits it.
-    payload : float or None
-        Share of the bandwidth between routers that carries payload; None: as
-        the site states (0.64 was published for Aries), else all of it.
-    first_contact : float or None
-        Seconds that a rank takes to connect to each other one; None: nothing.
+    **model
+        More of what `rankmap.predict.model.Model` takes: bytes, routing, latency,
+        memory, background, fair, process, payload, first_contact.
 
     Returns
     -------
@@ -107,22 +119,6 @@ def predict(
     >>> found.bottleneck.kind, round(found.time_s * 1e3, 2)
     ('x', 17.09)
     """
-    from rankmap.slots import slots_of
-
     slots = slots_of(machine, nodes, ppn)
-    asked = Predictor(
-        machine,
-        pattern,
-        slots.counts.tolist(),
-        bytes,
-        routing,
-        algorithm=algorithm,
-        latency=latency,
-        memory=memory,
-        background=background,
-        fair=fair,
-        process=process,
-        payload=payload,
-        first_contact=first_contact,
-    )
+    asked = Predictor(machine, pattern, slots.counts.tolist(), algorithm=algorithm, **model)
     return asked.ranged(slots, order)

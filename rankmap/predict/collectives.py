@@ -12,51 +12,14 @@ import numpy as np
 from placement.support.array_types import Floats, Ints
 from rankmap.collectives import Part, Step, parts
 from rankmap.pattern.collective import Collective
-from rankmap.predict.library import LIBRARIES, Library, asked_library, chosen_by
 from rankmap.predict.lines import spread
 from rankmap.predict.phase import Job, Phase, Sends
 from rankmap.predict.summing import Summed, join_sums, sum_messages
 
-__all__ = ["choose_algorithm", "chooser", "phases"]
+__all__ = ["phases"]
 
 #: Of messages that are sent one by one so many are looked at, at least.
 LEAST_LOOKS = 64
-
-
-def chooser(algorithm: str, mpi: str) -> Library | None:
-    """Return the library that chooses, MPICH where nothing says; None where one was named."""
-    if algorithm == "library" and not mpi:
-        return LIBRARIES["mpich"]
-    return asked_library(algorithm, mpi)
-
-
-def choose_algorithm(pattern: Collective, algorithm: str, size: float, mpi: str) -> str:
-    """Return the algorithm of a collective.
-
-    Parameters
-    ----------
-    pattern : Collective
-        Fitted to the ranks.
-    algorithm : str
-        ``library``, a library's key or an algorithm's name.
-    size : float
-        ``--bytes``.
-    mpi : str
-        The machine's MPI, as its site calls it; '' where nothing says.
-
-    Examples
-    --------
-    >>> from rankmap.pattern import parse_pattern
-    >>> bcast = parse_pattern("bcast").fit(64)
-    >>> choose_algorithm(bcast, "library", 1e6, "cray-mpich")
-    'scatter-ring'
-    >>> choose_algorithm(bcast, "openmpi", 1e6, "")
-    'knomial'
-    """
-    library = chooser(algorithm, mpi)
-    if library is None:
-        return algorithm
-    return chosen_by(library, size, pattern.ranks or 0, pattern.name)
 
 
 def phases(
@@ -72,7 +35,7 @@ def phases(
     size : float
         ``--bytes``.
     algorithm : str
-        As `choose_algorithm` returns it.
+        Its name.
     steps : int or None
         Steps that are looked at, at most, where they are much alike; None: all.
     """

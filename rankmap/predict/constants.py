@@ -15,7 +15,7 @@ from typing import Any
 from placement.errors import UsageError
 from placement.machine import Machine
 
-__all__ = ["MEMORY_GBS", "Constants", "constants"]
+__all__ = ["ARIES_PAYLOAD", "MEMORY_GBS", "Constants", "constants"]
 
 #: By fabric: what it calls itself, and the mpi_us and hop_ns that its sites' configurations assume.
 FABRICS = {
@@ -36,6 +36,9 @@ NIC_US = 0.05
 
 #: GB/s at which the ranks of a node exchange data, all together, where nothing states it [assumed].
 MEMORY_GBS = 20.0
+
+#: Share of an Aries link that is payload (ISx paper, 4.2).
+ARIES_PAYLOAD = 0.64
 
 #: No latency in us and no bandwidth in GB/s is above this.
 MOST = 1e9

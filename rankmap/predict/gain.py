@@ -35,12 +35,12 @@ import numpy as np
 
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Stencil
+from rankmap.predict.algorithms import ALGORITHMS
 from rankmap.predict.asked import fit_pattern
 from rankmap.predict.background import USUAL_LOAD, Other, beside, shared_channels
 from rankmap.predict.bursts import LIKELY, RANGE, Filled, fill_links
+from rankmap.predict.constants import ARIES_PAYLOAD
 from rankmap.predict.drift import EAGER, Course
-from rankmap.predict.model import ARIES_PAYLOAD, Model
-from rankmap.predict.phases import ALGORITHMS
 from rankmap.progress import step
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from placement.network import Loads
     from placement.support.array_types import Floats, Ints
     from rankmap.order import Order
+    from rankmap.predict.model import Model
     from rankmap.predict.phase import Phase
 
 
@@ -414,13 +415,12 @@ def _unknowns(
 
 def _libraries(asked: Model, first: _Values) -> Iterator[tuple[str, str, list[dict[str, Any]]]]:
     """Yield the algorithm as an unknown, where a library chooses it."""
-    mpi = asked.machine.topology.parameters.get("mpi")
     if first.algorithm != "library":
         return
     if not isinstance(asked.pattern, Collective):
-        other = {"algorithm": ALGORITHMS[0] if mpi else "pairwise"}
+        other = {"algorithm": ALGORITHMS[0] if asked.mpi else "pairwise"}
         yield "algorithm", "whether the library posts its all-to-alls at once", [other]
-    elif not mpi:
+    elif not asked.mpi:
         question = "whether the library is MPICH's kin or Open MPI"
         yield "algorithm", question, [{"algorithm": "openmpi"}]
 

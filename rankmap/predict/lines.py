@@ -14,13 +14,13 @@ All lines of one direction of a grid do the same step at the same time.
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.network.demand import Demand
+from placement.support.arrays import ragged_ranges
 from rankmap.predict.phase import Phase, Sends
 from rankmap.predict.summing import Summed, join_sums, sum_messages
 
@@ -138,7 +138,9 @@ class _Table:
         exact = all(times == 1 for _, _, times in steps)
         doubled = any(blocks != 1 for _, blocks, _ in steps)
         made: Steps = lambda: self._walk(steps)  # noqa: E731 - a name for the type checker
-        total = self._added(made) if doubled else self.total()
+        total = self.total()
+        if doubled:
+            total = self.job.demand(join_sums([one for one, _ in made()], len(self.job.rows)))
         a_pair = sum(one.a_pair() for one, _ in made()) if doubled else self.a_pair()
         moved = sum(blocks * times for _, blocks, times in steps)
         share = moved / (self.extent - 1)
@@ -155,17 +157,15 @@ class _Table:
             sent=moved * self.part,
             shown=0 if exact else len(steps),
             sends=(lambda: self._sends(steps)) if exact else None,
-            peers=lambda: min(self.peers(), _partners_met(steps) if doubled else math.inf),
+            peers=lambda: min(self.peers(), _partners_met(steps)) if doubled else self.peers(),
         )
 
     def flows(self) -> Summed:
         """Return what goes from node to node: each pair of nodes once a line."""
         ends = np.cumsum(np.bincount(self.line, minlength=len(self.nodes)))
-        here = np.repeat(np.arange(len(self.line)), np.diff(ends, prepend=0)[self.line])
-        first = np.append(0, ends)[self.line]
-        held = np.diff(ends, prepend=0)[self.line]
-        place = np.arange(len(here)) - np.repeat(np.cumsum(held) - held, held)
-        there = np.repeat(first, held) + place
+        here, there = ragged_ranges(
+            np.append(0, ends)[self.line], np.diff(ends, prepend=0)[self.line]
+        )
         apart = here != there
         here, there = here[apart], there[apart]
         many = (self.ranks[here] * self.ranks[there]).astype(np.float64)
@@ -187,10 +187,6 @@ class _Table:
         ]
         return Sends.of(every)
 
-    def _added(self, steps: Steps) -> Demand:
-        """Return all steps together."""
-        return self.job.demand(join_sums([one for one, _ in steps()], len(self.job.rows)))
-
     def _most(self, amount: Ints) -> float:
         """Return the largest sum over one node's lines."""
         return float(np.bincount(self.node, amount, minlength=len(self.job.rows)).max(initial=0))
@@ -205,10 +201,8 @@ def _ranks_on_lines(nodes: Ints, count: int) -> tuple[Ints, Ints, Ints]:
     [[0, 0, 1], [0, 1, 1], [2, 1, 3]]
     """
     line = np.arange(len(nodes))[:, None]
-    key = np.sort((line * count + nodes).ravel())
-    first = np.flatnonzero(np.append(True, key[1:] != key[:-1]))
-    line, node = np.divmod(key[first], count)
-    return line, node, np.diff(np.append(first, len(key)))
+    key, ranks = np.unique(line * count + nodes, return_counts=True)
+    return *np.divmod(key, count), ranks
 
 
 def _partners_met(steps: list[Step]) -> float:

@@ -3,45 +3,43 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.errors import UsageError
+from placement.machine import Machine
+from placement.network import SINGLE_PATH, Channels, Demand, Loads, channels, loads, routings
+from placement.network.model import injection_bandwidth
+from placement.support.array_types import Floats, Ints
+from rankmap.order import Order
+from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.graph import STEPS, Graph
 from rankmap.pattern.structured import Lines, Stencil
+from rankmap.predict.algorithms import algorithm_of, algorithms
 from rankmap.predict.asked import fit_pattern, parse_wanted, size_of
+from rankmap.predict.background import Other, Shared, beside, shared_channels
 from rankmap.predict.bursts import Filled, Queues, fill_links
-from rankmap.predict.constants import constants
+from rankmap.predict.constants import ARIES_PAYLOAD, constants
 from rankmap.predict.drift import Course, course
 from rankmap.predict.lines import most_steps
 from rankmap.predict.phase import Job, Phase
-from rankmap.predict.phases import algorithm_of, algorithms, phases
+from rankmap.predict.phases import phases
+from rankmap.predict.summing import Summed
 from rankmap.predict.terms import contact_s, histogram_s, hops_by_class, latency_s, messages_s
 from rankmap.slots import Slots, parse_counts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from placement.machine import Machine
-    from placement.network import Channels, Demand, Loads
-    from placement.support.array_types import Floats, Ints
-    from rankmap.order import Order
-    from rankmap.pattern import Pattern
-    from rankmap.predict.background import Other, Shared
-
 
 __all__ = ["Model"]
 
 GB = 1e9
 
-#: Share of an Aries link that is payload (ISx paper, 4.2).
-ARIES_PAYLOAD = 0.64
-
 #: Loads of channels that are kept.
 KEPT = 3_000_000
+
+#: Messages at most that share links fairly in time: more cost minutes.
+MOST_FLOWS = 1 << 20
 
 
 class Model:
@@ -54,14 +52,17 @@ class Model:
     ppn : int, str or sequence of int
         Ranks on each node.
     bytes : float or None
-        Payload of one message (``--bytes``); None: 1 MB, or 1 where the
-        pattern says bytes itself.
+        Payload of one message: each ordered pair of an all-to-all, each
+        directed neighbour of a stencil, a rank's whole local data for
+        ``sort``; multiplies what ``graph:``, ``matrix:`` and ``training:``
+        say. None: 1 MB, or 1 for these three.
     routing : str
-        '' is the machine's default.
+        See `placement.network.routings`; '' is the machine's default.
     algorithm : str
-        How an all-to-all or another collective is done (`rankmap.predict.phases.algorithm_of`).
+        How an all-to-all or another collective is done (`rankmap.predict.algorithms.algorithm_of`).
     latency : float or None
-        us, see `rankmap.predict.constants.constants`.
+        Latency of a short message in us; 0 switches off all that does not
+        grow with the bytes; None: as the machine states, or its fabric has.
     memory : float or None
         GB/s inside a node; None: as the site states, else 20; inf: it costs nothing.
     background : sequence of Other
@@ -81,6 +82,8 @@ class Model:
 
     Attributes
     ----------
+    mpi : str
+        The machine's MPI, as its site calls it; '' where nothing says.
     steps : int or None
         Steps of an all-to-all that are looked at, at most; None: as many as
         there is time for (`rankmap.predict.lines.most_steps`).
@@ -121,15 +124,13 @@ class Model:
         payload: float | None = None,
         first_contact: float | None = None,
     ) -> None:
-        from placement.network import SINGLE_PATH, channels, routings
-        from placement.network.model import injection_bandwidth
-
         self.machine = machine
         self.pattern = parse_wanted(pattern)
         self.ppn = ppn
         self.size, assumed = size_of(self.pattern, bytes)
         self.assumed = [assumed] if assumed else []
         self.algorithm = algorithm_of(self.pattern, algorithm)
+        self.mpi: str = machine.topology.parameters.get("mpi", "")
         self.steps: int | None = None
         self.follows = True
         self.constants = constants(machine, latency, memory, process, payload, first_contact)
@@ -148,8 +149,12 @@ class Model:
         self.routing = routing or routings(machine)[0]
         self.single_path = self.routing in SINGLE_PATH
         self.spread_by_default = not known and "adaptive" in routings(machine)
-        if fair:
-            self._refuse_spread()
+        if fair and not self.single_path:
+            raise UsageError(
+                f"links are shared fairly in time along one path a message, and routing"
+                f" {self.routing} has many",
+                "use --routing single",
+            )
         self.injection: Floats = injection_bandwidth(machine)
         self._busy = np.zeros(len(machine), dtype=bool)
         for other in self.background:
@@ -185,23 +190,26 @@ class Model:
     def phases(self, pattern: Pattern, slots: Slots, order: Order | Ints | None) -> Iterator[Phase]:
         """Yield the pattern's phases on these nodes."""
         assert slots.rows is not None
-        placed = getattr(order, "slots", order)
-        node = slots.node if placed is None else slots.node[_check_slots(placed, len(slots))]
+        node = slots.node
+        if order is not None:
+            placed = np.asarray(getattr(order, "slots", order), dtype=np.int64)
+            if placed.shape != node.shape:
+                raise UsageError(
+                    f"an order of {placed.size} ranks, but there are {len(node)} slots"
+                )
+            node = node[placed]
         job = Job(self.machine, slots.rows, node, slots.counts)
         steps = self.steps or most_steps(len(self.channels), len(slots), self.routing)
         return phases(pattern, job, self.size, self.algorithm, steps)
 
     def algorithms(self, pattern: Pattern) -> list[str]:
         """Return the algorithm along each dimension of a pattern that is fitted to its ranks."""
-        mpi = self.machine.topology.parameters.get("mpi", "")
-        return algorithms(pattern, self.algorithm, self.size, mpi)
+        return algorithms(pattern, self.algorithm, self.size, self.mpi)
 
     def left(self, slots: Slots) -> Channels | None:
         """Return the channels with what is left of them; None where all of the wire is."""
         if not self.background:
             return None if self.constants.payload == 1 else self.channels
-        from rankmap.predict.background import beside, shared_channels
-
         assert slots.rows is not None
         if self._busy[slots.rows].any():
             found = shared_channels(self.machine, beside(self.background, slots.rows), self.routing)
@@ -249,8 +257,6 @@ class Model:
         settled : bool
             As for `placement.network.loads`.
         """
-        from placement.network import loads
-
         if self.routing != "adaptive":
             enough = 0.0
         elif enough is None:
@@ -270,8 +276,6 @@ class Model:
 
     def _least_share(self, left: Channels | None) -> float:
         """Return the least share of its bandwidth that a channel has left."""
-        from placement.network import channels
-
         if left is None:
             return 1.0
         whole = channels(self.machine, self.routing).bandwidth
@@ -324,10 +328,11 @@ class Model:
         memory = self.constants.memory_gbs
         inside = phase.inside / (memory * GB) if memory else 0.0
         hops = hops_by_class(loads, phase.total.total)
+        nics = np.maximum(1, (self.machine.router >= 0).sum(axis=1)).min(initial=1)
         return (
             max(0.0, inside - bandwidth),
             latency_s(phase, hops, self.constants),
-            messages_s(phase, self.constants, self._nics()),
+            messages_s(phase, self.constants, int(nics)),
             contact_s(phase, self.constants),
         )
 
@@ -405,28 +410,35 @@ class Model:
 
     def _fairly(self, phase: Phase, left: Channels | None) -> float:
         """Return the seconds of a phase, step by step, with links shared fairly in time."""
-        from rankmap.predict.sharing import fair_seconds
-
-        channels = left or self.channels
         every = phase.messages or phase.flows
         steps = [(every(), 1.0)] if phase.steps is None else phase.steps()
-        return math.fsum(
-            times * fair_seconds(phase.job, one, channels, self.injection, self.routing)
-            for one, times in steps
-        )
+        wire = self.every_link((left or self.channels).bandwidth)
+        return math.fsum(times * self._fair_step(phase.job, one, wire) for one, times in steps)
 
-    def _refuse_spread(self) -> None:
-        """Raise where a routing spreads a message over several paths: none is a flow then."""
-        if not self.single_path:
+    def _fair_step(self, job: Job, sums: Summed, wire: Floats) -> float:
+        """Return when the last of messages ends that start at once and share links fairly.
+
+        Each message is a flow of its own and leaves its links when it is done; those of one
+        entry of `sums` are alike.
+        """
+        from placement.network.fair_sharing import fair_ends
+
+        many = int(sums.messages.sum())
+        if many > MOST_FLOWS:
             raise UsageError(
-                f"links are shared fairly in time along one path a message, and routing"
-                f" {self.routing} has many",
-                "use --routing single",
+                f"{many} messages are too many to share links fairly in time",
+                f"at most {MOST_FLOWS} are followed; leave --fair out",
             )
-
-    def _nics(self) -> int:
-        """Return the fewest interfaces that a node of this machine has."""
-        return int(np.maximum(1, (self.machine.router >= 0).sum(axis=1)).min(initial=1))
+        ends = fair_ends(
+            self.machine,
+            job.rows[sums.source],
+            job.rows[sums.target],
+            sums.weight / sums.messages,
+            self.routing,
+            many=sums.messages,
+            bandwidth=wire,
+        )
+        return float(ends.max(initial=0.0))
 
     def histogram(self, pattern: Pattern, slots: Slots) -> float:
         """Return the seconds in which a sort finds its splitters; 0 for any other pattern."""
@@ -445,17 +457,3 @@ def _serves(found: Loads, for_s: float, enough: float, settled: bool) -> bool:
     """
     worst = float(found.seconds().max(initial=0.0))
     return enough == for_s or (not settled and (for_s <= enough or not enough < worst <= for_s))
-
-
-def _check_slots(placed: Any, count: int) -> Ints:
-    """Return an order's slots.
-
-    Raises
-    ------
-    UsageError
-        Not one slot a rank.
-    """
-    found = np.asarray(placed, dtype=np.int64)
-    if found.shape != (count,):
-        raise UsageError(f"an order of {found.size} ranks, but there are {count} slots")
-    return found

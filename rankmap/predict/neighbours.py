@@ -27,7 +27,7 @@ from placement.support.array_types import Floats, Ints
 from rankmap.pattern import Pattern
 from rankmap.pattern.graph import DIRECTED, PASSES, STEPS, Graph
 from rankmap.pattern.structured import GridPattern, Ring, Stencil
-from rankmap.predict.library import asked_library, chosen_by
+from rankmap.predict.algorithms import asked_library
 from rankmap.predict.lines import spread
 from rankmap.predict.phase import Job, Phase, Sends
 from rankmap.predict.summing import Summed, by_size, join_sums, sum_messages
@@ -119,7 +119,7 @@ def _turns(pattern: Graph, size: float, mpi: str) -> list[_Turn]:
         whole = _Turn(source, target, weight * size, float(times))
         line = 0 if place is None else int(place.max()) + 1
         block = whole.size.sum() / max(1, sent.messages.sum())
-        if library is None or not line or chosen_by(library, block, line) != "pairwise":
+        if library is None or not line or library.choose("alltoall", block, line) != "pairwise":
             found.append(whole)
             continue
         a, b = place[source], place[target]

@@ -4,109 +4,33 @@ A pattern and an order become a few phases, each a demand on the network from
 node to node and the messages it is made of. Structured patterns are never
 expanded into pairs of ranks: an all-to-all is so many ranks on each node, a
 stencil the grid of nodes against itself, shifted.
+
+A training iteration sends along one axis after the other: collectives of tensor,
+context and data parallelism are rings in rank order, experts' exchanges all-to-alls,
+pipeline stages chains both ways (`rankmap.pattern.training` has the bytes and what
+they were checked on). Real programs overlap some of the axes with each other and with
+computation: what is added up here is what the network has to do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 
-from placement.errors import UsageError, printable
+import numpy as np
+
+from placement.support.array_types import Ints
 from rankmap.pattern import Pattern
-from rankmap.predict import axes, collectives, lines, neighbours
-from rankmap.predict.library import LIBRARIES, asked_library, chosen_by
+from rankmap.pattern.collective import Collective
+from rankmap.pattern.structured import Lines
+from rankmap.pattern.training import Training
+from rankmap.predict import collectives, lines, neighbours
+from rankmap.predict.algorithms import algorithms
 from rankmap.predict.phase import Job, Phase
+from rankmap.predict.summing import Summed, join_sums, sum_messages
 
-__all__ = ["ALGORITHMS", "algorithm_of", "algorithms", "phases"]
-
-#: Ways to do an all-to-all; collectives have their own (`rankmap.collectives`), and every other
-#: pattern sends at once. ``library`` is what the machine's MPI does at that size; where no site
-#: says which MPI it has, ``at-once`` for an all-to-all and MPICH's choice for a collective.
-ALGORITHMS = ("at-once", "pairwise", "ring", "bruck", "library")
-
-
-def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
-    """Return the algorithm by which a pattern's messages are sent.
-
-    Parameters
-    ----------
-    pattern : Pattern
-    wanted : str
-        One of `ALGORITHMS` or of a collective's own, or a library's key; '' for
-        ``at-once``, and of a collective for ``library``.
-
-    Raises
-    ------
-    UsageError
-        No such algorithm, or one that the pattern does not have.
-
-    Examples
-    --------
-    >>> from rankmap.pattern import parse_pattern
-    >>> algorithm_of(parse_pattern("alltoall"), "bruck")
-    'bruck'
-    """
-    from rankmap.collectives import algorithms_of
-    from rankmap.pattern.collective import Collective
-    from rankmap.pattern.structured import Lines
-
-    if isinstance(pattern, Collective):
-        known = (*algorithms_of(pattern.name), *ALGORITHMS[-1:], *LIBRARIES)
-        return _require_known(wanted or "library", known, f"for {pattern.name}")
-    if isinstance(pattern, Lines):
-        return _require_known(
-            wanted or ALGORITHMS[0], (*ALGORITHMS, *LIBRARIES), "for an all-to-all"
-        )
-    if wanted in ("", ALGORITHMS[0], "library"):
-        return ALGORITHMS[0]
-    raise UsageError(
-        f"algorithm {printable(wanted, 40)}: {pattern.spec} has none to choose from",
-        f"only {ALGORITHMS[0]} applies",
-    )
-
-
-def _require_known(wanted: str, known: tuple[str, ...], what: str) -> str:
-    """Return a name that is among those known."""
-    if wanted not in known:
-        raise UsageError(
-            f"no algorithm '{printable(wanted, 40)}' {what}", f"there are {', '.join(known)}"
-        )
-    return wanted
-
-
-def algorithms(pattern: Pattern, algorithm: str, size: float, mpi: str) -> list[str]:
-    """Return the algorithm of the all-to-all along each dimension of a process grid, in order.
-
-    A collective has one dimension, its ranks.
-
-    Parameters
-    ----------
-    pattern : Pattern
-        Fitted to the ranks.
-    algorithm : str
-        As `algorithm_of` returns it.
-    size : float
-        ``--bytes``.
-    mpi : str
-        The machine's MPI, as its site calls it; '' where nothing says.
-
-    Examples
-    --------
-    >>> from rankmap.pattern import parse_pattern
-    >>> algorithms(parse_pattern("fft:4x64"), "library", 100, "cray-mpich")
-    ['at-once', 'bruck']
-    """
-    from rankmap.pattern.collective import Collective
-
-    if isinstance(pattern, Collective):
-        return [collectives.choose_algorithm(pattern, algorithm, size, mpi)]
-    dims = pattern.dims or ()
-    library = asked_library(algorithm, mpi)
-    if library is None:
-        return [ALGORITHMS[0] if algorithm == "library" else algorithm] * len(dims)
-    part = size * getattr(pattern, "weight", 1.0)
-    call = "alltoallv" if pattern.spec == "sort" else "alltoall"
-    return [chosen_by(library, part, ranks, call) for ranks in dims]
+__all__ = ["phases"]
 
 
 def phases(
@@ -126,28 +50,77 @@ def phases(
     steps : int or None
         Steps of an algorithm that are looked at, at most; None: all.
     """
+    mpi = job.machine.topology.parameters.get("mpi", "")
+    if isinstance(pattern, Collective):
+        (how,) = algorithms(pattern, algorithm, size, mpi)
+        found = collectives.phases(pattern, job, size, how, steps)
+    elif isinstance(pattern, Lines):
+        each = algorithms(pattern, algorithm, size, mpi)
+        found = lines.phases(pattern, job, size, each, steps)
+    elif isinstance(pattern, Training):
+        found = _training_phases(pattern, job, size)
+    else:
+        found = iter([neighbours.phase(pattern, job, size)])
     before: tuple[Phase, ...] = ()
-    for phase in _phases(pattern, job, size, algorithm, steps):
+    for phase in found:
         yield replace(phase, before=before)
         before = (*before, phase)
 
 
-def _phases(
-    pattern: Pattern, job: Job, size: float, algorithm: str, steps: int | None
-) -> Iterator[Phase]:
-    """Yield the phases of a pattern, each for itself."""
-    from rankmap.pattern.collective import Collective
-    from rankmap.pattern.structured import Lines
-    from rankmap.pattern.training import Training
+def _training_phases(pattern: Training, job: Job, size: float) -> Iterator[Phase]:
+    """Yield a phase for each axis that sends something."""
+    nodes = len(job.rows)
+    for axis, sent in pattern.sent().items():
+        groups = pattern.groups("dp-cp" if axis == "dp" else axis)
+        if not sent or groups.shape[1] < 2:
+            continue
+        sums = _axis_sums(axis, job.node[groups], sent * size, nodes)
+        in_turn, at_once = _axis_messages(pattern, axis, groups.shape[1])
+        others = groups.shape[1] - 1
+        peers = others if axis == "ep" else min(2, others)  # that a rank sends to or gets from
+        leaving = np.bincount(sums.source, sums.messages, minlength=nodes)
+        yield Phase(
+            axis,
+            job.demand(sums),
+            job,
+            partial(Summed, *sums),
+            in_turn=in_turn,
+            a_rank=at_once * in_turn if at_once > 1 else 0.0,
+            a_node=float(leaving.max(initial=0)) * in_turn,
+            inside=float(sums.inside.max(initial=0)),
+            a_pair=sums.a_pair(),
+            sent=sent * size * (2 if axis == "pp" else 1),
+            peers=partial(float, peers if len(sums.source) else 0),
+        )
 
-    mpi = job.machine.topology.parameters.get("mpi", "")
-    if isinstance(pattern, Collective):
-        (how,) = algorithms(pattern, algorithm, size, mpi)
-        yield from collectives.phases(pattern, job, size, how, steps)
-    elif isinstance(pattern, Lines):
-        each = algorithms(pattern, algorithm, size, mpi)
-        yield from lines.phases(pattern, job, size, each, steps)
-    elif isinstance(pattern, Training):
-        yield from axes.phases(pattern, job, size)
-    else:
-        yield neighbours.phase(pattern, job, size)
+
+def _axis_sums(axis: str, node: Ints, sent: float, nodes: int) -> Summed:
+    """Return what goes between nodes along one axis (`node`: groups x members)."""
+    if axis == "ep":
+        members = node.shape[1]
+        parts = [
+            sum_messages(
+                node.ravel(), np.roll(node, -d, axis=1).ravel(), sent / (members - 1), nodes
+            )
+            for d in range(1, members)
+        ]
+        return join_sums(parts, nodes)
+    if axis == "pp":
+        ahead = sum_messages(node[:, :-1].ravel(), node[:, 1:].ravel(), sent, nodes)
+        return join_sums([ahead, ahead.reversed()], nodes)
+    return sum_messages(node.ravel(), np.roll(node, -1, axis=1).ravel(), sent, nodes)
+
+
+def _axis_messages(pattern: Training, axis: str, members: int) -> tuple[float, float]:
+    """Return how many messages of a rank wait for each other, and how many it posts at once."""
+    z = pattern.sizes
+    layers = z.layers / pattern.pp * z.microbatches
+    moe = (z.moe or z.layers) / pattern.pp * z.microbatches
+    in_turn = {
+        "tp": (10 if z.sp else 8) * (members - 1) * layers,
+        "cp": 3 * (members - 1) * layers,
+        "ep": 4 * moe,
+        "dp": 2.0 * (members - 1),
+        "pp": 2.0 * (z.microbatches + members - 2),
+    }[axis]
+    return in_turn, members - 1.0 if axis == "ep" else 1.0

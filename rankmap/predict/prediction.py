@@ -63,7 +63,7 @@ class PhaseTime:
         Bytes that the busiest rank sends.
     transfer : str
         What the bytes take so long for: ``link`` (the busiest one), ``process``,
-        ``steps``, ``queues``, ``sharing`` (`rankmap.predict.model.Model.limits`) or ``memory``.
+        ``steps``, ``queues``, ``sharing`` (see `rankmap.predict.model.Model.limits`) or ``memory``.
     """
 
     name: str

@@ -11,9 +11,8 @@ from placement.support.quantities import size_text
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.graph import Graph
 from rankmap.pattern.structured import Lines, Stencil
-from rankmap.predict.collectives import chooser
+from rankmap.predict.algorithms import asked_library, chooser
 from rankmap.predict.constants import PROBES, ROUNDS, Constants
-from rankmap.predict.library import asked_library
 from rankmap.predict.phase import Job, Phase
 from rankmap.predict.prediction import PhaseTime, Prediction, Term
 from rankmap.predict.summing import join_sums
@@ -37,7 +36,12 @@ ROUNDING = 1e-9
 
 def report(asked: Model, pattern: Pattern, slots: Slots, order: Order | Ints | None) -> Prediction:
     """Return the prediction for a pattern that is fitted to slots."""
-    found = list(asked.phases(pattern, slots, order)) or [_silent(asked, slots)]
+    found = list(asked.phases(pattern, slots, order))
+    if not found:  # nothing is sent at all
+        assert slots.rows is not None
+        job = Job(asked.machine, slots.rows, slots.node, slots.counts)
+        nothing = join_sums([], len(slots.counts))
+        found = [Phase("exchange", job.demand(nothing), job, lambda: nothing, in_turn=0.0)]
     left = asked.left(slots)
     timed: list[PhaseTime] = []
     for phase in found:
@@ -59,14 +63,6 @@ def report(asked: Model, pattern: Pattern, slots: Slots, order: Order | Ints | N
         notes=tuple(dict.fromkeys(_notes(asked, pattern, slots, found, whole))),
         asked=_question_document(asked, pattern, slots, order),
     )
-
-
-def _silent(asked: Model, slots: Slots) -> Phase:
-    """Return the phase of a job that sends nothing."""
-    assert slots.rows is not None
-    job = Job(asked.machine, slots.rows, slots.node, slots.counts)
-    nothing = join_sums([], len(slots.counts))
-    return Phase("exchange", job.demand(nothing), job, lambda: nothing, in_turn=0.0)
 
 
 def _time_phase(asked: Model, phase: Phase, loads: Loads, left: Channels | None) -> PhaseTime:
@@ -225,9 +221,11 @@ def _notes(
     yield from asked.assumed
     if np.isinf(asked.injection).any():
         yield "injection is unlimited: the machine states no bandwidth for it"
-    free = _free(loads)
-    if free:
-        yield f"no bandwidth is stated for links of class {', '.join(free)}: they take no time"
+    wires = loads.channels
+    free = np.unique(wires.kind[np.isinf(wires.bandwidth) & (loads.load > 0)])
+    if len(free):
+        classes = ", ".join(wires.kinds[k] for k in free.tolist())
+        yield f"no bandwidth is stated for links of class {classes}: they take no time"
     if asked.spread_by_default:
         yield (
             f"routing {asked.routing} is the model's default; the machine's own may be adaptive"
@@ -261,24 +259,15 @@ def _notes(
 
 def _algorithm_notes(asked: Model, pattern: Pattern) -> Iterator[str]:
     """Yield who chose the algorithm of a collective where nobody named it."""
-    mpi = asked.machine.topology.parameters.get("mpi", "")
-    library = asked_library(asked.algorithm, mpi)
+    library = asked_library(asked.algorithm, asked.mpi)
     if library is not None and isinstance(pattern, Lines):
         size = size_text(asked.size * pattern.weight)
         yield (
             f"{size} from rank to rank go {_algorithms(asked, pattern)}, as {library.name}"
             " sends them (--algorithm says another way)"
         )
-    if isinstance(pattern, Collective) and asked.algorithm == "library" and not mpi:
+    if isinstance(pattern, Collective) and asked.algorithm == "library" and not asked.mpi:
         yield "the machine states no MPI: MPICH's choice of the algorithm is assumed (--algorithm)"
-
-
-def _free(loads: Loads) -> list[str]:
-    """Return the classes of links that carry something and have no bandwidth."""
-    found = loads.channels
-    carried = found.kind[np.isinf(found.bandwidth) & (loads.load > 0)]
-    many = np.bincount(carried, minlength=len(found.kinds))
-    return [kind for kind, count in zip(found.kinds, many.tolist(), strict=True) if count]
 
 
 def _question_document(asked: Model, pattern: Pattern, slots: Slots, order: Any) -> dict[str, Any]:
@@ -310,7 +299,6 @@ def _how(asked: Model, pattern: Pattern) -> str:
     """Return which algorithm a collective is done by and who chose it; '' for other patterns."""
     if not isinstance(pattern, Collective):
         return ""
-    mpi = asked.machine.topology.parameters.get("mpi", "")
-    library = chooser(asked.algorithm, mpi)
+    library = chooser(asked.algorithm, asked.mpi)
     name = _algorithms(asked, pattern)
     return f" ({name})" if library is None else f" ({library.name} takes {name})"

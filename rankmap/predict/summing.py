@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from placement.support.array_types import Floats, Ints
+from placement.support.arrays import sum_by_key
 
 __all__ = ["Summed", "by_size", "join_sums", "sum_messages"]
 
@@ -76,7 +77,8 @@ def sum_messages(source: Ints, target: Ints, weight: Any, nodes: int) -> Summed:
     gone = ~stays
     key = source[gone] * nodes + target[gone]
     if each is None:
-        found, count = _runs(key)
+        found, many = np.unique(key, return_counts=True)
+        count = many.astype(np.float64)
         total = count * float(weight)
     else:
         found, count, total = _weigh_keys(key, each[gone], nodes * nodes)
@@ -97,7 +99,8 @@ def by_size(source: Ints, target: Ints, weight: Floats, nodes: int) -> Summed:
     each, kind = np.unique(weight, return_inverse=True)
     gone = source != target
     key = (source[gone] * nodes + target[gone]) * len(each) + kind[gone]
-    found, count = _runs(key)
+    found, many = np.unique(key, return_counts=True)
+    count = many.astype(np.float64)
     pair, size = np.divmod(found, max(1, len(each)))
     inside = np.bincount(source[~gone], weight[~gone], minlength=nodes).astype(np.float64)
     return Summed(*np.divmod(pair, nodes), count, count * each[size], inside)
@@ -121,22 +124,12 @@ def join_sums(parts: list[Summed], nodes: int) -> Summed:
     return Summed(one, other, count, total, np.sum([part.inside for part in parts], axis=0))
 
 
-def _runs(key: Ints) -> tuple[Ints, Floats]:
-    """Return each key once, ascending, and how often it stood."""
-    key = np.sort(key)
-    first = np.flatnonzero(np.append(True, key[1:] != key[:-1])) if len(key) else np.arange(0)
-    return key[first], np.diff(np.append(first, len(key))).astype(np.float64)
-
-
 def _weigh_keys(key: Ints, weight: Floats, size: int) -> tuple[Ints, Floats, Floats]:
-    """Return each key once, how often it stood and the sum of its weights."""
+    """Return each key once, ascending, how often it stood and the sum of its weights."""
     if size <= min(_TABLE, 16 * len(key)):
         count = np.bincount(key, minlength=size)
         found = np.flatnonzero(count)
         total = np.bincount(key, weight, minlength=size)[found].astype(np.float64)
         return found.astype(np.int64), count[found].astype(np.float64), total
-    order = np.argsort(key, kind="stable")
-    key, weight = key[order], weight[order]
-    first = np.flatnonzero(np.append(True, key[1:] != key[:-1])) if len(key) else np.arange(0)
-    many = np.diff(np.append(first, len(key))).astype(np.float64)
-    return key[first], many, np.add.reduceat(weight, first) if len(first) else weight
+    found, total, many = sum_by_key(key, weight, np.ones(len(key)))
+    return found, many, total

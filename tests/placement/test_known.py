@@ -6,8 +6,8 @@ import pytest
 from placement.errors import UsageError
 from placement.load import load_machine
 from placement.network import Demand, loads, routings
+from rankmap.predict import Predictor
 from rankmap.predict.gain import Gains, Placed
-from rankmap.predict.model import Model
 
 SPEC = "dragonfly:groups=4,chassis=2,blades=4,nodes=2,global=8,injection=10"
 
@@ -19,8 +19,8 @@ def test_the_known_routing_is_what_is_taken_where_none_is_asked_for():
     assert set(routings(known)) == set(routings(plain))
     demand = Demand.pairs(known, np.array([0]), np.array([40]), 1.0)
     assert loads(known, demand).routing == "single"
-    assert Model(known, "alltoall").routing == "single"
-    assert Model(known, "alltoall", routing="valiant").routing == "valiant"
+    assert Predictor(known, "alltoall").routing == "single"
+    assert Predictor(known, "alltoall", routing="valiant").routing == "valiant"
     assert known.topology.parameters["mpi"] == "mpich"
 
 
@@ -28,7 +28,7 @@ def test_a_known_routing_is_no_unknown_of_a_gain():
     xc = load_machine("edison"), load_machine("edison", "known:routing=minimal")
     rows = np.flatnonzero(xc[0].free)[:64]
     apart = np.flatnonzero(xc[0].free)[::80][:64]
-    gains = [Gains(Model(m, "alltoall", 4), Placed(rows)).of(Placed(apart)) for m in xc]
+    gains = [Gains(Predictor(m, "alltoall", 4), Placed(rows)).of(Placed(apart)) for m in xc]
     names = [[one.name for one in gain.unknowns] for gain in gains]
     assert "routing" in names[0]
     assert "routing" not in names[1]
@@ -36,10 +36,12 @@ def test_a_known_routing_is_no_unknown_of_a_gain():
 
 def test_what_a_rank_sends_is_no_unknown_where_it_is_known():
     for word, unsure in (("known:mpi=mpich", True), ("known:process=inf", False)):
-        model = Model(load_machine(SPEC, word), "alltoall", bytes=1e6)
+        model = Predictor(load_machine(SPEC, word), "alltoall", bytes=1e6)
         assert model.process_stated != unsure
         assert model.constants.process_gbs is None
-    assert Model(load_machine(SPEC, "known:process=2.5"), "alltoall").constants.process_gbs == 2.5
+    assert (
+        Predictor(load_machine(SPEC, "known:process=2.5"), "alltoall").constants.process_gbs == 2.5
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from placement.network.model import injection_bandwidth
 from placement.plan import plan
 from placement.specs import parse_spec
 from rankmap.predict import Predictor
-from rankmap.predict.phases import ALGORITHMS
+from rankmap.predict.algorithms import ALGORITHMS
 
 MB = 1e6
 

@@ -15,7 +15,7 @@ from rankmap.joint.budget import TUNING
 from rankmap.joint.node_sets import boxes, levels, planner_sets
 from rankmap.pattern.graph import from_edges
 from rankmap.predict import predict
-from rankmap.predict.phases import ALGORITHMS
+from rankmap.predict.algorithms import ALGORITHMS
 from tests.effort import examples
 
 SPECS = [

@@ -14,10 +14,9 @@ from placement.errors import UsageError
 from placement.network import loads
 from placement.network.model import injection_bandwidth
 from placement.network.routes import walk
-from rankmap.predict import predict
+from rankmap.predict import Predictor, predict
 from rankmap.predict.bursts import Filled, Queues, fill_links
 from rankmap.predict.gain import Gains, Placed, time_range
-from rankmap.predict.model import Model
 from rankmap.predict.phase import Job
 from rankmap.predict.summing import sum_messages
 
@@ -171,7 +170,9 @@ def test_what_a_node_sends_one_way_does_not_queue():
 def test_small_bursts_flow():
     fine = nidmap.load_machine("minicray:torus,burst=1")
     plain = nidmap.load_machine("torus:3x3x2,x=9.375,y=4.6875,z=9.375,injection=10.4")
-    times = [Model(one, "alltoall", 1, 1e6, latency=0).time(np.arange(12)) for one in (fine, plain)]
+    times = [
+        Predictor(one, "alltoall", 1, 1e6, latency=0).time(np.arange(12)) for one in (fine, plain)
+    ]
     assert times[0] == pytest.approx(times[1], rel=1e-3)
 
 
@@ -186,15 +187,15 @@ def test_a_prediction_says_that_queues_bind():
 
 def test_many_ways_of_a_packet_have_no_queues():
     machine = MACHINES["dragonfly"]
-    asked = Model(machine, "alltoall", 1, 1e5, latency=0)
+    asked = Predictor(machine, "alltoall", 1, 1e5, latency=0)
     assert not asked.queueing
-    assert Model(machine, "alltoall", 1, 1e5, "single", latency=0).queueing
-    assert not Model(machine, "alltoall", 1, 1e5, "single", fair=True).queueing
+    assert Predictor(machine, "alltoall", 1, 1e5, "single", latency=0).queueing
+    assert not Predictor(machine, "alltoall", 1, 1e5, "single", fair=True).queueing
 
 
 def test_the_order_of_bursts_is_unknown():
     stated = {"process": np.inf, "latency": 0}
-    asked = Model(MACHINES["torus"], "alltoall", 1, 1e5, algorithm="at-once", **stated)
+    asked = Predictor(MACHINES["torus"], "alltoall", 1, 1e5, algorithm="at-once", **stated)
     found = time_range(asked, Placed(np.arange(12)))
     (one,) = found.unknowns
     assert one.name == "queues"

@@ -12,8 +12,8 @@ import nidmap
 from benchmarks.study.published import FFT
 from placement.machine import Machine
 from placement.network.bounds import bound_demand
+from rankmap.predict import Predictor
 from rankmap.predict.gain import Gain, Gains, Placed, time_range
-from rankmap.predict.model import Model
 
 TORUS = nidmap.load_machine("torus:4x4x4,bw=8,injection=20")
 CUBE = [0, 1, 4, 5, 16, 17, 20, 21]
@@ -21,7 +21,7 @@ GROUPS = nidmap.load_machine("dragonfly:groups=4,chassis=2,blades=4,nodes=2")
 
 
 def gain(machine: Machine, pattern: str, plan, base, ppn=1, **stated) -> Gain:
-    asked = Model(machine, pattern, ppn, 1e6, **{"algorithm": "library", **stated})
+    asked = Predictor(machine, pattern, ppn, 1e6, **{"algorithm": "library", **stated})
     return Gains(asked, Placed(np.array(base))).of(Placed(np.array(plan)))
 
 
@@ -55,7 +55,7 @@ def test_the_range_is_that_of_independent_errors_around_the_predicted_gain(data)
     found = gain(TORUS, "alltoall", plan, base, ppn=2)
     times = {}
     for algorithm, process in itertools.product(("pairwise", "at-once"), (None, 2.0)):
-        asked = Model(TORUS, "alltoall", 2, 1e6, algorithm=algorithm, process=process)
+        asked = Predictor(TORUS, "alltoall", 2, 1e6, algorithm=algorithm, process=process)
         times[algorithm, process] = asked.time(base) / asked.time(plan)
     likely = times["at-once", None]  # no site says which MPI a torus has
     assert found.likely == pytest.approx(likely)
@@ -81,7 +81,7 @@ def test_routers_that_adapt_lie_between_their_paths_and_the_cuts():
     assert routing.name == "routing"
     ends = []
     for rows in (plan, base):
-        asked = Model(machine, "alltoall", 1, 1e6, **given)
+        asked = Predictor(machine, "alltoall", 1, 1e6, **given)
         slots = asked.slots(rows)
         (phase,) = asked.phases(asked.pattern.on(slots), slots, None)
         ends.append((asked.time(rows), bound_demand(machine, phase.total).seconds))
@@ -100,7 +100,7 @@ def test_a_stated_routing_leaves_nothing_to_the_routers():
     found = gain(machine, "alltoall", range(0, 240, 20), range(300, 312), **stated)
     assert found.unknowns == ()
     assert found.low == found.likely == found.high
-    asked = Model(machine, "alltoall", 1, 1e6, **stated)
+    asked = Predictor(machine, "alltoall", 1, 1e6, **stated)
     times = [asked.time(np.arange(*span)) for span in ((300, 312), (0, 240, 20))]
     assert found.likely == pytest.approx(times[0] / times[1])
 
@@ -123,7 +123,7 @@ def test_a_plan_that_takes_no_time_is_any_number_of_times_as_fast():
 
 
 def test_a_baseline_is_as_fast_as_itself_for_certain():
-    asked = Model(nidmap.load_machine("minicray:fattree"), "fft:4x4", 2, 1e5, latency=0)
+    asked = Predictor(nidmap.load_machine("minicray:fattree"), "fft:4x4", 2, 1e5, latency=0)
     base, slots = np.arange(8), np.arange(16)
     assert Gains(asked, Placed(base)).of(Placed(base)) == Gain(1.0, 1.0, 1.0)
     assert Gains(asked, Placed(base, slots)).of(Placed(base, slots)) == Gain(1.0, 1.0, 1.0)
@@ -131,7 +131,7 @@ def test_a_baseline_is_as_fast_as_itself_for_certain():
 
 
 def test_a_range_of_times_contains_the_likely_one():
-    asked = Model(TORUS, "alltoall", 2, 1e6, algorithm="library")
+    asked = Predictor(TORUS, "alltoall", 2, 1e6, algorithm="library")
     found = time_range(asked, Placed(np.arange(8)))
     assert found.low <= found.likely <= found.high
     assert found.likely == pytest.approx(asked.time(np.arange(8)))
@@ -155,7 +155,7 @@ def test_what_shaheen_states_of_detours_follows_from_its_published_alltoall():
     machine = nidmap.load_machine("shaheen2")
     rows = nidmap.plan(machine, 8, strategy="slurm-none").rows
     free = {"process": np.inf, "memory": np.inf, "latency": 0}
-    asked = Model(machine, "alltoall", 32, 1e5, "minimal", algorithm="at-once", **free)
+    asked = Predictor(machine, "alltoall", 32, 1e5, "minimal", algorithm="at-once", **free)
     slots = asked.slots(rows)
     (phase,) = asked.phases(asked.pattern.on(slots), slots, None)
     sent = 32 * (len(slots) - 1) * 1e5
@@ -169,9 +169,9 @@ def test_what_shaheen_states_of_detours_follows_from_its_published_alltoall():
 
 def test_routers_need_not_adapt_to_links_that_take_less_than_a_rank():
     rows = np.r_[0:4, 8:12]  # of two groups
-    minimal = Model(GROUPS, "alltoall", 1, 1e6, routing="minimal", algorithm="at-once")
+    minimal = Predictor(GROUPS, "alltoall", 1, 1e6, routing="minimal", algorithm="at-once")
     for process, kept in ((0.01, True), (np.inf, False)):
-        asked = Model(
+        asked = Predictor(
             GROUPS, "alltoall", 1, 1e6, routing="adaptive", algorithm="at-once", process=process
         )
         (phase,) = asked.phases(asked.pattern.on(asked.slots(rows)), asked.slots(rows), None)

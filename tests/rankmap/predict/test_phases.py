@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from placement.errors import UsageError
 from placement.specs import parse_spec
 from rankmap.pattern.structured import Lines, Ring, Stencil
+from rankmap.predict.algorithms import algorithm_of
 from rankmap.predict.asked import fit_pattern, parse_wanted
 from rankmap.predict.lines import spread
 from rankmap.predict.phase import Job
-from rankmap.predict.phases import algorithm_of, phases
+from rankmap.predict.phases import phases
 from rankmap.slots import Slots
 from tests.rankmap.predict import brute
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from nidmap import load_machine
 from rankmap.pattern.structured import Stencil
-from rankmap.predict import predict
+from rankmap.predict import Predictor, predict
 from rankmap.predict.gain import Placed, time_range
-from rankmap.predict.model import Model
 from rankmap.recording import Collective, Messages, Phase, Recording, join_messages
 from rankmap.recording.file import save_recording
 from rankmap.recording.sequence import MOST_STEPS, steps_in
@@ -138,7 +137,7 @@ def test_what_a_halo_takes_does_not_depend_on_how_many_of_its_steps_were_recorde
     for calls in (1, 100):
         path = tmp_path / f"{calls}.npz"
         save_recording(Recording(12, 1.0, (halo((3, 4), 50_000, calls=calls),)), str(path))
-        one = Model(machine, f"measured:{path}", latency=0, process=np.inf)
+        one = Predictor(machine, f"measured:{path}", latency=0, process=np.inf)
         found[calls] = time_range(one, Placed(np.arange(12)))
         (queues,) = found[calls].unknowns
         assert queues.name == "queues"

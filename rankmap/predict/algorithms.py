@@ -1,0 +1,188 @@
+"""By which algorithm a pattern is sent: the one that is named, or an MPI library's choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from placement.errors import UsageError, printable
+from rankmap.collectives import algorithms_of, mpich, openmpi
+from rankmap.pattern import Pattern
+from rankmap.pattern.collective import Collective
+from rankmap.pattern.structured import Lines
+
+__all__ = [
+    "ALGORITHMS",
+    "LIBRARIES",
+    "Library",
+    "algorithm_of",
+    "algorithms",
+    "asked_library",
+    "chooser",
+    "library_of",
+]
+
+#: Ways to do an all-to-all; collectives have their own (`rankmap.collectives`), and every other
+#: pattern sends at once. ``library`` is what the machine's MPI does at that size; where no site
+#: says which MPI it has, ``at-once`` for an all-to-all and MPICH's choice for a collective.
+ALGORITHMS = ("at-once", "pairwise", "ring", "bruck", "library")
+
+
+class Library(NamedTuple):
+    """How a library chooses its algorithms.
+
+    Attributes
+    ----------
+    name : str
+        With the version whose rules these are.
+    choose : callable
+        Returns the algorithm of a call (``alltoall``, ``alltoallv`` or a family of
+        `rankmap.collectives`), so many bytes as the call counts them, its buffer or what one
+        rank sends to one other, and so many ranks.
+    source : str
+
+    Examples
+    --------
+    >>> mpich = LIBRARIES["mpich"]
+    >>> [mpich.choose("alltoall", size, 64) for size in (8, 1024, 1e6)]
+    ['bruck', 'at-once', 'pairwise']
+    """
+
+    name: str
+    choose: Callable[[str, float, int], str]
+    source: str
+
+
+#: By the library's family.
+LIBRARIES = {
+    "mpich": Library(
+        "MPICH 4.2",
+        mpich.choose,
+        "maint/tuning/coll/mpir/generic.json of MPICH 4.2.3; R. Thakur, R. Rabenseifner and"
+        " W. Gropp, Optimization of Collective Communication Operations in MPICH, 2005",
+    ),
+    "openmpi": Library(
+        "Open MPI 5.0",
+        openmpi.choose,
+        "ompi/mca/coll/tuned/coll_tuned_decision_fixed.c of Open MPI 5.0.9",
+    ),
+}
+
+
+def library_of(name: str) -> Library:
+    """Return the family of an MPI as a site calls it: MPICH's, unless it says Open MPI.
+
+    Cray's MPI, Intel MPI and MVAPICH descend from MPICH.
+
+    Examples
+    --------
+    >>> library_of("cray-mpich").name, library_of("Open MPI 5").name
+    ('MPICH 4.2', 'Open MPI 5.0')
+    """
+    plain = name.lower().replace(" ", "").replace("-", "")
+    return LIBRARIES["openmpi" if "openmpi" in plain else "mpich"]
+
+
+def asked_library(algorithm: str, mpi: str) -> Library | None:
+    """Return the library that is to choose; None where an algorithm is named, or no MPI is known.
+
+    Parameters
+    ----------
+    algorithm : str
+        ``library``, a key of `LIBRARIES`, or an algorithm's name.
+    mpi : str
+        The machine's MPI, as its site calls it; '' where nothing says.
+    """
+    if algorithm in LIBRARIES:
+        return LIBRARIES[algorithm]
+    return library_of(mpi) if algorithm == "library" and mpi else None
+
+
+def chooser(algorithm: str, mpi: str) -> Library | None:
+    """Return the library that chooses, MPICH where nothing says; None where one was named."""
+    if algorithm == "library" and not mpi:
+        return LIBRARIES["mpich"]
+    return asked_library(algorithm, mpi)
+
+
+def algorithm_of(pattern: Pattern, wanted: str = "") -> str:
+    """Return the algorithm by which a pattern's messages are sent.
+
+    Parameters
+    ----------
+    pattern : Pattern
+    wanted : str
+        One of `ALGORITHMS` or of a collective's own, or a library's key; '' for
+        ``at-once``, and of a collective for ``library``.
+
+    Raises
+    ------
+    UsageError
+        No such algorithm, or one that the pattern does not have.
+
+    Examples
+    --------
+    >>> from rankmap.pattern import parse_pattern
+    >>> algorithm_of(parse_pattern("alltoall"), "bruck")
+    'bruck'
+    """
+    if isinstance(pattern, Collective):
+        known = (*algorithms_of(pattern.name), *ALGORITHMS[-1:], *LIBRARIES)
+        return _require_known(wanted or "library", known, f"for {pattern.name}")
+    if isinstance(pattern, Lines):
+        return _require_known(
+            wanted or ALGORITHMS[0], (*ALGORITHMS, *LIBRARIES), "for an all-to-all"
+        )
+    if wanted in ("", ALGORITHMS[0], "library"):
+        return ALGORITHMS[0]
+    raise UsageError(
+        f"algorithm {printable(wanted, 40)}: {pattern.spec} has none to choose from",
+        f"only {ALGORITHMS[0]} applies",
+    )
+
+
+def _require_known(wanted: str, known: tuple[str, ...], what: str) -> str:
+    """Return a name that is among those known."""
+    if wanted not in known:
+        raise UsageError(
+            f"no algorithm '{printable(wanted, 40)}' {what}", f"there are {', '.join(known)}"
+        )
+    return wanted
+
+
+def algorithms(pattern: Pattern, algorithm: str, size: float, mpi: str) -> list[str]:
+    """Return the algorithm of the all-to-all along each dimension of a process grid, in order.
+
+    A collective has one dimension, its ranks.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        Fitted to the ranks.
+    algorithm : str
+        As `algorithm_of` returns it.
+    size : float
+        ``--bytes``.
+    mpi : str
+        The machine's MPI, as its site calls it; '' where nothing says.
+
+    Examples
+    --------
+    >>> from rankmap.pattern import parse_pattern
+    >>> algorithms(parse_pattern("fft:4x64"), "library", 100, "cray-mpich")
+    ['at-once', 'bruck']
+    >>> bcast = parse_pattern("bcast").fit(64)
+    >>> algorithms(bcast, "library", 1e6, ""), algorithms(bcast, "openmpi", 1e6, "")
+    (['scatter-ring'], ['knomial'])
+    """
+    if isinstance(pattern, Collective):
+        library = chooser(algorithm, mpi)
+        ranks = pattern.ranks or 0
+        return [library.choose(pattern.name, size, ranks) if library else algorithm]
+    dims = pattern.dims or ()
+    library = asked_library(algorithm, mpi)
+    if library is None:
+        return [ALGORITHMS[0] if algorithm == "library" else algorithm] * len(dims)
+    part = size * getattr(pattern, "weight", 1.0)
+    call = "alltoallv" if pattern.spec == "sort" else "alltoall"
+    return [library.choose(call, part, ranks) for ranks in dims]
