@@ -85,7 +85,7 @@ def _lines(text: str, source: str) -> Iterator[tuple[int, tuple[str, str], float
             raise ParseError(
                 source,
                 number,
-                f"'{printable(line.strip(), 60)}' is no link",
+                f"'{printable(line.strip(), 60)}' is not a link",
                 "two routers, and the GB/s left where it is only degraded",
             )
         yield number, (words[0], words[1]), gbs

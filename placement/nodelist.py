@@ -85,7 +85,7 @@ class NodeList(tuple[str, ...]):
         Raises
         ------
         ParseError
-            Naming the line and the word that is no node list, and what is
+            Naming the line and the word that is not a node list, and what is
             wrong with it; also where it would hold more than
             `placement.lists.expanding.MAX_NAMES` names.
 

@@ -56,7 +56,7 @@ class Order:
     optimised: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        """Keep a private copy, and refuse what is no order.
+        """Keep a private copy, and refuse what is not an order.
 
         Raises
         ------

@@ -68,7 +68,7 @@ def read_text(path: str) -> tuple[str, str]:
     Raises
     ------
     ParseError
-        Where it cannot be read, or is no text.
+        Where it cannot be read, or is not text.
     """
     import sys
 

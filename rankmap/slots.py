@@ -237,7 +237,7 @@ def parse_counts(ppn: str | int | Sequence[int], nodes: int, what: str = "--ppn"
         match = _COUNT.fullmatch(text.strip())
         if not match or int(match[1]) < 1:
             raise UsageError(
-                f"{what}: '{printable(text, 30)}' is no number of ranks", "write 24 or 24,24,12"
+                f"{what}: '{printable(text, 30)}' is not a number of ranks", "write 24 or 24,24,12"
             )
         counts.append(int(match[1]))
         times.append(int(match[2] or match[3] or 1))
@@ -274,5 +274,5 @@ def _names(nodes: Nodes, source: str) -> Strs:
     names = list(NodeList.parse(nodes, source) if isinstance(nodes, str) else nodes)
     number = next((name for name in names if not name[:1].isalpha()), None)
     if number is not None:
-        raise UsageError(f"{printable(number, 30)} is no node's name", "NIDs need a machine: -m")
+        raise UsageError(f"{printable(number, 30)} is not a node's name", "NIDs need a machine: -m")
     return np.array(names)

@@ -10,7 +10,7 @@ import nidmap  # noqa: F401  # the front door tells the rooms what later ones br
 
 pytest.register_assert_rewrite("tests.web.browser")  # a plugin of several test modules
 
-#: A script for a person's hand: it needs atheris, which is no part of the tests.
+#: A script for a person's hand: it needs atheris, which is not part of the tests.
 collect_ignore = ["fuzz/guided.py"]
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)

@@ -255,7 +255,7 @@ async def _lines(service: Service, name: str, wanted: msgspec.Struct) -> AsyncIt
         job.cancel()
 
 
-#: What is no part of the API.
+#: What is not part of the API.
 _BESIDE = (
     Path("GET", "/", _page, None, "The page."),
     Path("GET", "/openapi.json", _openapi, None, "The API for programs."),

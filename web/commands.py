@@ -256,7 +256,9 @@ def _announce(service: Service, sock: socket, path: str | None, host: str) -> No
     what = "nodes, their states, jobs" + (" and their users" if service.users else "")
     if not address.startswith("127.") and address != "::1":
         who = "whoever has the URL" if token else "EVERYONE"
-        say(f"nidmap: this is no loopback address: {what} become visible on the network to {who}")
+        say(
+            f"nidmap: this is not a loopback address: {what} become visible on the network to {who}"
+        )
     elif not token:
         say(f"nidmap: no token: every user of this host can see {what}")
     shown = "localhost" if host in _EVERYWHERE else f"[{host}]" if ":" in host else host

@@ -74,7 +74,7 @@ def token_in(path: str) -> str:
     Raises
     ------
     UsageError
-        Others may read the file, or what it holds is no token.
+        Others may read the file, or what it holds is not a token.
     OutputError
         It cannot be made.
     """

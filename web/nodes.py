@@ -91,7 +91,7 @@ def resolve(machine: Machine, text: str) -> dict[str, Any]:
 def _unwrap_words(text: str) -> Iterator[str]:
     """Yield a text without what may stand around its names, each of the same length.
 
-    The last one is no text of the same length: the nodes of all jobs in what
+    The last one is not text of the same length: the nodes of all jobs in what
     ``squeue --json`` printed.
 
     Examples

@@ -25,7 +25,7 @@ class Path(NamedTuple):
     summary : str
         What it is for.
     keys : str
-        Those that every answer has; '' for what is no JSON.
+        Those that every answer has; '' for what is not a JSON.
     kinds : tuple of str
         Media types of its answers.
     """
@@ -53,7 +53,7 @@ _ALWAYS = {
 _CALCULATED = {
     409: "this machine cannot answer it: no such node, too few free ones, a strategy or pattern"
     " that does not fit; the detail says which word, the hint what to do",
-    415: "the body is no application/json",
+    415: "the body is not application/json",
     429: "too many calculations are under way: come again after Retry-After seconds",
     500: "a defect of nidmap",
     503: "busy, or Slurm does not answer",

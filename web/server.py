@@ -108,7 +108,7 @@ def _clear(path: str) -> None:
     if not os.path.lexists(path):
         return
     if not stat.S_ISSOCK(os.lstat(path).st_mode):
-        raise UsageError(f"{path} is there and is no socket", "name another --socket")
+        raise UsageError(f"{path} is there and is not a socket", "name another --socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(path)

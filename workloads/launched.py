@@ -52,7 +52,7 @@ _LAUNCHERS = (
     ("PMIx", "PMIX_RANK", ""),
 )
 
-#: Slurm's step ids from here on are no steps of srun: batch, extern and interactive ones.
+#: Slurm's step ids from here on are not steps of srun: batch, extern and interactive ones.
 _NO_STEP = 0xFFFFFFF0
 
 

@@ -61,7 +61,7 @@ class Duration(Param):
         clock = re.fullmatch(r"(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})", text, re.ASCII)
         if clock:
             return float(int(clock[1] or 0) * 3600 + int(clock[2]) * 60 + int(clock[3]))
-        return self.fail(f"{text!r} is no time; 90, 90s, 10m, 2h or 1:30:00", param, ctx)
+        return self.fail(f"{text!r} is not a time; 90, 90s, 10m, 2h or 1:30:00", param, ctx)
 
 
 class Sizes(Param):
@@ -81,7 +81,7 @@ class Sizes(Param):
         for part in str(value).split(","):
             ends = [Bytes(whole=True).convert(end.strip(), param, ctx) for end in part.split("-")]
             if len(ends) > 2 or (len(ends) == 2 and not 0 < ends[0] <= ends[1]):
-                self.fail(f"{part!r} is no range of sizes", param, ctx)
+                self.fail(f"{part!r} is not a range of sizes", param, ctx)
             size = ends[0]
             while len(ends) == 2 and size < ends[1]:
                 found.append(size)
@@ -115,7 +115,7 @@ class Number(Param):
     def _one(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
         match = re.fullmatch(r"(\d{1,15})(?:([e^])(\d{1,15}))?", text, re.ASCII)
         if match is None:
-            self.fail(f"{text!r} is no whole number; 1000000, 1e6 or 2^20", param, ctx)
+            self.fail(f"{text!r} is not a whole number; 1000000, 1e6 or 2^20", param, ctx)
         number, mark, power = int(match[1]), match[2], int(match[3] or 0)
         if power > 62:
             self.fail(f"{text!r} is too large", param, ctx)
@@ -250,7 +250,7 @@ def bench_callback(
     repeat, warmup : int
         Defaults of the options.
     outside : callable or None
-        Called first where this is no rank of a launch, with the same
+        Called first where this is not a rank of a launch, with the same
         arguments; the exit code, or None to go on.
 
     Examples

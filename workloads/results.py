@@ -166,7 +166,7 @@ def load(path: str) -> tuple[dict[str, Any], pd.DataFrame]:
     Raises
     ------
     ParseError
-        Where it is no file of samples.
+        Where it is not a file of samples.
     """
     try:
         with open(path, "rb") as stream:
@@ -215,7 +215,7 @@ def _from_lines(text: str, path: str) -> tuple[dict[str, Any], pd.DataFrame]:
     if "samples" in header:
         samples = header.pop("samples")
         if not (isinstance(samples, list) and all(isinstance(row, dict) for row in samples)):
-            raise ParseError(path, 1, "its samples are no list of objects")
+            raise ParseError(path, 1, "its samples are not a list of objects")
         return header, pd.DataFrame(samples)
     rows = [_object(line, path, number) for number, line in enumerate(lines[1:], 2)]
     for row in rows:

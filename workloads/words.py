@@ -49,5 +49,5 @@ def read_extents(text: str, what: str, example: str) -> tuple[int, ...]:
     """
     words = text.lower().split("x")
     if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
-        raise UsageError(f"{printable(text)!r} is no {what}", example)
+        raise UsageError(f"{printable(text)!r} is not a {what}", example)
     return tuple(int(word) for word in words)

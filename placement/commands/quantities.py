@@ -23,7 +23,7 @@ class Bytes(Param):
     Parameters
     ----------
     whole : bool
-        True refuses what is no whole number of bytes, and returns int.
+        True refuses what is not a whole number of bytes, and returns int.
 
     Examples
     --------
@@ -40,11 +40,11 @@ class Bytes(Param):
         """Return the bytes as float, or int."""
         match = _SIZE.fullmatch(str(value))
         if match is None:
-            return self.fail(f"{value!r} is no size; 8, 64kB, 4MiB", param, ctx)
+            return self.fail(f"{value!r} is not a size; 8, 64kB, 4MiB", param, ctx)
         power = " kMGT".index((match[2] or " ").replace("K", "k"))
         found = float(match[1]) * (1024 if match[3] else 1000) ** power
         if self.whole and not found.is_integer():
-            return self.fail(f"{value!r} is no whole number of bytes", param, ctx)
+            return self.fail(f"{value!r} is not a whole number of bytes", param, ctx)
         return int(found) if self.whole else found
 
 
@@ -57,7 +57,7 @@ def resource(text: str) -> str:
     'tier0'
     """
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", text, re.ASCII):
-        raise click.BadParameter(f"{text!r} is no name of a PBS resource")
+        raise click.BadParameter(f"{text!r} is not a name of a PBS resource")
     return text
 
 

@@ -19,7 +19,7 @@ from placement.support.array_types import Ints
 
 __all__ = ["hilbert_curve", "hilbert_key", "morton_curve", "morton_key"]
 
-#: More cells than this are no box of a machine or a process grid.
+#: More cells than this are not a box of a machine or a process grid.
 MOST = 2**26
 
 

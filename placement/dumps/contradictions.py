@@ -64,7 +64,7 @@ def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> list[Co
 
     Compared are the role of a node, its coordinates and what is in it, its
     state where both dumps are of one kind (two inventories, two lists of
-    states: Slurm's state counts more than a Cray's, and is no contradiction),
+    states: Slurm's state counts more than a Cray's, and is not a contradiction),
     and which nodes there are where both are of one format. Of a site, only
     the cabinets: what else it says is filled in where no dump does.
 

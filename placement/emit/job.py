@@ -100,7 +100,7 @@ def slurm_options(job: Job) -> list[str]:
 def _quote_word(value: str) -> str:
     """Quote as a shell would, which sbatch understands, only where something needs it."""
     if not value or not value.isprintable():
-        raise UsageError(f"{printable(value)!r} is no name")
+        raise UsageError(f"{printable(value)!r} is not a name")
     return value if _NEEDS_NO_QUOTES.fullmatch(value) else shlex.quote(value)
 
 

@@ -82,7 +82,7 @@ def locate(
 
         bandwidth = None if given is None else given.bandwidth
         return slingshot.locate(table, dumps, groups, bandwidth)
-    refuse(table, ~good, lambda row: f"{table.called(row)} is no node's cname, as others are")
+    refuse(table, ~good, lambda row: f"{table.called(row)} is not a node's cname, as others are")
     return _cray(table, parts, dumps, site, places)
 
 

@@ -314,7 +314,7 @@ def _most_common(gbs: Floats) -> float:
 
 def _remarks(cables: _Cables, layered: bool) -> tuple[str, ...]:
     if not layered:
-        return ("the switches are no fat tree: only a node's own switch is a coordinate",)
+        return ("the switches are not a fat tree: only a node's own switch is a coordinate",)
     count = len(cables.names)
     parts = len(np.unique(components(count, cables.a, cables.b)))
     if parts == 1:

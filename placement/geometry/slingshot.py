@@ -141,7 +141,7 @@ def locate(
     Raises
     ------
     ParseError
-        Where an xname is no node's.
+        Where an xname is not a node's.
     UsageError
         Where the table of groups lacks a cabinet.
     """
@@ -216,7 +216,9 @@ def _parts(table: Table) -> Ints:
         except BadNameError as error:
             raise table.error(row, str(error)) from None
         if not name.is_node:
-            raise table.error(row, f"{printable(text) or 'a node without one'} is no node's xname")
+            raise table.error(
+                row, f"{printable(text) or 'a node without one'} is not a node's xname"
+            )
         place = (name.cabinet, name.chassis, name.slot, name.board, name.node)
         out[row] = [0 if part is None else part for part in place]
     return out

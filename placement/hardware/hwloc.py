@@ -113,7 +113,9 @@ def parse_hwloc(text: bytes | str, source: str = "-") -> NodeHardware:
     except RecursionError:
         raise ParseError(source, 0, "objects nested too deeply for hwloc's XML") from None
     except ValueError as wrong:
-        raise ParseError(source, 0, f"'{printable(str(wrong), 40)}' is no hwloc number") from None
+        raise ParseError(
+            source, 0, f"'{printable(str(wrong), 40)}' is not an hwloc number"
+        ) from None
     if not found.cores:
         raise ParseError(source, 0, "a node without a core")
     cores = tuple(Core(tuple(sorted(pus)), *_numbers(pus, found)) for pus in found.cores)

@@ -282,7 +282,7 @@ class _Reader:
         return _Ranges(items, total, width)
 
     def _refuse_bad_name(self, entry: _Entry) -> None:
-        """Raise where what stands outside the brackets is no part of a host name."""
+        """Raise where what stands outside the brackets is not part of a host name."""
         sample, shown = "0".join(entry.literals), f"'{printable(entry.word)}'"
         if entry.longest() > MAX_LENGTH:
             what = f"{shown} is {len(entry.word)} characters long"

@@ -180,7 +180,7 @@ def exec_host(value: str, line: int, source: str, *, vnodes: bool = False) -> li
     for part in value.split("+"):
         match = (_VNODE if vnodes else _SLOT).fullmatch(part)
         if match is None:
-            what = f"'{printable(part)}' is no part of a PBS host list"
+            what = f"'{printable(part)}' is not part of a PBS host list"
             raise ParseError(source, line, what, "one looks like node1/0*24")
         slots = 1 if vnodes else _slots(match)
         found.append(Piece(match[1] if slots == 1 else f"{match[1]}:{slots}", line))
@@ -248,7 +248,7 @@ def flux_resource_set(text: str, source: str) -> list[Piece]:
     except (KeyError, TypeError):
         raise ParseError(source, 0, "a Flux R without a nodelist") from None
     if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
-        raise ParseError(source, 0, "a Flux R whose nodelist is no list of names")
+        raise ParseError(source, 0, "a Flux R whose nodelist is not a list of names")
     return [Piece(names) for names in found]
 
 
@@ -306,7 +306,7 @@ def _stdin() -> str:
 
 
 def _decode_stream(stream: BinaryIO, source: str) -> str:
-    """Return what a stream holds; bytes that are no text become a mark that no name may hold."""
+    """Return what a stream holds; bytes that are not text become a mark that no name may hold."""
     raw = read_at_most(stream, MAX_BYTES)
     if len(raw) > MAX_BYTES:
         raise ParseError(source, 0, f"larger than {MAX_BYTES} bytes", "no node list is")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 __all__ = ["MAX_LENGTH", "NAME", "Piece"]
 
-#: Characters of the longest name: more is no host name anywhere.
+#: Characters of the longest name: more is not a host name anywhere.
 MAX_LENGTH = 255
 #: A host name, or ``#`` and a number for an index of the machine's table.
 NAME = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.\-]*|#\d+)", re.ASCII)

@@ -83,7 +83,7 @@ def table(text: str, source: str) -> tuple[list[Piece], bool] | None:
     Returns
     -------
     (list of Piece, bool) or None
-        None where the text is no table of Slurm's.
+        None where the text is not a table of Slurm's.
 
     Raises
     ------

@@ -20,7 +20,7 @@ LIMITS = {"cage": 3, "slot": 16, "node": 4}
 _LETTERS = np.array([ord(c) for c in "c-csn"] + [0], dtype=np.uint32)
 _MAX = np.array([9999, 9999, *(limit - 1 for limit in LIMITS.values())], dtype=np.int32)
 
-#: More characters than this are no node's cname (c9999-9999c2s15n3).
+#: More characters than this are not a node's cname (c9999-9999c2s15n3).
 _LONGEST = 17
 
 #: Digits that an int64 surely holds; those before them belong to the prefix.

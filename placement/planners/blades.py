@@ -68,7 +68,7 @@ def blades(machine: Machine, request: Request) -> Ints:
     PlanError
         Where too few nodes are free, or too few with `per_blade` a blade.
     UsageError
-        Where the machine is no dragonfly, or `per_blade` is below 1.
+        Where the machine is not a dragonfly, or `per_blade` is below 1.
 
     Examples
     --------
@@ -301,7 +301,7 @@ def blades_linked(machine: Machine, request: Request) -> Ints:
     PlanError
         Where too few nodes are free, or too few with `per_blade` a blade.
     UsageError
-        Where the machine is no dragonfly, `per_blade` is below 1, or the
+        Where the machine is not a dragonfly, `per_blade` is below 1, or the
         wiring rule cannot be applied to the machine.
 
     Examples

@@ -95,7 +95,7 @@ def hilbert_groups(machine: Machine, request: Request) -> Ints:
     PlanError
         Where too few nodes are free.
     UsageError
-        Where the machine is no dragonfly.
+        Where the machine is not a dragonfly.
     """
     return _along(machine, request, hilbert_key, apart=True)
 
@@ -145,7 +145,7 @@ def morton_groups(machine: Machine, request: Request) -> Ints:
     PlanError
         Where too few nodes are free.
     UsageError
-        Where the machine is no dragonfly.
+        Where the machine is not a dragonfly.
     """
     return _along(machine, request, morton_key, apart=True)
 

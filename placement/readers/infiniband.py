@@ -66,7 +66,7 @@ def host_name(description: str) -> str:
 
     The Linux driver writes ``<host> <adapter>``; some sites the host alone.
     Switches compute too: SHARP's ``Mellanox Technologies Aggregation Node``
-    is no host, nor is an adapter that still has its factory text.
+    is not a host, nor is an adapter that still has its factory text.
 
     Examples
     --------
@@ -145,7 +145,7 @@ class Fabric:
             switch has one cable, whatever hangs on it); `links` has
             every printed end between switches, and between hosts and
             switches; `routers` all switches. ``parameters["other_adapters"]``
-            counts adapters that are no host.
+            counts adapters that are not hosts.
         """
         view = _View(self)
         named = list(zip(view.names, self.kinds, strict=True))
@@ -261,7 +261,7 @@ class _View:
         """Find links of which the other side prints nothing, or another link.
 
         Where the link counts, a contradiction is fatal; what hangs on an
-        adapter that is no host is left out anyway.
+        adapter that is not a host is left out anyway.
         """
         here, there, cabled = self.here, self.there, self.cabled
         span = int(max(here.max(), there.max())) + 1 if len(here) else 1

@@ -91,7 +91,7 @@ class _Object(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """A node with what is no state of it."""
+    """A node with what is not a state of it."""
 
     stated: StatedNode
     control: bool

@@ -89,7 +89,7 @@ def slurm_state(words: str, source: str, line: int = 0) -> tuple[str, bool]:
     Raises
     ------
     ParseError
-        Where it is no state.
+        Where it is not a state.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def node_state(text: str) -> tuple[str, bool] | None:
         The word in lower case (``idle~``, a node powered down, is ``idle``:
         Slurm wakes it for a job; ``idle*``, which does not answer, is
         ``down``) and True for planned (``plnd`` or the sign ``-``); None
-        where `text` is no state at all.
+        where `text` is not a state at all.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from placement.errors import ParseError, printable
 from placement.readers import resembling
 from placement.records import LineCounts
 
-#: More lines than this are no dump of a machine; a list of them would fill the memory.
+#: More lines than this are not a dump of a machine; a list of them would fill the memory.
 MAX_LINES = 1_000_000
 
 

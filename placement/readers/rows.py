@@ -404,7 +404,7 @@ class _Reading:
         before = np.cumsum([0, *(len(piece.numbers) for piece in parts[:-1])]).tolist()
         firsts = [p.first[:-1] + passed for p, passed in zip(parts, before, strict=True)]
         self.first = np.concatenate(firsts)
-        self.kinds: list[Row] = []  # of each shape; an empty Row where it is no row
+        self.kinds: list[Row] = []  # of each shape; an empty Row where it is not a row
         self.sorts: list[int] = []  # of each shape: what its lines are
         self.judged = 0  # shapes of rows and headers
 

@@ -67,7 +67,7 @@ def read(text: str, source: str) -> Dump:
     Raises
     ------
     ParseError
-        At the first line that is no tile, comment or blank, or names a
+        At the first line that is not a tile, comment or blank, or names a
         router or tile that cannot be.
 
     Examples

@@ -128,7 +128,7 @@ def _words(value: Any) -> list[str]:
 
 def _name(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no word")
+        raise TypeError(f"{value!r} is not a word")
     return value
 
 

@@ -53,7 +53,7 @@ def read(text: str, source: str) -> Dump:
     Raises
     ------
     ParseError
-        At the first line behind the headers that is no row, comment or blank.
+        At the first line behind the headers that is not a row, comment or blank.
 
     Examples
     --------

@@ -36,7 +36,7 @@ def read(text: str, source: str) -> Dump:
     Raises
     ------
     ParseError
-        At the first line that is no row, comment or blank.
+        At the first line that is not a row, comment or blank.
 
     Examples
     --------

@@ -84,7 +84,7 @@ def read(text: str, source: str) -> Dump:
     Raises
     ------
     ParseError
-        At the first line that is no row, header, comment or blank.
+        At the first line that is not a row, header, comment or blank.
 
     Examples
     --------

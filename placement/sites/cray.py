@@ -132,7 +132,7 @@ def floor(cabinets: Cabinets, slots: int) -> NDArray[np.int8]:
     Raises
     ------
     WrongFigure
-        A selector that is no cname or reaches outside the floor.
+        A selector that is not a cname or reaches outside the floor.
 
     Examples
     --------
@@ -184,7 +184,9 @@ def _parts(key: str, text: str, shape: tuple[int, ...]) -> list[Index]:
     """Return the indices that a selector names on each axis of the floor."""
     match = _CNAME.fullmatch(text)
     if match is None:
-        raise WrongFigure(key, f"'{printable(text)}' is no cname such as c0-0 or c[0-3]-*c2s15n1")
+        raise WrongFigure(
+            key, f"'{printable(text)}' is not a cname such as c0-0 or c[0-3]-*c2s15n1"
+        )
     parts = [np.empty(0, np.intp)] * 5
     for axis, part in zip(_AXES, match.groups(), strict=True):
         parts[axis] = _numbers(key, text, part or "*", shape[axis])

@@ -58,17 +58,17 @@ def read_site(path: str, source: str = "") -> Site | Overlay:
 
 
 def _text(raw: bytes, source: str) -> str:
-    """Decode a file, refusing what is no site file at first sight."""
+    """Decode a file, refusing what is not a site file at first sight."""
     where = place(source)
     if len(raw) > MAX_BYTES:
-        raise SiteError(f"{where}: larger than {MAX_BYTES} bytes, so it is no site file")
+        raise SiteError(f"{where}: larger than {MAX_BYTES} bytes, so it is not a site file")
     if not raw.strip():
         raise SiteError(f"{where}: empty", "nidmap site show shaheen2 shows what one holds")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
-        raise SiteError(f"{where}:{line}: not text in UTF-8, so it is no site file") from None
+        raise SiteError(f"{where}:{line}: not text in UTF-8, so it is not a site file") from None
 
 
 def parse_site(text: str, source: str) -> Site | Overlay:
@@ -169,7 +169,7 @@ def _key(tables: dict[str, Any], steps: list[str]) -> str:
 
 
 def _faulty(value: Any, names: list[str]) -> str:
-    """Return the key of the first entry of a free table that is no figure.
+    """Return the key of the first entry of a free table that is not a figure.
 
     msgspec writes ``[...]`` for any key of a mapping; the entries are tried
     one by one to learn which it was.

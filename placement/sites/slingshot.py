@@ -142,7 +142,9 @@ def _ranges(key: str, runs: list[str]) -> Ints:
     for run in runs:
         low, high = bounds(run) or (1, 0)
         if not low <= high < 100_000:
-            raise WrongFigure(key, f"'{run[:40]}' is no cabinet number such as 4000 or 4000-4020")
+            raise WrongFigure(
+                key, f"'{run[:40]}' is not a cabinet number such as 4000 or 4000-4020"
+            )
         numbers.extend(range(low, high + 1))
     if not numbers or len(set(numbers)) < len(numbers):
         raise WrongFigure(key, "names no cabinet, or one twice")

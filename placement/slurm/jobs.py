@@ -72,7 +72,7 @@ def jobs_in(text: str) -> tuple[RunningJob, ...] | None:
     Returns
     -------
     tuple of RunningJob or None
-        None where the text is no list of jobs.
+        None where the text is not a list of jobs.
 
     Raises
     ------

@@ -147,7 +147,7 @@ def _ask_sinfo(partition: str | None, deadline: Deadline) -> SlurmNodes:
 def _one_word(value: str, option: str) -> str:
     """Return an option's value, refusing what no name of Slurm's can be."""
     if not value or not value.isprintable() or any(c.isspace() for c in value):
-        raise UsageError(f"{option} {printable(value)!r} is no name")
+        raise UsageError(f"{option} {printable(value)!r} is not a name")
     return value
 
 
@@ -235,7 +235,7 @@ def topology() -> Dump | None:
     Raises
     ------
     LaunchError
-        Slurm is missing, down, slow, or prints what is no topology.
+        Slurm is missing, down, slow, or prints what is not a topology.
     """
     answer = ask(["scontrol", "show", "topology"], fails=True)
     if not answer.output.strip():

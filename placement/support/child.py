@@ -36,7 +36,7 @@ class Answer:
     Attributes
     ----------
     output, messages : str
-        Standard output and standard error; bytes that are no UTF-8 replaced.
+        Standard output and standard error; bytes that are not UTF-8 replaced.
     code : int
         Exit code; -n where signal n ended it.
     """

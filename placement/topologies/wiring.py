@@ -178,7 +178,7 @@ def _same_chassis(shape: Shape) -> Cables:
     i(g,h) is the rank of h among the other groups present, j = 0 … k-1, two
     links each: so it is on all 210 directed group pairs of Edison (k = 2) and
     all 72 of Theta (k = 4). A cable holds the links of two blades, so blades
-    are dealt out by twos at least. Where the links are no multiple of two a
+    are dealt out by twos at least. Where the links are not a multiple of two a
     chassis, which no known machine has, the first chassis have one blade more
     than the others.
     """

@@ -81,7 +81,7 @@ def cables_of(machine: Machine, name: str) -> tuple[list[Cable], list[tuple[Plug
     Raises
     ------
     UsageError
-        Where the machine is no InfiniBand fabric, or a name is not one that
+        Where the machine is not an InfiniBand fabric, or a name is not one that
         a description can hold.
     """
     shape = machine.topology

@@ -70,7 +70,7 @@ def words(column: Strs, name: str) -> list[str]:
     Raises
     ------
     UsageError
-        Where one is no word that a dump can hold.
+        Where one is not a word that a dump can hold.
     """
     for word in np.unique(column).tolist():
         if word and not _WORD.fullmatch(word):

@@ -92,7 +92,7 @@ def _upward(
     if wrong.size:
         i = int(wrong[0])
         names = f"{routers.names[links.a[i]]} and {routers.names[links.b[i]]}"
-        raise UsageError(f"{names} have a link along {_AXES[axis[i]]} but are no neighbours")
+        raise UsageError(f"{names} have a link along {_AXES[axis[i]]} but are not neighbours")
     one, other = figures
     total = links.bandwidth
     both = np.isnan(total) | np.isclose(total, one + other) | (links.count < 2)

@@ -27,7 +27,7 @@ def write(machine: Machine) -> str:
     ------
     UsageError
         Where there are service nodes, which Slurm does not list, or a state
-        that is no word.
+        that is not a word.
 
     Examples
     --------

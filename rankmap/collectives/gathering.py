@@ -97,7 +97,7 @@ def bruck(ranks: int, root: int, block: float) -> list[Part]:
 
 
 def _doubling_or_bruck(ranks: int, root: int, block: float) -> list[Part]:
-    """Return recursive doubling; Bruck's where the ranks are no power of two, as Open MPI does."""
+    """Return recursive doubling; Bruck's where ranks are not a power of two, as Open MPI does."""
     if ranks & (ranks - 1):
         return bruck(ranks, root, block)
     return doubling(ranks, root, block)

@@ -238,7 +238,7 @@ def _halve_blocks(ranks: int, root: int, block: float) -> list[Part]:
 def _double_blocks(ranks: int, root: int, block: float) -> list[Part]:
     """Return recursive doubling of all blocks but those of the own half.
 
-    Ranks that are no power of two take recursive halving.
+    Ranks that are not a power of two take recursive halving.
     """
     if ranks & (ranks - 1):
         return _halve_blocks(ranks, root, block)

@@ -59,7 +59,7 @@ def score(
 
     J is the sum over pairs of ranks of weight times distance of their nodes.
     Beside it stand the weight by level, the default order's J, and a lower
-    bound where one is known. A file that is no permutation of the job's slots
+    bound where one is known. A file that is not a permutation of the job's slots
     is explained, with exit code 1; one that cannot be read gives 3. Strategy
     auto chooses as in `nidmap order`, by predicted time where the machine
     states bandwidths (--bytes, --routing … say more of the job), and stderr

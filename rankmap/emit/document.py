@@ -67,7 +67,7 @@ def read(text: str, on: Slots, source: str) -> Order:
     positions = _positions(said, on, source)
     values = said["slots"]
     if not isinstance(values, list) or any(type(v) is not int or abs(v) >= 1 << 62 for v in values):
-        raise ParseError(source, 0, "'slots' is no list of whole numbers")
+        raise ParseError(source, 0, "'slots' is not a list of whole numbers")
     slots = np.array(values, dtype=np.int64)
     refuse_broken(slots, len(on), lambda at: 0, source, what="slot")
     words = str(said.get("strategy", "")), str(said.get("pattern", ""))

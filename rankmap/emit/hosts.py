@@ -165,7 +165,7 @@ class NodeLines(NamedTuple):
         for at, line in numbered_lines(text):
             match = self.pattern.fullmatch(line)
             if not match:
-                raise ParseError(source, at, f"'{printable(line, 40)}' is {self.wanted}")
+                raise ParseError(source, at, f"'{printable(line, 40)}' is not {self.wanted}")
             said = match.groupdict()
             if int(said.get("number") or len(hosts)) != len(hosts):
                 wrong = f"node rank {said['number']}, {len(hosts)} comes next"
@@ -181,7 +181,7 @@ class NodeLines(NamedTuple):
 _HOST_COUNT = NodeLines(
     "{host}:{count}",
     re.compile(r"(?P<host>[^\s:#]+)(?::(?P<count>[0-9]{1,9}))?(?:\s.*)?", re.ASCII),
-    "no host or host:count",
+    "a host or host:count",
 )
 register("hydra")(_HOST_COUNT)
 register("intel")(_HOST_COUNT)
@@ -189,7 +189,7 @@ register("mpijob")(
     NodeLines(
         "{host} slots={count}",
         re.compile(r"(?P<host>\S+)\s+slots\s*=\s*(?P<count>[0-9]{1,9})", re.ASCII),
-        "not host slots=N",
+        "host slots=N",
         once="a host file with slots",
     )
 )
@@ -197,7 +197,7 @@ register("torchrun")(
     NodeLines(
         "{number} {host} {count}",
         re.compile(r"(?P<number>[0-9]{1,9})\s+(?P<host>\S+)\s+(?P<count>[0-9]{1,9})", re.ASCII),
-        "not node-rank host nproc-per-node",
+        "node-rank host nproc-per-node",
         once="torchrun",
         head="# node-rank host nproc-per-node; on each node, with static rendezvous:\n"
         "# torchrun --nnodes={nodes} --node-rank=RANK --nproc-per-node=N"

@@ -54,7 +54,7 @@ def write(
         Cores of each rank.
     places : mapping of int to sequence of sequence of int, or None
         The cores of each place of a node by their logical numbers, by the node's count of
-        ranks, where they are no runs of `cores`.
+        ranks, where they are not runs of `cores`.
     """
     at = (order.slots - order.on.first[order.node]).tolist()
     if places is not None:

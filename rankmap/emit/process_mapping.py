@@ -226,6 +226,6 @@ def parse_limit(text: str | None, mapping: Mapping | None) -> int | None:
         return None
     if not (text.isascii() and text.isdigit() and 0 < int(text) < 1 << 31):
         raise UsageError(
-            f"--mapping-limit '{printable(text, 20)}' is no number of bytes", "or none"
+            f"--mapping-limit '{printable(text, 20)}' is not a number of bytes", "or none"
         )
     return int(text)

@@ -35,7 +35,7 @@ _TOKEN = re.compile(r"([0-9]{1,18})(?:-([0-9]{1,18}))?", re.ASCII)
 
 
 class BrokenOrderError(ParseError):
-    """An order file that can be read, but is no permutation of the job's slots.
+    """An order file that can be read, but is not a permutation of the job's slots.
 
     A command whose very question is whether an order is valid answers no
     (exit code 1); to every other one it is bad input (3).
@@ -57,7 +57,7 @@ def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
 def refuse_broken(
     values: Ints, n: int, line_of: Callable[[int], int], source: str, what: str = "rank"
 ) -> None:
-    """Refuse a file's numbers where they are no permutation of 0 … n-1.
+    """Refuse a file's numbers where they are not a permutation of 0 … n-1.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def _tokens(bare: str) -> Iterator[tuple[int, str]]:
 def _run(token: str, n: int, source: str, line: int, what: str) -> tuple[int, int]:
     match = _TOKEN.fullmatch(token)
     if not match:
-        raise ParseError(source, line, f"'{printable(token, 30)}' is no {what}")
+        raise ParseError(source, line, f"'{printable(token, 30)}' is not a {what}")
     low, high = int(match[1]), int(match[2] or match[1])
     if high < low:
         raise ParseError(source, line, f"range {token} runs backwards")

@@ -367,7 +367,7 @@ def find(program: str, mpi: str) -> Launcher:
     _load(*key)
     if key not in _registered:
         raise LaunchError(
-            f"'{printable(name, 40)}' is no launcher that is known"
+            f"'{printable(name, 40)}' is not a launcher that is known"
             + (f" for {printable(mpi, 20)}" if own else ""),
             f"there are {', '.join(programs())}",
         )

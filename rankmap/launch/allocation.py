@@ -154,7 +154,7 @@ def from_hosts(text: str, source: str, job: str = "") -> Allocation:
     Raises
     ------
     ParseError
-        A line that is no host.
+        A line that is not a host.
     LaunchError
         No host at all.
 
@@ -173,7 +173,7 @@ def from_hosts(text: str, source: str, job: str = "") -> Allocation:
             continue
         match = _HOST.fullmatch(bare)
         if not match:
-            raise ParseError(source, number, f"'{printable(bare, 40)}' is no host")
+            raise ParseError(source, number, f"'{printable(bare, 40)}' is not a host")
         slots = _SLOTS.search(match[3] or "")
         room[match[1]] = room.get(match[1], 0) + int(match[2] or (slots[1] if slots else 1))
     if not room:
@@ -237,7 +237,7 @@ def _nids(text: str) -> list[str]:
     for part in text.split(","):
         match = _RANGE.fullmatch(part.strip())
         if not match or int(match[2] or match[1]) - int(match[1]) >= _MOST_NODES:
-            raise LaunchError(f"COBALT_PARTNAME={printable(text, 30)} is no list of NIDs")
+            raise LaunchError(f"COBALT_PARTNAME={printable(text, 30)} is not a list of NIDs")
         found += map(str, range(int(match[1]), int(match[2] or match[1]) + 1))
     return found
 
@@ -285,5 +285,5 @@ def _number(env: Mapping[str, str], name: str) -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise LaunchError(f"{name}={printable(text, 30)} is no number of ranks")
+        raise LaunchError(f"{name}={printable(text, 30)} is not a number of ranks")
     return int(text)

@@ -79,7 +79,7 @@ def parse_job_id(text: str) -> str:
     '4711_3'
     """
     if not _ID.fullmatch(text):
-        raise UsageError(f"'{printable(text, 30)}' is no job id")
+        raise UsageError(f"'{printable(text, 30)}' is not a job id")
     return text
 
 

@@ -76,7 +76,7 @@ class Parsed:
         Raises
         ------
         LaunchError
-            Where the value is no positive number.
+            Where the value is not a positive number.
         """
         if name not in self.values:
             return None

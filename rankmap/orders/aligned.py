@@ -29,7 +29,7 @@ def aligned(pattern: Pattern, slots: Slots) -> Order:
     Raises
     ------
     UsageError
-        Where the pattern is no pencil FFT, the machine no dragonfly, or the
+        Where the pattern is not a pencil FFT, the machine no dragonfly, or the
         allocation not the same blades of one chassis in every group with a
         grid that fits; the message says what would.
     """

@@ -313,7 +313,7 @@ def _lay_on_torus(
 ) -> tuple[float, Ints] | None:
     """Return the order of fewest hops, and its hops by the fewest that any boxes have.
 
-    None where the allocation is no box of routers with as many slots each.
+    None where the allocation is not a box of routers with as many slots each.
     """
     once, router = np.unique(unwrap(coords, distance.extents), axis=0, return_inverse=True)
     router = router.reshape(-1)

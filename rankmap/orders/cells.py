@@ -119,7 +119,7 @@ def _numbers(name: str, text: str) -> Shape:
     parts = text.replace("x", ",").split(",")
     if not all(part.isascii() and part.isdigit() and 0 < int(part) < 1 << 40 for part in parts):
         raise UsageError(
-            f"strategy cells: {name} {printable(text, 30)} is no list of whole numbers above 0",
+            f"strategy cells: {name} {printable(text, 30)} is not a list of whole numbers above 0",
             f"as in {name} 4,2",
         )
     return tuple(int(part) for part in parts)

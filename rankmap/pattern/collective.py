@@ -94,7 +94,9 @@ def _register(name: str) -> None:
         if name not in ROOTED:
             raise UsageError(f"pattern {name} takes no options, not '{printable(text, 40)}'")
         if key != "root" or not (value.isascii() and value.isdigit()) or len(value) > 9:
-            raise UsageError(f"{name}: '{printable(text, 40)}' is no root", f"write {name}:root=0")
+            raise UsageError(
+                f"{name}: '{printable(text, 40)}' is not a root", f"write {name}:root=0"
+            )
         return Collective(name, int(value))
 
 

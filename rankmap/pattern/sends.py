@@ -108,7 +108,7 @@ def permutation(text: str) -> Pattern:
     key, _, value = text.partition("=")
     if text and (key != "seed" or not (value.isascii() and value.isdigit()) or len(value) > 18):
         raise UsageError(
-            f"permutation: '{printable(text, 40)}' is no seed", "write permutation:seed=1"
+            f"permutation: '{printable(text, 40)}' is not a seed", "write permutation:seed=1"
         )
     return Permutation(int(value) if text else 0)
 

@@ -234,7 +234,7 @@ def parse_extents(text: str, what: str, most: int = 4) -> Shape:
     Raises
     ------
     UsageError
-        Naming `what`, where the text is no grid of 1 to `most` dimensions.
+        Naming `what`, where the text is not a grid of 1 to `most` dimensions.
 
     Examples
     --------
@@ -246,7 +246,7 @@ def parse_extents(text: str, what: str, most: int = 4) -> Shape:
         if not (part.isascii() and part.isdigit()) or len(part) > 18 or int(part) < 1:
             example = "64x64 or 64" if most == 2 else "24x24x16"
             hint = f"a grid is written like {example}"
-            raise UsageError(f"{what}: '{printable(part, 30)}' is no extent", hint)
+            raise UsageError(f"{what}: '{printable(part, 30)}' is not an extent", hint)
     shown = printable(text, 80)
     if len(parts) > most:
         raise UsageError(f"{what}: {len(parts)} dimensions in '{shown}', at most {most} are known")
@@ -352,7 +352,9 @@ def _weights(text: str, dimensions: int) -> tuple[float, ...]:
         except ValueError:
             values.append(math.nan)
         if not 0 <= values[-1] < math.inf:
-            raise UsageError(f"stencil: weight '{printable(part, 30)}' is no number of 0 or more")
+            raise UsageError(
+                f"stencil: weight '{printable(part, 30)}' is not a number of 0 or more"
+            )
     if len(values) != dimensions:
         many = f"{len(values)} weights" if len(values) > 1 else "1 weight"
         raise UsageError(f"stencil: {many} for {dimensions} dimensions", "give one a dimension")

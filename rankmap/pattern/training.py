@@ -147,7 +147,7 @@ class Training(Pattern):
         """Return this job with as much data parallelism as the ranks make."""
         unit = self.tp * self.cp * self.pp
         if ranks % unit:
-            raise UsageError(f"pattern {self.spec}: {ranks} ranks are no multiple of {unit}")
+            raise UsageError(f"pattern {self.spec}: {ranks} ranks are not a multiple of {unit}")
         return _check_job(replace(self, dp=ranks // unit))
 
     def groups(self, axis: str) -> Ints:
@@ -313,7 +313,7 @@ def training(text: str) -> Pattern:
 
 def _whole(key: str, text: str) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > 9 or int(text) < 1:
-        raise UsageError(f"training: {key}={printable(text, 30)} is no whole number above 0")
+        raise UsageError(f"training: {key}={printable(text, 30)} is not a whole number above 0")
     return int(text)
 
 
@@ -333,7 +333,7 @@ def _size(key: str, text: str) -> int:
     except ValueError:
         value = math.nan
     if not 1 <= value < 1e18:
-        raise UsageError(f"training: params={printable(text, 30)} is no number of parameters")
+        raise UsageError(f"training: params={printable(text, 30)} is not a number of parameters")
     return int(value)
 
 

@@ -170,7 +170,7 @@ def _load(text: str, source: str, line: int) -> float:
         value = math.nan
     if not 0 <= value <= MOST:
         shown = printable(text.strip(), 30)
-        raise ParseError(source, line, f"load={shown} is no number of GB/s, 0 or above")
+        raise ParseError(source, line, f"load={shown} is not a number of GB/s, 0 or above")
     return value
 
 

@@ -152,7 +152,7 @@ def find_compiler(
         if found:
             tried.append(f"{name} is of {ABI[found.abi]}")
         elif asked:
-            tried.append(f"{printable(asked, 80)} is no MPI compiler that works here")
+            tried.append(f"{printable(asked, 80)} is not an MPI compiler that works here")
     need = f"an mpicc of {ABI[abi]} interface" if abi else "an MPI compiler (mpicc, or Cray's cc)"
     said = f" ({'; '.join(dict.fromkeys(tried))})" if tried else ""
     raise LaunchError(

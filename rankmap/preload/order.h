@@ -202,7 +202,7 @@ INSIDE int *read_answer(const struct buffer *answer, int cells, int size)
     if (good && strncmp(text, "no: ", 4) == 0)
         snprintf(why, sizeof why, "%.*s", (int)strcspn(text + 4, "\n"), text + 4);
     else if (!answer->failed)
-        snprintf(why, sizeof why, "the answer to what was asked for is no order of %d ranks", cells);
+        snprintf(why, sizeof why, "the answer to what was asked for is not an order of %d ranks", cells);
     for (char *end; good && line < cells; text = end, line++) {
         long rank = strtol(text, &end, 10);
         good = end != text && rank >= 0 && rank < cells && !seen[rank];

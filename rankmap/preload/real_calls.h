@@ -38,7 +38,7 @@
 #define REAL_(name) P##name
 #else
 /* The next definition of a name. A library that was loaded later and privately, as
- * Python loads its extensions, is no part of our own search: it is looked for by name. */
+ * Python loads its extensions, is not part of our own search: it is looked for by name. */
 INSIDE void *find_from(void *where, const char *name)
 {
     void *found = dlsym(where, name);

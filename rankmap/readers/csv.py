@@ -31,7 +31,7 @@ def read(raw: bytes, source: str) -> Entries:
     Raises
     ------
     ParseError
-        Lines of unequal length, something that is no number, a matrix that
+        Lines of unequal length, something that is not a number, a matrix that
         is not square.
 
     Examples

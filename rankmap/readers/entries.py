@@ -120,7 +120,7 @@ class Numbers(NamedTuple):
     line : int64 (t,)
         Line of each, from 1.
     lines : int64
-        All lines that are no comments.
+        All lines that are not comments.
     """
 
     values: Floats
@@ -142,7 +142,7 @@ def gather(raw: bytes, source: str, skip: int = 0) -> Numbers:
     Raises
     ------
     ParseError
-        Something that is no number, with its line.
+        Something that is not a number, with its line.
 
     Examples
     --------
@@ -196,7 +196,7 @@ def _first_fault(bare: bytes, first: int, source: str) -> ParseError:
                 bad = True
             if bad:
                 shown = printable(word[:30].decode("utf-8", "replace"), 30)
-                return ParseError(source, number, f"'{shown}' is no number")
+                return ParseError(source, number, f"'{shown}' is not a number")
     return ParseError(source, first, "numbers expected")
 
 
@@ -213,12 +213,12 @@ def whole(values: Floats, line: Ints, source: str, what: str) -> Ints:
     >>> whole(np.array([1.0, 2.5]), np.array([1, 7]), "a.csv", "rank")
     Traceback (most recent call last):
         ...
-    placement.errors.ParseError: a.csv:7: 2.5 is no rank: a whole number is needed
+    placement.errors.ParseError: a.csv:7: 2.5 is not a rank: a whole number is needed
     """
     fine = np.isfinite(values) & (np.abs(values) < 2.0**53)
     fine[fine] = values[fine] % 1 == 0
     if not fine.all():
         at = int(np.argmin(fine))
-        text = f"{values[at]:g} is no {what}: a whole number is needed"
+        text = f"{values[at]:g} is not a {what}: a whole number is needed"
         raise ParseError(source, int(line[at]), text)
     return values.astype(np.int64)

@@ -63,7 +63,7 @@ def read(raw: bytes, source: str) -> Entries:
 def _banner(raw: bytes, source: str) -> tuple[str, str, bool]:
     words = raw.split(b"\n", 1)[0].decode("ascii", "replace").lower().split()
     if len(words) != 5 or words[1] != "matrix" or words[2] not in ("coordinate", "array"):
-        raise ParseError(source, 1, "the banner is no '%%MatrixMarket matrix coordinate real …'")
+        raise ParseError(source, 1, "the banner is not '%%MatrixMarket matrix coordinate real …'")
     if words[3] not in ("real", "integer", "pattern", "double"):
         raise ParseError(source, 1, f"values are '{printable(words[3], 20)}', not real numbers")
     if words[4] not in ("general", "symmetric"):

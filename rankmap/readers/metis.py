@@ -26,7 +26,7 @@ def read(raw: bytes, source: str) -> Entries:
     ------
     ParseError
         A header that is none, more or fewer lines than vertices, a
-        neighbour that is no vertex, another number of edges than stated.
+        neighbour that is not a vertex, another number of edges than stated.
 
     Examples
     --------
@@ -37,7 +37,7 @@ def read(raw: bytes, source: str) -> Entries:
     values, line, lines = gather(raw, source)
     if not len(values):
         raise ParseError(source, 0, "no header: vertices, edges and format expected")
-    lines = lines[lines >= line[0]]  # blank lines above the header are no vertices
+    lines = lines[lines >= line[0]]  # blank lines above the header are not vertices
     head = int((line == line[0]).sum())
     n, m, extra, weighted = _header(values[:head], int(line[0]), source)
     vertex = np.searchsorted(lines, line[head:])

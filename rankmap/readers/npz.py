@@ -31,7 +31,7 @@ def read(raw: bytes, source: str) -> Entries:
     ------
     ParseError
         A damaged file, pickled objects, no square matrix, more than a
-        gigabyte, values that are no weights.
+        gigabyte, values that are not weights.
 
     Examples
     --------
@@ -89,9 +89,9 @@ def _sparse(n: int, row: Array, column: Array, data: Array, source: str) -> Entr
     if not row.shape == column.shape == data.shape or row.ndim != 1:
         raise ParseError(source, 0, "rows, columns and values are not as many")
     if row.dtype.kind not in "iu" or column.dtype.kind not in "iu":
-        raise ParseError(source, 0, "rows and columns are no whole numbers")
+        raise ParseError(source, 0, "rows and columns are not whole numbers")
     if data.dtype.kind not in "biuf":
-        raise ParseError(source, 0, f"values of type {data.dtype} are no weights")
+        raise ParseError(source, 0, f"values of type {data.dtype} are not weights")
     a, b, weight = row.astype(np.int64), column.astype(np.int64), data.astype(np.float64)
     return check_entries(Entries(n, a, b, weight), source)
 

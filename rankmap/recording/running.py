@@ -177,7 +177,7 @@ def _collect(
     try:
         if not paths:
             said = f"no rank of '{printable(' '.join(command), 80)}' left any counts: it called no"
-            say(f"nidmap: {said} MPI_Init, is no MPI program of this library, or was killed")
+            say(f"nidmap: {said} MPI_Init, is not an MPI program of this library, or was killed")
             return None
         found = read_raw(paths, shlex.join(command), part)
         return dataclasses.replace(found, window=window)

@@ -145,7 +145,7 @@ def _branch(weight: Floats, far: Floats, counts: Ints, twin: Ints, known: float)
 
 
 def _first_of_twins(room: Ints, counts: Ints, twin: Ints) -> Mask:
-    """Return which nodes are no repetition: of empty twins only the first is tried."""
+    """Return which nodes are not a repetition: of empty twins only the first is tried."""
     empty = room == counts
     out = np.ones(room.shape, dtype=bool)
     for q in np.flatnonzero(twin != np.arange(len(twin))).tolist():

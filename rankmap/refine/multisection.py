@@ -139,7 +139,7 @@ def bisect_at_cut(
 ) -> None:  # fmt: skip
     """Bisect the ranks of the nodes on both sides of a cut.
 
-    Where these are many (`sparse`), idle ranks are no vertices: they fill the slots that
+    Where these are many (`sparse`), idle ranks are not vertices: they fill the slots that
     are left. The others are spread about as evenly as the slots are, or `packed` before
     the cut as far as these go.
     """

@@ -169,7 +169,7 @@ def _stencil(dims: Sequence[int], periodic: bool) -> str:
     """Return the pattern of a grid's neighbours, without importing what would check it."""
     extents = [int(extent) for extent in dims]
     if not extents or min(extents) < 1:
-        raise UsageError(f"{tuple(extents)} is no process grid")
+        raise UsageError(f"{tuple(extents)} is not a process grid")
     return f"stencil:{'x'.join(map(str, extents))}" + (",periodic" if periodic else "")
 
 

@@ -38,7 +38,7 @@ def test_the_sound_dump_is_planned(nidmap, dump):
 BAD_DUMPS = {
     "empty": ("", "empty"),
     "blank lines only": ("\n\n\n", "bad.txt"),
-    "prose": ("these are no nodes\nat all\n", "bad.txt"),
+    "prose": ("these are not nodes\nat all\n", "bad.txt"),
     "header only": (HEADER, "no row"),
     "binary": (bytes(range(256)) * 40, "bad.txt"),
     "NUL inside": (HEADER + row(1, "c0-0c0s0n1") + "\0\0\0\n", "bad.txt:3"),

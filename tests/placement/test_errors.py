@@ -20,7 +20,7 @@ def test_an_error_survives_the_way_from_a_worker(kind):
 
 @pytest.mark.parametrize("kind", [ParseError, BadNameError, BrokenOrderError])
 def test_a_parse_error_keeps_its_place(kind):
-    found = pickle.loads(pickle.dumps(kind("hosts", 3, "'x' is no node", "did you mean y?")))
+    found = pickle.loads(pickle.dumps(kind("hosts", 3, "'x' is not a node", "did you mean y?")))
     assert type(found) is kind
-    assert str(found) == "hosts:3: 'x' is no node; did you mean y?"
-    assert (found.source, found.line, found.text) == ("hosts", 3, "'x' is no node")
+    assert str(found) == "hosts:3: 'x' is not a node; did you mean y?"
+    assert (found.source, found.line, found.text) == ("hosts", 3, "'x' is not a node")

@@ -111,9 +111,9 @@ def test_an_order_of_the_ranks_goes_round_it(tmp_path):
         ("x0y0 x1y0\nx0y0 x9y9\n", r":2: torus:4x3 has no router x9y9; there are x0y0 to x3y2"),
         ("x0y0 x2y0\n", ":1: no link joins x0y0 and x2y0"),
         ("x0y0 x1y0\nx1y0 x0y0\n", ":2: x1y0 and x0y0 have no more links than these"),
-        ("x0y0\n", ":1: 'x0y0' is no link; two routers"),
-        ("x0y0 x1y0 fast\n", ":1: 'x0y0 x1y0 fast' is no link"),
-        ("x0y0 x1y0 -1\n", ":1: 'x0y0 x1y0 -1' is no link"),
+        ("x0y0\n", ":1: 'x0y0' is not a link; two routers"),
+        ("x0y0 x1y0 fast\n", ":1: 'x0y0 x1y0 fast' is not a link"),
+        ("x0y0 x1y0 -1\n", ":1: 'x0y0 x1y0 -1' is not a link"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path, text, said):

@@ -135,9 +135,9 @@ def test_nodes_come_from_a_host_file_with_repeats(tool, here):
         ("--ppn 24 --pattern nonsense", 2, "no pattern 'nonsense'"),
         ("--ppn 24 --pattern ring --strategy best", 2, "no strategy 'best'; there are aligned"),
         ("--ppn 24 --pattern ring --format scotch", 2, "no format 'scotch'"),
-        ("--ppn 24 --grid 6xx8", 2, "--grid: '' is no extent"),
+        ("--ppn 24 --grid 6xx8", 2, "--grid: '' is not an extent"),
         ("--ppn 24,24,12 --pattern ring", 2, "--ppn has 3 numbers, but there are 2 nodes"),
-        ("--ppn 0 --pattern ring", 2, "'0' is no number of ranks"),
+        ("--ppn 0 --pattern ring", 2, "'0' is not a number of ranks"),
         ("--ppn 99999999 --pattern ring", 2, "slots, at most"),
         ("--pattern fft:8x8", 2, "there are 2 slots"),
         ("--ppn 2 --pattern ring --launcher-order random", 2, "--launcher-order"),
@@ -227,7 +227,7 @@ def test_a_dry_run_as_json(tool, monkeypatch):
     [
         ("--pattern fft:8x9 -- srun -n 64 ./app", "fft:8x9 has 72 ranks, but there are 64 slots"),
         ("-- srun -n 64 ./app", "no --pattern given"),
-        ("--pattern ring -- jsrun -n 64 ./app", "'jsrun' is no launcher that is known"),
+        ("--pattern ring -- jsrun -n 64 ./app", "'jsrun' is not a launcher that is known"),
         ("--pattern ring -m nonsense -- srun -n 64 ./app", "nonsense"),
     ],
 )

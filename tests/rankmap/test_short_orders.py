@@ -161,7 +161,7 @@ def test_limits_are_numbers_or_none():
     assert parse_limit(None, None) is None
     assert parse_limit("none", MAPPINGS["mpich"]) is None
     for text in ("0", "-3", "many", "1e3"):
-        with pytest.raises(UsageError, match="no number of bytes"):
+        with pytest.raises(UsageError, match="not a number of bytes"):
             parse_limit(text, None)
 
 

@@ -190,7 +190,7 @@ FAULTS = {
     "the node file hangs": (["--nodes", "@{here}/hanging"], {}),
     "the node list is standard input": (["--nodes", "-"], {}),
     "the nodes are not the job's": (["--nodes", "nid00099"], {}),
-    "the ranks a node are no numbers": (["--ppn", "four"], {}),
+    "the ranks a node are not numbers": (["--ppn", "four"], {}),
     "the ranks a node are not the job's": (["--ppn", "3"], {}),
     "there is no pattern": (["--pattern", "magic"], {}),
     "the pattern's file hangs": (["--pattern", "graph:{here}/hanging"], {}),

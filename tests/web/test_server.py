@@ -251,7 +251,7 @@ def test_a_calculation_that_dies_is_one_error(small):
 def test_errors_come_back_as_they_were(small):
     async def scenario(lane):
         for error in (
-            ParseError("hosts", 3, "'x' is no node", "hint"), PlanError("no"), KeyError("k"),
+            ParseError("hosts", 3, "'x' is not a node", "hint"), PlanError("no"), KeyError("k"),
         ):  # fmt: skip
             with pytest.raises(type(error)) as caught:
                 await lane.call(fail, error)
@@ -446,7 +446,7 @@ def test_a_socket_left_behind_is_replaced(tmp_path):
 def test_something_else_is_not_removed(tmp_path):
     path = tmp_path / "s"
     path.write_text("mine")
-    with pytest.raises(UsageError, match="no socket"), bound_socket(str(path)):
+    with pytest.raises(UsageError, match="not a socket"), bound_socket(str(path)):
         pass
     assert path.read_text() == "mine"
 

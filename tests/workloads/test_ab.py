@@ -71,7 +71,7 @@ def test_a_planner_chooses_among_the_nodes_of_the_job(bench):
     ("words", "says"),
     [
         (["--orders", "default,nothing"], "no order nothing"),
-        (["-w", "bits=4"], "-w bits=4 is no option of the workload"),
+        (["-w", "bits=4"], "-w bits=4 is not an option of the workload"),
         (["--launches", "2"], "--launches starts launches of its own"),
     ],
 )

@@ -36,7 +36,7 @@ _MOST_LINES = 12
 
 
 class Theme(NamedTuple):
-    """Colours of a picture's ground, of what is no job's, and of marks, jobs and groups.
+    """Colours of a picture's ground, of what is not a job's, and of marks, jobs and groups.
 
     The hues of marks, jobs and groups can be told apart with any colour vision:
     by CIEDE2000 they are at least 12 apart also as people without one kind of

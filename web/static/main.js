@@ -258,7 +258,7 @@ function rowsIn(mark) {
   return Array.isArray(mark.rows) ? mark.rows : [];
 }
 
-/** What Back brings back; marks, and all that is no view, stay as they are. */
+/** What Back brings back; marks, and all that is not a view, stay as they are. */
 function viewOf({ store, layouts, wantedScene, scene }) {
   const known = layouts.some((each) => each.id === wantedScene);
   return { tab: store.get("tab"), way: store.get("way"), scene: known ? wantedScene : scene.id };

@@ -72,7 +72,7 @@ def arguments(make: Callable[..., Trial], texts: Sequence[str]) -> dict[str, Any
         name = name.strip().replace("-", "_")
         if not equals or name not in known:
             hint = f"options: {', '.join(known)}"
-            raise UsageError(f"-w {printable(text)} is no option of the workload", hint)
+            raise UsageError(f"-w {printable(text)} is not an option of the workload", hint)
         found[name] = _value(name, value.strip(), known[name])
     return found
 

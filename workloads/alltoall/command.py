@@ -35,7 +35,7 @@ class Counts(Param):
             return text
         parts = text.split(",")
         if not all(p.isascii() and p.isdigit() and 0 < len(p) < 7 and int(p) for p in parts):
-            self.fail(f"{text!r} are no counts; max, all, or 1,2,32", param, ctx)
+            self.fail(f"{text!r} are not counts; max, all, or 1,2,32", param, ctx)
         return tuple(dict.fromkeys(int(p) for p in parts))
 
 

@@ -64,7 +64,9 @@ def length(text: str) -> Length:
     """
     match = re.fullmatch(r"(\d{1,9})(N?)", text, re.ASCII)
     if match is None or not int(match[1]):
-        raise UsageError(f"{printable(text)!r} is no length of vectors", "512, or 512N for N nodes")
+        raise UsageError(
+            f"{printable(text)!r} is not a length of vectors", "512, or 512N for N nodes"
+        )
     return Length(int(match[1]), bool(match[2]))
 
 

@@ -119,7 +119,7 @@ def _letters(basis: str, axes: int) -> str:
         word = word[0] + word[2]
     if len(word) != axes or not re.fullmatch("[SC]*F*", word):
         raise UsageError(
-            f"{printable(basis)!r} is no basis of {axes} axes",
+            f"{printable(basis)!r} is not a basis of {axes} axes",
             "FFF, SFF, SSF or SSS, with C for a cosine in place of a sine",
         )
     return word

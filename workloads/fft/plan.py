@@ -163,7 +163,7 @@ def process_grid(grid: str | Sequence[int], ranks: int, field: Field) -> tuple[i
     hint = "slab, pencil or e.g. 8x16"
     found = read_extents(grid, "process grid", hint) if isinstance(grid, str) else tuple(grid)
     if len(found) != 2 or not all(isinstance(n, int) for n in found):
-        raise UsageError(f"{printable(str(grid))!r} is no process grid", hint)
+        raise UsageError(f"{printable(str(grid))!r} is not a process grid", hint)
     rows, columns = found
     if rows < 1 or columns < 1 or rows * columns != ranks:
         raise UsageError(

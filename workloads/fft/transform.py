@@ -148,7 +148,7 @@ class Transform:
             check_word("way to transpose", method, ("auto", *METHODS))
             check_word("norm", norm, NORMS)
             if not isinstance(pieces, int) or pieces < 0:
-                raise UsageError(f"{printable(str(pieces))} is no number of pieces")
+                raise UsageError(f"{printable(str(pieces))} is not a number of pieces")
             field = field_of(_extents(shape), basis, kind.kind == "f")
             self.grid = process_grid(grid, comm.Get_size(), field)
             functions = kernel(library, field.letters)
@@ -324,7 +324,7 @@ def _dtype(dtype: DTypeLike) -> np.dtype[Any]:
     try:
         kind = np.dtype(dtype)
     except TypeError:
-        raise UsageError(f"{printable(str(dtype))} is no number type", _TYPES) from None
+        raise UsageError(f"{printable(str(dtype))} is not a number type", _TYPES) from None
     if kind.char not in _SPECTRA or not kind.isnative:
         raise UsageError(f"no FFT of {printable(str(kind))}", _TYPES)
     return kind
@@ -333,5 +333,5 @@ def _dtype(dtype: DTypeLike) -> np.dtype[Any]:
 def _extents(shape: Sequence[int]) -> tuple[int, ...]:
     extents = tuple(shape) if not isinstance(shape, (str, int)) else ()
     if not extents or not all(isinstance(n, (int, np.integer)) for n in extents):
-        raise UsageError(f"{printable(str(shape))} is no shape", "two or three sizes")
+        raise UsageError(f"{printable(str(shape))} is not a shape", "two or three sizes")
     return tuple(int(n) for n in extents)

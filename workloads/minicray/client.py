@@ -1,6 +1,6 @@
 """How commands start a mini-Cray and speak with it: a socket in the abstract namespace.
 
-An abstract socket is no file: it is gone when the daemon is. Both ends look at
+An abstract socket is not a file: it is gone when the daemon is. Both ends look at
 who the other is, so another user of the same machine neither answers nor asks.
 Commands that run inside find the daemon by a socket in its own /run.
 """
@@ -95,7 +95,7 @@ def address(name: str) -> str:
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"{printable(repr(name))} is no name for a mini-Cray", "letters, digits, . _ -"
+            f"{printable(repr(name))} is not a name for a mini-Cray", "letters, digits, . _ -"
         )
     return f"\0nidmap-minicray-{os.getuid()}-{name}"
 

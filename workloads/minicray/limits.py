@@ -1,4 +1,4 @@
-"""What a mini-Cray cannot be: too large for this computer, or of names that are no host names."""
+"""What a mini-Cray cannot be: too large for this computer, or of names that are not host names."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Timer:
         Raises
         ------
         ParseError
-            No match, or what matches is no number above 0.
+            No match, or what matches is not a number above 0.
         """
         if self.regex is None:
             return None
@@ -128,7 +128,7 @@ def timer_of(
         return Timer(compiled, unit or "", True, file)
     if unit not in (None, *UNITS):
         raise UsageError(
-            f"--unit {printable(unit or '', 20)} is no unit of time: {', '.join(UNITS)}",
+            f"--unit {printable(unit or '', 20)} is not a unit of time: {', '.join(UNITS)}",
             "a rate has any unit, with --higher-is-better",
         )
     return Timer(compiled, unit or "s", file=file)

@@ -102,7 +102,7 @@ def read_runs(paths: Sequence[str]) -> list[Run]:
 
 
 def read_cases(run: Run) -> list[Case]:
-    """Return the cases of a run that is no A/B measurement."""
+    """Return the cases of a run that is not an A/B measurement."""
     groups: dict[tuple[Any, ...], dict[str, list[dict[str, Any]]]] = {}
     for row in run.rows:
         if not row["warmup"]:

@@ -146,7 +146,7 @@ class Blocks:
         with together(comm):
             self.shape = tuple(int(extent) for extent in shape)
             if not 1 <= len(self.shape) <= 3 or min(self.shape) < 1:
-                raise UsageError(f"{_by_x(self.shape)} is no shape", "one to three extents")
+                raise UsageError(f"{_by_x(self.shape)} is not a shape", "one to three extents")
             plain = (units, *(1,) * (len(self.shape) - 1))
             self.dims = plain if dims is None else tuple(int(count) for count in dims)
             check_grid(self.dims, units)

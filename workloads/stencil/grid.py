@@ -49,7 +49,7 @@ def grid_of(dims: str, ranks: int) -> tuple[int, int, int]:
 
 
 def check_grid(extents: Sequence[int], ranks: int) -> None:
-    """Refuse a grid of units that is no box of so many ranks.
+    """Refuse a grid of units that is not a box of so many ranks.
 
     Raises
     ------

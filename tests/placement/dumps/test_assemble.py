@@ -451,7 +451,7 @@ def test_cables_between_leaves_are_a_graph():
     machine = built(shapes.ibnetdiscover(LEAVES, ["sp1"], extra=[("leafa", "leafb")]))
     assert machine.topology.kind == "tree"
     assert links(machine).kinds == ("ib",)
-    assert any("no fat tree" in note for note in machine.notes)
+    assert any("not a fat tree" in note for note in machine.notes)
 
 
 def test_a_host_with_two_adapters_hangs_on_two_switches():

@@ -89,12 +89,15 @@ def test_bandwidths_between_gpus_are_read():
         ("<a>\n<b>", "-:2: no XML"),
         ("<html/>", "-: XML, but not hwloc's"),
         ("<topology/>", "-: XML, but not hwloc's"),
-        (node_xml(1, 1, 1, 1, 1).replace('os_index="0"', 'os_index="x"'), "'x' is no hwloc number"),
-        (node_xml(1, 1, 1, 1, 1).replace("0x00000001", "0xzz"), "'0xzz' is no hwloc number"),
+        (
+            node_xml(1, 1, 1, 1, 1).replace('os_index="0"', 'os_index="x"'),
+            "'x' is not an hwloc number",
+        ),
+        (node_xml(1, 1, 1, 1, 1).replace("0x00000001", "0xzz"), "'0xzz' is not an hwloc number"),
         (
             '<topology version="3.0"><object type="Machine" cpuset="0x1"><object type="OSDev" '
             'osdev_type="zz"/></object></topology>',
-            "'zz' is no hwloc number",
+            "'zz' is not an hwloc number",
         ),
         ('<topology><object type="Machine" cpuset="0x1"/></topology>', "a node without a core"),
         ('<!DOCTYPE t [<!ENTITY a "b">]><topology/>', "entities"),

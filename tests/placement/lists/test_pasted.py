@@ -133,7 +133,7 @@ def test_slots_of_a_node_are_repeats(text, counts):
         ("JOBID NAME NODELIST COMMENT\n1 my job n1 so so\n", 2, ["does not fit"]),
         ("JobId=7 JobName=x\n   NodeList=n99\n   NodeList=n1\n", 3, ["NodeList= twice"]),
         ("JobId=7 JobName=x NodeList=n99 a=b NodeList=n1\n", 1, ["NodeList= twice"]),
-        ("exec_host = n1/0*24+n2\n", 1, ["'n2' is no part of a PBS host list"]),
+        ("exec_host = n1/0*24+n2\n", 1, ["'n2' is not part of a PBS host list"]),
         ("rank 0=n1 slot=0\nrank 0=n2 slot=0\n", 2, ["rank 0=n2", "each rank once"]),
         ("rank 0=n1 slot=0\nrank 2=n2 slot=0\n", 0, ["rank 1 is missing"]),
         ("rank 0=n1 slot=0\nn2\n", 2, ["'n2' does not fit a rank file"]),
@@ -155,7 +155,7 @@ def test_an_argument_is_a_list_a_file_or_standard_input(tmp_path, monkeypatch):
     assert read_list("@hosts") == ("n1\nn2\n", "hosts")
     assert read_list(str(tmp_path / "hosts")) == ("n1\nn2\n", str(tmp_path / "hosts"))
     assert read_list("n[1-2]", "--nodes") == ("n[1-2]", "--nodes")
-    assert read_list("n7", "--nodes") == ("n7", "--nodes")  # a folder is no list
+    assert read_list("n7", "--nodes") == ("n7", "--nodes")  # a folder is not a list
     assert read_list("", "--nodes") == ("", "--nodes")
     assert read_list("a\0b", "--nodes") == ("a\0b", "--nodes")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xef\xbb\xbfn3\n")))

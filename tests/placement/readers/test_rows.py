@@ -14,7 +14,7 @@ NUMBER = re.compile(r"(?<![^ \t\r])0x[0-9a-f]+|[0-9]+")
 
 
 def slow_shape(line):
-    # 00x1f and 8x1 are no hexadecimal numbers: their shapes must not look like one
+    # 00x1f and 8x1 are not hexadecimal numbers: their shapes must not look like one
     line = re.sub(r"((?<=[^ \t\r])0|[1-9])x(?=[0-9a-f])", r"\1?", line, flags=re.I)
     squeezed = NUMBER.sub(lambda m: "0x0" if "x" in m[0] else "0", line.lower())
     return re.sub(r"[ \t\r]+", " ", squeezed).removeprefix(" ")

@@ -187,7 +187,7 @@ WRONG = {
     "link class of another fabric": (ARIES, "blue =", "global =", "bandwidth.global", "green, black, blue", "global ="),
     "too few nodes": (ARIES, "value = 764", "value = 768", "nodes.compute", "768 said", "compute ="),
     "wrong groups": (ARIES, "groups = { value = 2", "groups = { value = 3", "network.groups", "3 said", "groups ="),
-    "no cname": (ARIES, '"c0-0c0s0"', '"x0c0s0"', "cabinets.service_blades", "no cname", "service_blades"),
+    "no cname": (ARIES, '"c0-0c0s0"', '"x0c0s0"', "cabinets.service_blades", "not a cname", "service_blades"),
     "outside": (ARIES, '"c0-0c0s0"', '"c9-0c0s0"', "cabinets.service_blades", "0 to 3", "service_blades"),
     "backwards": (ARIES, '"c0-0c0s0"', '"c[3-1]-0"', "cabinets.service_blades", "backwards", "service_blades"),
     "partition count": (ARIES, "cores = {", 'count = { value = 9, mark = "assumed", source = "x" }\ncores = {', "partition.one.count", "9 said", "count ="),
@@ -227,7 +227,7 @@ WRONG = {
     ),
     "NIDs twice": (SLINGSHOT, "value = 5000", "value = 1030", "partition", "two nodes have the NID 1030", "[[partition]]"),
     "names twice": (SLINGSHOT, "{nid:06}", "{chassis}", "nodes.name", "have no chassis number", "name = { value"),
-    "unknown name field": (SLINGSHOT, "{nid:06}", "{node:06}", "nodes.name", "no field", "name = { value"),
+    "unknown name field": (SLINGSHOT, "{nid:06}", "{node:06}", "nodes.name", "not a field", "name = { value"),
     "name without number": (SLINGSHOT, "nid{nid:06}", "nid", "nodes.name", "has no {nid}", "name = { value"),
     "cabinets on slingshot": (
         SLINGSHOT,

@@ -115,8 +115,8 @@ def test_a_reservation_that_has_not_begun(asked):
     [
         ({"partition": "nope"}, ParseError, "no partition 'nope'; there are main, off, sub"),
         ({"partition": "main,nope"}, ParseError, "no partition 'nope'"),
-        ({"partition": ""}, UsageError, "is no name"),
-        ({"partition": "a b"}, UsageError, "is no name"),
+        ({"partition": ""}, UsageError, "is not a name"),
+        ({"partition": "a b"}, UsageError, "is not a name"),
         ({"reservation": "nope"}, ParseError, "no reservation 'nope'; there are r1, m1, later"),
         ({"constraint": "tpu"}, ParseError, "'tpu', which no node has; there are a, b, gpu"),
     ],

@@ -313,7 +313,7 @@ def test_more_links_than_tiles_and_links_of_other_classes_are_refused():
         count=np.array([1], dtype=np.int32),
         bandwidth=np.array([np.nan]),
     )
-    with pytest.raises(UsageError, match="have a link along x but are no neighbours"):
+    with pytest.raises(UsageError, match="have a link along x but are not neighbours"):
         write(replace(torus, links=far), "rtr-gemini")
 
 

@@ -125,7 +125,7 @@ def test_what_others_write_is_read(form, text):
         ("hydra", "nid00012:3\nnid00045:3\n", BrokenOrderError, 2, "nid00045 gets 3 ranks and"),
         ("hydra", "nid00012:999999999\n", BrokenOrderError, 1, "gets 999999999 ranks"),
         ("hydra", "nid00012:3\n", BrokenOrderError, 1, "nid00045 gets 0 ranks and has 2"),
-        ("hydra", "nid00012:x\n", ParseError, 1, "is no host or host:count"),
+        ("hydra", "nid00012:x\n", ParseError, 1, "is not a host or host:count"),
         ("intel", "nid00013:3\n", ParseError, 1, "'nid00013' is not one of the job's 2 nodes"),
         ("mpijob", "nid00012 3\n", ParseError, 1, "is not host slots=N"),
         ("mpijob", "nid00012 slots=3\n", BrokenOrderError, 1, "3 ranks for 5 slots"),

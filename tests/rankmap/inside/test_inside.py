@@ -139,15 +139,15 @@ def test_a_machine_that_there_is_not_is_said_before_the_ranks_start(capsys, mach
 def test_an_order_that_is_none_is_left_alone(once, tmp_path, text):
     code, out, talk = ran(once, tmp_path, ["order"], ordered(tmp_path, text), ranks=3)
     assert (code, ranks_said(out)) == (0, [0, 1, 2]), talk
-    assert "no order of 3 ranks; ranks stay as they are" in talk
+    assert "not an order of 3 ranks; ranks stay as they are" in talk
 
 
 @pytest.mark.parametrize(
     ("command", "says"),
     [
-        ("exit 3", "the answer to what was asked for is no order of 3 ranks"),
-        ("echo 1 1 0", "the answer to what was asked for is no order of 3 ranks"),
-        ("kill -9 $$", "the answer to what was asked for is no order of 3 ranks"),
+        ("exit 3", "the answer to what was asked for is not an order of 3 ranks"),
+        ("echo 1 1 0", "the answer to what was asked for is not an order of 3 ranks"),
+        ("kill -9 $$", "the answer to what was asked for is not an order of 3 ranks"),
         ("echo no: such machine", "such machine"),
         ("exec sleep 1000", "no order could be asked for in time"),
     ],

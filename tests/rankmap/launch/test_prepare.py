@@ -276,7 +276,7 @@ def test_an_unbound_launch_is_warned_about(line, extra, loose):
 @pytest.mark.parametrize(
     ("line", "extra", "says"),
     [
-        ("jsrun -n 64 ./app", {}, "'jsrun' is no launcher that is known; there are aprun"),
+        ("jsrun -n 64 ./app", {}, "'jsrun' is not a launcher that is known; there are aprun"),
         ("/nowhere/mpirun -n 64 ./app", {}, "cannot start /nowhere/mpirun: No such file"),
         ("srun -n 32 ./app", {"SLURM_JOB_CPUS_PER_NODE": ""}, "is not clear; say it with --ppn"),
         ("srun -n 32 ./app", {}, "but there are 32 slots (4 nodes x 8)"),

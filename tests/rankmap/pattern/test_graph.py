@@ -204,13 +204,13 @@ def test_a_file_makes_a_pattern(tmp_path):
     ("text", "expected"),
     [
         ("0,1,-5\n", "less than 0"),
-        ("0,1,nan\n", "is no number"),
+        ("0,1,nan\n", "is not a number"),
         ("2,2,9\n", "no edge between two ranks"),
         ("", "the file is empty"),
         ("0,1,2\n0,1\n", "2 numbers where the lines above have 3"),
         ("0,1,2,3\n4,5,6,7\n", "neither a square matrix nor edges"),
-        ("0.5,1,2\n", "0.5 is no rank"),
-        ("0,1,x\n", "'x' is no number"),
+        ("0.5,1,2\n", "0.5 is not a rank"),
+        ("0,1,x\n", "'x' is not a number"),
     ],
 )
 def test_bad_tables_are_explained(tmp_path, text, expected):

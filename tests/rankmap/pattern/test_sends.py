@@ -57,9 +57,9 @@ def test_every_line_of_a_list_is_a_message(tmp_path):
     ("text", "said"),
     [
         ("0 1 8\n1 2\n", ":2: 2 numbers, not 3"),
-        ("0 1 8\n1 2 x\n", ":2: 'x' is no number"),
+        ("0 1 8\n1 2 x\n", ":2: 'x' is not a number"),
         ("0 1 8\n\n-1 2 4\n", ":3: "),
-        ("0 1.5 8\n", ":1: 1.5 is no rank"),
+        ("0 1.5 8\n", ":1: 1.5 is not a rank"),
         ("0 1 -8\n", ":1: "),
         ("# nothing\n", "no messages"),
         ("3 3 8\n", "no edge between two ranks"),

@@ -133,7 +133,7 @@ def test_dp_left_open_takes_what_there_is():
     job = parse_pattern("training:tp=4,pp=2")
     assert job.ranks is None
     assert job.fit(48).spec == "training:tp=4,cp=1,dp=6,pp=2"
-    with pytest.raises(UsageError, match="no multiple of 8"):
+    with pytest.raises(UsageError, match="not a multiple of 8"):
         job.fit(20)
     with pytest.raises(UsageError, match="no rank count yet"):
         job.groups("tp")
@@ -165,7 +165,7 @@ def test_the_other_order_in_use():
         ("training:", "nothing after the colon"),
         ("training", "nothing is given"),
         ("training:tp", "is not key=value"),
-        ("training:tp=0", "no whole number above 0"),
+        ("training:tp=0", "not a whole number above 0"),
         ("training:tp=2,tp=2", "tp is given twice"),
         ("training:xp=2", "no option 'xp'"),
         ("training:dp=4,ep=3", "not divisible by"),
@@ -173,7 +173,7 @@ def test_the_other_order_in_use():
         ("training:dp=4,order=tp-cp-ep-dp-dp", "once each"),
         ("training:dp=4,pp=2,tp=2,ep=2,order=tp-cp-ep-pp-dp,etp=1", None),
         ("training:dp=4,pp=2,ep=2,order=tp-cp-ep-pp-dp", "pp is to be last"),
-        ("training:dp=4,params=none", "no number of parameters"),
+        ("training:dp=4,params=none", "not a number of parameters"),
         ("training:dp=99999999,tp=8", "more ranks than any machine"),
     ],
 )

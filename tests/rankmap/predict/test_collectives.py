@@ -109,7 +109,7 @@ def test_open_mpi_s_rules_hold_where_elements_are_too_few():
     ("spec", "algorithm", "said"),
     [
         ("bcast:root=30", "library", "there are 30 ranks, 0 to 29"),
-        ("bcast:root=x", "library", "no root"),
+        ("bcast:root=x", "library", "not a root"),
         ("allreduce:root=1", "library", "takes no options"),
         ("bcast", "bruck", "for bcast"),
         ("alltoall", "binomial", "for an all-to-all"),

@@ -156,7 +156,7 @@ def test_a_blank_line_is_a_vertex_without_neighbours(tmp_path):
         ("a.graph", METIS.replace("4 4 1", "4 4 7"), "format 7 is none"),
         ("a.graph", "999999999999 1\n", "at most"),
         ("a.graph", "0 0\n", "without vertices"),
-        ("a.graph", "4 4 one\n", "'one' is no number"),
+        ("a.graph", "4 4 one\n", "'one' is not a number"),
         ("a.mtx", "%%MatrixMarket matrix coordinate real general\n3 4 0\n", "not square"),
         ("a.mtx", "%%MatrixMarket matrix coordinate real general\n3 3 2\n1 2 5\n", "cut short"),
         ("a.mtx", "%%MatrixMarket matrix coordinate complex general\n1 1 0\n", "not real"),
@@ -177,7 +177,7 @@ def test_what_is_wrong_is_said_with_its_place(tmp_path, name, text, said):
     [
         (npz(matrix=np.zeros((2, 3))), "2x3: not a square matrix"),
         (npz(x=np.zeros(2), y=np.zeros(2)), "no matrix: it holds x, y; call it matrix"),
-        (npz(matrix=np.array([["a"]])), "are no weights"),
+        (npz(matrix=np.array([["a"]])), "are not weights"),
         (npz(matrix=np.array([[np.nan]])), "no number"),
         (npz(matrix=np.eye(4))[:-30], "damaged"),
         (npy(np.eye(4))[:-8], "expected 128 bytes got 120"),

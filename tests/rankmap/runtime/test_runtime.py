@@ -134,7 +134,7 @@ WRONG = {
     "reorder(world, (world.size, 2))": "UsageError: pattern stencil:3x2 has 6 ranks",
     "reorder(world)": "UsageError: reorder needs either dims or a pattern",
     "reorder(world, (world.size,), strategy='magic')": "UsageError: no strategy 'magic'",
-    "reorder(world, (0,) if world.rank == 1 else (world.size,))": "is no process grid",
+    "reorder(world, (0,) if world.rank == 1 else (world.size,))": "is not a process grid",
     "reorder(world, (world.size,), periodic=world.rank == 1)": "UsageError: all ranks must",
     "cart_create(world, (world.size,), (True, True))": "UsageError: 2 periods for 1 dim",
 }

@@ -132,7 +132,7 @@ def test_score_prints_words(job, capsys):
         (lambda s: s[:-1], 1, "left empty"),
         (lambda s: [*s[:-1], 99], 1, "not one of 0 to 11"),
         (lambda s: [*s, 0], 1, "no valid order"),
-        (lambda s: ["x", *s[1:]], 3, "is no slot"),
+        (lambda s: ["x", *s[1:]], 3, "is not a slot"),
     ],
 )
 def test_a_broken_order_is_explained(job, capsys, edit, code, said):

@@ -213,7 +213,7 @@ def test_show_copies_what_the_program_says(slurm, ab):
         (("--arm", "default=a.slots"), (), 2, "two arms are called default"),
         (("--time-regex", "("), None, 2, "--time-regex (:"),
         (("--time-regex", "Loop"), None, 2, "has no group"),
-        (("--time-regex", "(x)", "--unit", "day"), None, 2, "no unit of time"),
+        (("--time-regex", "(x)", "--unit", "day"), None, 2, "not a unit of time"),
         (("--unit", "ms"), None, 2, "--unit, --higher-is-better and --time-file say"),
         (("--time-file", "a.txt"), None, 2, "say what --time-regex finds, and where"),
         (("-o", "ab.txt"), None, 2, "samples are written as"),
