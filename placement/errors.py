@@ -15,6 +15,7 @@ __all__ = [
     "PlanError",
     "SiteError",
     "UsageError",
+    "error_text",
     "place",
     "printable",
 ]
@@ -79,6 +80,19 @@ class NidmapError(Exception):
     def __reduce__(self) -> tuple[type[NidmapError], tuple[object, ...]]:
         """Let an error be carried from a worker process to the one that asked."""
         return type(self), (self.message, self.hint)
+
+
+def error_text(error: BaseException, limit: int = 200) -> str:
+    """Return an error in one line: what it says where it is ours, else its class and that.
+
+    Examples
+    --------
+    >>> error_text(NidmapError("no node", "-m")), error_text(KeyError("a"))
+    ('no node; -m', "KeyError: 'a'")
+    """
+    if isinstance(error, NidmapError):
+        return str(error)
+    return f"{type(error).__name__}: {printable(str(error), limit)}"
 
 
 class UsageError(NidmapError):

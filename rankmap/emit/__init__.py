@@ -74,23 +74,7 @@ class Format(Protocol):
 
 
 _formats: Registry[Format] = Registry("format", "nidmap.order_formats", __name__, BUNDLED)
-register = _formats.register
-
-
-def names() -> list[str]:
-    """Return the names of all formats, those of other distributions included."""
-    return _formats.names()
-
-
-def find(name: str) -> Format:
-    """Return the module of the format called `name`.
-
-    Raises
-    ------
-    UsageError
-        Where there is none; the message names those there are.
-    """
-    return _formats.find(name)
+register, names, find = _formats.register, _formats.names, _formats.find
 
 
 def format_of(path: str | None) -> str:

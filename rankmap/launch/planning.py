@@ -119,17 +119,11 @@ def _work(work: Callable[[], Iterable[dict[str, Any]]], mouth: int, seconds: flo
         _say(mouth, {**found, "last": True})
     except BaseException as error:  # whatever it is, the job starts without it
         with contextlib.suppress(BaseException):
-            _say(mouth, {"unclear": _error_text(error), "last": True})
+            from placement.errors import error_text
+
+            _say(mouth, {"unclear": error_text(error), "last": True})
     finally:
         os._exit(0)
-
-
-def _error_text(error: BaseException) -> str:
-    from placement.errors import NidmapError, printable
-
-    if isinstance(error, NidmapError):
-        return str(error)
-    return f"{type(error).__name__}: {printable(str(error), 200)}"
 
 
 def _say(mouth: int, found: dict[str, Any]) -> None:

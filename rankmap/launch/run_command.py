@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from placement.commands.common import machine_from, machine_specs, say, to_json, write_output
-from placement.errors import LaunchError, NidmapError, UsageError, printable
+from placement.errors import LaunchError, NidmapError, UsageError, error_text, printable
 from rankmap.launch import Launch
 from rankmap.launch.order_removal import remove_at_end
 from rankmap.launch.planning import last_result
@@ -93,10 +93,8 @@ class RunCommand:
         try:
             found = self.prepare()
             remarks = [*found.prepared.remarks, *found.job.asked_remarks()]
-        except NidmapError as error:
-            unclear = str(error)
         except (Exception, SystemExit) as error:
-            unclear = f"{type(error).__name__}: {printable(str(error), 200)}"
+            unclear = error_text(error)
         if unclear:
             _tell({}, unclear, strict)
             if strict:
@@ -180,7 +178,7 @@ class RunCommand:
         try:
             words = job.expected(made.order).words
         except Exception as error:  # the order is there, whatever is expected of it
-            words = f"{UNKNOWN}: {type(error).__name__}: {printable(str(error), 80)}"
+            words = f"{UNKNOWN}: {error_text(error, 80)}"
         remarks = [*made.remarks, *job.asked_remarks()]
         yield {**self._for_parent(made, words), "dropped": dropped, "remarks": remarks}
 

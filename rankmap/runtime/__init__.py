@@ -18,7 +18,7 @@ import warnings
 from array import array
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from placement.errors import LaunchError, NidmapError, UsageError, printable
+from placement.errors import LaunchError, UsageError, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -251,5 +251,4 @@ def _answer(
 
 
 def _refusal(error: BaseException) -> Refusal:
-    said = f"{type(error).__name__}: {printable(str(error), 200)}"
-    return isinstance(error, UsageError), str(error) if isinstance(error, NidmapError) else said
+    return isinstance(error, UsageError), error_text(error)

@@ -14,7 +14,7 @@ import sys
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from placement.errors import NidmapError, UsageError, printable
+from placement.errors import UsageError, error_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,10 +92,8 @@ def main() -> None:
         if found.remark and not how.quiet:
             said = "; ".join(filter(None, [found.warning, found.remark]))
             print(f"nidmap: order of {len(found.ranks)} ranks {said}", file=sys.stderr)
-    except NidmapError as error:
-        text = f"no: {error}"
     except Exception as error:
-        text = f"no: {type(error).__name__}: {printable(str(error), 200)}"
+        text = f"no: {error_text(error)}"
     print(text, flush=True)
 
 

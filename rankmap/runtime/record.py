@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from placement.errors import OutputError, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from mpi4py import MPI
 
@@ -59,9 +59,11 @@ _BLOCKS = {
 
 #: Collectives that send a part of its own to every rank, from the root to every rank, or to the
 #: neighbours in a topology; and those that send all of it to each neighbour.
-_PARTS = "alltoall Alltoall Alltoallv Alltoallw Reduce_scatter Reduce_scatter_block"
-_ROOT_PARTS = "scatter Scatter Scatterv"
-_NEIGHBOR_PARTS = "neighbor_alltoall Neighbor_alltoall Neighbor_alltoallv Neighbor_alltoallw"
+_PARTS = (
+    "alltoall Alltoall Alltoallv Alltoallw Reduce_scatter Reduce_scatter_block "
+    "scatter Scatter Scatterv "
+    "neighbor_alltoall Neighbor_alltoall Neighbor_alltoallv Neighbor_alltoallw"
+)
 _NEIGHBOR_ALL = "neighbor_allgather Neighbor_allgather Neighbor_allgatherv"
 
 #: Makers of communicators whose traffic counts too.
@@ -172,10 +174,14 @@ class _Matrix:
 
     def _write(self, path: str | None, sender: Any, table: Any) -> tuple[str, str]:
         """Write the matrix on rank 0 and return its name, or what is wrong."""
+        from rankmap.launch.allocation import job_id
         from rankmap.recording import Messages, Phase, Recording
         from rankmap.recording.file import save_recording
 
-        chosen = path or self.path or _new_name()
+        job = job_id(os.environ).partition(".")[0]
+        mark = f"{job}-" if job.isalnum() else ""
+        new = f"nidmap-matrix-{mark}{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.npz"
+        chosen = path or self.path or new
         sent = Messages(sender, *table.T)
         messages = int(sent.messages.sum())
         phase = Phase("point-to-point", "mpi4py", messages, messages, sent)
@@ -285,8 +291,6 @@ def _counts() -> dict[str, Count]:
             name, _, root_at = word.partition(":")
             counts[name] = functools.partial(_count_block, kind, int(root_at or -1))
     counts |= dict.fromkeys(_PARTS.split(), _count_parts)
-    counts |= dict.fromkeys(_ROOT_PARTS.split(), _count_parts_of_root)
-    counts |= dict.fromkeys(_NEIGHBOR_PARTS.split(), _count_parts_of_neighbors)
     return counts | dict.fromkeys(_NEIGHBOR_ALL.split(), _count_for_neighbors)
 
 
@@ -358,28 +362,23 @@ def _count_block(kind: str, root_at: int, call: _Call) -> None:
             comm._count(to, many * times, times)
 
 
-def _count_parts(call: _Call, whom: Iterable[int] | None = None) -> None:
-    """Count a collective that sends every rank a part of its own."""
-    counts = call.argument(2, "recvcounts") if call.name.startswith("Reduce") else None
-    ranks = list(range(call.comm.Get_size()) if whom is None else whom)
+def _count_parts(call: _Call) -> None:
+    """Count a collective that sends every rank, or every neighbour, a part of its own."""
+    comm, name = call.comm, call.name
+    if name.lower().startswith("scatter"):
+        root = call.argument(1 if name.islower() else 2, "root") or 0
+        if comm.Get_rank() != root:
+            return
+    ranks = comm.outedges if name.lower().startswith("neighbor") else range(comm.Get_size())
+    counts = call.argument(2, "recvcounts") if name.startswith("Reduce") else None
     try:
-        parts = _parts_of(call.message, len(ranks), call.name.islower(), counts)
+        parts = _parts_of(call.message, len(ranks), name.islower(), counts)
     except Exception:
-        call.comm.log.unmeasured += 1
+        comm.log.unmeasured += 1
         return
     for to, many in zip(ranks, parts, strict=False):
-        if to != call.comm.Get_rank():
-            call.comm._count(to, many)
-
-
-def _count_parts_of_root(call: _Call) -> None:
-    root = call.argument(1 if call.name.islower() else 2, "root") or 0
-    if call.comm.Get_rank() == root:
-        _count_parts(call)
-
-
-def _count_parts_of_neighbors(call: _Call) -> None:
-    _count_parts(call, call.comm.outedges)
+        if to != comm.Get_rank():
+            comm._count(to, many)
 
 
 def _count_for_neighbors(call: _Call) -> None:
@@ -463,10 +462,3 @@ def _bytes(buffer: Any) -> int:
     """
     found = getattr(buffer, "nbytes", None)
     return int(found) if isinstance(found, int) else memoryview(buffer).nbytes
-
-
-def _new_name() -> str:
-    """Return a file name that no other run takes."""
-    job = os.environ.get("SLURM_JOB_ID") or os.environ.get("PBS_JOBID", "").partition(".")[0]
-    mark = f"{job}-" if job.isalnum() else ""
-    return f"nidmap-matrix-{mark}{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.npz"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import os
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from placement.errors import NidmapError, UsageError, printable
+from placement.errors import NidmapError, UsageError, error_text
 from rankmap.joint.by_strategy import order_by_strategy
 from rankmap.joint.job import predictor
 from rankmap.order import Order
@@ -104,13 +105,18 @@ def rerank(
     _, first, back = np.unique(named[0], return_index=True, return_inverse=True)
     node = inverse(np.argsort(first))[back]
     at_slot = np.argsort(node, kind="stable")
+    machine = machine or os.environ.get("NIDMAP_MACHINE", "").strip()
     slots, talk = _slots([[names[k] for k in np.sort(first)] for names in named], node, machine)
     if order_file:
         return Reranked(at_slot[read_order_file(*order_file, slots).slots], talk)
     if strategy:
         return Reranked(at_slot[arrange(slots, pattern, strategy).slots], talk)
-    sends = job or {}
-    best, broke = _best_order(slots, pattern, machine, seconds, sends)
+    sends, kept, broke = job or {}, None, ""
+    if isinstance(pattern, str) and isinstance(machine, str):
+        kept = stored_order(slots, Wish(pattern, "auto", sends, seconds, tuple(machine.split())))
+    best = kept
+    if best is None:
+        best, broke = _best_order(slots, pattern, seconds, sends)
     before, remark = Order(inverse(at_slot), slots), best.remark
     if not np.array_equal(best.node, before.node) and not _wins(best, before, pattern, sends):
         best, remark = before, f"{remark}; no better than the ranks' own order, which is kept"
@@ -127,48 +133,31 @@ def _wins(best: Order, before: Order, pattern: str | Pattern, job: Mapping[str, 
     return asked.time(slots.rows, best.slots) < asked.time(slots.rows, before.slots)
 
 
-def _slots(listed: list[list[str]], node: Ints, machine: str | Machine | None) -> tuple[Slots, str]:
+def _slots(listed: list[list[str]], node: Ints, machine: str | Machine) -> tuple[Slots, str]:
     """Return the slots on the machine's own rows, or on names alone and why."""
     counts = np.bincount(node)
-    why = ""
+    why = "no machine is named (machine=, NIDMAP_MACHINE)"
+    spellings = [(names, [name.partition(".")[0] for name in names]) for names in listed]
     try:
-        known = _machine(machine)
-        if known is None:
-            why = "no machine is named (machine=, NIDMAP_MACHINE)"
-        else:
-            for names in listed:
-                for spelled in (names, [name.partition(".")[0] for name in names]):
-                    try:
-                        return slots_of(known, spelled, counts.tolist()), ""
-                    except NidmapError as error:
-                        why = why or _reason(error)
+        if machine:
+            from placement.load import load_machine
+
+            why = ""
+            known = load_machine(*machine.split()) if isinstance(machine, str) else machine
+            for spelled in chain(*spellings):
+                try:
+                    return slots_of(known, spelled, counts.tolist()), ""
+                except NidmapError as error:
+                    why = why or error_text(error)
     except Exception as error:
-        why = _reason(error)
+        why = error_text(error)
     return Slots(np.array(listed[0]), counts), f"{why}: only nodes are told apart"
 
 
-def _machine(machine: str | Machine | None) -> Machine | None:
-    if machine is not None and not isinstance(machine, str):
-        return machine
-    specs = (machine or os.environ.get("NIDMAP_MACHINE", "")).split()
-    if not specs:
-        return None
-    from placement.load import load_machine
-
-    return load_machine(*specs)
-
-
 def _best_order(
-    slots: Slots,
-    pattern: str | Pattern,
-    machine: str | Machine | None,
-    seconds: float,
-    job: Mapping[str, Any],
+    slots: Slots, pattern: str | Pattern, seconds: float, job: Mapping[str, Any]
 ) -> tuple[Order, str]:
     """Return the best order that there is, and what is to be said of a strategy that broke down."""
-    kept = _kept_order(slots, pattern, machine, seconds, job)
-    if kept:
-        return kept, ""
     wanted = parse_pattern(pattern) if isinstance(pattern, str) else pattern
     wanted, broke = wanted.fit(len(slots)), ""
     for name in BEST:
@@ -177,24 +166,5 @@ def _best_order(
         except UsageError:
             continue  # it does not apply to this pattern
         except Exception as error:
-            broke = broke or f"strategy {name} broke down ({_reason(error)})"
+            broke = broke or f"strategy {name} broke down ({error_text(error)})"
     raise UsageError(f"no strategy for {pattern}")
-
-
-def _kept_order(
-    slots: Slots,
-    pattern: str | Pattern,
-    machine: str | Machine | None,
-    seconds: float,
-    job: Mapping[str, Any],
-) -> Order | None:
-    """Return the order that `nidmap order` or `run` has thought out for these slots, if any."""
-    specs = machine or os.environ.get("NIDMAP_MACHINE", "")
-    if not isinstance(pattern, str) or not isinstance(specs, str):
-        return None
-    return stored_order(slots, Wish(pattern, "auto", job, seconds, tuple(specs.split())))
-
-
-def _reason(error: Exception) -> str:
-    text = str(error) if isinstance(error, NidmapError) else f"{type(error).__name__}: {error}"
-    return printable(text, 200)
