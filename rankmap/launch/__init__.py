@@ -1,8 +1,8 @@
 """Launchers: the command line that starts a job's ranks in an order, one class a way.
 
-A launcher reads the user's own command line (`Launcher.read`), says how many
-ranks it would put on each node (`Launcher.counts`), and returns what to run
-instead (`Launcher.launch`): arguments and variables. It is registered by the
+A launcher reads the user's own command line, says how many ranks it would put
+on each node (`Launcher.counts`), and returns what to run instead
+(`Launcher.launch`): arguments and variables. It is registered by the
 decorator `launcher` under its program's name and, where that matters, the MPI
 library; other distributions add classes under the entry point group
 ``nidmap.launchers``. Nothing is run here; who wants to know what a launcher
@@ -23,9 +23,7 @@ from placement.errors import LaunchError, printable
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy import int64
-    from numpy.typing import NDArray
-
+    from placement.support.array_types import Ints
     from rankmap.binding import Bound
     from rankmap.emit.process_mapping import Mapping as ProcessMapping
     from rankmap.launch.allocation import Allocation
@@ -47,7 +45,6 @@ __all__ = [
     "find",
     "is_mpiexec",
     "launcher",
-    "programs",
 ]
 
 #: Which MPI library the ranks use, as far as a launch depends on it.
@@ -99,7 +96,21 @@ class Launch:
 
 
 class Launcher(ABC):
-    """One way to start ranks in an order.
+    """One way to start ranks in an order, and a user's command that starts them.
+
+    Parameters
+    ----------
+    argv : sequence of str
+        The user's command.
+    env : mapping of str to str
+        Its environment.
+    major : int
+        The first number of the launcher's version, 0 where it was not asked.
+
+    Raises
+    ------
+    LaunchError
+        Where a reordered launch would not be what the user means.
 
     Attributes
     ----------
@@ -135,10 +146,14 @@ class Launcher(ABC):
         What binds its ranks to cores (`rankmap.binding.bind`), '' for nothing that is known.
     binding_options : tuple of str
         Options by which the user binds them.
+    step : Parsed
+        What the command says.
+    env, major
+        See above.
+    allocation : Allocation or None
+        What the command runs in; None outside of one.
     bound : Bound or None
         The order with what binds its ranks, where that was asked for.
-    major : int
-        The first number of its version, 0 where it was not asked.
     """
 
     options: ClassVar[OptionTable]
@@ -157,33 +172,38 @@ class Launcher(ABC):
     loose: ClassVar[tuple[str, str, str]] = ("", "none", "")
     binder: ClassVar[str] = ""
     binding_options: ClassVar[tuple[str, ...]] = ("cpu-bind",)
-    major: int = 0
+    allocation: Allocation | None = None
     bound: Bound | None = None
 
-    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
-        """Return what the user's command says.
+    def __init__(self, argv: Sequence[str], env: Mapping[str, str], major: int = 0) -> None:
+        self.env, self.major = env, major
+        self.step = self.options.parse(argv, self.first)
+        self.check()
+
+    def check(self) -> None:
+        """Refuse a command whose reordered launch would not be what the user means.
+
+        So where the user has an order for Cray MPICH already; its method 1 is the
+        default order.
 
         Raises
         ------
         LaunchError
-            Where a reordered launch would not be what the user means, and where the user
-            has an order for Cray MPICH already; its method 1 is the default order.
         """
         if self.form == "mpich":
-            method = env.get("MPICH_RANK_REORDER_METHOD", "1").strip()
+            method = self.env.get("MPICH_RANK_REORDER_METHOD", "1").strip()
             if method not in ("", "1"):
                 raise LaunchError(
                     f"MPICH_RANK_REORDER_METHOD={printable(method, 20)} is set already"
                 )
-            if env.get("MPICH_RANK_REORDER_FILE"):
+            if self.env.get("MPICH_RANK_REORDER_FILE"):
                 raise LaunchError("MPICH_RANK_REORDER_FILE is set already")
-        return self.options.parse(argv, self.first)
 
-    def nodes(self, step: Parsed) -> str:
+    def nodes(self) -> str:
         """Return the nodes that the command names, as ``--nodes`` takes them; '' for none."""
-        return step.values.get(self.list_option, "")
+        return self.step.values.get(self.list_option, "")
 
-    def allocation(self, step: Parsed, env: Mapping[str, str]) -> Allocation | None:
+    def find_allocation(self) -> Allocation | None:
         """Return the allocation that the command runs in; None outside of one.
 
         Raises
@@ -193,41 +213,41 @@ class Launcher(ABC):
         """
         from rankmap.launch.allocation import allocation
 
-        return allocation(env)
+        return allocation(self.env)
 
-    def cores(self, step: Parsed) -> int:
+    def cores(self) -> int:
         """Return how many cores the command gives each rank."""
-        return step.number(self.cores_option) or 1
+        return self.step.number(self.cores_option) or 1
 
-    def per_node(self, step: Parsed) -> int | None:
+    def per_node(self) -> int | None:
         """Return how many ranks the command wants on each node, None where it does not say."""
-        return next(filter(None, map(step.number, self.per_node_options)), None)
+        return next(filter(None, map(self.step.number, self.per_node_options)), None)
 
-    def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
+    def unbound(self) -> str:
         """Return what leaves the ranks of this command unbound; '' where they are bound."""
         option, value, words = self.loose
-        return words if step.values.get(option) == value else ""
+        return words if self.step.values.get(option) == value else ""
 
-    def asked_remarks(self, step: Parsed, env: Mapping[str, str], seconds: float) -> list[str]:
+    def asked_remarks(self, seconds: float) -> list[str]:
         """Return what the user should know of the command that only asking the site tells.
 
         The site has so many seconds to answer.
         """
         return []
 
-    def mapping(self, step: Parsed, env: Mapping[str, str]) -> ProcessMapping | None:
+    def mapping(self) -> ProcessMapping | None:
         """Return how MPI learns the nodes of its ranks; None where that has no limit."""
         from rankmap.emit.process_mapping import MAPPINGS
 
         return MAPPINGS.get(self.form)
 
-    def text(self, order: Order, launcher_order: str, step: Parsed) -> str:
-        """Return what stands in the order file."""
+    def text(self, order: Order) -> str:
+        """Return what stands in the order file, for nodes as the launcher takes them."""
         from rankmap.emit import emit
 
-        return emit(order, self.form, launcher_order)
+        return emit(order, self.form, "given")
 
-    def ranks(self, step: Parsed, nodes: int, allocation: Allocation | None) -> int:
+    def ranks(self, nodes: int) -> int:
         """Return how many ranks this command starts on so many nodes.
 
         Raises
@@ -235,18 +255,16 @@ class Launcher(ABC):
         LaunchError
             Where that is not clear.
         """
-        given, per_node = step.number(self.ranks_option), self.per_node(step)
+        given, per_node = self.step.number(self.ranks_option), self.per_node()
         if per_node and not given:
-            return per_node * (step.number("nodes") or nodes)
-        given = given or (allocation.ranks if allocation else None)
+            return per_node * (self.step.number("nodes") or nodes)
+        given = given or (self.allocation.ranks if self.allocation else None)
         if given is None:
             raise LaunchError("how many ranks to start is not clear", "give -n to the launcher")
         return given
 
     @abstractmethod
-    def counts(
-        self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None
-    ) -> NDArray[int64]:
+    def counts(self, ranks: int, nodes: int) -> Ints:
         """Return how many of `ranks` ranks this command puts on each of its nodes.
 
         The nodes stand as the launcher takes them: in the job's order, where
@@ -259,7 +277,7 @@ class Launcher(ABC):
             Where that is not clear.
         """
 
-    def bind(self, step: Parsed, order: Order, pattern: Pattern) -> Order:
+    def bind(self, order: Order, pattern: Pattern) -> Order:
         """Return an order arranged inside its nodes, and bind its ranks in the launch.
 
         Raises
@@ -271,11 +289,11 @@ class Launcher(ABC):
         """
         from rankmap.binding import bind
 
-        own = next((name for name in self.binding_options if name in step.values), "")
+        own = next((name for name in self.binding_options if name in self.step.values), "")
         if own:
             raise LaunchError(f"ranks are to be bound by --{own} already", "leave --bind out")
         if not self.binder:
-            raise LaunchError(f"nothing is known that binds ranks of {step.argv[0]}")
+            raise LaunchError(f"nothing is known that binds ranks of {self.step.argv[0]}")
         self.bound = bind(order, pattern, self.binder, self.binder_form)
         return self.bound.order
 
@@ -285,10 +303,8 @@ class Launcher(ABC):
         return "openmpi" if self.binder == "openmpi" else self.form
 
     @abstractmethod
-    def launch(
-        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
-    ) -> Launch:
-        """Return the command that runs `step` with the order file at `path`.
+    def launch(self, order: Order, path: str) -> Launch:
+        """Return the command that starts the ranks with the order file at `path`.
 
         Raises
         ------
@@ -297,14 +313,17 @@ class Launcher(ABC):
         """
 
     def insert(self, step: Parsed, words: Sequence[str], path: str) -> Launch:
-        """Return a launch with words right behind the launcher's own name, and its variables."""
+        """Return a launch with words right behind the launcher's own name, and its variables.
+
+        `step` is the user's command, without what the words say instead.
+        """
         argv, first = step.argv, self.first
         env = {name: text.format(path=path) for name, text in self.variables.items()}
-        more = self.known_options(self.bound.options, step) if self.bound else ()
+        more = self.known_options(self.bound.options) if self.bound else ()
         env |= self.bound.variables if self.bound else {}
         return Launch((*argv[:first], *words, *more, *argv[first:]), env)
 
-    def known_options(self, options: tuple[str, ...], step: Parsed) -> tuple[str, ...]:
+    def known_options(self, options: tuple[str, ...]) -> tuple[str, ...]:
         """Return those of the options that bind ranks which this launcher takes."""
         return options
 
@@ -334,14 +353,6 @@ def launcher(*keys: tuple[str, str]) -> Callable[[type[Launcher]], type[Launcher
     return register
 
 
-def programs() -> list[str]:
-    """Return the names of all launchers, those of other distributions included."""
-    from importlib.metadata import entry_points
-
-    ours = {*BUNDLED, *MPIEXECS}
-    return sorted(ours | {e.name for e in entry_points(group="nidmap.launchers")})
-
-
 def is_mpiexec(program: str) -> bool:
     """Tell whether a program is one of those that every MPI library brings of its own.
 
@@ -353,34 +364,29 @@ def is_mpiexec(program: str) -> bool:
     return _MPIEXEC.fullmatch(os.path.basename(program)) is not None
 
 
-def find(program: str, mpi: str) -> Launcher:
-    """Return the launcher for a program (a path will do) and an MPI library.
+def find(program: str, mpi: str) -> type[Launcher]:
+    """Return the launcher's class for a program (a path will do) and an MPI library.
 
     Raises
     ------
     LaunchError
         Where there is none; the message names those there are.
     """
+    from importlib import import_module, metadata
+
     name = os.path.basename(program)
     own = is_mpiexec(name)
     key = ("mpiexec" if own else name, mpi if own or mpi == CRAY else OTHER)
-    _load(*key)
+    if key[0] in BUNDLED:
+        import_module(f"rankmap.launch.{key[0]}")
+    elif key not in _registered:
+        for entry in metadata.entry_points(group="nidmap.launchers", name=key[0]):
+            entry.load()
     if key not in _registered:
+        others = {entry.name for entry in metadata.entry_points(group="nidmap.launchers")}
         raise LaunchError(
             f"'{printable(name, 40)}' is not a launcher that is known"
             + (f" for {printable(mpi, 20)}" if own else ""),
-            f"there are {', '.join(programs())}",
+            f"there are {', '.join(sorted({*BUNDLED, *MPIEXECS, *others}))}",
         )
-    return _registered[key]()
-
-
-def _load(name: str, mpi: str) -> None:
-    """Import the module that registers a launcher."""
-    from importlib import import_module
-    from importlib.metadata import entry_points
-
-    if name in BUNDLED:
-        import_module(f"rankmap.launch.{name}")
-    elif (name, mpi) not in _registered:
-        for entry in entry_points(group="nidmap.launchers", name=name):
-            entry.load()
+    return _registered[key]

@@ -56,9 +56,9 @@ class Allocation:
     """
 
     nodes: NodeList
-    tasks: Ints | None
-    cpus: Ints | None
-    ranks: int | None
+    tasks: Ints | None = None
+    cpus: Ints | None = None
+    ranks: int | None = None
     job: str = ""
     per_node: int | None = None
 
@@ -178,7 +178,7 @@ def from_hosts(text: str, source: str, job: str = "") -> Allocation:
         room[match[1]] = room.get(match[1], 0) + int(match[2] or (slots[1] if slots else 1))
     if not room:
         raise LaunchError(f"{printable(source, 60)} names no host")
-    return Allocation(NodeList(list(room)), np.array(list(room.values())), None, None, job)
+    return Allocation(NodeList(list(room)), np.array(list(room.values())), job=job)
 
 
 def read_file(path: str) -> str:
@@ -228,7 +228,7 @@ def _other(env: Mapping[str, str]) -> Allocation | None:
         return None
     from placement.nodelist import NodeList
 
-    return Allocation(NodeList(_nids(nids)), None, None, None, env.get("COBALT_JOBID", ""))
+    return Allocation(NodeList(_nids(nids)), job=env.get("COBALT_JOBID", ""))
 
 
 def _nids(text: str) -> list[str]:

@@ -16,8 +16,8 @@ from rankmap.launch import (
     even_ranks,
     launcher,
 )
-from rankmap.launch.allocation import Allocation, fill_nodes, unclear_counts
-from rankmap.launch.options import OptionTable, Parsed
+from rankmap.launch.allocation import fill_nodes, unclear_counts
+from rankmap.launch.options import OptionTable
 
 if TYPE_CHECKING:
     from placement.support.array_types import Ints
@@ -50,21 +50,19 @@ class Aprun(Launcher):
     variables = ORDER_OF_CRAY
     loose = ("cc", "none", "-cc none")
 
-    def counts(self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None) -> Ints:
+    def counts(self, ranks: int, nodes: int) -> Ints:
         """Return aprun's own counts: ``-N`` ranks on each node, the last one taking the rest."""
-        per_node = step.number("pes-per-node")
+        per_node = self.step.number("pes-per-node")
         if per_node is None or -(-ranks // per_node) > nodes:
             raise unclear_counts(ranks, nodes)
         return fill_nodes(ranks, np.full(nodes, per_node))
 
-    def launch(
-        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
-    ) -> Launch:
+    def launch(self, order: Order, path: str) -> Launch:
         """Return the command with ``-n``, ``-N``, ``-L`` and the reordering variables.
 
         `order` is on the nodes as ALPS takes them.
         """
-        nids = _nids(order.on)
+        nids, step = _nids(order.on), self.step
         if step.values.get("node-list") not in (None, nids):
             step = step.without("node-list")
         wanted = {
@@ -72,9 +70,8 @@ class Aprun(Launcher):
             "-N": ("pes-per-node", str(even_ranks(order))),
             "-L": ("node-list", nids),
         }
-        words = [
-            w for flag, (name, v) in wanted.items() if name not in step.values for w in (flag, v)
-        ]
+        missing = [(flag, v) for flag, (name, v) in wanted.items() if name not in step.values]
+        words = [word for pair in missing for word in pair]
         return self.insert(step, words, path)
 
 

@@ -17,12 +17,10 @@ from rankmap.emit.process_mapping import FLUX
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
 from rankmap.launch import CRAY, OTHER, Launch, Launcher, launcher
 from rankmap.launch.allocation import Allocation
-from rankmap.launch.options import OptionTable, Parsed
+from rankmap.launch.options import OptionTable
 from rankmap.launch.queries import run_query
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from placement.support.array_types import Ints
     from rankmap.order import Order
 
@@ -48,45 +46,43 @@ class Flux(Launcher):
     rank_variables = ("FLUX_TASK_RANK",)
     loose = ("setopt", "cpu-affinity=off", "-o cpu-affinity=off")
 
-    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
-        """Return what ``flux run`` says; see `Launcher.read`."""
-        if tuple(argv[1:2]) != ("run",):
+    def check(self) -> None:
+        """Refuse other commands than ``flux run``."""
+        if self.step.argv[1:2] != ("run",):
             raise LaunchError("only flux run starts ranks whose order can be chosen")
-        return super().read(argv, env)
+        super().check()
 
-    def allocation(self, step: Parsed, env: Mapping[str, str]) -> Allocation | None:
+    def find_allocation(self) -> Allocation | None:
         """Return the hosts of the Flux instance that the command runs in, as it says them."""
-        if not env.get("FLUX_URI"):
+        if not self.env.get("FLUX_URI"):
             return None
         from placement.nodelist import NodeList
 
-        text = run_query([step.argv[0], "getattr", "hostlist"], env).strip()
-        job = env.get("FLUX_JOB_ID", "")
-        return Allocation(NodeList.parse(text, "flux getattr hostlist"), None, None, None, job)
+        text = run_query([self.step.argv[0], "getattr", "hostlist"], self.env).strip()
+        job = self.env.get("FLUX_JOB_ID", "")
+        return Allocation(NodeList.parse(text, "flux getattr hostlist"), job=job)
 
-    def counts(self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None) -> Ints:
+    def counts(self, ranks: int, nodes: int) -> Ints:
         """Return even counts over all nodes: Flux's own where ``-N`` is all of them."""
-        if step.number("nodes") not in (None, nodes) or ranks % nodes:
+        if self.step.number("nodes") not in (None, nodes) or ranks % nodes:
             raise LaunchError(
                 f"which of {nodes} nodes Flux gives {ranks} ranks is its own choice",
                 "start on all nodes of the instance, as many on each",
             )
         return np.full(nodes, ranks // nodes)
 
-    def mapping(self, step: Parsed, env: Mapping[str, str]) -> ProcessMapping:
+    def mapping(self) -> ProcessMapping:
         """Return that of Flux's PMI-1."""
         return FLUX
 
-    def launch(
-        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
-    ) -> Launch:
+    def launch(self, order: Order, path: str) -> Launch:
         """Return the command with ``--taskmap`` and the numbers it needs."""
-        on = order.on
-        if on.ppn is None or (allocation and len(allocation.nodes) != len(on.names)):
+        on, step, job = order.on, self.step, self.allocation
+        if on.ppn is None or (job and len(job.nodes) != len(on.names)):
             raise LaunchError("Flux can only be told orders on all its nodes, as many on each")
         words = [f"--taskmap=hostfile:{path}"]
-        if "tasks-per-node" not in step.values:
-            words += [] if "ntasks" in step.values else [f"--ntasks={len(order)}"]
+        if "tasks-per-node" not in step.values and "ntasks" not in step.values:
+            words.append(f"--ntasks={len(order)}")
         if "nodes" not in step.values:
             words.append(f"--nodes={len(on.names)}")
         return self.insert(step, words, path)
@@ -96,9 +92,7 @@ class Flux(Launcher):
 class CrayFlux(Flux):
     """flux run of programs of Cray MPICH, which take block task maps alone."""
 
-    def launch(
-        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
-    ) -> Launch:
+    def launch(self, order: Order, path: str) -> Launch:
         """Return the command; only where ranks in a row sit on nodes in a row."""
         if (np.diff(order.node) < 0).any():
             raise LaunchError(
@@ -106,4 +100,4 @@ class CrayFlux(Flux):
                 " (flux-coral2 issue 125)",
                 "--mpi other, if the program has another MPI",
             )
-        return super().launch(step, order, path, allocation)
+        return super().launch(order, path)

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints
     from rankmap.launch.allocation import Allocation
-    from rankmap.launch.options import Parsed
     from rankmap.order import Order
     from rankmap.slots import Slots
 
@@ -137,45 +136,35 @@ def read_job(
     """
     if not request.pattern and request.order_file is None:
         raise UsageError("no --pattern given")
-    how, library = _find_launcher(command[0], request.mpi, machine, env)
-    step = how.read(command, env)
-    machine = _with_library(machine, library)
-    allocation = _name_nodes(how.allocation(step, env), machine)
-    return Job(how, step, allocation, request, env, machine)
+    how, library = _read_command(command, request.mpi, machine, env)
+    if machine is not None and library and not machine.topology.parameters.get("mpi"):
+        machine = Known(mpi=library).of(machine)
+    how.allocation = _name_nodes(how.find_allocation(), machine)
+    return Job(how, request, machine)
 
 
-def _find_launcher(
-    program: str, mpi: str, machine: Machine | None, env: Mapping[str, str]
+def _read_command(
+    command: Sequence[str], mpi: str, machine: Machine | None, env: Mapping[str, str]
 ) -> tuple[Launcher, str]:
-    """Return the launcher of the command, and the MPI that the ranks surely have, '' for none.
+    """Return the launcher of a command, and the MPI that the ranks surely have, '' for none.
 
-    An mpiexec is asked which MPI it belongs to.
+    An mpiexec is asked which MPI it belongs to; that of other launchers goes with the
+    machine's network, else with the modules.
     """
+    program, stated = command[0], mpi not in ("auto", OTHER)
     if not is_mpiexec(program):
-        stated = "" if mpi in ("auto", OTHER) else mpi
-        return find(program, _library_here(machine, env) if mpi == "auto" else mpi), stated
+        if mpi == "auto" and machine is not None and machine.topology.fabric:
+            mpi = CRAY if machine.topology.fabric in _CRAY_FABRICS else OTHER
+        elif mpi == "auto":
+            cray = env.get("CRAY_MPICH_VERSION") or env.get("CRAY_MPICH_DIR")
+            mpi = CRAY if cray else OTHER
+        return find(program, mpi)(command, env), mpi if stated else ""
     if mpi == CRAY:
-        return find(program, CRAY), CRAY
+        return find(program, CRAY)(command, env), CRAY
     library = mpi_library(program, env)
-    if mpi not in ("auto", OTHER, library.name):
+    if stated and mpi != library.name:
         raise LaunchError(f"{printable(program, 40)} belongs to {library.name}, not to {mpi}")
-    how = find(program, library.name)
-    how.major = library.major
-    return how, library.name
-
-
-def _with_library(machine: Machine | None, library: str) -> Machine | None:
-    """Return the machine with the MPI that the ranks have, where it does not state one."""
-    if machine is None or not library or machine.topology.parameters.get("mpi"):
-        return machine
-    return Known(mpi=library).of(machine)
-
-
-def _library_here(machine: Machine | None, env: Mapping[str, str]) -> str:
-    """Return the MPI library that goes with the machine's network, else with the modules."""
-    if machine is not None and machine.topology.fabric:
-        return CRAY if machine.topology.fabric in _CRAY_FABRICS else OTHER
-    return CRAY if env.get("CRAY_MPICH_VERSION") or env.get("CRAY_MPICH_DIR") else OTHER
+    return find(program, library.name)(command, env, library.major), library.name
 
 
 def _name_nodes(allocation: Allocation | None, machine: Machine | None) -> Allocation | None:
@@ -201,20 +190,15 @@ class Job:
     Attributes
     ----------
     how : Launcher
-    step : Parsed
-    allocation : Allocation or None
+        With the command and its allocation.
     request : RunRequest
-    env : mapping of str to str
     machine : Machine or None
     slots : Slots
         Which nodes, and how many ranks on each.
     """
 
     how: Launcher
-    step: Parsed
-    allocation: Allocation | None
     request: RunRequest
-    env: Mapping[str, str]
     machine: Machine | None
     slots: Slots = field(init=False)
 
@@ -248,7 +232,7 @@ class Job:
 
     def asked_remarks(self) -> list[str]:
         """Return what the user should know of the command that only asking the site tells."""
-        return self.how.asked_remarks(self.step, self.env, self.request.patience or 10.0)
+        return self.how.asked_remarks(self.request.patience or 10.0)
 
     def prepared(self, order: Order | None = None) -> Prepared:
         """Return the launch of an order, its file written; None: of the one that is kept, or new.
@@ -260,19 +244,20 @@ class Job:
         """
         order = order or self.stored() or self.ordered()
         progress.step()
-        how, step, allocation = self.how, self.step, self.allocation
+        how, request, job = self.how, self.request, self.how.allocation
         free = self.lay(order)
-        mapping, limit = how.mapping(step, self.env), self.request.mapping_limit
-        laid, told = fit_order(free, mapping, limit, self.request.job)
+        laid, told = fit_order(free, how.mapping(), request.mapping_limit, request.job)
         changed = (told,) if laid != free else ()
-        if self.request.bind:
+        if request.bind:
             laid = self._bound(laid)
-        order = self._as_listed(laid, order) if changed or self.request.bind else order
-        text = how.text(laid, "given", step)
-        folders = order_folders(how.on_nodes, self.request.order_dir)
-        path = store_order(text, how.form, allocation.job if allocation else "", folders)
+        if changed or request.bind:  # the same on the nodes as they are listed
+            place = {name: k for k, name in enumerate(laid.on.names.tolist())}
+            back = laid.onto(np.array([place[name] for name in order.on.names.tolist()]))
+            order = replace(order, slots=back.slots, strategy=laid.strategy)
+        folders = order_folders(how.on_nodes, request.order_dir)
+        path = store_order(how.text(laid), how.form, job.job if job else "", folders)
         try:
-            launch = how.launch(step, laid, path, allocation)
+            launch = how.launch(laid, path)
             bound = (how.bound.remark,) if how.bound else ()
             return Prepared(
                 launch=launch,
@@ -293,7 +278,7 @@ class Job:
         """Return the order arranged inside its nodes, and have the launcher bind its ranks."""
         from rankmap.pattern import parse_pattern
 
-        job, on = self.allocation, laid.on
+        job, on = self.how.allocation, laid.on
         if job is not None and job.cpus is not None and on.machine is not None:
             cores = int(on.machine.cores[on.rows].max()) if on.rows is not None else 0
             if int(job.cpus.min()) < cores:
@@ -302,20 +287,14 @@ class Job:
                     "leave --bind out",
                 )
         pattern = parse_pattern(self.request.pattern or laid.pattern).on(on)
-        return self.how.bind(self.step, laid, pattern)
-
-    def _as_listed(self, laid: Order, order: Order) -> Order:
-        """Return an order on the launcher's nodes as one on the nodes as they are listed."""
-        place = {name: k for k, name in enumerate(laid.on.names.tolist())}
-        back = laid.onto(np.array([place[name] for name in order.on.names.tolist()]))
-        return replace(order, slots=back.slots, strategy=laid.strategy)
+        return self.how.bind(laid, pattern)
 
     def _own_slots(self) -> Slots:
         """Return the slots of the step: which nodes, and how many ranks on each."""
         from rankmap.slots import slots_of
 
-        given, how, job = self.request, self.how, self.allocation
-        nodes = given.nodes or how.nodes(self.step) or (job.nodes if job else "")
+        given, how, job = self.request, self.how, self.how.allocation
+        nodes = given.nodes or how.nodes() or (job.nodes if job else "")
         if not nodes:
             raise LaunchError("no allocation", "SLURM_JOB_NODELIST is not set and no --nodes given")
         slots = slots_of(self.machine, nodes, given.ppn, repeats=given.host_file)
@@ -323,8 +302,8 @@ class Job:
         if outside:
             raise LaunchError(f"node {printable(min(outside), 40)} is not in the allocation")
         stated = given.ppn is not None or slots.ppn != 1
-        if not stated or how.ranks_option in self.step.values or (job and job.ranks):
-            ranks = how.ranks(self.step, len(slots.names), job)
+        if not stated or how.ranks_option in how.step.values or (job and job.ranks):
+            ranks = how.ranks(len(slots.names))
             if not stated:
                 counts = self._own_counts(ranks, slots)
                 used = np.flatnonzero(counts)
@@ -340,8 +319,8 @@ class Job:
         """Return the launcher's own ranks a node, for the nodes as they are listed."""
         from rankmap.permutation import inverse
 
-        job = self.allocation
-        counts = self.how.counts(self.step, ranks, len(slots.names), job)
+        job = self.how.allocation
+        counts = self.how.counts(ranks, len(slots.names))
         if job is not None and set(job.nodes) == set(slots.names.tolist()):
             own = dict(zip(job.nodes, counts.tolist(), strict=True))
             return np.array([own[name] for name in slots.names.tolist()], dtype=np.int64)
@@ -349,8 +328,8 @@ class Job:
 
     def _refuse_too_many_cores(self, slots: Slots) -> None:
         """Refuse ranks of more cores than the job has on a node."""
-        cores, job = self.how.cores(self.step), self.allocation
-        if job is None or job.cpus is None or cores == 1 or "overcommit" in self.step.values:
+        cores, job = self.how.cores(), self.how.allocation
+        if job is None or job.cpus is None or cores == 1 or "overcommit" in self.how.step.values:
             return
         have = dict(zip(job.nodes, job.cpus.tolist(), strict=True))
         for name, count in zip(slots.names.tolist(), slots.counts.tolist(), strict=True):
@@ -370,10 +349,9 @@ class Job:
     def _query_node_order(self, order: Order) -> Ints:
         """Return the positions of the nodes in the order that the launcher itself says."""
         try:
-            bare = self.how.launch(self.step, order.sorted(), "", self.allocation)
-            argv = self.probe(bare).argv
+            bare = Launch(self.probe(self.how.launch(order.sorted(), "")).argv)
             seconds = self.request.patience or 10.0
-            said = query_rank_nodes(Launch(argv), self.env, len(order), seconds)
+            said = query_rank_nodes(bare, self.how.env, len(order), seconds)
         except NidmapError as error:
             raise LaunchError(
                 f"this launcher takes nodes in an order of its own, and asked for it: "
@@ -391,19 +369,18 @@ class Job:
 
     def probe(self, launch: Launch) -> Launch:
         """Return the same launch with a program that prints where each rank is."""
-        before = launch.argv[: len(launch.argv) - (len(self.step.argv) - self.step.program)]
-        return replace(
-            launch, argv=(*before, *rank_printer(self.how.rank_variables, self.how.host))
-        )
+        how, step = self.how, self.how.step
+        before = launch.argv[: len(launch.argv) - (len(step.argv) - step.program)]
+        return replace(launch, argv=(*before, *rank_printer(how.rank_variables, how.host)))
 
     def remarks(self, order: Order) -> list[str]:
         """Return what the user should know of the launch."""
-        found, given, job = [], self.request, self.allocation
+        found, given, job = [], self.request, self.how.allocation
         if self.how.asks_order and given.dry and not given.launcher_order:
             found.append(
                 "computed for nodes in NID order: a real run asks the launcher for its own"
             )
-        loose = self.how.unbound(self.step, self.env)
+        loose = self.how.unbound()
         if loose and not self.how.bound:
             found.append(
                 f"ranks are not bound to cores ({loose}): the order holds while they stay put"

@@ -58,12 +58,12 @@ from rankmap.launch.allocation import (
 )
 from rankmap.launch.options import OptionTable, Parsed
 from rankmap.launch.queries import run_query
+from rankmap.order import Order
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from placement.support.array_types import Ints
-    from rankmap.order import Order
     from rankmap.slots import Slots
 
 __all__ = ["Hydra", "IntelHydra", "Mpiexec", "OpenMpi", "Pals"]
@@ -75,8 +75,10 @@ _LONGEST = 120_000
 MAPS = 5
 
 #: Open MPI's mappings that fill node after node, as we do; ``PE=`` says the cores of a rank.
-_PLAIN = re.compile(r"(?:slot|core|hwthread)?(?::PE=([0-9]{1,4}))?", re.IGNORECASE | re.ASCII)
-_PER_NODE = re.compile(r"ppr:([0-9]{1,6}):node(?::PE=([0-9]{1,4}))?", re.IGNORECASE | re.ASCII)
+_MAPPING = re.compile(
+    r"(?:(?:slot|core|hwthread)?|ppr:([0-9]{1,6}):node)(?::PE=([0-9]{1,4}))?",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 class Mpiexec(Launcher):
@@ -95,29 +97,28 @@ class Mpiexec(Launcher):
     host_variables: ClassVar[tuple[str, ...]] = ()
     keeps_list = True
 
-    def allocation(self, step: Parsed, env: Mapping[str, str]) -> Allocation | None:
+    def find_allocation(self) -> Allocation | None:
         """Return the hosts that the command lists, else those of the batch system."""
+        values, env = self.step.values, self.env
         for name in self.host_options:
-            if name in step.values:
-                return from_hosts(step.values[name].replace(",", "\n"), f"-{name}")
-        paths = [step.values[name] for name in self.file_options if name in step.values]
+            if name in values:
+                return from_hosts(values[name].replace(",", "\n"), f"-{name}")
+        paths = [values[name] for name in self.file_options if name in values]
         paths += [env[name] for name in self.host_variables if env.get(name)]
-        if paths:
-            return from_hosts(read_file(paths[0]), paths[0])
-        return allocation(env)
+        return from_hosts(read_file(paths[0]), paths[0]) if paths else allocation(env)
 
-    def counts(self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None) -> Ints:
+    def counts(self, ranks: int, nodes: int) -> Ints:
         """Return the counts of nodes that are filled in order, each up to its slots."""
-        per_node = self.per_node(step)
+        per_node, job = self.per_node(), self.allocation
         if per_node:
             return fill_nodes(ranks, np.full(nodes, per_node))
-        if allocation is None or allocation.tasks is None or len(allocation.tasks) != nodes:
+        if job is None or job.tasks is None or len(job.tasks) != nodes:
             raise unclear_counts(ranks, nodes)
-        return fill_nodes(ranks, allocation.tasks)
+        return fill_nodes(ranks, job.tasks)
 
-    def count(self, step: Parsed, order: Order) -> list[str]:
+    def count(self, order: Order) -> list[str]:
         """Return the words that say how many ranks start, unless the command has them."""
-        return [] if self.ranks_option in step.values else ["-n", str(len(order))]
+        return [] if self.ranks_option in self.step.values else ["-n", str(len(order))]
 
 
 class _Hydra(Mpiexec):
@@ -138,15 +139,16 @@ class _Hydra(Mpiexec):
     starter_variables: ClassVar[tuple[str, ...]] = ("HYDRA_LAUNCHER", "HYDRA_BOOTSTRAP")
     on_nodes = False
 
-    def _is_started_by_slurm(self, step: Parsed, env: Mapping[str, str]) -> bool:
+    def is_started_by_slurm(self) -> bool:
         """Tell whether Slurm starts Hydra's proxies: as told, else inside of its jobs."""
-        known = (env.get(name) for name in self.starter_variables)
-        way = step.values.get("launcher") or next(filter(None, known), "")
-        return way == "slurm" or bool(env.get("SLURM_JOB_ID") and not way)
+        known = (self.env.get(name) for name in self.starter_variables)
+        way = self.step.values.get("launcher") or next(filter(None, known), "")
+        return way == "slurm" or bool(self.env.get("SLURM_JOB_ID") and not way)
 
-    def _bare(self, step: Parsed) -> Parsed:
-        """Return the command without what the order file now says."""
-        return step.without(*self.host_options, *self.file_options, *self.per_node_options)
+    def insert(self, step: Parsed, words: Sequence[str], path: str) -> Launch:
+        """Return the launch without what the order file now says."""
+        gone = self.host_options + self.file_options + self.per_node_options
+        return super().insert(step.without(*gone), words, path)
 
 
 @launcher(("mpiexec", MPICH))
@@ -157,38 +159,32 @@ class Hydra(_Hydra):
     binder = "hydra"
     binding_options = ("bind-to", "binding")
 
-    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
-        """Return what the command says; MPICH 4 loses the order where Slurm starts its proxies."""
-        step = super().read(argv, env)
-        if self.major < MAPS and self._is_started_by_slurm(step, env):
+    def check(self) -> None:
+        """Refuse MPICH 4 where Slurm starts its proxies: it loses the order."""
+        super().check()
+        if self.major < MAPS and self.is_started_by_slurm():
             raise LaunchError(
                 "MPICH before 5 loses the order of its host file inside Slurm", "use srun"
             )
-        return step
 
-    def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
+    def unbound(self) -> str:
         """Return what leaves ranks unbound: nothing binds them by itself."""
-        asked = step.values.get("bind-to") or step.values.get("binding")
-        asked = asked or env.get("HYDRA_BINDING", "")
+        values = self.step.values
+        asked = values.get("bind-to") or values.get("binding") or self.env.get("HYDRA_BINDING", "")
         if not asked:
             return "no -bind-to"
         return "-bind-to none" if asked == "none" else ""
 
-    def mapping(self, step: Parsed, env: Mapping[str, str]) -> ProcessMapping | None:
+    def mapping(self) -> ProcessMapping | None:
         """Return that of ``-rankmap``, which Hydra writes anew in words of its own."""
-        return HYDRA if self.major >= MAPS else super().mapping(step, env)
+        return HYDRA if self.major >= MAPS else super().mapping()
 
-    def text(self, order: Order, launcher_order: str, step: Parsed) -> str:
+    def text(self, order: Order) -> str:
         """Return each node once, with its ranks, as Slurm sorts them; in rank order for MPICH 4."""
-        if self.major < MAPS:
-            return super().text(order, launcher_order, step)
-        on = order.on.sorted()
-        pairs = zip(on.names.tolist(), on.counts.tolist(), strict=True)
-        return "".join(f"{name}:{count}\n" for name, count in pairs)
+        by_node = Order(np.arange(len(order)), order.on.sorted())
+        return super().text(order if self.major < MAPS else by_node)
 
-    def launch(
-        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
-    ) -> Launch:
+    def launch(self, order: Order, path: str) -> Launch:
         """Return the command with ``-f`` and ``-rankmap``."""
         words = ["-f", path]
         if self.major >= MAPS:
@@ -198,7 +194,7 @@ class Hydra(_Hydra):
                 "MPICH before 5 keeps the shared memory of consecutive ranks only",
                 "use srun, or a strategy that keeps each node's ranks together",
             )
-        return self.insert(self._bare(step), [*words, *self.count(step, order)], path)
+        return self.insert(self.step, [*words, *self.count(order)], path)
 
 
 @launcher(("mpiexec", INTEL))
@@ -210,27 +206,23 @@ class IntelHydra(_Hydra):
     starter_variables = ("I_MPI_HYDRA_BOOTSTRAP", "HYDRA_BOOTSTRAP")
     variables: ClassVar[dict[str, str]] = {"I_MPI_JOB_RESPECT_PROCESS_PLACEMENT": "off"}
 
-    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
-        """Return what the command says; Slurm's bootstrap loses every order."""
-        step = super().read(argv, env)
-        if self._is_started_by_slurm(step, env):
+    def check(self) -> None:
+        """Refuse Slurm's bootstrap, which loses every order."""
+        super().check()
+        if self.is_started_by_slurm():
             raise LaunchError(
                 "Intel MPI loses the order of its machine file where Slurm starts its proxies",
                 "use srun, or -bootstrap ssh",
             )
-        return step
 
-    def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
+    def unbound(self) -> str:
         """Return what leaves ranks unbound: ``I_MPI_PIN`` off."""
-        asked = env.get("I_MPI_PIN", "").lower()
+        asked = self.env.get("I_MPI_PIN", "").lower()
         return f"I_MPI_PIN={asked}" if asked in ("0", "no", "off", "disable") else ""
 
-    def launch(
-        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
-    ) -> Launch:
+    def launch(self, order: Order, path: str) -> Launch:
         """Return the command with ``-machinefile``, the batch system's placement put aside."""
-        words = ["-machinefile", path, *self.count(step, order)]
-        return self.insert(self._bare(step), words, path)
+        return self.insert(self.step, ["-machinefile", path, *self.count(order)], path)
 
 
 @launcher(("mpiexec", OPENMPI))
@@ -254,56 +246,58 @@ class OpenMpi(Mpiexec):
     on_nodes = False
     rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
 
-    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
-        """Return what the command says; see `Launcher.read`."""
-        step = super().read(argv, env)
-        _mapping(step)
-        for name, value in env.items():
+    def check(self) -> None:
+        """Refuse a mapping that is not node after node."""
+        super().check()
+        self.cores()
+        for name, value in self.env.items():
             if name.startswith(("OMPI_MCA_rmaps", "PRTE_MCA_rmaps")) and value:
                 raise LaunchError(f"{printable(name, 60)} is set already")
-        return step
 
-    def per_node(self, step: Parsed) -> int | None:
+    def per_node(self) -> int | None:
         """Return ``-N`` or that of ``--map-by ppr:N:node``."""
-        per_node = _PER_NODE.fullmatch(step.values.get("map-by", ""))
-        return int(per_node[1]) if per_node else super().per_node(step)
+        mapping = _MAPPING.fullmatch(self.step.values.get("map-by", ""))
+        return int(mapping[1]) if mapping and mapping[1] else super().per_node()
 
-    def ranks(self, step: Parsed, nodes: int, allocation: Allocation | None) -> int:
+    def ranks(self, nodes: int) -> int:
         """Return the number of ranks; without ``-n`` it is that of the slots."""
-        known = "n" in step.values or self.per_node(step)
-        if not known and allocation is not None and allocation.tasks is not None:
-            return int(allocation.tasks.sum())
-        return super().ranks(step, nodes, allocation)
+        known, job = "n" in self.step.values or self.per_node(), self.allocation
+        if not known and job is not None and job.tasks is not None:
+            return int(job.tasks.sum())
+        return super().ranks(nodes)
 
-    def cores(self, step: Parsed) -> int:
-        """Return ``PE=`` of ``--map-by``."""
-        return _mapping(step)
+    def cores(self) -> int:
+        """Return ``PE=`` of ``--map-by``; refuse a mapping that is not node after node."""
+        asked = self.step.values.get("map-by", "")
+        mapping = _MAPPING.fullmatch(asked)
+        if not mapping:
+            raise LaunchError(f"ranks are to be mapped by '{printable(asked, 30)}' already")
+        return max(1, int(mapping[2] or 1))
 
-    def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
+    def unbound(self) -> str:
         """Return what leaves ranks unbound: ``--bind-to none``; mpirun binds by itself."""
         names = ("OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy")
-        asked = step.values.get("bind-to") or next((env[n] for n in names if env.get(n)), "")
-        loose = asked.partition(":")[0] == "none" or "bind-to-none" in step.values
+        values, env = self.step.values, self.env
+        asked = values.get("bind-to") or next((env[n] for n in names if env.get(n)), "")
+        loose = asked.partition(":")[0] == "none" or "bind-to-none" in values
         return "--bind-to none" if loose else ""
 
-    def text(self, order: Order, launcher_order: str, step: Parsed) -> str:
+    def text(self, order: Order) -> str:
         """Return a rankfile where the nodes' cores are known to do, else a sequential file."""
         from rankmap.emit import openmpi, slurm
 
         if self.bound:
             return openmpi.write(order, places=self.bound.cores())
-        if self._binds(order, step):
-            return openmpi.write(order, self.cores(step))
+        if self._binds(order):
+            return openmpi.write(order, self.cores())
         return slurm.write(order)
 
-    def launch(
-        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
-    ) -> Launch:
+    def launch(self, order: Order, path: str) -> Launch:
         """Return the command with its order file in place of its own mapping."""
-        if "oversubscribe" not in step.values:
-            _refuse_too_many(order.on, allocation)
-        bare = step.without("map-by", *self.per_node_options)
-        if self.bound or self._binds(order, step):
+        if "oversubscribe" not in self.step.values:
+            _refuse_too_many(order.on, self.allocation)
+        bare = self.step.without("map-by", *self.per_node_options)
+        if self.bound or self._binds(order):
             words = (
                 ["--rankfile", path] if self.major == 4 else ["--map-by", f"rankfile:file={path}"]
             )
@@ -311,18 +305,18 @@ class OpenMpi(Mpiexec):
             bare = bare.without(*self.host_options, *self.file_options)
             words = ["--hostfile", path, "--mca", "rmaps", "seq"]
         else:
-            cores = f":PE={self.cores(step)}" if self.cores(step) > 1 else ""
+            cores = f":PE={self.cores()}" if self.cores() > 1 else ""
             words = ["--map-by", f"seq{cores}:OVERSUBSCRIBE:file={path}"]
-        if allocation is None and "--hostfile" not in words:
+        if self.allocation is None and "--hostfile" not in words:
             words += ["--host", _host_option(order)]
-        return self.insert(bare, [*words, *self.count(step, order)], path)
+        return self.insert(bare, [*words, *self.count(order)], path)
 
-    def _binds(self, order: Order, step: Parsed) -> bool:
+    def _binds(self, order: Order) -> bool:
         """Tell whether the machine's cores are known and enough, and binding is left to us."""
         on = order.on
-        if on.machine is None or on.rows is None or {"bind-to", "map-by"} & set(step.values):
+        if on.machine is None or on.rows is None or {"bind-to", "map-by"} & set(self.step.values):
             return False
-        return bool((on.machine.cores[on.rows] >= on.counts * self.cores(step)).all())
+        return bool((on.machine.cores[on.rows] >= on.counts * self.cores()).all())
 
 
 @launcher(("mpiexec", CRAY))
@@ -346,24 +340,22 @@ class Pals(Mpiexec):
     variables = ORDER_OF_CRAY
     loose = ("cpu-bind", "none", "--cpu-bind none")
 
-    def known_options(self, options: tuple[str, ...], step: Parsed) -> tuple[str, ...]:
+    def known_options(self, options: tuple[str, ...]) -> tuple[str, ...]:
         """Leave ``--gpu-bind`` out where this PALS does not know it."""
         try:
-            knows = "--gpu-bind" in run_query([step.argv[0], "--help"], os.environ)
+            knows = "--gpu-bind" in run_query([self.step.argv[0], "--help"], os.environ)
         except LaunchError:
             knows = False
         return options if knows else options[:1]
 
-    def launch(
-        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
-    ) -> Launch:
+    def launch(self, order: Order, path: str) -> Launch:
         """Return the command with ``-n``, ``--ppn`` and the reordering variables."""
-        per_node = even_ranks(order)
-        words = self.count(step, order)
-        if self.per_node(step) != per_node:
+        per_node, step, job = even_ranks(order), self.step, self.allocation
+        words = self.count(order)
+        if self.per_node() != per_node:
             step = step.without("ppn")
             words += ["--ppn", str(per_node)]
-        if allocation is None or len(allocation.nodes) != len(order.on.counts):
+        if job is None or len(job.nodes) != len(order.on.counts):
             step = step.without("hosts", "hostfile")
             words += ["--hosts", ",".join(order.on.names.tolist())]
         return self.insert(step, words, path)
@@ -392,19 +384,6 @@ def rankmap(order: Order) -> str:
             "launch with srun or Open MPI, which read the order from a file",
         )
     return text
-
-
-def _mapping(step: Parsed) -> int:
-    """Return the cores of a rank; refuse a mapping that is not node after node."""
-    asked = step.values.get("map-by", "")
-    match = _PLAIN.fullmatch(asked)
-    cores = match[1] if match else None
-    if not match:
-        match = _PER_NODE.fullmatch(asked)
-        cores = match[2] if match else None
-    if not match:
-        raise LaunchError(f"ranks are to be mapped by '{printable(asked, 30)}' already")
-    return max(1, int(cores or 1))
 
 
 def _host_option(order: Order) -> str:

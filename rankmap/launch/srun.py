@@ -26,12 +26,10 @@ from rankmap.launch import (
     Launcher,
     launcher,
 )
-from rankmap.launch.allocation import Allocation, unclear_counts
+from rankmap.launch.allocation import unclear_counts
 from rankmap.launch.options import OptionTable, Parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from placement.support.array_types import Ints
     from rankmap.order import Order
 
@@ -70,46 +68,47 @@ class Srun(Launcher):
     rank_variables = ("SLURM_PROCID",)
     host = "${SLURMD_NODENAME:-$(uname -n)}"
 
-    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
-        """Return what the srun command says; see `Launcher.read`."""
-        step = super().read(argv, env)
+    def check(self) -> None:
+        """Refuse several programs, and a distribution of the user's own."""
+        super().check()
         for option, why in _SEVERAL.items():
-            if option in step.values:
+            if option in self.step.values:
                 raise LaunchError(f"--{option} starts {why}")
-        asked = step.values.get("distribution") or env.get("SLURM_DISTRIBUTION", "")
+        asked = self.step.values.get("distribution") or self.env.get("SLURM_DISTRIBUTION", "")
         if asked.partition(":")[0].partition(",")[0].lower() not in ("", "block", "*"):
             raise LaunchError(f"ranks are to be distributed by '{printable(asked, 30)}' already")
-        return step
 
-    def ranks(self, step: Parsed, nodes: int, allocation: Allocation | None) -> int:
+    def ranks(self, nodes: int) -> int:
         """Return srun's number of ranks: ``-n``, the job's, or so many on each node, else one.
 
         With ``-c`` alone it is what the CPUs have room for, which is not guessed.
         """
-        known = step.number("ntasks") or (allocation.ranks if allocation else None)
-        per_node = self.per_node(step) or (allocation.per_node if allocation else None)
+        known = self.step.number("ntasks") or (self.allocation and self.allocation.ranks)
         if known:
             return known
-        if not per_node and "cpus-per-task" in step.values:
-            return super().ranks(step, nodes, None)
-        return (per_node or 1) * (step.number("nodes") or nodes)
+        if not self.per_node() and "cpus-per-task" in self.step.values:
+            return super().ranks(nodes)
+        return (self.per_node() or 1) * (self.step.number("nodes") or nodes)
 
-    def counts(self, step: Parsed, ranks: int, nodes: int, allocation: Allocation | None) -> Ints:
+    def per_node(self) -> int | None:
+        """Return that of the command, else the job's."""
+        return super().per_node() or (self.allocation.per_node if self.allocation else None)
+
+    def counts(self, ranks: int, nodes: int) -> Ints:
         """Return srun's own counts; so many a node hold where they divide exactly."""
-        per_node = self.per_node(step) or (allocation.per_node if allocation else None)
-        wanted = step.number("nodes") or nodes
+        wanted = self.step.number("nodes") or nodes
         if wanted > nodes:
             raise LaunchError(f"srun asks for {wanted} nodes, there are {nodes}")
-        if ranks in (wanted, (per_node or 0) * wanted):
+        if ranks in (wanted, (self.per_node() or 0) * wanted):
             each = np.full(wanted, ranks // wanted)
             return np.append(each, np.zeros(nodes - wanted, dtype=np.int64))
-        if allocation is None or nodes != len(allocation.nodes):
+        if self.allocation is None or nodes != len(self.allocation.nodes):
             raise unclear_counts(ranks, nodes)
-        return allocation.counts(ranks, self.cores(step), wanted)
+        return self.allocation.counts(ranks, self.cores(), wanted)
 
-    def asked_remarks(self, step: Parsed, env: Mapping[str, str], seconds: float) -> list[str]:
+    def asked_remarks(self, seconds: float) -> list[str]:
         """Return what Slurm's settings make of the command: without PMI ranks are alone."""
-        if "mpi" in step.values or env.get("SLURM_MPI_TYPE"):
+        if "mpi" in self.step.values or self.env.get("SLURM_MPI_TYPE"):
             return []
         from placement.slurm.command import Deadline, configuration
 
@@ -119,14 +118,20 @@ class Srun(Launcher):
             return []
         return [_ALONE] if default == "none" else []
 
-    def unbound(self, step: Parsed, env: Mapping[str, str]) -> str:
+    def unbound(self) -> str:
         """Return what leaves ranks unbound: ``--cpu-bind=none``, or nothing said of it."""
-        asked = step.values.get("cpu-bind") or env.get("SLURM_CPU_BIND", "")
+        asked = self.step.values.get("cpu-bind") or self.env.get("SLURM_CPU_BIND", "")
         kinds = [part.strip().lower() for part in asked.split(",")]
         if "none" in kinds or "no" in kinds:
             return f"--cpu-bind={printable(asked, 30)}"
         loose = set(kinds) <= {"", "v", "verbose", "q", "quiet"}
         return "no --cpu-bind" if loose else ""
+
+    def refuse_other_size(self, order: Order) -> None:
+        """Refuse a ``-N`` that is not the number of nodes ordered."""
+        asked, nodes = self.step.number("nodes"), len(order.on.counts)
+        if asked not in (None, nodes):
+            raise LaunchError(f"srun asks for {asked} nodes, the order is for {nodes}")
 
 
 @launcher(("srun", OTHER))
@@ -137,26 +142,23 @@ class HostfileSrun(Srun):
     on_nodes = False
     variables: ClassVar[dict[str, str]] = {LAUNCH: "{path}"}
 
-    def read(self, argv: Sequence[str], env: Mapping[str, str]) -> Parsed:
-        """Return what the srun command says; ``-w`` has to give way to a host file."""
-        if env.get("SLURM_HOSTFILE"):
+    def check(self) -> None:
+        """Refuse what would win over a host file: another one, and ``-w``."""
+        if self.env.get("SLURM_HOSTFILE"):
             raise LaunchError("SLURM_HOSTFILE is set already")
-        step = super().read(argv, env)
-        if "nodelist" in step.values:
+        super().check()
+        if "nodelist" in self.step.values:
             raise LaunchError("srun -w wins over a host file", "name the nodes by --nodes instead")
-        return step
 
-    def mapping(self, step: Parsed, env: Mapping[str, str]) -> ProcessMapping | None:
+    def mapping(self) -> ProcessMapping | None:
         """Return PMI-2's, which is what Slurm's PMI is where none is named; PMIx has no limit."""
-        asked = step.values.get("mpi") or env.get("SLURM_MPI_TYPE", "")
+        asked = self.step.values.get("mpi") or self.env.get("SLURM_MPI_TYPE", "")
         return None if asked.startswith("pmix") else PMI2
 
-    def launch(
-        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
-    ) -> Launch:
+    def launch(self, order: Order, path: str) -> Launch:
         """Return the same command with the host file; ranks find its name in `LAUNCH`."""
-        _same_size(step, len(order.on.counts))
-        bare = step.without("distribution")
+        self.refuse_other_size(order)
+        bare = self.step.without("distribution")
         words = _missing(bare, nodelist=path, distribution="arbitrary", ntasks=len(order))
         return self.insert(bare, words, path)
 
@@ -168,35 +170,26 @@ class CraySrun(Srun):
     form = "mpich"
     variables = ORDER_OF_CRAY
 
-    def launch(
-        self, step: Parsed, order: Order, path: str, allocation: Allocation | None = None
-    ) -> Launch:
+    def launch(self, order: Order, path: str) -> Launch:
         """Return the command with the node list, block distribution and reordering variables."""
         from placement.nodelist import NodeList
 
         on = order.on.sorted()
-        _same_size(step, len(on.counts))
+        self.refuse_other_size(order)
         if on.ppn is None:
-            own = self.counts(step, len(order), len(on.counts), allocation)
+            own = self.counts(len(order), len(on.counts))
             if not np.array_equal(on.counts, own):
                 raise LaunchError(f"srun in blocks does not give {on.words()} as wanted")
         words = _missing(
-            step,
+            self.step,
             nodelist=NodeList(on.names.tolist()).fold(),
             nodes=len(on.counts),
             ntasks=len(order),
             distribution="block",
         )
-        if on.ppn and "ntasks-per-node" not in step.values:
+        if on.ppn and "ntasks-per-node" not in self.step.values:
             words.append(f"--ntasks-per-node={on.ppn}")
-        return self.insert(step, words, path)
-
-
-def _same_size(step: Parsed, nodes: int) -> None:
-    """Refuse a ``-N`` that is not the number of nodes ordered."""
-    asked = step.number("nodes")
-    if asked not in (None, nodes):
-        raise LaunchError(f"srun asks for {asked} nodes, the order is for {nodes}")
+        return self.insert(self.step, words, path)
 
 
 def _missing(step: Parsed, **wanted: str | int) -> list[str]:

@@ -198,7 +198,7 @@ def _compared_arms(command: tuple[str, ...], made: Sequence[_Made], control: boo
         again = replace(plain.arm, name=AGAIN, control="A/A", notes=[])
         arms.append(ProgramArm(again, plain.launch))
     pattern = next((one.job.request.pattern for one in made if one.job.request.pattern), "")
-    return Compared(arms, hosts, counts, pattern, job.step.argv[job.step.program :])
+    return Compared(arms, hosts, counts, pattern, job.how.step.argv[job.how.step.program :])
 
 
 def _order_arm(made: _Made) -> ProgramArm:

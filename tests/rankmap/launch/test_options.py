@@ -129,10 +129,9 @@ LINES = [
 
 @pytest.mark.parametrize(("program", "mpi", "line"), LINES)
 def test_lines_of_real_users(program, mpi, line):
-    how = find(program.split()[0], mpi)
-    step = how.read([*program.split(), *line.split(), "-n", "9"], {})
-    assert step.argv[step.program :] == ("./app", "-n", "9")
-    assert how.ranks(step, 2, None) == 4
+    how = find(program.split()[0], mpi)([*program.split(), *line.split(), "-n", "9"], {})
+    assert how.step.argv[how.step.program :] == ("./app", "-n", "9")
+    assert how.ranks(2) == 4
 
 
 def test_options_are_taken_out_one_after_the_other():

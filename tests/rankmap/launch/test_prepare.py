@@ -349,12 +349,11 @@ def test_a_program_path_and_its_arguments_survive_the_shell():
 
 
 def test_flux_starts_cray_mpich_in_blocks_alone():
-    how = find("flux", CRAY)
-    step = how.read(shlex.split("flux run -n 8 ./app"), {})
+    how = find("flux", CRAY)(shlex.split("flux run -n 8 ./app"), {})
     on = slots(named(1, 2), 4)
-    assert how.launch(step, Order(np.arange(8), on), "f").argv[:2] == ("flux", "run")
+    assert how.launch(Order(np.arange(8), on), "f").argv[:2] == ("flux", "run")
     with pytest.raises(LaunchError, match="hangs in MPI_Init where Flux's task map is not block"):
-        how.launch(step, Order(np.arange(8)[::-1], on), "f")
+        how.launch(Order(np.arange(8)[::-1], on), "f")
 
 
 #: Every bundled launcher, and the command that it wraps.
@@ -369,17 +368,17 @@ KEYS = [
 
 @pytest.mark.parametrize(("program", "mpi"), KEYS)
 def test_every_launcher_keeps_the_contract(program, mpi):
-    how = find(f"/usr/bin/{program[0]}", mpi)
+    how = find(f"/usr/bin/{program[0]}", mpi)([*program, "./app", "-n", "3"], {})
     assert isinstance(how, Launcher)
     assert how.__doc__
     assert how.form in names()
-    step = how.read([*program, "./app", "-n", "3"], {})
+    step = how.step
     assert step.argv[step.program :] == ("./app", "-n", "3")
     assert step.number(how.ranks_option) is None
-    assert how.cores(step) == 1
+    assert how.cores() == 1
     made = arrange(slots(named(12, 13), 4), "ring", "row-major")
-    assert how.text(made, "given", step)
-    launch = how.launch(step, made, "/x/order")
+    assert how.text(made)
+    launch = how.launch(made, "/x/order")
     assert launch.argv[0] == program[0]
     assert launch.argv[-3:] == ("./app", "-n", "3")
     assert "/x/order" in " ".join([*launch.argv, *launch.env.values()])
@@ -390,7 +389,7 @@ def test_a_launcher_of_another_distribution_is_found(monkeypatch):
         name = "jsrun"
 
         def load(self):
-            base = type(find("srun", OTHER))
+            base = find("srun", OTHER)
             return launcher(("jsrun", OTHER))(type("Jsrun", (base,), {"__doc__": "jsrun"}))
 
     monkeypatch.setattr(
@@ -398,7 +397,7 @@ def test_a_launcher_of_another_distribution_is_found(monkeypatch):
         lambda group, name=None: [Entry()] if name in (None, "jsrun") else [],
     )
     try:
-        assert type(find("jsrun", OTHER)).__name__ == "Jsrun"
+        assert find("jsrun", OTHER).__name__ == "Jsrun"
         with pytest.raises(LaunchError, match="there are aprun, flux, jsrun, mpiexec"):
             find("jsrun2", OTHER)
     finally:
