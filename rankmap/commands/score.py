@@ -83,12 +83,11 @@ def score(
     from rankmap.pattern import parse_pattern
 
     if number is not None:
-        from rankmap.commands.job import report
+        from rankmap.commands.job import report_job
 
         if order.path or order.strategy or job.nodes or job.ppn:
             raise UsageError("--job takes order, nodes and ranks from what `run` kept")
-        pattern = job.named_pattern(needed=False)
-        return report(number, job.specs, pattern, ask, order_dir, as_json, output)
+        return report_job(number, job, ask, order_dir, as_json, output)
     if ask or order_dir:
         raise UsageError("--ask and --order-dir go with --job")
     if (order.path is None) == (order.strategy is None):

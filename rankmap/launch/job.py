@@ -27,8 +27,7 @@ from rankmap.launch.launch_folder import (
     rank_nodes,
     store_order,
 )
-from rankmap.launch.mpi_library import mpi_library
-from rankmap.launch.queries import plain_host, query_rank_nodes, rank_printer
+from rankmap.launch.queries import mpi_library, plain_host, query_rank_nodes, rank_printer
 from rankmap.order_file import format_named, read_order_file
 from rankmap.order_store import Wish, arrange_and_store, stored_order
 from rankmap.orders import arrange

@@ -4,8 +4,9 @@
 file in a new, private directory whose name nobody can guess, and beside it
 ``launch.json`` with the command, the nodes in the launcher's order and the
 pattern, so that ``nidmap score --job`` can look at it; with ``--verify``, also
-where the ranks said that they are. When the job has ended the directory goes
-(`rankmap.launch.order_removal`), unless the user has named a place for it.
+where the ranks said that they are. When the job has ended, however it ends, the
+directory goes, unless the user has named a place for it: a process of its own,
+without files, terminal or parent in common with the job, waits for that.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
+import signal
 import tempfile
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from placement.errors import LaunchError, NidmapError, ParseError, printable
 
@@ -28,17 +31,9 @@ if TYPE_CHECKING:
     from rankmap.order import Order
 
 __all__ = [
-    "FILES",
-    "Prepared",
-    "StoredLaunch",
-    "discard_launch",
-    "find_launches",
-    "order_folders",
-    "rank_nodes",
-    "store_answers",
-    "store_launch",
-    "store_order",
-]
+    "FILES", "Prepared", "StoredLaunch", "discard_launch", "find_launches", "order_folders",
+    "rank_nodes", "remove_at_end", "store_answers", "store_launch", "store_order",
+]  # fmt: skip
 
 SCHEMA = "nidmap.launch/1"
 
@@ -56,6 +51,12 @@ _KINDS = {
 
 #: Directories of one job that are looked at, and bytes of a file.
 _MOST_FOLDERS, _MOST_BYTES = 1000, 1 << 28
+
+#: Seconds between two looks, where the kernel cannot tell of a process's end (before Linux 5.3).
+_LOOK = 2.0
+
+#: What ends a job's processes together and is not meant for the one that tidies up.
+_PASSED_OVER = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
 
@@ -123,6 +124,63 @@ def discard_launch(path: str) -> None:
             os.unlink(one)
     with contextlib.suppress(OSError):
         os.rmdir(folder)
+
+
+def remove_at_end(path: str, process: int | None = None) -> None:
+    """Have a launch's directory removed when a process, whatever it becomes, has ended.
+
+    That it cannot be watched costs nothing: then the directory stays.
+
+    Parameters
+    ----------
+    path : str
+        The order file.
+    process : int or None
+        Its id; None: this process.
+    """
+    job = os.getpid() if process is None else process
+    began = _began(job)
+    with contextlib.suppress(OSError):
+        child = os.fork()
+        if not child:
+            _stand_alone(job, began, path)
+        os.waitpid(child, 0)
+
+
+def _stand_alone(job: int, began: str, path: str) -> NoReturn:
+    """Leave the job's session and its files behind, wait for its end, and remove the directory."""
+    try:
+        for number in _PASSED_OVER:
+            signal.signal(number, signal.SIG_IGN)
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        os.chdir("/")
+        os.closerange(0, 1 << 16)
+        _wait_for(job, began)
+        discard_launch(path)
+    finally:
+        os._exit(0)
+
+
+def _wait_for(job: int, began: str) -> None:
+    try:
+        ended = os.pidfd_open(job)
+    except (AttributeError, OSError):
+        while _began(job) == began:
+            time.sleep(_LOOK)
+        return
+    if _began(job) == began:  # and not another process of the same number by now
+        select.select([ended], [], [])
+
+
+def _began(job: int) -> str:
+    """Return when a process began, in the kernel's ticks; '' where there is none."""
+    try:
+        with open(f"/proc/{job}/stat", "rb") as stream:
+            return stream.read().rpartition(b")")[2].split()[19].decode()
+    except (OSError, IndexError):
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,16 +1,36 @@
-"""Ask a launcher where it puts ranks, by a launch whose ranks only say where they are."""
+"""Ask a launcher: which MPI it belongs to, and where it puts ranks.
+
+Several MPIs bring programs of the same names, and a machine may have more than
+one of them: only the very executable can say whose it is, by ``--version``. Where
+ranks go is said by a launch whose ranks only say where they are.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from placement.errors import LaunchError, printable
 from placement.support.child import Deadline, run_child
 from rankmap.launch import Launch
 from rankmap.progress import step
 
-__all__ = ["plain_host", "query_rank_nodes", "rank_printer", "run_query"]
+__all__ = [
+    "MpiLibrary", "mpi_library", "plain_host", "query_rank_nodes", "rank_printer", "run_query",
+]  # fmt: skip
+
+#: What the versions of mpiexec print for ``--version``.
+_VERSIONS = (
+    ("openmpi", re.compile(r"\((?:Open MPI|OpenRTE)\)\s+([0-9.]+)|^prterun .*?([0-9.]+)", re.M)),
+    ("intel", re.compile(r"Intel\(R\) MPI Library.*?Version\s+([0-9.]+)")),
+    ("mpich", re.compile(r"HYDRA build details:\s+Version:\s+([0-9.]+)")),
+    ("cray-mpich", re.compile(r"^mpiexec (?:version )?([0-9.]+) revision|\bPALS\b", re.M)),
+)
+
+_answers: dict[tuple[str, float], MpiLibrary] = {}
 
 #: What a rank prints: a mark, the rank, the node.
 _PLACE = re.compile(r"nidmap-rank ([0-9]{1,9}) ([A-Za-z0-9._-]{1,255})(?![A-Za-z0-9._-])", re.ASCII)
@@ -30,6 +50,69 @@ def run_query(
     if answer.code:
         raise LaunchError(f"{printable(argv[0])} failed when asked (code {answer.code})")
     return answer.output
+
+
+class MpiLibrary(NamedTuple):
+    """An MPI library.
+
+    Attributes
+    ----------
+    name : str
+        ``openmpi``, ``mpich``, ``intel`` or ``cray-mpich``.
+    version : str
+        '' where it does not say.
+    """
+
+    name: str
+    version: str
+
+    @property
+    def major(self) -> int:
+        """The first number of the version, 0 where it is not known.
+
+        Examples
+        --------
+        >>> MpiLibrary("openmpi", "4.1.4").major
+        4
+        """
+        first = self.version.partition(".")[0]
+        return int(first) if first.isdecimal() else 0
+
+
+def mpi_library(program: str, env: Mapping[str, str]) -> MpiLibrary:
+    """Return the MPI library of an mpiexec; each executable is asked once.
+
+    Parameters
+    ----------
+    program : str
+        A path, or a name that PATH of `env` resolves.
+    env : mapping of str to str
+
+    Raises
+    ------
+    LaunchError
+        Where it cannot be started, or is none of those that are known.
+    """
+    path = shutil.which(program, path=env.get("PATH", os.defpath)) or program
+    try:
+        key = (os.path.realpath(path), os.stat(path).st_mtime)
+    except OSError:
+        key = (path, 0.0)
+    if key not in _answers:
+        _answers[key] = _read_version(program, run_query([path, "--version"], env))
+    return _answers[key]
+
+
+def _read_version(program: str, text: str) -> MpiLibrary:
+    for name, pattern in _VERSIONS:
+        match = pattern.search(text)
+        if match:
+            return MpiLibrary(name, next((group for group in match.groups() if group), ""))
+    first = printable(text.strip().split("\n")[0], 60)
+    raise LaunchError(
+        f"which MPI {printable(program, 40)} belongs to is not clear (it says '{first}')",
+        "say it with --mpi",
+    )
 
 
 def plain_host(name: str) -> str:

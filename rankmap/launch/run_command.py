@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from placement.commands.common import machine_from, machine_specs, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, UsageError, error_text, printable
 from rankmap.launch import Launch
-from rankmap.launch.order_removal import remove_at_end
+from rankmap.launch.launch_folder import discard_launch, remove_at_end
 from rankmap.launch.planning import last_result
 from rankmap.progress import step
 
@@ -369,8 +369,6 @@ def _verify(found: dict[str, Any], env: dict[str, str], strict: bool, seconds: f
 
 def _discard(found: dict[str, Any]) -> None:
     """Remove the order file of a plan that is not used."""
-    from rankmap.launch.launch_folder import discard_launch
-
     if found.get("path"):
         discard_launch(found["path"])
 

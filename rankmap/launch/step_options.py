@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 
 from placement.errors import LaunchError
 from rankmap.launch import LAUNCH
-from rankmap.launch.order_removal import remove_at_end
+from rankmap.launch.launch_folder import remove_at_end
 
 __all__ = ["step_options"]
 
@@ -38,12 +39,9 @@ def step_options(
 
     given = [f"--{name}={words[name]}" for name in ("pattern", "bytes") if words.get(name)]
     line = [*given, "--patience", _PATIENCE, "--", *command]
-    options = dict(run.make_context("run", line).params)
-    for name in ("dry_run", "verify", "strict", "as_json", "inside", "world"):
-        options.pop(name)
-    named = ("specs", "nodes", "ppn", "pattern", "grid")
-    job = JobArguments(*(options.pop(name) for name in named))
-    dry = run_command(options.pop("command"), job, options).prepare()
+    options = run.make_context("run", line).params
+    job = JobArguments(*(options[one.name] for one in fields(JobArguments)))
+    dry = run_command(options["command"], job, options).prepare()
     made = dry.prepared
     remove_at_end(made.path, process)
     before = set(command)

@@ -317,7 +317,7 @@ def _passing(command: Sequence[str], names: Sequence[str], env: Mapping[str, str
     """Return the launcher's options that pass variables on to other nodes."""
     if not is_mpiexec(command[0]):
         return []
-    from rankmap.launch.mpi_library import mpi_library
+    from rankmap.launch.queries import mpi_library
 
     with contextlib.suppress(NidmapError):
         if mpi_library(command[0], env).name == "openmpi":

@@ -49,7 +49,7 @@ def places():
 @functools.cache
 def flavours():
     """Return (MPI, version, directory) of each."""
-    from rankmap.launch.mpi_library import mpi_library
+    from rankmap.launch.queries import mpi_library
 
     return [(*mpi_library(f"{place}/bin/mpiexec", environment(place)), place) for place in places()]
 

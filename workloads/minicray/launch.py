@@ -12,7 +12,7 @@ from typing import Any
 
 from placement.errors import LaunchError, UsageError, printable
 from rankmap.launch import CRAY, INTEL, MPICH, OPENMPI
-from rankmap.launch.mpi_library import MpiLibrary, mpi_library
+from rankmap.launch.queries import MpiLibrary, mpi_library
 from rankmap.preload.build import program_abi
 from workloads.minicray.daemon import FINALIZE, HOME, MPI
 

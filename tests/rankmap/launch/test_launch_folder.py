@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.errors import LaunchError, NidmapError, ParseError
+from rankmap.commands.job import _read_processes, stated_ranks
 from rankmap.commands.score import score
 from rankmap.launch.job import RunRequest, read_job
-from rankmap.launch.job_ranks import Process, _read_processes, stated_ranks
 from rankmap.launch.launch_folder import (
     FILES,
     StoredLaunch,
@@ -91,13 +91,13 @@ def test_only_ranks_that_name_the_order_file_are_its_own():
     mine = {"SLURMD_NODENAME": "n1", "SLURM_PROCID": "3", "NIDMAP_LAUNCH": "/x/hosts"}
     other = {**mine, "SLURM_PROCID": "4", "NIDMAP_LAUNCH": "/y/hosts"}
     silent = {"SLURMD_NODENAME": "n2", "SLURM_PROCID": "5"}
-    said = [Process(p) for p in (mine, mine, other, silent)]
+    said = [mine, mine, other, silent]
     assert stated_ranks(said, kept_as(), alone=False) == {3: ("n1", "")}
     assert stated_ranks(said, kept_as(), alone=True) == {3: ("n1", ""), 5: ("n2", "")}
 
 
 def test_a_rank_on_two_nodes_is_two_launches():
-    said = [Process({"SLURMD_NODENAME": n, "SLURM_PROCID": "3"}) for n in ("n1", "n2")]
+    said = [{"SLURMD_NODENAME": n, "SLURM_PROCID": "3"} for n in ("n1", "n2")]
     with pytest.raises(LaunchError, match="two launches"):
         stated_ranks(said, kept_as(), alone=True)
 
@@ -105,7 +105,7 @@ def test_a_rank_on_two_nodes_is_two_launches():
 @given(st.lists(st.text(max_size=30)))
 def test_whatever_processes_have_in_their_environment_is_read(lines):
     for process in _read_processes(lines, "7"):
-        assert process.said["SLURM_JOB_ID"] == "7"
+        assert process["SLURM_JOB_ID"] == "7"
     assert isinstance(stated_ranks(_read_processes(lines, "7"), kept_as(), alone=True), dict)
 
 
@@ -114,7 +114,7 @@ def test_the_step_that_asks_is_not_among_the_answers():
     step = own.replace("STEP_ID=1", "STEP_ID=0")
     client = own.replace("SLURM_STEP_ID=1\t", "")
     found = _read_processes([own, step, client, "self=1", step.replace("ID=7", "ID=8")], "7")
-    assert [p.said["SLURM_STEP_ID"] for p in found] == ["0"]
+    assert [p["SLURM_STEP_ID"] for p in found] == ["0"]
 
 
 @pytest.mark.parametrize(

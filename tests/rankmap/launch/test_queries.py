@@ -6,7 +6,7 @@ import pytest
 
 from placement.errors import LaunchError
 from rankmap.launch import is_mpiexec
-from rankmap.launch.mpi_library import mpi_library
+from rankmap.launch.queries import mpi_library
 
 SAYS = {
     ("openmpi", "4.1.4"): "mpiexec (OpenRTE) 4.1.4",
