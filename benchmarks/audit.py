@@ -99,7 +99,7 @@ def machine_of(rng):
             return machine
 
 
-def occupied(rng, machine):
+def draw_free_nodes(rng, machine):
     """Return which nodes are free."""
     free, share = machine.free.copy(), rng.uniform(0.3, 1.0)
     way = rng.random()
@@ -160,7 +160,7 @@ def case(seed, folder):
     """Return machine, free nodes, nodes wanted, ranks a node and pattern of a random case."""
     rng = np.random.default_rng(seed)
     machine = machine_of(rng)
-    free = occupied(rng, machine)
+    free = draw_free_nodes(rng, machine)
     while free.sum() < 2:
         free[rng.integers(len(free))] = True
     fit = [size for size in (2, 4, 6, *SIZES) if size <= free.sum()]

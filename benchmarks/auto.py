@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from benchmarks.audit import audit
-from benchmarks.simgrid_check import alltoall, interpreter, simulated, stencil
+from benchmarks.simgrid_check import alltoall, ask_simgrid, interpreter, stencil
 from benchmarks.timing import calibration, process, table
 from nidmap import plan
 from placement.network import Demand, channels, loads
@@ -188,7 +188,7 @@ def exhaustive(cases=60, seed=0, most=20):
         took.append(time.perf_counter() - began)
         seconds, sent = routes(machine, free), phases_of(pattern, count)
         best = least(seconds, sent, placements_of(machine, free, count, pattern))
-        mine = placed(found, free)
+        mine = node_of_ranks(found, free)
         own = least(seconds, sent, [mine])
         predicted = found.facts["predicted"]["time_s"]
         assert math.isclose(own, predicted, rel_tol=1e-9), (own, predicted)
@@ -204,7 +204,7 @@ def exhaustive(cases=60, seed=0, most=20):
     print(f"auto took {median(took):.2f} s in the median, {max(took):.2f} s at most")
 
 
-def placed(found, free):
+def node_of_ranks(found, free):
     """Return the free node (by its place among the free) of every rank of a plan."""
     order = found.order
     return np.searchsorted(free, found.rows[order.node])
@@ -233,7 +233,7 @@ def simgrid(cases=40, seed=0):
         spec, job, count, dims = simulation(rng)
         machine = parse_spec(spec)
         share = rng.uniform(0.3, 0.9)
-        free = machine.free & occupied(machine, rng, share)
+        free = machine.free & draw_free_nodes(machine, rng, share)
         while free.sum() < count:
             free[rng.integers(len(free))] = True
         pattern = str(rng.choice(["alltoall", f"stencil:{'x'.join(map(str, dims))}"]))
@@ -260,7 +260,7 @@ def simgrid(cases=40, seed=0):
     table("auto over the default, by SimGrid", head, lines)
 
 
-def occupied(machine, rng, share):
+def draw_free_nodes(machine, rng, share):
     """Return a mask of free nodes: busy one by one, or in runs as jobs are."""
     if rng.random() < 0.5:
         return rng.random(len(machine)) < share
@@ -288,7 +288,7 @@ def ran(python, job, rows, pattern, dims):
     """Return SimGrid's seconds for ranks on these rows."""
     a, b = alltoall(rows) if pattern == "alltoall" else stencil(rows, dims, False)
     flows = [[int(s), int(t), 10**6] for s, t in zip(a, b, strict=True)]
-    return simulated(python, job | {"flows": flows})["seconds"]
+    return ask_simgrid(python, job | {"flows": flows})["seconds"]
 
 
 def speed():

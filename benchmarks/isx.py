@@ -80,7 +80,7 @@ def main() -> None:
     """Print the ratio to each C program, jobs interleaved, and the table of stages."""
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        plain = built(folder)
+        plain = build_c_program(folder)
         original = os.environ.get("NIDMAP_ISX", "")
         for keys in SIZES:
             ours: list[float] = []
@@ -88,7 +88,7 @@ def main() -> None:
             for _ in range(ROUNDS):
                 ours.append(nidmap(keys))
                 if plain:
-                    theirs["plain C"].append(float(launched(plain, str(keys))))
+                    theirs["plain C"].append(float(launch_ranks(plain, str(keys))))
                 if original:
                     theirs["ISx"].append(isx(original, keys, folder))
             cells = [f"2^{keys.bit_length() - 1} keys a rank", f"{1e3 * median(ours):.1f} ms"]
@@ -104,14 +104,14 @@ def main() -> None:
     table("ISx without generation, the slowest rank (nidmap sorts, C counts)", header, rows)
 
 
-def launched(*words: str) -> str:
+def launch_ranks(*words: str) -> str:
     """Run a program on ranks of this environment and return what it prints."""
     home = os.path.dirname(sys.executable)
     command = [f"{home}/mpiexec", "-n", str(RANKS), *words]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
-def built(folder: str) -> str:
+def build_c_program(folder: str) -> str:
     """Return the compiled C program, '' where it cannot be compiled."""
     source, program = f"{folder}/plain.c", f"{folder}/plain"
     with open(source, "w", encoding="ascii") as stream:
@@ -127,14 +127,14 @@ def built(folder: str) -> str:
 def nidmap(keys: int) -> float:
     """Return the seconds of one of our jobs: its second iteration, as C's."""
     words = ["-m", "nidmap", "bench", "isx", "--keys", str(keys), "--repeat", "1", "--json"]
-    document = json.loads(launched(sys.executable, *words))
+    document = json.loads(launch_ranks(sys.executable, *words))
     return float(document["cases"][0]["seconds"]["total"]["best"])
 
 
 def isx(home: str, keys: int, folder: str) -> float:
     """Return the seconds of one job of the original, its generation taken off."""
     log = f"{folder}/isx.log"
-    said = launched(f"{home}/isx.weak", str(keys), log)
+    said = launch_ranks(f"{home}/isx.weak", str(keys), log)
     total = float(re.findall(r"Average total time.*?([\d.]+) seconds", said)[0])
     with open(log, encoding="ascii") as stream:
         lines = [line.rstrip("\n").split("\t") for line in stream]

@@ -53,7 +53,7 @@ def output(*words):
     return done.stdout
 
 
-def prepared(asked):
+def prepare_arms(asked):
     """Return nodes and order of each arm and what is predicted; written down once."""
     state = Path(f"{asked.name}.state.json")
     if state.exists():
@@ -70,19 +70,19 @@ def prepared(asked):
     )
     found = {"given": given, "orders": {"order": order, "both": both}}
     found["plan"] = ",".join(json.loads(Path(both).read_text())["nodes"])
-    found["predicted"] = predicted(asked, found)
+    found["predicted"] = predict_gains(asked, found)
     found["machine"] = os.environ["NIDMAP_MACHINE"]
     state.write_text(json.dumps(found))
     print(json.dumps(found, indent=1), flush=True)
     return found
 
 
-def predicted(asked, found):
+def predict_gains(asked, found):
     """Return (low, likely, high) of each arm against the default."""
     machine = load_machine(*os.environ["NIDMAP_MACHINE"].split())
     place = {name: row for row, name in enumerate(machine.names.tolist())}
 
-    def placed(nodes, path=None):
+    def placement_of(nodes, path=None):
         if path is None:
             return Placed(np.array([place[name] for name in sorted(NodeList.parse(nodes, "-w"))]))
         order = json.loads(Path(path).read_text())
@@ -90,9 +90,9 @@ def predicted(asked, found):
         return Placed(rows, None if slots is None else np.array(slots))
 
     size = float(asked.bytes) if asked.bytes else None
-    gains = Gains(Predictor(machine, asked.pattern, 1, size), placed(found["given"]))
-    where = {name: placed("", path) for name, path in found["orders"].items()}
-    where["nodes"] = placed(found["plan"])
+    gains = Gains(Predictor(machine, asked.pattern, 1, size), placement_of(found["given"]))
+    where = {name: placement_of("", path) for name, path in found["orders"].items()}
+    where["nodes"] = placement_of(found["plan"])
     return {name: gains.of(where[name])[:3] for name in ARMS}
 
 
@@ -106,7 +106,7 @@ def arms_of(found, program):
     return arms
 
 
-def launched(asked, nodes, command):
+def time_launch(asked, nodes, command):
     """Return the figure of one launch in seconds, or as a rate's inverse; None: it failed."""
     words = ["salloc", "-Q", "-N", asked.nodes, "--exclusive", "-w", nodes, *command]
     job = subprocess.Popen(
@@ -125,14 +125,14 @@ def launched(asked, nodes, command):
     return 1 / float(found[-1]) if asked.higher_is_better else float(found[-1])
 
 
-def measured(asked, arms):
+def measure_arms(asked, arms):
     """Launch blocks of turns and keep every figure."""
     begun, longest, rng = time.time(), 0.0, random.Random()
     for block in range(asked.blocks):
         turns, start = list(arms), time.time()
         rng.shuffle(turns)
         for arm in turns:
-            figures = (launched(asked, *arms[arm]) for _ in range(TRIES))
+            figures = (time_launch(asked, *arms[arm]) for _ in range(TRIES))
             took = next((figure for figure in figures if figure), None)
             if took is None:
                 return
@@ -197,7 +197,7 @@ def main():
         print(f"{sum(c for _, (c, _) in every)} of {sum(n for _, (_, n) in every)} covered")
         return
     (asked.name,) = asked.name
-    measured(asked, arms_of(prepared(asked), program))
+    measure_arms(asked, arms_of(prepare_arms(asked), program))
 
 
 if __name__ == "__main__":

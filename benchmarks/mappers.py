@@ -70,7 +70,7 @@ def scale_free(n: int, seed: int) -> Any:
     return from_edges(n, a, b, rng.integers(1, 101, len(a)).astype(float))
 
 
-def weighted(dims: tuple[int, ...], seed: int) -> Any:
+def random_grid(dims: tuple[int, ...], seed: int) -> Any:
     """Return a grid whose edges have random weights."""
     from rankmap.pattern.graph import expand_pattern, from_edges
     from rankmap.pattern.structured import Stencil
@@ -93,7 +93,7 @@ def cases(large: bool) -> Iterator[Case]:
         yield Case(f"cube {n}, 1:10:100", neighbours(n, 3, 3), sizes, (1, 10, 100), ppn)
         yield Case(f"scale-free {n}", scale_free(n, 4), sizes, (1, 2, 3), ppn)
         yield Case(f"scale-free {n}, 1:10:100", scale_free(n, 6), sizes, (1, 10, 100), ppn)
-        yield Case("weighted grid 16x16x16", weighted((16, 16, 16), 7), sizes, (1, 2, 3), ppn)
+        yield Case("weighted grid 16x16x16", random_grid((16, 16, 16), 7), sizes, (1, 2, 3), ppn)
         stencil = expand_pattern(Stencil((24, 24, 16)))
         yield Case("stencil 24x24x16", stencil, (4, 16, 6), (1, 2, 3), 24)
 
@@ -117,7 +117,7 @@ def sharedmap(case: Case, mode: str) -> Any:
     return np.asarray(found.assignment)
 
 
-def multisected(case: Case, part: Callable[[Any, int], Any]) -> Any:
+def multisect_with(case: Case, part: Callable[[Any, int], Any]) -> Any:
     """Return nodes by a partitioner that is asked level by level down the tree."""
     node = np.zeros(case.graph.size, dtype=np.int64)
     parts, below = [np.arange(case.graph.size)], nodes(case)
@@ -125,7 +125,7 @@ def multisected(case: Case, part: Callable[[Any, int], Any]) -> Any:
         below //= size
         finer = []
         for ranks in parts:
-            block = part(induced(case.graph, ranks), size) if size > 1 else np.zeros(len(ranks))
+            block = part(subgraph_of(case.graph, ranks), size) if size > 1 else np.zeros(len(ranks))
             for k in range(size):
                 finer.append(ranks[block == k])
                 node[finer[-1]] += k * below
@@ -133,7 +133,7 @@ def multisected(case: Case, part: Callable[[Any, int], Any]) -> Any:
     return node
 
 
-def induced(graph: Any, ranks: Any) -> Any:
+def subgraph_of(graph: Any, ranks: Any) -> Any:
     """Return the graph of some ranks."""
     from rankmap.pattern.graph import from_edges
 
@@ -153,7 +153,7 @@ def kahip(case: Case, mode: str, imbalance: float) -> Any:
         arguments = (g.indptr.tolist(), weights, g.indices.tolist(), k, imbalance, True, 1)
         return np.array(library.kaffpa([1] * g.size, *arguments, getattr(library, mode))[1])
 
-    return multisected(case, part)
+    return multisect_with(case, part)
 
 
 def scotch(case: Case) -> Any:

@@ -61,8 +61,8 @@ def main(spec: str = "bluewaters") -> None:
     machine = nidmap.load_machine(spec)
     with running(machine) as site, sync_playwright() as play:
         browser = play.chromium.launch(executable_path=chromium(), args=FLAGS)
-        first = [opened(browser, site.url)[1] for _ in range(5)]
-        page, _ = opened(browser, site.url)
+        first = [open_page(browser, site.url)[1] for _ in range(5)]
+        page, _ = open_page(browser, site.url)
         print(f"{spec}: {len(machine)} nodes, 1440 x 900, Chromium {browser.version}")
         print(f"first picture after the request: {spread(first)}")
         recoloured = [page.evaluate(RECOLOUR, way) for way in WAYS]
@@ -76,7 +76,7 @@ def main(spec: str = "bluewaters") -> None:
         browser.close()
 
 
-def opened(browser, url):
+def open_page(browser, url):
     """Open the page in a context of its own; return it and the ms to its first picture."""
     page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
     page.goto(url)

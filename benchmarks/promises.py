@@ -90,7 +90,7 @@ def placements(machine, one, pattern, count, free, seed, routing):
     }
 
 
-def predicted(machine, folder, count, free, seed, routing, names, some=()):
+def predict_cases(machine, folder, count, free, seed, routing, names, some=()):
     """Return every case and the nodes of its ranks; of some exchanges, by number."""
     scale = float(client.ask(names, {"do": "status"})["scale"])
     mtu = int(client.ask(names, {"do": "status"})["mtu"])
@@ -98,7 +98,7 @@ def predicted(machine, folder, count, free, seed, routing, names, some=()):
     for k, one in enumerate(exchanges(count, seed)):
         if some and k not in some:
             continue
-        pattern = one.pattern if one.pattern != "matrix" else written(folder, one, count)
+        pattern = one.pattern if one.pattern != "matrix" else write_matrix(folder, one, count)
         asked = Predictor(
             machine, pattern, 1, one.size, routing, algorithm=one.algorithm, latency=0,
             process=math.inf,
@@ -114,7 +114,7 @@ def predicted(machine, folder, count, free, seed, routing, names, some=()):
     return cases, arms
 
 
-def written(folder, one, count):
+def write_matrix(folder, one, count):
     """Write the messages of an exchange as a matrix and return its pattern."""
     path = Path(folder, f"{one.name.replace(' ', '-')}.csv")
     lines = [f"{a},{b},{n}" for step in one.steps for a, b, n in step if a != b]
@@ -122,7 +122,7 @@ def written(folder, one, count):
     return f"matrix:{path}"
 
 
-def measured(cases, arms, name, folder, blocks, seed):
+def measure_cases(cases, arms, name, folder, blocks, seed):
     """Run all arms on the mini-Cray and put medians and gains into the cases."""
     about = client.ask(name, {"do": "status"})
     job, output = Path(folder, "job.json"), Path(folder, "seconds.json")
@@ -220,10 +220,10 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 free, count = fragments(machine, seed), len(machine) // 2
                 count -= count % 2 if count > 8 else 0
-                found, arms = predicted(
+                found, arms = predict_cases(
                     machine, folder, count, free, seed, asked.routing, name, asked.exchanges
                 )
-                measured(found, arms, name, folder, asked.blocks, seed)
+                measure_cases(found, arms, name, folder, asked.blocks, seed)
             for case in found:
                 case.exchange += f" ({seed})" if len(asked.seeds) > 1 else ""
             cases += found

@@ -79,7 +79,7 @@ def interpreter() -> str:
     return ""
 
 
-def simulated(python: str, job: Mapping[str, object]) -> dict[str, float]:
+def ask_simgrid(python: str, job: Mapping[str, object]) -> dict[str, float]:
     """Return SimGrid's answer, and the time of its whole process."""
     began = time.perf_counter()
     words = [python, str(HERE / "simgrid_flows.py")]
@@ -131,7 +131,7 @@ def down_by_source(
     return np.where(cables > 1, channel - place + source % cables, channel)
 
 
-def compared(
+def print_ratio(
     python: str, spec: str, job: Mapping[str, object], a: np.ndarray, b: np.ndarray
 ) -> None:
     """Print one line: our time, and its ratio to SimGrid's."""
@@ -153,8 +153,8 @@ def compared(
     route = dict(zip(ends, real, strict=True))
     flows = [[s, t, x, route[s, t]] for (s, t), x in merged.items()]
     finite = np.where(np.isfinite(gbs), gbs, 1e6).tolist()
-    routed = simulated(python, {"kind": "routes", "gbs": finite, "flows": flows})
-    theirs = simulated(python, {**job, "flows": [[s, t, BYTES] for s, t in ends]})
+    routed = ask_simgrid(python, {"kind": "routes", "gbs": finite, "flows": flows})
+    theirs = ask_simgrid(python, {**job, "flows": [[s, t, BYTES] for s, t in ends]})
     last = fair_ends(machine, a, b, float(BYTES)).max()
     demand = Demand.pairs(machine, a, b, float(BYTES))
     if job["kind"] == "torus":
@@ -180,14 +180,14 @@ def cases(count: int, size: int, dims: tuple[int, ...]):
         yield f"{where} periodic", stencil(rows, dims, True)
 
 
-def raced(python: str) -> None:
+def print_race(python: str) -> None:
     """Print the time of both whole processes on the same all-to-all of 216 nodes."""
     words = "-m torus:8x8x8,bw=4.68 --nodes 0-215 --pattern alltoall --bytes 1000000 --json"
     words += " --latency 0 --routing dimension-order-simgrid"
     ours = [sys.executable, "-m", "nidmap", "predict", *words.split()]
     a, b = alltoall(np.arange(216))
     job = {"kind": "torus", "extents": (8, 8, 8), "gbs": 4.68}
-    theirs = simulated(python, job | {"flows": [[s, t, BYTES] for s, t in zip(a.tolist(), b.tolist(), strict=True)]})  # fmt: skip  # noqa: E501
+    theirs = ask_simgrid(python, job | {"flows": [[s, t, BYTES] for s, t in zip(a.tolist(), b.tolist(), strict=True)]})  # fmt: skip  # noqa: E501
     took = []
     for _ in range(3):
         began = time.perf_counter()
@@ -215,15 +215,15 @@ def main() -> None:
         job = {"kind": "torus", "extents": extents, "gbs": 1}
         for name, ends in cases(math.prod(extents), size, dims):
             print(f"{spec:22} {size:4} {name:23}", end=" ")
-            compared(python, spec, job, *ends)
+            print_ratio(python, spec, job, *ends)
     for down, up, parallel, size, dims in TREES:
         sizes = ("x".join(map(str, x)) for x in (down, up, parallel))
         spec = "fattree:down={},up={},parallel={},bw=1".format(*sizes)
         job = {"kind": "fattree", "down": down, "up": up, "parallel": parallel, "gbs": 1}
         for name, ends in cases(math.prod(down), size, dims):
             print(f"{spec:54} {size:4} {name:23}", end=" ")
-            compared(python, spec, job, *ends)
-    raced(python)
+            print_ratio(python, spec, job, *ends)
+    print_race(python)
 
 
 if __name__ == "__main__":

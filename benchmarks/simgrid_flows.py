@@ -54,7 +54,7 @@ def platform(job):
 """
 
 
-def loaded(job, simgrid, engine):
+def make_platform(job, simgrid, engine):
     """Load SimGrid's own torus or fat tree; return its hosts by number."""
     with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
         file.write(platform(job))
@@ -63,7 +63,7 @@ def loaded(job, simgrid, engine):
     return {int(host.name[1:]): host for host in engine.get_all_hosts()}
 
 
-def routed(job, simgrid, engine):
+def build_routes(job, simgrid, engine):
     """Make the links and routes that the job gives; return the hosts by number."""
     zone = simgrid.NetZone.create_full_zone("all")
     links = [
@@ -88,7 +88,7 @@ def main():
     engine = simgrid.Engine(
         ["flows", *(f"--cfg={c}" for c in CONFIGURATION), "--log=root.thres:error"]
     )
-    hosts = (routed if job["kind"] == "routes" else loaded)(job, simgrid, engine)
+    hosts = (build_routes if job["kind"] == "routes" else make_platform)(job, simgrid, engine)
     ends = []
 
     def send():

@@ -45,7 +45,7 @@ def main() -> None:
     home = os.environ.get("NIDMAP_PEERS", os.path.dirname(os.path.dirname(sys.executable)))
     rows = []
     for kind, items, payload, rounds in CASES:
-        found = measured(home, kind, items, payload, rounds)
+        found = measure_case(home, kind, items, payload, rounds)
         ours = found["nidmap"]
         cells = [f"{kind}, {items:.0e} a rank, payload {payload}", ms(ours)]
         for name in ("nidmap as the paper", "nidmap mergesort", "mpsort"):
@@ -60,7 +60,9 @@ def main() -> None:
     table("Sorting, the slowest rank's time; x: how many times nidmap's", header, rows)
 
 
-def measured(home: str, kind: str, items: int, payload: int, rounds: int) -> dict[str, list[float]]:
+def measure_case(
+    home: str, kind: str, items: int, payload: int, rounds: int
+) -> dict[str, list[float]]:
     """Run one case on ranks of an environment; return the seconds of each contender by round."""
     words = [f"{home}/bin/mpiexec", "-n", str(RANKS), f"{home}/bin/python", "-m", "mpi4py"]
     words += [__file__, kind, str(items), str(payload), str(rounds)]

@@ -64,13 +64,13 @@ def main() -> None:
     rows = []
     for pace in (0.0, 0.2):
         with other("", BARE) as (port, pid):
-            rows.append(measured("(a bare loop)", port, pid, 0, False, pace))
+            rows.append(measure_server("(a bare loop)", port, pid, 0, False, pace))
     for machine in ("shaheen2", "bluewaters"):
         for streams, busy, pace in (
             (0, False, 0.0), (STREAMS, False, 0.0), (STREAMS, False, 0.2), (STREAMS, True, 0.2),
         ):  # fmt: skip
             with server(machine) as (port, pid):
-                rows.append(measured(machine, port, pid, streams, busy, pace))
+                rows.append(measure_server(machine, port, pid, streams, busy, pace))
     header = ["machine", "streams", "plans", "readers", "requests/s", "p50", "p99", "longest",
               "memory", "files"]  # fmt: skip
     table(f"{READERS} readers, {REQUESTS} requests each row", header, rows)
@@ -141,9 +141,11 @@ def listening(port: int) -> int:
     raise RuntimeError("the server does not answer")
 
 
-def measured(name: str, port: int, pid: int, streams: int, busy: bool, pace: float) -> list[str]:
+def measure_server(
+    name: str, port: int, pid: int, streams: int, busy: bool, pace: float
+) -> list[str]:
     """Return a row of the table."""
-    seconds, spent, memory, files = asyncio.run(loaded(port, pid, streams, busy, pace))
+    seconds, spent, memory, files = asyncio.run(load_server(port, pid, streams, busy, pace))
     p50, p99, longest = 1e3 * np.quantile(seconds, [0.5, 0.99, 1.0])
     return [
         name, str(streams), f"{PLANNERS} autos" if busy else "none", "paced" if pace else "closed",
@@ -152,7 +154,7 @@ def measured(name: str, port: int, pid: int, streams: int, busy: bool, pace: flo
     ]  # fmt: skip
 
 
-async def loaded(
+async def load_server(
     port: int, pid: int, streams: int, busy: bool, pace: float
 ) -> tuple[list[float], float, tuple[int, int], tuple[int, int]]:
     """Load a server; return the seconds of each request, of all, memory and files around it."""

@@ -108,7 +108,7 @@ def _points(panel: Any, at: int, colour: str, found: list[Run]) -> None:
     )  # fmt: skip
 
 
-def _predicted(figure: Any, runs: Sequence[Run]) -> None:
+def _draw_predictions(figure: Any, runs: Sequence[Run]) -> None:
     """Draw measured over predicted ratios, and what 15 % more or less would be."""
     panel = figure.subplots()
     ends = [1.0]
@@ -163,6 +163,6 @@ def _links(figure: Any, runs: Sequence[Run]) -> None:
 #: Pictures by name.
 PLOTS: dict[str, Callable[[Any, Sequence[Run]], None]] = {
     "gains": _gains,
-    "predicted": _predicted,
+    "predicted": _draw_predictions,
     "links": _links,
 }

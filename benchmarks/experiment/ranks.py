@@ -50,8 +50,8 @@ def _measure(job: dict[str, Any]) -> int:
     )  # fmt: skip
 
     def count(session: Session, sides: Sequence[Side]) -> None:
-        counted = {side.arm.name: _count_links(session, side, job) for side in sides}
-        every = session.comm.gather(counted, root=0)
+        carried = {side.arm.name: _count_links(session, side, job) for side in sides}
+        every = session.comm.gather(carried, root=0)
         if every is not None:
             found = {arm: row for one in every for arm, row in one.items() if row}
             write_output(json.dumps(found), job["counts"])
@@ -69,10 +69,10 @@ def _count_links(session: Session, side: Side, job: dict[str, Any]) -> dict[str,
     """Run an arm a few times more; return on its first rank what the links carry meanwhile."""
     runs, links = 0, Counter[str]()
 
-    def counted(do: Callable[[], None], times: int) -> None:
+    def count_links(do: Callable[[], None], times: int) -> None:
         nonlocal runs
         runs += times
-        links.update(_carried(cast("MPI.Intracomm", side.comm), job["minicray"], do))
+        links.update(_bytes_carried_by(cast("MPI.Intracomm", side.comm), job["minicray"], do))
 
     def repeat() -> None:
         for _ in range(_COUNTED):
@@ -81,12 +81,12 @@ def _count_links(session: Session, side: Side, job: dict[str, Any]) -> dict[str,
     session.comm.Barrier()
     trial: Any = side.trial  # Any: of a sort, whose ranks exchange
     if trial is not None and job["phase"] == "communication":
-        counted(repeat, _COUNTED)
+        count_links(repeat, _COUNTED)
     elif trial is not None:
         # The exchange of its items alone: the search for splitters before it sends as much
         # as a small exchange, and is not what is predicted.
         exchange = trial.ranks.alltoallv
-        trial.ranks.alltoallv = lambda *given: counted(lambda: exchange(*given), 1)
+        trial.ranks.alltoallv = lambda *given: count_links(lambda: exchange(*given), 1)
         try:
             repeat()
         finally:
@@ -95,7 +95,7 @@ def _count_links(session: Session, side: Side, job: dict[str, Any]) -> dict[str,
     return {"runs": runs, "links": links} if links else {}
 
 
-def _carried(comm: MPI.Intracomm, name: str, do: Callable[[], None]) -> dict[str, float]:
+def _bytes_carried_by(comm: MPI.Intracomm, name: str, do: Callable[[], None]) -> dict[str, float]:
     """Do something on all ranks of an arm; return what the links carried, {} but on the first."""
     reads = comm.Get_rank() == 0
     before = link_bytes(name) if reads else {}

@@ -102,13 +102,15 @@ def arms_for(
     own, ranks = np.flatnonzero(inside), np.arange(case.nodes * case.ppn)
     arms = [Arm("slurm", own, ranks)]
     if case.ppn > 1:
-        arms.append(_planned("order", case, machine, inside, seed))
-    arms.append(_planned("nidmap", case, machine, may, seed))
+        arms.append(_plan_with_auto("order", case, machine, inside, seed))
+    arms.append(_plan_with_auto("nidmap", case, machine, may, seed))
     arms += [_other(name, case, machine, may, own, seed) for name in case.others]
     return [*arms, Arm("slurm again", own, ranks, "A/A")]
 
 
-def _planned(name: str, case: Case, machine: Machine, may: NDArray[np.bool_], seed: int) -> Arm:
+def _plan_with_auto(
+    name: str, case: Case, machine: Machine, may: NDArray[np.bool_], seed: int
+) -> Arm:
     """Return what `nidmap plan --strategy auto` chooses among some nodes."""
     found = plan(
         machine, case.nodes, strategy="auto", candidates=may, seed=seed, pattern=case.pattern,

@@ -61,14 +61,14 @@ def run(
     """
     wanted = [part for name in ([paper] if paper else PARTS) for part in PARTS[name]]
     found: dict[str, Part] = {}
-    for name, part in _done(wanted, min(jobs, len(wanted))):
+    for name, part in _finished_parts(wanted, min(jobs, len(wanted))):
         found[name] = part
         if progress is not None:
             progress(part.title)
     return [found[name] for _, name in wanted]
 
 
-def _done(wanted: list[tuple[str, str]], jobs: int) -> Iterator[tuple[str, Part]]:
+def _finished_parts(wanted: list[tuple[str, str]], jobs: int) -> Iterator[tuple[str, Part]]:
     """Yield (name, part) as they are done."""
     if jobs < 2:
         for one in wanted:

@@ -53,7 +53,7 @@ def dash() -> Part:
             if name == "hierarchical" or seed == 0:
                 other = _exchange(machine, rows, found.jobs, name)
                 curve.append([base.seconds(size) / other.seconds(size) for size in SIZES])
-    return _part(factors, runs, _varied(machine))
+    return _part(factors, runs, _factors_by_variation(machine))
 
 
 class Puts(NamedTuple):
@@ -99,7 +99,7 @@ def _exchange(
     return Puts(line, leaving / DASH.PPN, message)
 
 
-def _varied(machine: Machine) -> dict[str, tuple[float, float]]:
+def _factors_by_variation(machine: Machine) -> dict[str, tuple[float, float]]:
     """Return the factors at 1 byte and at 1 MB with one thing varied, for one fragmentation."""
     found = busy(machine, 0, COMMON.share, COMMON.load)
     rows = first_free(found, DASH.NODES)

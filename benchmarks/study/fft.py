@@ -46,7 +46,7 @@ def _sensitive(found: tuple[Table, Table]) -> Part:
     """Say what the sensitivity tables come to."""
     first, second = found
     loads = [words.split()[1] for words in first.header[3:]]
-    named = {how: _named(first, how) for how in ("pairwise", "at-once")}
+    named = {how: _rows_by_background(first, how) for how in ("pairwise", "at-once")}
     rows = sum(row[2] == "pairwise" for row in first.rows)
     stepwise = ", ".join(
         f"{many} of {rows} at {load} GB/s a node"
@@ -80,7 +80,7 @@ def _sensitive(found: tuple[Table, Table]) -> Part:
     return Part("fft", "What makes direct blades win", text, found, ())
 
 
-def _named(table: Table, how: str) -> list[int]:
+def _rows_by_background(table: Table, how: str) -> list[int]:
     """Return for each background how many rows of an algorithm name every winner."""
     cells = [[cell.split()[0].split("/") for cell in r[3:]] for r in table.rows if r[2] == how]
     return [sum(right == of for right, of in column) for column in zip(*cells, strict=True)]

@@ -50,7 +50,7 @@ def whole(machine: Machine, payload: float, routing: str = "") -> float:
     return (len(rows) - 1) / loads.by_class()["blue"] / 1e9
 
 
-def stated(machine: Machine) -> float:
+def stated_global_share(machine: Machine) -> float:
     """Return GB/s of the links out of a group, over its places for nodes: the paper's figure."""
     topology = machine.topology
     groups = len(np.unique(machine.coords[:, 0]))
@@ -64,7 +64,7 @@ def isx() -> Part:
     import nidmap
 
     machine = nidmap.load_machine("edison")
-    configured, all_to_all = stated(machine), whole(machine, 1.0)
+    configured, all_to_all = stated_global_share(machine), whole(machine, 1.0)
     shrunk = whole(machine, ISX.PAYLOAD)
     runs = {name: _run(machine, pes) for name, pes in ISX.RUNS.items()}
     table = Table(

@@ -105,7 +105,7 @@ def mpsort() -> Part:
     sizes = tuple(MPSORT.WALL)
     found = {ranks: components(machine, ranks, sizes) for ranks in MPSORT.WALL[MANY]}
     model = {s: {r: sum(found[r][s].values()) for r in found} for s in sizes}
-    tables = (_wall(model), _shares(found), _needed(found))
+    tables = (_wall(model), _shares(found), _cost_of_contact(found))
     twice = bisection(machine, np.flatnonzero(machine.compute))
     filled = bisection(machine, np.arange(len(machine)))[1]
     series = {
@@ -156,7 +156,7 @@ def _shares(found: dict[int, dict[int, dict[str, float]]]) -> Table:
     )
 
 
-def _needed(found: dict[int, dict[int, dict[str, float]]]) -> Table:
+def _cost_of_contact(found: dict[int, dict[int, dict[str, float]]]) -> Table:
     """Return the cost of a message to one rank that Table 1 would need."""
     rows = []
     for ranks, one in found.items():

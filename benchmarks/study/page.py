@@ -44,7 +44,7 @@ def page(parts: Sequence[Part], images: Sequence[str] = ()) -> str:
     images : sequence of str
         Papers that have a picture ``images/study-<paper>.svg``.
     """
-    blocks = [HEAD, _summary(parts), _left_out(parts), _assumed()]
+    blocks = [HEAD, _summary(parts), _left_out(parts), _shared_parameters()]
     for name in dict.fromkeys(part.paper for part in parts):
         picture = f"![{PAPERS[name].title}](images/study-{name}.svg)" if name in images else ""
         blocks.append(f"## {PAPERS[name].title}\n\n{PAPERS[name].source}.")
@@ -82,7 +82,7 @@ def _left_out(parts: Sequence[Part]) -> str:
     return "\n".join(lines) if len(lines) > 2 else ""
 
 
-def _assumed() -> str:
+def _shared_parameters() -> str:
     """Return the parameters that all parts share, with their sources."""
     lines = [
         "## What is assumed",

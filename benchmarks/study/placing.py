@@ -12,7 +12,7 @@ from benchmarks.study.fragments import busy
 from benchmarks.study.published import FFT
 from benchmarks.study.result import Check, Table, Term, percent
 from benchmarks.study.setting import COMMON, Setting
-from benchmarks.study.timing import POINT, Stepped, greener, predictor, rewired
+from benchmarks.study.timing import POINT, Stepped, greener, predictor, rewire
 from benchmarks.study.verdict import inside, near, over
 from placement.plan import plan
 from rankmap.predict import Predictor
@@ -32,12 +32,12 @@ __all__ = [
     "DETOURS",
     "GRIDS",
     "Placing",
+    "bandwidth_left",
     "detours",
     "direct",
-    "left",
     "lost_winners",
     "placing",
-    "saved",
+    "saving_of_blades",
     "sensitivity",
 ]
 
@@ -102,7 +102,9 @@ class Placing:
         return 1 - first / self.other.seconds(bandwidth, sizes, process, detours)
 
 
-def _stepped(machine: Machine, nodes: int, rows: Ints, routing: str, how: str) -> Stepped:
+def _loads_of_transposes(
+    machine: Machine, nodes: int, rows: Ints, routing: str, how: str
+) -> Stepped:
     """Return the loads of a job's transposes; those of the same nodes are computed once."""
     key = ("study", rows.tobytes(), routing, how)
     kept: dict[Any, Any] = machine._cache
@@ -120,12 +122,12 @@ def placing(machine: Machine, nodes: int, found: Busy, routing: str, how: str) -
     other = found.copy().room(nodes)
     return Placing(
         nodes,
-        _stepped(machine, nodes, one, routing, how),
-        _stepped(machine, nodes, other, routing, how),
+        _loads_of_transposes(machine, nodes, one, routing, how),
+        _loads_of_transposes(machine, nodes, other, routing, how),
     )
 
 
-def left(found: Busy, routing: str, setting: Setting) -> Any:
+def bandwidth_left(found: Busy, routing: str, setting: Setting) -> Any:
     """Return what other jobs leave of every channel, GB/s.
 
     Where the job's own routing is adaptive the other jobs' is minimal: to
@@ -146,7 +148,7 @@ def main_table(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
     from placement.network import routings
 
     routing = routings(machine)[0]
-    shortest, around = (saved(machine, routing, far) for far in (0.0, detours(machine)))
+    shortest, around = (saving_of_blades(machine, routing, far) for far in (0.0, detours(machine)))
     return _compare(machine, routing, shortest, around)
 
 
@@ -155,12 +157,12 @@ def detours(machine: Machine) -> float:
     return float(machine.topology.parameters["detours"])
 
 
-def saved(machine: Machine, routing: str, far: float) -> dict[int, list[list[float]]]:
+def saving_of_blades(machine: Machine, routing: str, far: float) -> dict[int, list[list[float]]]:
     """Return what direct blades save: by size, occupancy and grid."""
     gains: dict[int, list[list[float]]] = {nodes: [] for nodes in FFT.PLACEMENT}
     for seed in range(SEEDS):
         found = busy(machine, seed, COMMON.share, COMMON.load)
-        rest = left(found, routing, COMMON)
+        rest = bandwidth_left(found, routing, COMMON)
         for nodes, swept in gains.items():
             pair = placing(machine, nodes, found, routing, "pairwise")
             swept.append([pair.gain(rest, side, COMMON.process, far) for side in GRIDS])
@@ -233,7 +235,7 @@ def _compare(
             f"{percent(min(middles))} to {percent(max(middles))}",
             near(middles, [printed / 100 for printed in FFT.PRINTED.values()]),
             f"{why}; with detours {percent(min(wound.values()))} to {percent(max(wound.values()))}",
-            _contained(ranges(machine)),
+            _ranges_contain(ranges(machine)),
         )
     )
     table = Table(
@@ -254,7 +256,7 @@ def _compare(
     return table, checks, series
 
 
-def _contained(found: dict[int, Gain]) -> Term:
+def _ranges_contain(found: dict[int, Gain]) -> Term:
     """Return whether the ranges that a user is promised contain the paper's gains."""
     published = {nodes: other / one for nodes, (one, other) in FFT.PLACEMENT.items()}
     room = [min(found[n].high / gain, gain / found[n].low) for n, gain in published.items()]
@@ -274,7 +276,7 @@ def _grid_of(machine: Machine, nodes: int, milliseconds: float, routing: str) ->
     from placement.network import channels
 
     rows = direct(machine, nodes // BLADES)
-    found = _stepped(machine, nodes, rows, routing, "pairwise")
+    found = _loads_of_transposes(machine, nodes, rows, routing, "pairwise")
     whole = channels(machine, routing).bandwidth
     groups = nodes // BLADES
 
@@ -298,7 +300,7 @@ def _right(
     gains: list[dict[int, list[float]]] = [{n: [] for n in tried} for _ in settings]
     for seed in range(FEW):
         found = busy(machine, seed, COMMON.share, COMMON.load)
-        rest = [left(found, routing, one) for one in settings]
+        rest = [bandwidth_left(found, routing, one) for one in settings]
         for nodes in tried:
             pair = placing(machine, nodes, found, routing, how)
             for k, one in enumerate(settings):
@@ -319,7 +321,7 @@ def sensitivity(machine: Machine) -> tuple[Table, Table]:
     groups = int(machine.coords[:, 0].max()) + 1
     wirings = {
         "same-chassis": machine,
-        "aligned": rewired(machine, "aligned", 96),
+        "aligned": rewire(machine, "aligned", 96),
     }
     loads = [replace(COMMON, load=load) for load in LOADS]
     rows = []
@@ -338,10 +340,10 @@ def sensitivity(machine: Machine) -> tuple[Table, Table]:
         " A tie counts as wrong. Adaptive routing is tried at 36 nodes only, with the other"
         " jobs' routing minimal: more takes minutes.",
     )
-    return first, _switched(machine)
+    return first, _weigh_terms(machine)
 
 
-def _switched(machine: Machine) -> Table:
+def _weigh_terms(machine: Machine) -> Table:
     """Return what single terms contribute, by switching them off or varying a constant."""
     routing = "minimal"
     variants: dict[str, tuple[Setting, str, Callable[[Machine], Machine]]] = {

@@ -47,11 +47,13 @@ def draw(parts: Sequence[Part], form: str = "svg") -> dict[str, bytes]:
         series = {k: v for part in parts if part.paper == paper for k, v in part.series.items()}
         if not series:
             continue
-        out[paper] = picture(form, partial(_filled, make, series), STYLE)
+        out[paper] = picture(form, partial(_fill_figure, make, series), STYLE)
     return out
 
 
-def _filled(make: Callable[[Any, dict[str, Any]], None], series: dict[str, Any], new: Any) -> Any:
+def _fill_figure(
+    make: Callable[[Any, dict[str, Any]], None], series: dict[str, Any], new: Any
+) -> Any:
     """Return a new figure that holds a paper's series."""
     figure = new(layout="constrained")
     make(figure, series)
@@ -205,7 +207,7 @@ def _mpsort(figure: Any, series: dict[str, Any]) -> None:
     left.set_ylim(0.005, 900)
     left.legend(frameon=False, fontsize=8, loc="lower right", ncols=2)
     _plain(left.xaxis, left.yaxis)
-    _stacked(right, series)
+    _draw_stacks(right, series)
 
 
 def _plain(*some: Any) -> None:
@@ -214,7 +216,7 @@ def _plain(*some: Any) -> None:
         axis.set_major_formatter("{x:,g}")
 
 
-def _stacked(axes: Any, series: dict[str, Any]) -> None:
+def _draw_stacks(axes: Any, series: dict[str, Any]) -> None:
     parts = series["components"]
     place = np.arange(len(parts))
     start = np.zeros(len(parts))

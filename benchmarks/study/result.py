@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from benchmarks.study.verdict import Claim
 
-__all__ = ["Check", "Part", "Table", "Term", "joined", "percent", "ratio_words", "three"]
+__all__ = ["Check", "Part", "Table", "Term", "join_words", "percent", "ratio_words", "three"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,14 @@ class Table:
         | 1 | 2 |
         """
         lines = [self.header, tuple("---" for _ in self.header), *self.rows]
-        text = "\n".join("|" + "|".join(cells) + "|" for cells in (_spaced(row) for row in lines))
+        text = "\n".join(
+            "|" + "|".join(cells) + "|" for cells in (_pad_cells(row) for row in lines)
+        )
         text = text.replace("| --- ", "|---")
         return f"**{self.title}**\n\n{text}" + (f"\n\n{self.note}" if self.note else "")
 
 
-def _spaced(cells: tuple[str, ...]) -> list[str]:
+def _pad_cells(cells: tuple[str, ...]) -> list[str]:
     return [f" {cell} " for cell in cells]
 
 
@@ -231,12 +233,12 @@ def ratio_words(value: float) -> str:
     return f"x {value:.2f}" if value >= 0.1 else f"x {value:.2g}"
 
 
-def joined(words: Iterable[str]) -> str:
+def join_words(words: Iterable[str]) -> str:
     """Return words as a sentence lists them.
 
     Examples
     --------
-    >>> joined(["a", "b", "c"]), joined(["a"])
+    >>> join_words(["a", "b", "c"]), join_words(["a"])
     ('a, b and c', 'a')
     """
     found = list(words)

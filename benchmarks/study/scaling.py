@@ -9,7 +9,13 @@ import numpy as np
 
 from benchmarks.study.fragments import busy
 from benchmarks.study.ordering import PPN, grid
-from benchmarks.study.placing import DETOURS, detours, left, lost_winners, saved
+from benchmarks.study.placing import (
+    DETOURS,
+    bandwidth_left,
+    detours,
+    lost_winners,
+    saving_of_blades,
+)
 from benchmarks.study.published import FFT
 from benchmarks.study.result import Check, Table, Term, ratio_words, three
 from benchmarks.study.setting import COMMON, Setting
@@ -171,7 +177,7 @@ def bandwidths(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
     from placement.network import routings
 
     routing = routings(machine)[0]
-    cost = lost_winners(saved(machine, routing, detours(machine)))
+    cost = lost_winners(saving_of_blades(machine, routing, detours(machine)))
     return table, _limits(series, cost), series
 
 
@@ -183,7 +189,7 @@ def full_nodes(machine: Machine, nodes: int, routings: Sequence[str]) -> list[fl
 def _around(machine: Machine, nodes: int) -> float:
     """Return the best GB/s a node at 32 a node, with detours inside groups."""
     found = busy(machine, 0, COMMON.share, COMMON.load)
-    rows, rest = found.room(nodes), left(found, "minimal", COMMON)
+    rows, rest = found.room(nodes), bandwidth_left(found, "minimal", COMMON)
     sent = Stepped(predictor(machine, "alltoall", PPN, "at-once"), rows)
     far, peers = detours(machine), nodes * PPN - 1
     times = {size: sent.seconds(rest, [size], COMMON.process, far) for size in MESSAGES}
@@ -235,7 +241,7 @@ def _best(machine: Machine, nodes: int, ppn: int, setting: Setting) -> tuple[flo
 
 def regions(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
     """Return Figure 4's exponents, to 60 nodes and from 64 on."""
-    made = _made(machine, SMALL + LARGE)
+    made = _fft_by_nodes(machine, SMALL + LARGE)
     total = {core: [_two(made, side, core) for side in SIDES] for core in CORES}
     only = [_two(made, side, None) for side in SIDES]
     rows = [
@@ -261,10 +267,10 @@ def regions(machine: Machine) -> tuple[Table, list[Check], dict[str, Any]]:
     }
     count = SIDES[-1]
     varied[f"green links {WIDER} times as fast ({count} cubed)"] = _two(
-        _made(greener(machine, WIDER), SMALL + LARGE), count, CORE
+        _fft_by_nodes(greener(machine, WIDER), SMALL + LARGE), count, CORE
     )
     varied[f"everything at once ({count} cubed)"] = _two(
-        _made(machine, SMALL + LARGE, "at-once"), count, CORE
+        _fft_by_nodes(machine, SMALL + LARGE, "at-once"), count, CORE
     )
     checks = _two_regions(inner, outer, varied, _lacking(made, count))
     return table, [*checks, _boundary(made)], series
@@ -317,7 +323,7 @@ def _two_regions(
     ]  # fmt: skip
 
 
-def _made(machine: Machine, counts: Sequence[int], how: str = "") -> dict[int, Transform]:
+def _fft_by_nodes(machine: Machine, counts: Sequence[int], how: str = "") -> dict[int, Transform]:
     """Return the FFT's communication on each count of nodes, one occupancy."""
     found = {}
     for count in counts:

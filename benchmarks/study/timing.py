@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rankmap.predict.background import Other
 
 
-__all__ = ["Exchange", "Line", "Stepped", "Transform", "greener", "lines", "predictor", "rewired"]
+__all__ = ["Exchange", "Line", "Stepped", "Transform", "greener", "lines", "predictor", "rewire"]
 
 #: Bytes of a grid point.
 POINT = 8
@@ -176,7 +176,7 @@ def greener(machine: Machine, times: float) -> Machine:
     return replace(machine, topology=replace(topology, bandwidth=figures), _cache={})
 
 
-def rewired(machine: Machine, wiring: str, links: int) -> Machine:
+def rewire(machine: Machine, wiring: str, links: int) -> Machine:
     """Return a machine with its groups joined by another rule."""
     parameters = {**machine.topology.parameters, "global": links}
     topology = replace(machine.topology, wiring=wiring, parameters=parameters)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import nidmap
 from benchmarks.study.setting import COMMON, Setting, algorithm
-from benchmarks.study.timing import Exchange, Stepped, Transform, greener, predictor, rewired
+from benchmarks.study.timing import Exchange, Stepped, Transform, greener, predictor, rewire
 from placement.network import channels
 from rankmap.predict import Predictor
 from rankmap.predict.background import Other, shared_channels
@@ -94,6 +94,6 @@ def test_machines_that_are_varied_share_nothing_with_the_first():
     first = Predictor(MACHINE, "alltoall", 1, 1e6, latency=0).time(np.arange(8))
     fast = greener(MACHINE, 1e6)
     assert Predictor(fast, "alltoall", 1, 1e6, latency=0).time(np.arange(8)) < first
-    wired = rewired(MACHINE, "aligned", 8)
+    wired = rewire(MACHINE, "aligned", 8)
     assert len(channels(wired)) != len(channels(MACHINE))
     assert Predictor(MACHINE, "alltoall", 1, 1e6, latency=0).time(np.arange(8)) == first
