@@ -57,7 +57,7 @@ def without_links(machine: Machine, sources: Sequence[str]) -> Machine:
         A line that names no link of the machine, or more cables than it has.
     """
     from placement.readers import find, resembling
-    from placement.readers.text import load
+    from placement.support.reading import load
 
     cables = _Cables(machine)
     for source in sources:

@@ -193,7 +193,7 @@ def _read(found: Sources, spec: str) -> None:
     if spec != "-" and not os.path.exists(spec):
         raise _missing(spec)
     from placement.readers import read_text
-    from placement.readers.text import load
+    from placement.support.reading import load
 
     text = load(spec)
     if text[:64].lstrip().startswith(("<?xml", "<!DOCTYPE topology", "<topology", "<root")):

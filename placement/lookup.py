@@ -15,6 +15,7 @@ import numpy as np
 
 from placement.errors import NidmapError, ParseError, printable
 from placement.nodelist import NodeList
+from placement.support.arrays import find
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -105,11 +106,9 @@ def find_rows(have: Array, want: Array) -> Ints:
     >>> find_rows(np.array([45, 12, 45]), np.array([12, 13, 45])).tolist()
     [1, -1, 0]
     """
-    if not len(have):
-        return np.full(len(want), -1, dtype=np.int64)
     order = np.argsort(have, kind="stable")
-    at = order[np.minimum(np.searchsorted(have, want, sorter=order), len(have) - 1)]
-    return np.where(have[at] == want, at, -1)
+    at = find(have[order], want)
+    return np.where(at < 0, -1, order[at]) if len(have) else at
 
 
 class _Unknown(Exception):  # noqa: N818  # never leaves this module: ParseError does
@@ -121,10 +120,13 @@ def _rows(machine: Machine, names: NodeList) -> Ints:
     by_name = _index(machine, "names", str)
     rows = np.array([by_name.get(name, -1) for name in names], dtype=np.int64)
     left = np.flatnonzero(rows < 0)
-    for find in (_by_cname, _by_number):
-        if len(left):
-            rows[left] = find(machine, [names[k] for k in left.tolist()])
-            left = left[rows[left] < 0]
+    if len(left):
+        by_cname = _index(machine, "cname", str.lower)
+        rows[left] = [by_cname.get(names[k].lower(), -1) for k in left.tolist()]
+        left = left[rows[left] < 0]
+    if len(left):
+        rows[left] = _by_number(machine, [names[k] for k in left.tolist()])
+        left = left[rows[left] < 0]
     several: dict[str, Ints] = {}
     parts, done = [], 0
     for k in left.tolist():
@@ -148,11 +150,6 @@ def _index(machine: Machine, label: str, key: Callable[[str], str]) -> dict[str,
     return rows
 
 
-def _by_cname(machine: Machine, words: list[str]) -> list[int]:
-    by_cname = _index(machine, "cname", str.lower)
-    return [by_cname.get(word.lower(), -1) for word in words]
-
-
 def _by_number(machine: Machine, words: list[str]) -> Ints:
     """Return the rows of bare NIDs and of indices; -1 for what is neither."""
     from placement.names.columns import name_numbers
@@ -165,8 +162,8 @@ def _by_number(machine: Machine, words: list[str]) -> Ints:
 
 def _several(machine: Machine, word: str) -> Ints:
     """Return the rows of a NID range, cabinet, chassis, blade or router, or of a full host name."""
-    for find in (_range, _place, _router, _without_domain):
-        rows = find(machine, word)
+    for rows_in in (_range, _place, _router, _without_domain):
+        rows = rows_in(machine, word)
         if len(rows):
             return rows
     raise _Unknown(word, *_unknown(machine, word))

@@ -243,7 +243,7 @@ class PlanReport:
                 "--check asks Slurm when, --slack, --format exclude or switches pin less"
             )
         if options.slack and options.form not in _TELL_SLACK:
-            from placement.emit.scripts import inside_job
+            from placement.emit.job import inside_job
 
             command = inside_job(shlex.join(self._choosing()), self.machine.batch)
             say(f"{counted(options.slack, 'node')} more than -N: choose inside the job, {command}")

@@ -23,13 +23,13 @@ FORMATS = {
     "nids": "lists",
     "cnames": "lists",
     "hostfile": "lists",
-    "sbatch": "scripts",
-    "aprun": "scripts",
-    "pbs": "scripts",
+    "sbatch": "job",
+    "aprun": "job",
+    "pbs": "job",
     "json": "lists",
-    "exclude": "scripts",
-    "switches": "scripts",
-    "affinity": "kubernetes",
+    "exclude": "job",
+    "switches": "job",
+    "affinity": "job",
 }
 
 

@@ -6,12 +6,12 @@ from json import dumps
 from typing import TYPE_CHECKING
 
 from placement.errors import UsageError
-from placement.lists.folding import fold
+from placement.lists.folding import nid_ranges
 
 if TYPE_CHECKING:
     from placement.emit.job import Emission
 
-__all__ = ["cnames", "hostfile", "json", "lines", "nid_ranges", "nids", "nodelist"]
+__all__ = ["cnames", "hostfile", "json", "lines", "nids", "nodelist"]
 
 
 def nodelist(plan: Emission) -> str:
@@ -44,14 +44,3 @@ def hostfile(plan: Emission) -> str:
 def json(plan: Emission) -> str:
     """Return the JSON document of the plan."""
     return dumps(plan.document, indent=2) + "\n"
-
-
-def nid_ranges(values: tuple[int, ...]) -> str:
-    """Fold ascending runs of NIDs, keeping the order.
-
-    Examples
-    --------
-    >>> nid_ranges((45, 12, 13, 14, 13))
-    '45,12-14,13'
-    """
-    return fold([str(value) for value in values]).strip("[]")

@@ -7,14 +7,14 @@ touches the runs that are left.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from placement.names.columns import name_numbers
 from placement.support.array_types import Mask
 
-__all__ = ["fold", "numeric_order"]
+__all__ = ["fold", "nid_ranges", "numeric_order"]
 
 #: Names looked at together: bounds the memory that one very long name costs.
 _CHUNK = 65_536
@@ -57,6 +57,17 @@ def fold(names: Sequence[str]) -> str:
         name = names[first]
         groups.append(name if alone else f"{name[: heads[first]]}[{','.join(texts[a:b])}]")
     return ",".join(groups)
+
+
+def nid_ranges(values: Iterable[int]) -> str:
+    """Fold ascending runs of NIDs, keeping the order.
+
+    Examples
+    --------
+    >>> nid_ranges((45, 12, 13, 14, 13))
+    '45,12-14,13'
+    """
+    return fold([str(value) for value in values]).strip("[]")
 
 
 def _joints(names: Sequence[str]) -> tuple[list[int], Mask, Mask]:

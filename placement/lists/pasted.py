@@ -11,20 +11,14 @@ from __future__ import annotations
 
 import os
 import re
-import sys
 from collections.abc import Iterator
 from itertools import islice
-from typing import BinaryIO
 
 from placement.errors import ParseError, printable
 from placement.lists.piece import Piece
 from placement.lists.tables import table
-from placement.support.reading import read_at_most
+from placement.support.reading import read_bytes
 from placement.support.regex import compile_pattern, with_lines
-from placement.support.stdin import claim_stdin
-
-#: Bytes of the largest list that is read.
-MAX_BYTES = 64 * 2**20
 
 _HEAD = compile_pattern(r"^[^\S\n]*+([^\s#][^\n]*)", re.ASCII | re.M)
 _EXEC = compile_pattern(
@@ -256,7 +250,7 @@ def read_list(argument: str, option: str = "") -> tuple[str, str]:
     """Fetch the text that an argument means: standard input, a file, or itself.
 
     ``-`` is standard input, ``@FILE`` and the path of an existing file are
-    read; everything else is the list itself. A node called like a file in the
+    read, gzip too; everything else is the list itself. A node called like a file in the
     working directory is therefore taken for the file.
 
     Parameters
@@ -274,7 +268,7 @@ def read_list(argument: str, option: str = "") -> tuple[str, str]:
     Raises
     ------
     ParseError
-        Where the file cannot be read or is larger than `MAX_BYTES`.
+        Where the file cannot be read or is too large.
 
     Examples
     --------
@@ -282,32 +276,11 @@ def read_list(argument: str, option: str = "") -> tuple[str, str]:
     ('nid[00012-00015]', '--nodes')
     """
     if argument == "-":
-        claim_stdin(f"{option} -".lstrip())
-        return _stdin(), f"{option} -".lstrip()
-    path = argument[1:] if argument.startswith("@") else argument
-    if path is argument and (not argument or not os.path.exists(argument) or os.path.isdir(path)):
+        reader = f"{option} -".lstrip()
+        return read_bytes("-", reader).decode(errors="replace"), reader
+    path = argument.removeprefix("@") or argument
+    is_text = not argument or not os.path.exists(argument) or os.path.isdir(argument)
+    if is_text and not argument.startswith("@"):
         return argument, option
-    try:
-        with open(path, "rb") as stream:
-            return _decode_stream(stream, path), path
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a file name"
-        raise ParseError(path or "@", 0, f"cannot be read: {reason}") from None
-
-
-def _stdin() -> str:
-    if sys.stdin is None:
-        raise ParseError("-", 0, "standard input is closed")
-    try:
-        return _decode_stream(sys.stdin.buffer, "-")
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "it is closed"
-        raise ParseError("-", 0, f"standard input cannot be read: {reason}") from None
-
-
-def _decode_stream(stream: BinaryIO, source: str) -> str:
-    """Return what a stream holds; bytes that are not text become a mark that no name may hold."""
-    raw = read_at_most(stream, MAX_BYTES)
-    if len(raw) > MAX_BYTES:
-        raise ParseError(source, 0, f"larger than {MAX_BYTES} bytes", "no node list is")
-    return raw.decode("utf-8", errors="replace")
+    # bytes that are not text become a mark that no name may hold
+    return read_bytes(path).decode(errors="replace"), path

@@ -10,7 +10,6 @@ names both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -85,7 +84,7 @@ def read(source: str) -> Dump:
         Where it cannot be read, is of no format known, or is broken; the
         message names file and line.
     """
-    from placement.readers.text import load
+    from placement.support.reading import load
 
     return read_text(load(source), source)
 
@@ -142,7 +141,9 @@ def recognise(text: str, source: str) -> str:
     placement.errors.ParseError: letter.txt:1: 'hello' is of no format ...
     """
     head = text[:HEAD]
-    line, words = next(_telling(head), (0, ""))
+    numbered = enumerate(head.split("\n"), 1)
+    said = ((k, x) for k, x in numbered if x.strip() and not x.lstrip().startswith("#"))
+    line, words = next(said, (0, ""))
     if not words:
         raise ParseError(source, 0, "holds no record, only blanks and comments")
     for part in (words, head):
@@ -175,10 +176,3 @@ def resembling(part: str, but: str = "") -> str:
     """
     out = (but, *_VAGUE) if but else ()
     return next((name for name in BUNDLED if name not in out and find(name).sniff(part)), "")
-
-
-def _telling(head: str) -> Iterator[tuple[int, str]]:
-    """Yield the lines that are neither blank nor a comment, with their numbers."""
-    for number, line in enumerate(head.split("\n"), 1):
-        if line.strip() and not line.lstrip().startswith("#"):
-            yield number, line

@@ -183,10 +183,11 @@ class _Reader:
     def name(self, key: str, aliases: Any) -> str:
         """Return a node's first alias, '' where it has none."""
         first = aliases[0] if isinstance(aliases, list) else aliases
-        if not isinstance(first, str) or not _is_name(first):
+        odd = not isinstance(first, str) or not first.isprintable() or len(first) > 255
+        if odd or set(first) & set(" ,[]\"'"):
             self.fault(key, "name", f"{{}}: alias {printable(str(first))!r} is not a host name")
             return ""
-        return first
+        return str(first)
 
     def nid(self, key: str, nid: Any, role: str) -> int:
         """Return a node's NID, -1 where it has none."""
@@ -266,11 +267,6 @@ def _parts(root: Any, source: str) -> tuple[list[tuple[str, Any]], dict[str, Any
 
 def _word(value: Any) -> str:
     return value.lower() if isinstance(value, str) else ""
-
-
-def _is_name(text: str) -> bool:
-    """Say whether a text may be a host name; '' may."""
-    return not text or (text.isprintable() and not set(text) & set(" ,[]\"'") and len(text) < 256)
 
 
 def _places(text: str) -> dict[str, tuple[int, int]]:

@@ -163,7 +163,8 @@ def _logical_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
     held = ""
     start = 0
     for number, line in enumerate(lines, start=1):
-        bare = _without_comment(line) if "#" in line else line
+        places = (found.start() for found in re.finditer("#", line))
+        bare = line[: next((at for at in places if not _is_escaped(line, at)), None)]
         start = start or number
         stripped = bare.rstrip()
         if _is_escaped(stripped + " ", len(stripped)):
@@ -180,12 +181,6 @@ def _is_escaped(text: str, at: int) -> bool:
     return (at - len(text[:at].rstrip("\\"))) % 2 == 1
 
 
-def _without_comment(line: str) -> str:
-    """Cut a line at its first ``#`` that no backslash escapes."""
-    places = (found.start() for found in re.finditer("#", line))
-    return line[: next((at for at in places if not _is_escaped(line, at)), None)]
-
-
 def _statement(text: str, line: int, source: str, name: str) -> Statement:
     if "\\" in text:
         text = re.sub(r"\\(.)", r"\1", text)  # as Slurm: a backslash gives the next as it is
@@ -199,9 +194,7 @@ def _statement(text: str, line: int, source: str, name: str) -> Statement:
     if text[end:].strip() or not pairs:
         raise _not_a_statement(text, text[end:].strip(), line, source, name)
     (key, value), *rest = pairs
-    return Statement(
-        source, line, key, value, dict(rest)
-    )  # a repeated key: Slurm takes the last, too
+    return Statement(source, line, key, value, dict(rest))  # Slurm, too, takes the last of a key
 
 
 def _not_a_statement(text: str, rest: str, line: int, source: str, name: str) -> ParseError:

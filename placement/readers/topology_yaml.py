@@ -158,18 +158,15 @@ def _topology(entry: Any, file: _File) -> Found:
     keys = file.dictionary(entry, "a topology", ("topology", "cluster_default", *KINDS))
     name = file.name(keys, "topology", "topology")
     default = file.bool(keys.get("cluster_default"), "cluster_default")
-    kinds = [k for k in KINDS if k in keys and not _is_off(k, keys[k])]
+    flat = keys.get("flat")
+    off = isinstance(flat, str) and flat.lower() in _FALSE  # as good as absent
+    kinds = [k for k in KINDS if k in keys and not (k == "flat" and off)]
     if len(kinds) != 1:
         what = "and ".join(f"{k} " for k in kinds) or f"none of {', '.join(KINDS)} "
         text = f"topology {printable(name)} has {what}where one kind belongs"
         raise file.error(entry, text)
     kind = kinds[0]
     return KINDS[kind](Found(name, line_of(entry), default, kind), keys[kind], file)
-
-
-def _is_off(kind: str, value: Any) -> bool:
-    """Say whether this is ``flat: false``, which is as good as absent."""
-    return kind == "flat" and isinstance(value, str) and value.lower() in _FALSE
 
 
 def _flat(found: Found, value: Any, file: _File) -> Found:
@@ -194,7 +191,7 @@ def _switches(found: Found, value: Any, file: _File) -> Found:
         for row in file.entries(keys.get(below), below, (word, *more, "nodes"))
     ]
     if not declared:
-        raise _empty(found, file)
+        raise ParseError(file.source, found.line, f"topology {printable(found.name)} is empty")
     switches, faults = resolve(found.kind, declared, file.source, both=True)
     listed, parameters = keys.get("block_sizes"), found.parameters
     if listed is not None:
@@ -214,17 +211,13 @@ _LISTS: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
-def _empty(found: Found, file: _File) -> ParseError:
-    return ParseError(file.source, found.line, f"topology {printable(found.name)} is empty")
-
-
 def _torus(found: Found, value: Any, file: _File) -> Found:
     """Read the torus of a torus3d topology; a machine has one."""
     keys = file.dictionary(value, "torus3d", ("toruses",))
     allowed = ("name", "nodes", "dims", "placements", "regions")
     tori = [_torus_of(row, file) for row in file.entries(keys.get("toruses"), "toruses", allowed)]
     if not tori:
-        raise _empty(found, file)
+        raise ParseError(file.source, found.line, f"topology {printable(found.name)} is empty")
     switch, nodes, faults = read_torus(tori[0], file.source)
     for other in tori[1:]:
         text = f"torus {printable(other.name)}: a machine is one torus, and this is one more"

@@ -1,13 +1,235 @@
-"""Reading no more than may be held."""
+"""From a file name to bytes or text: plain or gzip, standard input, and all that can be wrong.
+
+Whatever a user points at, the answer is what it holds or one
+line that says why not: a directory, a FIFO that nobody writes to, a binary,
+a truncated or exploding gzip. Nothing is read beyond `LIMIT`, so that no
+file takes the memory of a login node.
+"""
 
 from __future__ import annotations
 
+import os
+import select
+import stat
+import sys
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
+from itertools import chain
 from typing import BinaryIO
 
-__all__ = ["read_at_most"]
+from placement.errors import ParseError
+from placement.support.stdin import claim_stdin
 
-#: Bytes asked for at a time: who asks for all at once is given memory for all at once.
-_PIECE = 2**20
+__all__ = ["LIMIT", "decode", "load", "read_at_most", "read_bytes"]
+
+#: Bytes of text that are read at most. The largest list known, all links of
+#: Blue Waters, has 47 MB; text, and what is made of it, stay under 256 MiB.
+LIMIT = 64 * 2**20
+
+_PIECE = 2**16
+_MEMBERS = 10_000  # of one gzip: each costs a copy of what is left of the piece
+_GRACE_MS = 1000  # how long a FIFO may wait for its writer
+_PRINTABLE = bytes([9, 10, 12, 13, *range(32, 127), *range(128, 256)])
+
+#: First bytes of what people mistake for a dump, and what helps.
+_FOREIGN = {
+    start: (f"is {what}", f"{tool} it first; only gzip is read as it is")
+    for start, what, tool in (
+        (b"BZh", "compressed with bzip2", "bunzip2"),
+        (b"\xfd7zXZ\x00", "compressed with xz", "unxz"),
+        (b"\x28\xb5\x2f\xfd", "compressed with zstd", "unzstd"),
+        (b"PK\x03\x04", "a zip archive", "unzip"),
+    )
+}
+_UTF16 = ("is UTF-16, not UTF-8", "iconv -f UTF-16 -t UTF-8 makes it readable")
+_FOREIGN |= {b"\xff\xfe": _UTF16, b"\xfe\xff": _UTF16}
+
+
+def load(source: str) -> str:
+    r"""Return the text of a file, decompressed where it is gzip, newlines plain.
+
+    Parameters
+    ----------
+    source : str
+        Path, or ``-`` for standard input. gzip is recognised by its first
+        bytes, whatever the name.
+
+    Returns
+    -------
+    str
+        Without byte order mark, ``\r\n`` turned into ``\n``.
+
+    Raises
+    ------
+    ParseError
+        Where it cannot be opened or read, is empty, is not text, is a
+        damaged gzip, or holds more than `LIMIT` bytes.
+
+    Examples
+    --------
+    >>> import tempfile, gzip
+    >>> with tempfile.NamedTemporaryFile(suffix=".dat") as file:
+    ...     _ = file.write(gzip.compress(b"one\r\ntwo\n"))
+    ...     file.flush()
+    ...     load(file.name)
+    'one\ntwo\n'
+    """
+    return decode(read_bytes(source), source)
+
+
+def read_bytes(source: str, reader: str = "the dump's -") -> bytes:
+    """Return what a file holds, decompressed where it is gzip.
+
+    Parameters
+    ----------
+    source : str
+        Path, or ``-`` for standard input.
+    reader : str
+        Option or argument that ``-`` was given to.
+
+    Raises
+    ------
+    ParseError
+        Where it cannot be opened or read, is a damaged gzip, or holds more than `LIMIT` bytes.
+    """
+    try:
+        with closing(_pieces(source, reader)) as read:
+            pieces = _up_to_limit(read, source)
+            first = next(pieces, b"")
+            pieces = chain((first,), pieces)
+            if first[:2] == b"\x1f\x8b":
+                pieces = _up_to_limit(_inflate(pieces, source), source)
+            return b"".join(pieces)
+    except (OSError, ValueError) as error:  # a ValueError: no file may be called so
+        reason = getattr(error, "strerror", None) or error
+        raise ParseError(source, 0, f"cannot be read: {reason}") from None
+
+
+def decode(data: bytes, source: str) -> str:
+    r"""Return bytes as text, refusing what is none.
+
+    Parameters
+    ----------
+    data : bytes
+    source : str
+        Named in errors.
+
+    Raises
+    ------
+    ParseError
+        At the first line that is not text.
+
+    Examples
+    --------
+    >>> decode(b"\xef\xbb\xbfa\r\nb", "x.txt")
+    'a\nb'
+    >>> decode(b"a\nb\x00c", "x.txt")
+    Traceback (most recent call last):
+        ...
+    placement.errors.ParseError: x.txt:2: byte 0x00 is not text; this file is binary
+    """
+    if not data:
+        raise ParseError(source, 0, "is empty", "was the command that printed it successful?")
+    for start, (what, hint) in _FOREIGN.items():
+        if data.startswith(start):
+            raise ParseError(source, 0, what, hint)
+    control = data.translate(None, _PRINTABLE)  # characters that no tool prints
+    if control:
+        raise _not_text(data, data.index(control[0]), source)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        # with a byte order mark the codec counts from behind it
+        at = error.start + 3 * data.startswith(b"\xef\xbb\xbf")
+        raise _not_text(data, at, source) from None
+    return text.replace("\r\n", "\n") if "\r" in text else text
+
+
+def _not_text(data: bytes, at: int, source: str) -> ParseError:
+    line = data.count(b"\n", 0, at) + 1
+    colour = "colour codes? print it without (--color=never)"
+    hint = colour if data[at] == 27 else "this file is binary"
+    return ParseError(source, line, f"byte 0x{data[at]:02x} is not text", hint)
+
+
+def _up_to_limit(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
+    """Pass the pieces on, raising ParseError once they are more than `LIMIT` bytes."""
+    total = 0
+    for piece in pieces:
+        total += len(piece)
+        if total > LIMIT:
+            what = f"holds more than {LIMIT >> 20} MiB"
+            raise ParseError(source, 0, what, "no dump and no list of nodes is as long")
+        yield piece
+
+
+def _inflate(pieces: Iterator[bytes], source: str) -> Iterator[bytes]:
+    """Decompress gzip members piece by piece, each piece bounded."""
+    import zlib
+
+    member, count = zlib.decompressobj(31), 1
+    try:
+        for piece in pieces:
+            waiting = piece
+            while waiting:
+                if member.eof and not waiting.strip(b"\0"):
+                    break  # gzip allows zeros after the last member
+                if member.eof:
+                    member, count = zlib.decompressobj(31), count + 1
+                if count > _MEMBERS:
+                    raise zlib.error(f"more than {_MEMBERS} members")
+                yield member.decompress(waiting, _PIECE)
+                waiting = member.unused_data if member.eof else member.unconsumed_tail
+    except zlib.error as error:
+        what = str(error).rpartition(": ")[2]
+        raise ParseError(source, 0, f"is a damaged gzip: {what}", "copy it again") from None
+    if not member.eof:
+        raise ParseError(source, 0, "is a truncated gzip: it ends early", "copy it again")
+
+
+def _pieces(source: str, reader: str) -> Generator[bytes, None, None]:
+    """Yield the bytes of a file, FIFO or standard input."""
+    if source == "-":
+        yield from iter(_standard_input(reader), b"")
+        return
+    handle = os.open(source, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+    try:
+        mode = os.fstat(handle).st_mode
+        if stat.S_ISDIR(mode):
+            raise ParseError(source, 0, "is a directory", "name a file in it")
+        if stat.S_ISFIFO(mode):
+            yield _await_writer(handle, source)
+        while piece := os.read(handle, _PIECE):
+            yield piece
+    finally:
+        os.close(handle)
+
+
+def _await_writer(handle: int, source: str) -> bytes:
+    """Give a FIFO's writer a moment to come: without one we would wait for ever."""
+    early = b""
+    poll = select.poll()
+    poll.register(handle, select.POLLIN)
+    if not poll.poll(_GRACE_MS):
+        try:
+            early = os.read(handle, _PIECE)
+        except BlockingIOError:
+            pass  # a writer is there and has not written yet: wait as cat does
+        else:
+            if not early:
+                raise ParseError(source, 0, "is a FIFO that nobody writes to")
+    os.set_blocking(handle, True)
+    return early or os.read(handle, _PIECE)
+
+
+def _standard_input(reader: str) -> Callable[[], bytes]:
+    if sys.stdin is None or sys.stdin.closed:
+        raise ParseError("-", 0, "standard input is closed")
+    claim_stdin(reader)
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None:
+        return lambda: sys.stdin.read(_PIECE).encode("utf-8", "surrogateescape")
+    return lambda: bytes(stream.read(_PIECE))
 
 
 def read_at_most(stream: BinaryIO, most: int) -> bytes:

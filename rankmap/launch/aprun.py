@@ -77,7 +77,7 @@ class Aprun(Launcher):
 
 def _nids(on: Slots) -> str:
     """Return the nodes as ``aprun -L`` takes them: ``12-15,40``."""
-    from placement.emit.lists import nid_ranges
+    from placement.lists.folding import nid_ranges
     from placement.names.columns import name_numbers
 
     if on.machine is not None and on.rows is not None:
@@ -86,4 +86,4 @@ def _nids(on: Slots) -> str:
         nids = name_numbers(on.names)[1]
     if (nids < 0).any():
         raise LaunchError(f"node {on.names[int(np.argmin(nids))]} has no NID that aprun could take")
-    return nid_ranges(tuple(np.sort(nids).tolist()))
+    return nid_ranges(np.sort(nids).tolist())

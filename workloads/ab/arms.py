@@ -254,7 +254,7 @@ def _file_order(hosts: Hosts, path: str) -> list[int]:
     """Return the ranks by a file in the format ``slots``; slots node by node in rank order."""
     import numpy as np
 
-    from placement.readers.text import load
+    from placement.support.reading import load
     from rankmap.emit.slots import read
     from rankmap.slots import Slots
 

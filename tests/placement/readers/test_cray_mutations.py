@@ -13,7 +13,7 @@ from placement.names.columns import format_cnames
 from placement.names.gemini import Gemini
 from placement.names.xc import Xc
 from placement.readers import find, read_text
-from placement.readers.text import decode
+from placement.support.reading import decode
 from placement.writers import write
 
 XC_HEADER = b"   NID    (HEX)    NODENAME     TYPE    STATUS        MODE\n"
