@@ -20,8 +20,6 @@ from placement.support.arrays import find
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
     from placement.support.array_types import Array, Ints, Mask
 
@@ -290,7 +288,7 @@ def _beside(machine: Machine, word: str) -> str:
     return f"there is no node on {blade}" if _in_cname(machine, cabinet).any() else ""
 
 
-def _nearest_names(machine: Machine, alike: NDArray[np.intp], numbers: Ints, number: int) -> str:
+def _nearest_names(machine: Machine, alike: Ints, numbers: Ints, number: int) -> str:
     """Say which names of the same kind stand on either side of a number; there may be holes."""
     below, above = alike[numbers[alike] < number], alike[numbers[alike] > number]
     last = machine.names[below[np.argmax(numbers[below])]] if len(below) else ""

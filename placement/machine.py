@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from placement.hardware.model import NodeHardware
-    from placement.support.array_types import Floats, Ints, Mask, Strs
+    from placement.support.array_types import Floats, Ints, Ints32, Mask, Strs
 
 __all__ = ["EXPORTS", "FREE_STATES", "LISTED", "Links", "Machine", "Switches", "Topology"]
 
@@ -106,11 +106,11 @@ class Links:
         bundle are alike.
     """
 
-    a: NDArray[np.int32]
-    b: NDArray[np.int32]
+    a: Ints32
+    b: Ints32
     kind: NDArray[np.int8]
     kinds: tuple[str, ...]
-    count: NDArray[np.int32]
+    count: Ints32
     bandwidth: Floats
     cable: Floats | None = None
 
@@ -137,9 +137,9 @@ class Switches:
     """
 
     names: tuple[str, ...]
-    parent: NDArray[np.int32]
-    level: NDArray[np.int32]
-    leaf_of: NDArray[np.int32]
+    parent: Ints32
+    level: Ints32
+    leaf_of: Ints32
     kind: str = "tree"
     block_sizes: tuple[int, ...] = ()
 
@@ -210,7 +210,7 @@ class Machine:
     nid: Ints
     names: Strs
     cname: Strs
-    coords: NDArray[np.int32]
+    coords: Ints32
     role: Strs
     state: Strs
     mode: Strs
@@ -221,7 +221,7 @@ class Machine:
     gpus: Ints
     features: Strs
     planned: Mask
-    router: NDArray[np.int32]
+    router: Ints32
     router_names: Strs
     links: Links | None = None
     switches: Switches | None = None
@@ -229,7 +229,7 @@ class Machine:
     scheduler: str = ""
     batch: str = ""
     sources: tuple[str, ...] = ()
-    router_coords: NDArray[np.int32] | None = None
+    router_coords: Ints32 | None = None
     weight: Ints | None = None
     notes: tuple[str, ...] = ()
     hardware: tuple[NodeHardware, ...] = ()
@@ -266,7 +266,7 @@ class Machine:
         usable = np.isin(self.state, FREE_STATES)
         return np.asarray(self.compute & usable & ~self.planned)
 
-    def column(self, level: str) -> NDArray[np.int32]:
+    def column(self, level: str) -> Ints32:
         """Return one coordinate of all nodes by its level's name.
 
         Raises

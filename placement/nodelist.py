@@ -175,18 +175,6 @@ class NodeList(tuple[str, ...]):
         """
         return tuple.__new__(NodeList, dict.fromkeys(self))
 
-    def counts(self) -> dict[str, int]:
-        """Return how often each name stands in the list, first names first.
-
-        Examples
-        --------
-        >>> NodeList.parse("n2*3,n1").counts()
-        {'n2': 3, 'n1': 1}
-        """
-        from collections import Counter
-
-        return dict(Counter(self))
-
     @overload
     def __getitem__(self, key: SupportsIndex, /) -> str: ...
     @overload

@@ -66,15 +66,15 @@ class Options:
 
                 near = get_close_matches(key, known, 1)
                 meant = f", is {near[0]} meant?" if near else ""
-                raise self.wrong(
-                    f"no option {_quote_text(key)}{meant}", f"there are {_join_words(known)}"
-                )
+                there = f"there are {', '.join(known)}"
+                raise self.wrong(f"no option {_quote_text(key)}{meant}", there)
 
     def choice(self, key: str, choices: Collection[str], default: str = "") -> str:
         """Return a value that is one of `choices`."""
         value = self.given.get(key, default)
         if value != default and value not in choices:
-            raise self.wrong(f"no {key} {_quote_text(value)}", f"there are {_join_words(choices)}")
+            there = f"there are {', '.join(choices)}"
+            raise self.wrong(f"no {key} {_quote_text(value)}", there)
         return value
 
     def whole(self, key: str, default: int | None = None, most: int = 10**18) -> int:
@@ -130,7 +130,3 @@ class Options:
 
 def _quote_text(text: str) -> str:
     return repr(printable(text.strip(), 40))
-
-
-def _join_words(words: Collection[str]) -> str:
-    return ", ".join(words)

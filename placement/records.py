@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from placement.errors import ParseError
 
 if TYPE_CHECKING:
-    from numpy import bool_, float64, int32, int64, str_
-    from numpy.typing import NDArray
+    from placement.support.array_types import Floats, Ints, Ints32, Mask, Strs
 
 __all__ = ["Dump", "Fault", "LineCounts", "LinkRecords", "NodeRecords", "SwitchRecord"]
 
@@ -102,24 +101,24 @@ class NodeRecords:
         Slurm's node weight.
     """
 
-    line: NDArray[int32]
-    nid: NDArray[int64] | None = None
-    name: NDArray[str_] | None = None
-    cname: NDArray[str_] | None = None
-    role: NDArray[str_] | None = None
-    state: NDArray[str_] | None = None
-    mode: NDArray[str_] | None = None
-    coords: NDArray[int32] | None = None
-    position: NDArray[int32] | None = None
-    router: NDArray[str_] | None = None
-    sockets: NDArray[int32] | None = None
-    cores: NDArray[int32] | None = None
-    memory_mb: NDArray[int64] | None = None
-    nics: NDArray[int32] | None = None
-    gpus: NDArray[int32] | None = None
-    features: NDArray[str_] | None = None
-    planned: NDArray[bool_] | None = None
-    weight: NDArray[int64] | None = None
+    line: Ints32
+    nid: Ints | None = None
+    name: Strs | None = None
+    cname: Strs | None = None
+    role: Strs | None = None
+    state: Strs | None = None
+    mode: Strs | None = None
+    coords: Ints32 | None = None
+    position: Ints32 | None = None
+    router: Strs | None = None
+    sockets: Ints32 | None = None
+    cores: Ints32 | None = None
+    memory_mb: Ints | None = None
+    nics: Ints32 | None = None
+    gpus: Ints32 | None = None
+    features: Strs | None = None
+    planned: Mask | None = None
+    weight: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.line)
@@ -150,18 +149,18 @@ class LinkRecords:
         ``backplane``, ``cable`` … (Gemini's LinkType).
     """
 
-    line: NDArray[int32]
-    a: NDArray[str_]
-    b: NDArray[str_]
-    a_port: NDArray[int32]
-    b_port: NDArray[int32]
-    kind: NDArray[str_]
-    coords_a: NDArray[int32] | None = None
-    coords_b: NDArray[int32] | None = None
-    host_a: NDArray[bool_] | None = None
-    host_b: NDArray[bool_] | None = None
-    bandwidth: NDArray[float64] | None = None
-    medium: NDArray[str_] | None = None
+    line: Ints32
+    a: Strs
+    b: Strs
+    a_port: Ints32
+    b_port: Ints32
+    kind: Strs
+    coords_a: Ints32 | None = None
+    coords_b: Ints32 | None = None
+    host_a: Mask | None = None
+    host_b: Mask | None = None
+    bandwidth: Floats | None = None
+    medium: Strs | None = None
 
     def __len__(self) -> int:
         return len(self.line)
@@ -224,7 +223,7 @@ class Dump:
     nodes: NodeRecords | None = None
     links: LinkRecords | None = None
     switches: tuple[SwitchRecord, ...] = ()
-    routers: NDArray[str_] | None = None
+    routers: Strs | None = None
     fabric: str = ""
     parameters: dict[str, object] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()

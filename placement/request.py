@@ -125,33 +125,16 @@ class Choice:
     written: Written | None = None
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """The nodes chosen, in the order that the planner means.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Plan(Choice):
+    """The nodes chosen, in the order that the planner means, with what the planner answered.
 
     Attributes
     ----------
     nodes : NodeList
-    rows : int64 (count,)
-        The same nodes as rows of the machine.
+        The nodes of its rows.
     strategy : str
-    why : str
-        One sentence for a person.
-    facts : dict
-        Figures that `--json` shows: groups, chassis, blades touched …
-    warnings : tuple of str
-    order : object
-        The order of the ranks that was chosen with the nodes
-        (`rankmap.order.Order`); None where the strategy has none.
-    written : callable or None
-        Returns that order as text, see `Choice`.
     """
 
     nodes: NodeList
-    rows: Ints
     strategy: str
-    why: str = ""
-    facts: dict[str, Any] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
-    order: object = None
-    written: Written | None = None

@@ -8,7 +8,7 @@ wins, before those that come along), or any path that ends in ``.toml``.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from placement.errors import SiteError, printable
 
@@ -16,16 +16,7 @@ if TYPE_CHECKING:
     from placement.sites.model import Site
     from placement.sites.overlay import Overlay
 
-__all__ = ["Site", "load_configuration", "load_site", "site_names", "site_path"]
-
-
-def __getattr__(name: str) -> Any:
-    """Load `Site` when it is asked for: reading a dump needs neither it nor msgspec."""
-    if name != "Site":
-        raise AttributeError(f"module 'placement.site' has no attribute {name!r}")
-    from placement.sites.model import Site
-
-    return Site
+__all__ = ["load_configuration", "load_site", "site_names", "site_path"]
 
 
 def load_site(name_or_path: str) -> Site:

@@ -47,12 +47,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 import placement.views.frames  # noqa: F401  # lets machines export themselves
 from placement.errors import UsageError, printable
 from placement.machine import Machine, Topology
 from placement.options import Options
+from placement.support.array_types import Ints32
 
 __all__ = ["MAX_NODES", "is_spec", "parse_spec"]
 
@@ -337,7 +337,7 @@ def _machine(options: Options, topology: Topology, nics: int = 1) -> Machine:
     )
 
 
-def _coords(topology: Topology) -> NDArray[np.int32]:
+def _coords(topology: Topology) -> Ints32:
     """Return coordinates: the node fastest, then the routers in the kind's own order."""
     from placement.topologies import grid
 

@@ -7,7 +7,6 @@ refused at the file and line it stands on.
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +15,16 @@ import numpy as np
 import placement.views.frames  # noqa: F401  # lets machines export themselves
 from placement.dumps.contradictions import absent_cabinets, contradictions, settle_dumps
 from placement.dumps.tables import Table, fill, join
-from placement.errors import ParseError, place
+from placement.errors import place
 from placement.geometry import Network, locate
 from placement.machine import Machine, Switches
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from placement.geometry.slingshot import Groups
     from placement.records import Dump
-    from placement.support.array_types import Ints, Strs
+    from placement.support.array_types import Ints, Ints32, Strs
     from placement.topologies.source import Source
 
 __all__ = ["assemble"]
@@ -111,7 +108,8 @@ def assemble(
     scheduler = (site.scheduler if site is not None else "") or printed
     named = [] if site is None else [f"site {site.name}"]
     named += [d.source for d in dumps if d.format != "site"]
-    machine = _machine(table, network, name or _name_of(dumps, site))
+    first = dumps[0].source if site is None else site.name
+    machine = _machine(table, network, name or first.rpartition("/")[2] or first)
     return replace(
         machine,
         switches=_switches(dumps, machine.names),
@@ -138,7 +136,7 @@ def _with_nodes(dumps: Sequence[Dump]) -> list[Dump]:
     return [with_nodes(d) for d in dumps]
 
 
-def _places_of(site: Source, dumps: Sequence[Dump]) -> NDArray[np.int32] | None:
+def _places_of(site: Source, dumps: Sequence[Dump]) -> Ints32 | None:
     """Return where a site has nodes, those of cabinets left out that a whole dump lacks."""
     nodes = site.records().nodes
     if nodes is None or nodes.position is None or nodes.cname is None:
@@ -208,8 +206,8 @@ def _machine(table: Table, network: Network, name: str) -> Machine:
         nid=nid,
         names=_names(table, nid),
         coords=network.coords,
-        role=_fill_missing(table["role"], "compute"),
-        state=_fill_missing(table["state"], "up"),
+        role=np.where(table.known("role"), table["role"], "compute"),
+        state=np.where(table.known("state"), table["state"], "up"),
         nics=np.where(table["nics"] > 0, table["nics"], every) if every else table["nics"],
         router=network.router,
         router_names=network.router_names,
@@ -234,11 +232,6 @@ def _names(table: Table, nid: Ints) -> Strs:
     return np.where(known, table["name"], np.where(nid >= 0, made, table["cname"]))
 
 
-def _fill_missing(column: Strs, word: str) -> Strs:
-    missing = column == ""
-    return np.where(missing, word, column) if missing.any() else column
-
-
 def _switches(dumps: Sequence[Dump], names: Strs) -> Switches | None:
     """Return Slurm's switches where a dump has them."""
     for dump in reversed(dumps):
@@ -247,11 +240,3 @@ def _switches(dumps: Sequence[Dump], names: Strs) -> Switches | None:
 
             return switches_of(dump, names)
     return None
-
-
-def _name_of(dumps: Sequence[Dump], site: Source | None) -> str:
-    if site is not None:
-        return site.name
-    if not dumps:
-        raise ParseError("-", 0, "no dump and no site", "one is needed")
-    return os.path.basename(dumps[0].source) or dumps[0].source

@@ -105,6 +105,7 @@ def _numbering(dump: Dump) -> list[Finding]:
     from placement.dumps.tables import Table
     from placement.geometry.numbering import first_wrong, most_follow, wrong_nid
     from placement.names.columns import parse_cnames
+    from placement.readers.cray import list_faults
 
     nodes = dump.nodes
     if nodes is None or nodes.cname is None or nodes.nid is None:
@@ -118,14 +119,8 @@ def _numbering(dump: Dump) -> list[Finding]:
     table = Table.of(dump)
     rows = first_wrong(table, parts, rule)
     rows = rows[(parts[rows] >= 0).all(axis=1)]
-    found = [
-        Finding(*table.where(row), "nid", wrong_nid(table, parts, rule, row))
-        for row in rows[:MOST].tolist()
-    ]
-    more = len(rows) - MOST
-    return found + (
-        [Finding(dump.source, 0, "nid", f"{more} more of kind nid")] if more > 0 else []
-    )
+    faults = list_faults(rows, nodes.line, "nid", lambda k: wrong_nid(table, parts, rule, k))
+    return [_finding(dump.source, fault) for fault in faults]
 
 
 def check(machine: Machine, dumps: Sequence[Dump] = ()) -> list[Finding]:

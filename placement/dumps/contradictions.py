@@ -18,8 +18,6 @@ from placement.errors import ParseError, place, printable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from placement.records import Dump
     from placement.support.array_types import Ints
     from placement.topologies.source import Source
@@ -83,8 +81,14 @@ def contradictions(dumps: Sequence[Dump], site: Source | None = None) -> list[Co
     """
     listing = [d for d in dumps if d.nodes is not None and len(d.nodes) and d.format != "site"]
     pairs = [c for one, other in combinations(listing, 2) for c in _between(one, other)]
-    absent = [(dump, absent_cabinets(site, dump)) for dump in listing] if site else []
-    return pairs + [_no_cabinet(site, cabinets, dump) for dump, cabinets in absent if cabinets]
+    for dump in listing:
+        gone = absent_cabinets(site, dump)
+        if site is not None and gone:
+            some = ", ".join(gone[:3]) + (f" and {len(gone) - 3} more" if len(gone) > 3 else "")
+            word = "cabinets" if len(gone) > 1 else "cabinet"
+            text = f"{word} {some} of site {printable(site.name)} not in it"
+            pairs.append(Contradiction(dump.source, 0, text, ("site", dump.format)))
+    return pairs
 
 
 def settle_dumps(dumps: Sequence[Dump], found: Sequence[Contradiction]) -> list[Dump]:
@@ -113,14 +117,6 @@ def absent_cabinets(site: Source | None, dump: Dump) -> list[str]:
         parts = parse_cnames(cname)
         floors.append(set(map(tuple, np.unique(parts[parts[:, 4] >= 0, :2], axis=0).tolist())))
     return [f"c{column}-{row}" for column, row in sorted(floors[0] - floors[1])]
-
-
-def _no_cabinet(site: Source | None, cabinets: list[str], dump: Dump) -> Contradiction:
-    assert site is not None
-    some = ", ".join(cabinets[:3]) + (f" and {len(cabinets) - 3} more" if len(cabinets) > 3 else "")
-    word = "cabinets" if len(cabinets) > 1 else "cabinet"
-    text = f"{word} {some} of site {printable(site.name)} not in it"
-    return Contradiction(dump.source, 0, text, ("site", dump.format))
 
 
 def _between(one: Dump, other: Dump) -> Iterator[Contradiction]:
@@ -155,9 +151,7 @@ def _between(one: Dump, other: Dump) -> Iterator[Contradiction]:
             yield Contradiction(other.source, 0, text, formats)
 
 
-def _differing(
-    mine: Table, theirs: Table, name: str, rows: NDArray[np.intp], at: Ints
-) -> NDArray[np.intp]:
+def _differing(mine: Table, theirs: Table, name: str, rows: Ints, at: Ints) -> Ints:
     """Return those of the later dump's `rows` that both dumps know a column of, and differently."""
     known = theirs.known(name)[rows] & mine.known(name)[at[rows]]
     rows = rows[known]

@@ -9,10 +9,8 @@ import numpy as np
 from placement.support.quantities import counted
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from placement.machine import Machine
-    from placement.support.array_types import Ints, Mask
+    from placement.support.array_types import Ints, Ints32, Mask
 
 __all__ = ["around"]
 
@@ -61,7 +59,7 @@ def around(machine: Machine, rows: Ints) -> tuple[Mask, str]:
     return inside, f"the box {', '.join(words)}"
 
 
-def _shortest_arc(values: NDArray[np.int32], extent: int) -> tuple[int, int]:
+def _shortest_arc(values: Ints32, extent: int) -> tuple[int, int]:
     """Return start and length of the shortest arc of a ring that holds all values."""
     taken = np.unique(values)
     gaps = np.diff(np.append(taken, taken[0] + extent))

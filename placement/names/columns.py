@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from placement.support.array_types import Ints, Mask, Strs
+from placement.support.array_types import Ints, Ints32, Mask, Strs
 
 #: How many cages a cabinet, slots a cage and nodes a slot there can be.
 LIMITS = {"cage": 3, "slot": 16, "node": 4}
@@ -98,7 +98,7 @@ def write_names(table: NDArray[np.integer], before: Sequence[str], width: int = 
     return strings_of(codes)
 
 
-def parse_cnames(names: ArrayLike) -> NDArray[np.int32]:
+def parse_cnames(names: ArrayLike) -> Ints32:
     """Read node cnames.
 
     Parameters
@@ -188,7 +188,7 @@ def nid_names(numbers: ArrayLike, width: int = 5, prefix: str = "nid") -> Strs:
     return write_names(np.asarray(numbers, dtype=np.int64)[:, None], (prefix,), width)
 
 
-def name_numbers(names: ArrayLike) -> tuple[Strs, Ints, NDArray[np.int32]]:
+def name_numbers(names: ArrayLike) -> tuple[Strs, Ints, Ints32]:
     """Part names from the number they end in.
 
     Parameters
@@ -225,7 +225,7 @@ def name_numbers(names: ArrayLike) -> tuple[Strs, Ints, NDArray[np.int32]]:
     return strings_of(np.where(places < first[:, None], codes, np.uint32(0))), numbers, widths
 
 
-def _behind_last(mask: Mask) -> NDArray[np.intp]:
+def _behind_last(mask: Mask) -> Ints:
     """Return the place behind the last True of each row, 0 where it has none."""
     last = mask.shape[1] - np.argmax(mask[:, ::-1], axis=1)
     return np.where(mask.any(axis=1), last, 0)

@@ -22,10 +22,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from placement.names.numbering import Numbering, columns_of, mark_missing
-from placement.support.array_types import Ints, Mask
+from placement.support.array_types import Ints, Ints32, Mask
 
 __all__ = ["Gemini"]
 
@@ -90,7 +90,7 @@ class Gemini(Numbering):
         columns = columns_of(parts, 5)
         return np.where(self.inside(*columns), _nid(self.columns, self.rows, columns), -1)
 
-    def parts(self, nid: ArrayLike) -> NDArray[np.int32]:
+    def parts(self, nid: ArrayLike) -> Ints32:
         """Return the places of NIDs.
 
         Parameters
@@ -130,7 +130,7 @@ class Gemini(Numbering):
         slot = np.where(third == 1, _SLOTS - 1 - within, within)
         return col, row, cage, slot
 
-    def coords(self, parts: ArrayLike) -> NDArray[np.int32]:
+    def coords(self, parts: ArrayLike) -> Ints32:
         """Return the torus coordinates of places.
 
         Parameters
@@ -153,7 +153,7 @@ class Gemini(Numbering):
         xyz = _torus(self.columns, self.rows, columns)
         return mark_missing(self.inside(*columns), *xyz, columns[4] % 2)
 
-    def parts_of_coords(self, coords: ArrayLike) -> NDArray[np.int32]:
+    def parts_of_coords(self, coords: ArrayLike) -> Ints32:
         """Return the places of torus coordinates.
 
         Parameters

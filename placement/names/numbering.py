@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from placement.support.array_types import Ints, Mask
+from placement.support.array_types import Ints, Ints32, Mask
 
 __all__ = ["Numbering", "columns_of", "mark_missing"]
 
@@ -20,7 +20,7 @@ def columns_of(table: ArrayLike, width: int) -> list[Ints]:
     return list(np.asarray(table, dtype=np.int64).reshape(-1, width).T)
 
 
-def mark_missing(good: Mask, *columns: Ints) -> NDArray[np.int32]:
+def mark_missing(good: Mask, *columns: Ints) -> Ints32:
     """Return the columns as int32 (n, k), rows that are not good as -1."""
     return np.where(good[:, None], np.stack(columns, axis=1), -1).astype(np.int32)
 

@@ -19,10 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from placement.names.numbering import Numbering, columns_of, mark_missing
-from placement.support.array_types import Ints, Mask
+from placement.support.array_types import Ints, Ints32, Mask
 
 __all__ = ["Xc"]
 
@@ -86,7 +86,7 @@ class Xc(Numbering):
         number = _CABINET * (row * self.positions + col) + 64 * cage + 4 * slot + node
         return np.where(self.inside(*columns), number, -1)
 
-    def parts(self, nid: ArrayLike) -> NDArray[np.int32]:
+    def parts(self, nid: ArrayLike) -> Ints32:
         """Return the places of NIDs.
 
         Parameters
@@ -111,7 +111,7 @@ class Xc(Numbering):
         slot, node = np.divmod(rest, 4)
         return mark_missing((number >= 0) & (row < _ROWS), col, row, cage, slot, node)
 
-    def coords(self, parts: ArrayLike) -> NDArray[np.int32]:
+    def coords(self, parts: ArrayLike) -> Ints32:
         """Return the Aries coordinates of places.
 
         Parameters
@@ -135,7 +135,7 @@ class Xc(Numbering):
         good = self.inside(col, row, cage, slot, node)
         return mark_missing(good, group, cage + 3 * (col % 2), slot, node)
 
-    def parts_of_coords(self, coords: ArrayLike) -> NDArray[np.int32]:
+    def parts_of_coords(self, coords: ArrayLike) -> Ints32:
         """Return the places of Aries coordinates.
 
         Parameters

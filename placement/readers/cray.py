@@ -11,14 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.names.columns import write_names
 from placement.readers.rows import PARTS, Rows
 from placement.records import Dump, Fault, NodeRecords
-from placement.support.array_types import Ints, Mask, Strs
-
-Numbers = NDArray[np.int32]
+from placement.support.array_types import Ints, Ints32, Mask, Strs
 
 #: The highest column, row, cage, slot and node that a cname can name.
 LIMITS = (999, 999, 2, 15, 3)
@@ -81,7 +78,7 @@ def cray_dump(
     return Dump(name, rows.source, rows.counts, nodes, fabric=fabric, faults=in_order(found))
 
 
-def node_key(parts: Numbers) -> Ints:
+def node_key(parts: Ints32) -> Ints:
     """Return one number a node or blade, in the order of columns, rows, cages, slots, nodes.
 
     Examples
@@ -95,7 +92,7 @@ def node_key(parts: Numbers) -> Ints:
     return key
 
 
-def _node_faults(line: Numbers, nid: Ints, parts: Numbers, names: Strs) -> list[Fault]:
+def _node_faults(line: Ints32, nid: Ints, parts: Ints32, names: Strs) -> list[Fault]:
     """Return what is wrong with the NIDs and cnames of a list of nodes."""
     fine = _possible(parts)
     some = names[fine]
@@ -113,12 +110,12 @@ def _node_faults(line: Numbers, nid: Ints, parts: Numbers, names: Strs) -> list[
     ]
 
 
-def _possible(parts: Numbers) -> Mask:
+def _possible(parts: Ints32) -> Mask:
     """Return which rows of (column, row, cage, slot, node) can exist."""
     return np.asarray(np.all((parts >= 0) & (parts <= np.array(LIMITS)), axis=1))
 
 
-def hex_faults(line: Numbers, nid: Numbers, printed: Ints) -> list[Fault]:
+def hex_faults(line: Ints32, nid: Ints32, printed: Ints) -> list[Fault]:
     """Return the rows whose NID in hexadecimal is another one.
 
     Parameters
@@ -135,7 +132,7 @@ def hex_faults(line: Numbers, nid: Numbers, printed: Ints) -> list[Fault]:
     )
 
 
-def positions_of(col: Numbers, row: Numbers, group: Numbers) -> int:
+def positions_of(col: Ints32, row: Ints32, group: Ints32) -> int:
     """Return how many cabinet positions a row of cabinets has on an XC, 0 where unknown.
 
     From ``group = row * (positions / 2) + col // 2``: the value that most
@@ -156,7 +153,7 @@ def positions_of(col: Numbers, row: Numbers, group: Numbers) -> int:
     return 2 * best if 2 * votes[best] > np.count_nonzero(later) else 0
 
 
-def expected_coords(parts: Numbers, xyz: Numbers) -> Numbers:
+def expected_coords(parts: Ints32, xyz: Ints32) -> Ints32:
     """Return the (group, chassis, slot) that XC cnames stand for; -1 where a group is unknown.
 
     Parameters
@@ -172,7 +169,7 @@ def expected_coords(parts: Numbers, xyz: Numbers) -> Numbers:
     return np.stack([group, cage + 3 * (col % 2), slot], axis=1).astype(np.int32)
 
 
-def _fabric(parts: Numbers, xyz: Numbers) -> str:
+def _fabric(parts: Ints32, xyz: Ints32) -> str:
     """Return ``aries`` where most coordinates are those of an XC's cnames, else ``gemini``."""
     expected = expected_coords(parts, xyz)
     same = np.all((expected == xyz) | (expected < 0), axis=1)
@@ -180,7 +177,7 @@ def _fabric(parts: Numbers, xyz: Numbers) -> str:
 
 
 def _coordinate_faults(
-    line: Numbers, parts: Numbers, xyz: Numbers, names: Strs, fabric: str
+    line: Ints32, parts: Ints32, xyz: Ints32, names: Strs, fabric: str
 ) -> list[Fault]:
     """Return the coordinates that cannot be, or that contradict a cname.
 
@@ -205,13 +202,13 @@ def _coordinate_faults(
     )
 
 
-def _at(xyz: Numbers) -> str:
+def _at(xyz: Ints32) -> str:
     return "(" + ",".join("?" if x < 0 else str(x) for x in xyz.tolist()) + ")"
 
 
 def list_faults(
     rows: Ints,
-    line: Numbers,
+    line: Ints32,
     kind: str,
     text: Callable[[int], str],
     *,
@@ -245,7 +242,7 @@ def list_faults(
     return [Fault(int(line[row]), kind, words, hint, fatal) for row, words in said]
 
 
-def duplicates(keys: Ints, line: Numbers, kind: str, name: Callable[[int], str]) -> list[Fault]:
+def duplicates(keys: Ints, line: Ints32, kind: str, name: Callable[[int], str]) -> list[Fault]:
     """Return a fault for every row whose key stood on an earlier line.
 
     Parameters

@@ -21,7 +21,9 @@ from placement.errors import ParseError, printable
 from placement.readers import resembling
 from placement.readers.plain import two_formats
 from placement.records import LineCounts
-from placement.support.array_types import Ints, Mask, Strs
+from placement.support.array_types import Ints, Ints32, Mask, Strs
+
+Bytes = NDArray[np.uint8]
 
 #: The biggest number that a dump may hold; a bigger one is read as -1.
 BIGGEST = 2**31 - 1
@@ -55,7 +57,7 @@ class Piece(NamedTuple):
     line: int
     shapes: tuple[str, ...]
     first: Ints
-    numbers: NDArray[np.int32]
+    numbers: Ints32
 
 
 def numbers_in(shape: str) -> int:
@@ -104,7 +106,7 @@ def pieces(text: str, source: str) -> Iterator[Piece]:
         start, line = end, line + len(piece.shapes)
 
 
-def _bytes(text: str) -> NDArray[np.uint8]:
+def _bytes(text: str) -> Bytes:
     """Return lower-case bytes between two newlines: no mask needs to mind the ends."""
     raw = b"".join((b"\n", text.lower().encode("utf-8", "surrogatepass"), b"\n"))
     return np.frombuffer(raw, dtype=np.uint8)
@@ -121,9 +123,7 @@ def _piece(text: str, line: int) -> Piece:
     return Piece(line, shapes, first.astype(np.int64), _values(data, start, length, hexed))
 
 
-def _numbers(
-    data: NDArray[np.uint8],
-) -> tuple[Mask, Ints, Ints]:
+def _numbers(data: Bytes) -> tuple[Mask, Ints, Ints]:
     """Return a mask of the bytes in numbers, where the x of hexadecimal ones are, and false ones.
 
     A false one (``00x1f``, ``8x1``) must not make the shape of a true one.
@@ -145,13 +145,7 @@ def _numbers(
     return inside, x, other
 
 
-def _shapes(
-    data: NDArray[np.uint8],
-    inside: Mask,
-    start: Ints,
-    hexed: Ints,
-    false: Ints,
-) -> tuple[str, ...]:
+def _shapes(data: Bytes, inside: Mask, start: Ints, hexed: Ints, false: Ints) -> tuple[str, ...]:
     """Write each line with its numbers as 0 and its blanks squeezed."""
     blank = (data <= 32) & (data != 10)
     out = np.where(inside, np.uint8(48), data)
@@ -167,12 +161,7 @@ def _shapes(
     return tuple(map(once.__getitem__, lines))
 
 
-def _values(
-    data: NDArray[np.uint8],
-    start: Ints,
-    length: Ints,
-    hexed: Ints,
-) -> NDArray[np.int32]:
+def _values(data: Bytes, start: Ints, length: Ints, hexed: Ints) -> Ints32:
     """Return the numbers that start at `start` and are `length` digits long."""
     value = (data[start] - np.uint8(48)).astype(np.int64)
     base = np.full(len(start), 10, dtype=np.int64)
@@ -332,11 +321,11 @@ class Rows:
 
     source: str
     counts: LineCounts
-    line: NDArray[np.int32]
-    kind: NDArray[np.int32]
+    line: Ints32
+    kind: Ints32
     kinds: Sequence[Row]
     first: Ints
-    numbers: NDArray[np.int32]
+    numbers: Ints32
 
     def __len__(self) -> int:
         return len(self.line)
@@ -367,7 +356,7 @@ class Rows:
         """
         return _Reading(text, source, name, parser).rows(most)
 
-    def number(self, name: str) -> NDArray[np.int32]:
+    def number(self, name: str) -> Ints32:
         """Return one number of each row, -1 where a row has it not."""
         offset = np.array([kind.at.get(name, -1) for kind in self.kinds], dtype=np.int64)[self.kind]
         found = np.full(len(self), -1, dtype=np.int32)
@@ -375,7 +364,7 @@ class Rows:
         found[has] = self.numbers[(self.first + offset)[has]]
         return found
 
-    def table(self, names: Sequence[str]) -> NDArray[np.int32]:
+    def table(self, names: Sequence[str]) -> Ints32:
         """Return several numbers of each row as int32 (n, len(names))."""
         return np.stack([self.number(name) for name in names], axis=1)
 
@@ -458,7 +447,7 @@ class _Reading:
             refusal = own
         return ParseError(self.source, line, f"{self.name}: {refusal.text}", refusal.hint)
 
-    def _refuse_big(self, kind: NDArray[np.int32]) -> None:
+    def _refuse_big(self, kind: Ints32) -> None:
         """Raise ParseError at the first number of a row that is too big."""
         big = np.flatnonzero(self.numbers < 0)
         lines = np.searchsorted(self.first, big, side="right") - 1

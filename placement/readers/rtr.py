@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import ParseError
 from placement.names.columns import write_names
 from placement.readers import rows as r
 from placement.readers.cray import FARTHEST, LIMITS, duplicates, list_faults, node_key
 from placement.records import Fault, LinkRecords
-from placement.support.array_types import Ints, Strs
+from placement.support.array_types import Array, Ints, Ints32, Strs
 
 __all__ = ["END_A", "END_B", "XYZ_A", "XYZ_B", "Tiles", "end_pattern"]
 
@@ -81,7 +80,7 @@ class Tiles:
         self.back = np.where(linked, row[self.peers], -1)
         self.coords = np.full((len(self.names), 3), -1, dtype=np.int32)
 
-    def _refuse_impossible(self, name: str, ends: tuple[NDArray[np.int32], ...]) -> None:
+    def _refuse_impossible(self, name: str, ends: tuple[Ints32, ...]) -> None:
         """Raise ParseError at the first router, tile or coordinate that no Cray has."""
         far = np.flatnonzero((np.maximum(self.xyz_a, self.xyz_b) > FARTHEST).any(axis=1))
         if far.size:
@@ -105,7 +104,7 @@ class Tiles:
         router, tile = divmod(int(port), _PLACES)
         return f"{self.names[router]}l{tile:02o}"
 
-    def disagreeing(self, here: NDArray[np.generic], there: NDArray[np.generic]) -> Ints:
+    def disagreeing(self, here: Array, there: Array) -> Ints:
         """Return the links whose value in `here` is not that of their other end in `there`."""
         both = np.flatnonzero((self.back >= 0) & (self.peers[self.back] == self.ports))
         return np.asarray(both[here[both] != there[self.back[both]]])
@@ -123,14 +122,11 @@ class Tiles:
 
     def faults(self) -> list[Fault]:
         """Find the coordinates, and return what is wrong with them and with the ends of links."""
-        return [*self._lay_out(), *self._listed_twice(), *self._one_ended()]
-
-    def _listed_twice(self) -> list[Fault]:
-        """Return the tiles that stand on two lines."""
         ports = self.ports
-        return duplicates(
+        twice = duplicates(
             ports, self.line, "duplicate-tile", lambda row: f"tile {self.name(ports[row])}"
         )
+        return [*self._lay_out(), *twice, *self._one_ended()]
 
     def _one_ended(self) -> list[Fault]:
         """Return the links that are not listed from their other end."""
@@ -164,7 +160,7 @@ class Tiles:
 
         return list_faults(wrong, line, "coordinates", text)
 
-    def links(self, kind: Strs, **more: NDArray[np.generic] | None) -> LinkRecords:
+    def links(self, kind: Strs, **more: Array | None) -> LinkRecords:
         """Return the tiles that see another one.
 
         Parameters
@@ -182,11 +178,11 @@ class Tiles:
             a_port=self.a_tile[rows],
             b_port=self.b_tile[rows],
             kind=kind[rows],
-            **columns,  # type: ignore[arg-type]  # the readers name them
+            **columns,
         )
 
 
-def _places(keys: Ints) -> NDArray[np.int32]:
+def _places(keys: Ints) -> Ints32:
     """Return column, row, cage, slot and router number of routers' keys: `node_key` undone."""
     place = np.empty((len(keys), 5), dtype=np.int32)
     rest, place[:, 4] = np.divmod(keys, 2)

@@ -9,13 +9,13 @@ of Edison and Theta (2,304 routers, no exception).
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.readers import rows as r
 from placement.readers.cray import expected_coords, in_order, list_faults, positions_of
 from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
 from placement.records import Dump, Fault
+from placement.support.array_types import Ints32
 
 __all__ = ["TILES", "read", "sniff"]
 
@@ -132,5 +132,5 @@ def _find_misplaced(tiles: Tiles) -> list[Fault]:
     return list_faults(order, first, "coordinates", text)
 
 
-def _colons(xyz: NDArray[np.int32]) -> str:
+def _colons(xyz: Ints32) -> str:
     return "(" + ":".join(map(str, xyz.tolist())) + ")"

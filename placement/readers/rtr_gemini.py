@@ -14,14 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.readers import rows as r
 from placement.readers.cray import in_order, list_faults
 from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
 from placement.records import Dump, Fault
-from placement.support.array_types import Ints, Strs
+from placement.support.array_types import Ints, Ints32, Strs
 
 __all__ = ["MEDIA", "read", "sniff"]
 
@@ -124,7 +123,7 @@ def _tile(word: str, numbers: tuple[str, ...], xyz: tuple[str, ...]) -> r.Column
     return _END._replace(numbers=numbers + xyz if "(" in word else numbers)
 
 
-def _direction_faults(tiles: Tiles, kind: Strs, extents: NDArray[np.int32]) -> list[Fault]:
+def _direction_faults(tiles: Tiles, kind: Strs, extents: Ints32) -> list[Fault]:
     """Return remarks on links that do not go where their direction says."""
 
     def remark(rows: Ints, words: Callable[[int], str]) -> list[Fault]:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import ParseError, printable
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines
@@ -31,7 +30,7 @@ from placement.readers.slurm_switches import (
 from placement.readers.topology_conf import sizes_of
 from placement.readers.trees import Tree, line_of, parse_yaml
 from placement.records import Dump, Fault, NodeRecords, SwitchRecord
-from placement.support.array_types import Strs
+from placement.support.array_types import Ints32, Strs
 
 __all__ = ["cell_coords", "read", "sniff"]
 
@@ -299,7 +298,7 @@ class Torus(NamedTuple):
     placements: tuple[dict[str, Triple], ...]
 
 
-def cell_coords(dims: Triple, anchor: Triple = (0, 0, 0)) -> NDArray[np.int32]:
+def cell_coords(dims: Triple, anchor: Triple = (0, 0, 0)) -> Ints32:
     """Return x, y, z of the cells of a box, x fastest, as Slurm numbers them.
 
     Parameters
@@ -360,7 +359,7 @@ def read_torus(torus: Torus, source: str) -> tuple[SwitchRecord, NodeRecords | N
 
 def _boxes(
     torus: Torus, source: str, faults: list[Fault]
-) -> list[tuple[int, NDArray[np.int32], tuple[str, ...]]]:
+) -> list[tuple[int, Ints32, tuple[str, ...]]]:
     """Return line, coordinates and names of each part that fills its cells."""
     whole = Region(torus.line, (0, 0, 0), torus.dims, torus.nodes)
     boxes = []
@@ -408,7 +407,7 @@ def _placement_faults(torus: Torus) -> Iterator[Fault]:
                 break
 
 
-def _overlaps(torus: Torus, coords: NDArray[np.int32], names: Strs) -> Iterator[Fault]:
+def _overlaps(torus: Torus, coords: Ints32, names: Strs) -> Iterator[Fault]:
     """Find a cell that two regions fill."""
     _, first, of = np.unique(coords, axis=0, return_index=True, return_inverse=True)
     second = np.flatnonzero(first[of.ravel()] != np.arange(len(coords)))

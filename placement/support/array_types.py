@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Array", "Floats", "Ints", "Mask", "Shape", "Strs"]
+__all__ = ["Array", "Floats", "Ints", "Ints32", "Mask", "Shape", "Strs"]
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+Ints32 = NDArray[np.int32]
 Mask = NDArray[np.bool_]
 Strs = NDArray[np.str_]
 

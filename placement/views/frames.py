@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     import networkx
     import pandas
-    from numpy.typing import NDArray
 
 
 __all__ = ["attachment_class", "injection", "to_networkx", "to_pandas"]
@@ -64,19 +63,12 @@ def to_pandas(machine: Machine) -> pandas.DataFrame:
         values = getattr(machine, name)
         columns[name] = values.astype(object) if values.dtype.kind == "U" else values
     columns["free"] = machine.free
-    columns["router"] = _first_routers(machine)
+    routers = np.append(router_names(machine), "").astype(object)  # behind the last: none, -1
+    columns["router"] = routers[machine.router[:, 0]]
     if machine.weight is not None:
         columns["weight"] = machine.weight
     index = pd.Index(machine.names.astype(object), name="name")
     return pd.DataFrame(columns, index=index)
-
-
-def _first_routers(machine: Machine) -> NDArray[np.object_]:
-    first = machine.router[:, 0]
-    out = np.full(len(machine), "", dtype=object)
-    known = first >= 0
-    out[known] = router_names(machine)[first[known]].astype(object)
-    return out
 
 
 def attachment_class(machine: Machine) -> str:

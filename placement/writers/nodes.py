@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import UsageError, printable
 from placement.machine import Machine
 from placement.names.columns import parse_cnames
-from placement.support.array_types import Strs
+from placement.support.array_types import Ints32, Strs
 
 __all__ = [
     "coordinates",
@@ -36,7 +35,7 @@ def print_columns(form: str, columns: Iterable[Iterable[object]], *header: str) 
     return "\n".join((*header, *(form % row for row in zip(*columns, strict=True)), ""))
 
 
-def parts(machine: Machine, name: str) -> NDArray[np.int32]:
+def parts(machine: Machine, name: str) -> Ints32:
     """Return the places of all nodes by their cnames.
 
     Parameters
@@ -104,7 +103,7 @@ def refuse_roles(machine: Machine, name: str) -> None:
         raise UsageError(what, "torus-coordinates and xtprocadmin can")
 
 
-def coordinates(machine: Machine, name: str, kinds: tuple[str, ...]) -> NDArray[np.int32]:
+def coordinates(machine: Machine, name: str, kinds: tuple[str, ...]) -> Ints32:
     """Return what Cray's tools print as x, y, z.
 
     Parameters

@@ -12,11 +12,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import UsageError, printable
 from placement.machine import Links, Machine
-from placement.support.array_types import Ints
+from placement.support.array_types import Ints, Ints32
 from placement.support.arrays import rank_within
 from placement.topologies import router_coords, router_names
 from placement.writers.nodes import kind_of
@@ -35,7 +34,7 @@ class Routers(NamedTuple):
     """
 
     names: tuple[str, ...]
-    coords: NDArray[np.int32]
+    coords: Ints32
 
     @classmethod
     def of(cls, machine: Machine, name: str, fabric: str) -> Routers:

@@ -8,11 +8,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import UsageError, printable
 from placement.machine import Machine
-from placement.support.array_types import Ints
+from placement.support.array_types import Ints, Ints32
 from placement.writers import nodes
 
 __all__ = ["write"]
@@ -108,7 +107,7 @@ def _counts(machine: Machine, places: Ints) -> dict[tuple[int, int], int]:
     return {} if counts == assumed else counts
 
 
-def _of_group(switch: NDArray[np.int32], places: Ints, size: int) -> dict[tuple[int, int], int]:
+def _of_group(switch: Ints32, places: Ints, size: int) -> dict[tuple[int, int], int]:
     """Return the switches of each chassis of one group."""
     key = places[:, 0] * 8 + places[:, 1]
     chassis = np.unique(key)
@@ -127,7 +126,7 @@ def _of_group(switch: NDArray[np.int32], places: Ints, size: int) -> dict[tuple[
     return counts
 
 
-def _fitting(own: NDArray[np.int32], most: int) -> int:
+def _fitting(own: Ints32, most: int) -> int:
     """Return the most switches that, evenly divided, put each node where it is."""
     rank = np.arange(len(own))
     for count in range(most, int(own.max()), -1):

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from placement.errors import UsageError
 from placement.machine import Machine, Switches
 from placement.readers.slurm_switches import Declared
-from placement.support.array_types import Strs
+from placement.support.array_types import Ints32, Strs
 from placement.writers.slurm_tables import fold_names, switch_rows
 
 __all__ = ["write"]
@@ -104,7 +103,7 @@ def _torus(machine: Machine, switches: Switches) -> Iterator[str]:
     yield from _placements(topology.parameters.get("placements", ()))
 
 
-def _regions(names: Strs, coords: NDArray[np.int32]) -> Iterator[str]:
+def _regions(names: Strs, coords: Ints32) -> Iterator[str]:
     """Yield the nodes of a torus with empty cells, a region for each run along x."""
     x, y, z = coords.T
     breaks = (np.diff(x) != 1) | (np.diff(y) != 0) | (np.diff(z) != 0)

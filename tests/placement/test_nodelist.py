@@ -276,7 +276,6 @@ class TestTuple:
 
     def test_repeats(self):
         assert self.nodes.unique == ("b2", "a1")
-        assert self.nodes.counts() == {"b2": 2, "a1": 1}
 
     def test_writing(self):
         assert eval(repr(self.nodes)) == self.nodes
