@@ -1,19 +1,56 @@
-"""``nidmap slurm``: one line in the job script instead of a plan by hand."""
+"""``nidmap slurm``: one line in the job script instead of a plan by hand.
+
+Slurm's commands run two scripts at submission, which stand in `placement.slurm`.
+``cli_filter.lua`` is run by sbatch, salloc and srun themselves, with the user's
+rights; it asks ``nidmap slurm constrain`` and ``nidmap slurm launch`` and gives
+them so many seconds in all, whatever they start or leave behind.
+``job_submit.lua`` is run inside slurmctld, where nothing may be started or waited
+for: it only counts leaves. A head with their settings is written before them. A
+script that is there already is kept beside ours and runs first.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import shlex
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
+from placement import __version__
+from placement import slurm as scripts
 from placement.commands.common import machine_from, machine_option, machine_specs, say, write_output
-from placement.errors import LaunchError, NidmapError, PlanError, UsageError, printable
+from placement.errors import (
+    LaunchError,
+    NidmapError,
+    OutputError,
+    PlanError,
+    UsageError,
+    printable,
+)
 
-__all__ = ["slurm"]
+__all__ = ["CLI_FILTER", "JOB_SUBMIT", "slurm"]
+
+CLI_FILTER, JOB_SUBMIT = "cli_filter.lua", "job_submit.lua"
+
+#: What the first line of a script of ours begins with.
+_MARK = "-- nidmap"
+
+_HEAD = f"""{_MARK} {{version}}: {{name}}, written by `nidmap slurm install`;
+-- `nidmap slurm remove` takes it away. A script that was here before is beside it,
+-- as {{kept}}, and runs first.
+
+local kept = io.open({{path}})
+if kept then
+  kept:close()
+  dofile({{path}})
+end
+
+"""
 
 #: First and last line of what the filter reads: an answer that lacks one is none.
 _SIGN, _END = "nidmap.options/1", "done"
@@ -85,17 +122,14 @@ def install(
     nidmap slurm install --dir /etc/slurm -m shaheen2
     nidmap slurm install --dir /etc/slurm -m topology.conf --job-submit
     """
-    import shlex
-
-    from placement.slurm import job_filter
-
     given = [os.path.abspath(s) if os.path.exists(s) else s for s in machine_specs(specs)]
     machine = machine_from(specs)
     program = shlex.split(command) if command else [sys.executable, "-m", "nidmap"]
     if given:
         program = ["env", f"NIDMAP_MACHINE={' '.join(given)}", *program]
-    text = job_filter.cli_filter(folder, program, seconds)
-    say(job_filter.install(folder, job_filter.CLI_FILTER, text))
+    settings = f"local NIDMAP = {_lua(shlex.join(program))}\n"
+    settings += f'local SECONDS, CENTISECONDS = "{seconds:g}", {round(100 * seconds)}\n'
+    _install_script(folder, CLI_FILTER, settings)
     say("slurm.conf has to say CliFilterPlugins=lua")
     if job_submit:
         import numpy as np
@@ -104,9 +138,49 @@ def install(
 
         leaf = slurm_switches(machine).leaf_of
         largest = int(np.bincount(leaf[leaf >= 0]).max())
-        script = job_filter.job_submit(folder, largest)
-        say(job_filter.install(folder, job_filter.JOB_SUBMIT, script))
+        settings = f"local LEAF = {largest}  -- nodes of a leaf switch\n"
+        _install_script(folder, JOB_SUBMIT, settings)
         say("slurm.conf has to say JobSubmitPlugins=lua")
+
+
+def _kept(path: str) -> str:
+    """Return where a site's own script is while ours has its name."""
+    return f"{path.removesuffix('.lua')}.site.lua"
+
+
+def _lua(text: str) -> str:
+    """Return a text as Lua writes it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _is_ours(path: str) -> bool:
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.readline().startswith(_MARK)
+    except OSError:
+        return False
+
+
+def _install_script(folder: str, name: str, settings: str) -> None:
+    """Write a script, its settings first; one that is there and not ours is kept beside it."""
+    path = os.path.join(folder, name)
+    kept = _kept(path)
+    chained = ""
+    if os.path.exists(path) and not _is_ours(path):
+        if os.path.exists(kept):
+            raise UsageError(f"{printable(path)} and {printable(kept)} are both there")
+        try:
+            os.rename(path, kept)
+        except OSError as error:
+            raise OutputError(f"cannot rename {printable(path)}: {error.strerror}") from None
+        chained = f"; the script that was there is {kept} now, and runs first"
+    head = _HEAD.format(
+        version=__version__, name=name, kept=_kept(name), path=_lua(os.path.abspath(kept))
+    )
+    body = Path(scripts.__file__).with_name(name).read_text(encoding="utf-8")
+    write_output(head + settings + body, path)
+    say(f"{path} written{chained}")
 
 
 @slurm.command()
@@ -120,18 +194,22 @@ def remove(folder: str) -> int:
     \b
     nidmap slurm remove --dir /etc/slurm
     """
-    from placement.slurm import job_filter
-
-    done = [
-        job_filter.remove(folder, name) for name in (job_filter.CLI_FILTER, job_filter.JOB_SUBMIT)
-    ]
-    for line in filter(None, done):
-        say(line)
-        if line.endswith("removed"):
-            say("slurm.conf must not say lua for it any more: without it nothing is submitted")
-    if not any(done):
+    paths = [os.path.join(folder, name) for name in (CLI_FILTER, JOB_SUBMIT)]
+    ours = [path for path in paths if _is_ours(path)]
+    for path in ours:
+        try:
+            if os.path.exists(_kept(path)):
+                os.rename(_kept(path), path)
+                say(f"{path} is the site's own again")
+                continue
+            os.unlink(path)
+        except OSError as error:
+            raise OutputError(f"cannot remove {printable(path)}: {error.strerror}") from None
+        say(f"{path} removed")
+        say("slurm.conf must not say lua for it any more: without it nothing is submitted")
+    if not ours:
         say(f"nidmap: no script of nidmap's is in {printable(folder)}")
-    return int(not any(done))
+    return int(not ours)
 
 
 @slurm.command(hidden=True)

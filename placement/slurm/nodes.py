@@ -1,14 +1,15 @@
-"""Which nodes Slurm has, which of them are idle, and its topology."""
+"""Which nodes Slurm has, which of them are idle or reserved, and its topology."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from placement.dumps.tables import Table
-from placement.errors import LaunchError, ParseError, UsageError, printable
+from placement.errors import LaunchError, NidmapError, ParseError, UsageError, printable
 from placement.nodelist import NodeList
 from placement.readers import scontrol_topology, sinfo
 from placement.records import Dump
@@ -16,13 +17,15 @@ from placement.scheduler.availability import counts_of
 from placement.scheduler.node_order import slurm_order
 from placement.slurm.command import Deadline, ask, slurm_deadline
 from placement.slurm.features import with_features
-from placement.slurm.reservations import Reservation, reservations
 from placement.support.array_types import Ints, Mask, Strs
 
-__all__ = ["SlurmNodes", "free_nodes", "topology"]
+__all__ = ["Reservation", "SlurmNodes", "free_nodes", "reservations", "topology"]
 
 #: States in which a node of our own reservation can be used.
 _OURS = ("idle", "reserved", "maint")
+
+_RECORD = re.compile(r"ReservationName=(?P<name>.*?) StartTime=(?P<start>\S+) (?P<rest>.*)")
+_FIELD = re.compile(r"(?:^|\s)(Nodes|Flags|State|PartitionName)=(\S*)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,8 +131,10 @@ def free_nodes(
 
 
 def _ask_sinfo(partition: str | None, deadline: Deadline) -> SlurmNodes:
+    if partition is not None and (partition.split() != [partition] or not partition.isprintable()):
+        raise UsageError(f"--partition {printable(partition)!r} is not a name")
+    narrowed = [] if partition is None else [f"--partition={partition}"]
     # Not -N: that takes sinfo quadratic time, and the reader expands folded rows.
-    narrowed = [] if partition is None else [f"--partition={_one_word(partition, '--partition')}"]
     answer = ask(["sinfo", *narrowed, "-e", "-o", sinfo.QUERY], deadline=deadline)
     text = _one_cluster(answer.output)
     if partition is not None:
@@ -142,13 +147,6 @@ def _ask_sinfo(partition: str | None, deadline: Deadline) -> SlurmNodes:
         hint = "does Slurm hide them (PrivateData), or is it another cluster?"
         raise LaunchError("sinfo lists no node", hint)
     return _table(dump, partition)
-
-
-def _one_word(value: str, option: str) -> str:
-    """Return an option's value, refusing what no name of Slurm's can be."""
-    if not value or not value.isprintable() or any(c.isspace() for c in value):
-        raise UsageError(f"{option} {printable(value)!r} is not a name")
-    return value
 
 
 def _one_cluster(text: str) -> str:
@@ -192,6 +190,81 @@ def _table(dump: Dump, partition: str | None) -> SlurmNodes:
         partitions=np.asarray([""] * len(order) if partitions is None else partitions)[order],
         default_partition=str(default) if partition is None else "",
         **columns,
+    )
+
+
+class Reservation(NamedTuple):
+    """One reservation.
+
+    Attributes
+    ----------
+    name : str
+    nodes : NodeList
+        Empty where it reserves no nodes (licences, say).
+    active : bool
+        True where it has begun.
+    start : str
+        When it begins or began, as Slurm prints it, in UTC.
+    maintenance : bool
+        True where its nodes show as ``maint``.
+    partition : str
+        '' where it has none.
+    """
+
+    name: str
+    nodes: NodeList
+    active: bool
+    start: str
+    maintenance: bool
+    partition: str = ""
+
+
+def reservations(deadline: Deadline | None = None) -> tuple[Reservation, ...]:
+    """Return the reservations that Slurm lets us see.
+
+    Parameters
+    ----------
+    deadline : Deadline or None
+
+    Raises
+    ------
+    LaunchError
+        Slurm is missing, down or slow, or prints what is no reservation.
+    """
+    answer = ask(["scontrol", "-o", "show", "reservation"], deadline=deadline)
+    lines = [line for line in answer.output.splitlines() if line.strip()]
+    if not lines or lines[0].startswith("No reservations"):
+        return ()
+    return tuple(_parse_record(line) for line in lines)
+
+
+def _parse_record(line: str) -> Reservation:
+    r"""Read one record of ``scontrol -o show reservation``.
+
+    Examples
+    --------
+    >>> r = _parse_record("ReservationName=r1 StartTime=2026-11-21T11:58:57 EndTime=x "
+    ...             "Nodes=nid[00020-00021] Flags=MAINT,SPEC_NODES State=ACTIVE")
+    >>> r.name, r.nodes, r.active, r.maintenance
+    ('r1', NodeList.parse('nid[00020-00021]'), True, True)
+    """
+    match = _RECORD.match(line)
+    if not match:
+        what = f"scontrol show reservation printed {printable(line)!r}"
+        raise LaunchError(what, "is it Slurm's own scontrol?")
+    fields = dict(_FIELD.findall(match["rest"]))
+    listed = fields.get("Nodes", "")
+    try:
+        nodes = NodeList.parse(listed) if listed not in ("", "(null)") else NodeList()
+    except NidmapError as error:
+        raise LaunchError(f"scontrol show reservation printed bad nodes: {error}") from None
+    return Reservation(
+        name=match["name"],
+        nodes=nodes,
+        active=fields.get("State") == "ACTIVE",
+        start=match["start"],
+        maintenance="MAINT" in fields.get("Flags", "").split(","),
+        partition=fields.get("PartitionName", "").removeprefix("(null)"),
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from placement.commands import run as nidmap
-from placement.slurm.job_filter import CLI_FILTER, JOB_SUBMIT
+from placement.commands.slurm import CLI_FILTER, JOB_SUBMIT
 from tests.real_slurm import needs_slurm, real_slurm
 
 ROOT = Path(__file__).parents[3]

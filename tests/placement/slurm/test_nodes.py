@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from placement.errors import LaunchError, NidmapError, ParseError, UsageError
 from placement.slurm import command
-from placement.slurm.nodes import free_nodes, topology
-from placement.slurm.reservations import _parse_record, reservations
+from placement.slurm.nodes import _parse_record, free_nodes, reservations, topology
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.waiting import wait_until
 
