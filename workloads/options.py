@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import machine_from, to_json, write_output
-from placement.commands.quantities import Bytes, Param
+from placement.commands.sending import Bytes, Param
 from workloads.launched import become_mpiexec, current_launch
 from workloads.world import run_guarded, world
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from placement.slurm.nodes import SlurmNodes
     from placement.support.array_types import Ints, Mask
 
-__all__ = ["Candidates", "ask_slurm", "candidates", "idle_rows"]
+__all__ = ["Candidates", "candidates"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,28 +47,39 @@ class Candidates:
 
 def candidates(
     machine: Machine,
+    count: int,
     source: str | None,
-    *,
     include: str | None = None,
     exclude: str | None = None,
-    slurm: SlurmNodes | None = None,
+    **slurm: str | None,
 ) -> Candidates:
-    """Read what the options name; Slurm's answer, where there is one, says what is free.
+    """Read what the options name, or ask Slurm what is idle where they want that.
 
     The nodes of the job that this runs in are free to it, whatever a dump
     says of them.
+
+    Parameters
+    ----------
+    machine : Machine
+    count : int
+        Nodes wanted.
+    source, include, exclude : str or None
+        ``--from``, ``--include``, ``--exclude``.
+    **slurm
+        ``partition``, ``constraint``, ``reservation``.
     """
-    free = named = None
-    if slurm is not None:
-        free = idle_rows(machine, slurm)
+    asked = free = named = None
+    if source == "idle" or any(slurm.values()):
+        asked = _ask_slurm(count, **slurm)
+        free = _idle_rows(machine, asked)
     elif source is not None:
         free, named = _free_and_named(machine, source)
     return Candidates(
         free,
         named,
-        listed_rows(machine, include, "--include"),
-        listed_rows(machine, exclude, "--exclude"),
-        slurm,
+        _listed_rows(machine, include, "--include"),
+        _listed_rows(machine, exclude, "--exclude"),
+        asked,
     )
 
 
@@ -92,9 +103,7 @@ def _free_and_named(machine: Machine, source: str) -> tuple[Mask, Mask | None]:
     return free, named
 
 
-def ask_slurm(
-    count: int, partition: str | None, constraint: str | None, reservation: str | None
-) -> SlurmNodes:
+def _ask_slurm(count: int, partition: str | None = None, **others: str | None) -> SlurmNodes:
     """Ask Slurm for the nodes of the one partition that such a job would run in.
 
     Without a partition that is the reservation's, or the default one. Of
@@ -110,7 +119,7 @@ def ask_slurm(
     """
     from placement.slurm.nodes import free_nodes
 
-    found = _without_held(free_nodes(partition, constraint, reservation))
+    found = _without_held(free_nodes(partition, **others))
     for note in found.notes:
         say(f"nidmap: {note}")
     names = [found.default_partition] if partition is None else partition.split(",")
@@ -126,10 +135,10 @@ def ask_slurm(
             "a job runs in one partition",
         )
     chosen = chosen or parts[0]
-    others = int(found.free.sum()) - int(chosen.free.sum())
-    if partition is None and others:
+    outside = int(found.free.sum()) - int(chosen.free.sum())
+    if partition is None and outside:
         say(
-            f"nidmap: {others} idle nodes are not in {names[0]}, the partition of a job that "
+            f"nidmap: {outside} idle nodes are not in {names[0]}, the partition of a job that "
             "names none: -p chooses another"
         )
     return chosen
@@ -154,7 +163,7 @@ def _without_held(found: SlurmNodes) -> SlurmNodes:
     return replace(found, planned=planned, notes=tuple(notes))
 
 
-def idle_rows(machine: Machine, slurm: SlurmNodes) -> Mask:
+def _idle_rows(machine: Machine, slurm: SlurmNodes) -> Mask:
     """Map Slurm's idle nodes onto the machine's rows; what it does not know is said.
 
     Parameters
@@ -186,7 +195,7 @@ def idle_rows(machine: Machine, slurm: SlurmNodes) -> Mask:
     return mask
 
 
-def listed_rows(machine: Machine, text: str | None, option: str) -> Ints:
+def _listed_rows(machine: Machine, text: str | None, option: str) -> Ints:
     """Return the rows that a list option names, in its order; none for None.
 
     Raises

@@ -1,4 +1,4 @@
-"""What all commands share: the machine option, JSON, atomic output."""
+"""What all commands share: options and what a shell completes of them, JSON, atomic output."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import os
 import re
 import sys
 import time
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import click
 
-from placement.commands.completion import among
 from placement.errors import OutputError
-from placement.hooks import load
+from placement.hooks import SERVICES, load
 from placement.support.suffixes import format_of_name
 
 if TYPE_CHECKING:
@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LazyGroup",
+    "absolute_specs",
+    "among",
     "machine_from",
     "machine_option",
     "machine_specs",
+    "quiet_option",
     "report_options",
     "say",
     "silence_stdout",
@@ -35,6 +38,12 @@ __all__ = [
     "to_json",
     "write_output",
 ]
+
+#: What a shell can complete here, and what says its names.
+_NAMES = {
+    "machine": "placement.site:site_names",
+    "planner": "placement.planners:names",
+}
 
 #: Seconds after which a temporary file is no other run's that is being written now.
 _ABANDONED = 60.0
@@ -67,6 +76,33 @@ class LazyGroup(click.Group):
         own = [(name, self.commands[name].get_short_help_str(60)) for name in sorted(self.commands)]
         with formatter.section("Commands"):
             formatter.write_dl([*own, *((name, line) for name, (_, line) in self.lazy.items())])
+
+
+def among(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Return what completes a word to the names of a kind.
+
+    Parameters
+    ----------
+    kind : str
+        ``machine``, ``planner``, ``order`` or ``pattern``.
+    """
+
+    def complete(context: click.Context, parameter: click.Parameter, begun: str) -> list[str]:
+        names: list[str] = load(_NAMES.get(kind) or SERVICES[f"names of {kind}"])()
+        return [name for name in names if name.startswith(begun)]
+
+    return complete
+
+
+#: ``--quiet``, which silences the talk.
+quiet_option = click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda context, _, value: value and context.meta.update(quiet=True),
+    help="Say nothing on stderr but what went wrong.",
+)
 
 
 def machine_option(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -152,6 +188,15 @@ def machine_specs(specs: tuple[str, ...], needed: bool = True) -> tuple[str, ...
     return given
 
 
+def absolute_specs(specs: tuple[str, ...]) -> list[str]:
+    """Return the ``-m`` options as any folder understands them: files by their whole path."""
+    from placement.site import site_names
+
+    sites = site_names()
+    given = machine_specs(specs)
+    return [os.path.abspath(s) if os.path.exists(s) and s not in sites else s for s in given]
+
+
 def say(text: str) -> None:
     """Write one line of talk to stderr, unless ``--quiet``: stdout carries the result only."""
     context = click.get_current_context(silent=True)
@@ -161,13 +206,7 @@ def say(text: str) -> None:
 
 def to_json(value: Any) -> str:
     """Return `value` as indented JSON; numpy scalars and arrays become numbers and lists."""
-    return json.dumps(value, indent=2, default=_plain) + "\n"
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"cannot write {type(value).__name__} as JSON")
+    return json.dumps(value, indent=2, default=methodcaller("tolist")) + "\n"
 
 
 def write_output(data: str | bytes, path: str | None) -> None:

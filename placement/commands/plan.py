@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from contextlib import contextmanager
@@ -10,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import (
+    among,
     machine_from,
     machine_option,
     machine_specs,
+    quiet_option,
     say,
     slurm_options,
     write_output,
 )
-from placement.commands.completion import among, quiet_option
 from placement.commands.plan_report import PlanOptions, PlanReport
-from placement.commands.quantities import Bytes, resource, segment
+from placement.commands.sending import sending_options
 from placement.emit import FORMATS
 from placement.errors import UsageError
 from placement.support.suffixes import format_of_name
@@ -29,9 +31,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
-    from placement.commands.candidates import Candidates
     from placement.machine import Machine
-    from placement.request import Plan
     from placement.slurm.nodes import SlurmNodes
     from placement.support.array_types import Ints
 
@@ -50,6 +50,34 @@ SUFFIXES = {
 }
 
 
+def _resource(text: str) -> str:
+    """Return the name of a PBS resource as it stands.
+
+    Examples
+    --------
+    >>> _resource("tier0")
+    'tier0'
+    """
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", text, re.ASCII):
+        raise click.BadParameter(f"{text!r} is not a name of a PBS resource")
+    return text
+
+
+def _segment(text: str) -> int:
+    """Return the nodes of a segment; ``auto`` is 0.
+
+    Examples
+    --------
+    >>> _segment("12"), _segment("auto")
+    (12, 0)
+    """
+    if text == "auto":
+        return 0
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text)):
+        raise click.BadParameter(f"{text!r} is neither a number of nodes nor auto")
+    return int(text)
+
+
 @click.command()
 @machine_option
 @click.option("-N", "--count", "count", type=int, required=True, help="Nodes wanted.")
@@ -65,17 +93,17 @@ SUFFIXES = {
 @click.option("--ppn", type=click.IntRange(1), help="Ranks a node, for headers and host files.")
 @click.option("--per-blade", type=click.IntRange(1, 4), default=4, show_default=True)
 @click.option("--contiguous", is_flag=True, help="With slurm-…: as sbatch --contiguous.")
-@click.option("--segment", type=segment, metavar="S|auto", help="Nodes that stay in a block.")
+@click.option("--segment", type=_segment, metavar="S|auto", help="Nodes that stay in a block.")
 @click.option(
     "--placement-set",
     metavar="RES",
-    type=resource,
+    type=_resource,
     help="With pbs: place=group=RES, not the very nodes.",
 )
 @click.option(
     "--select",
     metavar="RES",
-    type=resource,
+    type=_resource,
     help="With pbs: so many nodes of each value of RES, not the very nodes.",
 )
 @click.option("--slack", type=click.IntRange(0), default=0, help="Nodes more to plan on.")
@@ -87,18 +115,7 @@ SUFFIXES = {
     help="What the job sends: alltoall, fft:64x64 …",
 )
 @click.option("--grid", metavar="GRID", help="Short for --pattern stencil:GRID.")
-@click.option("--bytes", type=Bytes(), metavar="B", help="Payload of one message: 64KiB.")
-@click.option("--routing", metavar="R", help="minimal, adaptive … as it applies.")
-@click.option(
-    "--algorithm", metavar="A", help="A collective's: library, at-once, pairwise, ring, openmpi …"
-)
-@click.option("--latency", type=float, metavar="US", help="Of a short message; 0: bytes alone.")
-@click.option("--memory", type=float, metavar="GBS", help="GB/s inside a node; inf: no cost.")
-@click.option("--process", type=float, metavar="GBS", help="What one rank can send at most.")
-@click.option("--payload", type=float, metavar="SHARE", help="Of the wire that is payload.")
-@click.option("--first-contact", type=float, metavar="S", help="To connect to each other rank.")
-@click.option("--background", metavar="FILE|slurm", help="Other jobs that share the links.")
-@click.option("--background-load", type=float, metavar="GBS", help="What their nodes send.")
+@sending_options
 @click.option(
     "--deadline", type=float, metavar="S", help="Seconds that auto may search; default 8 of CPU."
 )
@@ -179,7 +196,6 @@ def report_of(form: str | None, as_json: bool, strategy: str | None, **given: An
     Idle nodes that it takes are kept from this user's other plans for some minutes, unless it
     is only printed on a terminal.
     """
-    from placement.commands.plan_report import PlanReport
     from placement.plan import usual_strategy
 
     options = PlanOptions(
@@ -190,16 +206,14 @@ def report_of(form: str | None, as_json: bool, strategy: str | None, **given: An
     _refuse_contradictions(options)
     machine = machine_from(options.specs)
     if options.source != "idle":
-        offered = _candidates_of(machine, options)
-        return PlanReport(machine, _choose(machine, options, offered), options, offered)
+        return _choose(machine, options)
     from placement.slurm.leases import lease, one_plan_at_a_time
 
     with one_plan_at_a_time():
-        offered = _candidates_of(machine, options)
-        chosen = _choose(machine, options, offered)
+        report = _choose(machine, options)
         if options.output is not None or not sys.stdout.isatty():
-            lease(chosen.nodes)  # what is only looked at is in nobody's hands
-    return PlanReport(machine, chosen, options, offered)
+            lease(report.plan.nodes)  # what is only looked at is in nobody's hands
+    return report
 
 
 def _refuse_contradictions(options: PlanOptions) -> None:
@@ -257,27 +271,25 @@ def _refuse_unpredicted(options: PlanOptions) -> None:
         )
 
 
-def _candidates_of(machine: Machine, options: PlanOptions) -> Candidates:
-    """Return the nodes to choose from, asking Slurm what is idle where the options want that."""
-    from placement.commands.candidates import ask_slurm, candidates
-
-    slurm = None
-    if options.source == "idle" or any(options.slurm.values()):
-        slurm = ask_slurm(options.count + options.slack, **options.slurm)
-    return candidates(
-        machine, options.source, include=options.include, exclude=options.exclude, slurm=slurm
-    )
-
-
-def _choose(machine: Machine, options: PlanOptions, offered: Candidates) -> Plan:
+def _choose(machine: Machine, options: PlanOptions) -> PlanReport:
+    """Choose the nodes, with a progress bar where a strategy that predicts searches."""
+    from placement.commands.candidates import candidates
     from placement.plan import plan as choose
+    from placement.planners import PREDICTING
     from placement.scheduler.baseline import baseline_of, live_baseline
 
+    count = options.count + options.slack
+    lists = options.include, options.exclude
+    offered = candidates(machine, count, options.source, *lists, **options.slurm)
     compared = baseline_of if offered.slurm is None else live_baseline
-    with _traffic(options) as traffic:
-        return choose(
+    with bar() as show:
+        traffic = {}
+        if options.strategy in PREDICTING:
+            progress = None if show is None else lambda now: show(now.share, now.text)
+            traffic = {**options.traffic, "ppn": options.ppn, "progress": progress}
+        chosen = choose(
             machine,
-            options.count + options.slack,
+            count,
             strategy=options.strategy,
             candidates=offered.free,
             include=offered.include,
@@ -290,20 +302,7 @@ def _choose(machine: Machine, options: PlanOptions, offered: Candidates) -> Plan
             baseline=compared(machine, options.baseline or ""),
             **traffic,
         )
-
-
-@contextmanager
-def _traffic(options: PlanOptions) -> Iterator[dict[str, Any]]:
-    """Yield what a strategy that predicts is told, with a progress bar while it searches."""
-    from placement.planners import PREDICTING
-
-    if options.strategy not in PREDICTING:
-        yield {}
-        return
-
-    with bar() as show:
-        progress = None if show is None else lambda now: show(now.share, now.text)
-        yield {**options.traffic, "ppn": options.ppn, "progress": progress}
+    return PlanReport(machine, chosen, options, offered)
 
 
 def _weights(machine: Machine, slurm: SlurmNodes | None) -> Ints | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections import Counter
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from placement.commands.common import machine_specs, say
+from placement.commands.common import absolute_specs, say
+from placement.commands.sending import SENDING
 from placement.emit import emit
 from placement.emit.job import Emission, Job
 from placement.errors import UsageError
@@ -30,12 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["PlanOptions", "PlanReport", "plan_document"]
 
-#: The options that say what a job sends.
-TRAFFIC = (
-    "pattern", "grid", "bytes", "routing", "algorithm", "latency", "memory", "process",
-    "payload", "first_contact", "background", "background_load", "deadline",
-)  # fmt: skip
-
 
 class PlanOptions(SimpleNamespace):
     """The options as the command declares them; `form` and `strategy` as they apply."""
@@ -43,7 +37,8 @@ class PlanOptions(SimpleNamespace):
     @property
     def traffic(self) -> dict[str, Any]:
         """What is said of the job's traffic, by the option's name."""
-        return {name: value for name in TRAFFIC if (value := getattr(self, name)) is not None}
+        names = ("pattern", "grid", *SENDING, "deadline")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     @property
     def slurm(self) -> dict[str, str | None]:
@@ -199,8 +194,8 @@ class PlanReport:
         """Return the command that plans again among the nodes which the job got."""
         options, machine = self.options, self.machine
         words = ["nidmap", "plan"]
-        for spec in machine_specs(options.specs):
-            words += ["-m", _from_anywhere(spec)]
+        for spec in absolute_specs(options.specs):
+            words += ["-m", spec]
         words += ["-N", str(options.count), "--strategy", options.strategy]
         if options.strategy.startswith("blades"):
             words += ["--per-blade", str(options.per_blade)]
@@ -311,10 +306,3 @@ def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -
 
         document["joined"] = asdict(count_joined(machine, plan.rows))
     return document
-
-
-def _from_anywhere(spec: str) -> str:
-    """Return a machine's spec as it is understood in any directory: files by their whole path."""
-    from placement.site import site_names
-
-    return os.path.abspath(spec) if os.path.exists(spec) and spec not in site_names() else spec

@@ -23,7 +23,13 @@ import click
 
 from placement import __version__
 from placement import slurm as scripts
-from placement.commands.common import machine_from, machine_option, machine_specs, say, write_output
+from placement.commands.common import (
+    absolute_specs,
+    machine_from,
+    machine_option,
+    say,
+    write_output,
+)
 from placement.errors import (
     LaunchError,
     NidmapError,
@@ -122,7 +128,7 @@ def install(
     nidmap slurm install --dir /etc/slurm -m shaheen2
     nidmap slurm install --dir /etc/slurm -m topology.conf --job-submit
     """
-    given = [os.path.abspath(s) if os.path.exists(s) else s for s in machine_specs(specs)]
+    given = absolute_specs(specs)
     machine = machine_from(specs)
     program = shlex.split(command) if command else [sys.executable, "-m", "nidmap"]
     if given:

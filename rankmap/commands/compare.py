@@ -11,8 +11,6 @@ from placement.support.suffixes import format_of_name
 from rankmap.commands.model import model_options, predictor
 
 if TYPE_CHECKING:
-    from placement.commands.candidates import Candidates
-    from placement.machine import Machine
     from rankmap.compare import Comparison
 
 __all__ = ["compare"]
@@ -71,6 +69,7 @@ def compare(
     nidmap compare -m shaheen2 -N 64 --ppn 32 --pattern fft:32x64 --orders row-major,morton
     nidmap compare -m torus:8x8x8 -N 64 --grid 4x4x4 --strategies hilbert,compact -o a.html
     """
+    from placement.commands.candidates import candidates
     from placement.commands.plan import bar
     from placement.scheduler.baseline import baseline_of, live_baseline
     from rankmap.compare import compare_strategies
@@ -80,7 +79,7 @@ def compare(
     form = "json" if as_json else format_of_name(output, SUFFIXES, "text")
     machine = machine_from(specs)
     asked = predictor(machine, wanted, ppn, model)
-    offered = _candidates_of(machine, count, source, exclude)
+    offered = candidates(machine, count, source, exclude=exclude)
     with bar() as shown:
         found = compare_strategies(
             asked,
@@ -119,13 +118,3 @@ def _comparison_text(found: Comparison, form: str) -> str | bytes:
     from rankmap.compare.table import as_csv, as_text
 
     return as_csv(found) if form == "csv" else as_text(found)
-
-
-def _candidates_of(
-    machine: Machine, count: int, source: str | None, exclude: str | None
-) -> Candidates:
-    """Return the nodes to choose from, asking Slurm what is idle where the options want that."""
-    from placement.commands.candidates import ask_slurm, candidates
-
-    slurm = ask_slurm(count, None, None, None) if source == "idle" else None
-    return candidates(machine, source, exclude=exclude, slurm=slurm)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import machine_from, machine_option
-from placement.commands.completion import among
-from placement.commands.quantities import Bytes
+from placement.commands.common import among, machine_from, machine_option
+from placement.commands.sending import SENDING, sending_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JobArguments", "OrderArguments", "job_of", "job_options", "launcher_order",
-    "model_options", "order_options", "predictor", "sending_options",
+    "model_options", "order_options", "predictor",
 ]  # fmt: skip
 
 _JOB = (
@@ -111,26 +110,19 @@ def launcher_order(text: str, default: str | None = None) -> Callable[..., Any]:
     )
 
 
-def _add_options(
-    options: Sequence[Callable[..., Any]], command: Callable[..., Any]
-) -> Callable[..., Any]:
-    """Return a command with options, the first of them first in its help."""
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
 def _gather_options(
     kind: type[Any], word: str, options: Sequence[Callable[..., Any]], command: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return a command with options that it takes as one value, under a word."""
+    """Return a command with options that it takes as one value, under a word; the first on top."""
 
     @functools.wraps(command)
     def call_command(**given: Any) -> Any:
         own = kind(**{one.name: given.pop(one.name) for one in fields(kind)})
         return command(**{word: own}, **given)
 
-    return _add_options(options, call_command)
+    for option in reversed(options):
+        call_command = option(call_command)
+    return call_command
 
 
 _ORDER = (
@@ -146,46 +138,11 @@ _ORDER = (
     launcher_order("The node order that a file of ranks by slot was made for.", "sorted"),
 )
 
-#: What a job sends and over what, each as a job calls it (`rankmap.joint.job.KEYS`): kind of
-#: value, default, and both columns of the help.
-_SENDING: dict[str, tuple[Any, str | None, str, str]] = {
-    "bytes": (Bytes(), None, "B",
-        "Payload of one message (64KiB); a multiplier for graph:, matrix:, sends:, training:."),
-    "routing": (str, "", "R", "minimal, adaptive … as it applies."),
-    "algorithm": (str, "library", "A",
-        "A collective's: library (the default: as its MPI does), pairwise, ring, openmpi …"),
-    "latency": (float, None, "US",
-        "Of a short message; 0 switches off all that does not grow with the bytes."),
-    "memory": (float, None, "GBS",
-        "GB/s inside a node; else as the site states, or 20; inf: it costs nothing."),
-    "process": (float, None, "GBS",
-        "GB/s that one rank can send; else as the site states, inf for no limit."),
-    "payload": (float, None, "SHARE",
-        "Share of the bandwidth between routers that is payload; else the site's, or 1."),
-    "first_contact": (float, None, "S",
-        "Seconds that connecting to each other rank takes; default 0: all are connected."),
-    "background": (str, None, "FILE|slurm",
-        "Other jobs: a node list a line, or what Slurm runs now."),
-    "background_load": (float, None, "GBS",
-        "GB/s that each of their nodes sends to the others; default 1, an assumption."),
-}  # fmt: skip
-
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options of the model, which ``predict`` and ``compare`` share."""
     fair = click.option("--fair", is_flag=True, help="Share links max-min fairly in time.")
     return sending_options(fair(command))
-
-
-def sending_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add those of them that a search knows, which ``order`` and ``run`` share."""
-    options = [
-        click.option(
-            f"--{word.replace('_', '-')}", type=kind, default=usual, metavar=metavar, help=text
-        )
-        for word, (kind, usual, metavar, text) in _SENDING.items()
-    ]
-    return _add_options(options, command)
 
 
 def job_of(model: dict[str, Any]) -> dict[str, Any]:
@@ -196,8 +153,8 @@ def job_of(model: dict[str, Any]) -> dict[str, Any]:
     dict
         As `rankmap.joint.job.predictor` takes it.
     """
-    given = {name: model.pop(name) for name in _SENDING}
-    return {name: value for name, value in given.items() if value not in (None, "", "library")}
+    given = {name: model.pop(name) for name in SENDING}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def predictor(

@@ -7,20 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import (
-    machine_specs,
-    say,
-    write_output,
-)
-from placement.commands.completion import among, quiet_option
+from placement.commands.common import among, machine_specs, quiet_option, say, write_output
+from placement.commands.sending import sending_options
 from placement.errors import UsageError
-from rankmap.commands.model import (
-    JobArguments,
-    job_of,
-    job_options,
-    launcher_order,
-    sending_options,
-)
+from rankmap.commands.model import JobArguments, job_of, job_options, launcher_order
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,6 +12,7 @@ from placement.commands.common import (
     to_json,
     write_output,
 )
+from placement.commands.sending import sending_options
 from placement.errors import UsageError
 from rankmap.commands.model import (
     JobArguments,
@@ -19,7 +20,6 @@ from rankmap.commands.model import (
     job_of,
     job_options,
     order_options,
-    sending_options,
 )
 
 if TYPE_CHECKING:

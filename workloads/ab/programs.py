@@ -92,7 +92,7 @@ def _number(text: str) -> int | float:
     """Return a whole number, with a unit of bytes or without, or another one."""
     import click
 
-    from placement.commands.quantities import Bytes
+    from placement.commands.sending import Bytes
 
     try:
         return int(Bytes(whole=True).convert(text, None, None))

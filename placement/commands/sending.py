@@ -1,0 +1,83 @@
+"""What a job sends and over what, as the options of several commands say it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import click
+
+__all__ = ["SENDING", "Bytes", "Param", "sending_options"]
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Param = click.ParamType[Any]
+else:  # not yet generic in older versions of click
+    Param = click.ParamType
+
+_SIZE = re.compile(r"(-?\d+(?:\.\d*)?(?:[eE][+-]?\d{1,3})?)\s?(?:([kKMGT])(i?)B?|B)?", re.ASCII)
+
+
+class Bytes(Param):
+    """A number of bytes: ``8``, ``64kB`` (10^3), ``64KiB`` (2^10), ``1.5MiB`` (2^20).
+
+    Parameters
+    ----------
+    whole : bool
+        True refuses what is not a whole number of bytes, and returns int.
+
+    Examples
+    --------
+    >>> Bytes().convert("1.5KiB", None, None), Bytes(whole=True).convert("64kB", None, None)
+    (1536.0, 64000)
+    """
+
+    name = "bytes"
+
+    def __init__(self, whole: bool = False) -> None:
+        self.whole = whole
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the bytes as float, or int."""
+        match = _SIZE.fullmatch(str(value))
+        if match is None:
+            return self.fail(f"{value!r} is not a size; 8, 64kB, 4MiB", param, ctx)
+        power = " kMGT".index((match[2] or " ").replace("K", "k"))
+        found = float(match[1]) * (1024 if match[3] else 1000) ** power
+        if self.whole and not found.is_integer():
+            return self.fail(f"{value!r} is not a whole number of bytes", param, ctx)
+        return int(found) if self.whole else found
+
+
+#: The options, each as a job calls it (`rankmap.joint.job.KEYS`): kind of value, and both
+#: columns of the help.
+SENDING: dict[str, tuple[Any, str, str]] = {
+    "bytes": (Bytes(), "B",
+        "Payload of one message (64KiB); a multiplier for graph:, matrix:, sends:, training:."),
+    "routing": (str, "R", "minimal, adaptive … as it applies."),
+    "algorithm": (str, "A",
+        "A collective's: library (the default: as its MPI does), pairwise, ring, openmpi …"),
+    "latency": (float, "US",
+        "Of a short message; 0 switches off all that does not grow with the bytes."),
+    "memory": (float, "GBS",
+        "GB/s inside a node; else as the site states, or 20; inf: it costs nothing."),
+    "process": (float, "GBS",
+        "GB/s that one rank can send; else as the site states, inf for no limit."),
+    "payload": (float, "SHARE",
+        "Share of the bandwidth between routers that is payload; else the site's, or 1."),
+    "first_contact": (float, "S",
+        "Seconds that connecting to each other rank takes; default 0: all are connected."),
+    "background": (str, "FILE|slurm",
+        "Other jobs: a node list a line, or what Slurm runs now."),
+    "background_load": (float, "GBS",
+        "GB/s that each of their nodes sends to the others; default 1, an assumption."),
+}  # fmt: skip
+
+
+def sending_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say what a job sends; None where one is not given."""
+    for word, (kind, metavar, text) in reversed(SENDING.items()):
+        option = click.option(f"--{word.replace('_', '-')}", type=kind, metavar=metavar, help=text)
+        command = option(command)
+    return command
