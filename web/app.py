@@ -159,11 +159,10 @@ async def _page(service: Service, _: None) -> quart.Response:
     if "token" not in quart.request.args:
         title = service.machine.name
         return quart.Response(shell(title), content_type="text/html; charset=utf-8")
-    response, guard = quart.Response(b"", 303, {"Location": "./"}), service.guard
-    if guard.token:  # the place is relative, whatever a proxy calls it
-        response.set_cookie(
-            guard.cookie, guard.token, httponly=True, samesite="Lax", path=quote(service.prefix)
-        )
+    guard, path = service.guard, quote(service.settings.prefix)
+    response = quart.Response(b"", 303, {"Location": "./"})  # whatever a proxy calls it
+    if guard.token:
+        response.set_cookie(guard.cookie, guard.token, httponly=True, samesite="Lax", path=path)
     return response
 
 
@@ -181,7 +180,7 @@ async def _slowdowns(service: Service, _: None) -> bytes:
 
 
 async def _recorded(service: Service, wanted: requests.Recorded) -> bytes:
-    recording = service.recording
+    recording = service.settings.recording
     if recording is None or wanted.at >= len(recording.samples):
         raise UsageError(f"no sample {wanted.at} is replayed", "nidmap web serve --replay FILE")
 

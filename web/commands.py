@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -24,7 +26,7 @@ _from = click.option(
     "--from", "sources", multiple=True, metavar="slurm|dump|FILE",
     help="States and jobs: Slurm, the machine's own dump, or files (squeue --json, sinfo …).",
 )  # fmt: skip
-_users = click.option("--show-users", is_flag=True, help="Show the names of jobs' users.")
+_users = click.option("--show-users", "users", is_flag=True, help="Show the names of jobs' users.")
 
 
 def _path_of(value: str) -> str:
@@ -56,22 +58,19 @@ def web() -> None:
 @_users
 @_from
 @click.option(
-    "--refresh", type=click.FloatRange(1), default=30.0, show_default=True,
+    "--refresh", "every", type=click.FloatRange(1), default=30.0, show_default=True,
     help="Seconds between two questions to Slurm, for all viewers together.",
 )  # fmt: skip
 @click.option("--replay", metavar="FILE", help="What nidmap web record wrote, with a slider.")
 @click.option("--plans", type=click.IntRange(1, 64), help="Calculations at once.")
-@click.option("--time-limit", type=click.FloatRange(1), default=60.0, help="Seconds for one.")
+@click.option(
+    "--time-limit", "seconds", type=click.FloatRange(1), default=60.0, help="Seconds for one."
+)
 @click.option(
     "--streams", type=click.IntRange(0, 1000), default=256, show_default=True,
     help="Viewers that are told of changes at once; others ask.",
 )  # fmt: skip
-def serve(
-    specs: tuple[str, ...], host: str, port: int, path: str | None, prefix: str,
-    secret: str | None, no_token: bool, allow_host: tuple[str, ...], show_users: bool,
-    sources: tuple[str, ...], refresh: float, replay: str | None, plans: int | None,
-    time_limit: float, streams: int,
-) -> None:  # fmt: skip
+def serve(specs: tuple[str, ...], host: str, port: int, path: str | None, **options: Any) -> None:
     """Serve the page until Ctrl-C; the URL to open is printed on stdout.
 
     Other users of a login node can reach its loopback too, so that the URL
@@ -87,10 +86,8 @@ def serve(
     nidmap web serve -m shaheen2 --replay day.recording
     nidmap web serve -m shaheen2 --prefix /nidmap/ --allow-host portal.example.org
     """
-    import secrets
-    from contextlib import closing
-
-    if secret and no_token:
+    secret, replay, sources = options["secret"], options["replay"], options["sources"]
+    if secret and options["no_token"]:
         raise UsageError("--token and --no-token exclude one another")
     if replay and sources:
         raise UsageError("--replay goes alone: a recording has states and jobs", "leave out --from")
@@ -99,23 +96,25 @@ def serve(
     from web import recording
     from web.guard import Guard, own_names, token_in
     from web.server import bind_socket, bound_socket, run
-    from web.service import Service
+    from web.service import Service, Settings
 
-    listening = bound_socket(os.path.expanduser(path)) if path else closing(bind_socket(host, port))
+    listening = bound_socket(path) if path else closing(bind_socket(host, port))
     with listening as sock:
+        own = token_in(secret) if secret else secrets.token_urlsafe(24)
         guard = Guard(
-            token="" if no_token else token_in(secret) if secret else secrets.token_urlsafe(24),
-            names=own_names(host, allow_host),
-            portals=frozenset(name.lower() for name in allow_host),
+            token="" if options["no_token"] else own,
+            names=own_names(host, options["allow_host"]),
+            portals=frozenset(name.lower() for name in options["allow_host"]),
             addresses=host in _EVERYWHERE,
             cookie=f"nidmap-{port if path else sock.getsockname()[1]}",
         )
-        service = Service(
-            machine, origins, guard, prefix=_path_of(prefix), users=show_users,
+        settings = Settings(
+            prefix=_path_of(options["prefix"]),
             taken=_newest_dump(specs),
-            recording=recording.read(machine, replay, show_users) if replay else None,
-            every=refresh, plans=plans or 0, seconds=time_limit, streams=streams,
-        )  # fmt: skip
+            recording=recording.read(machine, replay, options["users"]) if replay else None,
+            **{name: options[name] for name in ("users", "every", "plans", "seconds", "streams")},
+        )
+        service = Service(machine, origins, guard, settings)
         _announce(service, sock, path, host)
         run(service, sock)
 
@@ -141,7 +140,7 @@ def serve(
 @_from
 @click.option("-o", "--output", required=True, metavar="FILE", help="x.svg, x.png or x.html.")
 def export(
-    specs: tuple[str, ...], nodes: str | None, show_users: bool, sources: tuple[str, ...],
+    specs: tuple[str, ...], nodes: str | None, users: bool, sources: tuple[str, ...],
     output: str, **wanted: Any,
 ) -> None:  # fmt: skip
     """Write a picture of the machine with the nodes marked, or a page that opens from disk.
@@ -165,9 +164,7 @@ def export(
 
     text = "" if nodes is None else read_list(nodes, "--nodes")[0]
     origins = _sources(machine, sources) if sources else ()
-    snapshot = (
-        ask(machine, origins, show_users) if origins else of_dump(machine, _newest_dump(specs))
-    )
+    snapshot = ask(machine, origins, users) if origins else of_dump(machine, _newest_dump(specs))
     raw, sentence = exported(machine, snapshot, Export(form, text, **wanted))
     write_output(raw, output)
     say(sentence)
@@ -178,17 +175,14 @@ def export(
 @_users
 @_from
 @click.option(
-    "--every",
-    type=click.FloatRange(1),
-    default=60.0,
-    show_default=True,
+    "--every", type=click.FloatRange(1), default=60.0, show_default=True,
     help="Seconds between two samples.",
-)
+)  # fmt: skip
 @click.option("--hours", type=click.FloatRange(0), default=24.0, show_default=True)
 @click.option("-o", "--output", required=True, metavar="FILE", help="A new file.")
 def record(
-    specs: tuple[str, ...], show_users: bool, sources: tuple[str, ...], every: float,
-    hours: float, output: str,
+    specs: tuple[str, ...], users: bool, sources: tuple[str, ...], every: float, hours: float,
+    output: str,
 ) -> None:  # fmt: skip
     """Sample states and jobs into a small file, until Ctrl-C or for a day.
 
@@ -205,7 +199,7 @@ def record(
     machine = _machine(specs)
     origins = _sources(machine, sources)
     lines = recording.record(
-        machine, lambda: ask(machine, origins, show_users), output, every, 3600 * hours
+        machine, lambda: ask(machine, origins, users), output, every, 3600 * hours
     )
     for line in lines:
         say(line)
@@ -245,7 +239,7 @@ def _sources(machine: Machine, given: tuple[str, ...]) -> tuple[str, ...]:
 def _announce(service: Service, sock: socket, path: str | None, host: str) -> None:
     """Print the URL, and say what becomes visible to whom."""
     token = service.guard.token
-    tail = quote(service.prefix) + (f"?token={token}" if token else "")
+    tail = quote(service.settings.prefix) + (f"?token={token}" if token else "")
     where = ", ".join(service.live.sources) or "the machine's own dump"
     say(f"{printable(service.machine.name)}: {len(service.machine)} nodes; states from {where}")
     if path:
@@ -253,7 +247,7 @@ def _announce(service: Service, sock: socket, path: str | None, host: str) -> No
         click.echo(f"http://localhost:8770{tail}")
         return
     address, port = sock.getsockname()[:2]
-    what = "nodes, their states, jobs" + (" and their users" if service.users else "")
+    what = "nodes, their states, jobs" + (" and their users" if service.settings.users else "")
     if not address.startswith("127.") and address != "::1":
         who = "whoever has the URL" if token else "EVERYONE"
         say(

@@ -129,11 +129,6 @@ class Recording:
     machine: Machine
     samples: list[_Sample]
 
-    @property
-    def times(self) -> list[float]:
-        """Unix time of every sample."""
-        return [sample.taken for sample in self.samples]
-
     def snapshot(self, number: int) -> Snapshot:
         """Return states and jobs as of a sample; its version is its number."""
         sample, count = self.samples[number], len(self.machine)

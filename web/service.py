@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from placement import __version__
 from placement.errors import UsageError, printable
 from web import figures, layout
 from web.answers import Document, json_document, page_files
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     #: The machine's columns, and the layout's views by id.
     _Drawn = tuple[Document, dict[str, Document]]
 
-__all__ = ["Service"]
+__all__ = ["Service", "Settings"]
 
 #: The documents of the machine and of its state.
 _DOCUMENTS = ("/api/v1/machine", "/api/v1/layout", "/api/v1/state", "/api/v1/jobs")
@@ -41,15 +43,12 @@ _JUDGED = 300.0
 _QUICK, _SLURM = 20.0, 60.0
 
 
-class Service:
-    """One machine, ready to be served.
+@dataclass(frozen=True)
+class Settings:
+    """How a machine is served.
 
-    Parameters
+    Attributes
     ----------
-    machine : Machine
-    sources : tuple of str
-        Where states and jobs come from (`web.snapshot`).
-    guard : Guard
     prefix : str
         The path that a proxy serves it under, from ``/`` to ``/``.
     users : bool
@@ -60,8 +59,8 @@ class Service:
         What is replayed; its last sample is what there is now.
     every : float
         Seconds between two questions to the sources.
-    plans : int
-        Long calculations at once; 0: by the number of cores.
+    plans : int or None
+        Long calculations at once; None: by the number of cores.
     waiting : int
         Long calculations that may wait.
     seconds : float
@@ -70,36 +69,49 @@ class Service:
         Event streams at once.
     """
 
+    prefix: str = "/"
+    users: bool = False
+    taken: float | None = None
+    recording: Recording | None = None
+    every: float = 30.0
+    plans: int | None = None
+    waiting: int = 8
+    seconds: float = 60.0
+    streams: int = 256
+
+
+class Service:
+    """One machine, ready to be served.
+
+    Parameters
+    ----------
+    machine : Machine
+    sources : tuple of str
+        Where states and jobs come from (`web.snapshot`).
+    guard : Guard or None
+    settings : Settings
+    """
+
     def __init__(
         self,
         machine: Machine,
         sources: tuple[str, ...] = (),
         guard: Guard | None = None,
-        *,
-        prefix: str = "/",
-        users: bool = False,
-        taken: float | None = None,
-        recording: Recording | None = None,
-        every: float = 30.0,
-        plans: int = 0,
-        waiting: int = 8,
-        seconds: float = 60.0,
-        streams: int = 256,
+        settings: Settings = Settings(),
     ) -> None:
         self.machine = machine
         self.guard = guard or Guard()
-        self.prefix = prefix
-        self.users = users
+        self.settings = settings
         few = max(1, min(4, len(os.sched_getaffinity(0)) // 2))
-        self.long = Lane(machine, plans or few, waiting, seconds)
-        self.short = Lane(machine, few + 1, 64, min(_QUICK, seconds))
+        self.long = Lane(machine, settings.plans or few, settings.waiting, settings.seconds)
+        self.short = Lane(machine, few + 1, 64, min(_QUICK, settings.seconds))
         self._asking = Lane(machine, 1, 0, _SLURM)
-        self.recording = recording
-        first = of_dump(machine, None if sources else taken)
-        if recording is not None:
-            first = recording.snapshot(len(recording.samples) - 1)
-        self.live = Live(machine, sources, self._ask, every, first)
-        self.streams = Streams(self.live, streams)
+        if settings.recording is not None:
+            first = settings.recording.snapshot(len(settings.recording.samples) - 1)
+        else:
+            first = of_dump(machine, None if sources else settings.taken)
+        self.live = Live(machine, sources, self._ask, settings.every, first)
+        self.streams = Streams(self.live, settings.streams)
         self._files = {f"/static/{name}": file for name, file in page_files(STATIC).items()}
         self._drawing: asyncio.Future[_Drawn] | None = None
         self._judging: asyncio.Future[bytes] | None = None
@@ -118,7 +130,7 @@ class Service:
             lane.close()
 
     async def _ask(self) -> Snapshot:
-        found: Snapshot = await self._asking.call(ask, self.live.sources, self.users)
+        found: Snapshot = await self._asking.call(ask, self.live.sources, self.settings.users)
         return found
 
     def has_document(self, path: str) -> bool:
@@ -160,12 +172,13 @@ class Service:
         return await asyncio.shield(self._drawing)
 
     def _draw(self) -> _Drawn:
+        recording = self.settings.recording
         columns = machine_columns(self.machine) | {
-            "show_users": self.users,
+            "show_users": self.settings.users,
             "live": bool(self.live.sources),
             "refresh": self.live.every if self.live.sources else 0,
-            "recording": self.recording.times if self.recording else [],
-            "version": _version(),
+            "recording": [sample.taken for sample in recording.samples] if recording else [],
+            "version": __version__,
             "limits": {"body": BODY, "text": TEXT, "marks": 32},
         }
         whole = layout.document(self.machine)
@@ -183,12 +196,12 @@ class Service:
         """Return `web.slowdowns.slowdowns` as JSON, made anew when the jobs have changed since."""
         version, since = self._judged
         old = version != self.live.snapshot.version and time.monotonic() - since > _JUDGED
-        failed = self._judging is not None and self._judging.done() and _has_failed(self._judging)
-        if self._judging is None or failed or old:
+        task = self._judging
+        if task is None or old or (task.done() and (task.cancelled() or task.exception())):
             self._judged = (self.live.snapshot.version, time.monotonic())
             asked = self.long.json(slowdowns, self.live.snapshot)
-            self._judging = asyncio.ensure_future(asked)
-        return await asyncio.shield(self._judging)
+            self._judging = task = asyncio.ensure_future(asked)
+        return await asyncio.shield(task)
 
     def status(self) -> dict[str, Any]:
         """Return how the server is doing."""
@@ -203,16 +216,3 @@ class Service:
             "calculations": self.long.inside + self.short.inside,
             "streams": len(self.streams),
         }
-
-
-def _has_failed(task: asyncio.Future[bytes]) -> bool:
-    return task.cancelled() or task.exception() is not None
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("nidmap")
-    except PackageNotFoundError:
-        return ""

@@ -165,7 +165,7 @@ def page():
     """Return the page's application and its loop."""
     from web import service as module
     from web.app import make_app
-    from web.gateway import Gateway
+    from web.server import Gateway
 
     lane, module.Lane = module.Lane, Lane
     service = module.Service(nidmap.load_machine(MACHINE))

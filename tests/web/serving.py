@@ -11,7 +11,7 @@ from tests.waiting import HANGS
 from tests.waiting import wait_until as until
 from web.guard import Guard, own_names
 from web.server import bind_socket, make_server, serve
-from web.service import Service
+from web.service import Service, Settings
 
 #: Five jobs as ``squeue --json`` prints them; a hostile name, users and a job that waits.
 HOSTILE = "=cmd|' /C calc'!A0<script>alert(1)</script>\x1b[31m\n\u202e\"'&"
@@ -77,7 +77,7 @@ def running(machine, sources=(), token="", **options):
     sock = bind_socket("127.0.0.1", 0)
     port = sock.getsockname()[1]
     guard = Guard(token=token, names=own_names("127.0.0.1"), cookie=f"nidmap-{port}")
-    service = Service(machine, sources, guard, **options)
+    service = Service(machine, sources, guard, Settings(**options))
     server = make_server(service)
     thread = threading.Thread(target=lambda: asyncio.run(serve(service, server, sock)))
     thread.start()

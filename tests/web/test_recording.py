@@ -53,7 +53,7 @@ def path(small, tmp_path):
 
 def test_what_is_read_is_what_was_sampled(small, path):
     found = read(small, str(path), users=True)
-    assert found.times == [1000.0, 1060.0, 1120.0]
+    assert [sample.taken for sample in found.samples] == [1000.0, 1060.0, 1120.0]
     for number, wanted in enumerate(moments(small)):
         now = found.snapshot(number)
         assert now.state.tolist() == wanted.state.tolist()
@@ -64,7 +64,8 @@ def test_what_is_read_is_what_was_sampled(small, path):
 
 def test_what_was_cut_off_is_left_out(small, path):
     path.write_bytes(path.read_bytes()[:-20])
-    assert read(small, str(path)).times == [1000.0, 1060.0]
+    samples = read(small, str(path)).samples
+    assert [sample.taken for sample in samples] == [1000.0, 1060.0]
 
 
 def test_what_is_no_recording_of_this_machine_is_refused(small, shaheen2, path, tmp_path):

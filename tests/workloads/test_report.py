@@ -15,8 +15,7 @@ from placement.errors import NidmapError, UsageError
 from placement.load import load_machine
 from tests.effort import examples
 from workloads.ab.running import schedule
-from workloads.report.command import report
-from workloads.report.page import html_text, spreadsheet
+from workloads.report.command import html_text, report, spreadsheet
 from workloads.report.sections import Section, build, slots_of_arm
 from workloads.results import save
 

@@ -8,8 +8,7 @@ import pytest
 from tests.workloads.test_statistics import ARMS, noise
 from workloads.ab.analysis import analyse
 from workloads.ab.running import schedule
-from workloads.ab.statistics import interval
-from workloads.ab.stopping import FIRST_LOOK, looks, nominal_level
+from workloads.ab.statistics import FIRST_LOOK, interval, looks, nominal_level
 
 #: Cases a rate is counted over: 3 standard errors of 5 % are then 5.3 points.
 CASES = 150

@@ -6,7 +6,7 @@ turns, so that whatever else changes on the machine strikes both alike:
 `arms`       what is compared, and the two controls (A/A, a random order)
 `programs`   the workloads that can be compared, and their options
 `running`    one launch: blocks in random ABBA order, visits, warm-ups, samples, skew
-`statistics` paired ratios and their intervals
+`statistics` paired ratios and their intervals, and when to stop
 `analysis`   from samples of one or several launches to verdicts
 `words`      the same as a person reads it
 """

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import UsageError, printable
-from workloads.ab.statistics import FEWEST, Interval, interval
-from workloads.ab.stopping import nominal_level
+from workloads.ab.statistics import FEWEST, Interval, interval, nominal_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -75,7 +74,7 @@ def analyse(
     header : mapping
         Of which ``arms`` counts, and where they are given ``visits`` (of an
         arm in a block) and ``looks`` (after how many blocks the measurement
-        might have stopped: `workloads.ab.stopping`).
+        might have stopped: `workloads.ab.statistics`).
     rows : iterable of mapping
         Samples: launch, block, visit, arm, repetition, warmup, phase, max.
     level : float

@@ -155,35 +155,30 @@ def node_sets(hosts: Hosts, asked: Comparison) -> list[tuple[str, str, list[int]
     UsageError
         A node that is none of the job's.
     """
-    found = [] if asked.nodes else [("", "", list(range(len(hosts))))]
+    from placement import planners
+
+    if not asked.nodes:
+        return [("", "", list(range(len(hosts))))]
+    found, machine = [], named_machine(tuple(asked.machine.split()))
+    here = list(dict.fromkeys(name for pair in hosts for name in pair if name))
     for k, text in enumerate(asked.nodes, 1):
         label, _, listed = text.rpartition("=")
-        planned = _split_planned(listed)
-        names = set(_node_names(hosts, listed, planned, asked))
-        members = [rank for rank, pair in enumerate(hosts) if names & set(pair)]
-        found.append((label or (listed if planned else f"set {k}"), text, members))
+        planned = _PLANNED.fullmatch(listed)
+        if planned and planned[1] in planners.names():
+            label = label or listed
+            names = _planned_names(here, machine, planned[1], int(planned[2]))
+        else:
+            names = _node_names(here, machine, listed)
+        members = [rank for rank, pair in enumerate(hosts) if set(names) & set(pair)]
+        found.append((label or f"set {k}", text, members))
     return found
 
 
-def _split_planned(text: str) -> tuple[str, int] | None:
-    """Return planner and count where the text is ``STRATEGY:N``."""
-    from placement.planners import names
-
-    match = _PLANNED.fullmatch(text)
-    return (match[1], int(match[2])) if match and match[1] in names() else None
-
-
-def _node_names(
-    hosts: Hosts, text: str, planned: tuple[str, int] | None, asked: Comparison
-) -> list[str]:
+def _node_names(here: Sequence[str], machine: Machine | None, text: str) -> list[str]:
     """Return the names of a set's nodes, all of them nodes of the job."""
     from placement.lookup import rows_of
     from placement.nodelist import NodeList
 
-    here = list(dict.fromkeys(name for pair in hosts for name in pair if name))
-    machine = named_machine(tuple(asked.machine.split()))
-    if planned:
-        return _planned_names(here, machine, *planned)
     try:
         names = list(NodeList.parse(text, "--nodes"))
     except ParseError:

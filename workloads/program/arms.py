@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -234,15 +235,17 @@ class Turn:
     warmup: bool
     last: bool
 
-    def file_name(self, arm: str) -> str:
-        """Return what the files with its output are called, without their suffix.
+    def output_files(self, folder: str, arm: str, retry: int = 0) -> list[str]:
+        """Return the files of a launch's standard output and standard error.
 
         Examples
         --------
-        >>> Turn(3, 1, 1, False, True).file_name("plan")
-        'block-003-2-plan'
+        >>> Turn(3, 1, 1, False, True).output_files("out", "default again")
+        ['out/block-003-2-default-again.out', 'out/block-003-2-default-again.err']
         """
-        return f"block-{self.block:03d}-{self.visit + 1}-{arm}"
+        again = f"-retry-{retry}" if retry else ""
+        name = f"block-{self.block:03d}-{self.visit + 1}-{arm.replace(' ', '-')}{again}"
+        return [os.path.join(folder, f"{name}{suffix}") for suffix in (".out", ".err")]
 
 
 def turns_of(arms: int, blocks: int, warmup: int, seed: int, there_and_back: bool) -> list[Turn]:

@@ -84,7 +84,7 @@ def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
            --higher-is-better --unit ns/day -- srun -n 96 gmx_mpi mdrun
     nidmap ab --arm hilbert=h.slots --arm boxes=b.slots --dry-run -- srun -n 96 ./app
     """
-    from workloads.ab.stopping import looks
+    from workloads.ab.statistics import looks
     from workloads.program.arms import prepared_arms, turns_of
     from workloads.program.timer import timer_of
     from workloads.results import check_name
@@ -129,12 +129,9 @@ def _header(found: Compared, timer: Timer, options: Mapping[str, Any]) -> dict[s
 
 
 def _measure(
-    found: Compared,
-    turns: list[Turn],
-    header: dict[str, Any],
-    timer: Timer,
+    found: Compared, turns: list[Turn], header: dict[str, Any], timer: Timer,
     options: Mapping[str, Any],
-) -> int:
+) -> int:  # fmt: skip
     """Launch, print what came out, and return the exit code."""
     from rankmap.launch.process import job_environment
     from workloads.ab.words import show_result
@@ -144,14 +141,12 @@ def _measure(
     folder = _output_folder(options["output_dir"])
     path = options["output"] or os.path.join(folder, _SAMPLES)
     journal = Journal(path, {**header, "folder": os.path.abspath(folder), "retried": {}})
-    measurement = Measurement(
-        found.arms, turns, timer, journal, folder, options["budget"], header["looks"],
-        options["level"], options["show"], options["retries"],
-    )  # fmt: skip
+    env = job_environment(os.environ)
+    measurement = Measurement(found.arms, turns, timer, journal, folder, env, options)
     for one in found.arms:
         if one.words:
             say(f"nidmap: {one.arm.name}: {printable(one.words, 300)}")
-    measurement.run(job_environment(os.environ))
+    measurement.run()
     if journal.rows:
         header = {**journal.header, "ended": measurement.ended}
         show_result(SCHEMA, header, journal.rows, options["level"], options["as_json"])
@@ -190,8 +185,7 @@ def _show_commands(
     launches = []
     for turn in turns:
         one = found.arms[turn.arm]
-        name = os.path.join(folder, turn.file_name(one.arm.name.replace(" ", "-")))
-        out, err = (shlex.quote(f"{name}{suffix}") for suffix in (".out", ".err"))
+        out, err = map(shlex.quote, turn.output_files(folder, one.arm.name))
         launches.append({
             "block": turn.block,
             "visit": turn.visit,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from placement.commands.common import say
@@ -26,9 +25,6 @@ __all__ = ["GRACE", "Measurement"]
 #: Seconds in which a launch that is asked to end must have done so.
 GRACE = 10.0
 
-#: What a launch prints: standard output, and what it says besides.
-_STREAMS = (".out", ".err")
-
 
 @dataclass(slots=True)
 class Measurement:
@@ -40,19 +36,18 @@ class Measurement:
     turns : list of Turn
     timer : Timer
     journal : Journal
-        Of the samples.
+        Of the samples; its header has the ``looks`` (after how many blocks it
+        may be decided) and the ``budget`` (seconds after which no launch is
+        begun that will not be over by then, or None).
     folder : str
         Where the program's output goes.
-    budget : float or None
-        Seconds after which no launch is begun that will not be over by then.
-    looks : sequence of int
-        After how many blocks it may be decided; one: all of them.
-    level : float
-        See `workloads.ab.analysis.analyse`.
-    show : bool
-        Whether the program's output is copied to stderr.
-    retries : int
-        How often in a row a launch that fails is begun anew.
+    env : mapping of str to str
+        The environment of all launches.
+    options : mapping
+        Those of the command, of which count ``level``, ``show`` (whether the
+        program's output is copied to stderr) and ``retries`` (how often in a
+        row a launch that fails is begun anew).
+    launches : Launches
     ended : str
         ``complete``, ``decided``, ``budget``, ``interrupted`` or ``failed``.
     exit_code : int
@@ -66,16 +61,14 @@ class Measurement:
     timer: Timer
     journal: Journal
     folder: str
-    budget: float | None
-    looks: Sequence[int]
-    level: float
-    show: bool
-    retries: int
+    env: Mapping[str, str]
+    options: Mapping[str, Any]
+    launches: Launches = field(default_factory=lambda: Launches(GRACE))
     ended: str = "complete"
     exit_code: int = 0
     cut_short: str = ""
 
-    def run(self, env: Mapping[str, str]) -> None:
+    def run(self) -> None:
         """Launch until it is decided or over; samples are kept whatever comes in.
 
         Raises
@@ -84,9 +77,9 @@ class Measurement:
             A launcher that cannot be started, a program that states no figure.
         """
         title = f"ab {self.journal.header['workload']}"
-        with Launches(GRACE) as children, Progress(title, len(self.turns)) as progress:
+        with self.launches, Progress(title, len(self.turns)) as progress:
             try:
-                self._run_turns(children, env, progress)
+                self._run_turns(progress)
             except NidmapError:
                 self.ended = "failed"
                 raise
@@ -101,15 +94,15 @@ class Measurement:
             often = ", ".join(f"{count} of {arm}" for arm, count in retried.items())
             say(f"nidmap: launches that failed and were begun anew: {often}")
 
-    def _run_turns(self, children: Launches, env: Mapping[str, str], progress: Progress) -> None:
+    def _run_turns(self, progress: Progress) -> None:
         """Launch one arm after another."""
-        began, longest = time.monotonic(), 0.0
+        began, longest, budget = time.monotonic(), 0.0, self.journal.header["budget"]
         for done, turn in enumerate(self.turns, 1):
             spent = time.monotonic() - began
-            if done > 1 and self.budget is not None and spent + longest > self.budget:
+            if done > 1 and budget is not None and spent + longest > budget:
                 self.ended = "budget"
                 return
-            seconds = self._launch(children, env, turn)
+            seconds = self._launch(turn)
             if self.ended != "complete":
                 return
             longest = max(longest, seconds)
@@ -118,50 +111,42 @@ class Measurement:
                 self.ended = "decided"
                 return
 
-    def _launch(self, children: Launches, env: Mapping[str, str], turn: Turn) -> float:
+    def _launch(self, turn: Turn) -> float:
         """Launch an arm, anew where that fails, and return how many seconds the last one took."""
-        for attempt in range(self.retries + 1):
-            if children.stopped:
-                self.ended, self.exit_code = "interrupted", 130
-                return 0.0
-            paths, before = self.output_files(turn, attempt), self.timer.written()
-            code, seconds = self._run_program(children, env, turn, paths)
-            self._show_output(paths)
-            if children.stopped:
+        name, seconds = self.arms[turn.arm].arm.name, 0.0
+        for left in range(self.options["retries"], -1, -1):
+            paths = turn.output_files(self.folder, name, self.options["retries"] - left)
+            before = self.timer.written()
+            if not self.launches.stopped:
+                code, seconds = self._run_program(turn, paths)
+            if self.launches.stopped:
                 self.ended, self.exit_code = "interrupted", 130
                 return seconds
-            last = attempt == self.retries
-            if not code and self._read_figure(turn, seconds, paths, before, last):
+            if not code and self._read_figure(turn, seconds, paths, before, must=not left):
                 return seconds
-            if last:
-                self._fail(code, turn, paths)
-            else:
-                self._count_retry(turn)
+            if left:
+                so_far = self.journal.header["retried"]
+                self.journal.describe({"retried": {**so_far, name: so_far.get(name, 0) + 1}})
+        self._fail(code, turn, paths)
         return seconds
 
-    def _run_program(
-        self, children: Launches, env: Mapping[str, str], turn: Turn, paths: Sequence[str]
-    ) -> tuple[int, float]:
+    def _run_program(self, turn: Turn, paths: Sequence[str]) -> tuple[int, float]:
         """Launch an arm once, and return its exit code and its seconds."""
         launch = self.arms[turn.arm].launch
         with open(paths[0], "xb") as out, open(paths[1], "xb") as err:
             began = time.perf_counter()
-            code, _ = children.run(launch.argv, {**env, **launch.env}, stdout=out, stderr=err)
-            return code, time.perf_counter() - began
-
-    def output_files(self, turn: Turn, attempt: int = 0) -> list[str]:
-        """Return the files of a launch's standard output and standard error."""
-        name = turn.file_name(self.arms[turn.arm].arm.name.replace(" ", "-"))
-        again = f"-retry-{attempt}" if attempt else ""
-        return [os.path.join(self.folder, f"{name}{again}{suffix}") for suffix in _STREAMS]
+            env = {**self.env, **launch.env}
+            code, _ = self.launches.run(launch.argv, env, stdout=out, stderr=err)
+            seconds = time.perf_counter() - began
+        for path in paths if self.options["show"] else ():  # stdout carries the result only
+            with open(path, "rb") as stream:
+                for line in stream:
+                    sys.stderr.write(line.decode("utf-8", "replace"))
+        sys.stderr.flush()
+        return code, seconds
 
     def _read_figure(
-        self,
-        turn: Turn,
-        seconds: float,
-        paths: Sequence[str],
-        before: tuple[str, int],
-        must: bool,
+        self, turn: Turn, seconds: float, paths: Sequence[str], before: tuple[str, int], must: bool
     ) -> bool:
         """Keep a launch's figure, and tell whether it has one.
 
@@ -176,15 +161,6 @@ class Measurement:
             if must or not self.journal.rows:
                 raise
             return False
-        self._keep(turn, seconds, figure)
-        return True
-
-    def _count_retry(self, turn: Turn) -> None:
-        """Note in the samples' header that a launch of this arm failed and is begun anew."""
-        arm, so_far = self.arms[turn.arm].arm.name, self.journal.header["retried"]
-        self.journal.describe({"retried": {**so_far, arm: so_far.get(arm, 0) + 1}})
-
-    def _keep(self, turn: Turn, seconds: float, figure: float | None) -> None:
         cost = seconds if figure is None else self.timer.cost(figure)
         self.journal.add([{
             "launch": self.journal.header["launch"], "block": turn.block, "visit": turn.visit,
@@ -192,30 +168,23 @@ class Measurement:
             "phase": "total", "min": cost, "mean": cost, "max": cost,
             "figure": seconds if figure is None else figure, "wall": seconds,
         }])  # fmt: skip
+        return True
 
     def _fail(self, code: int, turn: Turn, paths: Sequence[str]) -> None:
         """Note which launch failed; nothing is launched after it."""
         self.ended, self.exit_code = "failed", code if code > 0 else 128 - code
         how = f"code {code}" if code > 0 else f"signal {-code}"
         arm, said = self.arms[turn.arm].arm.name, " and ".join(map(printable, paths))
-        often = f" {self.retries + 1} times in a row" if self.retries else ""
+        often = f" {self.options['retries'] + 1} times in a row" if self.options["retries"] else ""
         place = f"as {arm} in block {turn.block}"
         self.cut_short = f"the program failed{often} ({how}) {place}, see {said}"
 
-    def _show_output(self, paths: Sequence[str]) -> None:
-        """Copy what a launch printed to stderr: stdout carries the result only."""
-        if self.show:
-            for path in paths:
-                with open(path, "rb") as stream:
-                    for line in stream:
-                        sys.stderr.write(line.decode("utf-8", "replace"))
-            sys.stderr.flush()
-
     def _is_decided(self, turn: Turn) -> bool:
         """Tell whether, at one of the looks before the end, every arm differs from the default."""
-        counted = turn.block + 1 - self.journal.header["warmup"]
-        if turn.warmup or counted not in self.looks[:-1]:
+        header = self.journal.header
+        counted = turn.block + 1 - header["warmup"]
+        if turn.warmup or counted not in header["looks"][:-1]:
             return False
-        found: dict[str, Any] = analyse(self.journal.header, self.journal.rows, level=self.level)
+        found: dict[str, Any] = analyse(header, self.journal.rows, level=self.options["level"])
         own = [entry for entry in found["comparisons"] if not entry["control"]]
         return bool(found["trusted"]) and all(entry["shown"] for entry in own)

@@ -106,16 +106,17 @@ def read_cases(run: Run) -> list[Case]:
     groups: dict[tuple[Any, ...], dict[str, list[dict[str, Any]]]] = {}
     for row in run.rows:
         if not row["warmup"]:
-            named = ((k, v) for k, v in row.items() if k not in _NO_LABELS)
-            labels = tuple((k, v) for k, v in named if v is not None and v == v)  # neither is NaN
-            groups.setdefault(labels, {}).setdefault(str(row["phase"]), []).append(row)
-    return [_case(run, dict(labels), phases) for labels, phases in groups.items()]
-
-
-def _case(run: Run, labels: dict[str, Any], phases: dict[str, list[dict[str, Any]]]) -> Case:
-    sizes = {k: int(labels.pop(k, run.header.get(k, 1))) for k in ("ranks", "nodes", "ppn")}
-    summaries = {name: _summarise(rows) for name, rows in phases.items()}
-    return Case(run.source, str(run.header["workload"]), **sizes, labels=labels, phases=summaries)
+            kept = ((k, v) for k, v in row.items() if k not in _NO_LABELS)
+            named = tuple((k, v) for k, v in kept if v is not None and v == v)  # neither is NaN
+            groups.setdefault(named, {}).setdefault(str(row["phase"]), []).append(row)
+    cases = []
+    for named, phases in groups.items():
+        labels: dict[str, Any] = dict(named)
+        sizes = {k: int(labels.pop(k, run.header.get(k, 1))) for k in ("ranks", "nodes", "ppn")}
+        times = {name: _summarise(rows) for name, rows in phases.items()}
+        workload = str(run.header["workload"])
+        cases.append(Case(run.source, workload, **sizes, labels=labels, phases=times))
+    return cases
 
 
 def _summarise(rows: list[dict[str, Any]]) -> dict[str, float]:

@@ -332,9 +332,11 @@ def predict_arms(
     size, times = header.get("bytes"), []
     if not header.get("pattern"):
         return [], "who talks to whom is not known (--pattern of the measurement says it)"
+    pairs = zip(header["hosts"], header["counts"], strict=True)
+    hosts = header.get("rank_hosts") or [host for host, count in pairs for _ in range(count)]
     try:
         for arm in header["arms"]:
-            nodes, ppn, slots = slots_of_arm(_rank_hosts(header), arm["members"])
+            nodes, ppn, slots = slots_of_arm(hosts, arm["members"])
             expected = predict(machine, nodes, header["pattern"], order=slots, ppn=ppn, bytes=size)
             times.append(float(expected.time_s))
     except NidmapError as error:
@@ -360,12 +362,6 @@ def predict_arms(
             "inside": inside,
         })  # fmt: skip
     return rows, ""
-
-
-def _rank_hosts(header: Mapping[str, Any]) -> list[str]:
-    """Return the node of each rank of the world."""
-    pairs = zip(header["hosts"], header["counts"], strict=True)
-    return header.get("rank_hosts") or [host for host, count in pairs for _ in range(count)]
 
 
 def slots_of_arm(hosts: Sequence[str], members: Sequence[int]) -> tuple[list[str], list[int], Ints]:
