@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import UsageError
+from workloads.calibrate.flows import Flows, candidates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from placement.machine import Machine
     from placement.support.array_types import Floats, Ints
-    from workloads.calibrate.flows import Flows
 
-
-__all__ = ["ENOUGH", "MARGIN", "NODE", "Chosen", "Table", "choose_sets", "margins", "merged_class",
-           "predict_table", "without_stated_routing"]  # fmt: skip
+__all__ = ["ENOUGH", "MARGIN", "NODE", "Chosen", "Plan", "Table", "choose_sets", "margins",
+           "merged_class", "predict_table", "without_stated_routing"]  # fmt: skip
 
 #: A class binds where it takes so many times as long as any other.
 MARGIN = 1.05
@@ -104,6 +103,32 @@ class Chosen:
             axis=0, initial=0.0
         )
         return tuple(name for name, m in zip(self.table.classes, most, strict=True) if m < MARGIN)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Where all of it is measured; the same on all ranks.
+
+    Attributes
+    ----------
+    seats : list of list of int
+        Ranks of each node.
+    chosen : Chosen
+    pairs : dict of str to list of (int, int)
+        Nodes by level, as `workloads.calibrate.flows.pairs_by_level` returns them.
+    node_set : int
+        The set of flows in which what ranks send is compared by their number.
+    """
+
+    seats: list[list[int]]
+    chosen: Chosen
+    pairs: dict[str, list[tuple[int, int]]]
+    node_set: int
+
+    @property
+    def ppn(self) -> int:
+        """Ranks of a node."""
+        return len(self.seats[0])
 
 
 def without_stated_routing(machine: Machine) -> tuple[Machine, bool]:
@@ -212,8 +237,8 @@ def _seconds(
     return list(found.values())
 
 
-def choose_sets(machine: Machine, rows: Ints, flows: Sequence[Flows]) -> Chosen:
-    """Return the sets of flows that are worth measuring.
+def choose_sets(machine: Machine, rows: Ints, seed: int = 0) -> Chosen:
+    """Return the sets of flows that are worth measuring, of all `candidates`.
 
     All are looked at under the network's usual routing, and the best of each
     class, and all permutations, under every other one as well. A shift by
@@ -225,12 +250,11 @@ def choose_sets(machine: Machine, rows: Ints, flows: Sequence[Flows]) -> Chosen:
     machine : Machine
         As `without_stated_routing` returns it.
     rows : int64 (n,)
-    flows : sequence of Flows
-        As `workloads.calibrate.flows.candidates` returns them.
+    seed : int
     """
     from placement.network import routings
 
-    names = routings(machine)
+    names, flows = routings(machine), candidates(machine, rows, seed)
     first = predict_table(machine, rows, flows, names[:1])
     several = [i for i, one in enumerate(flows) if len(one) >= len(rows)]
     best = {i for k in range(len(first.classes)) for i in _best(first, 0, k, KEPT)}

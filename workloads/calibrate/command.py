@@ -7,7 +7,7 @@ import shlex
 import shutil
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.support.array_types import Ints
     from rankmap.launch.allocation import Allocation
-    from workloads.calibrate.choice import Chosen
-    from workloads.calibrate.result import Result
-    from workloads.calibrate.rounds import Rounds
+    from workloads.calibrate.choice import Plan
+    from workloads.calibrate.readings import Rounds
 
 __all__ = ["calibrate"]
 
@@ -35,7 +34,9 @@ __all__ = ["calibrate"]
 @machine_option
 @click.option("-n", "--ranks", type=click.IntRange(min=1),
               help="Ranks to start; inside a launch, what its size must be.")  # fmt: skip
-@setting("--rounds", click.IntRange(min=6), 8, "Rounds that count; one more goes before them.")
+@setting(
+    "--rounds repeat", click.IntRange(min=6), 8, "Rounds that count; one more goes before them."
+)
 @setting("--seconds", click.FloatRange(0.001, 60), 0.4, "What a set of messages should take.")
 @setting("--seed", click.IntRange(min=0), 0, "For the choice of nodes that send to each other.")
 @click.option("--time-limit", type=Duration(),
@@ -48,17 +49,13 @@ __all__ = ["calibrate"]
 @click.argument("launcher", nargs=-1, type=click.UNPROCESSED)
 def calibrate(
     specs: tuple[str, ...],
-    ranks: int | None,
-    rounds: int,
     seconds: float,
-    seed: int,
-    time_limit: float | None,
     nodes: str | None,
     ppn: int | None,
     dry_run: bool,
-    as_json: bool,
     output: str | None,
     launcher: tuple[str, ...],
+    **shared: Any,
 ) -> None:
     """Measure the constants of a machine on some of its nodes, in minutes.
 
@@ -75,13 +72,13 @@ def calibrate(
     nidmap minicray run --no-slurm -m minicray:torus -N 18 -n 36 -- nidmap calibrate -o c.toml
     nidmap plan -m shaheen2 -m calibrated.toml -N 64 --pattern alltoall
     """
+    common = Common(**shared)
     if dry_run:
-        return _say_plan(specs, nodes, ppn, seed, launcher, ranks)
-    common = Common(ranks=ranks, repeat=rounds, seed=seed, time_limit=time_limit, as_json=as_json)
+        return _say_plan(common, specs, nodes, ppn, launcher)
     if current_launch() is None:
         _check_output(output)
         machine_from(specs)  # what is wrong with it is said before anything starts
-        _start(launcher, ranks)
+        _start(launcher, common.ranks)
     return leave(run_guarded(lambda: _on_ranks(common, specs, seconds, output)))
 
 
@@ -89,13 +86,14 @@ def calibrate(
 
 
 def _start(launcher: Sequence[str], ranks: int | None) -> None:
-    """Become the launcher, which starts this command again as ranks."""
+    """Become the launcher, which starts this command as ranks, without the words behind ``--``."""
     words = _launcher_words(launcher, ranks)
     if words is None:
         become_mpiexec(ranks or 1)
-    command = [*words, *_own_words()]
+    own = list(sys.orig_argv[1:])
+    own = own[: own.index("--")] if "--" in own else own
     env = {**os.environ, **({TERMINAL: "1"} if sys.stderr.isatty() else {})}
-    become(command, env)
+    become([*words, sys.executable, *own], env)
 
 
 def _launcher_words(launcher: Sequence[str], ranks: int | None) -> list[str] | None:
@@ -130,12 +128,6 @@ def _allocation() -> Allocation | None:
     return allocation(os.environ)
 
 
-def _own_words() -> list[str]:
-    """Return the words of this very command, without the launcher behind ``--``."""
-    words = list(sys.orig_argv[1:])
-    return [sys.executable, *(words[: words.index("--")] if "--" in words else words)]
-
-
 def _check_output(output: str | None) -> None:
     """Refuse a file that could not be written, before minutes are spent."""
     if output is None or output == "-":
@@ -151,17 +143,16 @@ def _check_output(output: str | None) -> None:
 
 
 def _say_plan(
+    common: Common,
     specs: tuple[str, ...],
     nodes: str | None,
     ppn: int | None,
-    seed: int,
     launcher: Sequence[str],
-    ranks: int | None,
 ) -> None:
     from placement.lookup import rows_of
     from placement.nodelist import NodeList
-    from workloads.calibrate.choice import without_stated_routing
-    from workloads.calibrate.seats import pairs_by_level
+    from workloads.calibrate.choice import choose_sets, without_stated_routing
+    from workloads.calibrate.flows import pairs_by_level
     from workloads.calibrate.words import plan_text
 
     machine, _ = without_stated_routing(machine_from(specs))
@@ -171,72 +162,65 @@ def _say_plan(
     rows = rows_of(machine, nodes or list(job.nodes if job else ()), "--nodes")
     if len(rows) < 2:
         raise UsageError("one node: no link is used", "2 are needed")
-    each = ppn or (ranks // len(rows) if ranks else 0) or 1
+    each = ppn or (common.ranks or 0) // len(rows) or 1
     count = each * len(rows)
-    if launcher:
-        words = list(launcher)
-    elif job is not None:
-        words = _launcher_words((), ranks or count) or []
-    else:
+    words = list(launcher)
+    if not words and job is not None:
+        words = _launcher_words((), common.ranks or count) or []
+    elif not words:
         names = NodeList(machine.names[rows].tolist()).fold()
         words = ["srun", "-N", str(len(rows)), "-n", str(count), "-w", names]
-    chosen = _choose(machine, rows, seed)
     own = [*words, "nidmap", "calibrate", *(w for spec in specs for w in ("-m", spec))]
-    levels = list(pairs_by_level(machine, rows, each, seed))
+    chosen = choose_sets(machine, rows, common.seed)
+    levels = list(pairs_by_level(machine, rows, each, common.seed))
     write_output(plan_text(chosen, levels, each, shlex.join(own)), None)
-
-
-def _choose(machine: Machine, rows: Ints, seed: int) -> Chosen:
-    from workloads.calibrate.choice import choose_sets
-    from workloads.calibrate.flows import candidates
-
-    return choose_sets(machine, rows, candidates(machine, rows, seed))
 
 
 # --- on the ranks -------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class _Plan:
-    """What is measured; chosen by rank 0, the same on all ranks."""
-
-    seats: list[list[int]]
-    chosen: Chosen
-    pairs: dict[str, list[tuple[int, int]]]
-    node_set: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Job:
     """Where it is measured; only rank 0 has it."""
 
-    plan: _Plan
+    plan: Plan
     machine: Machine
     rows: Ints
     assumed: bool
 
+    def hops(self, routing: str) -> dict[str, float]:
+        """Return the links between routers on the way of each timed pair, by its reading's name."""
+        from placement.network import hops
+
+        router = self.machine.router[self.rows, 0].astype("int64")
+        return {
+            f"latency {level} {k}": float(
+                hops(self.machine, router[[a]], router[[b]], routing).sum()
+            )
+            for level, pairs in self.plan.pairs.items()
+            for k, (a, b) in enumerate(pairs)
+            if a != b
+        }
+
 
 def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: str | None) -> int:
     """Measure as one of the ranks; rank 0 writes."""
-    from workloads.calibrate.readings import readings
-    from workloads.calibrate.rounds import Rounds
+    from workloads.calibrate.readings import Rounds, readings
 
     comm = world(common.ranks)
     hosts = comm.gather(processor(comm), root=0) or []
     jobs: list[_Job] = []
 
-    def choose() -> _Plan:
+    def choose() -> Plan:
         _check_output(output)
         jobs.append(_job(hosts, specs, common.seed))
         return jobs[0].plan
 
     plan = decide_on_root(comm, choose)
     session = Rounds(common, "calibrate", {"machine": " ".join(specs), "seconds": seconds})
-    read, sizes = readings(
-        comm, plan.seats, plan.chosen.table.flows, plan.node_set, plan.pairs, seconds
-    )
+    each, sizes = readings(comm, plan, seconds)
     with session:
-        session.measure_rounds(read)
+        session.measure_rounds(each)
     with together(comm):
         for job in jobs if session.enough else ():
             _write(job, session, sizes, output)
@@ -248,17 +232,18 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
 def _job(hosts: Sequence[str], specs: tuple[str, ...], seed: int) -> _Job:
     """Return what is measured on the nodes that the ranks are on."""
     from placement.lookup import rows_of
-    from workloads.calibrate.choice import NODE, margins, without_stated_routing
-    from workloads.calibrate.seats import pairs_by_level, seats_of
+    from workloads.calibrate.choice import NODE, Plan, choose_sets, margins, without_stated_routing
+    from workloads.calibrate.flows import pairs_by_level, seats_of
 
     seats = seats_of(hosts)
     machine, assumed = without_stated_routing(machine_from(specs))
     rows = rows_of(machine, list(seats), "the job's nodes")
-    chosen = _choose(machine, rows, seed)
+    chosen = choose_sets(machine, rows, seed)
     clear = margins(chosen.table.seconds)[:, 0, chosen.table.classes.index(NODE)]
     pairs = pairs_by_level(machine, rows, len(next(iter(seats.values()))), seed)
-    plan = _Plan(list(seats.values()), chosen, pairs, int(clear.argmax()))
-    return _Job(plan, machine, rows, assumed)
+    return _Job(
+        Plan(list(seats.values()), chosen, pairs, int(clear.argmax())), machine, rows, assumed
+    )
 
 
 def _write(
@@ -266,15 +251,17 @@ def _write(
 ) -> None:
     """Write the figures, and say what was found."""
     from placement.nodelist import NodeList
+    from workloads.calibrate.result import Readings, result_of
     from workloads.calibrate.words import document, overlay_text, table_text
 
-    result = _result(job, session, sizes)
+    read = Readings(session.rounds, sizes)
+    result = result_of(job.machine, job.plan, read, job.hops, job.assumed)
     about = {
         "machine": job.machine.name,
         "date": session.journal.header["date"],
         "nodes": NodeList(job.machine.names[job.rows].tolist()).fold(),
         "count": len(job.rows),
-        "ppn": len(job.plan.seats[0]),
+        "ppn": job.plan.ppn,
         "rounds": len(session.rounds),
     }
     text = overlay_text(result, about)
@@ -287,31 +274,3 @@ def _write(
     else:
         write_output(table_text(result), None)
         say(f"nidmap: -m {job.machine.name} -m {output} uses these figures")
-
-
-def _result(job: _Job, session: Rounds, sizes: dict[str, tuple[int, int]]) -> Result:
-    """Return what the rounds say."""
-    from placement.network import hops
-    from workloads.calibrate.result import result_of
-
-    router = job.machine.router[job.rows, 0].astype("int64")
-    timed = {
-        f"latency {level} {k}": (router[[a]], router[[b]])
-        for level, pairs in job.plan.pairs.items()
-        for k, (a, b) in enumerate(pairs)
-        if a != b
-    }
-
-    def hops_passed(routing: str) -> dict[str, float]:
-        return {n: float(hops(job.machine, a, b, routing).sum()) for n, (a, b) in timed.items()}
-
-    return result_of(
-        job.machine,
-        job.plan.chosen,
-        session.rounds,
-        sizes,
-        ppn=len(job.plan.seats[0]),
-        node_set=job.plan.node_set,
-        hops=hops_passed,
-        assumed_node=job.assumed,
-    )

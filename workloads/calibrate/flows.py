@@ -4,6 +4,9 @@ In most of them each node sends to at most one other and receives from at most
 one: a node's own link then carries one message, and what a link between
 routers carries more is what the network makes of it. In fans one node sends
 to several others, so that its own link binds.
+
+Beside them stand the pairs of nodes between which single messages are timed,
+by how far they lie apart, and which ranks sit on which node.
 """
 
 from __future__ import annotations
@@ -14,14 +17,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.errors import UsageError, printable
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from placement.machine import Machine
     from placement.support.array_types import Ints
 
 
-__all__ = ["Flows", "candidates"]
+__all__ = ["Flows", "candidates", "pairs_by_level", "seats_of"]
 
 #: Pairs of units (two routers, two chassis …) that are looked at, for each way they lie.
 PAIRS = 6
@@ -37,6 +42,12 @@ FANS = (2, 3, 6)
 
 #: Random permutations.
 SHUFFLES = 6
+
+#: Pairs of nodes of each level between which messages are timed.
+TIMED = 3
+
+#: Distances of a torus between which messages are timed.
+DISTANCES = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,3 +208,89 @@ def _fans(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Fl
             source, *others = rng.permutation(len(rows))[: width + 1].tolist()
             name = f"one node to {width} others, {k + 1}"
             yield Flows(name, np.full(width, source), np.array(others))
+
+
+def seats_of(hosts: Sequence[str]) -> dict[str, list[int]]:
+    """Return the ranks on each node.
+
+    Parameters
+    ----------
+    hosts : sequence of str
+        The node of each rank.
+
+    Raises
+    ------
+    UsageError
+        One node only, or nodes with different numbers of ranks.
+
+    Examples
+    --------
+    >>> seats_of(["a", "b", "a", "b"])
+    {'a': [0, 2], 'b': [1, 3]}
+    """
+    found: dict[str, list[int]] = {}
+    for rank, host in enumerate(hosts):
+        found.setdefault(host, []).append(rank)
+    if len(found) < 2:
+        raise UsageError(
+            f"all ranks are on one node, {printable(next(iter(found), '-'))}: no link is used",
+            "2 nodes are needed, 16 to 64 see most of a machine",
+        )
+    counts = {host: len(ranks) for host, ranks in found.items()}
+    few, many = (choose(counts, key=lambda host: counts[host]) for choose in (min, max))
+    if counts[few] != counts[many]:
+        raise UsageError(
+            f"ranks are not equal over the nodes: {counts[few]} on {printable(few)}, "
+            f"{counts[many]} on {printable(many)}",
+            "srun --ntasks-per-node=… starts as many on each",
+        )
+    return found
+
+
+def pairs_by_level(
+    machine: Machine, rows: Ints, ppn: int, seed: int = 0
+) -> dict[str, list[tuple[int, int]]]:
+    """Return pairs of nodes by the innermost level that both share.
+
+    Parameters
+    ----------
+    machine : Machine
+    rows : int64 (n,)
+        The job's nodes.
+    ppn : int
+        Ranks a node: from two on there are pairs inside a node.
+    seed : int
+
+    Returns
+    -------
+    dict of str to list of (int, int)
+        Positions in the job's list; innermost level first: ``node``, the
+        topology's levels, ``beyond``; on a torus ``router`` and hops.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> machine = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=2")
+    >>> {name: len(found) for name, found in pairs_by_level(machine, np.arange(8), 1).items()}
+    {'blade': 3, 'chassis': 3, 'beyond': 3}
+    """
+    from rankmap.score.distance import machine_distance
+
+    a, b = np.triu_indices(len(rows), 1)
+    distance = machine_distance(machine)
+    torus = distance.coords is not None
+    far = (distance.hops if torus else distance.level)(rows[a], rows[b])
+    names = ("node", *distance.names[:-1], "beyond")
+    rng = np.random.default_rng(seed)
+    found: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    if ppn > 1:
+        found["node"] = [(k, k) for k in range(min(TIMED, len(rows)))]
+    several = np.unique(far)
+    if torus and len(several) > DISTANCES:
+        several = several[np.linspace(0, len(several) - 1, DISTANCES).round().astype(int)]
+    for apart in several.tolist():
+        here = rng.permutation(np.flatnonzero(far == apart))[:TIMED]
+        hops = f"{apart} hop{'s' * (apart > 1)}" if apart else "router"
+        ends = zip(a[here].tolist(), b[here].tolist(), strict=True)
+        found[hops if torus else names[apart]] = list(ends)
+    return dict(found)

@@ -14,33 +14,35 @@ name                number
 
 What has two sizes is two numbers, named ``NAME short`` and ``NAME long``, of
 messages with as many bytes as `readings` says: what does not grow with them cancels.
+Rounds are interleaved: what disturbs a machine for a while disturbs all alike.
 """
 
 from __future__ import annotations
 
+import random
+import time
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from workloads.ab.statistics import FEWEST
 from workloads.calibrate import exchange
 from workloads.places import doubling
+from workloads.progress import Progress
+from workloads.session import Session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from mpi4py import MPI
 
-    from placement.support.array_types import Floats
-    from workloads.calibrate.exchange import Seats
+    from workloads.calibrate.choice import Plan
     from workloads.calibrate.flows import Flows
 
     Reading = Callable[[], dict[str, float]]
+    Sizes = dict[str, tuple[int, int]]
 
 
-__all__ = ["GAP_BYTES", "per_gb", "readings"]
-
-GB = 1e9
+__all__ = ["Rounds", "readings"]
 
 #: Bytes of a flow at first, and at most; bytes into and out of a node at most.
 FIRST, MOST, NODE_MOST = 1 << 16, 1 << 25, 1 << 28
@@ -61,26 +63,13 @@ STEPS = 8
 TIMES = 10
 
 
-def readings(
-    comm: MPI.Intracomm,
-    seats: Seats,
-    sets: Sequence[Flows],
-    node_set: int,
-    pairs: dict[str, list[tuple[int, int]]],
-    target: float,
-) -> tuple[list[Reading], dict[str, tuple[int, int]]]:
+def readings(comm: MPI.Intracomm, plan: Plan, target: float) -> tuple[list[Reading], Sizes]:
     """Return all that is read in a round, and the bytes of what is read with two sizes.
 
     Parameters
     ----------
     comm : mpi4py.MPI.Intracomm
-    seats : list of list of int
-        Ranks of each node.
-    sets : sequence of Flows
-    node_set : int
-        The set in which what ranks send is compared by their number.
-    pairs : dict
-        Of nodes by level, as `workloads.calibrate.seats.pairs_by_level` returns them.
+    plan : Plan
     target : float
         Seconds that the flows of a set should take together: long against a barrier.
 
@@ -92,10 +81,11 @@ def readings(
         Bytes of the short and of the long messages by name; those of sets of
         flows are added when these are first read.
     """
-    buffers, ppn = exchange.Buffers(), len(seats[0])
+    buffers, seats, ppn = exchange.Buffers(), plan.seats, plan.ppn
     sizes = {"step": (GAP_BYTES, 2 * GAP_BYTES)}
+    sets = plan.chosen.table.flows
     named = [(f"flows {k}", one, ppn) for k, one in enumerate(sets)]
-    named += [(f"ranks {r}", sets[node_set], r) for r in doubling(ppn)[:-1]]
+    named += [(f"ranks {r}", sets[plan.node_set], r) for r in doubling(ppn)[:-1]]
     found: list[Reading] = [
         partial(_read_flows, name, one, r, target, sizes,
                 exchange.flow_exchange(comm, seats, one, r, buffers))
@@ -108,14 +98,12 @@ def readings(
     ring = [ranks[0] for ranks in seats]
     steps = partial(exchange.time_steps, comm, ring, min(STEPS, len(ring) - 1), buffers)
     found.append(lambda: _read_both("step", steps, sizes))
-    found.append(lambda: _messages(comm, seats))
-    found.append(lambda: _latencies(comm, seats, pairs))
+    found.append(lambda: _messages(comm, plan))
+    found.append(lambda: _latencies(comm, plan))
     return found, sizes
 
 
-def _read_both(
-    name: str, seconds: Callable[[int], float], sizes: dict[str, tuple[int, int]]
-) -> dict[str, float]:
+def _read_both(name: str, seconds: Callable[[int], float], sizes: Sizes) -> dict[str, float]:
     """Return the seconds with short and with long messages."""
     short, long = sizes[name]
     return {f"{name} short": seconds(short), f"{name} long": seconds(long)}
@@ -126,7 +114,7 @@ def _read_flows(
     flows: Flows,
     each: int,
     target: float,
-    sizes: dict[str, tuple[int, int]],
+    sizes: Sizes,
     seconds: Callable[[int], float],
 ) -> dict[str, float]:
     """Return the seconds of a set of flows, with sizes that are found at the first reading."""
@@ -150,44 +138,67 @@ def _suitable_size(seconds: Callable[[int], float], most: int, target: float) ->
     return int(min(most, max(FIRST // 2, size * target / spent)))
 
 
-def per_gb(short: Floats, long: Floats, sizes: tuple[int, int]) -> Floats:
-    """Return the seconds of a GB in every round; what does not grow with bytes cancels.
-
-    Parameters
-    ----------
-    short, long : float64 (rounds,)
-        Seconds with both sizes; of the short one the median counts. A long one
-        that is no longer than that counts for itself.
-    sizes : (int, int)
-        Their bytes.
-
-    Examples
-    --------
-    >>> per_gb(np.array([3.0, 9.0, 3.0]), np.array([5.0, 5.0, 5.0]), (10**9, 2 * 10**9)).tolist()
-    [2.0, 2.0, 2.0]
-    """
-    less = float(np.median(short))
-    beyond = np.where(long > less, long - less, long * (1 - sizes[0] / sizes[1]))
-    return np.asarray(beyond / (sizes[1] - sizes[0]) * GB)
-
-
-def _messages(comm: MPI.Intracomm, seats: Seats) -> dict[str, float]:
+def _messages(comm: MPI.Intracomm, plan: Plan) -> dict[str, float]:
     """Return the seconds between two messages of one rank, and of one node."""
-    ends = list(zip(seats[0], seats[1], strict=True))
+    ends = list(zip(*plan.seats[:2], strict=True))
     found = {"message": exchange.time_stream(comm, ends[:1]) / exchange.WINDOW}
     if len(ends) > 1:
         found["node messages"] = exchange.time_stream(comm, ends) / (exchange.WINDOW * len(ends))
     return found
 
 
-def _latencies(
-    comm: MPI.Intracomm, seats: Seats, pairs: dict[str, list[tuple[int, int]]]
-) -> dict[str, float]:
+def _latencies(comm: MPI.Intracomm, plan: Plan) -> dict[str, float]:
     """Return the seconds of an empty message for every pair of nodes."""
     named = {
-        f"latency {level} {k}": (seats[a][0], seats[b][int(a == b)])
-        for level, listed in pairs.items()
+        f"latency {level} {k}": (plan.seats[a][0], plan.seats[b][int(a == b)])
+        for level, listed in plan.pairs.items()
         for k, (a, b) in enumerate(listed)
     }
     found = exchange.ping_pongs(comm, list(named.values()), TIMES)
     return dict(zip(named, found, strict=True))
+
+
+class Rounds(Session):
+    """A calibration: whole rounds are kept, and enough of them are a result.
+
+    Attributes
+    ----------
+    finished : list of dict of str to float
+        Readings of each round by their names; the same on all ranks.
+    """
+
+    rounds: list[dict[str, float]]
+
+    @property
+    def enough(self) -> bool:
+        """Whether intervals can be given."""
+        return len(self.rounds) >= FEWEST
+
+    def ending(self) -> str:
+        """Say that the run ended early, and what of it counts."""
+        done = f"{self.ended} after {len(self.rounds)} of {self.common.repeat} rounds"
+        if self.enough:
+            return f"{done}: the figures rest on these"
+        return f"{done}: nothing is written, as {FEWEST} rounds are the fewest that say anything"
+
+    def measure_rounds(self, readings: Sequence[Reading]) -> None:
+        """Take all readings in every round, each round in an order of its own. Collective.
+
+        A first round does not count: connections are made in it, and sizes found.
+        """
+        self.rounds = []
+        self._say_remark()
+        order = random.Random(self.common.seed)  # noqa: S311  # an order, no secret
+        done, total = 0, len(readings) * (self.common.repeat + 1)
+        with Progress("calibrate", total, shown=self.root) as progress:
+            for number in range(self.common.repeat + 1):
+                values: dict[str, float] = {}
+                for reading in order.sample(list(readings), len(readings)):
+                    began = time.monotonic()
+                    values |= {name: max(s, 1e-12) for name, s in reading().items()}
+                    done += 1
+                    progress.at(done)
+                    if self.over(time.monotonic() - began):
+                        return
+                if number:
+                    self.rounds.append(values)

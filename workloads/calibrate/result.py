@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from workloads.ab.statistics import interval
-from workloads.calibrate.choice import NODE, Chosen
-from workloads.calibrate.fit import Network, fit_network
-from workloads.calibrate.readings import GAP_BYTES, per_gb
+from workloads.calibrate.choice import NODE, Plan, Table
+from workloads.calibrate.fit import Fit, Network, fit_network
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from placement.machine import Machine
     from placement.support.array_types import Floats
 
-    Rows = Sequence[dict[str, float]]
-    Sizes = dict[str, tuple[int, int]]
+__all__ = ["Measured", "Readings", "Result", "per_gb", "result_of"]
 
-__all__ = ["Measured", "Result", "result_of"]
+GB = 1e9
 
 #: A rank is as fast as its node where it reaches this share of it.
 AS_FAST = 0.97
@@ -59,6 +58,30 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
+class Readings:
+    """What was read in all rounds.
+
+    Attributes
+    ----------
+    rounds : sequence of dict of str to float
+        Readings by their names (`workloads.calibrate.readings`).
+    sizes : dict of str to (int, int)
+        Bytes of the readings that have two sizes.
+    """
+
+    rounds: Sequence[dict[str, float]]
+    sizes: dict[str, tuple[int, int]]
+
+    def of(self, name: str) -> Floats:
+        """Return a reading of every round, float64 (rounds,)."""
+        return np.array([one[name] for one in self.rounds])
+
+    def per_gb(self, name: str) -> Floats:
+        """Return the seconds of a GB in every round, float64 (rounds,)."""
+        return per_gb(self.of(f"{name} short"), self.of(f"{name} long"), self.sizes[name])
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """All that was found.
 
@@ -67,8 +90,6 @@ class Result:
     figures : list of Measured
     network : Network
         How well each routing fits.
-    same : tuple of str
-        Routings whose times are those of the best on these nodes.
     unreached : tuple of str
         Classes that bind in no set of flows between these nodes.
     notes : list of str
@@ -76,19 +97,14 @@ class Result:
 
     figures: list[Measured]
     network: Network
-    same: tuple[str, ...]
     unreached: tuple[str, ...]
-    notes: list[str] = field(default_factory=list)
+    notes: list[str]
 
 
 def result_of(
     machine: Machine,
-    chosen: Chosen,
-    rounds: Rows,
-    sizes: Sizes,
-    *,
-    ppn: int,
-    node_set: int,
+    plan: Plan,
+    read: Readings,
     hops: Callable[[str], dict[str, float]],
     assumed_node: bool = False,
 ) -> Result:
@@ -98,55 +114,58 @@ def result_of(
     ----------
     machine : Machine
         As `workloads.calibrate.choice.without_stated_routing` returns it.
-    chosen : Chosen
-    rounds : sequence of dict of str to float
-        Readings by their names (`workloads.calibrate.readings`).
-    sizes : dict of str to (int, int)
-        Bytes of the readings that have two sizes.
-    ppn : int
-        Ranks a node.
-    node_set : int
-        The set of flows in which ranks a node were compared.
+    plan : Plan
+    read : Readings
     hops : callable
         From a routing to the links between routers on the way of each timed pair, by the
         reading's name.
     assumed_node : bool
         Whether the machine states no bandwidth of a node's link.
     """
-    table = chosen.table
+    table = plan.chosen.table
     sets = np.column_stack(
-        [_per_gb(rounds, sizes, f"flows {k}") for k in range(len(table.flows))]
+        [read.per_gb(f"flows {k}") for k in range(len(table.flows))]
     )  # seconds for a GB a flow, float64 (rounds, sets)
     network = fit_network(table, np.median(sets, axis=0))
-    same = tuple(
-        name
-        for name in table.routings
-        if name == network.best.routing
-        or {name, network.best.routing} in [{*pair} for pair in chosen.alike]
-    )
-    unreached = tuple(name for name in table.classes if name not in network.best.shares)
-    found = Result([], network, same, unreached)
-    width = int(np.bincount(table.flows[node_set].source).max())
-    rates = _rates(rounds, sizes, ppn, node_set, width)
+    # GB/s that a node sends in each round, by how many of its ranks send
+    names = {count: f"ranks {count}" for count in range(1, plan.ppn)}
+    names[plan.ppn] = f"flows {plan.node_set}"
+    leaving = int(np.bincount(table.flows[plan.node_set].source).max())
+    rates = {
+        count: leaving / read.per_gb(name) for count, name in names.items() if name in read.sizes
+    }
     fastest = max(rates.values(), key=lambda rate: float(np.median(rate)))
-    found.figures.extend(_links(machine, chosen, network, sets, fastest, assumed_node))
-    found.figures.extend(_ranks(rounds, sizes, ppn, rates))
-    if ppn == 1:
-        found.notes.append(
-            "one rank a node: what a node sends with more of them, and copies inside it, were not"
-            " measured"
-        )
-    found.figures.extend(_latencies(rounds, hops(network.best.routing)))
-    found.figures.extend(_messages(rounds, sizes, ppn))
-    found.figures.extend(_routing(network))
-    return found
+    figures = [
+        *_links(machine, table, network.best, sets, fastest, assumed_node),
+        *_ranks(read, plan.ppn, rates),
+        *_latencies(read, hops(network.best.routing)),
+        *_messages(read, plan.ppn),
+        *_routing(network),
+    ]
+    unreached = tuple(name for name in table.classes if name not in network.best.shares)
+    alone = "one rank a node: what a node sends with more of them, and copies inside it, were not"
+    return Result(figures, network, unreached, [f"{alone} measured"] if plan.ppn == 1 else [])
 
 
-def _per_gb(rounds: Rows, sizes: Sizes, name: str) -> Floats:
-    short, long = (
-        np.array([one[f"{name} {word}"] for one in rounds]) for word in ("short", "long")
-    )
-    return per_gb(short, long, sizes[name])
+def per_gb(short: Floats, long: Floats, sizes: tuple[int, int]) -> Floats:
+    """Return the seconds of a GB in every round; what does not grow with bytes cancels.
+
+    Parameters
+    ----------
+    short, long : float64 (rounds,)
+        Seconds with both sizes; of the short one the median counts. A long one
+        that is no longer than that counts for itself.
+    sizes : (int, int)
+        Their bytes.
+
+    Examples
+    --------
+    >>> per_gb(np.array([3.0, 9.0, 3.0]), np.array([5.0, 5.0, 5.0]), (10**9, 2 * 10**9)).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    less = float(np.median(short))
+    beyond = np.where(long > less, long - less, long * (1 - sizes[0] / sizes[1]))
+    return np.asarray(beyond / (sizes[1] - sizes[0]) * GB)
 
 
 def _middle_of(key: str, values: Floats, how: str, **more: Any) -> Measured:
@@ -170,19 +189,13 @@ def _keys(machine: Machine, kind: str) -> list[tuple[str, float]]:
 
 
 def _links(
-    machine: Machine,
-    chosen: Chosen,
-    network: Network,
-    sets: Floats,
-    fastest: Floats,
-    assumed_node: bool,
+    machine: Machine, table: Table, best: Fit, sets: Floats, fastest: Floats, assumed_node: bool
 ) -> list[Measured]:
     """Return the bandwidths of all classes: those that were not reached in proportion.
 
     A node's own link is as fast as what any number of its ranks sends (`fastest`, GB/s of
     each round): a busy computer lets several come out low.
     """
-    table, best = chosen.table, network.best
     seconds = table.seconds[:, table.routings.index(best.routing)]
     found, shares = [], []
     for k, kind in enumerate(table.classes):
@@ -219,26 +232,7 @@ def _links(
     return [*found, Measured("sending.payload", 1.0, how)]
 
 
-def _rates(rounds: Rows, sizes: Sizes, ppn: int, node_set: int, width: int) -> dict[int, Floats]:
-    """Return the GB/s that a node sends in each round, by how many of its ranks send.
-
-    Parameters
-    ----------
-    rounds : sequence of dict
-    sizes : dict
-    ppn, node_set : int
-    width : int
-        Flows that leave one node in that set.
-    """
-    names = {count: f"ranks {count}" for count in range(1, ppn)} | {ppn: f"flows {node_set}"}
-    return {
-        count: width / _per_gb(rounds, sizes, name)
-        for count, name in names.items()
-        if name in sizes
-    }
-
-
-def _ranks(rounds: Rows, sizes: Sizes, ppn: int, rates: dict[int, Floats]) -> list[Measured]:
+def _ranks(read: Readings, ppn: int, rates: dict[int, Floats]) -> list[Measured]:
     """Return what ranks send: one, several of a node, and inside a node."""
     figures = [
         _middle_of(f"stated.node_{count}_ranks", rate, f"a node, {count} of its ranks sending",
@@ -246,8 +240,8 @@ def _ranks(rounds: Rows, sizes: Sizes, ppn: int, rates: dict[int, Floats]) -> li
         for count, rate in rates.items()
     ]  # fmt: skip
     alone, how = rates[1], "one rank of each node sends"
-    if "copies" in sizes:
-        inside = ppn / _per_gb(rounds, sizes, "copies")
+    if "copies" in read.sizes:
+        inside = ppn / read.per_gb("copies")
         figures.append(_middle_of("sending.memory", inside, f"copies between {ppn} ranks of a node",
                                  unit="GB/s"))  # fmt: skip
         if np.median(alone) >= AS_FAST * np.median(rates[ppn]):
@@ -256,25 +250,25 @@ def _ranks(rounds: Rows, sizes: Sizes, ppn: int, rates: dict[int, Floats]) -> li
     return [*figures, _middle_of("sending.process", alone, how, unit="GB/s")]
 
 
-def _latencies(rounds: Rows, hops: dict[str, float]) -> list[Measured]:
+def _latencies(read: Readings, hops: dict[str, float]) -> list[Measured]:
     """Return the latency of each level, and what of it each link between routers adds."""
     levels: dict[str, list[str]] = {}
-    for name in rounds[0]:
+    for name in read.rounds[0]:
         if name.startswith("latency "):
             levels.setdefault(name[8:].rpartition(" ")[0], []).append(name)
     figures = []
     for level, names in levels.items():
-        us = 1e6 * np.array([np.median([one[name] for name in names]) for one in rounds])
+        us = 1e6 * np.median([read.of(name) for name in names], axis=0)
         key = f"stated.latency_{level.replace(' ', '_')}"
         figures.append(_middle_of(key, us, f"an empty message, {level}", unit="us"))
     far = [name for names in levels.values() for name in names if name in hops]
-    lines = np.array([_line([hops[name] for name in far], [one[name] for name in far])
-                      for one in rounds])  # fmt: skip
+    apart = [hops[name] for name in far]
+    lines = np.array([_line(apart, [one[name] for name in far]) for one in read.rounds])
     ways = f"{len(far)} pairs of nodes"
     figures.append(_middle_of("latency.mpi_us", lines[:, 0] * 1e6, f"an empty message, {ways}",
                              unit="us"))  # fmt: skip
     hop = float(np.median(lines[:, 1])) * 1e9
-    if len({hops[name] for name in far}) > 1:
+    if len(set(apart)) > 1:
         figures.append(Measured("latency.hop_ns", hop, f"each link between routers, {ways}", "ns"))
     return figures
 
@@ -287,20 +281,19 @@ def _line(hops: Sequence[float], seconds: Sequence[float]) -> tuple[float, float
     return (none, each) if none > 0 else (float(y.min()), 0.0)
 
 
-def _messages(rounds: Rows, sizes: Sizes, ppn: int) -> list[Measured]:
+def _messages(read: Readings, ppn: int) -> list[Measured]:
     """Return the time between messages, and what a step of a staged exchange takes beyond bytes."""
     figures = []
     for key, name, how in (
         ("sending.message_us", "message", "between two short messages of a rank"),
         ("sending.nic_us", "node messages", f"between two of a node, {ppn} ranks sending"),
     ):
-        if name in rounds[0]:
-            us = 1e6 * np.array([one[name] for one in rounds])
-            figures.append(_middle_of(key, us, how, unit="us"))
-    less, more = sizes["step"]
-    gaps = np.array([more * one["step short"] - less * one["step long"] for one in rounds])
+        if name in read.rounds[0]:
+            figures.append(_middle_of(key, 1e6 * read.of(name), how, unit="us"))
+    less, more = read.sizes["step"]
+    gaps = more * read.of("step short") - less * read.of("step long")
     gaps *= 1e6 / (more - less)
-    how = f"a step of a staged exchange beyond its bytes ({GAP_BYTES >> 10} and twice as many KiB)"
+    how = f"a step of a staged exchange beyond its bytes ({less >> 10} and twice as many KiB)"
     if (gaps > 0).all():
         figures.append(_middle_of("sending.gap_us", gaps, how, unit="us"))
     else:

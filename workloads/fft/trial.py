@@ -48,63 +48,6 @@ def extents(text: str) -> tuple[int, ...]:
     return sizes * 3 if len(sizes) == 1 else sizes
 
 
-def trial(
-    comm: MPI.Intracomm,
-    *,
-    shape: str = "128x128x128",
-    basis: str = "",
-    kind: str = "c2c",
-    precision: str = "double",
-    grid: str = "slab",
-    transpose: str = "auto",
-    pieces: int = 0,
-    library: str = "",
-    direction: str = "both",
-    seed: int = 0,
-) -> FFT:
-    """Return an FFT with its data made. Collective.
-
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-        Its rank order is the order of the process grid, row by row.
-    shape : str
-        ``128x128x64``; ``128`` is a cube; ``128x1x64`` or ``128x64`` are 2-D.
-    basis, grid, pieces, library
-        See `workloads.fft.Transform`.
-    kind : {"c2c", "r2c"}
-    precision : {"double", "single"}
-    transpose : str
-        `Transform`'s ``method``.
-    direction : {"both", "forward", "backward"}
-        What is timed; the paper's times are of a pair.
-    seed : int
-
-    Raises
-    ------
-    UsageError, NidmapError
-        On all ranks alike.
-    """
-    with together(comm):
-        if (kind, precision) not in _TYPES:
-            what = f"no FFT {printable(kind)} in {printable(precision)} precision"
-            raise UsageError(what, "c2c or r2c, double or single")
-        check_word("direction", direction, ("both", "forward", "backward"))
-        sizes = extents(shape)
-    transform = Transform(
-        comm,
-        sizes,
-        basis=basis,
-        dtype=_TYPES[kind, precision],
-        grid=grid,
-        method=transpose,
-        pieces=pieces,
-        library=library,
-        checked=False,
-    )
-    return FFT(transform, direction, seed)
-
-
 def pattern(
     ranks: int, shape: str = "128x128x128", grid: str = "slab", kind: str = "c2c", basis: str = ""
 ) -> str:
@@ -136,19 +79,71 @@ def message_bytes(
 
 
 class FFT:
-    """An FFT of random data, there and back in place of the data.
+    """An FFT of random data, there and back in place of the data. Collective.
 
     Memory: data, spectrum and buffers, at most 3 times the local array
     (see `workloads.fft.transform`).
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+        Its rank order is the order of the process grid, row by row.
+    shape : str
+        ``128x128x64``; ``128`` is a cube; ``128x1x64`` or ``128x64`` are 2-D.
+    basis, grid, pieces, library
+        See `workloads.fft.Transform`.
+    kind : {"c2c", "r2c"}
+    precision : {"double", "single"}
+    transpose : str
+        `Transform`'s ``method``.
+    direction : {"both", "forward", "backward"}
+        What is timed; the paper's times are of a pair.
+    seed : int
+
+    Raises
+    ------
+    UsageError, NidmapError
+        On all ranks alike.
 
     Attributes
     ----------
     transform : Transform
     """
 
-    def __init__(self, transform: Transform, direction: str, seed: int) -> None:
-        self.transform, self._direction, self._seed = transform, direction, seed
-        with together(transform.comm):
+    def __init__(
+        self,
+        comm: MPI.Intracomm,
+        *,
+        shape: str = "128x128x128",
+        basis: str = "",
+        kind: str = "c2c",
+        precision: str = "double",
+        grid: str = "slab",
+        transpose: str = "auto",
+        pieces: int = 0,
+        library: str = "",
+        direction: str = "both",
+        seed: int = 0,
+    ) -> None:
+        with together(comm):
+            if (kind, precision) not in _TYPES:
+                what = f"no FFT {printable(kind)} in {printable(precision)} precision"
+                raise UsageError(what, "c2c or r2c, double or single")
+            check_word("direction", direction, ("both", "forward", "backward"))
+            sizes = extents(shape)
+        self._direction, self._seed = direction, seed
+        self.transform = transform = Transform(
+            comm,
+            sizes,
+            basis=basis,
+            dtype=_TYPES[kind, precision],
+            grid=grid,
+            method=transpose,
+            pieces=pieces,
+            library=library,
+            checked=False,
+        )
+        with together(comm):
             self._values = transform.empty()
             self._spectrum = transform.empty_spectrum()
             for row, plane in zip(self._values, self._planes(), strict=True):
@@ -230,6 +225,9 @@ class FFT:
     def close(self) -> None:
         """Free what the transform keeps. Collective."""
         self.transform.close()
+
+
+trial = FFT
 
 
 def _waves(transform: Transform, mode: Sequence[int]) -> list[Array]:

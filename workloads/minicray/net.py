@@ -5,23 +5,26 @@ fabric is ``hsn0``; the router's side of it is ``p<node>``. The link that
 carries the predictor's channel c leaves its router by the device ``c<c>``, so
 that a kernel counter is a channel's load under its own name. All nodes also
 have ``mgmt0`` on a bridge without limits: Slurm and launchers talk there, and
-the fabric carries the ranks' messages alone, as on a real machine.
+the fabric carries the ranks' messages alone, as on a real machine. Refused is
+what is too large for this computer, or has names that are not host names.
 """
 
 from __future__ import annotations
 
+import re
+import socket
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.errors import UsageError
-from workloads.minicray import limits
-from workloads.minicray.limits import LOGIN
+from placement.errors import UsageError, printable
+from workloads.memory import available
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Floats, Ints
 
 
-__all__ = ["BUDGET", "LOGIN", "MANAGEMENT", "MTU", "Net", "design", "next_hops"]
+__all__ = ["BUDGET", "LOGIN", "MANAGEMENT", "MTU", "Net", "design", "host_names", "next_hops"]
 
 #: GB/s that all nodes together may inject: what one core forwards with time to spare.
 BUDGET = 0.06
@@ -43,6 +46,25 @@ _FABRIC, _ROUTERS, _MANAGEMENT = "10.64", "10.128", "10.200"
 
 #: All of the management bridge.
 MANAGEMENT = f"{_MANAGEMENT}.0.0/16"
+
+#: Name of the host from which jobs are started.
+LOGIN = "login"
+
+#: Nodes and routers; each is a namespace with devices, processes and route tables.
+MOST_NODES = 512
+MOST_ROUTERS = 512
+MOST_CABLES = 4096
+
+#: Bytes that a namespace, a cable and a node's daemons and ranks take: to refuse, not to plan.
+_SPACE, _CABLE, _NODE = 1 << 20, 1 << 18, 24 << 20
+
+#: Slowest and fastest link that a token bucket can hold apart from the rest, bytes a second.
+_SLOWEST, _FASTEST = 1e3, 1e10
+
+#: What helps where a machine is too large.
+_SMALLER = "name a smaller machine, such as minicray:dragonfly"
+
+_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,29 +164,29 @@ def design(machine: Machine, scale: float | None = None, ecmp: bool = False) -> 
 
     if scale is not None and not 0 < scale < float("inf"):
         raise UsageError(f"--scale {scale:g}: it must be above 0")
-    rows = limits.rows(machine)
-    left_out = tuple(limits.notes(machine, rows))
+    rows = compute_rows(machine)
+    notes = tuple(left_out(machine, rows))
     if machine.router.shape[1] > 1:  # one NIC a node
         machine = replace(machine, router=machine.router[:, :1], _cache={})
     found = channels(machine, "single")
     own, assumed = _node_bandwidth(machine, found)
     factor = own * len(rows) / BUDGET if scale is None else scale
     gbs = np.where(np.isfinite(found.bandwidth), found.bandwidth, own * 100)
-    limits.refuse_rates(own, gbs, factor)
+    refuse_rates(own, gbs, factor)
     net = Net(
         machine=machine,
         rows=rows,
-        names=limits.host_names(machine.names[rows].tolist()),
+        names=host_names(machine.names[rows].tolist()),
         router=machine.router[rows, 0].astype(np.int32),
         channels=found,
         hops=next_hops(machine, found, rows, ecmp),
         scale=factor,
         node_rate=own * 1e9 / factor,
         rates=gbs * 1e9 / factor,
-        notes=(*assumed, *left_out),
+        notes=(*assumed, *notes),
         ecmp=ecmp,
     )
-    limits.refuse_large(len(rows), net.routers, len(found) // 2)
+    refuse_large(len(rows), net.routers, len(found) // 2)
     return net
 
 
@@ -183,6 +205,115 @@ def _node_bandwidth(machine: Machine, found: Channels) -> tuple[float, tuple[str
         )
     fastest = float(finite.max())
     return fastest, (f"injection is not stated: taken as the fastest link, {fastest:g} GB/s",)
+
+
+def compute_rows(machine: Machine) -> Ints:
+    """Return the nodes that get a namespace: compute nodes with a place in the network.
+
+    Raises
+    ------
+    UsageError
+        None, or too many.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> compute_rows(nidmap.load_machine("torus:2x2")).tolist()
+    [0, 1, 2, 3]
+    """
+    found = np.flatnonzero(machine.compute & (machine.router[:, 0] >= 0))
+    if not len(found):
+        raise UsageError(f"{machine.name} has no compute node with a place in its network")
+    if len(found) > MOST_NODES:
+        what = f"a mini-Cray of {len(found)} nodes is too large: {MOST_NODES} at most"
+        raise UsageError(what, _SMALLER)
+    return found
+
+
+def left_out(machine: Machine, chosen: Ints) -> Iterable[str]:
+    """Yield what of the machine the mini-Cray leaves out."""
+    service = int((~machine.compute).sum())
+    lost = len(machine) - service - len(chosen)
+    several = int(((machine.router[chosen] >= 0).sum(axis=1) > 1).sum())
+    for count, which, what in (
+        (service, "not for computing", "no namespace"),
+        (lost, "without a place in the network", "no namespace"),
+        (several, "with several NICs", "a link for the first one only"),
+    ):
+        if count:
+            have = "has" if count == 1 else "have"
+            yield f"{count} node{'s' * (count != 1)} {which} {have} {what}"
+
+
+def host_names(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names, once it is known that each can be a host's, and none another's.
+
+    Raises
+    ------
+    UsageError
+        A name that no host may have, two that differ in case only, or that of
+        the host from which jobs are started.
+
+    Examples
+    --------
+    >>> host_names(["nid00000", "x3000c0s1b0n0"])
+    ('nid00000', 'x3000c0s1b0n0')
+    """
+    seen = {LOGIN: LOGIN, "localhost": "localhost"}
+    for k, name in enumerate(names):
+        if not _HOST.fullmatch(name) or ".." in name or _is_address(name):
+            raise UsageError(f"{printable(repr(name))} cannot be the name of a host")
+        other = seen.setdefault(name.lower(), name)
+        if other in (LOGIN, "localhost"):
+            raise UsageError(f"a node cannot be called {name}: a mini-Cray has a host {other}")
+        if other != name:
+            raise UsageError(f"{name} and {other} are one name to the network")
+        if len(seen) < k + 3:  # with the two above
+            raise UsageError(f"two nodes are called {name}")
+    return tuple(names)
+
+
+def _is_address(name: str) -> bool:
+    """Tell whether a resolver takes a name for an address, as it does with 12 or 0x1f."""
+    with suppress(OSError):
+        socket.inet_aton(name)
+        return True
+    return False
+
+
+def refuse_rates(own: float, gbs: Floats, factor: float) -> None:
+    """Refuse a scale at which some link is slower or faster than can be emulated."""
+    every = np.append(gbs, own) * 1e9 / factor
+    if every.min() < _SLOWEST or every.max() > _FASTEST:
+        slow, fast = every.min() * 8 / 1e6, every.max() * 8 / 1e6
+        raise UsageError(
+            f"links of {slow:.3g} to {fast:.3g} Mbit/s cannot be emulated (scale {factor:g})",
+            f"between {_SLOWEST * 8 / 1e6:g} and {_FASTEST * 8 / 1e6:g} they can: --scale",
+        )
+
+
+def refuse_large(nodes: int, routers: int, cables: int) -> None:
+    """Refuse what this computer cannot hold.
+
+    Raises
+    ------
+    UsageError
+        Too many routers or cables, or more memory than there is.
+    """
+    if routers > MOST_ROUTERS or cables > MOST_CABLES:
+        raise UsageError(
+            f"{routers} routers and {cables} cables are too many: "
+            f"{MOST_ROUTERS} and {MOST_CABLES} at most",
+            _SMALLER,
+        )
+    need = (2 * nodes + routers) * _SPACE + cables * _CABLE + nodes * _NODE
+    room = available()
+    if need > room:
+        raise UsageError(
+            f"{nodes} nodes and {routers} routers need about {need >> 20} MiB, "
+            f"{room >> 20} MiB are free here",
+            _SMALLER,
+        )
 
 
 def next_hops(machine: Machine, channels: Channels, rows: Ints, ecmp: bool) -> Ints:

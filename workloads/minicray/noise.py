@@ -7,12 +7,14 @@ import random
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from placement.errors import LaunchError, UsageError, printable
 from workloads.minicray import client
+from workloads.minicray.daemon import HOME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +25,9 @@ __all__ = ["Noise", "between", "make_noise", "net_of", "over_links"]
 
 #: Connections of each pair of nodes: so many that they hold their own beside a job's.
 _CONNECTIONS = 8
+
+#: What each of its nodes runs.
+_TRAFFIC = str(Path(__file__).with_name("traffic.py"))
 
 #: Seconds that Slurm may take to start it.
 _IMMEDIATE = 5
@@ -94,7 +99,7 @@ def between(net: Net, pairs: Sequence[str]) -> Noise:
     return Noise(tuple(dict.fromkeys(flows)))
 
 
-def over_links(net: Net, links: Sequence[str], avoid: Sequence[int] = ()) -> Noise:
+def over_links(net: Net, links: Sequence[str]) -> Noise:
     """Return flows that fill links, by few nodes near their ends.
 
     Parameters
@@ -102,8 +107,6 @@ def over_links(net: Net, links: Sequence[str], avoid: Sequence[int] = ()) -> Noi
     net : Net
     links : sequence of str
         Names as `nidmap minicray links` prints them, those of routers.
-    avoid : sequence of int
-        Nodes that others use.
 
     Raises
     ------
@@ -125,9 +128,9 @@ def over_links(net: Net, links: Sequence[str], avoid: Sequence[int] = ()) -> Noi
         if link not in known:
             raise UsageError(f"no link {printable(link)!r}", "nidmap minicray links names them")
         channel = known[link]
-        chosen = _filling(net, channel, set(avoid))
+        chosen = _filling(net, channel)
         if not chosen:
-            raise UsageError(f"no route between free nodes leads over {link}")
+            raise UsageError(f"no route between nodes leads over {link}")
         share = len(chosen) * net.node_rate / float(net.rates[channel])
         if share < 1:
             notes.append(f"{link}: its nodes can fill {share:.0%} of it")
@@ -135,12 +138,12 @@ def over_links(net: Net, links: Sequence[str], avoid: Sequence[int] = ()) -> Noi
     return Noise(tuple(dict.fromkeys(flows)), tuple(links), tuple(notes))
 
 
-def _filling(net: Net, channel: int, avoid: set[int]) -> list[tuple[int, int]]:
+def _filling(net: Net, channel: int) -> list[tuple[int, int]]:
     """Return pairs of nodes, each node once a side, whose routes share a channel; short ones."""
     from placement.network.routes import walk
 
-    free = np.array([k for k in range(len(net.names)) if k not in avoid], dtype=np.int64)
-    source, target = np.repeat(free, len(free)), np.tile(free, len(free))
+    every = np.arange(len(net.names))
+    source, target = np.repeat(every, len(every)), np.tile(every, len(every))
     pair, passed = walk(net.machine, net.rows[source], net.rows[target], "single")
     hops = np.bincount(pair, minlength=len(source))
     over = np.unique(pair[passed == channel])
@@ -181,8 +184,6 @@ def make_noise(name: str, noise: Noise, seconds: float) -> dict[str, Any]:
 
 
 def _command(about: dict[str, Any], noise: Noise, seconds: float) -> list[str]:
-    from workloads.minicray import traffic
-
     names, addresses = about["names"], about["addresses"]
     plan = {
         "seconds": seconds,
@@ -190,15 +191,13 @@ def _command(about: dict[str, Any], noise: Noise, seconds: float) -> list[str]:
         "connections": _CONNECTIONS,
         "flows": [[names[a], names[b], addresses[b]] for a, b in noise.flows],
     }
-    program = [sys.executable, "-I", "-S", str(traffic.__file__), json.dumps(plan)]
+    program = [sys.executable, "-I", "-S", _TRAFFIC, json.dumps(plan)]
     listed = [names[k] for k in noise.nodes]
     if about["slurm"]:
         many = len(listed)
         return ["srun", "-J", "noise", f"-N{many}", f"-n{many}", f"-w{','.join(listed)}",
                 "--exclusive", "--quit-on-interrupt", f"--immediate={_IMMEDIATE}",
                 "--mpi=none", *program]  # fmt: skip
-    from workloads.minicray.daemon import HOME
-
     script = 'for n in $1; do "$0" "$n" "$2" "$3" "$4" "$5" "$6" & done; wait'
     return ["sh", "-c", script, f"{HOME}/on", " ".join(listed), *program]
 

@@ -29,7 +29,7 @@ SPECS = (
 def choice(spec, rows=None):
     machine, _ = without_stated_routing(nidmap.load_machine(*spec.split()))
     rows = np.arange(len(machine)) if rows is None else np.array(rows)
-    return machine, rows, choose_sets(machine, rows, candidates(machine, rows))
+    return machine, rows, choose_sets(machine, rows)
 
 
 @pytest.mark.parametrize("spec", SPECS)

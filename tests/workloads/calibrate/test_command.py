@@ -14,7 +14,7 @@ from placement.network.model import injection_bandwidth
 from rankmap.predict.constants import constants
 from tests.workloads.calibrate.test_fit import measured
 from tests.workloads.conftest import started
-from workloads.calibrate.seats import pairs_by_level, seats_of
+from workloads.calibrate.flows import pairs_by_level, seats_of
 from workloads.calibrate.words import document, overlay_text, table_text
 
 MACHINE = "dragonfly:groups=2,chassis=1,blades=2,nodes=2,injection=10"
@@ -161,7 +161,7 @@ def test_ranks_of_one_computer_are_measured_as_nodes(place, tmp_path):
 
 INTERRUPTED = """
 import os, signal, sys
-from workloads.calibrate.rounds import Rounds
+from workloads.calibrate.readings import Rounds
 from workloads.options import Common
 
 class Fake:

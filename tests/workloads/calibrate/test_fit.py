@@ -8,11 +8,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import nidmap
-from workloads.calibrate.choice import choose_sets, without_stated_routing
+from workloads.calibrate.choice import Plan, choose_sets, without_stated_routing
 from workloads.calibrate.fit import fit_network
-from workloads.calibrate.flows import candidates
-from workloads.calibrate.readings import per_gb
-from workloads.calibrate.result import result_of
+from workloads.calibrate.result import Readings, per_gb, result_of
 
 SPECS = ("minicray:dragonfly", "minicray:torus", "minicray:fattree")
 
@@ -21,7 +19,7 @@ SPECS = ("minicray:dragonfly", "minicray:torus", "minicray:fattree")
 def case(spec):
     machine, _ = without_stated_routing(nidmap.load_machine(spec))
     rows = np.arange(len(machine))
-    return machine, choose_sets(machine, rows, candidates(machine, rows))
+    return machine, choose_sets(machine, rows)
 
 
 def times(table, routing, shares):
@@ -91,7 +89,7 @@ def test_where_no_routing_fits_none_is_named():
 
 
 def simulated(table, routing, shares, noise, seed, rounds=10):
-    """Return rounds of readings of a network, and their sizes."""
+    """Return what rounds of readings of a network say."""
     rng = np.random.default_rng(seed)
     gb = times(table, routing, shares)
     sizes = {f"flows {k}": (1000, 8000) for k in range(len(gb))}
@@ -107,14 +105,14 @@ def simulated(table, routing, shares, noise, seed, rounds=10):
         one |= {"message": 2e-7, "node messages": 1e-7}
         one |= {"latency blade 0": 1.5e-6, "latency beyond 0": 1.9e-6}
         found.append(one)
-    return found, sizes
+    return Readings(found, sizes)
 
 
 def measured(spec, routing, shares, noise, seed=0):
     machine, found = case(spec)
-    rounds, sizes = simulated(found.table, routing, shares, noise, seed)
+    read = simulated(found.table, routing, shares, noise, seed)
     hops = {"latency blade 0": 0.0, "latency beyond 0": 4.0}
-    return result_of(machine, found, rounds, sizes, ppn=2, node_set=0, hops=lambda _: hops)
+    return result_of(machine, Plan([[0, 1]], found, {}, 0), read, lambda _: hops)
 
 
 def test_every_figure_of_a_quiet_machine_is_what_was_set():
@@ -161,10 +159,10 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say():
 def test_a_class_without_a_set_is_assumed_in_proportion():
     machine, _ = without_stated_routing(nidmap.load_machine("minicray:dragonfly"))
     rows = np.arange(8)
-    found = choose_sets(machine, rows, candidates(machine, rows))
-    rounds, sizes = simulated(found.table, "single", np.full(4, 0.25), 0.0, 0)
+    found = choose_sets(machine, rows)
+    read = simulated(found.table, "single", np.full(4, 0.25), 0.0, 0)
     hops = {"latency blade 0": 0.0, "latency beyond 0": 4.0}
-    result = result_of(machine, found, rounds, sizes, ppn=2, node_set=0, hops=lambda _: hops)
+    result = result_of(machine, Plan([[0, 1]], found, {}, 0), read, lambda _: hops)
     assert result.unreached == ("blue",)
     (blue,) = (one for one in result.figures if one.key == "bandwidth.blue")
     assert (blue.mark, blue.value) == ("assumed", pytest.approx(4.6875 / 4))

@@ -13,9 +13,16 @@ from hypothesis import strategies as st
 import nidmap
 from placement.errors import UsageError
 from placement.network import Demand, loads
-from workloads.minicray import limits
 from workloads.minicray.blueprint import blueprint
-from workloads.minicray.net import creation, design, hosts, namespaces, pairs, router_setup
+from workloads.minicray.net import (
+    creation,
+    design,
+    host_names,
+    hosts,
+    namespaces,
+    pairs,
+    router_setup,
+)
 from workloads.minicray.noise import between, over_links
 
 SPECS = [
@@ -123,7 +130,7 @@ def test_links_keep_their_proportions(spec):
 )
 def test_names_that_are_no_hosts_are_refused(name):
     with pytest.raises(UsageError, match="cannot be the name"):
-        limits.host_names([name])
+        host_names([name])
 
 
 @pytest.mark.parametrize(
@@ -137,13 +144,13 @@ def test_names_that_are_no_hosts_are_refused(name):
 )
 def test_names_that_clash_are_refused(names, said):
     with pytest.raises(UsageError, match=said):
-        limits.host_names(names)
+        host_names(names)
 
 
 @given(st.lists(st.from_regex(r"[a-z][a-z0-9]{0,8}", fullmatch=True), unique=True, max_size=20))
 def test_plain_names_pass(names):
     if not {"login", "localhost"} & set(names):
-        assert limits.host_names(names) == tuple(names)
+        assert host_names(names) == tuple(names)
 
 
 def test_a_machine_that_is_too_large_is_refused():
@@ -154,7 +161,7 @@ def test_a_machine_that_is_too_large_is_refused():
 
 
 def test_a_machine_that_does_not_fit_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr("workloads.memory.available", lambda: 1 << 20)
+    monkeypatch.setattr("workloads.minicray.net.available", lambda: 1 << 20)
     with pytest.raises(UsageError, match="MiB are free here"):
         design(nidmap.load_machine("minicray:torus"))
 
@@ -210,8 +217,9 @@ def test_noise_that_cannot_be_is_refused():
     net = design(nidmap.load_machine("minicray:torus"))
     with pytest.raises(UsageError, match="no link 'x9'"):
         over_links(net, ["x9"])
-    with pytest.raises(UsageError, match="no route"):
-        over_links(net, net.channels.names().tolist()[:1], avoid=range(18))
+    alone = design(nidmap.load_machine("fattree:leaf=1,leaves=2,spines=2,bw=1,injection=1"))
+    with pytest.raises(UsageError, match="no route"):  # two nodes send over one spine of two
+        over_links(alone, alone.channels.names().tolist())
     with pytest.raises(UsageError, match="no node nid9"):
         between(net, ["nid00000,nid9"])
     with pytest.raises(UsageError, match=r"two (different )?nodes"):
