@@ -5,14 +5,10 @@ from __future__ import annotations
 from array import array
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from placement.errors import NidmapError
 from placement.support.quantities import size_text
-from workloads.world import together
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
+from workloads.world import Comm, together
 
 __all__ = ["available", "fits"]
 
@@ -36,7 +32,7 @@ def available() -> int:
     return room
 
 
-def fits(comm: MPI.Intracomm, need: int, what: str, share: float = 0.9) -> float:
+def fits(comm: Comm, need: int, what: str, share: float = 0.9) -> float:
     """Refuse on all ranks what does not fit the memory of some rank's node. Collective.
 
     Parameters

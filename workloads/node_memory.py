@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from mpi4py import MPI
-    from numpy.typing import NDArray
+from workloads.world import Comm
 
 __all__ = ["NodeMemory"]
 
@@ -30,10 +29,10 @@ class NodeMemory:
         The parts of the node's other ranks, by their rank in `comm`; at least as long as theirs.
     """
 
-    def __init__(self, comm: MPI.Intracomm, size: int) -> None:
+    def __init__(self, comm: Comm, size: int) -> None:
         from mpi4py import MPI
 
-        self._node = node = cast("MPI.Intracomm", comm.Split_type(MPI.COMM_TYPE_SHARED))
+        self._node = node = cast("Comm", comm.Split_type(MPI.COMM_TYPE_SHARED))
         self._window = MPI.Win.Allocate_shared(max(size, 8), 1, comm=node)
         self._window.Lock_all(MPI.MODE_NOCHECK)
         self.near: dict[int, NDArray[np.uint8]] = {}

@@ -13,6 +13,7 @@ import functools
 import os
 import re
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +22,9 @@ import click
 from placement.commands.common import machine_from, to_json, write_output
 from placement.commands.sending import Bytes, Param
 from workloads.launched import become_mpiexec, current_launch
-from workloads.world import run_guarded, world
+from workloads.world import Comm, run_guarded, world
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from mpi4py import MPI
-
     from placement.machine import Machine
 
 __all__ = [
@@ -206,7 +203,7 @@ class Common:
     output: str | None = None
 
     @property
-    def comm(self) -> MPI.Intracomm:
+    def comm(self) -> Comm:
         """The world, checked against ``-n`` and the launcher."""
         return world(self.ranks)
 

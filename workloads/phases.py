@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import time
 from array import array
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from mpi4py import MPI
+from workloads.world import Comm
 
 __all__ = ["Phases", "Trial", "reduce_over_ranks", "seconds_of"]
 
@@ -81,9 +79,7 @@ def seconds_of(call: Callable[[], object], times: int = 1) -> float:
     return (time.perf_counter() - began) / times
 
 
-def reduce_over_ranks(
-    comm: MPI.Intracomm, seconds: Mapping[str, float]
-) -> dict[str, dict[str, float]]:
+def reduce_over_ranks(comm: Comm, seconds: Mapping[str, float]) -> dict[str, dict[str, float]]:
     """Return min, mean and max over the ranks of the seconds a phase. Collective.
 
     Parameters

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
-from workloads.world import processor
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mpi4py import MPI
+from workloads.world import Comm, processor
 
 __all__ = ["Place", "doubling", "place", "places_of"]
 
@@ -41,7 +37,7 @@ class Place:
     most: int
 
 
-def place(comm: MPI.Intracomm) -> Place:
+def place(comm: Comm) -> Place:
     """Return where this rank is. Collective.
 
     Names of nodes as `workloads.world.processor` gives them; gathered on rank

@@ -15,6 +15,7 @@ import csv
 import io
 import json
 import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
@@ -23,8 +24,6 @@ from placement.commands.common import write_output
 from placement.errors import OutputError, ParseError, UsageError, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     import pandas as pd
 
 __all__ = ["SCHEMA", "Journal", "Run", "check_name", "csv_text", "load", "read_run", "save"]

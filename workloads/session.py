@@ -15,26 +15,21 @@ import sys
 import time
 from array import array
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, cast
+from types import FrameType
+from typing import Any, cast
 
 from placement import __version__
 from placement.commands.common import say
 from workloads.launched import ENDING, handle_signals
+from workloads.options import Common
 from workloads.phases import Trial, reduce_over_ranks
 from workloads.progress import Progress
 from workloads.results import Journal
-from workloads.world import forget_segments, oversubscription, processor, same, together
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from types import FrameType
-
-    from mpi4py import MPI
-
-    from workloads.options import Common
+from workloads.world import Comm, forget_segments, oversubscription, processor, same, together
 
 __all__ = ["Case", "Result", "Session", "header_of", "quiet_barrier"]
 
@@ -109,7 +104,7 @@ class Case:
 
     trial: Trial | None
     labels: Mapping[str, Any]
-    comm: MPI.Intracomm
+    comm: Comm
 
 
 class Session:
@@ -222,13 +217,11 @@ class Session:
         """The results that have a repetition at least: those of `document`, in its order."""
         return [result for result in self.results if result]
 
-    def part(self, joins: bool) -> MPI.Intracomm:
+    def part(self, joins: bool) -> Comm:
         """Return the communicator of the ranks that join; the others get one of the rest."""
-        return cast("MPI.Intracomm", self.comm.Split(int(not joins), self.comm.Get_rank()))
+        return cast("Comm", self.comm.Split(int(not joins), self.comm.Get_rank()))
 
-    def measure(
-        self, trial: Trial | None, *, comm: MPI.Intracomm | None = None, **labels: Any
-    ) -> Result:
+    def measure(self, trial: Trial | None, *, comm: Comm | None = None, **labels: Any) -> Result:
         """Measure one case; see `interleave`. Called by all ranks.
 
         Parameters
@@ -315,7 +308,7 @@ class Session:
         return {"schema": schema, **self.journal.header, "ended": self.ended, "cases": cases}
 
 
-def quiet_barrier(comm: MPI.Intracomm, asleep: bool = True) -> None:
+def quiet_barrier(comm: Comm, asleep: bool = True) -> None:
     """Wait for all ranks; asleep, without keeping a core from those that still work."""
     request = comm.Ibarrier()
     if not asleep:
@@ -326,7 +319,7 @@ def quiet_barrier(comm: MPI.Intracomm, asleep: bool = True) -> None:
 
 
 def header_of(
-    comm: MPI.Intracomm, workload: str, options: Mapping[str, Any], common: Common
+    comm: Comm, workload: str, options: Mapping[str, Any], common: Common
 ) -> dict[str, Any]:
     """Return what a file of samples says of the run that made it. Collective.
 

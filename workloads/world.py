@@ -18,20 +18,20 @@ import sys
 import time
 import warnings
 from array import array
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
 from placement.errors import LaunchError, NidmapError, UsageError, printable
 from workloads.launched import STARTED, current_launch, parse_count
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from mpi4py import MPI
 
 __all__ = [
+    "Comm",
     "DefectError",
     "decide_on_root",
     "forget_segments",
@@ -45,6 +45,9 @@ __all__ = [
 ]  # fmt: skip
 
 T = TypeVar("T")
+
+#: The type of communicators; MPI itself is loaded when a program's ranks need it.
+Comm: TypeAlias = "MPI.Intracomm"
 
 #: Seconds that a failing rank waits for the others to fail as well, before it aborts.
 PATIENCE = 1.0
@@ -62,7 +65,7 @@ _LOOK = 0.002
 _SEGMENT = "/dev/shm/mpich_shm_"  # noqa: S108  # not ours to make, only to take away
 
 #: The communicator of failing ranks: no measurement ever talks on it.
-_alarm: list[MPI.Intracomm] = []
+_alarm: list[Comm] = []
 
 
 class DefectError(NidmapError):
@@ -111,7 +114,7 @@ def _mixed_mpis(library: str) -> str:
     )
 
 
-def world(expected: int | None = None) -> MPI.Intracomm:
+def world(expected: int | None = None) -> Comm:
     """Return MPI.COMM_WORLD, once it is sure that it is the job that was asked for.
 
     Collective over all ranks. A mixed installation (the launcher of one MPI,
@@ -128,7 +131,7 @@ def world(expected: int | None = None) -> MPI.Intracomm:
     LaunchError
         On every rank alike: no MPI, or a world of another size.
     """
-    comm: MPI.Intracomm = _mpi().COMM_WORLD
+    comm: Comm = _mpi().COMM_WORLD
     size, launch = comm.Get_size(), current_launch()
     for by, wanted in (
         (f"{launch.by} started" if launch else "", launch.size if launch else None),
@@ -163,7 +166,7 @@ def forget_segments() -> None:
                 os.unlink(path)
 
 
-def processor(comm: MPI.Intracomm) -> str:
+def processor(comm: Comm) -> str:
     """Return the name of the node this rank is on, as `rankmap.runtime` sees it.
 
     Slurm's name for it where there is one; `rankmap.runtime.NAMES` stands in
@@ -177,7 +180,7 @@ def processor(comm: MPI.Intracomm) -> str:
     return os.environ.get("SLURMD_NODENAME") or str(_mpi().Get_processor_name())
 
 
-def oversubscription(comm: MPI.Intracomm) -> str:
+def oversubscription(comm: Comm) -> str:
     """Return one line where ranks share cores, '' where each has its own. Collective.
 
     The cores of a node are those that its ranks may run on, and no more than
@@ -220,7 +223,7 @@ def _quota() -> float:
 
 
 @contextmanager
-def together(comm: MPI.Intracomm) -> Iterator[None]:
+def together(comm: Comm) -> Iterator[None]:
     """Raise on all ranks what one of them raises inside. Collective at its end.
 
     What stands inside must not communicate: a rank that fails would leave the
@@ -247,7 +250,7 @@ def together(comm: MPI.Intracomm) -> Iterator[None]:
         raise _rebuilt(comm.bcast(parts, root=lowest), f"rank {lowest}: " if without else "")
 
 
-def decide_on_root(comm: MPI.Intracomm, decide: Callable[[], T]) -> T:
+def decide_on_root(comm: Comm, decide: Callable[[], T]) -> T:
     """Return on all ranks what rank 0 works out. Collective.
 
     Raises
@@ -295,7 +298,7 @@ def _rebuilt(parts: tuple[type[NidmapError], str, str, int], where: str) -> Nidm
     return error
 
 
-def same(comm: MPI.Intracomm, **arguments: object) -> None:
+def same(comm: Comm, **arguments: object) -> None:
     """Raise the same UsageError on all ranks where they were given different arguments.
 
     Collective.
@@ -380,7 +383,7 @@ def _fail(error: NidmapError) -> int:
     return _fail_on(_alarm[0], error)
 
 
-def _fail_on(alarm: MPI.Intracomm, error: NidmapError) -> int:
+def _fail_on(alarm: Comm, error: NidmapError) -> int:
     """Find out who else fails; the lowest speaks."""
     rank = alarm.Get_rank()
     mine, lowest = array("q", [rank]), array("q", [0])

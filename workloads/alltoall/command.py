@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -13,12 +14,7 @@ from placement.support.quantities import exact_size, rate_text, time_text
 from workloads.options import Common, Param, Sizes, bench_callback, setting
 from workloads.places import Place, doubling, place
 from workloads.session import Session
-from workloads.world import together
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from mpi4py import MPI
+from workloads.world import Comm, together
 
 __all__ = ["alltoall", "bandwidths"]
 
@@ -101,7 +97,7 @@ def alltoall(
     return session.exit_code
 
 
-def _rounds(comm: MPI.Intracomm, most: int, ppn: str | tuple[int, ...]) -> list[int]:
+def _rounds(comm: Comm, most: int, ppn: str | tuple[int, ...]) -> list[int]:
     """Return how many ranks a node take part in each round; the same on all ranks."""
     if isinstance(ppn, str):
         return [most] if ppn == "max" else doubling(most)
@@ -111,7 +107,7 @@ def _rounds(comm: MPI.Intracomm, most: int, ppn: str | tuple[int, ...]) -> list[
     return list(ppn)
 
 
-def _pairs(comm: MPI.Intracomm, here: Place, wanted: int) -> tuple[int, int]:
+def _pairs(comm: Comm, here: Place, wanted: int) -> tuple[int, int]:
     """Return the ranks that take part, and the most ordered pairs between a node and the others."""
     from mpi4py import MPI
 

@@ -6,17 +6,13 @@ import random
 from array import array
 from functools import partial
 from itertools import accumulate
-from typing import TYPE_CHECKING
 
 from placement.errors import NidmapError, UsageError
 from placement.support.quantities import exact_size
 from workloads.memory import fits
 from workloads.phases import seconds_of
 from workloads.words import check_word
-from workloads.world import together
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
+from workloads.world import Comm, together
 
 __all__ = ["KINDS", "AllToAll", "calls", "pattern", "trial"]
 
@@ -78,7 +74,7 @@ class AllToAll:
 
     def __init__(
         self,
-        comm: MPI.Intracomm,
+        comm: Comm,
         *,
         bytes: int = 65536,  # noqa: A002  # the option's name
         kind: str = "alltoall",

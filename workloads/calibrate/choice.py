@@ -8,19 +8,15 @@ every routing that the network could have.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError
+from placement.machine import Machine
+from placement.support.array_types import Floats, Ints
 from workloads.calibrate.flows import Flows, candidates
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from placement.machine import Machine
-    from placement.support.array_types import Floats, Ints
 
 __all__ = ["ENOUGH", "MARGIN", "NODE", "Chosen", "Plan", "Table", "choose_sets", "margins",
            "merged_class", "predict_table", "without_stated_routing"]  # fmt: skip

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,6 @@ from workloads.progress import TERMINAL
 from workloads.world import decide_on_root, processor, run_guarded, together, world
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from placement.machine import Machine
     from placement.support.array_types import Ints
     from rankmap.launch.allocation import Allocation

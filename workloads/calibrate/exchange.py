@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import time
 from array import array
+from collections.abc import Callable, Sequence
 from statistics import median
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from mpi4py import MPI
-
-    from workloads.calibrate.flows import Flows
+from workloads.calibrate.flows import Flows
+from workloads.world import Comm
 
 __all__ = ["Buffers", "Seats", "flow_exchange", "ping_pongs", "slowest", "time_steps",
            "time_stream"]  # fmt: skip
@@ -53,7 +49,7 @@ class Buffers:
         return memoryview(self._into)[number * size : (number + 1) * size]
 
 
-def slowest(comm: MPI.Intracomm, run: Callable[[], float] | None) -> float:
+def slowest(comm: Comm, run: Callable[[], float] | None) -> float:
     """Return the seconds of the slowest rank. Collective.
 
     Parameters
@@ -66,7 +62,7 @@ def slowest(comm: MPI.Intracomm, run: Callable[[], float] | None) -> float:
     return _largest(comm, array("d", [run() if run else 0.0]), asleep=run is None)[0]
 
 
-def _largest(comm: MPI.Intracomm, mine: array[float], asleep: bool) -> list[float]:
+def _largest(comm: Comm, mine: array[float], asleep: bool) -> list[float]:
     """Return the largest of each number over the ranks; a rank waits asleep or as MPI does."""
     from mpi4py import MPI
 
@@ -79,7 +75,7 @@ def _largest(comm: MPI.Intracomm, mine: array[float], asleep: bool) -> list[floa
 
 
 def flow_exchange(
-    comm: MPI.Intracomm, seats: Seats, flows: Flows, each: int, buffers: Buffers
+    comm: Comm, seats: Seats, flows: Flows, each: int, buffers: Buffers
 ) -> Callable[[int], float]:
     """Return a collective function from the bytes of a flow to the seconds of the exchange.
 
@@ -123,7 +119,7 @@ def flow_exchange(
     return exchange
 
 
-def ping_pongs(comm: MPI.Intracomm, pairs: Sequence[tuple[int, int]], times: int) -> list[float]:
+def ping_pongs(comm: Comm, pairs: Sequence[tuple[int, int]], times: int) -> list[float]:
     """Return the seconds in which an empty message gets from one rank to the other. Collective.
 
     Each rank takes its pairs in the order given: pairs without a rank in
@@ -137,7 +133,7 @@ def ping_pongs(comm: MPI.Intracomm, pairs: Sequence[tuple[int, int]], times: int
     return _largest(comm, mine, asleep=not any(mine))
 
 
-def _ping_pong(comm: MPI.Intracomm, peer: int, first: bool, times: int) -> float:
+def _ping_pong(comm: Comm, peer: int, first: bool, times: int) -> float:
     """Return the median seconds of a way, once the other one is there too."""
     from mpi4py import MPI
 
@@ -153,7 +149,7 @@ def _ping_pong(comm: MPI.Intracomm, peer: int, first: bool, times: int) -> float
     return median(spent[1:]) if first else 0.0
 
 
-def time_stream(comm: MPI.Intracomm, pairs: Sequence[tuple[int, int]]) -> float:
+def time_stream(comm: Comm, pairs: Sequence[tuple[int, int]]) -> float:
     """Return the seconds in which each pair of ranks moves `WINDOW` short messages. Collective."""
     from mpi4py import MPI
 
@@ -172,9 +168,7 @@ def time_stream(comm: MPI.Intracomm, pairs: Sequence[tuple[int, int]]) -> float:
     return slowest(comm, None if to is None and of is None else run)
 
 
-def time_steps(
-    comm: MPI.Intracomm, ring: Sequence[int], steps: int, buffers: Buffers, size: int
-) -> float:
+def time_steps(comm: Comm, ring: Sequence[int], steps: int, buffers: Buffers, size: int) -> float:
     """Return the seconds of a step, each to a rank further and after the last one. Collective."""
     from mpi4py import MPI
 

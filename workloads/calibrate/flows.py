@@ -12,19 +12,14 @@ by how far they lie apart, and which ranks sit on which node.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError, printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from placement.machine import Machine
-    from placement.support.array_types import Ints
-
+from placement.machine import Machine
+from placement.support.array_types import Ints
 
 __all__ = ["Flows", "candidates", "pairs_by_level", "seats_of"]
 

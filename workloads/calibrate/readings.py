@@ -21,28 +21,22 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from workloads.ab.statistics import FEWEST
 from workloads.calibrate import exchange
+from workloads.calibrate.choice import Plan
+from workloads.calibrate.flows import Flows
 from workloads.places import doubling
 from workloads.progress import Progress
 from workloads.session import Session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from mpi4py import MPI
-
-    from workloads.calibrate.choice import Plan
-    from workloads.calibrate.flows import Flows
-
-    Reading = Callable[[], dict[str, float]]
-    Sizes = dict[str, tuple[int, int]]
-
+from workloads.world import Comm
 
 __all__ = ["Rounds", "readings"]
+
+Reading = Callable[[], dict[str, float]]
+Sizes = dict[str, tuple[int, int]]
 
 #: Bytes of a flow at first, and at most; bytes into and out of a node at most.
 FIRST, MOST, NODE_MOST = 1 << 16, 1 << 25, 1 << 28
@@ -63,7 +57,7 @@ STEPS = 8
 TIMES = 10
 
 
-def readings(comm: MPI.Intracomm, plan: Plan, target: float) -> tuple[list[Reading], Sizes]:
+def readings(comm: Comm, plan: Plan, target: float) -> tuple[list[Reading], Sizes]:
     """Return all that is read in a round, and the bytes of what is read with two sizes.
 
     Parameters
@@ -138,7 +132,7 @@ def _suitable_size(seconds: Callable[[int], float], most: int, target: float) ->
     return int(min(most, max(FIRST // 2, size * target / spent)))
 
 
-def _messages(comm: MPI.Intracomm, plan: Plan) -> dict[str, float]:
+def _messages(comm: Comm, plan: Plan) -> dict[str, float]:
     """Return the seconds between two messages of one rank, and of one node."""
     ends = list(zip(*plan.seats[:2], strict=True))
     found = {"message": exchange.time_stream(comm, ends[:1]) / exchange.WINDOW}
@@ -147,7 +141,7 @@ def _messages(comm: MPI.Intracomm, plan: Plan) -> dict[str, float]:
     return found
 
 
-def _latencies(comm: MPI.Intracomm, plan: Plan) -> dict[str, float]:
+def _latencies(comm: Comm, plan: Plan) -> dict[str, float]:
     """Return the seconds of an empty message for every pair of nodes."""
     named = {
         f"latency {level} {k}": (plan.seats[a][0], plan.seats[b][int(a == b)])

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from placement.machine import Machine
+from placement.support.array_types import Floats
 from workloads.ab.statistics import interval
 from workloads.calibrate.choice import NODE, Plan, Table
 from workloads.calibrate.fit import Fit, Network, fit_network
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from placement.machine import Machine
-    from placement.support.array_types import Floats
 
 __all__ = ["Measured", "Readings", "Result", "per_gb", "result_of"]
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from placement.commands.tables import align_columns
 from workloads.calibrate.choice import Chosen, margins
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from workloads.calibrate.result import Measured, Result
+from workloads.calibrate.result import Measured, Result
 
 __all__ = ["about_fit", "document", "overlay_text", "plan_text", "table_text"]
 

@@ -6,6 +6,7 @@ job's first node, so that its rank 0 sees every measurement.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -21,13 +22,9 @@ from workloads.memory import available
 from workloads.options import Bytes, Common, Number, Words, bench_callback, named_machine, setting
 from workloads.places import place
 from workloads.session import Case, Result, Session
-from workloads.world import decide_on_root, processor, together
+from workloads.world import Comm, decide_on_root, processor, together
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mpi4py import MPI
-
     from placement.machine import Machine
 
 __all__ = ["PAPER", "contention", "leaves", "node_sets"]
@@ -107,9 +104,7 @@ def contention(
     return session.exit_code
 
 
-def _sets(
-    comm: MPI.Intracomm, counts: tuple[int, ...] | None, specs: tuple[str, ...]
-) -> list[NodeSet]:
+def _sets(comm: Comm, counts: tuple[int, ...] | None, specs: tuple[str, ...]) -> list[NodeSet]:
     """Return the node sets, worked out on rank 0. Collective."""
     names = list(dict.fromkeys(comm.allgather(processor(comm))))
 
@@ -268,7 +263,7 @@ class _Bench:
         return self.here.node in one.nodes and self.here.local < self.ppn
 
     def _side_by_side(
-        self, sets: Sequence[NodeSet], parts: Sequence[MPI.Intracomm], each: Length, kind: str
+        self, sets: Sequence[NodeSet], parts: Sequence[Comm], each: Length, kind: str
     ) -> None:
         """Measure one kind and length on sets of one size, in turn, with the same two arrays."""
         from workloads.contention.trial import Buffers, trial

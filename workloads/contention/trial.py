@@ -9,26 +9,20 @@ row A of Table 4.5, tells each what it will get.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import NidmapError
+from placement.support.array_types import Array
 from placement.support.quantities import exact_size
 from workloads.contention.problem import COUNTS, PRINTED_N, sizes
 from workloads.memory import fits
 from workloads.phases import seconds_of
 from workloads.places import place
-from workloads.world import same, together
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from mpi4py import MPI
-    from numpy.typing import NDArray
-
-    from placement.support.array_types import Array
+from workloads.world import Comm, same, together
 
 __all__ = ["Buffers", "Contention", "send_counts", "sorted_ints", "trial", "unsorted_ints"]
 
@@ -125,7 +119,7 @@ class Contention:
 
     def __init__(
         self,
-        comm: MPI.Intracomm,
+        comm: Comm,
         *,
         n: int = PRINTED_N,
         m: int = 1,

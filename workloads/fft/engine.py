@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
+from placement.support.array_types import Array
 from workloads.fft.exchange import METHODS, Exchange, Pool
 from workloads.fft.local import Local, chunks
+from workloads.fft.plan import Layout, Swap
 from workloads.fft.window import Window, choose_method
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mpi4py import MPI
-
-    from placement.support.array_types import Array
-    from workloads.fft.plan import Layout, Swap
-    from workloads.phases import Phases
-
+from workloads.phases import Phases
+from workloads.world import Comm
 
 __all__ = ["Engine"]
 
@@ -47,7 +42,7 @@ class Engine:
 
     def __init__(
         self,
-        comm: MPI.Intracomm,
+        comm: Comm,
         layout: Layout,
         local: Local,
         dtype: np.dtype[Any],
@@ -56,17 +51,17 @@ class Engine:
     ) -> None:
         self.methods: dict[str, str] = {}
         self._layout, self._local, self._dtype, self._phases = layout, local, dtype, phases
-        self._comms: list[MPI.Intracomm] = []
+        self._comms: list[Comm] = []
         self._windows: list[Window] = []
         self._pool = Pool(dtype)
         self._pairs: dict[str, tuple[Exchange, Exchange]] = {}
         rows, columns = layout.grid
         if rows > 1:
             part = comm.Split(layout.column, layout.row)
-            self._join("columns", comm, cast("MPI.Intracomm", part), layout.column_swaps(), method)
+            self._join("columns", comm, cast("Comm", part), layout.column_swaps(), method)
         if columns > 1:
             part = comm.Split(layout.row, layout.column)
-            self._join("rows", comm, cast("MPI.Intracomm", part), layout.row_swaps(), method)
+            self._join("rows", comm, cast("Comm", part), layout.row_swaps(), method)
         if not layout.slab and not all(one.natural for p in self._pairs.values() for one in p):
             there = layout.forward_pieces[0].size * layout.local_spectrum[2]
             back = layout.local[0] * layout.backward_pieces[0].size
@@ -75,8 +70,8 @@ class Engine:
     def _join(
         self,
         name: str,
-        comm: MPI.Intracomm,
-        part: MPI.Intracomm,
+        comm: Comm,
+        part: Comm,
         both: tuple[Sequence[Swap], Sequence[Swap]],
         method: str,
     ) -> None:

@@ -24,21 +24,20 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from placement.support.array_types import Array
+from workloads.fft.plan import Swap
+from workloads.fft.window import Window
+from workloads.phases import Phases
+from workloads.world import Comm
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mpi4py import MPI
-
-    from placement.support.array_types import Array
-    from workloads.fft.plan import Swap
-    from workloads.fft.window import Window
-    from workloads.phases import Phases
-
 
 __all__ = ["METHODS", "Exchange", "Pool"]
 
@@ -106,7 +105,7 @@ class Exchange(ABC):
 
     def __init__(
         self,
-        comm: MPI.Intracomm,
+        comm: Comm,
         swaps: Sequence[Swap],
         pool: Pool,
         phases: Phases,

@@ -7,22 +7,18 @@ makes a copy on the way; numpy knows no sines and cosines.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.errors import UsageError
+from placement.support.array_types import Array
+from workloads.fft.basis import Field
 from workloads.words import check_word
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from placement.support.array_types import Array
-    from workloads.fft.basis import Field
-
 
 __all__ = ["NORMS", "Local", "chunks", "kernel", "library"]
 

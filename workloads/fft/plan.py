@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 from placement.errors import UsageError, printable
+from workloads.fft.basis import Field
 from workloads.words import read_extents
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from workloads.fft.basis import Field
 
 __all__ = ["Layout", "Part", "Swap", "cuts", "process_grid"]
 

@@ -9,18 +9,14 @@ being the time of a pair of transforms).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from placement.machine import Machine
-    from placement.support.array_types import Floats
+from placement.machine import Machine
+from placement.support.array_types import Floats
 
 __all__ = ["Fit", "Scaling", "fit_gamma", "levels", "student"]
 

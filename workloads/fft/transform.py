@@ -27,13 +27,16 @@ owns it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakValueDictionary
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from placement.errors import UsageError, printable
+from placement.support.array_types import Array
 from workloads.fft.basis import field_of
 from workloads.fft.engine import Engine
 from workloads.fft.exchange import METHODS
@@ -43,16 +46,7 @@ from workloads.fft.window import one_node
 from workloads.memory import fits
 from workloads.phases import Phases
 from workloads.words import check_word
-from workloads.world import same, together
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mpi4py import MPI
-    from numpy.typing import DTypeLike
-
-    from placement.support.array_types import Array
-
+from workloads.world import Comm, same, together
 
 __all__ = ["Transform"]
 
@@ -130,7 +124,7 @@ class Transform:
 
     def __init__(
         self,
-        comm: MPI.Intracomm,
+        comm: Comm,
         shape: Sequence[int],
         *,
         basis: str = "",

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
 from placement.errors import NidmapError, UsageError, printable
+from placement.support.array_types import Array
 from workloads.fft.basis import field_of
 from workloads.fft.plan import process_grid
 from workloads.fft.transform import Transform
 from workloads.words import check_word, read_extents
-from workloads.world import together
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from mpi4py import MPI
-
-    from placement.support.array_types import Array
-
+from workloads.world import Comm, together
 
 __all__ = ["FFT", "extents", "message_bytes", "pattern", "trial"]
 
@@ -112,7 +106,7 @@ class FFT:
 
     def __init__(
         self,
-        comm: MPI.Intracomm,
+        comm: Comm,
         *,
         shape: str = "128x128x128",
         basis: str = "",

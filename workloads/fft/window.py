@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from placement.errors import UsageError
+from placement.support.array_types import Array, Ints
 from workloads.node_memory import NodeMemory
-from workloads.world import processor, together
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from mpi4py import MPI
-
-    from placement.support.array_types import Array, Ints
-
+from workloads.world import Comm, processor, together
 
 __all__ = ["Window", "choose_method", "one_node"]
 
@@ -32,7 +26,7 @@ _LINE = 128
 _PROGRESS = 64
 
 
-def choose_method(comm: MPI.Intracomm, part: MPI.Intracomm, method: str, piece: int) -> str:
+def choose_method(comm: Comm, part: Comm, method: str, piece: int) -> str:
     """Return the way to transpose inside a row or column: what ``auto`` comes to. Collective.
 
     Parameters
@@ -62,7 +56,7 @@ def choose_method(comm: MPI.Intracomm, part: MPI.Intracomm, method: str, piece: 
     return "shared" if near else "alltoall"
 
 
-def one_node(part: MPI.Intracomm, need: int = 0) -> bool:
+def one_node(part: Comm, need: int = 0) -> bool:
     """Tell whether all ranks are on one node with room for so many bytes each. Collective."""
     from mpi4py import MPI
 
@@ -93,7 +87,7 @@ class Window:
         Bytes of a piece, the same on all ranks.
     """
 
-    def __init__(self, comm: MPI.Intracomm, piece: int) -> None:
+    def __init__(self, comm: Comm, piece: int) -> None:
         self.comm = comm
         self.nbytes = piece + _LINE
         self._rank, self._turn = comm.Get_rank(), 0

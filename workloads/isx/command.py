@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,6 @@ from workloads.session import Case, Result, Session
 from workloads.world import interruption
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from workloads.isx.problem import Problem, Traffic
 
 __all__ = ["isx"]

@@ -7,19 +7,16 @@ number of ranks give the same keys on any machine.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.errors import UsageError
+from placement.support.array_types import Array, Ints
 from workloads.places import place
 from workloads.sort.ranks import Ranks
 from workloads.words import check_word
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
-
-    from placement.support.array_types import Array, Ints
+from workloads.world import Comm
 
 __all__ = ["GENERATOR", "Problem", "Traffic", "count_traffic", "model_traffic", "problem"]
 
@@ -174,7 +171,7 @@ def model_traffic(problem: Problem, ppn: int) -> Traffic:
     return Traffic(ranks=node * (1 - 1 / problem.ranks), off_node=node * (1 - ppn / problem.ranks))
 
 
-def count_traffic(comm: MPI.Intracomm, send: Ints, itemsize: int) -> Traffic:
+def count_traffic(comm: Comm, send: Ints, itemsize: int) -> Traffic:
     """Return what was sent, as the mean over nodes. Collective.
 
     Parameters

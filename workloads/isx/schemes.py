@@ -6,14 +6,12 @@ sees an in-cast: in `naive` all turn to rank 0 first, then to 1, and so on.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from mpi4py import MPI
-
-    from placement.support.array_types import Array, Ints
+from placement.support.array_types import Array, Ints
+from workloads.world import Comm
 
 __all__ = ["SCHEMES", "SIDES", "Window", "order"]
 
@@ -57,7 +55,7 @@ class Window:
     dtype : numpy dtype
     """
 
-    def __init__(self, comm: MPI.Intracomm, room: int, dtype: np.dtype[Any]) -> None:
+    def __init__(self, comm: Comm, room: int, dtype: np.dtype[Any]) -> None:
         from mpi4py import MPI
 
         self.comm = comm

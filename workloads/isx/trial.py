@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from placement.support.array_types import Array, Ints
 from workloads.isx.problem import Problem, Traffic, count_traffic, model_traffic, problem
 from workloads.isx.schemes import SCHEMES, SIDES, Window, order
 from workloads.memory import fits
@@ -16,12 +17,7 @@ from workloads.places import place
 from workloads.sort.check import checksum, faults, refuse
 from workloads.sort.ranks import Ranks
 from workloads.words import check_word
-from workloads.world import same, together
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
-
-    from placement.support.array_types import Array, Ints
+from workloads.world import Comm, same, together
 
 __all__ = ["STAGES", "Isx", "Variant", "fill_buckets", "trial"]
 
@@ -65,7 +61,7 @@ class Isx:
 
     def __init__(
         self,
-        comm: MPI.Intracomm,
+        comm: Comm,
         *,
         mode: str = "weak",
         keys: int = 1 << 20,

@@ -17,18 +17,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.errors import UsageError
+from placement.machine import Machine
 from placement.network import Demand, Loads, loads
+from placement.support.array_types import Floats, Mask, Strs
+from rankmap.predict import Prediction
 from workloads.minicray import client
-
-if TYPE_CHECKING:
-    from placement.machine import Machine
-    from placement.support.array_types import Floats, Mask, Strs
-    from rankmap.predict import Prediction
 
 __all__ = [
     "Side",

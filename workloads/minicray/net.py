@@ -14,24 +14,18 @@ from __future__ import annotations
 import re
 import socket
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import UsageError, printable
+from placement.machine import Machine
+from placement.network.model import Channels
+from placement.support.array_types import Floats, Ints
 from workloads.memory import available
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.machine import Machine
-    from placement.network.model import Channels
-    from placement.support.array_types import Floats, Ints
-
 
 __all__ = ["BUDGET", "LOGIN", "MANAGEMENT", "MTU", "Net", "design", "host_names", "next_hops"]
 

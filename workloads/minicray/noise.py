@@ -6,20 +6,17 @@ import json
 import random
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from placement.errors import LaunchError, UsageError, printable
 from workloads.minicray import client
 from workloads.minicray.daemon import HOME
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from workloads.minicray.net import Net
+from workloads.minicray.net import Net
 
 __all__ = ["Noise", "between", "make_noise", "net_of", "over_links"]
 

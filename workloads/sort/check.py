@@ -7,22 +7,17 @@ item is lost, doubled or altered (but for one in 2^128): it is the sum, modulo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from placement.errors import NidmapError
+from placement.support.array_types import Array, Mask
 from placement.support.arrays import finish_bits
+from workloads.sort.keys import Word
 from workloads.sort.local import BLOCK
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.support.array_types import Array, Mask
-    from workloads.sort.keys import Word
-    from workloads.sort.ranks import Ranks
+from workloads.sort.ranks import Ranks
 
 __all__ = ["checksum", "faults", "in_order", "sortedness"]
 

@@ -7,32 +7,26 @@ for users' own data: it checks what they give and calls `run`, which works on
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from placement.errors import UsageError
-from workloads.sort.keys import checked_items, key_words, words_of
+from placement.support.array_types import Array, Ints
+from workloads.sort.keys import Fields, Key, Word, checked_items, key_words, words_of
 from workloads.sort.local import RUNS, flat, gather, gather_last, order, short, sort_keys
 from workloads.sort.ranks import Ranks
 from workloads.sort.splitters import bisection, counts_to_send, histogram, solve_layout
 from workloads.words import check_word
-from workloads.world import same, together, world
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from mpi4py import MPI
-    from numpy.typing import ArrayLike
-
-    from placement.support.array_types import Array, Ints
-    from workloads.sort.keys import Fields, Key, Word
-
-    Stopwatch = Callable[[str], AbstractContextManager[object]]
+from workloads.world import Comm, same, together, world
 
 __all__ = ["EXCHANGES", "FINALS", "SPLITTERS", "Job", "Plan", "Seen", "mpsort", "run"]
+
+Stopwatch = Callable[[str], AbstractContextManager[object]]
 
 SPLITTERS = {"histogram": histogram, "bisection": bisection}
 EXCHANGES = ("auto", "alltoallv", "sparse")
@@ -112,7 +106,7 @@ class Seen:
 def mpsort(
     items: ArrayLike,
     key: Key = None,
-    comm: MPI.Intracomm | None = None,
+    comm: Comm | None = None,
     out_counts: int | Sequence[int] | Ints | None = None,
     *,
     stable: bool = True,

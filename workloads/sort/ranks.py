@@ -6,16 +6,16 @@ threads of one process.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.support.array_types import Array, Ints
+from workloads.world import Comm
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mpi4py import MPI
-
-    from placement.support.array_types import Array, Ints
 
 __all__ = ["PIECE", "Ranks"]
 
@@ -43,7 +43,7 @@ class Ranks:
     rank, size : int
     """
 
-    def __init__(self, comm: MPI.Intracomm) -> None:
+    def __init__(self, comm: Comm) -> None:
         from mpi4py import MPI
 
         self.comm, self._mpi = comm, MPI

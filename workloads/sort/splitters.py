@@ -29,23 +29,20 @@ must count rank i's own items too: it is the inclusive sum here.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from placement.support.array_types import Ints
-    from workloads.sort.ranks import Ranks
-
-    Word = NDArray[Any]
-    Side = Literal["left", "right"]
+from placement.support.array_types import Ints
+from workloads.sort.ranks import Ranks
 
 __all__ = ["Bounds", "bisection", "counts_to_send", "histogram", "layout_row", "solve_layout"]
+
+Word = NDArray[Any]
+Side = Literal["left", "right"]
 
 #: Probes of one round over all splitters, and at least this many a splitter.
 PROBES, LEAST = 1 << 15, 16

@@ -11,10 +11,11 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from placement.support.array_types import Array, Ints
 from workloads.memory import fits
 from workloads.phases import Phases
 from workloads.sort.check import checksum, faults, refuse, sortedness
@@ -23,12 +24,7 @@ from workloads.sort.keys import key_words
 from workloads.sort.partition import Job, Plan, Seen, run
 from workloads.sort.ranks import Ranks
 from workloads.words import check_word
-from workloads.world import same, together
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
-
-    from placement.support.array_types import Array, Ints
+from workloads.world import Comm, same, together
 
 __all__ = ["PHASES", "TARGETS", "Messages", "Sort", "count_messages", "expect_messages", "trial"]
 
@@ -72,7 +68,7 @@ class Sort:
 
     def __init__(
         self,
-        comm: MPI.Intracomm,
+        comm: Comm,
         *,
         items: int = 1_000_000,
         data: str = "random",

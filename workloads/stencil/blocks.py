@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -20,27 +21,24 @@ from operator import mul
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from placement.errors import UsageError, printable
+from placement.support.array_types import Array
 from workloads.fft.local import chunks
 from workloads.fft.plan import Part, cuts
 from workloads.memory import fits
 from workloads.node_memory import NodeMemory
 from workloads.phases import seconds_of
 from workloads.stencil.grid import check_grid
-from workloads.world import same, together
+from workloads.world import Comm, same, together
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from mpi4py import MPI
-    from numpy.typing import DTypeLike, NDArray
-
-    from placement.support.array_types import Array
-
-    Region = tuple[slice, ...]
 
 __all__ = ["CHUNK", "Blocks", "Copy", "Share"]
+
+Region = tuple[slice, ...]
 
 #: Names the bytes of a chunk.
 CHUNK = "NIDMAP_CHUNK"
@@ -132,7 +130,7 @@ class Blocks:
 
     def __init__(
         self,
-        comm: MPI.Intracomm,
+        comm: Comm,
         shape: Sequence[int],
         dims: Sequence[int] | None = None,
         *,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -10,20 +11,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from placement.errors import NidmapError
+from placement.machine import Machine
+from placement.support.array_types import Array
 from workloads.options import named_machine
 from workloads.phases import seconds_of
+from workloads.session import Session
 from workloads.stencil.blocks import Blocks
 from workloads.stencil.trial import trial
-from workloads.world import decide_on_root, processor, together
+from workloads.world import Comm, decide_on_root, processor, together
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from mpi4py import MPI
-
-    from placement.machine import Machine
-    from placement.support.array_types import Array
-    from workloads.session import Session
 
 __all__ = ["copies", "halos", "levels", "meeting_levels", "partners", "per_repetition"]
 
@@ -78,7 +76,7 @@ def levels(
         part.Free()
 
 
-def _partners(comm: MPI.Intracomm, specs: tuple[str, ...], most: int) -> Sequence[tuple[str, int]]:
+def _partners(comm: Comm, specs: tuple[str, ...], most: int) -> Sequence[tuple[str, int]]:
     """Return whom rank 0 is timed against; the same on all ranks. Collective."""
     said = comm.gather((processor(comm), bound_socket()), root=0) or []
 
@@ -214,7 +212,7 @@ def copies(session: Session, sizes: Sequence[int], options: dict[str, Any]) -> N
         blocks.close()
 
 
-def _sources(comm: MPI.Intracomm, made: dict[bool, Blocks]) -> list[tuple[str, bool, int]]:
+def _sources(comm: Comm, made: dict[bool, Blocks]) -> list[tuple[str, bool, int]]:
     """Return what is copied: its name, by shared windows or not, the unit. Collective."""
 
     def choose() -> list[tuple[str, bool, int]]:
@@ -278,7 +276,7 @@ class Message:
         Messages of one repetition.
     """
 
-    def __init__(self, comm: MPI.Intracomm, size: int, method: str, iterations: int) -> None:
+    def __init__(self, comm: Comm, size: int, method: str, iterations: int) -> None:
         from mpi4py import MPI
 
         self.comm, self._size, self._iterations = comm, size, iterations
@@ -353,7 +351,7 @@ class Copying:
 
     def __init__(
         self,
-        comm: MPI.Intracomm,
+        comm: Comm,
         copy: Callable[[], object] | None,
         out: Array,
         start: int,

@@ -18,7 +18,7 @@ Six messages are brought to six neighbours in one of these ways.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +30,7 @@ from workloads.node_memory import NodeMemory
 from workloads.phases import seconds_of
 from workloads.stencil.grid import NONE, OPPOSITE, grid_of, neighbours
 from workloads.words import check_word
-from workloads.world import same, together
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
+from workloads.world import Comm, same, together
 
 __all__ = ["METHODS", "Halo", "pattern", "trial"]
 
@@ -41,7 +38,7 @@ Bytes = NDArray[np.uint8]
 
 
 def trial(
-    comm: MPI.Intracomm,
+    comm: Comm,
     *,
     bytes: int = 1024,  # noqa: A002  # the option's name
     dims: str = "auto",
@@ -136,7 +133,7 @@ class Halo(ABC):
     loose = False
 
     def __init__(
-        self, comm: MPI.Intracomm, size: int, grid: tuple[int, int, int], periodic: bool,
+        self, comm: Comm, size: int, grid: tuple[int, int, int], periodic: bool,
         iterations: int, seed: int,
     ) -> None:  # fmt: skip
         self.comm, self.size, self.grid, self.periodic = comm, size, grid, periodic
