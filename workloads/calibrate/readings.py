@@ -15,17 +15,21 @@ name                number
 What has two sizes is two numbers, named ``NAME short`` and ``NAME long``, of
 messages with as many bytes as `readings` says: what does not grow with them cancels.
 Rounds are interleaved: what disturbs a machine for a while disturbs all alike.
+Exchanges are timed on all ranks that take part, and the others sleep
+meanwhile. Seconds are the slowest rank's, from when it left a barrier to when
+all of its messages were there.
 """
 
 from __future__ import annotations
 
 import random
 import time
+from array import array
 from collections.abc import Callable, Sequence
 from functools import partial
+from statistics import median
 
 from workloads.ab.statistics import FEWEST
-from workloads.calibrate import exchange
 from workloads.calibrate.choice import Plan
 from workloads.calibrate.flows import Flows
 from workloads.places import doubling
@@ -47,7 +51,7 @@ SHORTER = 8
 #: Bytes of the copies inside a node.
 COPY = 1 << 22
 
-#: Bytes of a step of the staged exchange.
+#: Bytes of a step of the staged
 GAP_BYTES = 1 << 15
 
 #: Steps of the staged exchange at most.
@@ -55,6 +59,12 @@ STEPS = 8
 
 #: Empty messages to and fro between two ranks.
 TIMES = 10
+
+#: Seconds between two looks of a rank that waits for an exchange of others.
+NAP = 0.01
+
+#: Messages that are under way at the same time where their rate is measured.
+WINDOW = 64
 
 
 def readings(comm: Comm, plan: Plan, target: float) -> tuple[list[Reading], Sizes]:
@@ -75,22 +85,22 @@ def readings(comm: Comm, plan: Plan, target: float) -> tuple[list[Reading], Size
         Bytes of the short and of the long messages by name; those of sets of
         flows are added when these are first read.
     """
-    buffers, seats, ppn = exchange.Buffers(), plan.seats, plan.ppn
+    buffers, seats, ppn = Buffers(), plan.seats, plan.ppn
     sizes = {"step": (GAP_BYTES, 2 * GAP_BYTES)}
     sets = plan.chosen.table.flows
     named = [(f"flows {k}", one, ppn) for k, one in enumerate(sets)]
     named += [(f"ranks {r}", sets[plan.node_set], r) for r in doubling(ppn)[:-1]]
     found: list[Reading] = [
         partial(_read_flows, name, one, r, target, sizes,
-                exchange.flow_exchange(comm, seats, one, r, buffers))
+                flow_exchange(comm, seats, one, r, buffers))
         for name, one, r in named
     ]  # fmt: skip
     if ppn > 1:
         sizes["copies"] = (COPY // SHORTER, COPY)
-        to_next = partial(exchange.time_steps, comm, seats[0], 1, buffers)
+        to_next = partial(time_steps, comm, seats[0], 1, buffers)
         found.append(lambda: _read_both("copies", to_next, sizes))
     ring = [ranks[0] for ranks in seats]
-    steps = partial(exchange.time_steps, comm, ring, min(STEPS, len(ring) - 1), buffers)
+    steps = partial(time_steps, comm, ring, min(STEPS, len(ring) - 1), buffers)
     found.append(lambda: _read_both("step", steps, sizes))
     found.append(lambda: _messages(comm, plan))
     found.append(lambda: _latencies(comm, plan))
@@ -135,9 +145,9 @@ def _suitable_size(seconds: Callable[[int], float], most: int, target: float) ->
 def _messages(comm: Comm, plan: Plan) -> dict[str, float]:
     """Return the seconds between two messages of one rank, and of one node."""
     ends = list(zip(*plan.seats[:2], strict=True))
-    found = {"message": exchange.time_stream(comm, ends[:1]) / exchange.WINDOW}
+    found = {"message": time_stream(comm, ends[:1]) / WINDOW}
     if len(ends) > 1:
-        found["node messages"] = exchange.time_stream(comm, ends) / (exchange.WINDOW * len(ends))
+        found["node messages"] = time_stream(comm, ends) / (WINDOW * len(ends))
     return found
 
 
@@ -148,8 +158,169 @@ def _latencies(comm: Comm, plan: Plan) -> dict[str, float]:
         for level, listed in plan.pairs.items()
         for k, (a, b) in enumerate(listed)
     }
-    found = exchange.ping_pongs(comm, list(named.values()), TIMES)
+    found = ping_pongs(comm, list(named.values()), TIMES)
     return dict(zip(named, found, strict=True))
+
+
+class Buffers:
+    """What a rank sends and receives into, as large as it was ever needed."""
+
+    def __init__(self) -> None:
+        self._out, self._into = bytearray(), bytearray()
+
+    def grow(self, out: int, into: int) -> None:
+        """Make room, and touch it."""
+        if out > len(self._out):
+            self._out = bytearray(b"\1") * out
+        if into > len(self._into):
+            self._into = bytearray(b"\1") * into
+
+    def out(self, size: int) -> memoryview:
+        """Return what is sent; all messages may send the same bytes."""
+        return memoryview(self._out)[:size]
+
+    def into(self, size: int, number: int = 0) -> memoryview:
+        """Return where the message of that number goes, all being of one size."""
+        return memoryview(self._into)[number * size : (number + 1) * size]
+
+
+def slowest(comm: Comm, run: Callable[[], float] | None) -> float:
+    """Return the seconds of the slowest rank. Collective.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    run : callable or None
+        Returns this rank's seconds; None where it takes no part.
+    """
+    comm.Barrier()
+    return _largest(comm, array("d", [run() if run else 0.0]), asleep=run is None)[0]
+
+
+def _largest(comm: Comm, mine: array[float], asleep: bool) -> list[float]:
+    """Return the largest of each number over the ranks; a rank waits asleep or as MPI does."""
+    from mpi4py import MPI
+
+    most = array("d", mine)
+    request = comm.Iallreduce(mine, most, op=MPI.MAX)
+    while asleep and not request.Test():
+        time.sleep(NAP)
+    request.Wait()
+    return list(most)
+
+
+def flow_exchange(
+    comm: Comm, seats: list[list[int]], flows: Flows, each: int, buffers: Buffers
+) -> Callable[[int], float]:
+    """Return a collective function from the bytes of a flow to the seconds of the exchange.
+
+    Parameters
+    ----------
+    comm : mpi4py.MPI.Intracomm
+    seats : list of list of int
+        Ranks of each node.
+    flows : Flows
+    each : int
+        Ranks of each node that share its flow.
+    buffers : Buffers
+    """
+    me = comm.Get_rank()
+    pairs = [
+        (seats[a][k], seats[b][k])
+        for a, b in zip(flows.source.tolist(), flows.target.tolist(), strict=True)
+        for k in range(each)
+    ]
+    targets = [b for a, b in pairs if a == me]
+    sources = [a for a, b in pairs if b == me]
+
+    def exchange(size: int) -> float:
+        from mpi4py import MPI
+
+        part = max(1, size // each)
+        buffers.grow(part, part * len(sources))
+
+        def run() -> float:
+            began = time.perf_counter()
+            under_way = [
+                comm.Irecv([buffers.into(part, k), MPI.BYTE], source)
+                for k, source in enumerate(sources)
+            ]
+            under_way += [comm.Isend([buffers.out(part), MPI.BYTE], peer) for peer in targets]
+            MPI.Request.Waitall(under_way)
+            return time.perf_counter() - began
+
+        return slowest(comm, run if targets or sources else None)
+
+    return exchange
+
+
+def ping_pongs(comm: Comm, pairs: Sequence[tuple[int, int]], times: int) -> list[float]:
+    """Return the seconds in which an empty message gets from one rank to the other. Collective.
+
+    Each rank takes its pairs in the order given: pairs without a rank in
+    common go at the same time.
+    """
+    me, mine = comm.Get_rank(), array("d", [0.0]) * len(pairs)
+    comm.Barrier()
+    for k, (one, other) in enumerate(pairs):
+        if me in (one, other):
+            mine[k] = _ping_pong(comm, other if me == one else one, me == one, times)
+    return _largest(comm, mine, asleep=not any(mine))
+
+
+def _ping_pong(comm: Comm, peer: int, first: bool, times: int) -> float:
+    """Return the median seconds of a way, once the other one is there too."""
+    from mpi4py import MPI
+
+    byte, spent = bytearray(1), []
+    for _ in range(times + 1):
+        began = time.perf_counter()
+        if first:
+            comm.Send([byte, MPI.BYTE], peer)
+        comm.Recv([byte, MPI.BYTE], peer)
+        if not first:
+            comm.Send([byte, MPI.BYTE], peer)
+        spent.append((time.perf_counter() - began) / 2)
+    return median(spent[1:]) if first else 0.0
+
+
+def time_stream(comm: Comm, pairs: Sequence[tuple[int, int]]) -> float:
+    """Return the seconds in which each pair of ranks moves `WINDOW` short messages. Collective."""
+    from mpi4py import MPI
+
+    me = comm.Get_rank()
+    to, of = (dict(ends).get(me) for ends in (pairs, [(b, a) for a, b in pairs]))
+    words = [bytearray(8) for _ in range(WINDOW)]
+
+    def run() -> float:
+        began = time.perf_counter()
+        peer = of if to is None else to
+        assert peer is not None
+        start = comm.Irecv if to is None else comm.Isend
+        MPI.Request.Waitall([start([word, MPI.BYTE], peer) for word in words])
+        return time.perf_counter() - began
+
+    return slowest(comm, None if to is None and of is None else run)
+
+
+def time_steps(comm: Comm, ring: Sequence[int], steps: int, buffers: Buffers, size: int) -> float:
+    """Return the seconds of a step, each to a rank further and after the last one. Collective."""
+    from mpi4py import MPI
+
+    me = comm.Get_rank()
+    at = ring.index(me) if me in ring else None
+
+    def run() -> float:
+        assert at is not None
+        buffers.grow(size, size)
+        out, into = [buffers.out(size), MPI.BYTE], [buffers.into(size), MPI.BYTE]
+        began = time.perf_counter()
+        for step in range(1, steps + 1):
+            to, of = ring[(at + step) % len(ring)], ring[at - step]
+            comm.Sendrecv(out, to, recvbuf=into, source=of)
+        return (time.perf_counter() - began) / steps
+
+    return slowest(comm, None if at is None else run)
 
 
 class Rounds(Session):

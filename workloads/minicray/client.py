@@ -303,18 +303,15 @@ def down(name: str) -> None:
 def run(
     name: str,
     argv: Sequence[str],
-    node: str = "",
     env: dict[str, str] | None = None,
     output: int | None = None,
 ) -> int:
-    """Run a program inside, with this process's files and signals; return its exit code.
+    """Run a program where jobs start, with this process's files and signals; return its exit code.
 
     Parameters
     ----------
     name : str
     argv : sequence of str
-    node : str
-        On this node; '': where jobs are started.
     env : dict or None
         Added to this process's environment.
     output : int or None
@@ -326,7 +323,7 @@ def run(
         None stands, it cannot start the program, or goes down meanwhile.
     """
     message = {
-        "do": "run", "argv": list(argv), "node": node, "cwd": os.getcwd(),
+        "do": "run", "argv": list(argv), "cwd": os.getcwd(),
         "env": {**os.environ, **(env or {})},
     }  # fmt: skip
     files = [0, 1, 2] if output is None else [0, output, output]

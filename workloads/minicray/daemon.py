@@ -252,21 +252,18 @@ class Daemon:
         send(connection, {"exit": code if code >= 0 else 128 - code})
 
     def _start(self, message: dict[str, Any], fds: list[int], mark: str) -> subprocess.Popen[bytes]:
-        command, folder, node = message["argv"], message["cwd"], message.get("node")
+        command, folder = message["argv"], message["cwd"]
         if not os.path.isdir(folder):
             raise LaunchError(f"the directory {folder} is not there inside")
-        if node and node not in self.blueprint["about"]["names"]:
-            raise LaunchError(f"no node {node!r}")
         env = {**self._environment(message["env"]), JOB: mark}
         where = os.pathsep.join(os.path.join(folder, d) for d in env["PATH"].split(":") if d)
         name = os.path.join(folder, command[0]) if "/" in command[0] else command[0]
         program = shutil.which(name, path=where)
         if program is None:
             raise LaunchError(f"{command[0]}: no such program")
-        command = [str(HOME / "on"), node, *command] if node else command
         return start_child(
-            command, executable=None if node else program, stdin=fds[0], stdout=fds[1],
-            stderr=fds[2], env=env, cwd=folder, start_new_session=True,
+            command, executable=program, stdin=fds[0], stdout=fds[1], stderr=fds[2], env=env,
+            cwd=folder, start_new_session=True,
         )  # fmt: skip
 
 
@@ -348,12 +345,9 @@ def _reap_for(worker: int) -> int:
         if pid == worker:
             code = os.waitstatus_to_exitcode(status)
             if code < 0:
-                known = {s.value: s.name for s in signal.Signals}
-                memory = (
-                    " (out of memory?)" if code == -signal.SIGKILL else ""
-                )  # mostly, the kernel
-                name = known.get(-code, f"signal {-code}")
-                _last_word(f"the daemon was ended by {name}{memory}")
+                names = {s.value: s.name for s in signal.Signals}
+                names[signal.SIGKILL] += " (out of memory?)"  # mostly it is the kernel
+                _last_word(f"the daemon was ended by {names.get(-code, f'signal {-code}')}")
             return code
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -333,10 +334,11 @@ class Message:
             self._window.Free()
 
 
+@dataclass(frozen=True, slots=True)
 class Copying:
     """A copy over and over on the ranks that make it, while the others wait inside MPI.
 
-    Parameters
+    Attributes
     ----------
     comm : mpi4py.MPI.Intracomm
     copy : callable or None
@@ -349,26 +351,21 @@ class Copying:
         Copies of one repetition.
     """
 
-    def __init__(
-        self,
-        comm: Comm,
-        copy: Callable[[], object] | None,
-        out: Array,
-        start: int,
-        iterations: int,
-    ) -> None:
-        self._comm, self._copy, self._out = comm, copy, out
-        self._start, self._iterations = start, iterations
+    comm: Comm
+    copy: Callable[[], object] | None
+    out: Array
+    start: int
+    iterations: int
 
     def run(self) -> dict[str, float]:
         """Copy `iterations` times and return the seconds of one; 0 where this rank waits."""
-        spent = seconds_of(self._copy, self._iterations) if self._copy else 0.0
-        self._comm.Barrier()
+        spent = seconds_of(self.copy, self.iterations) if self.copy else 0.0
+        self.comm.Barrier()
         return {"total": spent}
 
     def verify(self) -> None:
         """Raise on all ranks where a copy is not what was copied."""
-        with together(self._comm):
-            expected = np.arange(self._start, self._start + len(self._out), dtype=np.float64)
-            if not np.array_equal(self._out, expected):
+        with together(self.comm):
+            expected = np.arange(self.start, self.start + len(self.out), dtype=np.float64)
+            if not np.array_equal(self.out, expected):
                 raise NidmapError("the copy is not what was copied")

@@ -9,8 +9,7 @@ pytestmark = pytest.mark.mpi
 CASES = """
 from mpi4py import MPI
 from placement.errors import NidmapError
-from workloads.isx.schemes import SCHEMES
-from workloads.isx.trial import STAGES, trial
+from workloads.isx.trial import SCHEMES, STAGES, trial
 
 world = MPI.COMM_WORLD
 PROBLEMS = (("strong", 10007, "i4"), ("weak", 500, "u8"), ("weak_iso", 90, "i4"))

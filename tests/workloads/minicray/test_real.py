@@ -19,6 +19,7 @@ from nidmap import load_machine
 from tests.rankmap.mpis import with_mpi4py
 from tests.waiting import HANGS, wait_until
 from tests.workloads.minicray.conftest import DRAGONFLY, host, leftovers, new_name, nidmap
+from workloads.minicray.daemon import HOME
 from workloads.minicray.slurm import find_slurm
 
 pytestmark = pytest.mark.minicray
@@ -104,12 +105,13 @@ def test_links_carry_what_is_predicted_headers_accounted_for(bare):
     helper = (
         "import sys; from workloads.minicray.client import run; sys.exit(run(*eval(sys.argv[1])))"
     )
-    words = [bare, [sys.executable, "-c", SEND, "to", to, str(count)], b]
+    on = str(HOME / "on")
+    words = [bare, [on, b, sys.executable, "-c", SEND, "to", to, str(count)]]
     with subprocess.Popen(
         [sys.executable, "-c", helper, repr(words)], stdout=subprocess.PIPE
     ) as there:
         assert there.stdout.readline() == b"ready\n"
-        words = [bare, [sys.executable, "-c", SEND, "from", to, str(count)], a]
+        words = [bare, [on, a, sys.executable, "-c", SEND, "from", to, str(count)]]
         subprocess.run([sys.executable, "-c", helper, repr(words)], check=True)
     words = ["--nodes", f"{a},{b}", "--pattern", "ring", "--bytes", str(count)]
     found = json.loads(nidmap("predict", *words, "--against", bare, "--json").stdout)["against"]
