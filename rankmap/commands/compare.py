@@ -111,10 +111,7 @@ def _comparison_text(found: Comparison, form: str) -> str | bytes:
         from rankmap.compare.plots import draw
 
         return draw(found, form)
-    if form == "html":
-        from rankmap.compare.page import page
+    from rankmap.compare.table import as_csv, as_html, as_text
 
-        return page(found)
-    from rankmap.compare.table import as_csv, as_text
-
-    return as_csv(found) if form == "csv" else as_text(found)
+    write = {"csv": as_csv, "html": as_html}.get(form, as_text)
+    return write(found)

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from placement.errors import PlanError, UsageError
+from placement.machine import Machine
 from placement.network.connected import connected_nodes
 from placement.plan import plan
 from placement.planners import PREDICTING
+from placement.request import Baseline, Plan
 from placement.scheduler.baseline import baseline_of
+from placement.support.quantities import time_text
+from rankmap.order import Order
+from rankmap.pattern import Pattern
+from rankmap.predict import Prediction, Predictor
 from rankmap.predict.gain import Gain, Gains, Placed
+from rankmap.predict.prediction import worst_document
+from rankmap.slots import Slots
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from placement.machine import Machine
-    from placement.request import Baseline, Plan
-    from rankmap.order import Order
-    from rankmap.pattern import Pattern
-    from rankmap.predict import Prediction, Predictor
-
-    Row = tuple[str, str, Plan, Prediction, Order | None]
+Row = tuple[Plan, str, Prediction, Gain]
 
 __all__ = ["DEFAULT_ORDER", "Comparison", "Entry", "compare", "compare_strategies"]
 
@@ -67,8 +67,6 @@ class Entry:
 
     def document(self) -> dict[str, Any]:
         """Return the entry as JSON takes it."""
-        from rankmap.predict.prediction import worst_document
-
         return {
             "strategy": self.strategy,
             "order": self.order,
@@ -121,8 +119,6 @@ class Comparison:
     @property
     def sentence(self) -> str:
         """What comes of it, in one sentence."""
-        from placement.support.quantities import time_text
-
         best, default = self.best, self.default
         job = f"{self.asked['pattern']} on {self.asked['words']}"
         base = self.baseline.words
@@ -159,9 +155,6 @@ def compare(
     count: int,
     pattern: str | Pattern,
     *,
-    ppn: int | str | Sequence[int] = 1,
-    bytes: float | None = None,  # noqa: A002 - the name of the command's option
-    routing: str = "",
     strategies: Sequence[str] = (),
     orders: Sequence[str] = (DEFAULT_ORDER,),
     **model: Any,
@@ -174,19 +167,13 @@ def compare(
     count : int
         Nodes wanted.
     pattern : str or Pattern
-    ppn : int, str or sequence of int
-        Ranks on each node.
-    bytes : float or None
-        Payload of one message, see `rankmap.predict.predict`.
-    routing : str
-        '' is the machine's default.
     strategies : sequence of str
         Planners; empty: all that apply.
     orders : sequence of str
         Orderings of the ranks.
     **model
-        More of what `rankmap.predict.Predictor` takes: algorithm, latency,
-        background …
+        More of what `rankmap.predict.Predictor` takes: ppn, bytes, routing, algorithm,
+        latency, background …
 
     Returns
     -------
@@ -204,10 +191,7 @@ def compare(
     >>> compare(m, 8, "alltoall", strategies=["hilbert"]).best.strategy
     'hilbert'
     """
-    from rankmap.predict import Predictor
-
-    asked = Predictor(machine, pattern, ppn, bytes, routing, **model)
-    return compare_strategies(asked, count, strategies, orders)
+    return compare_strategies(Predictor(machine, pattern, **model), count, strategies, orders)
 
 
 def compare_strategies(
@@ -274,27 +258,32 @@ def compare_strategies(
     searching = {"predictor": asked, "progress": progress}
     plans = _plans(asked.machine, count, strategies, request, searching, notes)
     gains = Gains(asked, Placed(plans[0].rows))
-    found = [  # each gain behind its prediction: both have the same steps
-        (one, gains.of(Placed(one[2].rows, one[-1])))
-        for k, chosen in enumerate(plans)
-        for one in _entries(asked, chosen, orders, own.strategy, _telling(told, k, len(plans)))
-    ]
-    first = next(one for one, _ in found if one[:2] == (own.strategy, DEFAULT_ORDER))
-    entries = [_entry(one, first, gain) for one, gain in found]
+    rows: list[Row] = []
+    for k, chosen in enumerate(plans):
+        on = asked.slots(chosen.rows)
+        for name in _orders_of(chosen, orders, own.strategy):
+            if told is not None:
+                which = f"{k + 1} of {len(plans)} strategies: {chosen.strategy}, {name}"
+                told(k / len(plans), which)
+            order, placed = _order(asked, chosen, on, name)
+            found = asked.on(on, placed)  # its gain comes behind it: both have the same steps
+            rows.append((chosen, order, found, gains.of(Placed(chosen.rows, placed))))
+            if placed is not None and placed.optimised:
+                said = placed.optimised
+                how = "predicted time" if said["by"] == "time" else f"J ({said['why']})"
+                notes.append(f"order {order}: chosen by {how}")
+    first = next(one for one in rows if (one[0].strategy, one[1]) == (own.strategy, DEFAULT_ORDER))
+    base = first[2].time_s
+    entries = []
+    for one in rows:
+        chosen, order, found, gain = one
+        ratio = found.time_s / base if base else 1.0
+        entries.append(Entry(chosen.strategy, order, chosen, found, ratio, gain, one is first))
     entries.sort(key=lambda entry: entry.found.time_s)
-    notes += [
-        f"order {order}: {_how(placed)}" for (_, order, *_, placed), _ in found if _how(placed)
-    ]
-    said = dict.fromkeys((*notes, *(note for e in entries for note in e.found.notes)))
-    return Comparison(tuple(entries), _common_document(entries[0]), tuple(said), own)
-
-
-def _entry(one: Row, first: Row, gain: Gain) -> Entry:
-    """Return a row with what it wins over the first."""
-    strategy, order, chosen, found, _ = one
-    base = first[3].time_s
-    ratio = found.time_s / base if base else 1.0
-    return Entry(strategy, order, chosen, found, ratio, gain, one is first)
+    every = dict.fromkeys((*notes, *(note for e in entries for note in e.found.notes)))
+    common = entries[0].found.asked.items()
+    document = {key: value for key, value in common if key not in ("order", "nodelist")}
+    return Comparison(tuple(entries), document, tuple(every), own)
 
 
 def _plans(
@@ -322,61 +311,26 @@ def _plans(
     return found
 
 
-def _telling(
-    told: Callable[[float, str], None] | None, k: int, count: int
-) -> Callable[[str], None]:
-    """Return what is told of each row of strategy number k."""
-    return lambda what: told(k / count, f"{k + 1} of {count} strategies: {what}") if told else None
-
-
-def _entries(
-    asked: Predictor,
-    chosen: Plan,
-    orders: Sequence[str],
-    default: str,
-    told: Callable[[str], None],
-) -> Iterator[Row]:
-    """Yield (strategy, order, plan, prediction, order of the ranks) for each order.
-
-    The default has its own order too.
+def _orders_of(chosen: Plan, orders: Sequence[str], default: str) -> list[str]:
+    """Return the names of the orders on a plan's nodes; the default has its own order too.
 
     Nodes that were chosen together with an order are predicted in that order alone.
     """
-    slots = asked.slots(chosen.rows)
+    if chosen.order is not None:
+        return ["its own order"]
+    own = [DEFAULT_ORDER] if chosen.strategy == default else []
+    return list(dict.fromkeys([*orders, *own]))
+
+
+def _order(asked: Predictor, chosen: Plan, on: Slots, name: str) -> tuple[str, Order | None]:
+    """Return what an order on a plan's nodes is called, and the order; None for the default."""
     if chosen.order is not None:
         order = cast("Order", chosen.order)
-        told(f"{chosen.strategy}, its own order")
-        plain = np.array_equal(order.slots, np.arange(len(order.slots)))
-        name = DEFAULT_ORDER if plain else chosen.facts["predicted"]["order"]["strategy"]
-        placed = None if plain else order
-        yield chosen.strategy, name, chosen, asked.on(slots, placed), placed
-        return
-    wanted = list(dict.fromkeys(orders))
-    if chosen.strategy == default and DEFAULT_ORDER not in wanted:
-        wanted.append(DEFAULT_ORDER)
-    for name in wanted:
-        told(f"{chosen.strategy}, {name}")
-        placed = _order(asked, slots, name)
-        yield chosen.strategy, name, chosen, asked.on(slots, placed), placed
-
-
-def _order(asked: Predictor, slots: Any, name: str) -> Order | None:
+        if np.array_equal(order.slots, np.arange(len(order.slots))):
+            return DEFAULT_ORDER, None
+        return chosen.facts["predicted"]["order"]["strategy"], order
     if name == DEFAULT_ORDER:
-        return None
+        return name, None
     from rankmap.joint.by_strategy import order_by_strategy
 
-    return order_by_strategy(slots, asked.pattern, name, {"predictor": asked})
-
-
-def _how(placed: Order | None) -> str:
-    """Return by what `auto` has chosen an order; '' for other strategies."""
-    said = placed.optimised if placed is not None else None
-    if not said:
-        return ""
-    return "chosen by predicted time" if said["by"] == "time" else f"chosen by J ({said['why']})"
-
-
-def _common_document(entry: Entry) -> dict[str, Any]:
-    """Return what is the same for all entries."""
-    apart = {"order", "nodelist"}
-    return {key: value for key, value in entry.found.asked.items() if key not in apart}
+    return name, order_by_strategy(on, asked.pattern, name, {"predictor": asked})

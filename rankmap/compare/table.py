@@ -1,33 +1,44 @@
-"""A comparison as a table: for a terminal, and as CSV."""
+"""A comparison as a table: for a terminal, as CSV, and on an HTML page."""
 
 from __future__ import annotations
 
 import csv
 import io
+from html import escape
 
 from placement.commands.tables import align_columns
+from placement.support.quantities import size_text, time_text
 from rankmap.compare import Comparison, Entry
 
-__all__ = ["as_csv", "as_text", "cells", "levels"]
-
+__all__ = ["as_csv", "as_html", "as_text"]
 
 #: Columns of words: strategy, order, class, link.
 _WORDS = (0, 1, 6, 7)
 
+_STYLE = """
+body{font:15px/1.45 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem;
+color:#1a1a1a;background:#fff}
+h1{font-size:1.3rem}
+.wide{overflow-x:auto}
+table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.9rem}
+th,td{padding:.3rem .7rem;text-align:right;border-bottom:1px solid #ddd;white-space:nowrap}
+th:nth-child(-n+2),td:nth-child(-n+2){text-align:left}
+tr.default{font-weight:600}
+svg{max-width:100%;height:auto}
+"""
 
-def levels(found: Comparison) -> list[str]:
+
+def _levels(found: Comparison) -> list[str]:
     """Return the levels that nodes are counted by, outermost first."""
     return list(found.entries[0].plan.facts["touches"])
 
 
-def cells(found: Comparison, entry: Entry) -> list[str]:
+def _cells(found: Comparison, entry: Entry) -> list[str]:
     """Return one entry as the cells of a row."""
-    from placement.support.quantities import size_text, time_text
-
     worst, binds, link = entry.found.bottleneck, entry.found.binds, "-"
     if binds == "link":
         binds, link = worst.kind, worst.name.rpartition(" ")[0] or worst.name
-    touches = [str(entry.plan.facts["touches"][level]) for level in levels(found)]
+    touches = [str(entry.plan.facts["touches"][level]) for level in _levels(found)]
     return [
         entry.strategy,
         entry.order,
@@ -42,18 +53,18 @@ def cells(found: Comparison, entry: Entry) -> list[str]:
     ]
 
 
-def heads(found: Comparison) -> list[str]:
+def _heads(found: Comparison) -> list[str]:
     """Return what stands above the columns."""
     return [
         "strategy", "order", "time", "to default", "as fast", "of the limit", "binds", "link",
         "hop-bytes",
-        *levels(found),
+        *_levels(found),
     ]  # fmt: skip
 
 
 def as_text(found: Comparison) -> str:
     """Return a comparison for a person: a sentence, the table, what was assumed."""
-    table = [heads(found), *(cells(found, entry) for entry in found.entries)]
+    table = [_heads(found), *(_cells(found, entry) for entry in found.entries)]
     loads = found.best.found.loads
     lines = [found.sentence, "", align_columns(table, left=_WORDS)]
     lines.append(f"wiring: {loads.wiring}; routing: {loads.routing}")
@@ -71,7 +82,7 @@ def as_csv(found: Comparison) -> str:
         "strategy", "order", "default", "time_s", "ratio", "gain_low", "gain_likely",
         "gain_high", "bound_s", "percent_of_bound", "binds",
         "bottleneck_class", "bottleneck_link", "bottleneck_load", "bottleneck_bandwidth",
-        "hop_bytes", *levels(found), *(f"{kind}_s" for kind in kinds), "nodelist",
+        "hop_bytes", *_levels(found), *(f"{kind}_s" for kind in kinds), "nodelist",
     ]  # fmt: skip
     out = io.StringIO()
     write = csv.writer(out, lineterminator="\n").writerow
@@ -84,7 +95,7 @@ def as_csv(found: Comparison) -> str:
             *(one["gain"][end] for end in ("low", "likely", "high")),
             one["bound_s"], one["percent_of_bound"], one["binds"], worst["class"],
             worst["link"], worst["load"], worst["bandwidth"], one["hop_bytes"],
-            *(one["touches"][x] for x in levels(found)),
+            *(one["touches"][x] for x in _levels(found)),
             *(one["by_class"][kind] for kind in kinds), one["nodelist"],
         ]  # fmt: skip
         write([_harmless(value) for value in row])
@@ -102,3 +113,47 @@ def _harmless(value: object) -> object:
     if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
         return "'" + value
     return value
+
+
+def as_html(found: Comparison) -> str:
+    """Return a comparison as one HTML file, which fetches nothing: sentence, table and picture.
+
+    Raises
+    ------
+    UsageError
+        matplotlib is not there.
+    """
+    from rankmap.compare.plots import draw
+
+    svg = draw(found, "svg").decode()
+    picture = svg[svg.index("<svg") :]
+    rows = "\n".join(
+        f"<tr{' class=default' if entry.default else ''}>{_row('td', _cells(found, entry))}</tr>"
+        for entry in found.entries
+    )
+    loads = found.best.found.loads
+    said = [f"wiring: {loads.wiring}; routing: {loads.routing}", *found.notes]
+    notes = "\n".join(f"<li>{escape(note)}</li>" for note in said)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<title>nidmap compare: {escape(found.asked["pattern"])}</title>
+<style>{_STYLE}</style>
+<h1>{escape(found.sentence)}</h1>
+<div class="wide"><table>
+<thead><tr>{_row("th", _heads(found))}</tr></thead>
+<tbody>
+{rows}
+</tbody></table></div>
+<p>{picture}</p>
+<h2>What this rests on</h2>
+<ul>
+{notes}
+</ul>
+</html>
+"""
+
+
+def _row(tag: str, texts: list[str]) -> str:
+    return "".join(f"<{tag}>{escape(text)}</{tag}>" for text in texts)

@@ -16,13 +16,11 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from placement.support.array_types import Ints
+from placement.support.array_types import Ints
 
 __all__ = ["DEADLINE", "LONGEST", "TUNING", "Budget", "Moment", "Tuning"]
 

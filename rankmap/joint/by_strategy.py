@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from placement.machine import Machine
+from placement.nodelist import NodeList
+from placement.support.array_types import Ints
 from rankmap.joint.auto_order import auto_order
+from rankmap.order import Order
 from rankmap.orders import arrange
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from placement.machine import Machine
-    from placement.nodelist import NodeList
-    from placement.support.array_types import Ints
-    from rankmap.order import Order
-    from rankmap.pattern import Pattern
-    from rankmap.slots import Slots
+from rankmap.pattern import Pattern
+from rankmap.slots import Slots, slots_of
 
 __all__ = ["AUTO", "order", "order_by_strategy"]
 
@@ -70,8 +67,6 @@ def order(
     >>> nidmap.order(m, "nid[00000-00003]", 4, pattern="fft:4x4", strategy="morton").slots.tolist()
     [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15]
     """
-    from rankmap.slots import slots_of
-
     return order_by_strategy(slots_of(machine, nodes, ppn), pattern, strategy, job)
 
 

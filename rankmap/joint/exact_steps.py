@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from placement.network import Demand
 from placement.support.array_types import Floats, Ints, Mask
 from placement.support.arrays import product
 from rankmap.joint import work
@@ -97,15 +98,9 @@ def _pair_routes(asked: Predictor, rows: Ints) -> Floats:
     for i, a in enumerate(rows[first].tolist()):
         for j, b in enumerate(rows[first].tolist()):
             if i != j:
-                some[i, j] = _one(asked, a, b)
+                one = Demand.pairs(machine, np.array([a]), np.array([b]), 1.0)
+                some[i, j] = asked.loads(one, None).load
     return np.asarray(some[kind[:, None], kind[None, :]])
-
-
-def _one(asked: Predictor, a: int, b: int) -> Floats:
-    from placement.network import Demand
-
-    one = Demand.pairs(asked.machine, np.array([a]), np.array([b]), 1.0)
-    return asked.loads(one, None).load
 
 
 def _different(seconds: Floats) -> Floats:

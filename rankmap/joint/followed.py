@@ -7,17 +7,14 @@ are alike by that, ranks make some slower than others.
 from __future__ import annotations
 
 from itertools import combinations, product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from placement.support.array_types import Ints
 from rankmap.joint import work
 from rankmap.joint.budget import TUNING, Budget
-
-if TYPE_CHECKING:
-    from placement.support.array_types import Ints
-    from rankmap.joint.judge import State
-    from rankmap.predict import Predictor
+from rankmap.joint.judge import State
+from rankmap.predict import Predictor
 
 __all__ = ["exchange_nodes"]
 

@@ -16,7 +16,7 @@ from rankmap.joint.budget import TUNING
 from rankmap.pattern.structured import Lines, name_pattern
 from rankmap.predict import Predictor
 from rankmap.predict.algorithms import ALGORITHMS
-from rankmap.predict.background import Other
+from rankmap.predict.background import USUAL_LOAD, Other, from_file, from_slurm
 from rankmap.slots import parse_counts
 
 __all__ = ["ASSUMED", "KEYS", "predictor", "stand_in"]
@@ -27,11 +27,13 @@ SLOW = {"adaptive": "minimal"}
 #: What is said where no pattern is given.
 ASSUMED = "no pattern is given: an all-to-all of {} is assumed (--pattern says another)"
 
+#: What may be said of a job in place of what its machine states.
+FIGURES = ("latency", "memory", "process", "payload", "first_contact")
+
 #: What may be said of a job.
 KEYS = (
-    "pattern", "grid", "ppn", "bytes", "routing", "algorithm", "latency", "memory", "process",
-    "payload", "first_contact", "background", "background_load", "predictor", "deadline",
-    "progress",
+    "pattern", "grid", "ppn", "bytes", "routing", "algorithm", *FIGURES, "background",
+    "background_load", "predictor", "deadline", "progress",
 )  # fmt: skip
 
 
@@ -82,13 +84,9 @@ def predictor(
         job.get("bytes"),
         job.get("routing") or "",
         algorithm=job.get("algorithm") or "library",
-        latency=job.get("latency"),
-        memory=job.get("memory"),
-        process=job.get("process"),
-        payload=job.get("payload"),
-        first_contact=job.get("first_contact"),
         background=_background(machine, job.get("background"), job.get("background_load")),
         fair=fair,
+        **{word: job.get(word) for word in FIGURES},
     )
     each = "1 rank a node" if ppn == 1 else f"{ppn} ranks a node"
     return made, () if pattern else (ASSUMED.format(each),)
@@ -144,11 +142,10 @@ def _background(
         return []
     if not isinstance(source, str):
         return list(source)
-    from placement.commands.common import say
-    from rankmap.predict.background import USUAL_LOAD, from_file, from_slurm
-
     each = USUAL_LOAD if load is None else load
     if source == "slurm":
+        from placement.commands.common import say
+
         jobs, notes = from_slurm(machine, each)
         for note in notes:
             say(f"nidmap: {note}")

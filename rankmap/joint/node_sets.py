@@ -157,23 +157,15 @@ def _ways(extents: Shape, nodes: int, dims: Shape, ppn: int) -> Iterator[_Way]:
         grid = tuple(d // b for d, b in zip(dims, brick, strict=True))
         for inner in brick_shapes(grid, nodes)[: TUNING.inner]:
             routers = tuple(g // i for g, i in zip(grid, inner, strict=True))
-            for axes in _assign_axes(routers, len(extents)):
-                sides = _sides(routers, axes, len(extents))
+            choices = [range(len(extents)) if extent > 1 else (-1,) for extent in routers]
+            for axes in itertools.product(*choices):
+                sides = tuple(
+                    math.prod(g for g, a in zip(routers, axes, strict=True) if a == axis)
+                    for axis in range(len(extents))
+                )
                 if all(s <= e for s, e in zip(sides, extents, strict=True)):
                     cost = _steps(routers, brick, axes)
                     yield _Way(cost, sides, brick, inner, axes)
-
-
-def _assign_axes(grid: Shape, axes: int) -> Iterator[Shape]:
-    """Yield the axis of each dimension, -1 for those of one place."""
-    choices = [range(axes) if extent > 1 else (-1,) for extent in grid]
-    yield from itertools.product(*choices)
-
-
-def _sides(grid: Shape, axes: Shape, count: int) -> Shape:
-    return tuple(
-        math.prod(g for g, a in zip(grid, axes, strict=True) if a == axis) for axis in range(count)
-    )
 
 
 def _steps(grid: Shape, brick: Shape, axes: Shape) -> float:

@@ -9,28 +9,23 @@ best ways to do that are mapped on further sets node by node.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement import planners
 from placement.errors import NidmapError
+from placement.request import Request
+from placement.support.array_types import Ints
 from rankmap.joint import work
 from rankmap.joint.budget import TUNING, Budget
 from rankmap.joint.judge import State, canonical
-from rankmap.joint.rank_orders import node_by_node, quick_orders, searched_orders
+from rankmap.joint.rank_orders import Make, node_by_node, quick_orders, searched_orders
+from rankmap.pattern import Pattern
+from rankmap.predict import Predictor
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from placement.request import Request
-    from placement.support.array_types import Ints
-    from rankmap.joint.rank_orders import Make
-    from rankmap.pattern import Pattern
-    from rankmap.predict import Predictor
-
-    Pair = tuple["NodeSet", str, Make, float]
+Pair = tuple["NodeSet", str, Make, float]
 
 __all__ = ["NodeSet", "Pairing"]
 

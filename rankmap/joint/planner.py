@@ -6,7 +6,7 @@ against the scheduler's own choice, and why.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,24 +16,25 @@ from placement.errors import UsageError
 from placement.machine import Machine
 from placement.network.connected import connected_nodes
 from placement.request import Baseline, Choice, Request
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats
 from placement.support.quantities import size_text, time_text
-from rankmap.emit import format_of
+from rankmap.binding import copies_inside
+from rankmap.emit import emit, format_of
 from rankmap.joint import work
 from rankmap.joint.auto_order import without_time
 from rankmap.joint.budget import TUNING, Budget
-from rankmap.joint.cheapest import cheapest, cost
 from rankmap.joint.followed import exchange_nodes
 from rankmap.joint.job import predictor, stand_in
 from rankmap.joint.judge import State
 from rankmap.joint.node_sets import default
 from rankmap.joint.rank_orders import ready
-from rankmap.joint.search import Found, search
+from rankmap.joint.search import Found, cheapest, cost, search
 from rankmap.joint.segments import Segments, whole_segments
 from rankmap.order import Order
 from rankmap.predict import Prediction, Predictor
+from rankmap.predict.asked import fit_pattern
 from rankmap.predict.gain import Gain, Gains, Placed
-from rankmap.predict.prediction import PhaseTime
+from rankmap.predict.prediction import PhaseTime, worst_document
 from rankmap.score import plain
 from rankmap.short_orders import fit_format
 
@@ -88,30 +89,28 @@ def auto(machine: Machine, request: Request) -> Choice:
         request, assumed = replace(request, free=free), (*assumed, note)
         request.rows()  # too few are an answer too
     ready(asked.pattern)
-    budget = Budget(_deadline(request.job.get("deadline")), request.job.get("progress"))
+    deadline = request.job.get("deadline")
+    if deadline is not None and not 0 <= deadline < np.inf:
+        raise UsageError(f"deadline {deadline:g} s: it must be 0 or more")
+    budget = Budget(deadline, request.job.get("progress"))
     rows, base = request.rows()[: request.count], request.baseline
     timeless = without_time(asked.slots(rows), asked.routing)
     quick = asked if timeless else stand_in(asked, rows)
     look = cheapest if timeless else search
-    if request.segment is None:
-        found = look(quick, request, budget)
-        return _Answer(asked, quick, found, budget, assumed, request, timeless).choice()
 
     def worth(state: State) -> float:
         return cost(quick, state) if timeless else quick.time(state.rows, state.slots)
 
-    segments, own = whole_segments(quick, request, worth), default(machine, request)
-    found = segments.only(
-        look(quick, segments.narrowed(request), budget), worth, own, base.strategy
-    )
-    assumed = (*assumed, segments.note)
-    return _Answer(asked, quick, found, budget, assumed, request, timeless, segments).choice()
-
-
-def _deadline(given: float | None) -> float | None:
-    if given is not None and not 0 <= given < np.inf:
-        raise UsageError(f"deadline {given:g} s: it must be 0 or more")
-    return given
+    segments = None
+    if request.segment is None:
+        found = look(quick, request, budget)
+    else:
+        segments = whole_segments(quick, request, worth)
+        found = look(quick, segments.narrowed(request), budget)
+        found = segments.only(found, worth, default(machine, request), base.strategy)
+        assumed = (*assumed, segments.note)
+    answer = _Answer(asked, quick, found, budget, assumed, request, worth, timeless, segments)
+    return answer.choice()
 
 
 @dataclass(slots=True)
@@ -120,6 +119,8 @@ class _Answer:
 
     Attributes
     ----------
+    worth : callable
+        Returns the seconds of a state that the search has gone by, or J.
     timeless : str
         Why no time can be told, so that J was gone by; '' where it can.
     """
@@ -130,6 +131,7 @@ class _Answer:
     budget: Budget
     assumed: tuple[str, ...]
     request: Request
+    worth: Callable[[State], float]
     timeless: str = ""
     segments: Segments | None = None
     _known: dict[bytes, Prediction] = field(default_factory=dict)
@@ -147,7 +149,7 @@ class _Answer:
         on = self.asked.slots(state.rows)
         slots = np.arange(len(on)) if state.slots is None else state.slots
         order = Order(slots, on, f"auto: {state.name}", best.asked["pattern"])
-        same = base is not None and _same(base.rows, state.rows)
+        same = base is not None and np.array_equal(np.sort(base.rows), np.sort(state.rows))
         if self.timeless and base is not None:
             said = self._by_j(state, base)
         else:
@@ -168,22 +170,18 @@ class _Answer:
         )
 
     def _better(self, state: State, best: Prediction, gain: Gain | None) -> bool:
-        """Return whether a state is worth leaving the baseline for."""
+        """Return whether a state is worth leaving the baseline for: faster, and not unlikely so."""
         base = self.found.default
         assert base is not None
         if self.timeless:
-            return self._worth(state) < self._worth(base) * (1 - 1e-9)
-        return _clearly(best, self._predicted(base), gain)
-
-    def _worth(self, state: State) -> float:
-        """Return the seconds that the search has gone by, or J."""
-        if self.timeless:
-            return cost(self.quick, state)
-        return self.quick.time(state.rows, state.slots)
+            return self.worth(state) < self.worth(base) * (1 - 1e-9)
+        if gain is None or best.time_s >= self._predicted(base).time_s * (1 - TUNING.clearly):
+            return False
+        return gain.pays(TUNING.clearly)
 
     def _by_j(self, state: State, base: State) -> str:
         """Return the sentence where J was gone by."""
-        least, usual = self._worth(state), self._worth(base)
+        least, usual = self.worth(state), self.worth(base)
         own, by = self.request.baseline.words, f"chosen by J ({self.timeless})"
         if state is base:
             return f"{own} is kept, {by}: J = {plain(usual):,}"
@@ -206,10 +204,12 @@ class _Answer:
         found = [(state, self._predicted(state)) for state in self._finalists()]
         state, best = min(found, key=lambda one: one[1].time_s)
         if self.quick is not self.asked and self.asked.following and self.segments is None:
-            state = self._exchanged(state)
+            spare = np.setdiff1d(self.request.rows(), state.rows)
+            fixed = np.array(self.request.include, dtype=np.int64)
+            state = exchange_nodes(self.asked, state, spare, fixed, self.budget)
             best = self._predicted(state)
         listed = self._in_slurms_order(state)
-        if not self._allowed(listed) or self._worth(listed) > self._worth(state) * (1 + 1e-9):
+        if not self._allowed(listed) or self.worth(listed) > self.worth(state) * (1 + 1e-9):
             return state, best
         other = self._predicted(listed)
         same = self.timeless or other.time_s <= best.time_s * (1 + 1e-9)
@@ -232,12 +232,6 @@ class _Answer:
                 return
             yield state
 
-    def _exchanged(self, state: State) -> State:
-        """Return a state after exchanges with free nodes and of its own, judged as was asked."""
-        spare = np.setdiff1d(self.request.rows(), state.rows)
-        fixed = np.array(self.request.include, dtype=np.int64)
-        return exchange_nodes(self.asked, state, spare, fixed, self.budget)
-
     def _in_slurms_order(self, state: State) -> State:
         rows = state.rows[self.asked.slots(state.rows).sorting()]
         return State(rows, None, state.name)
@@ -252,14 +246,12 @@ class _Answer:
         self, state: State, best: Prediction, default: Prediction | None, gain: Gain | None
     ) -> dict[str, Any]:
         """Return the figures, the default's beside them."""
-        from rankmap.predict.prediction import worst_document
-
         # What a launcher does that is told nothing: nodes in Slurm's order, rank r on slot r.
         ignored = self._in_slurms_order(state)
         ignored_s = self._predicted(ignored).time_s
         needed = ignored_s > best.time_s * (1 + 1e-6)
         if self.timeless:
-            needed = self._worth(ignored) > self._worth(state)
+            needed = self.worth(ignored) > self.worth(state)
         before = None if default is None else default.time_s
         same = ("pattern", "ranks", "ppn", "bytes", "algorithm", "background")
         return {
@@ -296,8 +288,8 @@ class _Answer:
         if not self.timeless:
             return {"by": "time"}
         base = self.found.default
-        usual = None if base is None else plain(self._worth(base))
-        costs = {"cost": plain(self._worth(state)), "default_cost": usual}
+        usual = None if base is None else plain(self.worth(base))
+        costs = {"cost": plain(self.worth(state)), "default_cost": usual}
         return {"by": "J", "why": self.timeless, **costs}
 
     def _warnings(self) -> tuple[str, ...]:
@@ -307,18 +299,8 @@ class _Answer:
         return (*self.assumed, *((late,) if self.budget.late else ()))
 
 
-def _clearly(best: Prediction, default: Prediction, gain: Gain | None) -> bool:
-    """Return whether a plan is worth leaving the baseline for: as predicted, and not unlikely."""
-    if gain is None or best.time_s >= default.time_s * (1 - TUNING.clearly):
-        return False
-    return gain.pays(TUNING.clearly)
-
-
 def _copies(order: Order, asked: Predictor) -> Iterator[str]:
     """Yield what copying inside the nodes takes, where it is known what is in them."""
-    from rankmap.binding import copies_inside
-    from rankmap.predict.asked import fit_pattern
-
     found = copies_inside(order, fit_pattern(asked.pattern, order.on), asked.size)
     if found:
         yield found.sentence()
@@ -338,14 +320,8 @@ def _key(state: State) -> bytes:
     return state.rows.tobytes() + b"|" + slots
 
 
-def _same(a: Ints, b: Ints) -> bool:
-    return np.array_equal(np.sort(a), np.sort(b))
-
-
 def _order_text(order: Order, form: str, limit: str | None, asked: Predictor) -> tuple[str, str]:
     """Return an order as text of a format, and how its library is told it."""
-    from rankmap.emit import emit
-
     fitted, told = fit_format(order, form, "sorted", limit, {"predictor": asked})
     return emit(fitted, form), told
 
@@ -391,13 +367,9 @@ def _kept_sentence(found: Prediction, base: str) -> str:
     if found.share > 0.999:
         return (
             f"{base} is already best: {time_text(found.time_s)},"
-            f" {_percent(found.share)} of the limit for any nodes"
+            f" {np.floor(1000 * found.share) / 10:.3g} % of the limit for any nodes"
         )
     return f"{base} is kept: nothing tried is clearly faster ({time_text(found.time_s)})"
-
-
-def _percent(share: float) -> str:
-    return f"{np.floor(1000 * share) / 10:.3g} %"
 
 
 def reason(best: Prediction, default: Prediction) -> str:

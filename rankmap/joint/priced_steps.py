@@ -9,23 +9,20 @@ once; the predictor judges what comes of it, and if it is no better, fewer do.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 
+from placement.network import Loads
 from placement.network.path_costs import PathCosts, path_costs
+from placement.support.array_types import Floats, Ints, Mask
+from placement.support.arrays import ragged_ranges
 from rankmap.joint.budget import TUNING
-from rankmap.joint.judge import POWER, State, move_nodes
+from rankmap.joint.judge import POWER, Exchange, Judge, Score, Sent, State, move_nodes
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from placement.network import Loads
-    from placement.support.array_types import Floats, Ints, Mask
-    from rankmap.joint.judge import Exchange, Judge, Score, Sent
-
-    Moves = list[tuple[int, int]]
-    Bills: TypeAlias = "_Listed | _Alike"
+Moves = list[tuple[int, int]]
+Bills: TypeAlias = "_Listed | _Alike"
 
 __all__ = ["PricedSteps"]
 
@@ -64,7 +61,7 @@ class _Listed:
             if not len(busy):
                 continue
             first = np.cumsum(many[busy]) - many[busy]
-            entry = np.repeat(low[busy] - first, many[busy]) + np.arange(int(many.sum()))
+            _, entry = ragged_ranges(low[busy], many[busy])
             here, there = nodes[None, :], rows[others[entry]][:, None]
             each = self.cost(here, there) if leaving else self.cost(there, here)
             each = each * (weight[entry][:, None] * (here != there))

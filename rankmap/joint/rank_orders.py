@@ -9,15 +9,21 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from placement.curves import hilbert_key
 from placement.errors import NidmapError
 from placement.support.array_types import Ints
 from rankmap import orders
+from rankmap.grid.lines import stretches
 from rankmap.joint import work
 from rankmap.joint.budget import TUNING
 from rankmap.pattern import Pattern
+from rankmap.pattern.graph import Graph, from_edges
 from rankmap.pattern.structured import Lines
+from rankmap.permutation import inverse
 from rankmap.predict import Predictor
 from rankmap.predict.algorithms import ALGORITHMS
+from rankmap.predict.summing import join_sums
+from rankmap.score.distance import job_distance
 from rankmap.slots import Slots
 
 Make = Callable[[Slots], Ints | None]
@@ -26,7 +32,6 @@ __all__ = [
     "brick_shapes",
     "brick_slots",
     "bricks",
-    "indifferent",
     "node_by_node",
     "quick_orders",
     "ranks_alike",
@@ -43,38 +48,19 @@ QUICK = (
 
 def ready(pattern: Pattern) -> None:
     """Load what maps a graph, where the pattern is one: it may have to be compiled first."""
-    from rankmap.pattern.graph import Graph, from_edges
-
     if not isinstance(pattern, Graph):
         return
-    from rankmap.slots import Slots
-
     two = np.array([0]), np.array([1]), np.ones(1)
     on = Slots(np.array(["a", "b"]), np.ones(2, dtype=np.int64))
     with contextlib.suppress(NidmapError):
         orders.find("graph")(from_edges(2, *two), on)
 
 
-def indifferent(pattern: Pattern, slots: Slots, algorithms: Sequence[str] = ALGORITHMS[:1]) -> bool:
-    """Return whether every order of the ranks is the same.
-
-    So it is for an all-to-all of as many ranks a node, all of it sent at
-    once; where it is sent step by step, the order says who sends to whom at
-    the same time.
-
-    Examples
-    --------
-    >>> from rankmap.pattern import parse_pattern
-    >>> from rankmap.slots import Slots
-    >>> on = Slots(np.array(["a", "b"]), np.array([2, 2]))
-    >>> indifferent(parse_pattern("alltoall").on(on), on)
-    True
-    """
-    return slots.ppn is not None and ranks_alike(pattern, algorithms)
-
-
 def ranks_alike(pattern: Pattern, algorithms: Sequence[str] = ALGORITHMS[:1]) -> bool:
     """Return whether every rank sends to every other at once, so that none is told from another.
+
+    With as many ranks on each node every order is the same then; where it is sent step by
+    step, the order says who sends to whom at the same time.
 
     Examples
     --------
@@ -120,25 +106,16 @@ def _along_lines(pattern: Pattern, ppn: int) -> Iterator[tuple[str, Ints]]:
     No set of ranks has more of its partners inside than ranks of one line
     (`rankmap.grid.lines`).
     """
-    from rankmap.grid.lines import stretches
-
     dims = pattern.dims or ()
     if not isinstance(pattern, Lines) or len(dims) != 2:
         return
     nodes = math.prod(dims) // ppn
     for turned, word in ((False, "rows"), (True, "columns")):
-        yield f"stretches of {word}", _as_given(stretches(dims, np.full(nodes, ppn), turned))
+        yield f"stretches of {word}", inverse(stretches(dims, np.full(nodes, ppn), turned))
         cells = np.arange(math.prod(dims)).reshape(dims)
         made = pieces(cells.T if turned else cells, ppn)
         if made is not None:
-            yield f"{word} and pieces", _as_given(made)
-
-
-def _as_given(cells: Ints) -> Ints:
-    """Return the order whose k-th slot has rank ``cells[k]``."""
-    found = np.empty_like(cells)
-    found[cells] = np.arange(len(cells))
-    return found
+            yield f"{word} and pieces", inverse(made)
 
 
 def pieces(cells: Ints, ppn: int) -> Ints | None:
@@ -177,8 +154,6 @@ def searched_orders(
     dearest : float
         us that one may take.
     """
-    from rankmap.pattern.graph import Graph
-
     if isinstance(pattern, Graph):
         us = work.graph(len(slots), len(pattern.indices) // 2)
         effort = "" if us <= dearest else f":effort={dearest / us:.2g}"
@@ -211,11 +186,7 @@ def node_by_node(
         None where nodes differ in their ranks, or exchange too much or
         nothing.
     """
-    from rankmap.pattern.graph import from_edges
-    from rankmap.predict.summing import join_sums
     from rankmap.refine.mapping import map_ranks
-    from rankmap.score.distance import job_distance
-    from rankmap.slots import Slots
 
     ppn, nodes = slots.ppn, len(slots.counts)
     if ppn is None:
@@ -264,8 +235,6 @@ def bricks(dims: tuple[int, ...], ppn: int) -> Iterator[tuple[str, Ints]]:
     >>> name, slots.reshape(6, 6)[:2].tolist()
     ('bricks 2x2', [[0, 1, 4, 5, 8, 9], [2, 3, 6, 7, 10, 11]])
     """
-    from placement.curves import hilbert_key
-
     for shape in brick_shapes(dims, ppn)[: TUNING.bricks]:
         name = f"bricks {'x'.join(map(str, shape))}"
         brick, many, place = _cut(dims, shape)

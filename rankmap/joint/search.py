@@ -1,4 +1,7 @@
-"""The search: node sets, orders of the ranks on them, then steps from the best of both."""
+"""The search: node sets, orders of the ranks on them, then steps from the best of both.
+
+Where no bandwidth is known the least J is sought, among the planners' nodes alone.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,17 @@ from rankmap.joint.judge import Judge, Score, State, canonical
 from rankmap.joint.node_sets import boxes, default, grid_on_boxes, levels, planner_sets
 from rankmap.joint.pairing import NodeSet, Pairing
 from rankmap.joint.priced_steps import PricedSteps
-from rankmap.joint.rank_orders import indifferent
+from rankmap.joint.rank_orders import ranks_alike
+from rankmap.orders.auto import choose
 from rankmap.predict import Predictor
 from rankmap.predict.asked import fit_pattern
+from rankmap.score.distance import job_distance
+from rankmap.score.traffic import cost_of
 
-__all__ = ["Found", "search"]
+__all__ = ["Found", "cheapest", "cost", "search"]
+
+#: Node sets, those of the least J with rank r on slot r, on which orders are made by J.
+CHEAPEST = 4
 
 
 @dataclass(slots=True)
@@ -75,6 +84,61 @@ def search(asked: Predictor, request: Request, budget: Budget) -> Found:
     return one.found()
 
 
+def cost(asked: Predictor, state: State) -> float:
+    """Return J of a state.
+
+    Examples
+    --------
+    >>> import nidmap
+    >>> from rankmap.predict import Predictor
+    >>> asked = Predictor(nidmap.load_machine("tree:2x2,dist=1:3"), "ring")
+    >>> [cost(asked, State(np.array(rows), None, "")) for rows in ([0, 2, 1, 3], [0, 1, 2, 3])]
+    [12.0, 8.0]
+    """
+    slots = asked.slots(state.rows)
+    node = slots.node if state.slots is None else slots.node[state.slots]
+    return cost_of(fit_pattern(asked.pattern, slots), node, job_distance(slots))
+
+
+def cheapest(asked: Predictor, request: Request, budget: Budget) -> Found:
+    """Return the nodes and the order with the least J among the planners' nodes.
+
+    That is for machines of which no bandwidth is known: predicted time would tell of
+    latency alone there, and the order of given nodes goes by J then
+    (`rankmap.joint.auto_order`).
+
+    Parameters
+    ----------
+    asked : Predictor
+    request : Request
+    budget : Budget
+
+    Returns
+    -------
+    Found
+        Never of a higher J than the scheduler's own choice.
+    """
+    machine, own = asked.machine, default(asked.machine, request)
+    base = None if own is None else State(own, None, request.baseline.strategy)
+    sets = [*planner_sets(machine, request), *levels(machine, request)]
+    starts = [*([base] if base else []), *(State(rows, None, name) for name, rows in sets)]
+    once: dict[bytes, State] = {}
+    for one in starts:
+        once.setdefault(one.rows.tobytes(), one)
+    plain = sorted(once.values(), key=lambda one: cost(asked, one))
+    budget.part(1.0, "orders by J")
+    ordered = []
+    for one in plain[:CHEAPEST]:
+        if not budget.spend(budget.work / CHEAPEST, one.name):
+            break
+        slots = asked.slots(one.rows)
+        found = choose(fit_pattern(asked.pattern, slots), slots, budget.work / 1e6 / CHEAPEST)
+        if found.cost < found.default_cost:
+            ordered.append(State(one.rows, found.order.slots, f"{one.name}, {found.strategy}"))
+    states = sorted([*plain, *ordered], key=lambda one: cost(asked, one))
+    return Found(base, states, starts, judged=len(states))
+
+
 class _Search:
     """The best states so far, and what they are looked for with.
 
@@ -96,7 +160,8 @@ class _Search:
         first = self.rows[: request.count] if self.default is None else self.default
         on = asked.slots(first)
         self.pattern, self.ppn = fit_pattern(asked.pattern, on), on.ppn
-        self.ordered = not indifferent(self.pattern, on, asked.algorithms(self.pattern))
+        alike = ranks_alike(self.pattern, asked.algorithms(self.pattern))
+        self.ordered = self.ppn is None or not alike
         self.judge = Judge(asked, first)
         self.kept: list[tuple[float, float, int, State]] = []
         self.fastest: tuple[float, State] | None = None
@@ -264,9 +329,6 @@ class _Search:
         assert self.fastest is not None
         ranked = sorted(self.kept, key=lambda one: one[1])
         states = [self.fastest[1], *(state for *_, state in ranked)]
-        base = (
-            None
-            if self.default is None
-            else State(self.default, None, self.request.baseline.strategy)
-        )
+        strategy = self.request.baseline.strategy
+        base = None if self.default is None else State(self.default, None, strategy)
         return Found(base, states, self.starts, self.tried, self.judge.judged)

@@ -8,26 +8,22 @@ that, it is the largest of tp with ep, and tp alone, that one does.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement import planners
 from placement.errors import PlanError, UsageError
 from placement.planners.segments import Blocks, blocks_of, in_segments
+from placement.request import Request
+from placement.support.array_types import Ints
 from placement.support.quantities import unit_name
 from rankmap.joint.judge import State
+from rankmap.joint.search import Found
 from rankmap.pattern.training import Training
+from rankmap.predict import Predictor
 from rankmap.predict.asked import fit_pattern
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from placement.request import Request
-    from placement.support.array_types import Ints
-    from rankmap.joint.search import Found
-    from rankmap.predict import Predictor
 
 __all__ = ["Segments", "whole_segments"]
 
@@ -153,15 +149,10 @@ def _best(
     if replica is not None:
         slots = np.empty(len(replica), dtype=np.int64)
         slots[np.argsort(replica, kind="stable")] = np.arange(len(replica))
-    states = [State(rows, slots, f"{name}, segments") for name, rows in _choices(asked, request)]
+    states = []
+    for name in PLANNERS:  # the first one says why there are none
+        rows = in_segments(asked.machine, request, planners.find(name))
+        states.append(State(rows, slots, f"{name}, segments"))
     best = min(states, key=worth)
     size = min(size, request.count)
     return Segments(best, size, blocks_of(asked.machine, size), ppn, replica, axes)
-
-
-def _choices(asked: Predictor, request: Request) -> Iterator[tuple[str, Ints]]:
-    """Yield the planners and their nodes; the first one says why there are none."""
-    machine = asked.machine
-    yield PLANNERS[0], in_segments(machine, request, planners.find(PLANNERS[0]))
-    for name in PLANNERS[1:]:
-        yield name, in_segments(machine, request, planners.find(name))

@@ -6,7 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from placement.errors import UsageError
 from rankmap.pattern import Pattern, parse_pattern
+from rankmap.pattern.graph import from_entries, recorded_entries
+from rankmap.predict.neighbours import remember, remember_steps
 from rankmap.slots import Slots
 
 __all__ = ["MULTIPLIED", "USUAL_BYTES", "fit_pattern", "parse_wanted", "size_of"]
@@ -41,8 +44,6 @@ def parse_wanted(wanted: str | Pattern) -> Pattern:
     kind, _, path = wanted.strip().partition(":")
     if kind not in ("matrix", "measured") or not path:
         return parse_pattern(wanted)
-    from rankmap.pattern.graph import from_entries, recorded_entries
-    from rankmap.predict.neighbours import remember, remember_steps
     from rankmap.readers import read
     from rankmap.readers.entries import empty
     from rankmap.recording.file import load_recording
@@ -69,8 +70,6 @@ def fit_pattern(wanted: Pattern, slots: Slots) -> Pattern:
     UsageError
         Where the pattern has another number of ranks.
     """
-    from placement.errors import UsageError
-
     try:
         return wanted.on(slots)
     except UsageError as error:
@@ -96,8 +95,6 @@ def size_of(pattern: Pattern, given: float | None) -> tuple[float, str]:
     >>> size_of(parse_pattern("alltoall"), None)
     (1000000.0, '1 MB a message assumed')
     """
-    from placement.errors import UsageError
-
     if given is not None:
         if not 0 <= given <= MOST_BYTES:
             raise UsageError(f"bytes {given:g}: it must be 0 to {MOST_BYTES:g}")

@@ -8,7 +8,7 @@ job keeps at least an equal share, 1 of 1 + the number of jobs on that channel.
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from placement.errors import ParseError, UsageError, printable
+from placement.lookup import rows_of
 from placement.machine import Machine
+from placement.network import Demand, channels, loads
 from placement.support.array_types import Floats, Ints
 from rankmap.predict.constants import MOST
 
@@ -49,8 +51,6 @@ class Other:
 
         Computed once for a machine and a routing: one job is asked about again and again.
         """
-        from placement.network import Demand, loads
-
         known = self._kept.get(routing)
         if known is None or known[0] is not machine:
             ones = np.ones(len(self.rows), dtype=np.int64)
@@ -96,8 +96,6 @@ def shared_channels(machine: Machine, others: Iterable[Other], routing: str) -> 
     UsageError
         A load that is negative or no number.
     """
-    from placement.network import channels
-
     size = len(channels(machine, routing))
     rate, jobs = np.zeros(size), np.zeros(size, dtype=np.int64)
     for other in others:
@@ -147,10 +145,6 @@ def from_file(machine: Machine, text: str, source: str, load: float = USUAL_LOAD
 
 
 def _jobs(machine: Machine, text: str, source: str, load: float) -> Iterator[Other]:
-    import re
-
-    from placement.lookup import rows_of
-
     for number, line in enumerate(text.splitlines(), 1):
         words = re.split(r"#(?!\d)", line)[0]
         if not words.strip():
@@ -160,18 +154,14 @@ def _jobs(machine: Machine, text: str, source: str, load: float) -> Iterator[Oth
             rows = rows_of(machine, nodes.strip(), source)
         except ParseError as error:
             raise ParseError(source, number, error.text, error.hint) from None
-        yield Other(rows, _load(wanted, source, number) if mark else load, f"line {number}")
-
-
-def _load(text: str, source: str, line: int) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value <= MOST:
-        shown = printable(text.strip(), 30)
-        raise ParseError(source, line, f"load={shown} is not a number of GB/s, 0 or above")
-    return value
+        try:
+            each = check_load(float(wanted)) if mark else load
+        except (ValueError, UsageError):
+            shown = printable(wanted.strip(), 30)
+            raise ParseError(
+                source, number, f"load={shown} is not a number of GB/s, 0 or above"
+            ) from None
+        yield Other(rows, each, f"line {number}")
 
 
 def from_slurm(machine: Machine, load: float = USUAL_LOAD) -> tuple[list[Other], list[str]]:

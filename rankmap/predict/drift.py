@@ -100,13 +100,11 @@ class Course(NamedTuple):
         first = [way[0] for way in self.there if way]
         apart = self.burst * float(a_byte[first].max(initial=0.0))
         begins = np.random.default_rng(0).random((self.runs, self.ranks)) * apart
-        each = (self._seconds(a_byte.tolist(), row, eager) for row in begins.tolist())
-        return self.passes * median(each)
-
-    def _seconds(self, a_byte: list[float], begins: list[float], eager: float) -> float:
-        """Return the seconds of one run."""
-        before = _Run(self, a_byte, self.head, eager).end(begins) if self.head else 0.0
-        return _Run(self, a_byte, len(self.packets), eager).end(begins) - before
+        slow, runs = a_byte.tolist(), []
+        for row in begins.tolist():
+            before = _Run(self, slow, self.head, eager).end(row) if self.head else 0.0
+            runs.append(_Run(self, slow, len(self.packets), eager).end(row) - before)
+        return self.passes * median(runs)
 
 
 class _Run:

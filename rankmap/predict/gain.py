@@ -26,13 +26,18 @@ the upper one is above.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass, replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from placement.network import Loads
+from placement.network.bounds import bound_demand
+from placement.support.array_types import Floats, Ints
+from rankmap.order import Order
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.structured import Stencil
 from rankmap.predict.algorithms import ALGORITHMS
@@ -41,17 +46,9 @@ from rankmap.predict.background import USUAL_LOAD, Other, beside, shared_channel
 from rankmap.predict.bursts import LIKELY, RANGE, Filled, fill_links
 from rankmap.predict.constants import ARIES_PAYLOAD
 from rankmap.predict.drift import EAGER, Course
+from rankmap.predict.model import Model
+from rankmap.predict.phase import Phase
 from rankmap.progress import step
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.network import Loads
-    from placement.support.array_types import Floats, Ints
-    from rankmap.order import Order
-    from rankmap.predict.model import Model
-    from rankmap.predict.phase import Phase
-
 
 __all__ = ["Gain", "Gains", "Placed", "Unknown", "time_range"]
 
@@ -103,10 +100,6 @@ class Unknown(NamedTuple):
     question: str
     low: float
     high: float
-
-    def document(self) -> dict[str, Any]:
-        """Return it as JSON takes it."""
-        return self._asdict()
 
 
 class Gain(NamedTuple):
@@ -177,7 +170,7 @@ class Gain(NamedTuple):
             "low": low,
             "likely": likely,
             "high": high,
-            "unknowns": [unknown.document() for unknown in self.unknowns],
+            "unknowns": [unknown._asdict() for unknown in self.unknowns],
         }
 
 
@@ -285,8 +278,7 @@ class Gains:
         """Return how many times as fast a placement is; the baseline itself, for certain, once."""
         if _alike(plan, self._base.placed):
             return Gain(1.0, 1.0, 1.0)
-        times = [_Times(self.asked, plan), self._base]
-        return _range(self.asked, times, _ratio)
+        return _range(self.asked, [_Times(self.asked, plan), self._base])
 
 
 def _alike(one: Placed, other: Placed) -> bool:
@@ -303,12 +295,6 @@ def _alike(one: Placed, other: Placed) -> bool:
     return np.array_equal(a, b) and np.array_equal(one.rows, other.rows)
 
 
-def _ratio(both: list[float]) -> float:
-    """Return the second time over the first; inf where only the first is nothing."""
-    plan, base = both
-    return base / plan if plan > 0 else math.inf if base > 0 else 1.0
-
-
 def time_range(asked: Model, plan: Placed) -> Gain:
     """Return the seconds of a placement as a range over all that is not known.
 
@@ -317,15 +303,18 @@ def time_range(asked: Model, plan: Placed) -> Gain:
     Gain
         Its figures are seconds.
     """
-    return _range(asked, [_Times(asked, plan)], lambda one: one[0])
+    return _range(asked, [_Times(asked, plan)])
 
 
-def _range(asked: Model, times: list[_Times], figure: Any) -> Gain:
-    """Return a figure of some placements' times under the likely values, and what moves it."""
+def _range(asked: Model, times: list[_Times]) -> Gain:
+    """Return a time, or a second one over it, under the likely values, and what moves that."""
 
     def under(values: _Values) -> float:
         step()
-        return float(figure([one.seconds(values, place) for place, one in enumerate(times)]))
+        plan, *base = (one.seconds(values, place) for place, one in enumerate(times))
+        if not base:
+            return plan
+        return base[0] / plan if plan > 0 else math.inf if base[0] > 0 else 1.0
 
     first = _likely(asked)
     likely = under(first)
@@ -352,22 +341,17 @@ def _range(asked: Model, times: list[_Times], figure: Any) -> Gain:
 def _likely(asked: Model) -> _Values:
     """Return the likely value of every unknown: what is stated where something is."""
     known = asked.constants
+    # Half way, or half way to what is stated: a published figure is of one case, and in others
+    # nothing more is known than without it.
+    spread = (0.5 + float(asked.machine.topology.parameters.get("detours", 0.5))) / 2
     return _Values(
-        spread=_detours(asked) if _adapts(asked) else 0.0,
+        spread=spread if _adapts(asked) else 0.0,
         algorithm=asked.algorithm,
         process=known.process_gbs,
         payload=known.payload,
         memory=known.memory_gbs,
         eager=known.eager or 0.0,
     )
-
-
-def _detours(asked: Model) -> float:
-    """Return how far towards even cuts traffic is spread: half way, or half way to what is stated.
-
-    A published figure is of one case; in others nothing more is known than without it.
-    """
-    return (0.5 + float(asked.machine.topology.parameters.get("detours", 0.5))) / 2
 
 
 def _adapts(asked: Model) -> bool:
@@ -449,8 +433,7 @@ class _Times:
         self.histogram = asked.histogram(self.pattern, self.slots)
         self.adapts = _adapts(asked)
         self._phases: dict[tuple[str, bool], list[_Phase]] = {}
-        self._ends: dict[tuple[int, bytes, float], float] = {}
-        self._links: dict[tuple[int, int, float], float] = {}
+        self._kept: dict[tuple[float, ...], float] = {}  # few unknowns change the wire
         left = asked.left(self.slots)
         usable = (asked.channels if left is None else left).bandwidth
         self.wire = usable / asked.constants.payload
@@ -510,8 +493,6 @@ class _Times:
     def _sent(
         self, demand: Any, loads: Loads, times: float, message: float, sent: Filled | None
     ) -> _Sent:
-        from placement.network.bounds import bound_demand
-
         used = np.flatnonzero(loads.load)
         own = np.maximum(loads.injection, loads.ejection) / (self.asked.injection * GB)
         spread = bound_demand(self.asked.machine, demand).seconds if self.adapts else 0.0
@@ -538,7 +519,7 @@ class _Times:
         steps = sum(one.times * took for one, took in zip(phase.steps, each, strict=True))
         whole = least = self._longest(phase.whole, values, wire, share)
         if phase.course is not None:
-            followed = self._followed(phase.course, wire * values.payload, values.eager)
+            followed = self._followed(phase.course, values, wire)
             if phase.steps:
                 steps = followed
             elif share:
@@ -552,24 +533,25 @@ class _Times:
         won = AHEAD * max(0.0, steps - whole)
         return max(steps - overlap * (won if overlap > 0 else max(won, *each)), least)
 
-    def _followed(self, course: Course, wire: Floats, eager: float) -> float:
-        """Return the seconds of ranks that are followed; kept, as few unknowns change the wire."""
-        key = id(course), wire.tobytes(), eager
-        if key not in self._ends:
-            self._ends[key] = course.seconds(self.asked.every_link(wire), eager)
-        return self._ends[key]
+    def _followed(self, course: Course, values: _Values, wire: Floats) -> float:
+        """Return the seconds of ranks that are followed."""
+        key = id(course), id(wire), values.payload, values.eager
+        if key not in self._kept:
+            links = self.asked.every_link(wire * values.payload)
+            self._kept[key] = course.seconds(links, values.eager)
+        return self._kept[key]
 
-    def _busiest(self, one: _Sent, wire: Floats, payload: float) -> float:
-        """Return the seconds of the busiest link; kept, as few unknowns change the wire."""
-        key = id(one), id(wire), payload
-        if key not in self._links:
-            bandwidth = wire[one.channels] * (payload * GB)
-            self._links[key] = float((one.load / bandwidth).max(initial=0.0))
-        return self._links[key]
+    def _busiest(self, one: _Sent, values: _Values, wire: Floats) -> float:
+        """Return the seconds of the busiest link."""
+        key = id(one), id(wire), values.payload
+        if key not in self._kept:
+            bandwidth = wire[one.channels] * (values.payload * GB)
+            self._kept[key] = float((one.load / bandwidth).max(initial=0.0))
+        return self._kept[key]
 
     def _longest(self, one: _Sent, values: _Values, wire: Floats, share: float) -> float:
         """Return what takes longest: links, a node's own link, or what a rank can send."""
-        links = self._busiest(one, wire, values.payload)
+        links = self._busiest(one, values, wire)
         rank = one.message / (values.process * GB) if values.process else 0.0
         paths = max(links, one.own, rank)
         if one.filled is not None:

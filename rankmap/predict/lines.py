@@ -14,24 +14,19 @@ All lines of one direction of a grid do the same step at the same time.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from placement.network.demand import Demand
+from placement.support.array_types import Ints
 from placement.support.arrays import ragged_ranges
-from rankmap.predict.phase import Phase, Sends
+from rankmap.pattern.structured import Lines
+from rankmap.predict.phase import Job, Phase, Sends, Steps
 from rankmap.predict.summing import Summed, join_sums, sum_messages
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.support.array_types import Ints
-    from rankmap.pattern.structured import Lines
-    from rankmap.predict.phase import Job, Steps
-
-    Step = tuple[Ints, float, float]
+Step = tuple[Ints, float, float]
 
 __all__ = ["most_steps", "phases", "spread"]
 

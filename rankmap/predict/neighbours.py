@@ -65,7 +65,7 @@ def phase(pattern: Pattern, job: Job, size: float) -> Phase:
         both = list(_both_ways(pattern, job.node, size, nodes))
         sums, most = join_sums(both, nodes), _partners(pattern)
         if isinstance(pattern, Stencil) and pattern.staged:
-            steps = partial(_one_by_one, both)
+            steps = partial(iter, [(part, 1.0) for part in both])
             in_turn = float(len(both))
             sends = partial(_sends, pattern, len(job.node), size)
         sent = size * _partners(pattern, weighted=True)
@@ -140,11 +140,6 @@ def _recorded_steps(turns: list[_Turn], job: Job) -> Iterator[tuple[Summed, floa
 def _recorded_sends(turns: list[_Turn], passes: float) -> Sends:
     """Return the messages of one pass through a recording."""
     return Sends.of((k, x.source, x.target, x.size / passes) for k, x in enumerate(turns))
-
-
-def _one_by_one(parts: list[Summed]) -> Iterator[tuple[Summed, float]]:
-    """Yield each part as a step of its own."""
-    return ((part, 1.0) for part in parts)
 
 
 def _sends(pattern: Stencil, ranks: int, size: float) -> Sends:

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
+from placement.network import Channels, Loads
+from placement.network.bounds import best_bound
+from placement.nodelist import NodeList
 from placement.plan import overfull
+from placement.support.array_types import Ints
 from placement.support.quantities import size_text
+from rankmap.order import Order
+from rankmap.pattern import Pattern
 from rankmap.pattern.collective import Collective
 from rankmap.pattern.graph import Graph
 from rankmap.pattern.structured import Lines, Stencil
 from rankmap.predict.algorithms import asked_library, chooser
 from rankmap.predict.constants import PROBES, ROUNDS, Constants
+from rankmap.predict.model import Model
 from rankmap.predict.phase import Job, Phase
 from rankmap.predict.prediction import PhaseTime, Prediction, Term
 from rankmap.predict.summing import join_sums
 from rankmap.predict.terms import hops_by_class
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from placement.network import Channels, Loads
-    from placement.support.array_types import Ints
-    from rankmap.order import Order
-    from rankmap.pattern import Pattern
-    from rankmap.predict.model import Model
-    from rankmap.slots import Slots
+from rankmap.slots import Slots
 
 __all__ = ["limit", "report"]
 
@@ -107,8 +106,6 @@ def limit(phase: Phase, seconds: float) -> tuple[float, str]:
     (`placement.network.bounds.best_bound`). Any order of the ranks with the
     same three figures has the same limit.
     """
-    from placement.network.bounds import best_bound
-
     job, demand = phase.job, phase.total
     sent, received = demand.out[job.rows], demand.into[job.rows]
     among = job.machine.compute
@@ -272,8 +269,6 @@ def _algorithm_notes(asked: Model, pattern: Pattern) -> Iterator[str]:
 
 def _question_document(asked: Model, pattern: Pattern, slots: Slots, order: Any) -> dict[str, Any]:
     """Return what was asked, as JSON takes it."""
-    from placement.nodelist import NodeList
-
     strategy = getattr(order, "strategy", "") or ("row-major" if order is None else "given")
     background = [
         {"job": one.name, "nodes": len(one.rows), "load_gbs": one.load} for one in asked.background

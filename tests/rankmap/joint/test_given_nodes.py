@@ -10,9 +10,8 @@ from placement.errors import UsageError
 from placement.load import load_machine
 from placement.plan import plan
 from rankmap.joint import budget
-from rankmap.joint.auto_order import auto_order
+from rankmap.joint.auto_order import auto_order, fastest_order
 from rankmap.joint.budget import TUNING, Budget
-from rankmap.joint.given_nodes import fastest_order
 from rankmap.order import Order
 from rankmap.orders import arrange
 from rankmap.predict import Predictor
