@@ -32,7 +32,6 @@ until the largest load is `TOLERANCE` above the bound or no more fit.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -45,8 +44,7 @@ from placement.network.demand import Demand
 from placement.network.dragonfly import channels
 from placement.network.group_ways import Bytes, GroupWays, Ways, group_ways_of
 from placement.network.model import has_spines
-from placement.network.pair_changes import PairChanges
-from placement.network.shares import Pairs, Variables, variables_of
+from placement.network.shares import PairChanges, Pairs, Variables, variables_of
 from placement.support.array_types import Floats, Ints
 
 __all__ = ["TOLERANCE", "Division", "channels", "divide", "hops", "loads", "notes"]
@@ -141,7 +139,6 @@ class _Loads:
         self.fixed = fixed * self.scale
         self.pairs = np.flatnonzero((inner > 0) & (ways.detour > 0))
         self.cap = np.concatenate([variables.cap, inner.reshape(-1)[self.pairs]])
-        self.listed: PairChanges | None = None
 
     @cached_property
     def weight(self) -> Floats:
@@ -179,39 +176,23 @@ class _Loads:
         saved = self.variables.saved(between) + dot(self.split(self.cap)[1], detours)
         return dot(prices, none) + saved
 
+    @cached_property
+    def listed(self) -> PairChanges:
+        """The variables as router pairs: of two groups, and behind them of one."""
+        assert isinstance(self.variables, Pairs)
+        group, s, t = np.unravel_index(self.pairs, self.inner.shape)
+        own = self.ways.groups.part[group, s]
+        columns = zip(self.variables.ends, (own, own, s, t), strict=True)
+        return PairChanges(self.ways, *(np.concatenate(both) for both in columns))
+
     def rows(self, channels: Ints) -> Floats:
         """Return what all of each variable changes on channels; router pairs alone."""
-        assert isinstance(self.variables, Pairs)
-        groups = self.ways.groups
-        if self.listed is None:
-            at = np.empty(groups.count * groups.width, dtype=np.int64)
-            at[groups.slot] = np.arange(groups.routers)
-            group, s, t = np.unravel_index(self.pairs, self.inner.shape)
-            inside = (at[group * groups.width + end] for end in (s, t))
-            between = self.variables.source, self.variables.target
-            ends = (np.concatenate(both) for both in zip(between, inside, strict=True))
-            self.listed = PairChanges(self.ways, *ends)
-        found: Floats = self.listed.on(channels) * self.scale[channels][:, None] * self.cap
-        return found
+        return self.listed.on(channels) * self.scale[channels][:, None] * self.cap
 
     def parts(self) -> Ints:
-        """Return a number for the two groups, or the one group, of each variable; pairs alone."""
-        assert isinstance(self.variables, Pairs)
-        ways, width = self.ways, self.ways.groups.width
-        g, h = ways.unit[self.variables.source], ways.unit[self.variables.target]
-        inside = ways.count**2 + self.pairs // width**2
-        key = np.concatenate([g * ways.count + h, inside])
-        return np.unique(key, return_inverse=True)[1]
-
-    def cuts(self, x: Floats) -> Iterator[Floats]:
-        """Yield prices that bound what leaves, or enters, a router of the busiest channel."""
-        channels = self.ways.groups.channels
-        busiest, inside = int(np.argmax(self.load(x))), np.zeros(len(channels), dtype=bool)
-        inside[self.ways.groups.inside] = np.isfinite(channels.bandwidth[self.ways.groups.inside])
-        for ends in (channels.source, channels.target):
-            cut = np.where(inside & (ends == ends[busiest]), channels.bandwidth, 0.0)
-            if cut.any():
-                yield cut / cut.sum()
+        """Return a number for the two groups of each variable; router pairs alone."""
+        g, h = self.listed.unit
+        return np.unique(g * self.ways.count + h, return_inverse=True)[1]
 
     def _of_variables(self, between: Ways, inside: Floats) -> Floats:
         """Return what a byte of each variable costs."""
@@ -392,25 +373,16 @@ def _solve_division(
     found = even(problem, none, full)
     if isinstance(problem.variables, Pairs) and len(problem.cap) <= linear_program.FEW:
         linear_program.solve(problem, found, none, full, tolerance, enough)
-    elif found.worst > enough:
-        _prove_by_cuts(problem, found, none)
     if found.worst > max(enough, found.bound * (1 + tolerance)):
         least, longer = (LEAST_STEPS, LONGER) if settled else (LEAST_UNSETTLED, LONGER_UNSETTLED)
         most = int(np.clip(WORK / problem.size, least, 1000)) if steps is None else steps
         balance(problem, found, none, tolerance, found.steps + most, enough, longer)
         found.bound = problem.bound(none, found.prices)
-        _prove_by_cuts(problem, found, none)
     if minimal <= max(enough, found.bound * (1 + tolerance)):
         found.x, found.load = problem.cap, full
     elif settled:
         refill(problem, found, max(found.worst, found.bound * (1 + tolerance), enough))
     return found, minimal
-
-
-def _prove_by_cuts(problem: _Loads, found: Solution, none: Floats) -> None:
-    """Prove more by what leaves, or enters, the busiest router."""
-    for prices in problem.cuts(found.x):
-        found.prove(prices, problem.bound(none, prices))
 
 
 def hops(machine: Machine, source: Ints, target: Ints, routing: str = "adaptive") -> Floats:

@@ -20,7 +20,7 @@ from typing import Protocol
 
 import numpy as np
 
-from placement.support.array_types import Floats
+from placement.support.array_types import Floats, Ints
 
 __all__ = ["LONGER", "Problem", "Solution", "balance", "dot", "even", "refill"]
 
@@ -70,6 +70,12 @@ class Problem(Protocol):
 
     def price(self, prices: Floats) -> Floats:
         """Return what a byte of each variable costs more by the first way, float64 (n,)."""
+
+    def rows(self, channels: Ints) -> Floats:
+        """Return what all of each variable changes on channels, float64 (len(channels), n)."""
+
+    def parts(self) -> Ints:
+        """Return a part 0, 1, … for each variable, of those that are much alike, int64 (n,)."""
 
 
 @dataclass(slots=True, eq=False)

@@ -216,14 +216,9 @@ def _refuse_large(count: int, width: int, routers: int) -> None:
 
 def _ways(channels: Channels, rows: Ints) -> Floats:
     """Return how many ways each channel inside a group is: a bundle is one, blue links are not."""
-    single = np.isin(channels.kind[rows], _cable_kinds(channels))
-    return np.where(single, channels.count[rows], 1).astype(np.float64)
-
-
-def _cable_kinds(channels: Channels) -> list[int]:
-    """Return the classes whose parallel links count one by one: on a DragonFly+ all."""
-    every = has_spines(channels.machine)
-    return [i for i, kind in enumerate(channels.kinds) if every or kind in ("blue", "global")]
+    every = has_spines(channels.machine)  # all links of a DragonFly+ count one by one
+    single = np.array([every or kind in ("blue", "global") for kind in channels.kinds])
+    return np.where(single[channels.kind[rows]], channels.count[rows], 1).astype(np.float64)
 
 
 def _wirings(

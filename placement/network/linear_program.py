@@ -12,15 +12,13 @@ its cheaper way, are hardly better.
 
 from __future__ import annotations
 
-from typing import Protocol
-
 import numpy as np
 
 from placement.network.balancing import Problem, Solution
 from placement.support import arrays
-from placement.support.array_types import Floats, Ints
+from placement.support.array_types import Floats
 
-__all__ = ["FEW", "Listed", "least_largest", "solve"]
+__all__ = ["FEW", "least_largest", "solve"]
 
 #: Variables up to which the descent would take longer than the program, and up to which each is
 #: a part by itself from the beginning.
@@ -36,18 +34,8 @@ ROUNDS, STEPS, WORK = 40, 60, 4_000_000_000
 CENTRE, FAR = 0.1, 0.98
 
 
-class Listed(Problem, Protocol):
-    """A problem that knows what each variable does to single channels."""
-
-    def rows(self, channels: Ints) -> Floats:
-        """Return what all of each variable changes on channels, float64 (len(channels), n)."""
-
-    def parts(self) -> Ints:
-        """Return a part 0, 1, … for each variable, of those that are much alike, int64 (n,)."""
-
-
 def solve(
-    problem: Listed,
+    problem: Problem,
     best: Solution,
     none: Floats,
     full: Floats,
@@ -58,7 +46,7 @@ def solve(
 
     Parameters
     ----------
-    problem : Listed
+    problem : Problem
     best : Solution
         Where the search begins.
     none, full : float64 (m,)

@@ -15,9 +15,9 @@ from placement.network.balancing import dot
 from placement.network.demand import Demand
 from placement.network.group_ways import Bytes, GroupWays, Ways
 from placement.support.array_types import Floats, Ints, Mask
-from placement.support.arrays import summed
+from placement.support.arrays import product, summed
 
-__all__ = ["Between", "Pairs", "Variables", "variables_of"]
+__all__ = ["Between", "PairChanges", "Pairs", "Variables", "variables_of"]
 
 #: Router pairs that are divided one by one, at most: all of a machine of some 1,500 routers.
 MOST_PAIRS = 2_500_000
@@ -36,10 +36,10 @@ class Pairs:
     name = "router pairs"
 
     def __init__(self, ways: GroupWays, source: Ints, target: Ints, amount: Floats) -> None:
-        self.source, self.target, self.cap = source, target, amount
-        self.size = 6 * len(amount)
+        self.cap, self.size = amount, 6 * len(amount)
         self.shape = ways.count, ways.groups.width, ways.count
         g, h = ways.unit[source], ways.unit[target]
+        self.ends = g, h, ways.groups.place[source], ways.groups.place[target]
         self.away = ways.slot(source) * ways.count + h
         self.home = ways.slot(target) * ways.count + g
 
@@ -65,26 +65,23 @@ class Between:
 
     Parameters
     ----------
-    ways : GroupWays
     every : Bytes
         What can be divided.
     """
 
     name = "group pairs"
 
-    def __init__(self, ways: GroupWays, every: Bytes) -> None:
+    def __init__(self, every: Bytes) -> None:
         self.every = every
         self.total = every.between
         self.cap = self.total.reshape(-1)
         self.size = 2 * every.away.size
 
-    def _factor(self, x: Floats) -> Floats:
-        shape = self.total.shape
-        return np.divide(x.reshape(shape), self.total, out=np.ones(shape), where=self.total > 0)
-
     def bytes(self, x: Floats) -> Bytes:
         """Return bytes by router and far group."""
-        return self.every.times(self._factor(x))
+        shape = self.total.shape
+        share = np.divide(x.reshape(shape), self.total, out=np.ones(shape), where=self.total > 0)
+        return self.every.times(share)
 
     def price(self, cost: Ways) -> Floats:
         """Return what a byte of each variable costs."""
@@ -111,6 +108,81 @@ class Between:
 Variables = Pairs | Between
 
 
+class PairChanges:
+    """What router pairs change on single channels, when their bytes go minimal ways.
+
+    `placement.network.group_ways` follows a price on every channel through tables of all
+    routers. Here each channel is looked at for itself: only paths in its own group pass it.
+
+    Parameters
+    ----------
+    ways : GroupWays
+    g, h, s, t : int64 (n,)
+        The group of the source and of the target, one or two, and their positions there.
+    """
+
+    def __init__(self, ways: GroupWays, g: Ints, h: Ints, s: Ints, t: Ints) -> None:
+        self.ways, self.unit, self.place = ways, (g, h), (s, t)
+        self.each = ways.each[g, h]
+        self.far, self.near = np.flatnonzero(g != h), np.flatnonzero(g == h)
+        self.row = np.full(len(ways.groups.channels), -1)
+        self.row[ways.groups.inside] = np.arange(len(ways.groups.inside))
+        self.by_channel = np.argsort(ways.channel, kind="stable")
+
+    def on(self, channels: Ints) -> Floats:
+        """Return the bytes of each channel, by a byte of each pair: float64 (channels, n)."""
+        out = np.zeros((len(channels), len(self.each)))
+        groups, row = self.ways.groups, self.row[channels]
+        inside, some = np.flatnonzero(row >= 0), np.flatnonzero(row < 0)
+        out[some] = self._between(channels[some])
+        group = groups.group[groups.channels.source[channels[inside]]]
+        for k in np.unique(group).tolist():
+            some = inside[group == k]
+            out[some] = self._inside(k, row[some])
+        return out
+
+    def _inside(self, k: int, spot: Ints) -> Floats:
+        """Return what channels inside a group of the machine carry."""
+        ways, groups, width = self.ways, self.ways.groups, self.ways.groups.width
+        table = np.zeros((len(spot), width * width))
+        table[np.arange(len(spot)), groups.spot[spot] % width**2] = groups.ways[spot]
+        shape = np.full(len(spot), groups.shape[k])
+        passing = groups.local.priced(shape, table.reshape(-1, width, width))
+        out = np.zeros((len(spot), len(self.each)))
+        for unit in np.flatnonzero(ways.home == k):
+            self._over_gates(out, int(unit), passing)
+        own = self.near[ways.home[self.unit[0][self.near]] == k]
+        if len(own):
+            s, t = (place[own] for place in self.place)
+            paid = passing * (ways.detour[k] > 0)
+            over = paid.sum(axis=2)[:, s] + paid.sum(axis=1)[:, t] - 2 * paid[:, s, t]
+            out[:, own] = passing[:, s, t] - over * ways.detour[k][s, t]
+        return out
+
+    def _over_gates(self, out: Floats, unit: int, passing: Floats) -> None:
+        """Add what goes from and to the gates of a group, as the first, the last or the third."""
+        ways, gates = self.ways, self.ways.gates[unit]
+        more = gates - ways.each[unit][:, None] * product(ways.joins, gates)
+        for end, paths in ((0, passing), (1, np.swapaxes(passing, 1, 2))):
+            own = self.far[self.unit[end][self.far] == unit]
+            carried = product(paths, more.T)
+            out[:, own] += carried[:, self.place[end][own], self.unit[1 - end][own]]
+        through = product(product(gates, passing), gates.T)
+        g, h = (ends[self.far] for ends in self.unit)
+        out[:, self.far] -= through[:, g, h] * self.each[self.far]
+
+    def _between(self, channels: Ints) -> Floats:
+        """Return what channels between groups carry."""
+        ways = self.ways
+        row = self.by_channel[np.searchsorted(ways.channel, channels, sorter=self.by_channel)]
+        a, b = (x[:, None] for x in np.divmod(ways.between[row], ways.count))
+        g, h = self.unit
+        minimal = (a == g) & (b == h)
+        over = (a == g) * ways.joins[b, h] * (b != h) + (b == h) * ways.joins[g, a] * (a != g)
+        found: Floats = (minimal - over * self.each * (g != h)) * ways.share[row][:, None]
+        return found
+
+
 def variables_of(ways: GroupWays, demand: Demand, every: Bytes, free: Mask) -> Variables:
     """Return the finest variables that the size of the demand allows.
 
@@ -123,16 +195,10 @@ def variables_of(ways: GroupWays, demand: Demand, every: Bytes, free: Mask) -> V
     free : bool (groups, groups)
         Group pairs whose bytes can be divided.
     """
-    if len(demand.source) + _products(demand) <= MOST_PAIRS:
+    entries = np.bincount(demand.within.line)
+    if len(demand.source) + int((entries**2).sum()) <= MOST_PAIRS:
         return Pairs(ways, *_divisible_pairs(ways, demand, free))
-    return Between(ways, every)
-
-
-def _products(demand: Demand) -> int:
-    """Return the router pairs of all all-to-alls, each counted as often as it comes."""
-    lines = demand.within
-    size = np.bincount(lines.line, minlength=len(lines))
-    return int((size**2).sum())
+    return Between(every)
 
 
 def _divisible_pairs(ways: GroupWays, demand: Demand, free: Mask) -> tuple[Ints, Ints, Floats]:

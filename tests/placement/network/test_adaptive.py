@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from placement.network import Demand, balancing, channels, hops, linear_program, loads, shares
 from placement.network.adaptive import TOLERANCE, divide, notes
 from placement.network.group_ways import group_ways_of
-from placement.network.pair_changes import PairChanges
+from placement.network.shares import PairChanges
 from placement.specs import parse_spec
 from tests.effort import examples
 from tests.placement.network.over_thirds import Thirds
@@ -363,8 +363,8 @@ def test_what_router_pairs_change_on_a_channel_is_what_a_price_on_it_says(machin
     kept = np.flatnonzero((ways.linked & ways.valiant)[g, h] | near)
     s, t, g, h = s[kept], t[kept], g[kept], h[kept]
     every = np.arange(len(channels(machine)))
-    found = PairChanges(ways, s, t).on(every)
     places = ways.groups.place[s], ways.groups.place[t]
+    found = PairChanges(ways, g, h, *places).on(every)
     for channel in every:
         price = (every == channel).astype(float)
         inside = ways.inside_price(price)
