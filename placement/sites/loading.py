@@ -98,7 +98,8 @@ one of aries, gemini, infiniband, infiniband-dragonfly+, slingshot
     """
     tables = _tables(text, source)
     try:
-        if _is_overlay(tables):
+        figures = {"bandwidth", "sending", "latency"} & tables.keys()
+        if "overlay" in tables or (figures and not {"network", "nodes"} & tables.keys()):
             return Overlay(_convert_tables(tables, OverlayConfig), source, text)
         site = Site(_convert_tables(tables, Config), source)
         site.layout, site.hardware  # noqa: B018  # laid out, which checks the figures together
@@ -106,11 +107,6 @@ one of aries, gemini, infiniband, infiniband-dragonfly+, slingshot
         where = place(source, line_of(text, wrong.key))
         raise SiteError(f"{where}: {printable(wrong.key)}: {printable(wrong.text, 400)}") from None
     return site
-
-
-def _is_overlay(tables: dict[str, Any]) -> bool:
-    figures = {"bandwidth", "sending", "latency"} & tables.keys()
-    return "overlay" in tables or (bool(figures) and not {"network", "nodes"} & tables.keys())
 
 
 def _tables(text: str, source: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""A site: its configuration, and the topology and nodes that follow from it.
+"""A site: its configuration, and the topology, the nodes and their inside that follow from it.
 
 One module a fabric lays the nodes out. Every contradiction between the figures (6,174
 nodes said, 6,170 places left) is raised as `WrongFigure` with the figure's key.
@@ -15,12 +15,11 @@ from typing import Any
 from msgspec import Struct
 
 from placement.errors import SiteError, printable
-from placement.hardware.model import NodeHardware
+from placement.hardware.model import ASSUMED, Core, Device, NodeHardware
 from placement.machine import Topology
 from placement.records import Dump, LineCounts, NodeRecords
-from placement.sites.inside import stated_hardware
-from placement.sites.schema import Config, Figure, Sending
-from placement.sites.shared import Layout, WrongFigure
+from placement.sites.schema import Config, Figure, Partition, Sending
+from placement.sites.shared import Layout, WrongFigure, whole
 
 __all__ = ["CLASSES", "Site", "figures_in", "lay_out", "sending_parameters"]
 
@@ -97,8 +96,12 @@ class Site(Struct, frozen=True, dict=True):
 
     @cached_property
     def hardware(self) -> tuple[NodeHardware, ...]:
-        """What is inside the nodes, by partition; () where nothing is stated."""
-        return stated_hardware(self.config)
+        """What is inside the nodes of every partition that states it.
+
+        Figures that do not go together raise `WrongFigure`.
+        """
+        parts = (part for part in self.config.partition if part.inside)
+        return tuple(_hardware(part, f"partition {part.name} of {self.name}") for part in parts)
 
     def records(self) -> Dump:
         """Return the nodes that the configuration describes, as a reader would.
@@ -231,3 +234,68 @@ def _with_constants(config: Config, topology: Topology) -> Topology:
         bandwidth={key: figure.value for key, figure in config.bandwidth.items()},
         parameters={**topology.parameters, **latency, **reached, **mpi},
     )
+
+
+def _hardware(part: Partition, source: str) -> NodeHardware:
+    """Return what a partition states of the inside of its nodes, as `placement.hardware` has it."""
+    inside = part.inside
+    assert inside is not None
+    key = f"partition.{part.name}.inside"
+    count = whole(part.cores)
+    sockets, domains = whole(part.sockets) or 1, inside.numa.value
+    caches = inside.l3.value if inside.l3 else domains
+    threads = inside.threads.value if inside.threads else 1
+    for name, few, many in (("numa", sockets, domains), ("l3", domains, caches)):
+        if many % few or count % many:
+            text = f"{many} do not divide {count} cores and {few} of what they are in"
+            raise WrongFigure(f"{key}.{name}", text)
+    cores = tuple(
+        Core(
+            tuple(core + thread * count for thread in range(threads)),
+            core * caches // count,
+            core * domains // count,
+            core * sockets // count,
+        )
+        for core in range(count)
+    )
+    of_gpus = inside.gpu_l3 or inside.gpu_numa
+    beside = "gpu_l3" if inside.gpu_l3 else "gpu_numa"
+    gpus = _devices(f"{key}.{beside}", "gpu", of_gpus, whole(part.gpus), cores, beside[4:])
+    links = inside.gpu_links.value if inside.gpu_links else []
+    if any(a >= len(gpus) or b >= len(gpus) for a, b, _ in links):
+        raise WrongFigure(f"{key}.gpu_links", f"a GPU beyond the {len(gpus)} of a node")
+    reserved = inside.reserved.value if inside.reserved else []
+    if any(core >= count for core in reserved):
+        raise WrongFigure(f"{key}.reserved", f"a core beyond the {count} of a node")
+    nics = _devices(f"{key}.nic_numa", "nic", inside.nic_numa, whole(part.nics), cores, "numa")
+    copies = inside.copies
+    return NodeHardware(
+        cores,
+        gpus,
+        nics,
+        tuple((min(a, b), max(a, b), gbs) for a, b, gbs in links),
+        tuple(sorted(set(reserved))),
+        copies.value if copies else ASSUMED,
+        copies.mark if copies else "assumed",
+        source,
+    )
+
+
+def _devices(
+    key: str,
+    kind: str,
+    beside: Figure[list[int]] | None,
+    count: int,
+    cores: tuple[Core, ...],
+    level: str,
+) -> tuple[Device, ...]:
+    """Return a node's GPUs or NICs; beside all cores where nothing is stated."""
+    every = tuple(range(len(cores)))
+    if beside is None:
+        return tuple(Device(f"{kind}{k}", every) for k in range(count))
+    if len(beside.value) != count:
+        raise WrongFigure(key, f"{len(beside.value)} numbers for the {count} {kind}s of a node")
+    near = [tuple(k for k in every if getattr(cores[k], level) == n) for n in beside.value]
+    if not all(near):
+        raise WrongFigure(key, f"a number beyond those of the node's {level} domains")
+    return tuple(Device(f"{kind}{k}", some) for k, some in enumerate(near))

@@ -40,13 +40,13 @@ class Registry(Generic[Thing]):
 
     Examples
     --------
-    >>> curves = Registry("curve", "nidmap.curves", "placement.curves", {"hilbert": "hilbert"})
-    >>> curves.names(), curves.find("hilbert").__name__
-    (['hilbert'], 'placement.curves.hilbert')
-    >>> curves.find("peano")
+    >>> kinds = Registry("kind", "nidmap.kinds", "placement.topologies", {"torus": "torus"})
+    >>> kinds.names(), kinds.find("torus").__name__
+    (['torus'], 'placement.topologies.torus')
+    >>> kinds.find("hypercube")
     Traceback (most recent call last):
         ...
-    placement.errors.UsageError: no curve 'peano'; there are hilbert
+    placement.errors.UsageError: no kind 'hypercube'; there are torus
     """
 
     def __init__(

@@ -26,7 +26,7 @@ def things(monkeypatch):
 
     monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
     Entry.loaded = 0
-    return Registry("thing", "nidmap.things", "placement.curves", {"curve": "hilbert"}, ("auto",))
+    return Registry("thing", "nidmap.things", "placement.topologies", {"curve": "torus"}, ("auto",))
 
 
 def test_all_names_are_told_once(things):
@@ -34,7 +34,7 @@ def test_all_names_are_told_once(things):
 
 
 def test_a_module_that_registers_nothing_is_the_thing(things):
-    assert things.find("curve").__name__ == "placement.curves.hilbert"
+    assert things.find("curve").__name__ == "placement.topologies.torus"
 
 
 def test_what_is_registered_comes_before_all(things):

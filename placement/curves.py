@@ -1,10 +1,14 @@
-"""The Hilbert curve in boxes of any extents: how a box is cut and walked.
+"""Space-filling curves through boxes of any extents: Hilbert and Morton.
 
-A box is entered at one corner and left at the corner opposite along one axis,
-its main axis. To walk it, it is cut into parts, each of them again walked
-from a corner to a neighbouring corner, so that every part ends beside the
-start of the next. Parts of one shape are walked alike, so only the few different
-shapes are ever worked out.
+A curve numbers the cells of a box so that cells near each other on the curve
+are near each other in the box. Node planners run over the machine's
+coordinates with it, rank orders over a grid of processes.
+
+How the Hilbert curve goes through a box: it enters it at one corner and leaves
+it at the corner opposite along one axis, the main axis. To walk the box, it is
+cut into parts, each of them again walked from a corner to a neighbouring
+corner, so that every part ends beside the start of the next. Parts of one
+shape are walked alike, so only the few different shapes are ever worked out.
 
 * A cube of 2^k a side is cut as J. Skilling's algorithm cuts it ("Programming
   the Hilbert curve", AIP Conf. Proc. 707, 2004): the curve of Slurm's 3d_torus
@@ -22,17 +26,23 @@ leave walkable parts. In one to four dimensions there always is one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from itertools import combinations, islice, permutations, product
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
+
+from placement.errors import UsageError
+from placement.support.array_types import Ints
 
 Cells = NDArray[np.int32]
 
-__all__ = ["parts", "walk"]
+__all__ = ["hilbert_curve", "hilbert_key", "morton_curve", "morton_key"]
+
+#: More cells than this are not a box of a machine or a process grid.
+MOST = 2**26
 
 #: A main axis so many times as long as every other is halved alone.
 LONG = 1.5
@@ -47,6 +57,141 @@ NEAR = 0.8
 UNEVEN, SHORT, TWO, ODD = 0.05, 2.5, 0.2, 0.9
 #: Orders of the other axes that are tried, all there are up to four dimensions.
 ORDERS = 6
+
+
+def hilbert_key(coords: ArrayLike, extents: Sequence[int]) -> Ints:
+    """Return the position of cells along the Hilbert curve of a box.
+
+    On cubes of 2^k a side it is the Hilbert curve of J. Skilling (AIP Conf.
+    Proc. 707, 2004) up to symmetry; in any other box of up to four dimensions a
+    generalisation that takes unit steps throughout and keeps its locality.
+
+    Parameters
+    ----------
+    coords : int (n, d)
+        Cells, inside the box.
+    extents : sequence of int
+        The box, d extents of at least 1.
+
+    Returns
+    -------
+    int64 (n,)
+        0 at the curve's start, one less than the number of cells at its end.
+
+    Raises
+    ------
+    UsageError
+        Where a coordinate lies outside the box, or the box is impossible.
+
+    Examples
+    --------
+    >>> hilbert_key([[0, 0], [1, 0], [1, 1], [0, 1]], (2, 2)).tolist()
+    [0, 3, 2, 1]
+    """
+    return _keys(hilbert_curve(extents), coords, extents)
+
+
+def hilbert_curve(extents: Sequence[int]) -> NDArray[np.int32]:
+    """Return the cells of a box in the order of its Hilbert curve (see `hilbert_key`).
+
+    Parameters
+    ----------
+    extents : sequence of int
+        The box, d extents of at least 1.
+
+    Returns
+    -------
+    int32 (cells, d)
+
+    Examples
+    --------
+    >>> hilbert_curve((2, 3)).tolist()
+    [[0, 0], [1, 0], [1, 1], [0, 1], [0, 2], [1, 2]]
+    """
+    box = _box(extents)
+    return np.ascontiguousarray(_join_parts(box, _root(box), {}).T)
+
+
+def morton_key(coords: ArrayLike, extents: Sequence[int]) -> Ints:
+    """Return the position of cells along the Morton curve (Z order) of a box.
+
+    Where the extents are powers of two it interleaves the bits of the
+    coordinates, those of the last axis lowest, as table II of Aseeri et al.,
+    "A scheduling policy to improve 10% of communication time in parallel FFT",
+    has it for 4 x 4. Elsewhere it is the same order with the cells outside the
+    box left out of the count.
+
+    Parameters
+    ----------
+    coords : int (n, d)
+        Cells, inside the box.
+    extents : sequence of int
+        The box, d extents of at least 1.
+
+    Returns
+    -------
+    int64 (n,)
+        0 at the curve's start, one less than the number of cells at its end.
+
+    Raises
+    ------
+    UsageError
+        Where a coordinate lies outside the box, or the box is impossible.
+
+    Examples
+    --------
+    >>> morton_key([[0, 1], [1, 0], [0, 2], [3, 3]], (4, 4)).tolist()
+    [1, 2, 4, 15]
+    """
+    return _keys(morton_curve(extents), coords, extents)
+
+
+def morton_curve(extents: Sequence[int]) -> NDArray[np.int32]:
+    """Return the cells of a box in the order of its Morton curve (see `morton_key`).
+
+    Parameters
+    ----------
+    extents : sequence of int
+        The box, d extents of at least 1.
+
+    Returns
+    -------
+    int32 (cells, d)
+
+    Examples
+    --------
+    >>> morton_curve((2, 3)).tolist()
+    [[0, 0], [0, 1], [1, 0], [1, 1], [0, 2], [1, 2]]
+    """
+    box = _box(extents)
+    cells = np.indices(box, dtype=np.int32).reshape(len(box), -1)
+    code = np.zeros(cells.shape[1], dtype=np.int64)
+    for bit in reversed(range(max(box).bit_length())):
+        for axis, extent in enumerate(box):
+            if extent - 1 >> bit:
+                code = code << 1 | cells[axis] >> bit & 1
+    return np.ascontiguousarray(cells[:, np.argsort(code)].T)
+
+
+def _box(extents: Sequence[int]) -> tuple[int, ...]:
+    box = tuple(int(extent) for extent in extents)
+    if not box or min(box) < 1 or math.prod(box) > MOST:
+        raise UsageError(f"no curve through a box of {'x'.join(map(str, box)) or 'no extents'}")
+    return box
+
+
+def _keys(curve: NDArray[np.int32], coords: ArrayLike, box: Sequence[int]) -> Ints:
+    """Return the positions of cells on a curve through all cells of a box."""
+    cells = np.asarray(coords, dtype=np.int64)
+    if cells.ndim != 2 or cells.shape[1] != len(box):
+        raise UsageError(f"coordinates of {len(box)} axes wanted, got an array {cells.shape}")
+    for axis, extent in enumerate(box):
+        if len(cells) and not 0 <= cells[:, axis].min() <= cells[:, axis].max() < extent:
+            raise UsageError(f"a coordinate of axis {axis} is outside 0 to {extent - 1}")
+    key = np.empty(tuple(box), dtype=np.int64)
+    key[tuple(curve.T)] = np.arange(len(curve))
+    found: Ints = key[tuple(cells.T)]
+    return found
 
 
 class Part(NamedTuple):
@@ -75,24 +220,13 @@ class Part(NamedTuple):
         return tuple(self.size[a] for a in self.axes)
 
 
-def walk(extents: tuple[int, ...]) -> NDArray[np.int32]:
-    """Return the cells of a box in walking order, one row an axis.
-
-    Parameters
-    ----------
-    extents : tuple of int
-        At least 1 each.
-    """
-    return _join_parts(extents, _root(extents), {})
-
-
 def _cells(shape: tuple[int, ...], known: dict[tuple[int, ...], Cells]) -> Cells:
     """Return the cells of a part, main axis last; shapes seen are `known`."""
     if shape not in known:
         if len(shape) < 2:
             known[shape] = np.arange(math.prod(shape), dtype=np.int32)[None][: len(shape)]
         else:
-            known[shape] = _join_parts(shape, parts(shape), known)
+            known[shape] = _join_parts(shape, _parts(shape), known)
     return known[shape]
 
 
@@ -162,7 +296,7 @@ def _walkable(size: tuple[int, ...], main: int) -> bool:
 
 
 @cache
-def parts(shape: tuple[int, ...]) -> tuple[Part, ...]:
+def _parts(shape: tuple[int, ...]) -> tuple[Part, ...]:
     """Return the parts of a box in the order of the walk.
 
     Parameters
@@ -177,11 +311,11 @@ def parts(shape: tuple[int, ...]) -> tuple[Part, ...]:
 
     Examples
     --------
-    >>> [p.low for p in parts((2, 2))]
+    >>> [p.low for p in _parts((2, 2))]
     [(0, 0), (1, 0), (1, 1), (0, 1)]
     """
     if len(set(shape)) == 1 and shape[0] & (shape[0] - 1) == 0:
-        return _cube(len(shape), shape[0] // 2)
+        return tuple(_octant(len(shape), shape[0] // 2, w) for w in range(1 << len(shape)))
     for tier in _tiers(shape):
         found = min(_cuts(shape, tier), default=None)
         if found is not None:
@@ -298,18 +432,13 @@ def _pattern(n: int, order: tuple[int, ...]) -> tuple[_Step, ...]:
         if straight:
             out[-1].side[main] = 2
         else:
-            _cross(flip, at, side)
+            for axis, value in side.items():
+                if at[axis] != value:  # a part left at its high end is entered at the low one
+                    flip[axis] = value < at[axis]
             out.append(_Step(side, main, _turn_axes(n, main), tuple(flip)))
             flip[main] = not flip[main]
         at = {a: place >> r & 1 for r, a in enumerate(order)}
     return tuple(out)
-
-
-def _cross(flip: list[bool], at: dict[int, int], side: dict[int, int]) -> None:
-    """Step over into the next part: a part left at its high end is entered at the low one."""
-    for axis, value in side.items():
-        if at[axis] != value:
-            flip[axis] = value < at[axis]
 
 
 def _gray_walk(k: int) -> Iterator[tuple[int, int, int]]:
@@ -326,14 +455,11 @@ def _ones(i: int) -> int:
     return (~i & i + 1).bit_length() - 1
 
 
-@cache
-def _cube(n: int, half: int) -> tuple[Part, ...]:
-    """Return the 2^n sub-cubes of Skilling's curve, axis n-1 being his first."""
-    return tuple(_octant(n, half, w) for w in range(1 << n))
-
-
 def _octant(n: int, half: int, w: int) -> Part:
-    """Return sub-cube `w`: its place is the Gray code, its walk what Skilling's exchanges make."""
+    """Return sub-cube `w` of the 2^n of Skilling's curve, axis n-1 being his first.
+
+    Its place is the Gray code, its walk what Skilling's exchanges make.
+    """
     place = [(w ^ w >> 1) >> a & 1 for a in range(n)]
     slots = [(a, False) for a in range(n)]
     if w & 1:
