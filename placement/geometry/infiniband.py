@@ -304,12 +304,12 @@ def _figures(cables: _Cables, shape: _Shape) -> dict[str, float]:
     rates = {shape.own: cables.host_gbs}
     for k, name in enumerate(shape.classes):
         rates[name] = cables.gbs[shape.kind_of == k]
-    return {name: common for name, gbs in rates.items() if (common := _most_common(gbs)) > 0}
-
-
-def _most_common(gbs: Floats) -> float:
-    values, counts = np.unique(gbs[~np.isnan(gbs)], return_counts=True)
-    return float(values[np.argmax(counts)]) if len(values) else 0.0
+    found = {}
+    for name, gbs in rates.items():
+        values, counts = np.unique(gbs[gbs > 0], return_counts=True)
+        if len(values):
+            found[name] = float(values[np.argmax(counts)])
+    return found
 
 
 def _remarks(cables: _Cables, layered: bool) -> tuple[str, ...]:

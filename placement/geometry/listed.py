@@ -19,6 +19,7 @@ from placement.records import Dump, NodeRecords
 from placement.support.arrays import find
 from placement.topologies import grid
 from placement.topologies.bundles import bundle
+from placement.topologies.dragonfly import BLACK
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from placement.support.array_types import Ints, Mask, Strs
 
 __all__ = ["Listed", "aries", "blades", "gemini", "router_lists", "wiring_of", "with_nodes"]
-
-#: Links in one black bundle and in the other bundles of an Aries.
-BLACK = 3
 
 #: Nodes a router.
 NODES = {"aries": 4, "gemini": 2}

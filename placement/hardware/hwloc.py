@@ -200,15 +200,15 @@ class _Node:
 
     def nics(self) -> list[_Pci]:
         """Return the NICs in the order of the file."""
+        bits = self.version[0] >= "3"  # OpenFabrics is a bit of the kind from hwloc 3 on
         return [
             one
             for one in self.devices
-            if any(_NIC.fullmatch(name) or self._on_a_fabric(kind) for name, kind in one.names)
+            if any(
+                _NIC.fullmatch(name) or (_whole(kind) & 32 if bits else kind == "3")
+                for name, kind in one.names
+            )
         ]
-
-    def _on_a_fabric(self, kind: str) -> bool:
-        """Return True for an OpenFabrics device: a number until hwloc 2, a bit from 3 on."""
-        return bool(_whole(kind) & 32) if self.version[0] >= "3" else kind == "3"
 
 
 def _numbers(pus: frozenset[int], node: _Node) -> tuple[int, int, int]:

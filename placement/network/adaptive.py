@@ -187,12 +187,14 @@ class _Loads:
 
     def rows(self, channels: Ints) -> Floats:
         """Return what all of each variable changes on channels; router pairs alone."""
-        return self.listed.on(channels) * self.scale[channels][:, None] * self.cap
+        found: Floats = self.listed.on(channels) * self.scale[channels][:, None] * self.cap
+        return found
 
     def parts(self) -> Ints:
         """Return a number for the two groups of each variable; router pairs alone."""
         g, h = self.listed.unit
-        return np.unique(g * self.ways.count + h, return_inverse=True)[1]
+        found: Ints = np.unique(g * self.ways.count + h, return_inverse=True)[1]
+        return found
 
     def _of_variables(self, between: Ways, inside: Floats) -> Floats:
         """Return what a byte of each variable costs."""
@@ -315,7 +317,9 @@ def divide(
     """
     ways = group_ways_of(machine)
     peak = float(max(demand.out.max(initial=0.0), 1e-300))
-    scaled = _round_demand(demand * (1 / peak))  # the same steps whatever the unit
+    scaled = demand * (1 / peak)  # the same steps whatever the unit, and whatever the last digits
+    within = replace(scaled.within, scale=_digits(scaled.within.scale))
+    scaled = replace(scaled, amount=_digits(scaled.amount), within=within)
     total, inner, far = ways.bytes(scaled, ways.linked | ways.valiant)
     free = ways.linked & ways.valiant
     forced = ways.valiant & ~ways.linked
@@ -340,12 +344,6 @@ def divide(
         steps=found.steps,
         enough=enough,
     )
-
-
-def _round_demand(demand: Demand) -> Demand:
-    """Return a demand to twelve digits: a solver's steps may hang on the last ones."""
-    within = replace(demand.within, scale=_digits(demand.within.scale))
-    return replace(demand, amount=_digits(demand.amount), within=within)
 
 
 def _digits(numbers: Floats) -> Floats:

@@ -128,11 +128,6 @@ class Crossing:
         """Return what one path has of one byte, float64 (b, c, d)."""
         return np.divide(1.0, self.count, out=np.zeros_like(self.count), where=self.count > 0)
 
-    def by_position(self) -> tuple[Ints, Ints, Ints]:
-        """Return the indices that turn a table of classes into one of positions (b, q, q)."""
-        batch = np.arange(len(self.low))[:, None, None]
-        return batch, self.here.kind[:, :, None], self.yonder.kind[:, None, :]
-
 
 def crossings(groups: Groups, pairs: Ints) -> Iterator[Crossing]:
     """Yield linked group pairs, some at a time.

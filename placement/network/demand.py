@@ -269,15 +269,13 @@ class Demand:
         )
 
     def __mul__(self, factor: float) -> Demand:
-        return Demand(
-            self.routers,
-            self.out * factor,
-            self.into * factor,
-            self.source,
-            self.target,
-            self.amount * factor,
-            self.within.times(factor),
-            tuple(part.times(factor) for part in self.nodewise),
+        return replace(
+            self,
+            out=self.out * factor,
+            into=self.into * factor,
+            amount=self.amount * factor,
+            within=replace(self.within, scale=self.within.scale * factor),
+            nodewise=tuple(part.times(factor) for part in self.nodewise),
         )
 
     __rmul__ = __mul__
@@ -318,9 +316,12 @@ class Demand:
         """
         if len(self.within):
             step = max(1, limit // max(1, self.routers))
-            spans = [(k, min(k + step, self.routers)) for k in range(0, self.routers, step)]
-            for low, high in spans:
-                yield from _nonzero(self.table(low, high), low)
+            for low in range(0, self.routers, step):
+                table = self.table(low, min(low + step, self.routers))
+                place = np.flatnonzero(table)
+                if len(place):
+                    source, target = np.divmod(place, self.routers)
+                    yield source + low, target, table.reshape(-1)[place]
             return
         for first in range(0, len(self.source), limit):
             some = slice(first, first + limit)
@@ -420,14 +421,6 @@ class Demand:
         turned = _between_routers(self.routers, [(self.target, self.source, self.amount)])
         back = tuple(part.reversed() for part in self.nodewise)
         return Demand(self.routers, self.into, self.out, *turned, self.within, back)
-
-
-def _nonzero(table: Floats, low: int) -> Iterator[Pairs]:
-    """Yield the pairs of a table of rows from `low` on, if there are any."""
-    place = np.flatnonzero(table)
-    if len(place):
-        source, target = np.divmod(place, table.shape[1])
-        yield source + low, target, table.reshape(-1)[place]
 
 
 def _require_routers(machine: Machine, rows: Ints) -> None:

@@ -80,10 +80,6 @@ class Lines:
         router, weight = self.router[some][order], self.weight[some][order]
         return Lines(line[order], router, weight, summed(which, self.scale))
 
-    def times(self, factor: float) -> Lines:
-        """Return the lines with `factor` times the bytes."""
-        return Lines(self.line, self.router, self.weight, self.scale * factor)
-
     def among(self, chosen: Mask, place: Ints, size: int) -> Floats:
         """Return the bytes between the chosen entries, by places 0 … size-1.
 

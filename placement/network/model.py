@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -208,25 +208,23 @@ class Loads:
         same = self.channels.machine is other.channels.machine and len(self.load) == len(other.load)
         if not same or self.channels.kinds != other.channels.kinds:
             raise UsageError("loads of two different networks cannot be added")
-        return Loads(
-            channels=self.channels,
+        return replace(
+            self,
             load=self.load + other.load,
             injection=self.injection + other.injection,
             ejection=self.ejection + other.ejection,
             routing=" + ".join(dict.fromkeys((self.routing, other.routing))),
-            wiring=self.wiring,
             notes=tuple(dict.fromkeys(self.notes + other.notes)),
+            _kept={},
         )
 
     def __mul__(self, factor: float) -> Loads:
-        return Loads(
-            channels=self.channels,
+        return replace(
+            self,
             load=self.load * factor,
             injection=self.injection * factor,
             ejection=self.ejection * factor,
-            routing=self.routing,
-            wiring=self.wiring,
-            notes=self.notes,
+            _kept={},
         )
 
     __rmul__ = __mul__

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from placement.network import channels, few_pairs, next_channel
+from placement.network import SINGLE_PATH, channels, few_pairs, next_channel
 from placement.network.tree import joined_above
 from placement.support.arrays import summed
 
@@ -19,16 +19,7 @@ if TYPE_CHECKING:
     from placement.support.array_types import Floats, Ints
 
 
-__all__ = ["FOLLOWED", "routes", "walk"]
-
-#: Routings that are followed, by kind of network.
-FOLLOWED = {
-    "dragonfly": ("minimal",),
-    "dragonfly+": ("minimal",),
-    "torus": ("dimension-order", "single"),
-    "fattree": ("d-mod-k", "single"),
-    "tree": ("single",),
-}
+__all__ = ["routes", "walk"]
 
 
 def routes(machine: Machine, rows: Ints, routing: str) -> tuple[Ints, Floats] | None:
@@ -57,12 +48,11 @@ def routes(machine: Machine, rows: Ints, routing: str) -> tuple[Ints, Floats] | 
     >>> used.tolist(), share[1, 0].tolist()
     ([3, 4], [1.0, 0.0])
     """
-    kind = machine.topology.kind
-    if routing not in FOLLOWED.get(kind, ()):
-        return None
-    if kind.startswith("dragonfly"):
+    if routing == "minimal":
         return _on_dragonfly(machine, rows)
-    if machine.router.shape[1] > 1 or (kind == "tree" and joined_above(machine)):
+    if routing not in SINGLE_PATH or machine.router.shape[1] > 1:
+        return None
+    if machine.topology.kind == "tree" and joined_above(machine):
         return None
     count = len(rows)
     pair, channel = walk(machine, np.repeat(rows, count), np.tile(rows, count), routing)

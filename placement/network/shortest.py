@@ -116,7 +116,8 @@ def _add_pairs(batch: Crossing, sent: Floats, up: bool, sums: _Sums) -> None:
     """Add listed pairs, float64 (b, q, q): low position by high position."""
     if not sent.any():
         return
-    place = batch.by_position()
+    pair = np.arange(len(batch.low))[:, None, None]
+    place = pair, batch.here.kind[:, :, None], batch.yonder.kind[:, None, :]
     sent, total = sent * batch.each()[place], batch.total[place]
     before, after = batch.here.levels(), batch.yonder.levels()
     out = _push_loads(before, after, sent, total)

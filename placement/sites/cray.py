@@ -33,7 +33,7 @@ from placement.sites.shared import (
 )
 from placement.support.array_types import Ints, Mask
 
-__all__ = ["COMPUTE", "SERVICE", "VACANT", "cabinet_count", "floor", "lay_out", "select"]
+__all__ = ["COMPUTE", "SERVICE", "VACANT", "floor", "lay_out", "select"]
 
 Index = NDArray[np.intp]
 
@@ -80,7 +80,8 @@ def lay_out(config: Config, network: Aries | Gemini) -> Layout:
 def _cray_topology(
     cabinets: Cabinets, network: Aries | Gemini, places: NDArray[np.int8], coords: NDArray[np.int32]
 ) -> Topology:
-    same("cabinets.count", cabinets.count, cabinet_count(places), "the number on the floor")
+    filled = int((places != VACANT).any(axis=(2, 3, 4)).sum())
+    same("cabinets.count", cabinets.count, filled, "the number on the floor")
     columns, rows = cabinets.columns.value, cabinets.rows.value
     if isinstance(network, Gemini):
         torus = gemini.topology_of(columns, rows)
@@ -159,11 +160,6 @@ def floor(cabinets: Cabinets, slots: int) -> NDArray[np.int8]:
             parts[4] = np.array(nodes) if nodes else parts[4]
             places[np.ix_(*parts)] = value
     return places
-
-
-def cabinet_count(places: NDArray[np.int8]) -> int:
-    """Return how many cabinets of the floor hold a node."""
-    return int((places != VACANT).any(axis=(2, 3, 4)).sum())
 
 
 def select(key: str, selectors: Sequence[str], shape: tuple[int, ...]) -> Mask:

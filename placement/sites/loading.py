@@ -28,14 +28,13 @@ T = TypeVar("T")
 MAX_BYTES = 1_000_000
 
 
-def read_site(path: str, source: str = "") -> Site | Overlay:
+def read_site(source: str) -> Site | Overlay:
     """Read, check and lay out a site file, or a file of figures alone.
 
     Parameters
     ----------
-    path : str
     source : str
-        The file's name in messages; '' for `path` itself.
+        The file's path.
 
     Returns
     -------
@@ -47,9 +46,8 @@ def read_site(path: str, source: str = "") -> Site | Overlay:
         Where the file cannot be read or says something wrong: one line with
         file, line and key.
     """
-    source = source or path
     try:
-        with open(path, "rb") as stream:
+        with open(source, "rb") as stream:
             raw = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
