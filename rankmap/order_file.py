@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError, UsageError, printable
-from placement.support.stdin import claim_stdin
+from placement.support.reading import claim_stdin
 from placement.support.suffixes import suffix_of
 from rankmap.emit import SUFFIXES, find, read_order
 

@@ -67,7 +67,8 @@ def run(argv: list[str] | None = None) -> int:
         return 141  # as a tool that the pipe's end has killed; nothing is said
     except OSError as error:
         silence_stdout()
-        return fail(_unwritable(error), 5)
+        what = f"cannot read or write {error.filename}" if error.filename else "cannot write"
+        return fail(f"{what}: {error.strerror or error}", 5)
     except (Exception, KeyboardInterrupt) as error:
         return _explain(error)
     return code if isinstance(code, int) else 0
@@ -89,7 +90,8 @@ def _explain(error: BaseException) -> int:
     if isinstance(error, NidmapError):
         return fail(str(error), error.exit_code)
     if isinstance(error, click.UsageError):
-        return fail(_usage(error), 2)
+        command = error.ctx.command_path if error.ctx else "nidmap"
+        return fail(f"{error.format_message()} (see {command} --help)", 2)
     if isinstance(error, click.ClickException):
         return fail(error.format_message(), error.exit_code)
     if isinstance(error, (click.Abort, KeyboardInterrupt)):
@@ -117,18 +119,6 @@ def fail(message: str, code: int) -> int:
     except OSError:
         pass  # stderr itself is closed: the exit code is all that is left to say
     return code
-
-
-def _usage(error: click.UsageError) -> str:
-    command = error.ctx.command_path if error.ctx else "nidmap"
-    return f"{error.format_message()} (see {command} --help)"
-
-
-def _unwritable(error: OSError) -> str:
-    reason = error.strerror or error
-    if error.filename:
-        return f"cannot read or write {error.filename}: {reason}"
-    return f"cannot write: {reason}"
 
 
 class _Closed(io.TextIOBase):

@@ -261,8 +261,13 @@ def silence_stdout() -> None:
 
 def _replace(raw: bytes, path: str) -> None:
     """Write a temporary file beside `path` and rename it over it, keeping its mode."""
-    temporary = _temporary(raw, path)
+    folder, name = os.path.split(path)
+    temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
     try:
+        if not _write_nameless(raw, temporary):
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(handle, "wb") as stream:
+                _store(stream, raw)
         os.chmod(temporary, _mode(path))
         os.replace(temporary, path)
     except BaseException:
@@ -270,6 +275,25 @@ def _replace(raw: bytes, path: str) -> None:
             os.unlink(temporary)
         raise
     _remove_left_behind(path)
+
+
+def _write_nameless(raw: bytes, path: str) -> bool:
+    """Write a file that has no name until it is whole: a kill on the way leaves nothing behind.
+
+    Returns
+    -------
+    bool
+        Whether that could be done: not every file system can (ext4, xfs and tmpfs can).
+    """
+    try:
+        handle = os.open(os.path.dirname(path), os.O_TMPFILE | os.O_WRONLY, 0o600)
+        with os.fdopen(handle, "wb") as stream:
+            _store(stream, raw)
+            # given a descriptor, any, Python has the link in /proc followed
+            os.link(f"/proc/self/fd/{handle}", path, dst_dir_fd=handle)
+    except (OSError, AttributeError):
+        return False
+    return True
 
 
 def _remove_left_behind(path: str) -> None:
@@ -282,44 +306,6 @@ def _remove_left_behind(path: str) -> None:
                 found = entry.stat(follow_symlinks=False)
                 if found.st_uid == os.geteuid() and time.time() - found.st_mtime > _ABANDONED:
                     os.unlink(entry.path)
-
-
-def _temporary(raw: bytes, path: str) -> str:
-    """Return the name of a new file beside `path` that holds `raw`, safe on the disk.
-
-    Where the file system can (ext4, xfs, tmpfs), the file has no name until
-    it is whole, so that a kill on the way leaves nothing behind.
-    """
-    folder, name = os.path.split(path)
-    try:
-        nameless = os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o600)
-    except (OSError, AttributeError):
-        return _write_beside(raw, folder, name)
-    with os.fdopen(nameless, "wb") as stream:
-        _store(stream, raw)
-        temporary = os.path.join(folder, f".{name}.{os.urandom(6).hex()}")
-        where = os.open(folder, os.O_DIRECTORY)
-        try:
-            os.link(f"/proc/self/fd/{nameless}", os.path.basename(temporary), dst_dir_fd=where)
-        except OSError:
-            return _write_beside(raw, folder, name)  # no /proc: a file with a name then
-        finally:
-            os.close(where)
-    return temporary
-
-
-def _write_beside(raw: bytes, folder: str, name: str) -> str:
-    import tempfile
-
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            _store(stream, raw)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
-    return temporary
 
 
 def _store(stream: BinaryIO, raw: bytes) -> None:

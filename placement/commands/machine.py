@@ -95,7 +95,10 @@ def _facts(summary: dict[str, Any]) -> list[tuple[str, str]]:
     rows += [("in a node", _hardware(row)) for row in summary["hardware"]]
     rows += [("inside one", text) for text in summary["inside"]]
     if summary["switches"]:
-        rows.append(("Slurm's", _switches(summary["switches"])))
+        found = summary["switches"]
+        text = f"{found['kind']}: {found['leaves']} leaves, {found['levels']} levels"
+        loose = found["nodes_on_none"]
+        rows.append(("Slurm's", f"{text}, {loose} nodes on none" if loose else text))
     if summary["scheduler"]:
         rows.append(("scheduler", summary["scheduler"]))
     rows.append(("from", ", ".join(summary["sources"])))
@@ -138,11 +141,6 @@ def _hardware(row: dict[str, Any]) -> str:
         row["features"],
     ]
     return f"{row['nodes']} x " + ", ".join(filter(None, words))
-
-
-def _switches(found: dict[str, Any]) -> str:
-    text = f"{found['kind']}: {found['leaves']} leaves, {found['levels']} levels"
-    return text + (f", {found['nodes_on_none']} nodes on none" if found["nodes_on_none"] else "")
 
 
 def _link_rows(summary: dict[str, Any]) -> list[tuple[str, ...]]:

@@ -1,19 +1,21 @@
-"""``nidmap nodes``: fold, expand and look up node lists."""
+"""``nidmap nodes``: fold, expand and look up node lists, and say which nodes are free."""
 
 from __future__ import annotations
 
 import functools
 import re
 import sys
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from placement.commands.common import (
-    LazyGroup,
     machine_from,
     machine_option,
+    machine_specs,
     report_options,
+    say,
+    slurm_options,
     to_json,
     write_output,
 )
@@ -35,18 +37,7 @@ _NID = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?", re.ASCII)
 _OPTIONAL = ("cname", "mode", "sockets", "cores", "memory_mb", "nics", "gpus", "features")
 
 
-class _Nodes(LazyGroup):
-    """The group, with its commands of other modules loaded only when asked for."""
-
-    lazy: ClassVar = {
-        "free": (
-            "placement.commands.free:free",
-            "List the nodes that Slurm or a dump says are free.",
-        )
-    }
-
-
-@click.group(cls=_Nodes)
+@click.group()
 def nodes() -> None:
     """Fold, expand and look up node lists.
 
@@ -61,31 +52,33 @@ def nodes() -> None:
     """
 
 
-def _lists(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument that names lists."""
-    return click.argument("lists", nargs=-1, metavar="[LIST|FILE|-]...")(command)
+#: The argument that names lists.
+_lists = click.argument("lists", nargs=-1, metavar="[LIST|FILE|-]...")
 
 
-def _arranging(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that fold and expand share, and arrange what they name by them."""
+def _arranging(text_of: Callable[..., str]) -> Callable[..., None]:
+    """Return a command that arranges what lists name, and writes it as JSON or as text."""
 
-    @functools.wraps(command)
-    def run_on_names(
-        lists: tuple[str, ...], specs: tuple[str, ...], in_order: bool, unique: bool, **options: Any
-    ) -> None:
+    def write_names(
+        lists: tuple[str, ...], specs: tuple[str, ...], in_order: bool, unique: bool,
+        as_json: bool, output: str | None, **options: Any,
+    ) -> None:  # fmt: skip
         machine = machine_from(specs) if specs else None
         names = _read_lists(lists, machine)
         names = names.unique if unique else names
-        command(names.sorted() if in_order else names, machine, **options)
+        names = names.sorted() if in_order else names
+        text = to_json(_document(names)) if as_json else text_of(names, machine, **options)
+        write_output(text, output)
 
     by_number = click.option("--sort", "in_order", is_flag=True, help="Sort, numbers by value.")
     once = click.option("--unique", is_flag=True, help="Each node once.")
-    return _lists(machine_option(by_number(once(report_options(run_on_names)))))
+    shared = functools.update_wrapper(write_names, text_of)
+    return _lists(machine_option(by_number(once(report_options(shared)))))
 
 
 @nodes.command()
 @_arranging
-def fold(names: NodeList, machine: Machine | None, as_json: bool, output: str | None) -> None:
+def fold(names: NodeList, machine: Machine | None) -> str:
     """Fold node lists into one as Slurm writes it, keeping the order.
 
     Without a LIST, standard input is read. Bare integers are NIDs: 45-47 is
@@ -97,8 +90,7 @@ def fold(names: NodeList, machine: Machine | None, as_json: bool, output: str | 
     nidmap nodes fold --sort --unique hosts.txt
     nidmap nodes fold -m shaheen2 c0-0c1
     """
-    text = to_json(_document(names)) if as_json else names.fold() + "\n"
-    write_output(text, output)
+    return f"{names.fold()}\n"
 
 
 @nodes.command()
@@ -111,9 +103,7 @@ def fold(names: NodeList, machine: Machine | None, as_json: bool, output: str | 
     show_default=True,
     help="One a line, or with commas; nids and cnames: one a line.",
 )
-def expand(
-    names: NodeList, machine: Machine | None, as_json: bool, output: str | None, form: str
-) -> None:
+def expand(names: NodeList, machine: Machine | None, form: str) -> str:
     """Write each node of node lists, keeping order and repeats.
 
     Without a LIST, standard input is read. Bare integers are NIDs, as in
@@ -127,12 +117,8 @@ def expand(
     """
     if form == "cnames" and machine is None:
         raise click.UsageError("--format cnames needs a machine: use -m SPEC")
-    if as_json:
-        write_output(to_json(_document(names)), output)
-        return
     words = list(names) if form in ("lines", "comma") else _words(names, form, machine)
-    text = ",".join(words) + "\n" if form == "comma" else "".join(f"{word}\n" for word in words)
-    write_output(text, output)
+    return ",".join(words) + "\n" if form == "comma" else "".join(f"{word}\n" for word in words)
 
 
 def _words(names: NodeList, form: str, machine: Machine | None) -> list[str]:
@@ -177,8 +163,6 @@ def _texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:
 
     if not lists and sys.stdin is not None and sys.stdin.isatty():
         raise click.UsageError("no node list given: name one, or '-' for standard input")
-    if list(lists).count("-") > 1:
-        raise click.UsageError("standard input can be read only once")
     fetched = [read_list(argument) for argument in lists or ("-",)]
     if all(not source for _, source in fetched):
         return [(" ".join(text for text, _ in fetched), "")]
@@ -298,3 +282,133 @@ def _page(machine: Machine, rows: Ints) -> str:
     words = [k for k, column in enumerate(shown.values()) if not isinstance(column[0], int)]
     table = [list(shown), *zip(*shown.values(), strict=True)]
     return align_columns(table, left=words) + summary + "\n"
+
+
+class _Free(NamedTuple):
+    """The free nodes, how many nodes are in each state, and who says so: Slurm or a dump."""
+
+    nodes: NodeList
+    states: dict[str, int]
+    source: str
+    notes: tuple[str, ...] = ()
+
+
+@nodes.command()
+@machine_option
+@click.option("--from", "source", metavar="idle|FILE|-", help="Ask Slurm, or read a dump or list.")
+@slurm_options
+@report_options
+def free(
+    specs: tuple[str, ...], source: str | None, as_json: bool, output: str | None, **slurm: Any
+) -> None:
+    """List the nodes that Slurm or a dump says are free.
+
+    The folded list goes to stdout, how many nodes are in which state to
+    stderr; the exit code is 1 where none is free. Slurm is asked unless -m
+    or a file says it: with -m alone the machine's own states count, with
+    --from as well only nodes that are free in both are listed. A list of jobs
+    (squeue) takes its nodes from the machine's. Nodes that backfill has
+    planned for another job, or that a reservation holds which was not asked
+    for, are not free.
+
+    \b
+    nidmap nodes free
+    nidmap nodes free -p workq -C "gpu&a100" --json
+    nidmap nodes free -m daint.xtprocadmin
+    sinfo -N | nidmap nodes free -m shaheen2 --from -
+    pbsnodes -a -F json | nidmap nodes free --from -
+    squeue | nidmap nodes free -m shaheen2 --from -
+    """
+    given = machine_specs(specs, needed=False)
+    if source == "-" and "-" in given:
+        raise UsageError("standard input can be read only once")
+    machine = machine_from(given) if given else None
+    asked = any(value is not None for value in slurm.values())
+    if source == "idle" or (source is None and (not specs or asked)):
+        found = _in_slurm(machine, slurm)
+    elif asked:
+        raise UsageError(
+            "--partition, --constraint and --reservation ask Slurm", "use them with --from idle"
+        )
+    else:
+        found = _in_text(machine, source)
+    folded = f"{found.nodes.fold()}\n" if found.nodes else ""
+    document = {
+        "schema": "nidmap.free/1",
+        "source": found.source,
+        **slurm,
+        "count": len(found.nodes),
+        "nodelist": found.nodes.fold(),
+        "nodes": list(found.nodes),
+        "states": found.states,
+        "notes": list(found.notes),
+    }
+    write_output(to_json(document) if as_json else folded, output)
+    states = ", ".join(f"{many} {printable(word)}" for word, many in sorted(found.states.items()))
+    say(f"{len(found.nodes)} free of {counted(sum(found.states.values()), 'node')} ({states})")
+    for note in found.notes:
+        say(f"nidmap: {note}")
+    if not found.nodes:
+        click.get_current_context().exit(1)
+
+
+def _in_slurm(machine: Machine | None, options: dict[str, Any]) -> _Free:
+    import numpy as np
+
+    from placement.nodelist import NodeList
+    from placement.scheduler.availability import counts_of
+    from placement.slurm.nodes import free_nodes
+
+    nodes = free_nodes(**options)
+    if machine is None:
+        return _Free(nodes.free_names(), nodes.counts(), "slurm", nodes.notes)
+    ours = np.isin(nodes.names, machine.names)
+    if not ours.any():
+        raise ParseError(
+            "slurm",
+            0,
+            f"shares no node name with {printable(machine.name)}",
+            f"Slurm has {nodes.names[:1].tolist()}, the machine {machine.names[:1].tolist()}",
+        )
+    names = NodeList(nodes.names[ours & nodes.free].tolist())
+    other = int((~ours).sum())
+    notes = (f"{other} of Slurm's nodes are not in {printable(machine.name)}",) if other else ()
+    return _Free(names, counts_of(nodes.state[ours]), "slurm", (*nodes.notes, *notes))
+
+
+def _in_text(machine: Machine | None, source: str | None) -> _Free:
+    """Return what is free in a file or standard input: states, jobs or a plain list.
+
+    Without either it is what the machine itself says.
+    """
+    import numpy as np
+
+    from placement.lists.pasted import read_list
+    from placement.lookup import nodes_of, rows_of
+    from placement.nodelist import NodeList
+    from placement.scheduler.availability import availability, counts_of, states_of
+
+    if source is None:
+        assert machine is not None  # without both, Slurm is asked
+        rows = np.flatnonzero(machine.free)
+        return _Free(nodes_of(machine, rows), counts_of(states_of(machine)), machine.name)
+    text, name = read_list(source, "--from")
+    if name == "--from":
+        raise ParseError("--from", 0, f"no such file: {printable(source)}", "use idle, a file or -")
+    found = availability(text, name)
+    if machine is None:
+        if found is None or found.jobs:
+            of_jobs = "says which nodes have jobs, not which are free"
+            what = of_jobs if found else "says nothing of states"
+            raise ParseError(name, 0, what, "name the machine with -m")
+        return _Free(NodeList(found.names[found.free].tolist()), counts_of(found.state), found.name)
+    if found is None:
+        listed = rows_of(machine, text, source=name)
+        rows, states = listed[machine.free[listed]], machine.state[listed]
+    else:
+        rows = np.flatnonzero(found.free_in(machine))
+        states = found.state[np.isin(found.names, machine.names)]
+    if found is not None and found.jobs:
+        busy = machine.free & np.isin(machine.names, found.names)
+        states = np.where(busy, "allocated", states_of(machine))
+    return _Free(nodes_of(machine, rows), counts_of(states), name)

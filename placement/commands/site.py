@@ -185,7 +185,7 @@ def check(name: str, against: str | None, as_json: bool, output: str | None) -> 
         return 0
     if isinstance(found, Overlay):
         raise found.alone()
-    findings = _print_findings(found, against)
+    findings = _compare_with_dump(found, against)
     differ = sum(f.agrees is False for f in findings)
     verdict |= {"dump": against, "agrees": not differ, "findings": [f._asdict() for f in findings]}
     head = ("what", found.name, against, "")
@@ -201,7 +201,7 @@ def check(name: str, against: str | None, as_json: bool, output: str | None) -> 
 _WORD = {True: "agrees", False: "DIFFERS", None: "not compared"}
 
 
-def _print_findings(found: Site, against: str) -> Sequence[Finding]:
+def _compare_with_dump(found: Site, against: str) -> Sequence[Finding]:
     from placement.readers import read
     from placement.sites.against import compare
 

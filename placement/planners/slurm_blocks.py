@@ -186,8 +186,11 @@ def _blocks_begun(
 def _fill(
     blocks: Switches, level: _Level, used: Mask, rest: Ints, need: int, left: int, block: int
 ) -> Ints | None:
-    """Take base block after base block, in lower blocks in use first; None: not enough.
+    """Take base block after base block; None: not enough.
 
+    In a lower block in use, else in the one that fits better; then the base
+    block that fits better: enough and small, else large. Of equals the last
+    base block, but of equal lower blocks the last with a better base block.
     Slurm stops at a base block without a node, though others may have some.
     """
     base = blocks.leaf_of[rest]
@@ -197,8 +200,17 @@ def _fill(
     waiting = [one for one in range(first, min(first + level.many, len(used))) if not used[one]]
     begun = set((np.flatnonzero(used) // level.lower).tolist())
     found = [rest[:0]]
+
+    def fit(one: int) -> tuple[int, ...]:
+        base_fit = (*_fitting(int(nodes[one]), need), one)
+        above = one // level.lower
+        if not level.limited:
+            return base_fit
+        return (above in begun, *_fitting(int(lower[above]), need), *base_fit)
+
     while need > 0:
-        best, same = _best(waiting, level, nodes, lower, need, begun)
+        best = max(waiting, key=fit, default=-1)
+        same = not level.limited or best // level.lower in begun
         if best < 0 or (left <= 0 and not same) or not nodes[best]:
             return None
         taken = rest[base == best][:need]
@@ -208,29 +220,6 @@ def _fill(
         begun.add(best // level.lower)
         left -= not same
     return np.concatenate(found)
-
-
-def _best(
-    blocks: list[int], level: _Level, nodes: Ints, lower: Ints, need: int, begun: set[int]
-) -> tuple[int, bool]:
-    """Return the base block to take next (-1: none) and whether its lower block is in use.
-
-    In a lower block in use, else in the one that fits better; then the base
-    block that fits better: enough and small, else large. Of equals the last
-    base block, but of equal lower blocks the last with a better base block.
-    """
-    if not blocks:
-        return -1, True
-    if not level.limited:
-        return max(blocks, key=lambda one: (*_fitting(int(nodes[one]), need), one)), True
-
-    def key(one: int) -> tuple[bool, bool, int, bool, int, int]:
-        above = one // level.lower
-        whole, part = _fitting(int(lower[above]), need), _fitting(int(nodes[one]), need)
-        return (above in begun, *whole, *part, one)
-
-    best = max(blocks, key=key)
-    return best, best // level.lower in begun
 
 
 def _fitting(held: int, need: int) -> tuple[bool, int]:

@@ -17,10 +17,12 @@ from contextlib import closing
 from itertools import chain
 from typing import BinaryIO
 
-from placement.errors import ParseError
-from placement.support.stdin import claim_stdin
+from placement.errors import ParseError, UsageError
 
-__all__ = ["LIMIT", "decode", "load", "read_at_most", "read_bytes"]
+__all__ = ["LIMIT", "claim_stdin", "decode", "load", "read_at_most", "read_bytes"]
+
+#: Which standard input was read, and by what.
+_claims: list[tuple[object, str]] = []
 
 #: Bytes of text that are read at most. The largest list known, all links of
 #: Blue Waters, has 47 MB; text, and what is made of it, stay under 256 MiB.
@@ -252,3 +254,22 @@ def read_at_most(stream: BinaryIO, most: int) -> bytes:
         pieces.append(piece)
         left -= len(piece)
     return b"".join(pieces)
+
+
+def claim_stdin(reader: str) -> None:
+    """Note that something reads standard input to its end.
+
+    Parameters
+    ----------
+    reader : str
+        Option or argument that ``-`` was given to, '' where it has no name.
+
+    Raises
+    ------
+    UsageError
+        Another one has read it: what is left would seem empty.
+    """
+    if _claims and _claims[0][0] is sys.stdin:
+        both = " and ".join(filter(None, (_claims[0][1], reader)))
+        raise UsageError(f"standard input can be read only once: {both}", "put one into a file")
+    _claims[:] = [(sys.stdin, reader)]
