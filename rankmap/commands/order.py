@@ -15,10 +15,10 @@ from rankmap.commands.model import JobArguments, job_of, job_options, launcher_o
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from placement.machine import Machine
     from rankmap.launch.run_command import RunCommand
     from rankmap.order import Order
-    from rankmap.slots import Slots
+    from rankmap.pattern import Pattern
+    from rankmap.runtime.answer import Answerer
 
 __all__ = ["launch_options", "order", "run", "run_command"]
 
@@ -79,9 +79,7 @@ def run_command(
     """Return ``nidmap run`` of a command with `launch_options` and ``patience``."""
     from rankmap.launch.run_command import RunCommand
 
-    given = {"nodes": job.nodes, "ppn": job.ppn, **options}
-    sent = job_of(given)
-    return RunCommand(command, job.specs, lambda: job.named_pattern(needed=False), given, sent)
+    return RunCommand(command, job, options, job_of(dict(options)))
 
 
 @click.command()
@@ -152,58 +150,49 @@ def order(
     nidmap plan -m shaheen2 -N 3 | nidmap order -m shaheen2 --nodes - --ppn 24,24,16 --grid 8x8
     nidmap order -m polaris --nodes '#0-3' --ppn 4 --grid 4x4 --bind pals -o MPICH_RANK_ORDER
     """
+    from rankmap.binding import copies_inside
     from rankmap.emit import emit, find, format_of
     from rankmap.order_store import Wish, arrange_and_store
+    from rankmap.pattern import parse_pattern
+    from rankmap.predict.asked import size_of
     from rankmap.short_orders import fit_format
 
-    wanted = job.named_pattern()
+    wanted, way = job.named_pattern(), launcher_order or "sorted"
     chosen = "json" if as_json else form or format_of(output)
     find(chosen)
-    machine = job.machine()
-    slots = job.slots(machine)
+    slots = job.slots(job.machine())
     asked = _add_relax(strategy) if relax else strategy
     sent = job_of(model)
     wish = Wish(wanted, asked, sent, machine_specs=machine_specs(job.specs))
     made = arrange_and_store(slots, wish)
-    made, told = fit_format(made, chosen, launcher_order or "sorted", mapping_limit, sent)
+    made, told = fit_format(made, chosen, way, mapping_limit, sent)
+    fitted = parse_pattern(wanted).on(made.on)
     if binder:
-        _bind(made, wanted, binder, chosen, launcher_order or "sorted", output)
+        _bind(made, fitted, binder, chosen, way, output)
     else:
-        write_output(emit(made, chosen, launcher_order or "sorted"), output)
-    _report(made, machine, chosen, launcher_order)
-    if not binder:
-        _say_copies(made, wanted, sent.get("bytes"))
+        write_output(emit(made, chosen, way), output)
+    _report(made, chosen, launcher_order)
+    copies = None if binder else copies_inside(made, fitted, size_of(fitted, sent.get("bytes"))[0])
+    if copies:
+        say(f"nidmap: {copies.sentence()}")
     if told:
         say(f"nidmap: {told}")
     if sent and asked != "auto":
         say(f"nidmap: --{next(iter(sent)).replace('_', '-')} is for --strategy auto alone")
 
 
-def _say_copies(order: Order, pattern: str, size: float | None) -> None:
-    """Say what copying inside the nodes takes, where it is known what is in them."""
-    from rankmap.binding import copies_inside
-    from rankmap.pattern import parse_pattern
-    from rankmap.predict.asked import size_of
-
-    fitted = parse_pattern(pattern).on(order.on)
-    found = copies_inside(order, fitted, size_of(fitted, size)[0])
-    if found:
-        say(f"nidmap: {found.sentence()}")
-
-
 def _bind(
-    order: Order, pattern: str, binder: str, form: str, launcher_order: str, output: str | None
+    order: Order, pattern: Pattern, binder: str, form: str, launcher_order: str, output: str | None
 ) -> None:
     """Write an order arranged inside its nodes, and print what binds its ranks."""
     from rankmap.binding import bind
     from rankmap.emit import document, emit, openmpi
-    from rankmap.pattern import parse_pattern
 
     if form not in ("json", "openmpi") and (output is None or output == "-"):
         raise UsageError(
             "--bind prints the launcher's options: where does the order go?", "-o FILE says it"
         )
-    found = bind(order, parse_pattern(pattern).on(order.on), binder, form)
+    found = bind(order, pattern, binder, form)
     if form == "json":
         write_output(document.write(found.order, binding=found.document()), output)
     elif form == "openmpi":
@@ -282,26 +271,21 @@ def run(
     if inside and (verify or as_json):
         raise UsageError("--inside goes with neither --verify nor --json")
     if inside:
-        return _run_inside(command, job, world, strict, dry_run, options)
+        from rankmap.launch.run_command import run_inside
+
+        how = _answerer(job, options)
+        return run_inside(command, how, world, strict, dry_run)
     one = run_command(command, job, options)
     return one.show(as_json, strict) if dry_run else one.start(strict, verify)
 
 
-def _run_inside(
-    command: tuple[str, ...],
-    job: JobArguments,
-    world: bool,
-    strict: bool,
-    dry_run: bool,
-    options: Mapping[str, Any],
-) -> int:
-    """Run ``nidmap run --inside``; the ranks themselves say where they are."""
-    from rankmap.launch.run_command import run_inside
+def _answerer(job: JobArguments, options: Mapping[str, Any]) -> Answerer:
+    """Return what answers the ranks of ``nidmap run --inside``, which say where they are."""
     from rankmap.runtime.answer import Answerer
 
     if job.nodes or job.ppn:
         raise UsageError("--inside asks the processes where they are: no --nodes, no --ppn")
-    how = Answerer(
+    return Answerer(
         " ".join(machine_specs(job.specs, needed=False)),
         job.named_pattern(needed=False),
         "" if options["strategy"] == "auto" else options["strategy"],
@@ -310,7 +294,6 @@ def _run_inside(
         job=job_of(dict(options)),
         quiet=bool(click.get_current_context().meta.get("quiet")),
     )
-    return run_inside(command, how, world, strict, dry_run)
 
 
 def _add_relax(strategy: str) -> str:
@@ -321,33 +304,26 @@ def _add_relax(strategy: str) -> str:
     return f"{name}:{options},relax" if options else f"{name}:relax"
 
 
-def _report(made: Order, machine: Machine, form: str, launcher_order: str | None) -> None:
-    """Say what was made, and what would surprise."""
-    say(f"{made.strategy} order of {made.pattern} on {made.on.words()}")
+def _report(made: Order, form: str, launcher_order: str | None) -> None:
+    """Say what was made, and what would surprise: nodes that are not for jobs, or too full."""
+    import numpy as np
+
+    from placement.plan import overfull
+
+    on, machine = made.on, made.on.machine
+    say(f"{made.strategy} order of {made.pattern} on {on.words()}")
     if made.remark:
         say(f"nidmap: {made.remark}")
-    if (
-        form == "mpich"
-        and launcher_order is None
-        and (made.on.sorting()[1:] < made.on.sorting()[:-1]).any()
-    ):
+    if form == "mpich" and launcher_order is None and (np.diff(on.sorting()) < 0).any():
         say(
             "nidmap: the file is for the nodes as Slurm sorts them, not as listed; "
             "--launcher-order given writes the other"
         )
-    for warning in _warnings(made.on, machine):
-        say(f"nidmap: {warning}")
-
-
-def _warnings(on: Slots, machine: Machine) -> list[str]:
-    """Return what is odd about the nodes: no place for a job, or too full."""
-    from placement.plan import overfull
-
-    if on.rows is None:
-        return []
-    found = []
+    if on.rows is None or machine is None:
+        return
     service = on.names[~machine.compute[on.rows]]
     if len(service):
-        found.append(f"{len(service)} of the nodes are service nodes, first {service[0]}")
+        say(f"nidmap: {len(service)} of the nodes are service nodes, first {service[0]}")
     full = overfull(machine, on.rows, on.counts)
-    return [*found, full] if full else found
+    if full:
+        say(f"nidmap: {full}")

@@ -117,7 +117,15 @@ def _store_in(parent: str, text: str, form: str, job: str) -> str:
 
 
 def discard_launch(path: str) -> None:
-    """Remove an order file, what lies beside it, and its directory, as far as possible."""
+    """Remove an order file, what lies beside it, and its directory, as far as possible.
+
+    Parameters
+    ----------
+    path : str
+        '' for none.
+    """
+    if not path:
+        return
     folder = os.path.dirname(path)
     for one in (path, *(os.path.join(folder, name) for name in FILES)):
         with contextlib.suppress(OSError):

@@ -8,19 +8,25 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from placement.commands.common import machine_from, machine_specs, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, UsageError, error_text, printable
 from rankmap.launch import Launch
-from rankmap.launch.launch_folder import discard_launch, remove_at_end
+from rankmap.launch.launch_folder import (
+    discard_launch,
+    remove_at_end,
+    store_answers,
+    store_launch,
+)
 from rankmap.launch.planning import last_result
 from rankmap.progress import step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from rankmap.commands.model import JobArguments
     from rankmap.launch.expectation import Expectation
     from rankmap.launch.job import Job
     from rankmap.launch.launch_folder import Prepared
@@ -38,7 +44,7 @@ _QUICK_LAUNCHERS = ("srun",)
 
 #: Options that a request takes as they are.
 _ASKED = (
-    "strategy", "ppn", "mpi", "launcher_order", "order_dir", "patience", "mapping_limit",
+    "strategy", "mpi", "launcher_order", "order_dir", "patience", "mapping_limit",
     "order_file", "order_format", "bind",
 )  # fmt: skip
 
@@ -70,32 +76,27 @@ class RunCommand:
     ----------
     command : tuple of str
         The launcher, its options, the program.
-    specs : tuple of str
-        Machine options.
-    pattern : callable
-        Returns the pattern; what the options say of it may be wrong.
-    options : dict of str to any
-        The rest of the options, by their names.
-    job : dict of str to any
+    job : JobArguments
+        Machine, nodes, ranks and pattern; what it says may be wrong.
+    options : mapping of str to any
+        The options of a launch, by their names.
+    sent : mapping of str to any
         What else is said of what the job sends (`rankmap.joint.job.KEYS`).
     """
 
     command: tuple[str, ...]
-    specs: tuple[str, ...]
-    pattern: Callable[[], str]
-    options: dict[str, Any]
-    job: dict[str, Any] = field(default_factory=dict)
+    job: JobArguments
+    options: Mapping[str, Any]
+    sent: Mapping[str, Any]
 
     def show(self, as_json: bool, strict: bool) -> int:
         """Print the command that a run would start; the order file is written."""
-        found: DryRun | None = None
-        unclear = ""
+        found, unclear = None, ""
         try:
             found = self.prepare()
             remarks = [*found.prepared.remarks, *found.job.asked_remarks()]
         except (Exception, SystemExit) as error:
             unclear = error_text(error)
-        if unclear:
             _tell({}, unclear, strict)
             if strict:
                 return REFUSED
@@ -125,20 +126,20 @@ class RunCommand:
         """Become the launcher; come back only to say that it cannot be started."""
         from rankmap.launch.process import become, job_environment
 
-        found = last_result(self._plan, self.options["patience"])
-        if found.get("interrupted"):
-            _discard(found)
-            raise KeyboardInterrupt
-        _discard({"path": found.get("dropped")})
-        env = job_environment(os.environ)
         patience = self.options["patience"]
+        found = last_result(self._plan, patience)
+        if found.get("interrupted"):
+            discard_launch(found.get("path", ""))
+            raise KeyboardInterrupt
+        discard_launch(found.get("dropped", ""))
+        env = job_environment(os.environ)
         patience = max(patience, VERIFYING) if strict or not patience else patience
         unclear = found.get("unclear", "")
         if verify and not unclear:
             unclear = _verify(found, env, strict, patience)
         _tell(found, unclear, strict)
         if unclear:
-            _discard(found)
+            discard_launch(found.get("path", ""))
             if strict:
                 return REFUSED
             found = {"argv": self.command, "env": {}, "path": ""}
@@ -147,7 +148,7 @@ class RunCommand:
         try:
             become(Launch(tuple(found["argv"]), found["env"]), env)
         except NidmapError:
-            _discard(found)
+            discard_launch(found["path"])
             raise
         return 0  # exec does not return
 
@@ -171,7 +172,7 @@ class RunCommand:
             order = order or job.ordered()
             made = job.prepared(order)
         except Exception:
-            _discard({"path": dropped})
+            discard_launch(dropped)
             raise
         self._store(made)
         yield {**self._for_parent(made, UNTIMELY), "dropped": dropped}
@@ -203,11 +204,9 @@ class RunCommand:
     def _store(self, made: Prepared) -> None:
         """Write down what is planned, for ``nidmap score --job``."""
         from rankmap.launch.allocation import job_id
-        from rankmap.launch.launch_folder import store_launch
 
-        store_launch(
-            made, job_id(os.environ), self.command, machine_specs(self.specs, needed=False)
-        )
+        specs = machine_specs(self.job.specs, needed=False)
+        store_launch(made, job_id(os.environ), self.command, specs)
 
     def order_words(self, order: Order, expected: str) -> str:
         """Return which order is taken, by what it was chosen, and what is expected of it."""
@@ -234,21 +233,22 @@ class RunCommand:
         from rankmap.launch.job import RunRequest, read_job
 
         given = self.options
-        nodes, host_file = _node_text(given["nodes"])
+        nodes, host_file = _node_text(self.job.nodes)
         if given["order_file"] == "-":
             raise UsageError("run leaves standard input to the program", "give --order a file")
         request = RunRequest(
-            self.pattern(),
+            self.job.named_pattern(needed=False),
             nodes=nodes,
+            ppn=self.job.ppn,
             host_file=host_file,
             dry=dry,
-            machine_specs=machine_specs(self.specs, needed=False),
-            job=self.job,
+            machine_specs=machine_specs(self.job.specs, needed=False),
+            job=self.sent,
             seconds=_AUTO * given["patience"] or math.inf,
             **{name: given[name] for name in _ASKED},
         )
         step()
-        machine = machine_from(self.specs) if request.machine_specs else None
+        machine = machine_from(self.job.specs) if request.machine_specs else None
         step()
         return read_job(self.command, request, os.environ, machine)
 
@@ -285,11 +285,21 @@ def run_inside(
     """
     if world and not (how.pattern or how.order):
         raise UsageError("--world needs --pattern or --order", "who talks to whom is not known yet")
+    from placement.load import load_machine
     from rankmap.launch.process import become, job_environment
+    from rankmap.preload.build import library_for, preload
+    from rankmap.runtime.answer import asking_command
 
     env = job_environment(os.environ)
     try:
-        launch = _asking_launch(command, how, world, env)
+        specs = how.machine.split()
+        if "-" in specs:
+            raise UsageError("--inside asks for the order later, and cannot read this -m - then")
+        if specs:
+            load_machine(*specs)  # what is wrong with it is said before the ranks start
+        variables = {"NIDMAP_ASK": asking_command(how), **({"NIDMAP_WORLD": "1"} if world else {})}
+        argv, more = preload(command, library_for(command, env), variables, env)
+        launch = Launch(tuple(argv), more)
     except (NidmapError, OSError) as error:
         _tell({}, str(error), strict)
         if strict:
@@ -300,26 +310,6 @@ def run_inside(
         return 0
     become(launch, env)
     return 0  # exec does not return
-
-
-def _asking_launch(
-    command: Sequence[str], how: Answerer, world: bool, env: Mapping[str, str]
-) -> Launch:
-    """Return the launch of a command whose ranks ask."""
-    from placement.load import load_machine
-    from rankmap.preload.build import library_for, preload
-    from rankmap.runtime.answer import asking_command
-
-    specs = how.machine.split()
-    if "-" in specs:
-        raise UsageError("--inside asks for the order later, and cannot read this -m - then")
-    if specs:
-        load_machine(*specs)  # what is wrong with it is said before the ranks start
-    variables = {"NIDMAP_ASK": asking_command(how)}
-    if world:
-        variables["NIDMAP_WORLD"] = "1"
-    argv, more = preload(command, library_for(command, env), variables, env)
-    return Launch(tuple(argv), more)
 
 
 def _tell(found: dict[str, Any], unclear: str, strict: bool) -> None:
@@ -339,7 +329,6 @@ def _verify(found: dict[str, Any], env: dict[str, str], strict: bool, seconds: f
 
     That it says nothing in so many seconds is no reason to drop the order, unless `strict`.
     """
-    from rankmap.launch.launch_folder import store_answers
     from rankmap.launch.queries import plain_host, query_rank_nodes
 
     plan = found["rank_nodes"]
@@ -365,12 +354,6 @@ def _verify(found: dict[str, Any], env: dict[str, str], strict: bool, seconds: f
         f"verified: all {len(plan)} ranks are where the plan says, on {len(set(plan))} nodes"
     )
     return ""
-
-
-def _discard(found: dict[str, Any]) -> None:
-    """Remove the order file of a plan that is not used."""
-    if found.get("path"):
-        discard_launch(found["path"])
 
 
 def _node_text(nodes: str | None) -> tuple[str | None, bool]:

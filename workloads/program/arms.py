@@ -168,7 +168,7 @@ def _runs_wanted(base: RunCommand, orders: Sequence[str]) -> dict[str, RunComman
     wanted: dict[str, RunCommand] = {}
     if base.options["order_file"] is not None:
         wanted[ORDER] = base
-    elif base.pattern() or not orders:
+    elif base.job.named_pattern(needed=False) or not orders:
         wanted[PLAN] = base
     for name, path in map(read_arm, orders):
         if name in (*wanted, DEFAULT):

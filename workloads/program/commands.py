@@ -105,7 +105,7 @@ def ab(job: JobArguments, command: tuple[str, ...], **options: Any) -> int:
             "visits": 1 + abba,
             "looks": [blocks] if options["to_the_end"] else list(looks(blocks)),
             "machine": " ".join(job.specs) or os.environ.get("NIDMAP_MACHINE", ""),
-            "bytes": base.job.get("bytes"),
+            "bytes": base.sent.get("bytes"),
             "command": list(command),
         }
         if options["dry_run"]:
