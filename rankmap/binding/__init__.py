@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from placement.emit.lists import nid_ranges
 from placement.errors import UsageError
 from placement.hardware.lookup import hardware_of
-from placement.lists.folding import fold
 from rankmap.binding.arrange import arrange_inside
 from rankmap.binding.places import Place, places_on
 from rankmap.order import Order
@@ -235,11 +235,11 @@ def _srun(places: Sequence[Place]) -> tuple[str, ...]:
 
 
 def _pals(places: Sequence[Place]) -> tuple[str, ...]:
-    cpus = "--cpu-bind=list:" + ":".join(_ranges(place.pus) for place in places)
+    cpus = "--cpu-bind=list:" + ":".join(nid_ranges(place.pus) for place in places)
     if not all(place.gpus for place in places):
         return (cpus,)
     # numbers of the driver, as in its manual's lists
-    return cpus, "--gpu-bind=list:" + ":".join(_ranges(place.gpus) for place in places)
+    return cpus, "--gpu-bind=list:" + ":".join(nid_ranges(place.gpus) for place in places)
 
 
 #: What makes a launcher bind: its options, from the places of a node's ranks. It counts them
@@ -252,7 +252,7 @@ LAUNCHERS: dict[str, Callable[[Sequence[Place]], tuple[str, ...]]] = {
         "user:" + ",".join("+".join(map(str, place.pus)) for place in places),
     ),
     "pals": _pals,
-    "aprun": lambda places: ("-cc", ":".join(_ranges(place.pus) for place in places)),
+    "aprun": lambda places: ("-cc", ":".join(nid_ranges(place.pus) for place in places)),
 }
 
 
@@ -272,14 +272,3 @@ def _nic_variables(places: Sequence[Place], by_rank: bool) -> dict[str, str]:
     }
     mapping = "; ".join(f"{nic}:{ranks[nic]}" for nic in nics)
     return {"MPICH_OFI_NIC_POLICY": "USER", "MPICH_OFI_NIC_MAPPING": mapping}
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """Return numbers as ``0-3,8``.
-
-    Examples
-    --------
-    >>> _ranges([0, 1, 2, 8, 10, 11])
-    '0-2,8,10-11'
-    """
-    return fold([str(number) for number in numbers]).strip("[]")

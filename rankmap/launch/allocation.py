@@ -28,8 +28,6 @@ __all__ = [
 
 #: One line of a host file: name, and slots as Hydra (``:2``) or Open MPI (``slots=2``) write them.
 _HOST = re.compile(r"([^\s:=#]+)(?::([0-9]{1,9}))?((?:\s+\S+)*)", re.ASCII)
-_RANGE = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
-_MOST_NODES = 1 << 20
 #: Variables that hold a job's id.
 _JOB = ("SLURM_JOB_ID", "PBS_JOBID", "COBALT_JOBID", "FLUX_JOB_ID")
 _SLOTS = re.compile(r"\bslots\s*=\s*([0-9]{1,9})", re.ASCII)
@@ -228,18 +226,9 @@ def _other(env: Mapping[str, str]) -> Allocation | None:
         return None
     from placement.nodelist import NodeList
 
-    return Allocation(NodeList(_nids(nids)), job=env.get("COBALT_JOBID", ""))
-
-
-def _nids(text: str) -> list[str]:
-    """Return the numbers of a list such as ``12-14,20``."""
-    found: list[str] = []
-    for part in text.split(","):
-        match = _RANGE.fullmatch(part.strip())
-        if not match or int(match[2] or match[1]) - int(match[1]) >= _MOST_NODES:
-            raise LaunchError(f"COBALT_PARTNAME={printable(text, 30)} is not a list of NIDs")
-        found += map(str, range(int(match[1]), int(match[2] or match[1]) + 1))
-    return found
+    return Allocation(
+        NodeList.parse(f"[{nids}]", "COBALT_PARTNAME"), job=env.get("COBALT_JOBID", "")
+    )
 
 
 def deal_ranks(ranks: int, room: Ints) -> Ints:

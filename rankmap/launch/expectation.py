@@ -62,9 +62,17 @@ def expectation(
             why = "no --pattern is given"
         if why:
             return Expectation(f"{UNKNOWN}: {why}")
-        return _state_gain(_gain(order, pattern, job, keeps_list))
+        gain = _gain(order, pattern, job, keeps_list)
     except NidmapError as error:
         return Expectation(f"{UNKNOWN}: {error.message}")
+    if gain is None:
+        same = {"low": 1.0, "likely": 1.0, "high": 1.0, "unknowns": []}
+        return Expectation("which is the default order", same)
+    more = ""
+    if gain.unknowns:
+        more = f" (likely {gain.likely:.2f} x; most unsure: {gain.most_unsure})"
+    words = f"expected {gain.range_text} as fast as the default order{more}"
+    return Expectation(words, gain.document())
 
 
 def default_order(order: Order, keeps_list: bool) -> Order:
@@ -99,14 +107,3 @@ def _gain(order: Order, pattern: str, job: Mapping[str, Any], keeps_list: bool) 
     if np.array_equal(base.node, order.node):
         return None
     return Gains(asked, Placed(on.rows, base.slots)).of(Placed(on.rows, order.slots))
-
-
-def _state_gain(gain: Gain | None) -> Expectation:
-    if gain is None:
-        same = {"low": 1.0, "likely": 1.0, "high": 1.0, "unknowns": []}
-        return Expectation("which is the default order", same)
-    more = ""
-    if gain.unknowns:
-        more = f" (likely {gain.likely:.2f} x; most unsure: {gain.most_unsure})"
-    words = f"expected {gain.range_text} as fast as the default order{more}"
-    return Expectation(words, gain.document())

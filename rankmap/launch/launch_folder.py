@@ -49,8 +49,8 @@ _KINDS = {
     "format": str, "nodelist": str, "counts": list, "variables": list,
 }  # fmt: skip
 
-#: Directories of one job that are looked at, and bytes of a file.
-_MOST_FOLDERS, _MOST_BYTES = 1000, 1 << 28
+#: Directories of one job that are looked at.
+_MOST_FOLDERS = 1000
 
 #: Seconds between two looks, where the kernel cannot tell of a process's end (before Linux 5.3).
 _LOOK = 2.0
@@ -292,12 +292,13 @@ class StoredLaunch:
         """
         from dataclasses import replace
 
-        from rankmap.emit import read_order
+        from rankmap.order_file import read_order_file
         from rankmap.slots import slots_of
 
-        on = slots_of(machine, self.known["nodelist"], self.known["counts"], self.path)
-        made = read_order(_read_text(self.path), self.known["format"], on, self.path, "given")
-        return replace(made, strategy=self.known["strategy"], pattern=self.known["pattern"])
+        known = self.known
+        on = slots_of(machine, known["nodelist"], known["counts"], self.path)
+        made = read_order_file(self.path, known["format"], on, "given")
+        return replace(made, strategy=known["strategy"], pattern=known["pattern"])
 
     def rank_nodes(self) -> tuple[str, ...]:
         """Return the node that each rank was planned for, by the launcher's numbers."""
@@ -343,9 +344,11 @@ def find_launches(job: str, folders: Sequence[str]) -> list[StoredLaunch]:
 
 
 def _read_launch(folder: str) -> StoredLaunch:
+    from rankmap.order_file import read_text
+
     source = os.path.join(folder, FILES[0])
     try:
-        known = json.loads(_read_text(source))
+        known = json.loads(read_text(source)[0])
         whole = known["schema"] == SCHEMA and all(
             isinstance(known[key], kind) for key, kind in _KINDS.items()
         )
@@ -356,13 +359,5 @@ def _read_launch(folder: str) -> StoredLaunch:
     order = [name for name in sorted(os.listdir(folder)) if name not in FILES]
     said = None
     with contextlib.suppress(NidmapError):
-        said = tuple(_read_text(os.path.join(folder, FILES[1])).split("\n")[:-1])
+        said = tuple(read_text(os.path.join(folder, FILES[1]))[0].split("\n")[:-1])
     return StoredLaunch(os.path.join(folder, order[0] if order else "order"), known, said)
-
-
-def _read_text(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as stream:
-            return stream.read(_MOST_BYTES)
-    except OSError as error:
-        raise ParseError(printable(path), 0, error.strerror or str(error)) from None

@@ -162,7 +162,9 @@ class RunCommand:
 
         job, dropped = self.read_job(dry=False), ""
         order = job.stored()
-        if order is None and self._is_hurried():
+        given, asked = self.options, os.path.basename(self.command[0])
+        auto = given["strategy"] == "auto" and given["order_file"] is None
+        if order is None and auto and given["patience"] and asked in _QUICK_LAUNCHERS:
             with contextlib.suppress(NidmapError):
                 quick = job.prepared(job.ordered(_QUICK))
                 self._store(quick)
@@ -182,12 +184,6 @@ class RunCommand:
             words = f"{UNKNOWN}: {error_text(error, 80)}"
         remarks = [*made.remarks, *job.asked_remarks()]
         yield {**self._for_parent(made, words), "dropped": dropped, "remarks": remarks}
-
-    def _is_hurried(self) -> bool:
-        """Tell whether an order should be there at once, in case the best one is not in time."""
-        given, asked = self.options, os.path.basename(self.command[0])
-        auto = given["strategy"] == "auto" and given["order_file"] is None
-        return bool(auto and given["patience"] and asked in _QUICK_LAUNCHERS)
 
     def _for_parent(self, made: Prepared, expected: str) -> dict[str, Any]:
         """Return what the parent needs of a plan, as JSON holds it."""

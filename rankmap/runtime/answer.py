@@ -12,7 +12,7 @@ import json
 import shlex
 import sys
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from placement.errors import UsageError, error_text
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from rankmap.pattern import Pattern
     from rankmap.runtime.rerank import Reranked
+
+    #: Of each process: its host, and Slurm's name for it, '' for none.
+    Hosts = list[tuple[str, str]]
 
 __all__ = ["Answerer", "answer", "asking_command"]
 
@@ -62,14 +65,6 @@ class Answerer:
     order_format: str | None = None
     job: Mapping[str, Any] = field(default_factory=dict)
     quiet: bool = False
-
-
-class _Question(NamedTuple):
-    """Who asks: its pattern, the hosts of its processes, the edges of its graph."""
-
-    pattern: str
-    hosts: list[tuple[str, str]]
-    edges: str
 
 
 def asking_command(how: Answerer) -> str:
@@ -115,15 +110,16 @@ def answer(question: str, how: Answerer) -> Reranked:
     """
     from rankmap.runtime.rerank import rerank
 
-    asked = _parse(question)
-    wanted = _pattern(asked, how)
+    pattern, hosts, edges = _parse(question)
+    wanted = how.pattern if how.pattern or how.order else _named_pattern(pattern, hosts, edges)
     file = (how.order, how.order_format) if how.order else None
     grid = isinstance(wanted, str) and wanted.startswith("stencil:")
     seconds = _GRID_SECONDS if grid else _SECONDS
-    return rerank(asked.hosts, wanted, how.machine or None, how.strategy, seconds, file, how.job)
+    return rerank(hosts, wanted, how.machine or None, how.strategy, seconds, file, how.job)
 
 
-def _parse(text: str) -> _Question:
+def _parse(text: str) -> tuple[str, Hosts, str]:
+    """Return who asks: its pattern, the hosts of its processes, the edges of its graph."""
     head, pattern, sizes, *rest = text.split("\n", 3) if text.count("\n") > 3 else [""] * 3
     if head != _HEAD:
         raise UsageError("asked by another nidmap's library")
@@ -131,21 +127,20 @@ def _parse(text: str) -> _Question:
     lines = rest[0].split("\n", size)
     named = [line.split() for line in lines[:cells]]
     hosts = [(host, "" if node == "-" else node) for host, node in named]
-    return _Question(pattern, hosts, lines[size])
+    return pattern, hosts, lines[size]
 
 
-def _pattern(asked: _Question, how: Answerer) -> str | Pattern:
-    if how.pattern or how.order:
-        return how.pattern
-    if asked.pattern == _WORLD:
+def _named_pattern(pattern: str, hosts: Hosts, edges: str) -> str | Pattern:
+    """Return the pattern of a question; that of a graph has a name where it is a grid."""
+    if pattern == _WORLD:
         raise UsageError("nothing says who talks to whom in MPI_COMM_WORLD", "give --pattern")
-    if asked.pattern != _GRAPH:
-        return asked.pattern
+    if pattern != _GRAPH:
+        return pattern
     import numpy as np
 
     from rankmap.pattern.graph import from_edges, stencil_of
 
-    a, b, weight = np.array(asked.edges.split(), dtype=np.int64).reshape(-1, 3).T
-    graph = from_edges(len(asked.hosts), a, b, weight.astype(float))
+    a, b, weight = np.array(edges.split(), dtype=np.int64).reshape(-1, 3).T
+    graph = from_edges(len(hosts), a, b, weight.astype(float))
     grid = stencil_of(graph)
     return grid.spec if grid else graph
