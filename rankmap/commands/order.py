@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from rankmap.launch.run_command import RunCommand
     from rankmap.order import Order
     from rankmap.pattern import Pattern
-    from rankmap.runtime.answer import Answerer
 
 __all__ = ["launch_options", "order", "run", "run_command"]
 
@@ -270,30 +268,10 @@ def run(
         raise UsageError("--inside leaves the launcher alone: no --bind")
     if inside and (verify or as_json):
         raise UsageError("--inside goes with neither --verify nor --json")
-    if inside:
-        from rankmap.launch.run_command import run_inside
-
-        how = _answerer(job, options)
-        return run_inside(command, how, world, strict, dry_run)
     one = run_command(command, job, options)
+    if inside:
+        return one.start_inside(world, strict, dry_run)
     return one.show(as_json, strict) if dry_run else one.start(strict, verify)
-
-
-def _answerer(job: JobArguments, options: Mapping[str, Any]) -> Answerer:
-    """Return what answers the ranks of ``nidmap run --inside``, which say where they are."""
-    from rankmap.runtime.answer import Answerer
-
-    if job.nodes or job.ppn:
-        raise UsageError("--inside asks the processes where they are: no --nodes, no --ppn")
-    return Answerer(
-        " ".join(machine_specs(job.specs, needed=False)),
-        job.named_pattern(needed=False),
-        "" if options["strategy"] == "auto" else options["strategy"],
-        os.path.abspath(options["order_file"]) if options["order_file"] else "",
-        options["order_format"],
-        job=job_of(dict(options)),
-        quiet=bool(click.get_current_context().meta.get("quiet")),
-    )
 
 
 def _add_relax(strategy: str) -> str:

@@ -7,11 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import (
-    report_options,
-    to_json,
-    write_output,
-)
+from placement.commands.common import report_options, to_json, write_output
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
 from rankmap.commands.model import (

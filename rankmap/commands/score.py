@@ -6,12 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from placement.commands.common import (
-    report_options,
-    say,
-    to_json,
-    write_output,
-)
+from placement.commands.common import report_options, say, to_json, write_output
 from placement.commands.sending import sending_options
 from placement.errors import UsageError
 from rankmap.commands.model import (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankmap.emit.text import line_of, numbers, refuse_broken
+from rankmap.emit.text import permutation
 from rankmap.order import Order
 from rankmap.permutation import inverse
 
@@ -61,6 +61,4 @@ def read(text: str, on: Slots, source: str) -> Order:
     ParseError, BrokenOrderError
         See `rankmap.emit.read_order`.
     """
-    ranks = numbers(text, len(on), source)
-    refuse_broken(ranks, len(on), lambda at: line_of(text, at), source)
-    return Order(inverse(ranks), on)
+    return Order(inverse(permutation(text, len(on), source)), on)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from placement.errors import ParseError
-from rankmap.emit.text import line_of, numbers, refuse_broken, without_comments
+from rankmap.emit.text import permutation, without_comments
 from rankmap.order import Order
 
 if TYPE_CHECKING:
@@ -35,6 +35,4 @@ def read(text: str, on: Slots, source: str) -> Order:
         if "," in line or len(line.split(None, 1)) > 1 or "-" in line.strip()[1:]:
             hint = "is this --format mpich?"
             raise ParseError(source, number, "more than one slot on a line", hint)
-    slots = numbers(text, len(on), source, what="slot")
-    refuse_broken(slots, len(on), lambda at: line_of(text, at), source, what="slot")
-    return Order(slots, on)
+    return Order(permutation(text, len(on), source, what="slot"), on)

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 __all__ = [
     "CUT_SHORT",
     "BrokenOrderError",
-    "line_of",
     "numbered_lines",
-    "numbers",
+    "permutation",
     "refuse_broken",
     "without_comments",
 ]
@@ -92,8 +91,10 @@ def refuse_broken(
     raise BrokenOrderError(source, line_of(found.at), said, hint)
 
 
-def numbers(text: str, n: int, source: str, what: str = "rank") -> Ints:
-    """Return the numbers of a comma- or space-separated text, ranges ``0-15`` expanded.
+def permutation(text: str, n: int, source: str, what: str = "rank") -> Ints:
+    """Return the numbers of a comma- or space-separated text, a permutation of 0 … n-1.
+
+    Ranges such as ``0-15`` are expanded.
 
     Parameters
     ----------
@@ -110,13 +111,19 @@ def numbers(text: str, n: int, source: str, what: str = "rank") -> Ints:
     ParseError
         Something that is no number.
     BrokenOrderError
-        More numbers than `n`, or a range beyond it.
+        Numbers that are no permutation.
 
     Examples
     --------
-    >>> numbers("# a comment\\n3,0\\n1-2\\n", 4, "-").tolist()
+    >>> permutation("# a comment\\n3,0\\n1-2\\n", 4, "-").tolist()
     [3, 0, 1, 2]
     """
+    values = _numbers(text, n, source, what)
+    refuse_broken(values, n, lambda at: _line_of(text, at), source, what)
+    return values
+
+
+def _numbers(text: str, n: int, source: str, what: str) -> Ints:
     bare = without_comments(text)
     if _PLAIN.fullmatch(bare) and not _TOO_LONG.search(bare):
         return np.array(list(map(int, bare.replace(",", " ").split())), dtype=np.int64)
@@ -131,12 +138,12 @@ def numbers(text: str, n: int, source: str, what: str = "rank") -> Ints:
     return np.concatenate(parts)
 
 
-def line_of(text: str, index: int) -> int:
+def _line_of(text: str, index: int) -> int:
     """Return the line on which the number at `index` stands; the last where there is none.
 
     Examples
     --------
-    >>> line_of("# c\\n5,1-3\\n4\\n", 4)
+    >>> _line_of("# c\\n5,1-3\\n4\\n", 4)
     3
     """
     seen = 0

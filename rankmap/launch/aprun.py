@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from placement.errors import LaunchError
-from rankmap.launch import (
-    CRAY,
-    ORDER_OF_CRAY,
-    OTHER,
-    Launch,
-    Launcher,
-    even_ranks,
-    launcher,
-)
+from rankmap.launch import CRAY, ORDER_OF_CRAY, OTHER, Launch, Launcher, even_ranks, launcher
 from rankmap.launch.allocation import fill_nodes, unclear_counts
 from rankmap.launch.options import OptionTable
 

@@ -31,9 +31,18 @@ if TYPE_CHECKING:
     from rankmap.order import Order
 
 __all__ = [
-    "FILES", "Prepared", "StoredLaunch", "discard_launch", "find_launches", "order_folders",
-    "rank_nodes", "remove_at_end", "store_answers", "store_launch", "store_order",
-]  # fmt: skip
+    "FILES",
+    "Prepared",
+    "StoredLaunch",
+    "discard_launch",
+    "find_launches",
+    "order_folders",
+    "rank_nodes",
+    "remove_at_end",
+    "store_answers",
+    "store_launch",
+    "store_order",
+]
 
 SCHEMA = "nidmap.launch/1"
 

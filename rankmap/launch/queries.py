@@ -19,8 +19,13 @@ from rankmap.launch import Launch
 from rankmap.progress import step
 
 __all__ = [
-    "MpiLibrary", "mpi_library", "plain_host", "query_rank_nodes", "rank_printer", "run_query",
-]  # fmt: skip
+    "MpiLibrary",
+    "mpi_library",
+    "plain_host",
+    "query_rank_nodes",
+    "rank_printer",
+    "run_query",
+]
 
 #: What the versions of mpiexec print for ``--version``.
 _VERSIONS = (

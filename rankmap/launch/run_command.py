@@ -11,20 +11,17 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import click
+
 from placement.commands.common import machine_from, machine_specs, say, to_json, write_output
 from placement.errors import LaunchError, NidmapError, UsageError, error_text, printable
 from rankmap.launch import Launch
-from rankmap.launch.launch_folder import (
-    discard_launch,
-    remove_at_end,
-    store_answers,
-    store_launch,
-)
+from rankmap.launch.launch_folder import discard_launch, remove_at_end, store_answers, store_launch
 from rankmap.launch.planning import last_result
 from rankmap.progress import step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from rankmap.commands.model import JobArguments
     from rankmap.launch.expectation import Expectation
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
     from rankmap.order import Order
     from rankmap.runtime.answer import Answerer
 
-__all__ = ["REFUSED", "RunCommand", "run_inside"]
+__all__ = ["REFUSED", "RunCommand"]
 
 #: Exit code of `run` for its own refusal under ``--strict``.
 REFUSED = 125
@@ -248,64 +245,79 @@ class RunCommand:
         step()
         return read_job(self.command, request, os.environ, machine)
 
+    def start_inside(self, world: bool, strict: bool, dry_run: bool) -> int:
+        """Become the launcher, with a library before its ranks that gives them their order.
 
-def run_inside(
-    command: Sequence[str], how: Answerer, world: bool, strict: bool, dry_run: bool
-) -> int:
-    """Become the launcher, with a library before its ranks that gives them their order.
+        The ranks themselves say where they are.
 
-    Parameters
-    ----------
-    command : sequence of str
-        Launcher, options, program.
-    how : Answerer
-        What the ranks are answered.
-    world : bool
-        Whether MPI_COMM_WORLD itself is reordered.
-    strict : bool
-        Do not run what the library cannot be loaded before.
-    dry_run : bool
-        Print the command instead.
+        Parameters
+        ----------
+        world : bool
+            Whether MPI_COMM_WORLD itself is reordered.
+        strict : bool
+            Do not run what the library cannot be loaded before.
+        dry_run : bool
+            Print the command instead.
 
-    Returns
-    -------
-    int
-        Only where nothing was started: 0, or `REFUSED`.
+        Returns
+        -------
+        int
+            Only where nothing was started: 0, or `REFUSED`.
 
-    Raises
-    ------
-    UsageError
-        A world of which nothing says who talks to whom.
-    LaunchError
-        The command cannot be started.
-    """
-    if world and not (how.pattern or how.order):
-        raise UsageError("--world needs --pattern or --order", "who talks to whom is not known yet")
-    from placement.load import load_machine
-    from rankmap.launch.process import become, job_environment
-    from rankmap.preload.build import library_for, preload
-    from rankmap.runtime.answer import asking_command
+        Raises
+        ------
+        UsageError
+            Nodes or ranks, or a world of which nothing says who talks to whom.
+        LaunchError
+            The command cannot be started.
+        """
+        from placement.load import load_machine
+        from rankmap.launch.process import become, job_environment
+        from rankmap.preload.build import library_for, preload
+        from rankmap.runtime.answer import asking_command
 
-    env = job_environment(os.environ)
-    try:
-        specs = how.machine.split()
-        if "-" in specs:
-            raise UsageError("--inside asks for the order later, and cannot read this -m - then")
-        if specs:
-            load_machine(*specs)  # what is wrong with it is said before the ranks start
+        how, env = self._answerer(world), job_environment(os.environ)
         variables = {"NIDMAP_ASK": asking_command(how), **({"NIDMAP_WORLD": "1"} if world else {})}
-        argv, more = preload(command, library_for(command, env), variables, env)
-        launch = Launch(tuple(argv), more)
-    except (NidmapError, OSError) as error:
-        _tell({}, str(error), strict)
-        if strict:
-            return REFUSED
-        launch = Launch(tuple(command))
-    if dry_run:
-        write_output(launch.line() + "\n", None)
-        return 0
-    become(launch, env)
-    return 0  # exec does not return
+        specs = how.machine.split()
+        try:
+            if "-" in specs:
+                why = "--inside asks for the order later, and cannot read this -m - then"
+                raise UsageError(why)
+            if specs:
+                load_machine(*specs)  # what is wrong with it is said before the ranks start
+            argv, more = preload(self.command, library_for(self.command, env), variables, env)
+            launch = Launch(tuple(argv), more)
+        except (NidmapError, OSError) as error:
+            _tell({}, str(error), strict)
+            if strict:
+                return REFUSED
+            launch = Launch(self.command)
+        if dry_run:
+            write_output(launch.line() + "\n", None)
+            return 0
+        become(launch, env)
+        return 0  # exec does not return
+
+    def _answerer(self, world: bool) -> Answerer:
+        """Return what the ranks are answered."""
+        from rankmap.runtime.answer import Answerer
+
+        job, given, path = self.job, self.options, self.options["order_file"]
+        if job.nodes or job.ppn:
+            raise UsageError("--inside asks the processes where they are: no --nodes, no --ppn")
+        pattern = job.named_pattern(needed=False)
+        if world and not (pattern or path):
+            why = "who talks to whom is not known yet"
+            raise UsageError("--world needs --pattern or --order", why)
+        return Answerer(
+            " ".join(machine_specs(job.specs, needed=False)),
+            pattern,
+            "" if given["strategy"] == "auto" else given["strategy"],
+            os.path.abspath(path) if path else "",
+            given["order_format"],
+            job=self.sent,
+            quiet=bool(click.get_current_context().meta.get("quiet")),
+        )
 
 
 def _tell(found: dict[str, Any], unclear: str, strict: bool) -> None:

@@ -17,15 +17,7 @@ import numpy as np
 from placement.errors import LaunchError, printable
 from rankmap.emit.process_mapping import PMI2
 from rankmap.emit.process_mapping import Mapping as ProcessMapping
-from rankmap.launch import (
-    CRAY,
-    LAUNCH,
-    ORDER_OF_CRAY,
-    OTHER,
-    Launch,
-    Launcher,
-    launcher,
-)
+from rankmap.launch import CRAY, LAUNCH, ORDER_OF_CRAY, OTHER, Launch, Launcher, launcher
 from rankmap.launch.allocation import unclear_counts
 from rankmap.launch.options import OptionTable, Parsed
 

@@ -25,9 +25,15 @@ from placement.support.child import Deadline, run_child
 from rankmap.launch import is_mpiexec
 
 __all__ = [
-    "ABI", "Compiler", "build", "find_compiler", "library_for", "link_line", "preload",
+    "ABI",
+    "Compiler",
+    "build",
+    "find_compiler",
+    "library_for",
+    "link_line",
+    "preload",
     "program_abi",
-]  # fmt: skip
+]
 
 #: Flags of the user's own for the compiler.
 FLAGS = "NIDMAP_CFLAGS"

@@ -104,7 +104,7 @@ def reorder(
         spec = _stencil(dims, periodic) if dims is not None else str(pattern)
         return _Request(spec, comm.Get_size(), strategy or "")
 
-    return _create_ordered(comm, _agree_on_order(comm, request, machine))
+    return _reorder(comm, request, machine)
 
 
 def cart_create(
@@ -156,7 +156,7 @@ def cart_create(
         spec = _stencil(dims, all(wraps))
         return _Request(spec, math.prod(map(int, dims)), strategy or "")
 
-    part = _create_ordered(comm, _agree_on_order(comm, request, machine))
+    part = _reorder(comm, request, machine)
     if part == MPI.COMM_NULL:
         return MPI.COMM_NULL  # type: ignore[return-value]  # as MPI_Cart_create does
     try:
@@ -173,21 +173,10 @@ def _stencil(dims: Sequence[int], periodic: bool) -> str:
     return f"stencil:{'x'.join(map(str, extents))}" + (",periodic" if periodic else "")
 
 
-def _create_ordered(comm: MPI.Intracomm, ranks: array[int]) -> MPI.Intracomm:
-    """Return the communicator in which new rank r is the process of old rank ``ranks[r]``."""
-    group = comm.Get_group()
-    wanted = group.Incl(ranks.tolist())
-    try:
-        return cast("MPI.Intracomm", comm.Create(wanted))
-    finally:
-        wanted.Free()
-        group.Free()
-
-
-def _agree_on_order(
+def _reorder(
     comm: MPI.Intracomm, request: Callable[[], _Request], machine: str | Machine | None
-) -> array[int]:
-    """Return the old rank of each new one, computed by rank 0 and the same everywhere.
+) -> MPI.Intracomm:
+    """Return the communicator whose order rank 0 computes, the same everywhere.
 
     Raises
     ------
@@ -209,7 +198,13 @@ def _agree_on_order(
         raise UsageError(refusal[1]) if refusal[0] else LaunchError(refusal[1])
     if talk and comm.Get_rank() == 0:
         warnings.warn(talk, RuntimeWarning, stacklevel=3)
-    return cast("array[int]", ranks)
+    group = comm.Get_group()
+    wanted = group.Incl(ranks.tolist())
+    try:
+        return cast("MPI.Intracomm", comm.Create(wanted))
+    finally:
+        wanted.Free()
+        group.Free()
 
 
 def _offer(comm: MPI.Intracomm, request: Callable[[], _Request]) -> Offer | Refusal:
