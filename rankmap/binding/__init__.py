@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from placement.emit.lists import nid_ranges
 from placement.errors import UsageError
 from placement.hardware.lookup import hardware_of
+from placement.lists.folding import nid_ranges
 from rankmap.binding.arrange import arrange_inside
 from rankmap.binding.places import Place, places_on
 from rankmap.order import Order

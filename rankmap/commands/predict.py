@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from placement.commands.common import report_options, to_json, write_output
+from placement.commands.tables import align_columns
 from placement.errors import UsageError
 from placement.hooks import SERVICES, load
+from placement.support.quantities import time_text
 from rankmap.commands.model import (
     JobArguments,
     OrderArguments,
@@ -116,9 +118,6 @@ def _order_of(asked: Predictor, slots: Slots, given: OrderArguments) -> Order | 
 
 def _words(found: Prediction) -> str:
     """Return the prediction for a person: a sentence, terms, link classes, what was assumed."""
-    from placement.commands.tables import align_columns
-    from placement.support.quantities import time_text
-
     worst = [("link class", "busiest for")]
     worst += [(kind, time_text(seconds)) for kind, seconds in found.by_class.items()]
     lines = [found.sentence, *_between(found), ""]
@@ -134,8 +133,6 @@ def _words(found: Prediction) -> str:
 
 def _between(found: Prediction) -> list[str]:
     """Return the range of the time as a line, where something is unsure."""
-    from placement.support.quantities import time_text
-
     span = found.between
     if span is None or not span.unknowns:
         return []
@@ -150,9 +147,6 @@ def _between(found: Prediction) -> list[str]:
 
 def _phases(found: Prediction) -> str:
     """Return a line for each phase."""
-    from placement.commands.tables import align_columns
-    from placement.support.quantities import time_text
-
     rows = [("phase", "time", "limit", "binds")]
     for one in found.phases:
         worst, binds = one.loads.worst(), one.binds

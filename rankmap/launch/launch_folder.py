@@ -18,7 +18,7 @@ import select
 import signal
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from placement.errors import LaunchError, NidmapError, ParseError, printable
@@ -299,8 +299,6 @@ class StoredLaunch:
         NidmapError
             An order file that is gone or broken, or nodes that the machine does not have.
         """
-        from dataclasses import replace
-
         from rankmap.order_file import read_order_file
         from rankmap.slots import slots_of
 

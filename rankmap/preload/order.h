@@ -313,7 +313,7 @@ INSIDE int *order_of_file(int size)
     free(seen);
     if (good && line == size)
         return old;
-    fprintf(stderr, "nidmap: %s: no order of %d ranks; ranks stay as they are\n", ordering.file, size);
+    fprintf(stderr, "nidmap: %s: not an order of %d ranks; ranks stay as they are\n", ordering.file, size);
     free(old);
     return NULL;
 }
