@@ -10,7 +10,6 @@ from placement.support.arrays import summed
 from placement.topologies import router_coords
 
 if TYPE_CHECKING:
-    from placement.machine import Machine
     from placement.network import Channels, Loads
     from placement.support.array_types import Floats, Ints
     from rankmap.predict import Prediction
@@ -28,6 +27,8 @@ _MOST_NODES = 4096
 def document(found: Prediction, limit: int) -> dict[str, Any]:
     """Return a prediction with its loads: by router, the busiest links, group by group.
 
+    A router that touches a channel with load has the busiest one's share.
+
     Parameters
     ----------
     found : Prediction
@@ -42,10 +43,14 @@ def document(found: Prediction, limit: int) -> dict[str, Any]:
         "hop_bytes", "routing", "wiring", "pattern", "ppn", "ranks", "bytes", "algorithm",
         "sentence",
     )  # fmt: skip
-    said = found.document()
+    said, channels = found.document(), found.loads.channels
+    most = np.zeros(len(router_coords(channels.machine)))
+    np.maximum.at(most, channels.source, share)
+    np.maximum.at(most, channels.target, share)
+    busy = np.flatnonzero(most)
     return {
         **{key: said.get(key) for key in kept},
-        "routers": _routers(found.loads.channels, share),
+        "routers": {"row": busy.tolist(), "share": np.round(most[busy], 4).tolist()},
         "links": _links(found.loads, weight, share, limit),
         "matrix": matrix(found),
     }
@@ -55,15 +60,6 @@ def _weight(loads: Loads) -> Floats:
     """Return the seconds of every channel, or its bytes where nothing is limited."""
     seconds = loads.seconds()
     return seconds if seconds.any() else loads.load
-
-
-def _routers(channels: Channels, share: Floats) -> dict[str, list[Any]]:
-    """Return the routers that touch a channel with load, and the busiest share of each."""
-    most = np.zeros(len(router_coords(channels.machine)))
-    np.maximum.at(most, channels.source, share)
-    np.maximum.at(most, channels.target, share)
-    rows = np.flatnonzero(most)
-    return {"row": rows.tolist(), "share": np.round(most[rows], 4).tolist()}
 
 
 def _links(loads: Loads, weight: Floats, share: Floats, limit: int) -> dict[str, Any]:
@@ -116,7 +112,9 @@ def matrix(found: Prediction) -> dict[str, Any] | None:
     """Return what goes from group to group (slice to slice, leaf to leaf); None where unknown."""
     loads = found.loads
     machine = loads.channels.machine
-    level, unit = _units(machine)
+    topology, coords = machine.topology, router_coords(machine)
+    axis = min(2, topology.router_levels - 1) if topology.kind == "torus" else 0
+    level, unit = topology.levels[axis], coords[:, axis].astype(np.int64)
     own = np.flatnonzero((loads.injection > 0) | (loads.ejection > 0))
     units = np.unique(unit[machine.router[own, 0]])
     units = units[units >= 0]
@@ -141,13 +139,6 @@ def matrix(found: Prediction) -> dict[str, Any] | None:
         "seconds": None if seconds is None else seconds.tolist(),
         "load": load.tolist(),
     }
-
-
-def _units(machine: Machine) -> tuple[str, Ints]:
-    """Return the level that a matrix is of, and the unit of each router."""
-    topology, coords = machine.topology, router_coords(machine)
-    axis = min(2, topology.router_levels - 1) if topology.kind == "torus" else 0
-    return topology.levels[axis], coords[:, axis].astype(np.int64)
 
 
 def _between(loads: Loads, label: Ints, count: int) -> tuple[Floats, Floats]:

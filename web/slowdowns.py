@@ -154,11 +154,10 @@ def metrics(machine: Machine, now: Snapshot, jobs: list[dict[str, Any]]) -> str:
 
 def _family(name: str, text: str, samples: Any) -> list[str]:
     """Write one family of gauges; a value that is not known has no line."""
-    head = [f"# TYPE nidmap_{name} gauge", f"# HELP nidmap_{name} {text}"]
-    return head + [f"nidmap_{name}{_labels(labels)} {v}" for labels, v in samples if v is not None]
-
-
-def _labels(labels: dict[str, str]) -> str:
+    lines = [f"# TYPE nidmap_{name} gauge", f"# HELP nidmap_{name} {text}"]
     plain = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n"}
-    inner = ",".join(f'{name}="{value.translate(plain)}"' for name, value in labels.items())
-    return f"{{{inner}}}" if inner else ""
+    for labels, value in samples:
+        inner = ",".join(f'{label}="{of.translate(plain)}"' for label, of in labels.items())
+        if value is not None:
+            lines.append(f"nidmap_{name}{inner and f'{{{inner}}}'} {value}")
+    return lines

@@ -14,7 +14,7 @@ chassis, slot, node; the shorter ones are those of blades, chassis and cabinets.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,10 +62,12 @@ def view(machine: Machine) -> View:
     grouped = _grouped_cabinets(machine.coords[known, 0], places)
     if machine.topology.levels[0] != "group":
         grouped = None
-    floor = _floor(machine, places, grouped)
+    floor = _Floor(machine, places, grouped)
     levels, blade = _boxes(floor, places, grouped)
     x, y, box = np.zeros((3, len(machine)), dtype=np.int64)
     (x[known], y[known]), box[known] = floor.corner(places), blade
+    cuts = floor.left[1:][np.diff(floor.columns) > 1].tolist()  # where columns are left out
+    middle = int(floor.top[0]) + floor.cabinet[1] // 2
     width = int(floor.left[-1]) + floor.cabinet[0] + _GROUP.side + MARGIN
     height = int(floor.top[-1]) + floor.cabinet[1] + _GROUP.side + MARGIN
     if not known.all():
@@ -74,11 +76,10 @@ def view(machine: Machine) -> View:
     return View(
         id="cabinets", title="Cabinets", width=width, height=height, x=x, y=y, box=box,
         levels=levels, vacant=_vacant(floor, places), routers=middles(machine, x, y),
-        texts=_gaps(floor),
+        texts=tuple(Text(left - 14, middle, "…", 14, "middle") for left in cuts),
     )  # fmt: skip
 
 
-@dataclass(slots=True)
 class _Floor:
     """The machine room: what stands in a cabinet, and where cabinets stand.
 
@@ -86,16 +87,28 @@ class _Floor:
     `top` their places; sizes are width and height.
     """
 
-    slots: int
-    cages: int
-    upright: bool
-    blade: tuple[int, int]
-    chassis: tuple[int, int]
-    cabinet: tuple[int, int]
-    columns: Ints
-    rows: Ints
-    left: Ints
-    top: Ints
+    def __init__(self, machine: Machine, places: Ints, grouped: Ints | None) -> None:
+        self.upright = machine.topology.fabric == "aries" or bool(places[:, 3].max() > 7)
+        self.slots = 16 if self.upright else 8
+        self.cages = max(3, int(places[:, 2].max()) + 1)
+        self.blade = (_LONG, _SHORT) if self.upright else (_SHORT, _LONG)
+        inside = (2 * (_LONG + _SEAM) - _SEAM, 8 * _SHORT) if self.upright else (79, _LONG)
+        self.chassis = (inside[0] + 2 * _CHASSIS.side, inside[1] + 2 * _CHASSIS.side)
+        self.cabinet = (
+            self.chassis[0] + 2 * _CABINET.side,
+            self.cages * (self.chassis[1] + 2) - 2 + _CABINET.top + 2 * _CABINET.side,
+        )
+        self.columns, self.rows = (_fill_gaps(np.unique(places[:, k])) for k in (0, 1))
+        gap = np.full(len(self.columns), 8 if grouped is None else 12 + 2 * _GROUP.side)
+        if grouped is not None:  # no gap where a group reaches into the next column
+            same = np.diff(grouped[:, 0]) == 0
+            gap[np.searchsorted(self.columns, grouped[1:, 1][same])] = 3
+        gap[1:][np.diff(self.columns) > 1] += 14  # columns that are left out
+        gap[0] = MARGIN + _GROUP.side
+        self.left = np.cumsum(gap) + self.cabinet[0] * np.arange(len(self.columns))
+        head, foot = (0, 0) if grouped is None else (_GROUP.top + _GROUP.side, _GROUP.side)
+        step = self.cabinet[1] + 10 + head + foot
+        self.top = MARGIN + head + step * np.arange(len(self.rows))
 
     def corner(self, places: Ints) -> tuple[Ints, Ints]:
         """Return the top left corners of cabinets, chassis, blades or nodes."""
@@ -132,32 +145,6 @@ def _grouped_cabinets(group: NDArray[np.integer], places: Ints) -> Ints | None:
         if np.ptp(own[:, 2]) or down or across > 3 or across != len(own) - 1:
             return None
     return cells
-
-
-def _floor(machine: Machine, places: Ints, grouped: Ints | None) -> _Floor:
-    """Work out how many columns and rows there are, and where each begins."""
-    upright = machine.topology.fabric == "aries" or bool(places[:, 3].max() > 7)
-    cages = max(3, int(places[:, 2].max()) + 1)
-    blade = (_LONG, _SHORT) if upright else (_SHORT, _LONG)
-    across, down = (2 * (_LONG + _SEAM) - _SEAM, 8 * _SHORT) if upright else (79, _LONG)
-    chassis = (across + 2 * _CHASSIS.side, down + 2 * _CHASSIS.side)
-    cabinet = (
-        chassis[0] + 2 * _CABINET.side,
-        cages * (chassis[1] + 2) - 2 + _CABINET.top + 2 * _CABINET.side,
-    )
-    columns, rows = (_fill_gaps(np.unique(places[:, k])) for k in (0, 1))
-    gap = np.full(len(columns), 8 if grouped is None else 12 + 2 * _GROUP.side)
-    if grouped is not None:  # no gap where a group reaches into the next column
-        same = np.diff(grouped[:, 0]) == 0
-        gap[np.searchsorted(columns, grouped[1:, 1][same])] = 3
-    gap[1:][np.diff(columns) > 1] += 14  # columns that are left out
-    gap[0] = MARGIN + _GROUP.side
-    left = np.cumsum(gap) + cabinet[0] * np.arange(len(columns))
-    head = _GROUP.top + _GROUP.side if grouped is not None else 0
-    step = cabinet[1] + 10 + (head + _GROUP.side if grouped is not None else 0)
-    top = MARGIN + head + step * np.arange(len(rows))
-    slots = 16 if upright else 8
-    return _Floor(slots, cages, upright, blade, chassis, cabinet, columns, rows, left, top)
 
 
 def _fill_gaps(values: Ints) -> Ints:
@@ -247,10 +234,3 @@ def _strip_below(
         }
         found.append(replace(boxes, label=boxes.label + label, **grown))
     return tuple(found), height + high + MARGIN
-
-
-def _gaps(floor: _Floor) -> tuple[Text, ...]:
-    """Return a mark wherever columns of cabinets are left out."""
-    at = np.flatnonzero(np.diff(floor.columns) > 1) + 1
-    y = int(floor.top[0]) + floor.cabinet[1] // 2
-    return tuple(Text(left - 14, y, "…", 14, "middle") for left in floor.left[at].tolist())

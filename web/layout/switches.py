@@ -13,6 +13,7 @@ import numpy as np
 
 from placement.machine import Machine
 from placement.support.array_types import Ints
+from placement.support.arrays import rank_within
 from placement.topologies import router_count, router_names
 from web.layout.boxes import (
     CELL,
@@ -148,7 +149,7 @@ def _arrange(
         columns = size if style == "row" else np.ones(count, dtype=np.int64)
     else:
         size = np.bincount(parent, minlength=count)
-        place = _ordinal(parent)
+        place = rank_within(parent)
         columns = _columns(inner, size, _aspect(machine, count, deepest, outermost, whole))
         if whole and not deepest and not _hangs(machine):
             columns[:] = columns_of(int(size[0]), inner.w.max() + MARGIN, inner.h.mean() + MARGIN)
@@ -192,15 +193,6 @@ def _aspect(machine: Machine, count: int, deepest: bool, outermost: bool, whole:
     if _hangs(machine) and outermost and count <= _ONE_ROW:
         return 0.55
     return 1.4 if outermost else 0.8
-
-
-def _ordinal(parent: Ints) -> Ints:
-    """Return each row's number among those of the same parent, in the order of the rows."""
-    order = np.argsort(parent, kind="stable")
-    starts = np.r_[0, np.cumsum(np.bincount(parent))]
-    out = np.empty(len(parent), dtype=np.int64)
-    out[order] = np.arange(len(parent)) - starts[parent[order]]
-    return out
 
 
 def _columns(inner: _Level, size: Ints, aspect: float) -> Ints:
