@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -60,9 +61,7 @@ def make_app(service: Service) -> quart.Quart:
         PROVIDE_AUTOMATIC_OPTIONS=False,
     )
     app.after_request(_pack)
-    app.register_error_handler(HTTPException, _http_error)
-    app.register_error_handler(NidmapError, _nidmap_error)
-    app.register_error_handler(Exception, _defect)
+    app.register_error_handler(Exception, _refuse)
     for path in (*_BESIDE, *_PATHS):
         if path.answer is not None:
             view = _view(service, path.answer, path.asked)
@@ -96,11 +95,9 @@ async def _pack(response: quart.Response) -> quart.Response:
     )
     raw = await response.get_data(as_text=False) if packable else b""
     if len(raw) > _WORTH_PACKING:
-        if len(raw) > _LONG_TO_PACK:
-            raw = await asyncio.to_thread(gzip.compress, raw, 5, mtime=0)
-        else:
-            raw = gzip.compress(raw, 5, mtime=0)
-        response.set_data(raw)
+        pack = partial(gzip.compress, raw, 5, mtime=0)
+        long = len(raw) > _LONG_TO_PACK
+        response.set_data(await asyncio.to_thread(pack) if long else pack())
         response.headers["Content-Encoding"] = "gzip"
     return response
 
@@ -116,17 +113,13 @@ def _stream(parts: AsyncIterator[bytes], kind: str) -> quart.Response:
     return response
 
 
-async def _http_error(error: HTTPException) -> quart.Response:
-    kept = {k: v for k, v in error.get_headers() if k in ("Allow", "Retry-After")}
-    return _response(problem(error.code or 500, error.description or "", headers=kept))
-
-
-async def _nidmap_error(error: NidmapError) -> quart.Response:
-    answer = problem_of(error)
-    return await _defect(error) if answer.status == 500 else _response(answer)
-
-
-async def _defect(error: Exception) -> quart.Response:
+async def _refuse(error: Exception) -> quart.Response:
+    """Answer with an error; of what nobody foresaw the server's own messages say more."""
+    if isinstance(error, HTTPException):
+        kept = {k: v for k, v in error.get_headers() if k in ("Allow", "Retry-After")}
+        return _response(problem(error.code or 500, error.description or "", headers=kept))
+    if isinstance(error, NidmapError) and (answer := problem_of(error)).status != 500:
+        return _response(answer)
     what = printable(f"{type(error).__name__}: {error}", 500)
     sys.stderr.write(f"nidmap: {printable(quart.request.path, 200)}: {what}\n")
     return _response(problem(500, "a defect of nidmap; its server's messages say more"))

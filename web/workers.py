@@ -221,11 +221,6 @@ class Lane:
         worker.kill()
         self._all.discard(worker)
 
-    @property
-    def processes(self) -> list[int]:
-        """The ids of the processes that there are."""
-        return [worker.process for worker in self._all]
-
     def close(self) -> None:
         """End all processes, whatever they do."""
         self._closed = True

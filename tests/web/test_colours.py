@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import web
-from web.picture.scene import THEMES
+from web.scene import THEMES
 
 STATIC = Path(web.__file__).parent / "static"
 

@@ -16,11 +16,11 @@ import nidmap
 from placement.commands import run as nidmap_run
 from placement.errors import NidmapError, UsageError
 from tests.web.machines import in_states
+from web.export import png, svg
 from web.layout import CELL, layout
 from web.page import ENTRY, STATIC, bundle, shell
-from web.picture.files import png, svg
-from web.picture.scene import KINDS, THEMES, Mark, draw_scene, kinds
 from web.requests import Export
+from web.scene import KINDS, THEMES, Mark, draw_scene, kinds
 from web.snapshot import of_dump
 
 FIRST = THEMES["light"].hues[0]

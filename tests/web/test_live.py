@@ -11,7 +11,7 @@ from placement.specs import parse_spec
 from tests.real_slurm import needs_slurm, real_slurm
 from tests.web.machines import in_states
 from tests.web.serving import HOSTILE, run_async, running, squeue, until
-from web.live import Live
+from web.service import Live
 from web.snapshot import ask, of_dump
 
 MACHINE = parse_spec("dragonfly:groups=2,chassis=1,blades=2,nodes=4")

@@ -5,8 +5,7 @@ import json
 import pytest
 
 from placement.errors import UsageError
-from workloads.ab.arms import Comparison, arms_of
-from workloads.ab.programs import arguments, maker
+from workloads.ab.arms import Comparison, arguments, arms_of, maker
 from workloads.results import load
 
 pytestmark = pytest.mark.mpi

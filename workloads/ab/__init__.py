@@ -3,8 +3,7 @@
 Two (or more) communicators of the same job stand beside each other and take
 turns, so that whatever else changes on the machine strikes both alike:
 
-`arms`       what is compared, and the two controls (A/A, a random order)
-`programs`   the workloads that can be compared, and their options
+`arms`       what is compared: the program and its options, the orders, the two controls
 `running`    one launch: blocks in random ABBA order, visits, warm-ups, samples, skew
 `statistics` paired ratios and their intervals, and when to stop
 `analysis`   from samples of one or several launches to verdicts

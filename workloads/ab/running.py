@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from placement.commands.common import say
 from placement.errors import printable
-from workloads.ab.arms import Arm, Comparison, arms_of, node_sets
-from workloads.ab.programs import arguments, maker, message_of, pattern_of
+from workloads.ab import arms as compared
+from workloads.ab.arms import Arm, Comparison
 from workloads.phases import Trial, reduce_over_ranks
 from workloads.progress import Progress
 from workloads.session import Session, quiet_barrier
@@ -101,8 +101,8 @@ def measure(
     with Session(common, "ab", asdict(asked)) as session:
         comm = session.comm
         with together(comm):
-            make = maker(asked.workload)
-            options = arguments(make, asked.options)
+            make = compared.maker(asked.workload)
+            options = compared.arguments(make, asked.options)
         arms, pattern = _agree(comm, asked, make, options, choose_arms)
         sides = [_join(comm, arm) for arm in arms]
         session.describe({
@@ -117,7 +117,7 @@ def measure(
                     "repetitions after each change of communicator",
             "skew": skew(comm),
             "pattern": pattern,
-            "bytes": message_of(make, pattern, options),
+            "bytes": compared.message_of(make, pattern, options),
         })  # fmt: skip
         for side in sides:
             if side.comm is not None:
@@ -202,10 +202,10 @@ def _agree(
     def decide() -> tuple[list[Arm], str]:
         if choose_arms is not None:
             return choose_arms([host for host, _ in hosts]), asked.pattern
-        _, _, members = node_sets(hosts, asked)[0]
-        pattern = asked.pattern or pattern_of(make, len(members), options)
+        _, _, members = compared.node_sets(hosts, asked)[0]
+        pattern = asked.pattern or compared.pattern_of(make, len(members), options)
         seed = f"{asked.seed} {asked.launch}"
-        return arms_of(hosts, replace(asked, pattern=pattern, seed=seed)), pattern
+        return compared.arms_of(hosts, replace(asked, pattern=pattern, seed=seed)), pattern
 
     return decide_on_root(comm, decide)
 

@@ -15,7 +15,7 @@ from benchmarks.experiment.summary import arms_table, rank_correlation, summary,
 from placement.errors import UsageError
 from placement.plan import plan
 from rankmap.predict import Predictor
-from workloads.ab.programs import arguments, maker, message_of, pattern_of
+from workloads.ab.arms import arguments, maker, message_of, pattern_of
 from workloads.minicray.against import factor, wire_loads
 from workloads.results import csv_text
 

@@ -1,1 +1,0 @@
-"""The server's own pictures, from the same layout as the page's: SVG and PNG."""
