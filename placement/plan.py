@@ -113,33 +113,30 @@ def plan(
     if predicting:
         choice = planners.find_predicting(name)(machine, request)
     else:
-        joined, warnings = _keep_joined(machine, request, name)
-        choice = Choice(_rows(machine, joined, name), warnings=warnings)
+        choice = _choose(machine, request, name)
     _verify(machine, request, choice.rows, name)
     return _describe(machine, request, choice, name)
 
 
-def _keep_joined(machine: Machine, request: Request, name: str) -> tuple[Request, tuple[str, ...]]:
-    """Leave free only nodes that the links listed join, but for Slurm, which knows no links."""
-    if machine.links is None or name.startswith("slurm-"):
-        return request, ()
-    from placement.network.connected import connected_nodes
+def _choose(machine: Machine, request: Request, name: str) -> Choice:
+    """Let a planner that predicts nothing choose, in segments where the job comes in segments.
 
-    free, note = connected_nodes(machine, request.free, request.include)
-    if not note:
-        return request, ()
-    _refuse_short(machine, free, request.count, 0)
-    return replace(request, free=free), (note,)
-
-
-def _rows(machine: Machine, request: Request, name: str) -> Ints:
-    """Return what a planner chooses, in segments where the job comes in segments."""
+    Among nodes that the links listed join, but for Slurm, which knows no links.
+    """
     choose = planners.find(name)
+    warnings: tuple[str, ...] = ()
+    if machine.links is not None and not name.startswith("slurm-"):
+        from placement.network.connected import connected_nodes
+
+        free, note = connected_nodes(machine, request.free, request.include)
+        if note:
+            _refuse_short(machine, free, request.count, 0)
+            request, warnings = replace(request, free=free), (note,)
     if request.segment is None or name in _KNOW_SEGMENTS:
-        return choose(machine, request)
+        return Choice(choose(machine, request), warnings=warnings)
     from placement.planners.segments import in_segments
 
-    return in_segments(machine, request, choose)
+    return Choice(in_segments(machine, request, choose), warnings=warnings)
 
 
 def usual_strategy(job: Mapping[str, Any]) -> str:

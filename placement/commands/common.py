@@ -166,8 +166,9 @@ def report_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def run_command(*args: Any, as_json: bool, output: str | None, **options: Any) -> Any:
-        wanted = as_json or format_of_name(output, {".json": "json"}, "text") == "json"
-        return command(*args, as_json=wanted, output=output, **options)
+        if output is not None:
+            as_json |= format_of_name(output, {".json": "json"}, "text") == "json"
+        return command(*args, as_json=as_json, output=output, **options)
 
     output = click.option("-o", "--output", metavar="FILE", help="Write there: text, or .json.")
     return click.option("--json", "as_json", is_flag=True, help="All as JSON.")(output(run_command))

@@ -145,16 +145,15 @@ def _words(names: NodeList, form: str, machine: Machine | None) -> list[str]:
 
 def _read_lists(lists: tuple[str, ...], machine: Machine | None) -> NodeList:
     """Read all lists; with a machine given, resolve them on it."""
-    from placement.lookup import nodes_of, rows_of
     from placement.nodelist import NodeList
 
-    found = NodeList()
-    for text, source in _texts(lists):
-        if machine is None:
-            found += _without_machine(text, source)
-        else:
-            found += nodes_of(machine, rows_of(machine, text, source, repeats=True))
-    return found
+    texts = _texts(lists)
+    if machine is None:
+        return sum((_without_machine(*text) for text in texts), NodeList())
+    from placement.lookup import nodes_of, rows_of
+
+    rows = (rows_of(machine, *text, repeats=True) for text in texts)
+    return sum((nodes_of(machine, some) for some in rows), NodeList())
 
 
 def _texts(lists: tuple[str, ...]) -> list[tuple[str, str]]:

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from placement.machine import Machine
     from placement.request import Plan
     from placement.slurm.starts import PlanCheck
+    from placement.support.array_types import Ints, Ints32, Mask
 
-__all__ = ["PlanOptions", "PlanReport", "plan_document"]
+__all__ = ["PlanOptions", "PlanReport", "around", "plan_document"]
 
 
 class PlanOptions(SimpleNamespace):
@@ -77,7 +78,8 @@ class PlanReport:
         A softer header has no list of all nodes. It asks for what bound the
         choice: the nodes to have, and those that the user's lists rule out.
         """
-        options, slurm = self.options, self.offered.slurm
+        options, slurm, switches = self.options, self.offered.slurm, self.machine.switches
+        blocks = switches is not None and switches.kind == "block"
         pinned = Job(
             count=options.count,
             slack=options.slack,
@@ -86,7 +88,7 @@ class PlanReport:
             constraint=options.constraint,
             reservation=options.reservation,
             nodelist=self.plan.nodes,
-            segment=self._segment(),
+            segment=(options.segment or 0) if blocks else 0,
             placement_set=options.placement_set or "",
             select=self._select(options.select) if options.select else (),
         )
@@ -124,17 +126,13 @@ class PlanReport:
 
         Slurm 24.11 takes no list of nodes for such a job, and 25.05 none but the whole one.
         """
-        outside = self.machine.compute.copy()
-        outside[self.plan.rows] = False
-        nodes = nodes_of(self.machine, np.flatnonzero(outside))
-        return replace(pinned, nodelist=NodeList(), exclude=nodes)
+        outside = np.setdiff1d(np.flatnonzero(self.machine.compute), self.plan.rows)
+        return replace(pinned, nodelist=NodeList(), exclude=nodes_of(self.machine, outside))
 
     def _outside(self) -> NodeList:
         """Return the nodes that a job without a list of its nodes must not have."""
         allowed = self.machine.compute.copy()
         if self.options.form == "exclude":
-            from placement.emit.regions import around
-
             allowed &= around(self.machine, self.plan.rows)[0]
         if self.offered.named is not None:
             allowed &= self.offered.named
@@ -143,12 +141,6 @@ class PlanReport:
         if self.offered.slurm is not None:
             outside &= np.isin(self.machine.names, self.offered.slurm.names)
         return nodes_of(self.machine, np.flatnonzero(outside))
-
-    def _segment(self) -> int:
-        """Return the nodes of a segment where Slurm has blocks to keep them in, else 0."""
-        switches = self.machine.switches
-        blocks = switches is not None and switches.kind == "block"
-        return (self.options.segment or 0) if blocks else 0
 
     def leaf_switches(self) -> int:
         """Return how many leaf switches the plan touches."""
@@ -176,8 +168,6 @@ class PlanReport:
         """Return the comment lines of a header."""
         remarks = [f"nidmap plan: {self.plan.why}", f"strategy {self.plan.strategy} on {self._on}"]
         if self.options.form == "exclude":
-            from placement.emit.regions import around
-
             remarks.append(f"Slurm chooses in {around(self.machine, self.plan.rows)[1]}")
         if self.options.order_out is not None:
             remarks.append(
@@ -197,14 +187,12 @@ class PlanReport:
         for spec in absolute_specs(options.specs):
             words += ["-m", spec]
         words += ["-N", str(options.count), "--strategy", options.strategy]
-        if options.strategy.startswith("blades"):
-            words += ["--per-blade", str(options.per_blade)]
         if options.contiguous:
             words.append("--contiguous")
-        if options.seed:
-            words += ["--seed", str(options.seed)]
-        if options.ppn:
-            words += ["--ppn", str(options.ppn)]
+        per_blade = options.per_blade if options.strategy.startswith("blades") else 0
+        numbers = {"--per-blade": per_blade, "--seed": options.seed, "--ppn": options.ppn}
+        for option, number in numbers.items():
+            words += [option, str(number)] if number else []
         for name in ("include", "exclude"):
             rows = getattr(self.offered, name)
             if len(rows):
@@ -306,3 +294,55 @@ def plan_document(machine: Machine, plan: Plan, seed: int = 0, slack: int = 0) -
 
         document["joined"] = asdict(count_joined(machine, plan.rows))
     return document
+
+
+def around(machine: Machine, rows: Ints) -> tuple[Mask, str]:
+    """Return the nodes of the part of the machine that some nodes lie in.
+
+    Their groups, outermost switches or leaf modules; on a torus, which has
+    none, the smallest box around them, which may go around the ends.
+
+    Parameters
+    ----------
+    machine : Machine
+    rows : int64 (k,)
+        At least one.
+
+    Returns
+    -------
+    inside : bool (n,)
+    words : str
+        What part that is.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> inside, words = around(parse_spec("torus:8x4"), np.array([7, 8, 9]))
+    >>> np.flatnonzero(inside).tolist(), words
+    ([0, 1, 7, 8, 9, 15], 'the box x 7-1, y 0-1')
+    """
+    levels = machine.topology.levels
+    if machine.topology.kind != "torus":
+        if len(levels) == 1:
+            return machine.compute, "the machine"
+        outermost = machine.coords[:, 0]
+        used = np.unique(outermost[rows])
+        part = counted(len(used), levels[0])
+        return np.isin(outermost, used), f"the {part} that the plan uses"
+    inside = np.ones(len(machine), dtype=bool)
+    words = []
+    for axis, (name, extent) in enumerate(
+        zip(levels[:-1], machine.topology.extents[:-1], strict=True)
+    ):
+        start, length = _shortest_arc(machine.coords[rows, axis], extent)
+        inside &= (machine.coords[:, axis] - start) % extent < length
+        words.append(f"{name} {start}-{(start + length - 1) % extent}")
+    return inside, f"the box {', '.join(words)}"
+
+
+def _shortest_arc(values: Ints32, extent: int) -> tuple[int, int]:
+    """Return start and length of the shortest arc of a ring that holds all values."""
+    taken = np.unique(values)
+    gaps = np.diff(np.append(taken, taken[0] + extent))
+    after = int(np.argmax(gaps))
+    return int(taken[(after + 1) % len(taken)]), extent - int(gaps[after]) + 1

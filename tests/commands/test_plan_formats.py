@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from placement.commands import run
-from placement.emit.regions import around
+from placement.commands.plan_report import around
 from placement.nodelist import NodeList
 from placement.specs import parse_spec
 
