@@ -204,7 +204,7 @@ class _Job:
 
 def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: str | None) -> int:
     """Measure as one of the ranks; rank 0 writes."""
-    from workloads.calibrate.readings import Rounds, readings
+    from workloads.calibrate.readings import Reader, Rounds
 
     comm = world(common.ranks)
     hosts = comm.gather(processor(comm), root=0) or []
@@ -217,12 +217,12 @@ def _on_ranks(common: Common, specs: tuple[str, ...], seconds: float, output: st
 
     plan = decide_on_root(comm, choose)
     session = Rounds(common, "calibrate", {"machine": " ".join(specs), "seconds": seconds})
-    each, sizes = readings(comm, plan, seconds)
+    reader = Reader(comm, plan, seconds)
     with session:
-        session.measure_rounds(each)
+        session.measure_rounds(reader.readings())
     with together(comm):
         for job in jobs if session.enough else ():
-            _write(job, session, sizes, output)
+            _write(job, session, reader.sizes, output)
     if not session.enough and session.ended == "time limit":
         return 1
     return session.exit_code

@@ -13,7 +13,7 @@ name                number
 ==================  ========================================================
 
 What has two sizes is two numbers, named ``NAME short`` and ``NAME long``, of
-messages with as many bytes as `readings` says: what does not grow with them cancels.
+messages with as many bytes as `Reader.sizes` says: what does not grow with them cancels.
 Rounds are interleaved: what disturbs a machine for a while disturbs all alike.
 Exchanges are timed on all ranks that take part, and the others sleep
 meanwhile. Seconds are the slowest rank's, from when it left a barrier to when
@@ -37,10 +37,9 @@ from workloads.progress import Progress
 from workloads.session import Session
 from workloads.world import Comm
 
-__all__ = ["Rounds", "readings"]
+__all__ = ["Reader", "Rounds"]
 
 Reading = Callable[[], dict[str, float]]
-Sizes = dict[str, tuple[int, int]]
 
 #: Bytes of a flow at first, and at most; bytes into and out of a node at most.
 FIRST, MOST, NODE_MOST = 1 << 16, 1 << 25, 1 << 28
@@ -67,8 +66,8 @@ NAP = 0.01
 WINDOW = 64
 
 
-def readings(comm: Comm, plan: Plan, target: float) -> tuple[list[Reading], Sizes]:
-    """Return all that is read in a round, and the bytes of what is read with two sizes.
+class Reader:
+    """What a rank reads off the machine in every round. Collective.
 
     Parameters
     ----------
@@ -77,250 +76,202 @@ def readings(comm: Comm, plan: Plan, target: float) -> tuple[list[Reading], Size
     target : float
         Seconds that the flows of a set should take together: long against a barrier.
 
-    Returns
-    -------
-    list of callable
-        Each returns numbers by their names, the same on all ranks. Collective.
-    dict of str to (int, int)
-        Bytes of the short and of the long messages by name; those of sets of
-        flows are added when these are first read.
+    Attributes
+    ----------
+    sizes : dict of str to (int, int)
+        Bytes of the short and of the long messages of what is read with two
+        sizes, by its name; those of sets of flows are added when these are
+        first read.
     """
-    buffers, seats, ppn = Buffers(), plan.seats, plan.ppn
-    sizes = {"step": (GAP_BYTES, 2 * GAP_BYTES)}
-    sets = plan.chosen.table.flows
-    named = [(f"flows {k}", one, ppn) for k, one in enumerate(sets)]
-    named += [(f"ranks {r}", sets[plan.node_set], r) for r in doubling(ppn)[:-1]]
-    found: list[Reading] = [
-        partial(_read_flows, name, one, r, target, sizes,
-                flow_exchange(comm, seats, one, r, buffers))
-        for name, one, r in named
-    ]  # fmt: skip
-    if ppn > 1:
-        sizes["copies"] = (COPY // SHORTER, COPY)
-        to_next = partial(time_steps, comm, seats[0], 1, buffers)
-        found.append(lambda: _read_both("copies", to_next, sizes))
-    ring = [ranks[0] for ranks in seats]
-    steps = partial(time_steps, comm, ring, min(STEPS, len(ring) - 1), buffers)
-    found.append(lambda: _read_both("step", steps, sizes))
-    found.append(lambda: _messages(comm, plan))
-    found.append(lambda: _latencies(comm, plan))
-    return found, sizes
 
-
-def _read_both(name: str, seconds: Callable[[int], float], sizes: Sizes) -> dict[str, float]:
-    """Return the seconds with short and with long messages."""
-    short, long = sizes[name]
-    return {f"{name} short": seconds(short), f"{name} long": seconds(long)}
-
-
-def _read_flows(
-    name: str,
-    flows: Flows,
-    each: int,
-    target: float,
-    sizes: Sizes,
-    seconds: Callable[[int], float],
-) -> dict[str, float]:
-    """Return the seconds of a set of flows, with sizes that are found at the first reading."""
-    if name not in sizes:
-        ends = flows.source.tolist(), flows.target.tolist()
-        busiest = max(column.count(node) for column in ends for node in column)
-        long = _suitable_size(seconds, min(MOST, NODE_MOST // busiest), target)
-        # the ranks of a node share both equally
-        short, long = (max(1, size // each) * each for size in (long // SHORTER, long))
-        sizes[name] = short, long
-    return _read_both(name, seconds, sizes)
-
-
-def _suitable_size(seconds: Callable[[int], float], most: int, target: float) -> int:
-    """Return the bytes that take as long as they should, or as many as are allowed."""
-    seconds(FIRST)  # makes the connections
-    size, spent = FIRST, seconds(FIRST)
-    while spent < target / 4 and size < most:
-        size *= 2
-        spent = seconds(size)
-    return int(min(most, max(FIRST // 2, size * target / spent)))
-
-
-def _messages(comm: Comm, plan: Plan) -> dict[str, float]:
-    """Return the seconds between two messages of one rank, and of one node."""
-    ends = list(zip(*plan.seats[:2], strict=True))
-    found = {"message": time_stream(comm, ends[:1]) / WINDOW}
-    if len(ends) > 1:
-        found["node messages"] = time_stream(comm, ends) / (WINDOW * len(ends))
-    return found
-
-
-def _latencies(comm: Comm, plan: Plan) -> dict[str, float]:
-    """Return the seconds of an empty message for every pair of nodes."""
-    named = {
-        f"latency {level} {k}": (plan.seats[a][0], plan.seats[b][int(a == b)])
-        for level, listed in plan.pairs.items()
-        for k, (a, b) in enumerate(listed)
-    }
-    found = ping_pongs(comm, list(named.values()), TIMES)
-    return dict(zip(named, found, strict=True))
-
-
-class Buffers:
-    """What a rank sends and receives into, as large as it was ever needed."""
-
-    def __init__(self) -> None:
+    def __init__(self, comm: Comm, plan: Plan, target: float) -> None:
+        self.comm, self.plan, self.target = comm, plan, target
+        self.sizes = {"step": (GAP_BYTES, 2 * GAP_BYTES)}
+        if plan.ppn > 1:
+            self.sizes["copies"] = (COPY // SHORTER, COPY)
         self._out, self._into = bytearray(), bytearray()
 
-    def grow(self, out: int, into: int) -> None:
-        """Make room, and touch it."""
+    def readings(self) -> list[Reading]:
+        """Return all that is read in a round: each call returns numbers, the same on all ranks."""
+        plan, sets = self.plan, self.plan.chosen.table.flows
+        named = [(f"flows {k}", one, plan.ppn) for k, one in enumerate(sets)]
+        named += [(f"ranks {r}", sets[plan.node_set], r) for r in doubling(plan.ppn)[:-1]]
+        found: list[Reading] = [
+            partial(self._read_flows, name, one, each, self._exchange_of(one, each))
+            for name, one, each in named
+        ]
+        if plan.ppn > 1:
+            to_next = partial(self._time_steps, plan.seats[0], 1)
+            found.append(partial(self._read_both, "copies", to_next))
+        ring = [ranks[0] for ranks in plan.seats]
+        steps = partial(self._time_steps, ring, min(STEPS, len(ring) - 1))
+        found.append(partial(self._read_both, "step", steps))
+        return [*found, self._read_messages, self._read_latencies]
+
+    def _read_both(self, name: str, seconds: Callable[[int], float]) -> dict[str, float]:
+        """Return the seconds with short and with long messages."""
+        short, long = self.sizes[name]
+        return {f"{name} short": seconds(short), f"{name} long": seconds(long)}
+
+    def _read_flows(
+        self, name: str, flows: Flows, each: int, seconds: Callable[[int], float]
+    ) -> dict[str, float]:
+        """Return the seconds of a set of flows, with sizes that are found at the first reading."""
+        if name not in self.sizes:
+            ends = flows.source.tolist(), flows.target.tolist()
+            busiest = max(column.count(node) for column in ends for node in column)
+            long = self._suitable_size(seconds, min(MOST, NODE_MOST // busiest))
+            # the ranks of a node share both equally
+            short, long = (max(1, size // each) * each for size in (long // SHORTER, long))
+            self.sizes[name] = short, long
+        return self._read_both(name, seconds)
+
+    def _suitable_size(self, seconds: Callable[[int], float], most: int) -> int:
+        """Return the bytes that take as long as they should, or as many as are allowed."""
+        seconds(FIRST)  # makes the connections
+        size, spent = FIRST, seconds(FIRST)
+        while spent < self.target / 4 and size < most:
+            size *= 2
+            spent = seconds(size)
+        return int(min(most, max(FIRST // 2, size * self.target / spent)))
+
+    def _read_messages(self) -> dict[str, float]:
+        """Return the seconds between two messages of one rank, and of one node."""
+        ends = list(zip(*self.plan.seats[:2], strict=True))
+        found = {"message": self._time_stream(ends[:1]) / WINDOW}
+        if len(ends) > 1:
+            found["node messages"] = self._time_stream(ends) / (WINDOW * len(ends))
+        return found
+
+    def _read_latencies(self) -> dict[str, float]:
+        """Return the seconds in which an empty message gets from one node to another, by pairs.
+
+        Each rank takes its pairs in the order given: pairs without a rank in
+        common go at the same time.
+        """
+        seats, me = self.plan.seats, self.comm.Get_rank()
+        named = {
+            f"latency {level} {k}": (seats[a][0], seats[b][int(a == b)])
+            for level, listed in self.plan.pairs.items()
+            for k, (a, b) in enumerate(listed)
+        }
+        mine = array("d", [0.0]) * len(named)
+        self.comm.Barrier()
+        for k, (one, other) in enumerate(named.values()):
+            if me in (one, other):
+                mine[k] = self._ping_pong(other if me == one else one, me == one)
+        return dict(zip(named, self._largest(mine, asleep=not any(mine)), strict=True))
+
+    # The exchanges.
+
+    def _slowest(self, run: Callable[[], float] | None) -> float:
+        """Return the seconds of the slowest rank; None where this one takes no part."""
+        self.comm.Barrier()
+        return self._largest(array("d", [run() if run else 0.0]), asleep=run is None)[0]
+
+    def _largest(self, mine: array[float], asleep: bool) -> list[float]:
+        """Return the largest of each number over the ranks; a rank waits asleep or as MPI does."""
+        from mpi4py import MPI
+
+        most = array("d", mine)
+        request = self.comm.Iallreduce(mine, most, op=MPI.MAX)
+        while asleep and not request.Test():
+            time.sleep(NAP)
+        request.Wait()
+        return list(most)
+
+    def _grow(self, out: int, into: int) -> None:
+        """Make room for what is sent and received, as large as it was ever needed; touch it."""
         if out > len(self._out):
             self._out = bytearray(b"\1") * out
         if into > len(self._into):
             self._into = bytearray(b"\1") * into
 
-    def out(self, size: int) -> memoryview:
-        """Return what is sent; all messages may send the same bytes."""
-        return memoryview(self._out)[:size]
+    def _exchange_of(self, flows: Flows, each: int) -> Callable[[int], float]:
+        """Return a collective function from the bytes of a flow to the seconds of the exchange.
 
-    def into(self, size: int, number: int = 0) -> memoryview:
-        """Return where the message of that number goes, all being of one size."""
-        return memoryview(self._into)[number * size : (number + 1) * size]
+        So many ranks (`each`) of each node share its flow.
+        """
+        seats, comm, me = self.plan.seats, self.comm, self.comm.Get_rank()
+        pairs = [
+            (seats[a][k], seats[b][k])
+            for a, b in zip(flows.source.tolist(), flows.target.tolist(), strict=True)
+            for k in range(each)
+        ]
+        targets = [b for a, b in pairs if a == me]
+        sources = [a for a, b in pairs if b == me]
 
+        def exchange(size: int) -> float:
+            from mpi4py import MPI
 
-def slowest(comm: Comm, run: Callable[[], float] | None) -> float:
-    """Return the seconds of the slowest rank. Collective.
+            part = max(1, size // each)
+            self._grow(part, part * len(sources))
+            out, into = memoryview(self._out)[:part], memoryview(self._into)
 
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    run : callable or None
-        Returns this rank's seconds; None where it takes no part.
-    """
-    comm.Barrier()
-    return _largest(comm, array("d", [run() if run else 0.0]), asleep=run is None)[0]
+            def run() -> float:
+                began = time.perf_counter()
+                under_way = [
+                    comm.Irecv([into[k * part : (k + 1) * part], MPI.BYTE], source)
+                    for k, source in enumerate(sources)
+                ]
+                under_way += [comm.Isend([out, MPI.BYTE], peer) for peer in targets]
+                MPI.Request.Waitall(under_way)
+                return time.perf_counter() - began
 
+            return self._slowest(run if targets or sources else None)
 
-def _largest(comm: Comm, mine: array[float], asleep: bool) -> list[float]:
-    """Return the largest of each number over the ranks; a rank waits asleep or as MPI does."""
-    from mpi4py import MPI
+        return exchange
 
-    most = array("d", mine)
-    request = comm.Iallreduce(mine, most, op=MPI.MAX)
-    while asleep and not request.Test():
-        time.sleep(NAP)
-    request.Wait()
-    return list(most)
-
-
-def flow_exchange(
-    comm: Comm, seats: list[list[int]], flows: Flows, each: int, buffers: Buffers
-) -> Callable[[int], float]:
-    """Return a collective function from the bytes of a flow to the seconds of the exchange.
-
-    Parameters
-    ----------
-    comm : mpi4py.MPI.Intracomm
-    seats : list of list of int
-        Ranks of each node.
-    flows : Flows
-    each : int
-        Ranks of each node that share its flow.
-    buffers : Buffers
-    """
-    me = comm.Get_rank()
-    pairs = [
-        (seats[a][k], seats[b][k])
-        for a, b in zip(flows.source.tolist(), flows.target.tolist(), strict=True)
-        for k in range(each)
-    ]
-    targets = [b for a, b in pairs if a == me]
-    sources = [a for a, b in pairs if b == me]
-
-    def exchange(size: int) -> float:
+    def _ping_pong(self, peer: int, first: bool) -> float:
+        """Return the median seconds of a way, once the other one is there too."""
         from mpi4py import MPI
 
-        part = max(1, size // each)
-        buffers.grow(part, part * len(sources))
+        byte, spent = bytearray(1), []
+        for _ in range(TIMES + 1):
+            began = time.perf_counter()
+            if first:
+                self.comm.Send([byte, MPI.BYTE], peer)
+            self.comm.Recv([byte, MPI.BYTE], peer)
+            if not first:
+                self.comm.Send([byte, MPI.BYTE], peer)
+            spent.append((time.perf_counter() - began) / 2)
+        return median(spent[1:]) if first else 0.0
+
+    def _time_stream(self, pairs: Sequence[tuple[int, int]]) -> float:
+        """Return the seconds in which each pair of ranks moves `WINDOW` short messages."""
+        from mpi4py import MPI
+
+        me = self.comm.Get_rank()
+        to, of = (dict(ends).get(me) for ends in (pairs, [(b, a) for a, b in pairs]))
+        words = [bytearray(8) for _ in range(WINDOW)]
 
         def run() -> float:
             began = time.perf_counter()
-            under_way = [
-                comm.Irecv([buffers.into(part, k), MPI.BYTE], source)
-                for k, source in enumerate(sources)
-            ]
-            under_way += [comm.Isend([buffers.out(part), MPI.BYTE], peer) for peer in targets]
-            MPI.Request.Waitall(under_way)
+            peer = of if to is None else to
+            assert peer is not None
+            start = self.comm.Irecv if to is None else self.comm.Isend
+            MPI.Request.Waitall([start([word, MPI.BYTE], peer) for word in words])
             return time.perf_counter() - began
 
-        return slowest(comm, run if targets or sources else None)
+        return self._slowest(None if to is None and of is None else run)
 
-    return exchange
+    def _time_steps(self, ring: Sequence[int], steps: int, size: int) -> float:
+        """Return the seconds of a step, each to a rank further and after the last one."""
+        from mpi4py import MPI
 
+        me = self.comm.Get_rank()
+        at = ring.index(me) if me in ring else 0
 
-def ping_pongs(comm: Comm, pairs: Sequence[tuple[int, int]], times: int) -> list[float]:
-    """Return the seconds in which an empty message gets from one rank to the other. Collective.
+        def run() -> float:
+            self._grow(size, size)
+            out, into = ([memoryview(raw)[:size], MPI.BYTE] for raw in (self._out, self._into))
+            began = time.perf_counter()
+            for step in range(1, steps + 1):
+                to, of = ring[(at + step) % len(ring)], ring[at - step]
+                self.comm.Sendrecv(out, to, recvbuf=into, source=of)
+            return (time.perf_counter() - began) / steps
 
-    Each rank takes its pairs in the order given: pairs without a rank in
-    common go at the same time.
-    """
-    me, mine = comm.Get_rank(), array("d", [0.0]) * len(pairs)
-    comm.Barrier()
-    for k, (one, other) in enumerate(pairs):
-        if me in (one, other):
-            mine[k] = _ping_pong(comm, other if me == one else one, me == one, times)
-    return _largest(comm, mine, asleep=not any(mine))
-
-
-def _ping_pong(comm: Comm, peer: int, first: bool, times: int) -> float:
-    """Return the median seconds of a way, once the other one is there too."""
-    from mpi4py import MPI
-
-    byte, spent = bytearray(1), []
-    for _ in range(times + 1):
-        began = time.perf_counter()
-        if first:
-            comm.Send([byte, MPI.BYTE], peer)
-        comm.Recv([byte, MPI.BYTE], peer)
-        if not first:
-            comm.Send([byte, MPI.BYTE], peer)
-        spent.append((time.perf_counter() - began) / 2)
-    return median(spent[1:]) if first else 0.0
-
-
-def time_stream(comm: Comm, pairs: Sequence[tuple[int, int]]) -> float:
-    """Return the seconds in which each pair of ranks moves `WINDOW` short messages. Collective."""
-    from mpi4py import MPI
-
-    me = comm.Get_rank()
-    to, of = (dict(ends).get(me) for ends in (pairs, [(b, a) for a, b in pairs]))
-    words = [bytearray(8) for _ in range(WINDOW)]
-
-    def run() -> float:
-        began = time.perf_counter()
-        peer = of if to is None else to
-        assert peer is not None
-        start = comm.Irecv if to is None else comm.Isend
-        MPI.Request.Waitall([start([word, MPI.BYTE], peer) for word in words])
-        return time.perf_counter() - began
-
-    return slowest(comm, None if to is None and of is None else run)
-
-
-def time_steps(comm: Comm, ring: Sequence[int], steps: int, buffers: Buffers, size: int) -> float:
-    """Return the seconds of a step, each to a rank further and after the last one. Collective."""
-    from mpi4py import MPI
-
-    me = comm.Get_rank()
-    at = ring.index(me) if me in ring else None
-
-    def run() -> float:
-        assert at is not None
-        buffers.grow(size, size)
-        out, into = [buffers.out(size), MPI.BYTE], [buffers.into(size), MPI.BYTE]
-        began = time.perf_counter()
-        for step in range(1, steps + 1):
-            to, of = ring[(at + step) % len(ring)], ring[at - step]
-            comm.Sendrecv(out, to, recvbuf=into, source=of)
-        return (time.perf_counter() - began) / steps
-
-    return slowest(comm, None if at is None else run)
+        return self._slowest(run if me in ring else None)
 
 
 class Rounds(Session):
