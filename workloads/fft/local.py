@@ -17,7 +17,7 @@ import numpy as np
 
 from placement.errors import UsageError
 from placement.support.array_types import Array
-from workloads.fft.basis import Field
+from workloads.fft.plan import Field
 from workloads.words import check_word
 
 __all__ = ["NORMS", "Local", "chunks", "kernel", "library"]

@@ -37,11 +37,10 @@ from numpy.typing import DTypeLike
 
 from placement.errors import UsageError, printable
 from placement.support.array_types import Array
-from workloads.fft.basis import field_of
 from workloads.fft.engine import Engine
 from workloads.fft.exchange import METHODS
 from workloads.fft.local import NORMS, Local, kernel
-from workloads.fft.plan import Layout, process_grid
+from workloads.fft.plan import Layout, field_of, process_grid
 from workloads.fft.window import one_node
 from workloads.memory import fits
 from workloads.phases import Phases
@@ -67,7 +66,7 @@ class Transform:
         of ranks. FFTK's 2-D fields are (N_x, 1, N_z).
     basis : str
         A letter an axis: ``F`` exponential, ``S`` sine, ``C`` cosine, the
-        latter two for the first axes; '' for all F. See `workloads.fft.basis`.
+        latter two for the first axes; '' for all F. See `workloads.fft.plan`.
     dtype : dtype
         Of the field in space: complex128, complex64, float64 or float32. A
         real field's spectrum keeps N/2 + 1 elements of the last F axis, and

@@ -11,8 +11,7 @@ import numpy as np
 
 from placement.errors import NidmapError, UsageError, printable
 from placement.support.array_types import Array
-from workloads.fft.basis import field_of
-from workloads.fft.plan import process_grid
+from workloads.fft.plan import field_of, process_grid
 from workloads.fft.transform import Transform
 from workloads.words import check_word, read_extents
 from workloads.world import Comm, together

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -64,11 +65,9 @@ def one_node(part: Comm, need: int = 0) -> bool:
     node = part.Split_type(MPI.COMM_TYPE_SHARED)
     near = node.Get_size() == size and len(set(part.allgather(processor(part)))) == 1
     node.Free()
-    try:
+    with suppress(OSError):  # where it is not, the MPI puts it elsewhere
         found = os.statvfs(_SHARED)
         near = near and found.f_bavail * found.f_frsize > 4 * need * size
-    except OSError:  # the MPI puts it elsewhere
-        pass
     return bool(part.allreduce(near, MPI.LAND))
 
 

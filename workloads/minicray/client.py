@@ -121,7 +121,10 @@ def start(plan: dict[str, Any], map_all: bool = False) -> Standing:
     blueprint, lifeline, ready = os.pipe(), os.pipe(), os.pipe()
     passed = (blueprint[0], lifeline[0], listener.fileno(), ready[1])
     as_user = [] if may_administer() else ["--map-root-user", *(["--map-auto"] if map_all else [])]
-    command = [*_UNSHARE, *as_user, *_daemon_command(), *map(str, passed)]
+    module = Daemon.__module__
+    root = Path(str(sys.modules[module].__file__)).parents[module.count(".")]
+    daemon = [sys.executable, "-I", "-S", "-c", _DAEMON.format(module=module), str(root)]
+    command = [*_UNSHARE, *as_user, *daemon, *map(str, passed)]
     process = start_child(
         command, hint="install util-linux", pass_fds=passed, stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True, cwd="/",
@@ -215,12 +218,6 @@ def may_administer() -> bool:
         return bool(int(words["CapEff"], 16) >> _CAP_SYS_ADMIN & 1)
     except (OSError, KeyError, ValueError):
         return os.getuid() == 0
-
-
-def _daemon_command() -> list[str]:
-    module = Daemon.__module__
-    root = Path(str(sys.modules[module].__file__)).parents[module.count(".")]
-    return [sys.executable, "-I", "-S", "-c", _DAEMON.format(module=module), str(root)]
 
 
 def connect(name: str) -> socket.socket:

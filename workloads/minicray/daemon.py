@@ -90,7 +90,10 @@ class Daemon:
     def _private_files(self) -> None:
         """Cover /run and /dev/shm with memory of our own, and /etc/hosts with our names."""
         mount("", "/")
-        _cover_run()
+        below = os.open("/run", os.O_RDONLY | os.O_DIRECTORY)  # what was in it stays where it was
+        mount("minicray", "/run", "tmpfs", data="mode=755")
+        _mirror(f"/proc/self/fd/{below}", Path("/run"), without=("netns", "minicray"))
+        os.close(below)
         HOME.mkdir(mode=0o755)
         Path("/run/netns").mkdir()
         for folder in self.blueprint["folders"]:
@@ -265,14 +268,6 @@ class Daemon:
             command, executable=program, stdin=fds[0], stdout=fds[1], stderr=fds[2], env=env,
             cwd=folder, start_new_session=True,
         )  # fmt: skip
-
-
-def _cover_run() -> None:
-    """Cover /run with memory of our own; what was in it stays where it was."""
-    below = os.open("/run", os.O_RDONLY | os.O_DIRECTORY)
-    mount("minicray", "/run", "tmpfs", data="mode=755")
-    _mirror(f"/proc/self/fd/{below}", Path("/run"), without=("netns", "minicray"))
-    os.close(below)
 
 
 def _add_link(folder: Path, name: str, target: str) -> None:

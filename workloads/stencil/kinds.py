@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from workloads.session import Session
 from workloads.stencil.blocks import Blocks
 from workloads.stencil.trial import trial
 from workloads.world import Comm, decide_on_root, processor, together
-
-if TYPE_CHECKING:
-    from mpi4py import MPI
 
 __all__ = ["copies", "halos", "levels", "meeting_levels", "partners", "per_repetition"]
 
@@ -284,7 +281,7 @@ class Message:
         rank = comm.Get_rank()
         self._block = np.full(size, 7 + rank, np.uint8)
         self._message = [self._block, size, MPI.BYTE]
-        self._window: MPI.Win | None = None
+        self._window: Any = None
         if method == "put":
             self._window = MPI.Win.Allocate(max(size, 1), 1, comm=comm)
             self._window.Lock_all(MPI.MODE_NOCHECK)
@@ -301,7 +298,6 @@ class Message:
         return {"total": spent, "communication": spent}
 
     def _put(self) -> None:
-        assert self._window is not None
         self._window.Put(self._message, 1)
         self._window.Flush(1)
 
@@ -321,8 +317,7 @@ class Message:
             self._window.Flush_all()
             self.comm.Barrier()
             self._window.Sync()
-            memory: Any = self._window.tomemory()
-            got = np.frombuffer(memory, np.uint8)[: self._size]
+            got = np.frombuffer(self._window.tomemory(), np.uint8)[: self._size]
         with together(self.comm):
             if (self._window is None or self.comm.Get_rank()) and not (got == 7).all():
                 raise NidmapError("the message did not arrive as it was sent")

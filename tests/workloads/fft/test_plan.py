@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from placement.errors import UsageError
 from tests.effort import examples
-from workloads.fft.basis import field_of
-from workloads.fft.plan import Layout, cuts, process_grid
+from workloads.fft.plan import Layout, cuts, field_of, process_grid
 
 sizes = st.integers(1, 9)
 grids = st.tuples(st.integers(1, 4), st.integers(1, 4))
