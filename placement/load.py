@@ -123,25 +123,21 @@ def build(sources: Sources) -> Machine:
         raise ParseError(
             sources.links_down[0], 0, "links that are down, and no machine", "-m MACHINE"
         )
-    machine = _assemble_sources(sources)
-    if sources.site is not None and sources.site.hardware:
-        machine = replace(machine, hardware=sources.site.hardware)
+    site, dumps = sources.site, sources.dumps
+    if isinstance(site, SyntheticSite) and not dumps:
+        machine = site.machine
+    else:
+        from placement.dumps.assemble import assemble
+
+        dumps = dumps if dumps or site is None else [site.records()]
+        machine = assemble(dumps, site, groups=sources.groups, prefer=sources.prefer)
+    if site is not None and site.hardware:
+        machine = replace(machine, hardware=site.hardware)
     for overlay in sources.overlays:
         machine = overlay.over(machine)
     if sources.links_down:
         machine = without_links(machine, sources.links_down)
     return sources.known.of(machine) if any(sources.known) else machine
-
-
-def _assemble_sources(sources: Sources) -> Machine:
-    if isinstance(sources.site, SyntheticSite) and not sources.dumps:
-        return sources.site.machine
-    from placement.dumps.assemble import assemble
-
-    dumps = list(sources.dumps)
-    if not dumps and sources.site is not None:
-        dumps = [sources.site.records()]
-    return assemble(dumps, sources.site, groups=sources.groups, prefer=sources.prefer)
 
 
 def _open(found: Sources, spec: str) -> None:

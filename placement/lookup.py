@@ -176,7 +176,9 @@ def _range(machine: Machine, word: str) -> Ints:
         raise _Unknown(word, f"'{word}' runs backwards", "write the NIDs one by one")
     known = machine.nid
     if np.count_nonzero((known >= low) & (known <= high)) < high - low + 1:
-        first = _first_missing(known, low)
+        inside = np.unique(known[known >= low])
+        gap = np.flatnonzero(inside != low + np.arange(len(inside)))
+        first = low + (int(gap[0]) if len(gap) else len(inside))
         raise _Unknown(word, *_no_nid(machine, first, f" of '{word}'"))
     return find_rows(known, np.arange(low, high + 1))
 
@@ -230,13 +232,6 @@ def _without_domain(machine: Machine, word: str) -> Ints:
     name, _, domain = word.partition(".")
     row = _index(machine, "names", str).get(name, -1) if domain else -1
     return np.array([row], dtype=np.int64) if row >= 0 else _NONE
-
-
-def _first_missing(known: Ints, low: int) -> int:
-    """Return the first NID from `low` on that is not known."""
-    inside = np.unique(known[known >= low])
-    gap = np.flatnonzero(inside != low + np.arange(len(inside)))
-    return low + (int(gap[0]) if len(gap) else len(inside))
 
 
 def _no_nid(machine: Machine, nid: int, where: str = "") -> tuple[str, str]:

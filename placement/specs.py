@@ -139,18 +139,15 @@ def parse_spec(text: str) -> Machine:
     return KINDS[kind](Options(text, sizes=kind in SIZED))
 
 
-def _only(options: Options, *known: str) -> None:
-    """Refuse a key that is none of `known`, nor ``burst``, which every kind takes."""
-    options.only(*known, "burst")
+def _only(options: Options, known: str) -> None:
+    """Refuse a key that is none of the `known` words, nor ``burst``, which every kind takes."""
+    options.only(*known.split(), "burst")
 
 
 def _dragonfly(options: Options) -> Machine:
     if "switches" in options.given:
         return _slingshot(options)
-    _only(
-        options, "groups", "chassis", "blades", "nodes", "wiring", "global",
-        "injection", "green", "black", "blue", "switches",
-    )  # fmt: skip
+    _only(options, "groups chassis blades nodes wiring global injection green black blue switches")
     topology = Topology(
         kind="dragonfly",
         levels=("group", "chassis", "blade", "node"),
@@ -161,10 +158,7 @@ def _dragonfly(options: Options) -> Machine:
 
 
 def _slingshot(options: Options) -> Machine:
-    _only(
-        options, "groups", "switches", "nodes", "nics", "wiring", "global",
-        "injection", "bw", "local-bw", "global-bw",
-    )  # fmt: skip
+    _only(options, "groups switches nodes nics wiring global injection bw local-bw global-bw")
     every = options.speed("bw", SLINGSHOT)
     own = {kind: options.speed(f"{kind}-bw", every) for kind in ("local", "global")}
     nics = options.whole("nics", 1, most=64)
@@ -201,7 +195,7 @@ def _torus(options: Options) -> Machine:
 
     extents = options.dims(options.sizes, "the torus's extents", len(AXES))
     axes = AXES[: len(extents)]
-    _only(options, "nodes", "bw", *axes, "injection")
+    _only(options, f"nodes bw {' '.join(axes)} injection")
     every = options.speed("bw", TORUS)
     topology = Topology(
         kind="torus",
@@ -216,7 +210,7 @@ def _fattree(options: Options) -> Machine:
     from placement.topologies.fattree import shape
 
     if "down" in options.given or "up" in options.given:
-        _only(options, "down", "up", "parallel", "bw", "injection")
+        _only(options, "down up parallel bw injection")
         down, up = (options.dims(options.given.get(key, ""), key, 8) for key in ("down", "up"))
         ones = "x".join("1" * len(down))
         parallel = options.dims(options.given.get("parallel", ones), "parallel", 8)
@@ -226,7 +220,7 @@ def _fattree(options: Options) -> Machine:
                 "each needs the same number of levels, at least 2",
             )
     else:
-        _only(options, "leaf", "leaves", "spines", "links", "bw", "injection", "down", "up")
+        _only(options, "leaf leaves spines links bw injection down up")
         down = (options.whole("leaf"), options.whole("leaves"))
         up = (1, options.whole("spines"))
         parallel = (1, options.whole("links", 1, most=MAX_CABLES))
@@ -249,10 +243,7 @@ def _fattree(options: Options) -> Machine:
 def _dragonfly_plus(options: Options) -> Machine:
     from placement.topologies.dragonfly_plus import topology_of
 
-    _only(
-        options, "groups", "leaves", "spines", "nodes", "links", "global",
-        "bw", "local-bw", "global-bw", "injection",
-    )  # fmt: skip
+    _only(options, "groups leaves spines nodes links global bw local-bw global-bw injection")
     groups, leaves, spines = (options.whole(key) for key in ("groups", "leaves", "spines"))
     every = options.speed("bw", DRAGONFLY_PLUS)
     topology = topology_of(
@@ -269,7 +260,7 @@ def _dragonfly_plus(options: Options) -> Machine:
 
 
 def _tree(options: Options) -> Machine:
-    _only(options, "dist", "bw", "injection")
+    _only(options, "dist bw injection")
     down = options.dims(options.sizes, "the tree's levels", 12)
     bandwidth = options.figures("bw", "bandwidth in GB/s above 0", math.ulp(0.0))
     if len(bandwidth) not in (0, 1, len(down)):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from placement.readers.infiniband import Fabric, bandwidth, fabric_lines
+from placement.readers.ibnetdiscover import Fabric, bandwidth, fabric_lines
 from placement.readers.plain import count_lines, refuse_empty, sniffing, split_lines, strange_line
 from placement.records import Dump
 
@@ -38,7 +38,7 @@ def read(text: str, source: str) -> Dump:
     Returns
     -------
     Dump
-        See `infiniband.Fabric.dump`. A link that only one side prints is a
+        See `placement.readers.ibnetdiscover.Fabric.dump`. A link that only one side prints is a
         remark: the output may be an excerpt.
 
     Raises

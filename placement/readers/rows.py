@@ -455,14 +455,11 @@ class _Reading:
         for line, place in zip(lines.tolist(), places.tolist(), strict=True):
             name = next((n for n, at in self.kinds[kind[line]].at.items() if at == place), None)
             if name is not None:
-                raise self._too_big(line + 1, place, name)
-
-    def _too_big(self, line: int, which: int, name: str) -> ParseError:
-        words = re.findall(r"(?<!\S)0x[0-9a-f]+|[0-9]+", self._line(line)[0].lower())
-        what = "NID" if name in ("nid", "hex") else name
-        word = printable(words[which], 30) if which < len(words) else "of this line"
-        shown = f"{self.name}: {what} {word} is out of range"
-        return ParseError(self.source, line, shown, f"it can be 0 to {BIGGEST}")
+                words = re.findall(r"(?<!\S)0x[0-9a-f]+|[0-9]+", self._line(line + 1)[0].lower())
+                what = "NID" if name in ("nid", "hex") else name
+                word = printable(words[place], 30) if place < len(words) else "of this line"
+                shown = f"{self.name}: {what} {word} is out of range"
+                raise ParseError(self.source, line + 1, shown, f"it can be 0 to {BIGGEST}")
 
     def _line(self, line: int) -> tuple[str, bool]:
         """Return a line of the text, counted from 1, and whether nothing follows it."""

@@ -14,8 +14,8 @@ import numpy as np
 from placement.errors import ParseError
 from placement.names.columns import write_names
 from placement.readers import rows as r
-from placement.readers.cray import FARTHEST, LIMITS, duplicates, list_faults, node_key
-from placement.records import Fault, LinkRecords
+from placement.readers.cray import FARTHEST, LIMITS, duplicates, in_order, list_faults, node_key
+from placement.records import Dump, Fault, LinkRecords
 from placement.support.array_types import Array, Ints, Ints32, Strs
 
 __all__ = ["END_A", "END_B", "XYZ_A", "XYZ_B", "Tiles", "end_pattern"]
@@ -160,25 +160,40 @@ class Tiles:
 
         return list_faults(wrong, line, "coordinates", text)
 
-    def links(self, kind: Strs, **more: Array | None) -> LinkRecords:
-        """Return the tiles that see another one.
+    def dump(
+        self, fabric: str, parameters: dict[str, object], faults: list[Fault], **columns: Array
+    ) -> Dump:
+        """Return the dump of the routers, and of the links as they are printed.
 
         Parameters
         ----------
-        kind : str (n,)
-        **more : array (n,) or None
-            Other columns of `LinkRecords`.
+        fabric : str
+            ``aries`` or ``gemini``.
+        parameters, faults
+            As of `Dump`.
+        **columns : array (n,)
+            The columns of `LinkRecords` that are not of the ends.
         """
         rows = np.flatnonzero(self.b >= 0)
-        columns = {key: None if value is None else value[rows] for key, value in more.items()}
-        return LinkRecords(
+        if (self.coords >= 0).any():
+            columns |= {"coords_a": self.xyz_a, "coords_b": self.xyz_b}
+        links = LinkRecords(
             line=self.line[rows],
             a=self.names[self.a[rows]],
             b=self.names[self.b[rows]],
             a_port=self.a_tile[rows],
             b_port=self.b_tile[rows],
-            kind=kind[rows],
-            **columns,
+            **{name: column[rows] for name, column in columns.items()},
+        )
+        return Dump(
+            f"rtr-{fabric}",
+            self.rows.source,
+            self.rows.counts,
+            links=links,
+            routers=self.names,
+            fabric=fabric,
+            parameters=parameters,
+            faults=in_order(faults),
         )
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from placement.readers import rows as r
-from placement.readers.cray import expected_coords, in_order, list_faults, positions_of
+from placement.readers.cray import expected_coords, list_faults, positions_of
 from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
 from placement.records import Dump, Fault
@@ -73,16 +73,8 @@ def read(text: str, source: str) -> Dump:
     )
     faults += _missing(tiles) + _find_misplaced(tiles)
     positions = positions_of(tiles.place[:, 0], tiles.place[:, 1], tiles.coords[:, 0])
-    return Dump(
-        "rtr-aries",
-        source,
-        tiles.rows.counts,
-        links=tiles.links(kind, coords_a=tiles.xyz_a, coords_b=tiles.xyz_b),
-        routers=tiles.names,
-        fabric="aries",
-        parameters={"positions": positions} if positions else {},
-        faults=in_order(faults),
-    )
+    parameters: dict[str, object] = {"positions": positions} if positions else {}
+    return tiles.dump("aries", parameters, faults, kind=kind)
 
 
 def _line(line: str) -> r.Row:

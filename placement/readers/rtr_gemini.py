@@ -16,7 +16,7 @@ from collections.abc import Callable
 import numpy as np
 
 from placement.readers import rows as r
-from placement.readers.cray import in_order, list_faults
+from placement.readers.cray import list_faults
 from placement.readers.plain import sniffing
 from placement.readers.rtr import END_A, END_B, XYZ_A, XYZ_B, Tiles, end_pattern
 from placement.records import Dump, Fault
@@ -83,25 +83,10 @@ def read(text: str, source: str) -> Dump:
     faults += tiles.kind_faults(medium, lambda i: tiles.name(tiles.ports[i]))
     extents = tiles.coords.max(axis=0) + 1
     faults += _direction_faults(tiles, kind, extents)
-    placed, typed = bool(extents.all()), bool((medium != "").any())
     speed = np.select([medium == name for name in MEDIA], list(MEDIA.values()), np.nan)
-    links = tiles.links(
-        kind,
-        coords_a=tiles.xyz_a if placed else None,
-        coords_b=tiles.xyz_b if placed else None,
-        bandwidth=speed if typed else None,
-        medium=medium if typed else None,
-    )
-    return Dump(
-        "rtr-gemini",
-        source,
-        tiles.rows.counts,
-        links=links,
-        routers=tiles.names,
-        fabric="gemini",
-        parameters={"extents": tuple(extents.tolist())} if placed else {},
-        faults=in_order(faults),
-    )
+    typed = {"medium": medium, "bandwidth": speed} if (medium != "").any() else {}
+    placed: dict[str, object] = {"extents": tuple(extents.tolist())} if extents.all() else {}
+    return tiles.dump("gemini", placed, faults, kind=kind, **typed)
 
 
 def _line(line: str) -> r.Row:

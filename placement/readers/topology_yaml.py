@@ -337,7 +337,7 @@ def read_torus(torus: Torus, source: str) -> tuple[SwitchRecord, NodeRecords | N
     ParseError
         Where a list of nodes is malformed or too long.
     """
-    faults = _shape_faults(torus)
+    faults = list(_shape_faults(torus))
     boxes = [] if faults else _boxes(torus, source, faults)
     names = np.array([name for _, _, listed in boxes for name in listed], dtype=np.str_)
     if len(names) > MAX_NODES:
@@ -374,18 +374,16 @@ def _boxes(
     return boxes
 
 
-def _shape_faults(torus: Torus) -> list[Fault]:
+def _shape_faults(torus: Torus) -> Iterator[Fault]:
     """Find what Slurm refuses in the numbers alone."""
     name = printable(torus.name)
     if not all(torus.dims):
-        return [Fault(torus.line, "extent", f"torus {name} needs x, y and z above 0")]
+        yield Fault(torus.line, "extent", f"torus {name} needs x, y and z above 0")
+        return
     if torus.nodes and torus.regions:
         text = f"torus {name} has both nodes and regions"
-        return [Fault(torus.line, "both-nodes-and-regions", text, "Slurm takes one of them")]
-    return [*_region_faults(torus), *_placement_faults(torus)]
-
-
-def _region_faults(torus: Torus) -> Iterator[Fault]:
+        yield Fault(torus.line, "both-nodes-and-regions", text, "Slurm takes one of them")
+        return
     for region in torus.regions:
         ends = (a + d for a, d in zip(region.anchor, region.dims, strict=True))
         if not all(region.dims):
@@ -394,15 +392,12 @@ def _region_faults(torus: Torus) -> Iterator[Fault]:
             yield Fault(region.line, "coordinates", "a region reaches out of the torus")
         elif not region.nodes:
             yield Fault(region.line, "cells", "a region without nodes")
-
-
-def _placement_faults(torus: Torus) -> Iterator[Fault]:
     keys = ("dims", "anchor_spacing", "anchor_seed")
     for placement in torus.placements:
         for size, step, seed, most in zip(*(placement[k] for k in keys), torus.dims, strict=True):
             if not (0 < size <= most and 0 < step <= most and seed < most):
                 shape = "x".join(map(str, placement["dims"]))
-                text = f"torus {printable(torus.name)}: placement {shape} does not fit into it"
+                text = f"torus {name}: placement {shape} does not fit into it"
                 yield Fault(torus.line, "placement", text)
                 break
 

@@ -45,7 +45,13 @@ def write(machine: Machine) -> str:
     routers = Routers.of(machine, "rtr-gemini", "gemini")
     links = links_of(machine, "rtr-gemini", _AXES, len(_TILES))
     axis = np.array([_AXES.index(kind) for kind in links.kinds], dtype=np.int64)[links.kind]
-    figures = _bandwidths(machine, links, axis)
+    coords, bandwidth = router_coords(machine), machine.topology.bandwidth
+    figures = [  # GB/s of each bundle's links up from `a`, and of those up from `b`
+        link_bandwidth(
+            axis.astype(np.int8), coords[end, axis].astype(np.int64), _AXES, bandwidth, gemini=True
+        )
+        for end in (links.a, links.b)
+    ]
     ways = _upward(machine, links, axis, routers, figures)
     row = np.repeat(np.arange(len(links)), links.count)
     up = np.arange(len(row)) - np.searchsorted(row, row) < ways[row]
@@ -62,16 +68,6 @@ def write(machine: Machine) -> str:
         lines.append((i, s, f"{here} {_DIRECTIONS[w]} -> {there}{m}"))
         lines.append((j, t, f"{there} {_DIRECTIONS[v]} -> {here}{m}"))
     return "\n".join((*(line for _, _, line in sorted(lines)), ""))
-
-
-def _bandwidths(machine: Machine, links: Links, axis: Ints) -> list[Floats]:
-    """Return GB/s of each bundle's links up from `a`, and of those up from `b`."""
-    coords, figures = router_coords(machine), machine.topology.bandwidth
-    axes = axis.astype(np.int8)
-    return [
-        link_bandwidth(axes, coords[end, axis].astype(np.int64), _AXES, figures, gemini=True)
-        for end in (links.a, links.b)
-    ]
 
 
 def _upward(

@@ -8,7 +8,7 @@ from placement.errors import UsageError
 from placement.machine import Machine, Switches
 from placement.nodelist import NodeList
 from placement.readers.slurm_switches import Declared
-from placement.writers.slurm_tables import fold_names, rows_below, switch_rows
+from placement.writers.topology_conf import fold_names, rows_below, switch_rows
 
 __all__ = ["write"]
 

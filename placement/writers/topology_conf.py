@@ -1,12 +1,21 @@
-"""Write Slurm's ``topology.conf``: a tree, blocks or rings."""
+"""Write Slurm's ``topology.conf``: a tree, blocks or rings.
+
+A topology file says where nodes are, not in what state: nodes that are down
+are written like others, and service nodes are on no switch that Slurm knows.
+"""
 
 from __future__ import annotations
 
-from placement.errors import UsageError
-from placement.machine import Machine
-from placement.writers.slurm_tables import switch_rows
+import numpy as np
 
-__all__ = ["write"]
+from placement.errors import UsageError
+from placement.machine import Machine, Switches
+from placement.nodelist import NodeList
+from placement.readers.slurm_switches import Declared
+from placement.scheduler.switches import members, slurm_switches
+from placement.support.array_types import Ints, Strs
+
+__all__ = ["fold_names", "rows_below", "switch_rows", "write"]
 
 _WORDS = {"tree": "SwitchName", "block": "BlockName", "ring": "RingName"}
 
@@ -49,3 +58,62 @@ def write(machine: Machine) -> str:
     if switches.block_sizes:
         lines.append("BlockSizes=" + ",".join(map(str, switches.block_sizes)))
     return "\n".join((*lines, ""))
+
+
+def switch_rows(machine: Machine, name: str) -> tuple[Switches, list[Declared]]:
+    """Return the switches that Slurm sees, in their order.
+
+    Parameters
+    ----------
+    machine : Machine
+        Its own switches where it was read with some, else those that follow
+        from its coordinates.
+    name : str
+        Format, for the message.
+
+    Raises
+    ------
+    UsageError
+        Where there is none.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> _, rows = switch_rows(parse_spec("tree:2x2"), "topology-conf")
+    >>> [(r.name, r.nodes, r.children) for r in rows][1:]
+    [('level1-1', 'nid[00002-00003]', ''), ('root', '', 'level1-[0-1]')]
+    """
+    switches = slurm_switches(machine)
+    if not switches.names:
+        raise UsageError(f"{name} lists switches, and this machine has none that Slurm knows")
+    children: list[list[str]] = [[] for _ in switches.names]
+    for child, parent in zip(switches.names, switches.parent.tolist(), strict=True):
+        if parent >= 0:
+            children[parent].append(child)
+    nodes = [fold_names(machine.names[rows]) for rows in members(switches)]
+    folded = [NodeList(names).fold() for names in children]
+    columns = (switches.names, nodes, folded, switches.level.tolist())
+    return switches, [Declared(*row[:3], level=row[3]) for row in zip(*columns, strict=True)]
+
+
+def fold_names(names: Strs) -> str:
+    """Return node names as one folded list, in their order."""
+    return NodeList(names.tolist()).fold()
+
+
+def rows_below(switches: Switches) -> list[Ints]:
+    """Return the rows of all nodes below each switch, ascending.
+
+    Examples
+    --------
+    >>> from placement.specs import parse_spec
+    >>> from placement.scheduler.switches import slurm_switches
+    >>> [r.tolist() for r in rows_below(slurm_switches(parse_spec("tree:2x2")))]
+    [[0, 1], [2, 3], [0, 1, 2, 3]]
+    """
+    found = members(switches)
+    for switch in np.argsort(switches.level, kind="stable").tolist():
+        parent = int(switches.parent[switch])
+        if parent >= 0:
+            found[parent] = np.concatenate([found[parent], found[switch]])
+    return [np.sort(rows) for rows in found]

@@ -11,7 +11,7 @@ from placement.errors import UsageError
 from placement.machine import Machine, Switches
 from placement.readers.slurm_switches import Declared
 from placement.support.array_types import Ints32, Strs
-from placement.writers.slurm_tables import fold_names, switch_rows
+from placement.writers.topology_conf import fold_names, switch_rows
 
 __all__ = ["write"]
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from placement.dumps.assemble import assemble
 from placement.errors import ParseError
 from placement.readers import ibnetdiscover, ibnetdiscover_ports, read_text
-from placement.readers.infiniband import bandwidth, host_name
+from placement.readers.ibnetdiscover import bandwidth, host_name
 from tests.placement.readers.fabric_shapes import fabrics, full_text, ports_text
 
 PRINTS = {
